@@ -1,0 +1,20 @@
+# vig_library(NAME LIBS...): one folder of src/vig is one static library `vig_NAME`.
+# Sources come from the tree; which folder may include which is checked by tools/check_layers.
+add_library(vig_options INTERFACE)
+target_include_directories(vig_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+# -ffp-contract=off: a*b+c is fused only where a kernel says so, so every build gives the same bits.
+target_compile_options(vig_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+if(VIG_DEVELOPER)
+  target_compile_options(vig_options INTERFACE -Werror)
+endif()
+if(VIG_SANITIZE)
+  target_compile_options(vig_options INTERFACE -fsanitize=address,undefined
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(vig_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+function(vig_library name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  add_library(vig_${name} STATIC ${sources})
+  target_link_libraries(vig_${name} PUBLIC vig_options ${ARGN})
+endfunction()
