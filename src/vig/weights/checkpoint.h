@@ -1,0 +1,50 @@
+// Any weight file we read: safetensors or a PyTorch checkpoint, told apart by content.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/base/buffer.h"
+#include "vig/weights/named_tensor.h"
+
+namespace vig {
+
+class MappedFile;
+
+// One set of named tensors in the file's order. From a PyTorch file these are the tensors below
+// `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
+// stands beside them (optimiser, epoch, arguments) is ignored. A `module.` that data-parallel
+// training put before every name is taken off.
+//
+// Opening executes nothing of the file. Immutable afterwards; the views live as long as the object
+// (moving it keeps them valid).
+class Checkpoint {
+ public:
+  enum class Format { kSafetensors, kTorchZip, kTorchLegacy };
+
+  // `prefer_ema` asks for the averaged weights (`model_ema`) and raises when the file has none.
+  static Checkpoint open(const std::string& path, bool prefer_ema = false);
+
+  Checkpoint(Checkpoint&&) = default;
+  Checkpoint& operator=(Checkpoint&&) = default;
+
+  const std::string& path() const { return path_; }
+  Format format() const { return format_; }
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }
+  const NamedTensor* find(std::string_view name) const;   // null when absent
+  const Metadata& metadata() const { return metadata_; }  // empty for PyTorch files
+
+ private:
+  Checkpoint() = default;
+
+  std::string path_;
+  Format format_ = Format::kSafetensors;
+  std::vector<NamedTensor> tensors_;
+  Metadata metadata_;
+  std::shared_ptr<const MappedFile> file_;
+  std::vector<Buffer> copies_;  // of tensors whose elements do not stand in row-major order
+};
+
+}  // namespace vig

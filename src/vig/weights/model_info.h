@@ -1,0 +1,38 @@
+// What a weight file says about itself, so that one file is all the engine needs. It travels in the
+// safetensors `__metadata__` under these keys (every value is text, most of it JSON):
+//
+//   vig.arch       architecture and variant: vig_t
+//   vig.overrides  {"num_classes": "10", ...}   what differs from the variant's defaults
+//   vig.classes    ["cat", "dog", ...]          names of the outputs, in order
+//   vig.recipe     {"resize": 256, "crop": 224, "interpolation": "bicubic",
+//                   "mean": [r, g, b], "std": [r, g, b]}
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vig/base/recipe.h"
+#include "vig/weights/named_tensor.h"
+
+namespace vig {
+
+struct ModelInfo {
+  std::string arch;
+  std::map<std::string, std::string> overrides;
+  std::vector<std::string> classes;  // empty: unnamed
+  Recipe recipe;
+
+  bool operator==(const ModelInfo&) const = default;
+};
+
+// Nothing when there is no `vig.arch`; the other keys may each be absent. Raises on malformed JSON
+// or values out of range; `file` begins the message.
+std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::string& file);
+
+// Puts `info` into `metadata`, replacing what it said before and keeping all other keys (`format`).
+// Raises when the recipe or a text could not be read back.
+Metadata encode_model_info(const ModelInfo& info, Metadata metadata = {});
+
+}  // namespace vig

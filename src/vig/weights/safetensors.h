@@ -1,0 +1,44 @@
+// Safetensors: an 8-byte little-endian header length, a JSON header, then the tensors' bytes.
+// docs/formats.md tells what we put into the header's `__metadata__`.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/weights/mapped_file.h"
+#include "vig/weights/named_tensor.h"
+
+namespace vig {
+
+// A checked file: every view lies inside the mapping, no two overlap, and no byte is left over.
+// Copies share the mapping, which lives as long as the last of them.
+class SafeTensors {
+ public:
+  // Raises one sentence that names the file on anything malformed. Allocates for the header only.
+  static SafeTensors open(const std::string& path);
+  static SafeTensors parse(std::shared_ptr<const MappedFile> file);
+
+  const std::vector<NamedTensor>& tensors() const { return tensors_; }  // in the header's order
+  const NamedTensor* find(std::string_view name) const;                 // null when absent
+  const Metadata& metadata() const { return metadata_; }
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+
+ private:
+  SafeTensors() = default;
+
+  std::shared_ptr<const MappedFile> file_;
+  std::vector<NamedTensor> tensors_;
+  Metadata metadata_;
+};
+
+// Writes all or nothing: into a temporary file beside `path`, flushed to the disk, then renamed.
+// The header keeps the order given; the bytes go by decreasing element size from a multiple of 64,
+// so that each tensor is aligned to its own element. Raises on repeated names and on any failure of
+// the file system, leaving `path` as it was.
+void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata = {});
+
+}  // namespace vig
