@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # root comes from the caller
+# What ./vig and ./test share: Debian packages and builds. Sourced with `root`, the source tree, set.
+# Everything said here goes to stderr: stdout belongs to the program that runs in the end.
+
+say() { printf 'vig: %s\n' "$*" >&2; }
+
+# fail SENTENCE [LOG]: shows the end of the log, then the sentence, and ends with status 1.
+fail() {
+  if [[ -n ${2:-} ]]; then tail -n 25 -- "$2" >&2; fi
+  say "$1"
+  exit 1
+}
+
+# packages SECTION...: the names in these sections of the list.
+packages() {
+  local wanted=" $* " section='' line
+  while read -r line; do
+    line=${line%%#*}
+    line=${line%%[[:space:]]*}
+    case $line in
+      '') ;;
+      '['*']') section=${line:1:-1} ;;
+      *) if [[ $wanted == *" $section "* ]]; then printf '%s\n' "$line"; fi ;;
+    esac
+  done <"$root/tools/packages.txt"
+}
+
+# missing_packages SECTION...: those not installed; all of them where there is no dpkg to ask.
+missing_packages() {
+  local names installed name
+  mapfile -t names < <(packages "$@")
+  # shellcheck disable=SC2016  # dpkg-query expands these, not the shell
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ' "${names[@]}" 2>/dev/null || true)
+  for name in "${names[@]}"; do
+    if [[ " $installed" != *" installed $name "* ]]; then printf '%s\n' "$name"; fi
+  done
+}
+
+# install_packages SECTION...: leaves in `missing` what could not be installed here. That alone is no
+# error, since the libraries may have come another way: configuring decides.
+install_packages() {
+  mapfile -t missing < <(missing_packages "$@")
+  if ((${#missing[@]} == 0)) || [[ ${VIG_NO_INSTALL:-0} == 1 ]] ||
+    ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! command -v sudo >/dev/null; }; then
+    return 0
+  fi
+  local log=$root/build/install.log
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600)
+  if ((EUID != 0)); then apt=(sudo "${apt[@]}"); fi
+  say "installing Debian packages: ${missing[*]}"
+  # The update may fail where only a foreign source is unreachable: the installation decides.
+  "${apt[@]}" update >"$log" 2>&1 </dev/null || true
+  "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1 </dev/null ||
+    fail "apt-get could not install ${missing[*]}; its messages are in $log." "$log"
+  missing=()
+}
+
+fail_configuring() {
+  if ((${#missing[@]} == 0)); then fail "configuring failed; its messages are in $1." "$1"; fi
+  fail "building needs these Debian packages, or what your system calls them; install them and \
+try again: ${missing[*]}." "$1"
+}
+
+# Copies ninja's lines to the log and, for someone watching, its counter to one line of the terminal.
+follow() {
+  local line
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$1"
+    if [[ -t 2 && $line == '['*']'* ]]; then printf '\rvig: building %s] ' "${line%%]*}" >&2; fi
+  done
+  if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
+}
+
+# build PRESET
+build() {
+  local preset=$1 cache=$root/build/$1/CMakeCache.txt log=$root/build/$1.log configure=(cmake)
+  : >"$log"
+  command -v cmake >/dev/null || fail_configuring "$log"
+  # A tree that was moved cannot be rebuilt in place.
+  if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
+    configure+=(--fresh)
+  fi
+  SECONDS=0
+  say "building ($preset); the log is $log"
+  (cd -- "$root" && "${configure[@]}" --preset "$preset") >>"$log" 2>&1 </dev/null ||
+    fail_configuring "$log"
+  NINJA_STATUS='[%f/%t] ' cmake --build "$root/build/$preset" --parallel "$(nproc)" \
+    2>&1 </dev/null | follow "$log" ||
+    fail "building failed; the compiler's messages are in $log." "$log"
+  say "built in $SECONDS s"
+}
+
+# One at a time for each preset: lock PRESET ... unlock.
+lock() {
+  mkdir -p -- "$root/build"
+  exec {lock}>"$root/build/$1.lock"
+  if ! flock -n "$lock"; then
+    say "waiting for another build"
+    flock "$lock"
+  fi
+}
+unlock() { exec {lock}>&-; }
