@@ -1,0 +1,161 @@
+#include "house/layers.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+namespace vig::test {
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+bool contains(const std::vector<std::string>& list, std::string_view item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+bool starts_with_any(std::string_view name, const std::vector<std::string>& starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [name](const std::string& start) { return name.starts_with(start); });
+}
+
+bool inside(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+// The innermost folder with a rule, or nullptr.
+const FolderRule* find_rule(const Layers& layers, std::string_view path) {
+  const FolderRule* best = nullptr;
+  for (const FolderRule& rule : layers.folders) {
+    if (inside(path, rule.folder) && (!best || rule.folder.size() > best->folder.size())) {
+      best = &rule;
+    }
+  }
+  return best;
+}
+
+std::string without_comments(std::string_view source) {
+  std::string kept;
+  for (size_t i = 0; i < source.size();) {
+    const char c = source[i];
+    if (source.substr(i, 2) == "//") {
+      i = std::min(source.find('\n', i), source.size());
+    } else if (source.substr(i, 2) == "/*") {
+      const size_t end = source.find("*/", i + 2);
+      i = end == std::string_view::npos ? source.size() : end + 2;
+      kept += ' ';
+    } else if (c == '"' || (c == '\'' && (i == 0 || !std::isalnum(source[i - 1])))) {
+      // A literal; the quote in 1'000 is none.
+      size_t end = i + 1;
+      while (end < source.size() && source[end] != c && source[end] != '\n') {
+        end += source[end] == '\\' ? 2 : 1;
+      }
+      end = std::min(end + 1, source.size());
+      kept += source.substr(i, end - i);
+      i = end;
+    } else {
+      kept += c;
+      ++i;
+    }
+  }
+  return kept;
+}
+
+bool is_public(const Layers& layers, std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || !path.ends_with(".h")) return false;
+  const std::string whole_folder = std::string(path.substr(0, slash)) + "/*.h";
+  return contains(layers.public_headers, path) || contains(layers.public_headers, whole_folder);
+}
+
+bool may_include_own(const Layers& layers, const FolderRule& rule, std::string_view header) {
+  const FolderRule* target = find_rule(layers, header);
+  if (target == nullptr) return false;
+  return target->folder == rule.folder || inside(target->folder, rule.folder) ||
+         contains(rule.own, target->folder) || contains(rule.own, header);
+}
+
+bool may_include_foreign(const Layers& layers, const FolderRule& rule, std::string_view header) {
+  if (header.find_first_of("./") == std::string_view::npos) return true;  // C++ standard library
+  if (starts_with_any(header, rule.foreign)) return true;
+  return std::any_of(layers.folders.begin(), layers.folders.end(), [header](const auto& other) {
+    return other.folder == "*" && starts_with_any(header, other.foreign);
+  });
+}
+
+}  // namespace
+
+Layers parse_layers(std::string_view table) {
+  Layers layers;
+  std::istringstream lines{std::string(table)};
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string text = line.substr(0, line.find('#'));
+    if (words(text).empty()) continue;
+    std::vector<std::vector<std::string>> columns;
+    std::istringstream cells(text + " ");
+    for (std::string cell; std::getline(cells, cell, '|');) columns.push_back(words(cell));
+    const bool named = columns[0].size() == 1;
+    if (named && columns[0][0].front() == '[' && columns.size() == 1) {
+      section = columns[0][0];
+    } else if (section == "[folders]" && columns.size() == 3 && named) {
+      layers.folders.push_back({columns[0][0], columns[1], columns[2]});
+    } else if (section == "[public]" && columns.size() == 1 && named) {
+      layers.public_headers.push_back(columns[0][0]);
+    } else if (section == "[hidden]" && columns.size() == 2 && named) {
+      layers.hidden.push_back({columns[0][0], columns[1]});
+    } else {
+      throw std::runtime_error("the table of layers has no such line: " + line);
+    }
+  }
+  return layers;
+}
+
+std::vector<std::string> check_layers(const Layers& layers, std::string_view path,
+                                      std::string_view source) {
+  const std::string file(path);
+  const FolderRule* rule = find_rule(layers, path);
+  if (rule == nullptr) return {file + " is in no folder of the table"};
+  std::vector<std::string> broken;
+  if (!path.ends_with(".h") && !path.ends_with(".cpp")) {
+    broken.push_back(file + " is neither a header (.h) nor a source (.cpp)");
+  }
+
+  const std::string code = without_comments(source);
+  static const std::regex include_line(R"re((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+))re");
+  for (std::sregex_iterator match(code.begin(), code.end(), include_line), end; match != end;
+       ++match) {
+    const std::string header = (*match)[2];
+    if (header.starts_with("vig/")) {
+      if (!may_include_own(layers, *rule, std::string_view(header).substr(4))) {
+        broken.push_back(file + " includes " + header + ", which " + rule->folder + " may not");
+      }
+    } else if ((*match)[1] == "\"" && header.find('/') == std::string::npos) {
+      broken.push_back(file + " includes " + header + " without its folder");
+    } else if (!may_include_foreign(layers, *rule, header)) {
+      broken.push_back(file + " includes <" + header + ">, which " + rule->folder + " may not");
+    }
+  }
+
+  if (!is_public(layers, path)) return broken;
+  static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
+  for (std::sregex_iterator match(code.begin(), code.end(), identifier), end; match != end;
+       ++match) {
+    std::string name = match->str();
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    for (const HiddenName& hidden : layers.hidden) {
+      if (name.starts_with(hidden.start) && !contains(hidden.excused, path)) {
+        broken.push_back(file + " is public but names " + match->str());
+      }
+    }
+  }
+  return broken;
+}
+
+}  // namespace vig::test

@@ -1,0 +1,139 @@
+// Which folder may include which: the real tree against tools/layers.txt, and the checker against
+// made-up trees that break each rule.
+#include "house/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+#include "support/files.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string joined(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += sentence + "\n";
+  return text;
+}
+
+TEST(Layers, TheTreeKeepsToTheTable) {
+  const fs::path root(VIG_SOURCE_DIR);
+  const Layers layers = parse_layers(read_file(root / "tools/layers.txt"));
+  const std::set<std::string> code = {".h", ".cpp", ".hpp", ".cc", ".c", ".inc", ".inl"};
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "src/vig")) {
+    if (!entry.is_regular_file() || !code.contains(entry.path().extension())) continue;
+    const std::string path = entry.path().lexically_relative(root / "src/vig").generic_string();
+    EXPECT_EQ(joined(check_layers(layers, path, read_file(entry.path()))), "");
+    ++files;
+  }
+  EXPECT_GE(files, 6) << "found next to nothing to check";
+}
+
+TEST(Layers, EveryNameInTheTableIsAFolderOfTheTable) {
+  const Layers layers = parse_layers(read_file(fs::path(VIG_SOURCE_DIR) / "tools/layers.txt"));
+  std::set<std::string> folders;
+  for (const FolderRule& rule : layers.folders) {
+    EXPECT_TRUE(folders.insert(rule.folder).second) << rule.folder << " has two rows";
+  }
+  for (const FolderRule& rule : layers.folders) {
+    for (const std::string& name : rule.own) {
+      const bool header = name.ends_with(".h");
+      EXPECT_TRUE(folders.contains(header ? name.substr(0, name.rfind('/')) : name)) << name;
+    }
+  }
+  EXPECT_FALSE(layers.public_headers.empty());
+  EXPECT_FALSE(layers.hidden.empty());
+}
+
+struct Case {
+  std::string name;
+  std::string path;
+  std::string source;
+  std::string broken;  // the sentence, or nothing
+};
+
+class LayersChecker : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LayersChecker, FindsWhatIsBroken) {
+  const Layers layers = parse_layers(R"(
+[folders]
+*            |             | fmt/
+base         |             | simd/memory.h
+graph        | base        |
+weights      | graph/param.h base |
+engine       | graph base  |
+engine/vendor | engine base | vendor
+shell        | engine base | # a remark
+[public]
+base/*.h
+engine/session.h
+[hidden]
+simd   | base/buffer.h
+vendor |
+)");
+  const Case& c = GetParam();
+  const std::string expected = c.broken.empty() ? "" : c.broken + "\n";
+  EXPECT_EQ(joined(check_layers(layers, c.path, c.source)), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, LayersChecker,
+    ::testing::Values(
+        Case{"Downwards", "graph/a.cpp", "#include \"vig/base/b.h\"\n", ""},
+        Case{"Upwards", "base/a.cpp", "int x;\n#include \"vig/graph/b.h\"\n",
+             "base/a.cpp includes vig/graph/b.h, which base may not"},
+        Case{"UpwardsWithAngles", "base/a.cpp", "  #  include <vig/graph/b.h>",
+             "base/a.cpp includes vig/graph/b.h, which base may not"},
+        Case{"Sideways", "weights/a.h", "#include \"vig/engine/b.h\"",
+             "weights/a.h includes vig/engine/b.h, which weights may not"},
+        Case{"OneHeaderOfAFolder", "weights/a.h", "#include \"vig/graph/param.h\"", ""},
+        Case{"AnotherHeaderOfIt", "weights/a.h", "#include \"vig/graph/builder.h\"",
+             "weights/a.h includes vig/graph/builder.h, which weights may not"},
+        Case{"OwnFolder", "graph/a.cpp", "#include \"vig/graph/a.h\"\n#include <vector>", ""},
+        Case{"OwnInnerFolder", "engine/a.cpp", "#include \"vig/engine/vendor/b.h\"", ""},
+        Case{"ForeignInnerFolder", "shell/a.cpp", "#include \"vig/engine/vendor/b.h\"",
+             "shell/a.cpp includes vig/engine/vendor/b.h, which shell may not"},
+        Case{"ForeignWhereAllowed", "engine/vendor/a.cpp", "#include <vendor.hpp>", ""},
+        Case{"ForeignElsewhere", "engine/a.cpp", "#include <vendor.hpp>",
+             "engine/a.cpp includes <vendor.hpp>, which engine may not"},
+        Case{"ForeignEverywhere", "shell/a.cpp", "#include <fmt/format.h>", ""},
+        Case{"Intrinsics", "engine/a.cpp", "#include <immintrin.h>",
+             "engine/a.cpp includes <immintrin.h>, which engine may not"},
+        Case{"NoFolderOnAnInclude", "graph/a.cpp", "#include \"a.h\"",
+             "graph/a.cpp includes a.h without its folder"},
+        Case{"UnknownTarget", "graph/a.cpp", "#include \"vig/misc/a.h\"",
+             "graph/a.cpp includes vig/misc/a.h, which graph may not"},
+        Case{"UnknownFolder", "utils/a.h", "", "utils/a.h is in no folder of the table"},
+        Case{"NoFolder", "a.h", "", "a.h is in no folder of the table"},
+        Case{"OtherEnding", "graph/a.cc", "",
+             "graph/a.cc is neither a header (.h) nor a source (.cpp)"},
+        Case{"InAComment", "base/a.cpp",
+             "// x\n// #include \"vig/graph/b.h\"\n/*\n#include \"vig/graph/b.h\"\n*/", ""},
+        Case{"AfterASlashInAString", "base/a.cpp",
+             "auto s = \"/*\"; char q = '\"';\n#include \"vig/graph/b.h\"\n",
+             "base/a.cpp includes vig/graph/b.h, which base may not"},
+        Case{"HiddenInPublic", "engine/session.h", "simd::Vec v;",
+             "engine/session.h is public but names simd"},
+        Case{"HiddenMacroInPublic", "base/a.h", "SIMD_INLINE void f();",
+             "base/a.h is public but names SIMD_INLINE"},
+        Case{"HiddenInPublicComment", "base/a.h", "// as simd likes it\n", ""},
+        Case{"HiddenInPrivate", "engine/plan.h", "simd::Vec v;", ""},
+        Case{"HiddenInExcused", "base/buffer.h", "#include <simd/memory.h>\nsimd::Ptr p;", ""},
+        Case{"OtherHiddenInExcused", "base/buffer.h", "vendor_t* v;",
+             "base/buffer.h is public but names vendor_t"}),
+    [](const auto& instance) { return instance.param.name; });
+
+TEST(LayersTable, RefusesLinesItDoesNotKnow) {
+  EXPECT_THROW(parse_layers("[folders]\nbase | std\n"), std::runtime_error);
+  EXPECT_THROW(parse_layers("base | | \n"), std::runtime_error);
+  EXPECT_THROW(parse_layers("[public]\na.h b.h\n"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace vig::test
