@@ -1,0 +1,211 @@
+// ./vig and ./test in a made-up tree, with stand-ins for cmake, ctest, apt-get and dpkg-query.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "support/files.h"
+#include "support/run_program.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string last_line(const std::string& text) {
+  const size_t end = text.find_last_not_of('\n');
+  return text.substr(text.rfind('\n', end) + 1, end - text.rfind('\n', end));
+}
+
+class Launcher : public ::testing::Test {
+ protected:
+  Launcher() {
+    for (const char* file : {"vig", "test", "tools/prepare.sh"}) {
+      fs::create_directories((tree_ / file).parent_path());
+      fs::copy_file(fs::path(VIG_SOURCE_DIR) / file, tree_ / file);
+    }
+    write_file(tree_ / "tools/packages.txt",
+               "# list\n[engine]\nalpha  # why\nbeta\n[developer]\ngamma\n");
+    for (const char* file :
+         {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
+      write_file(tree_ / file, "");
+    }
+    stand_in("cmake", R"(
+case $1 in
+  --build)
+    sleep "${BUILD_SECONDS:-0}"
+    [ ! -e "$TEMP/broken-source" ] || { echo "a.cpp:1: error"; exit 1; }
+    cp "$TEMP/program" "$2/bin/vig" ;;
+  *)
+    [ ! -e "$TEMP/broken-configuration" ] || { echo "no library"; exit 1; }
+    for preset; do :; done
+    mkdir -p "build/$preset/bin" ;;
+esac
+echo chatter)");
+    stand_in("ctest", "echo \"ctest $*\"; exit 8");
+    stand_in("dpkg-query", "[ ! -e \"$TEMP/installed\" ] || cat \"$TEMP/installed\"; exit 1");
+    stand_in("apt-get", "[ ! -e \"$TEMP/offline\" ] || { echo 'no network'; exit 100; }");
+    stand_in("sudo", "exec \"$@\"");
+    write_script(temp_ / "program", "for word; do echo \"<$word>\"; done; exit 5");
+    has_installed({"alpha", "beta", "gamma"});
+  }
+
+  static void write_script(const fs::path& path, const std::string& body) {
+    write_file(path, "#!/bin/sh\n" + body + "\n");
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  void stand_in(const std::string& name, const std::string& body) {
+    write_script(temp_ / ("bin/" + name), "echo \"" + name + " $*\" >>\"$TEMP/calls\"\n" + body);
+  }
+  void has_installed(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += "installed " + name + " ";
+    write_file(temp_ / "installed", text);
+  }
+
+  RunResult run(const std::vector<std::string>& command,
+                std::vector<std::string> environment = {}) {
+    environment.push_back("TEMP=" + temp_.path().string());
+    if (!alone_) environment.push_back("PATH=" + (temp_ / "bin").string() + ":" + getenv("PATH"));
+    if (alone_) environment.push_back("PATH=" + (temp_ / "bin").string());
+    return run_program(command, {.directory = "/", .environment = environment});
+  }
+  std::string vig() const { return (tree_ / "vig").string(); }
+  std::string calls() const {
+    return fs::exists(temp_ / "calls") ? read_file(temp_ / "calls") : "";
+  }
+
+  TempDir temp_;
+  fs::path tree_ = temp_ / "a tree";
+  bool alone_ = false;  // nothing but temp_/bin in PATH
+};
+
+TEST_F(Launcher, BuildsOnceAndPassesEverythingThrough) {
+  const RunResult first = run({vig(), "one", "two words", ""});
+  EXPECT_EQ(first.exit_code, 5) << first.err;
+  EXPECT_EQ(first.out, "<one>\n<two words>\n<>\n");
+  EXPECT_EQ(count(first.err, "building"), 1) << first.err;
+  EXPECT_EQ(count(first.err, "chatter"), 0) << first.err;
+
+  const std::string before = calls();
+  const RunResult second = run({vig(), "again"});
+  EXPECT_EQ(second.exit_code, 5);
+  EXPECT_EQ(second.out, "<again>\n");
+  EXPECT_EQ(second.err, "");
+  EXPECT_EQ(calls(), before) << "a later call must start at once";
+}
+
+TEST_F(Launcher, WorksThroughALinkAndFromItsFolder) {
+  fs::create_symlink(tree_ / "vig", temp_ / "link");
+  EXPECT_EQ(run({(temp_ / "link").string(), "x"}).out, "<x>\n");
+  EXPECT_EQ(run({"sh", "-c", "cd '" + tree_.string() + "' && ./vig y && bash vig z"}).out, "<y>\n");
+  EXPECT_EQ(run({"sh", "-c", "cd '" + tree_.string() + "' && bash vig z"}).out, "<z>\n");
+  EXPECT_EQ(count(calls(), "cmake --build"), 1);
+}
+
+TEST_F(Launcher, BuildsAgainAfterAChange) {
+  run({vig()});
+  const auto builds = [this] { return count(calls(), "cmake --build"); };
+  ASSERT_EQ(builds(), 1);
+  write_file(tree_ / "src/a.cpp", "changed");
+  run({vig()});
+  EXPECT_EQ(builds(), 2);
+  fs::remove(tree_ / "src/b");
+  run({vig()});
+  EXPECT_EQ(builds(), 3);
+  fs::remove(tree_ / "build/release/bin/vig");
+  EXPECT_EQ(run({vig()}).exit_code, 5);
+  EXPECT_EQ(builds(), 4);
+}
+
+TEST_F(Launcher, SaysWhyABuildFailed) {
+  for (const char* trouble : {"broken-source", "broken-configuration"}) {
+    write_file(temp_ / trouble, "");
+    const RunResult result = run({vig()});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(count(last_line(result.err), "build/release.log"), 1) << result.err;
+    EXPECT_EQ(count(result.err, "a.cpp:1: error") + count(result.err, "no library"), 1);
+    fs::remove(temp_ / trouble);
+  }
+  EXPECT_EQ(run({vig()}).exit_code, 5) << "a failure must not last";
+}
+
+TEST_F(Launcher, InstallsOnlyWhatIsMissing) {
+  has_installed({"alpha"});
+  const RunResult result = run({vig()});
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_EQ(count(calls(), " update\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " install --no-install-recommends beta\n"), 1) << calls();
+  EXPECT_EQ(count(result.err, "installing Debian packages: beta\n"), 1) << result.err;
+
+  has_installed({"alpha", "beta"});
+  run({(tree_ / "test").string()});
+  EXPECT_EQ(count(calls(), " install --no-install-recommends gamma\n"), 1) << calls();
+}
+
+TEST_F(Launcher, CanLeavePackagesAlone) {
+  has_installed({});
+  EXPECT_EQ(run({vig()}, {"VIG_NO_INSTALL=1"}).exit_code, 5);
+  EXPECT_EQ(count(calls(), "apt-get"), 0);
+}
+
+TEST_F(Launcher, SaysWhatItCouldNotInstall) {
+  has_installed({"alpha"});
+  write_file(temp_ / "offline", "");
+  const RunResult result = run({vig()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(count(last_line(result.err), "could not install beta"), 1) << result.err;
+  EXPECT_EQ(count(result.err, "no network"), 2) << result.err;
+}
+
+TEST_F(Launcher, NamesThePackagesWhereThereIsNoApt) {
+  for (const char* name : {"apt-get", "dpkg-query", "sudo"}) fs::remove(temp_ / "bin" / name);
+  for (const char* name : {"bash", "cat", "cp", "dirname", "find", "flock", "grep", "mkdir", "mv",
+                           "nproc", "readlink", "sh", "sleep", "tail"}) {
+    const std::string path = run_program({"sh", "-c", std::string("command -v ") + name}).out;
+    fs::create_symlink(path.substr(0, path.size() - 1), temp_ / "bin" / name);
+  }
+  alone_ = true;
+  EXPECT_EQ(run({vig()}).exit_code, 5) << "the libraries may have come another way";
+
+  fs::remove_all(tree_ / "build");
+  write_file(temp_ / "broken-configuration", "");
+  EXPECT_EQ(count(last_line(run({vig()}).err), "packages, or what your system calls them"), 1);
+  fs::remove(temp_ / "bin/cmake");
+  const RunResult result = run({vig()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(count(last_line(result.err), ": alpha beta."), 1) << result.err;
+}
+
+TEST_F(Launcher, TwoAtOnceBuildOnce) {
+  const auto start = [this] { return run({vig(), "x"}, {"BUILD_SECONDS=0.3"}); };
+  std::future<RunResult> other = std::async(std::launch::async, start);
+  EXPECT_EQ(start().out, "<x>\n");
+  EXPECT_EQ(other.get().out, "<x>\n");
+  EXPECT_EQ(count(calls(), "cmake --build"), 1) << calls();
+}
+
+TEST_F(Launcher, TestEndsAsCtestDoes) {
+  const RunResult plain = run({(tree_ / "test").string(), "-R", "a b"});
+  EXPECT_EQ(plain.exit_code, 8) << plain.err;
+  EXPECT_EQ(count(plain.out, "ctest --test-dir " + (tree_ / "build/developer").string() + " "), 1);
+  EXPECT_EQ(count(plain.out, " -R a b\n"), 1) << plain.out;
+  const RunResult sanitised = run({(tree_ / "test").string(), "--sanitised"});
+  EXPECT_EQ(count(sanitised.out, "build/sanitised "), 1) << sanitised.out;
+  EXPECT_EQ(count(sanitised.out, "--sanitised"), 0) << sanitised.out;
+  EXPECT_EQ(run({(tree_ / "test").string(), "--help"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,116 @@
+// tools/packages.txt against the libraries that the built program really loads.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/files.h"
+#include "support/run_program.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot(VIG_SOURCE_DIR);
+
+std::map<std::string, std::set<std::string>> read_packages() {
+  std::map<std::string, std::set<std::string>> sections;
+  std::istringstream lines(read_file(kRoot / "tools/packages.txt"));
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string word;
+    if (!(words >> word)) continue;
+    if (word.front() == '[') {
+      section = word;
+    } else {
+      EXPECT_TRUE(sections[section].insert(word).second) << word << " is listed twice";
+    }
+    EXPECT_FALSE(words >> word) << "more than one name in: " << line;
+  }
+  return sections;
+}
+
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+// The package of a shared library's file. dpkg may know it with or without the leading /usr.
+std::string package_of(const std::string& file) {
+  std::string other = "/usr" + file;
+  if (file.starts_with("/usr/")) other = file.substr(4);
+  const RunResult result = run_program({"dpkg-query", "-S", file, other});
+  return result.out.substr(0, result.out.find(':'));
+}
+
+// The listed packages and what each asks for itself. No further: that libtiff-dev draws in the
+// JPEG library is no reason to leave it out.
+std::set<std::string> provided_by(const std::set<std::string>& listed) {
+  std::vector<std::string> query = {"dpkg-query", "-W", "-f", "${Depends}, ${Package}\n"};
+  query.insert(query.end(), listed.begin(), listed.end());
+  std::set<std::string> provided;
+  for (const std::string& name :
+       matches(run_program(query).out, "(?:^|[,|\n])[ ]*([a-z0-9][a-z0-9+.-]*)")) {
+    provided.insert(name);
+  }
+  return provided;
+}
+
+bool from_the_compiler(const std::string& package) {
+  const RunResult result = run_program({"dpkg-query", "-W", "-f", "${source:Package}\n", package});
+  return result.out.starts_with("gcc-") || result.out.starts_with("glibc\n");
+}
+
+TEST(Packages, EveryLibraryTheProgramLoadsIsListed) {
+  if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
+  const std::set<std::string> provided = provided_by(read_packages()["[engine]"]);
+  const RunResult elf = run_program({"readelf", "-d", VIG_BINARY});
+  ASSERT_EQ(elf.exit_code, 0) << elf.err;
+  const std::string resolved = run_program({"ldd", VIG_BINARY}).out;
+  int checked = 0;
+  for (const std::string& library : matches(elf.out, "\\(NEEDED\\)[^\\[]*\\[([^\\]]+)\\]")) {
+    const size_t arrow = resolved.find("\t" + library + " => ");
+    if (arrow == std::string::npos) continue;  // the loader itself
+    const size_t start = arrow + library.size() + 5;
+    const std::string file = resolved.substr(start, resolved.find(" (", start) - start);
+    const std::string package = package_of(file);
+    ++checked;
+    if (package.empty()) {
+      ADD_FAILURE() << library << " (" << file << ") comes from no Debian package";
+    } else if (!provided.contains(package)) {
+      EXPECT_TRUE(from_the_compiler(package))
+          << library << " is in " << package << ", which no package of tools/packages.txt asks for";
+    }
+  }
+  EXPECT_GE(checked, 1);
+}
+
+TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
+  const auto sections = read_packages();
+  ASSERT_EQ(sections.size(), 2u);
+  for (const char* script : {"vig", "test", ".ci/run", "tools/prepare.sh"}) {
+    const std::string text = read_file(kRoot / script);
+    for (const auto& [section, names] : sections) {
+      for (const std::string& name : names) {
+        if (!name.starts_with("lib") && !name.ends_with("-dev")) continue;  // also a command's name
+        EXPECT_EQ(text.find(name), std::string::npos) << script << " names " << name;
+      }
+    }
+    EXPECT_EQ(text.find("-dev "), std::string::npos) << script << " names a package";
+  }
+  EXPECT_NE(read_file(kRoot / "tools/prepare.sh").find("tools/packages.txt"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vig::test

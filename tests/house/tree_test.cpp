@@ -1,0 +1,96 @@
+// Rules for the files of the tree that no compiler checks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "support/files.h"
+#include "support/run_program.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot(VIG_SOURCE_DIR);
+
+// Tracked files and new ones that are not ignored; empty where there is no git or no repository.
+std::vector<std::string> listed_files() {
+  const RunResult git =
+      run_program({"git", "-c", "safe.directory=*", "-C", kRoot.string(), "ls-files", "-z",
+                   "--cached", "--others", "--exclude-standard"});
+  std::vector<std::string> files;
+  if (git.exit_code != 0) return files;
+  for (size_t start = 0; start < git.out.size();) {
+    const size_t end = git.out.find('\0', start);
+    const std::string file = git.out.substr(start, end - start);
+    if (fs::is_regular_file(kRoot / file)) files.push_back(file);
+    start = end + 1;
+  }
+  return files;
+}
+
+bool is_cpp(const std::string& file) { return file.ends_with(".cpp") || file.ends_with(".h"); }
+
+// Absolute paths of somebody's machine; "docs/work/plan" and "../root/x" are none.
+std::vector<std::string> machine_paths(const std::string& text) {
+  static const std::regex pattern(
+      "(?:^|[^A-Za-z0-9_./-])(/(?:work|root|home|tmp/build)/[^\\s\"']*)");
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+TEST(Tree, NoSourceFileExceeds600Lines) {
+  const std::vector<std::string> files = listed_files();
+  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  for (const std::string& file : files) {
+    if (!is_cpp(file)) continue;
+    const std::string text = read_file(kRoot / file);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 600) << file << " is too long";
+  }
+}
+
+TEST(Tree, NoFileNamesAPathOfOneMachine) {
+  const std::vector<std::string> files = listed_files();
+  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  for (const std::string& file : files) {
+    const std::string text = read_file(kRoot / file);
+    if (text.find('\0') != std::string::npos) continue;  // not text
+    for (const std::string& path : machine_paths(text)) ADD_FAILURE() << file << " names " << path;
+  }
+}
+
+TEST(Tree, MachinePathsAreRecognised) {
+  const std::string work =
+      "/wo"
+      "rk/";  // in two parts: this file is checked, too
+  EXPECT_EQ(machine_paths("see " + work + "main/a.h \n"), std::vector{work + "main/a.h"});
+  EXPECT_EQ(machine_paths(work + "x"), std::vector{work + "x"});
+  EXPECT_EQ(machine_paths("\"" + work + "\"").size(), 1u);
+  EXPECT_TRUE(machine_paths("docs" + work + "plan and .." + work + " and /workshop").empty());
+}
+
+// Other versions lay out some lines differently, so only the one of Debian 12 judges.
+TEST(Tree, ClangFormatChangesNothing) {
+  const RunResult version = run_program({"clang-format", "--version"});
+  if (version.out.find("version 14.") == std::string::npos) {
+    GTEST_SKIP() << "needs clang-format 14, found " << version.out;
+  }
+  const std::vector<std::string> files = listed_files();
+  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  std::vector<std::string> command = {"clang-format", "--dry-run", "-Werror", "--ferror-limit=1"};
+  for (const std::string& file : files) {
+    if (is_cpp(file)) command.push_back(file);
+  }
+  const RunResult result = run_program(command, {.directory = kRoot});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+}  // namespace
+}  // namespace vig::test
