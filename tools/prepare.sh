@@ -21,7 +21,7 @@ packages() {
     case $line in
       '') ;;
       '['*']') section=${line:1:-1} ;;
-      *) if [[ $wanted == *" $section "* ]]; then printf '%s\n' "$line"; fi ;;
+      *) if [[ $wanted == *" $section "* ]]; then printf '%s ' "$line"; fi ;;
     esac
   done <"$root/tools/packages.txt"
 }
@@ -29,18 +29,18 @@ packages() {
 # missing_packages SECTION...: those not installed; all of them where there is no dpkg to ask.
 missing_packages() {
   local names installed name
-  mapfile -t names < <(packages "$@")
+  read -r -a names <<<"$(packages "$@")"
   # shellcheck disable=SC2016  # dpkg-query expands these, not the shell
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ' "${names[@]}" 2>/dev/null || true)
   for name in "${names[@]}"; do
-    if [[ " $installed" != *" installed $name "* ]]; then printf '%s\n' "$name"; fi
+    if [[ " $installed" != *" installed $name "* ]]; then printf '%s ' "$name"; fi
   done
 }
 
 # install_packages SECTION...: leaves in `missing` what could not be installed here. That alone is no
 # error, since the libraries may have come another way: configuring decides.
 install_packages() {
-  mapfile -t missing < <(missing_packages "$@")
+  read -r -a missing <<<"$(missing_packages "$@")"
   if ((${#missing[@]} == 0)) || [[ ${VIG_NO_INSTALL:-0} == 1 ]] ||
     ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! command -v sudo >/dev/null; }; then
     return 0
