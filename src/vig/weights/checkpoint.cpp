@@ -1,0 +1,88 @@
+#include "vig/weights/checkpoint.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "vig/base/error.h"
+#include "vig/weights/mapped_file.h"
+#include "vig/weights/safetensors.h"
+#include "vig/weights/torch_file.h"
+#include "vig/weights/zip.h"
+
+namespace vig {
+namespace {
+
+constexpr std::string_view kParallelPrefix = "module.";
+
+// How often a name begins with the prefix; averaging a parallel model prefixes twice.
+size_t parallel_depth(std::string_view name) {
+  size_t depth = 0;
+  while (name.starts_with(kParallelPrefix) && name.size() > kParallelPrefix.size()) {
+    name.remove_prefix(kParallelPrefix.size());
+    ++depth;
+  }
+  return depth;
+}
+
+void strip_parallel_prefix(std::vector<NamedTensor>& tensors) {
+  size_t depth = tensors.empty() ? 0 : SIZE_MAX;
+  for (const NamedTensor& tensor : tensors) depth = std::min(depth, parallel_depth(tensor.name));
+  for (NamedTensor& tensor : tensors) tensor.name.erase(0, depth * kParallelPrefix.size());
+}
+
+bool looks_like_safetensors(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  return (bytes.size() > 8 && bytes[8] == '{') || file.path().ends_with(".safetensors");
+}
+
+std::string_view describe(std::span<const unsigned char> bytes) {
+  if (bytes.empty()) return "an empty file";
+  if (bytes[0] == 0x80) return "a bare pickle";
+  if (bytes[0] == '<') return "a web page";
+  constexpr std::string_view kLfs = "version https://git-lfs";
+  if (bytes.size() >= kLfs.size() && std::equal(kLfs.begin(), kLfs.end(), bytes.begin())) {
+    return "a Git LFS pointer instead of the file itself";
+  }
+  return "something else";
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::open(const std::string& path, bool prefer_ema) {
+  Checkpoint result;
+  result.path_ = path;
+  result.file_ = MappedFile::open(path);
+  const auto bytes = result.file_->bytes();
+
+  const bool zip = is_zip(bytes);
+  if (zip || is_torch_legacy(bytes)) {
+    result.format_ = zip ? Format::kTorchZip : Format::kTorchLegacy;
+    const TorchContainer container =
+        zip ? open_torch_zip(bytes, path) : open_torch_legacy(bytes, path);
+    TorchStateDict dict = read_state_dict(container, *result.file_, prefer_ema);
+    result.tensors_ = std::move(dict.tensors);
+    result.copies_ = std::move(dict.copies);
+  } else if (looks_like_safetensors(*result.file_)) {
+    const SafeTensors file = SafeTensors::parse(result.file_);
+    if (prefer_ema) {
+      fail(
+          "{}: expected averaged weights beside the others, found a safetensors file, which holds "
+          "one set",
+          path);
+    }
+    result.tensors_ = file.tensors();
+    result.metadata_ = file.metadata();
+  } else {
+    fail("{}: expected a safetensors file or a PyTorch checkpoint, found {}", path,
+         describe(bytes));
+  }
+  strip_parallel_prefix(result.tensors_);
+  return result;
+}
+
+const NamedTensor* Checkpoint::find(std::string_view name) const {
+  const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+}  // namespace vig

@@ -1,0 +1,185 @@
+#include "vig/weights/model_info.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "vig/base/error.h"
+#include "vig/weights/printable.h"
+
+namespace vig {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxSize = 65536;
+// Twenty thousand class names take under a megabyte.
+constexpr size_t kMaxText = size_t{4} << 20;
+constexpr int kMaxDepth = 4;
+
+// Where a value stands, for messages: "FILE: metadata vig.recipe".
+json parse(const std::string& where, const std::string& text) {
+  if (text.size() > kMaxText) {
+    fail("{}: expected at most {} bytes, found {}", where, kMaxText, text.size());
+  }
+  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
+    if (depth > kMaxDepth) fail("{}: expected plain JSON, found it nested too deep", where);
+    return true;
+  };
+  try {
+    return json::parse(text, check_depth);
+  } catch (const json::exception&) {
+    fail("{}: expected JSON, found \"{}\"", where, printable(text, 40));
+  }
+}
+
+Interpolation interpolation_from(const std::string& where, const json& value) {
+  if (value == "bilinear") return Interpolation::kBilinear;
+  if (value == "bicubic") return Interpolation::kBicubic;
+  fail("{}: expected interpolation \"bilinear\" or \"bicubic\", found {}", where,
+       printable(value.dump(), 40));
+}
+
+int size_from(const std::string& where, const std::string& key, const json& value) {
+  if (!value.is_number_integer() || value < 1 || value > kMaxSize) {
+    fail("{}: expected {} from 1 to {}, found {}", where, key, kMaxSize,
+         printable(value.dump(), 40));
+  }
+  return value.get<int>();
+}
+
+std::array<float, 3> channels_from(const std::string& where, const std::string& key,
+                                   const json& value) {
+  std::array<float, 3> channels{};
+  bool good = value.is_array() && value.size() == channels.size();
+  for (size_t i = 0; good && i < channels.size(); ++i) {
+    good = value[i].is_number();
+    if (good) channels[i] = static_cast<float>(value[i].get<double>());
+  }
+  if (!good) {
+    fail("{}: expected {} to be three numbers, found {}", where, key, printable(value.dump(), 40));
+  }
+  return channels;
+}
+
+// Also what the writer checks, so that no file is written that cannot be read.
+void check_recipe(const std::string& where, const Recipe& recipe) {
+  for (int size : {recipe.resize, recipe.crop}) {
+    if (size < 1 || size > kMaxSize) {
+      fail("{}: expected sizes from 1 to {}, found {}", where, kMaxSize, size);
+    }
+  }
+  if (recipe.crop > recipe.resize) {
+    fail("{}: expected crop to be at most resize {}, found {}", where, recipe.resize, recipe.crop);
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    if (!std::isfinite(recipe.mean[c])) {
+      fail("{}: expected a finite mean, found {}", where, recipe.mean[c]);
+    }
+    if (!std::isfinite(recipe.std[c]) || recipe.std[c] <= 0.0f) {
+      fail("{}: expected std above 0, found {}", where, recipe.std[c]);
+    }
+  }
+}
+
+Recipe recipe_from(const std::string& where, const json& value) {
+  if (!value.is_object()) fail("{}: expected a JSON object", where);
+  // An unknown key would be a step of preprocessing that we silently leave out.
+  for (const auto& [key, unused] : value.items()) {
+    if (key != "resize" && key != "crop" && key != "interpolation" && key != "mean" &&
+        key != "std") {
+      fail("{}: unknown key \"{}\"", where, printable(key, 40));
+    }
+  }
+  const auto at = [&](const char* key) -> const json& {
+    if (!value.contains(key)) fail("{}: expected \"{}\", found none", where, key);
+    return value[key];
+  };
+  Recipe recipe;
+  recipe.resize = size_from(where, "resize", at("resize"));
+  recipe.crop = size_from(where, "crop", at("crop"));
+  recipe.interpolation = interpolation_from(where, at("interpolation"));
+  recipe.mean = channels_from(where, "mean", at("mean"));
+  recipe.std = channels_from(where, "std", at("std"));
+  check_recipe(where, recipe);
+  return recipe;
+}
+
+std::map<std::string, std::string> overrides_from(const std::string& where, const json& value) {
+  if (!value.is_object()) fail("{}: expected a JSON object", where);
+  std::map<std::string, std::string> overrides;
+  for (const auto& [key, setting] : value.items()) {
+    if (setting.is_string()) {
+      overrides[key] = setting.get<std::string>();
+    } else if (setting.is_number() || setting.is_boolean()) {  // as people write them by hand
+      overrides[key] = setting.dump();
+    } else {
+      fail("{}: expected a text for \"{}\"", where, printable(key, 40));
+    }
+  }
+  return overrides;
+}
+
+std::vector<std::string> classes_from(const std::string& where, const json& value) {
+  if (!value.is_array()) fail("{}: expected a JSON array", where);
+  std::vector<std::string> classes;
+  for (const json& name : value) {
+    if (!name.is_string()) fail("{}: expected names, found {}", where, printable(name.dump(), 40));
+    classes.push_back(name.get<std::string>());
+  }
+  return classes;
+}
+
+// 0.485f as 0.485, not as the 17 digits of the double beside it.
+json shortest(const std::array<float, 3>& channels) {
+  json list = json::array();
+  for (float value : channels) list.push_back(json::parse(fmt::format("{}", value)));
+  return list;
+}
+
+std::string dump(const std::string& key, const json& value) {
+  try {
+    return value.dump();
+  } catch (const json::exception&) {
+    fail("metadata {}: expected UTF-8 text, found something else", key);
+  }
+}
+
+}  // namespace
+
+std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::string& file) {
+  const auto arch = metadata.find("vig.arch");
+  if (arch == metadata.end()) return std::nullopt;
+  ModelInfo info;
+  info.arch = arch->second;
+  if (info.arch.empty()) fail("{}: metadata vig.arch: expected a name, found nothing", file);
+  const auto read = [&](const std::string& key, auto decode, auto& into) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) return;
+    const std::string where = fmt::format("{}: metadata {}", file, key);
+    into = decode(where, parse(where, found->second));
+  };
+  read("vig.overrides", overrides_from, info.overrides);
+  read("vig.classes", classes_from, info.classes);
+  read("vig.recipe", recipe_from, info.recipe);
+  return info;
+}
+
+Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
+  if (info.arch.empty()) fail("metadata vig.arch: expected a name, found nothing");
+  const Recipe& recipe = info.recipe;
+  check_recipe("metadata vig.recipe", recipe);
+  metadata["vig.arch"] = info.arch;
+  metadata["vig.overrides"] = dump("vig.overrides", json(info.overrides));
+  metadata["vig.classes"] = dump("vig.classes", json(info.classes));
+  metadata["vig.recipe"] = dump(
+      "vig.recipe",
+      {{"resize", recipe.resize},
+       {"crop", recipe.crop},
+       {"interpolation", recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic"},
+       {"mean", shortest(recipe.mean)},
+       {"std", shortest(recipe.std)}});
+  return metadata;
+}
+
+}  // namespace vig

@@ -1,0 +1,258 @@
+#include "vig/weights/safetensors.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_set>
+
+#include "vig/base/error.h"
+#include "vig/weights/convert.h"
+#include "vig/weights/printable.h"
+
+namespace vig {
+namespace {
+
+// The format's own limits: a larger header is a mistake or an attack.
+constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr size_t kMaxRank = 64;
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+struct Entry {
+  std::string name;
+  std::optional<DType> dtype;
+  std::optional<std::vector<int64_t>> shape;
+  std::optional<std::vector<int64_t>> offsets;
+};
+
+// The header's grammar has three levels and nothing else, so it is read as a stream: no tree is
+// built, and a fourth level is an error the moment it opens, however deep the file goes on.
+class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderReader(const std::string& file) : file_(file) {}
+
+  std::vector<Entry> entries;
+  Metadata metadata;
+
+  bool start_object(std::size_t) override {
+    if (place_ == Place::kOutside) {
+      place_ = Place::kRoot;
+    } else if (place_ == Place::kRoot) {
+      place_ = key_ == kMetadataKey ? Place::kMetadata : Place::kTensor;
+      if (place_ == Place::kTensor) entries.push_back({key_, {}, {}, {}});
+    } else {
+      refuse("an object");
+    }
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::kTensor) {
+      const Entry& entry = entries.back();
+      if (!entry.dtype || !entry.shape || !entry.offsets) {
+        fail("{}: tensor \"{}\" lacks one of dtype, shape, data_offsets", file_,
+             printable(entry.name));
+      }
+    }
+    place_ = place_ == Place::kRoot ? Place::kOutside : Place::kRoot;
+    return true;
+  }
+
+  bool key(string_t& name) override {
+    if (place_ == Place::kRoot) {
+      if (!names_.insert(name).second) {
+        fail("{}: header names \"{}\" twice", file_, printable(name));
+      }
+    } else if (place_ == Place::kMetadata) {
+      if (metadata.contains(name)) {
+        fail("{}: metadata names \"{}\" twice", file_, printable(name));
+      }
+    } else if (name != "dtype" && name != "shape" && name != "data_offsets") {
+      fail("{}: tensor \"{}\" has an unknown property \"{}\"", file_,
+           printable(entries.back().name), printable(name));
+    }
+    key_ = std::move(name);
+    return true;
+  }
+
+  bool string(string_t& text) override {
+    if (place_ == Place::kMetadata) {
+      metadata[key_] = std::move(text);
+    } else if (place_ == Place::kTensor && key_ == "dtype") {
+      Entry& entry = entries.back();
+      if (entry.dtype) repeated();
+      entry.dtype = dtype_from_name(text);
+      if (!entry.dtype) {
+        fail("{}: tensor \"{}\" has dtype \"{}\", which is not one we read", file_,
+             printable(entry.name), printable(text));
+      }
+    } else {
+      refuse("a text");
+    }
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (place_ != Place::kTensor || key_ == "dtype") refuse("an array");
+    Entry& entry = entries.back();
+    auto& list = key_ == "shape" ? entry.shape : entry.offsets;
+    if (list) repeated();
+    list.emplace();
+    numbers_ = &*list;
+    place_ = Place::kNumbers;
+    return true;
+  }
+
+  bool end_array() override {
+    place_ = Place::kTensor;
+    return true;
+  }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (place_ != Place::kNumbers) refuse("a number");
+    if (value > static_cast<uint64_t>(INT64_MAX)) refuse("a number beyond 63 bits");
+    if (numbers_->size() == kMaxRank) refuse("more than 64 numbers");
+    numbers_->push_back(static_cast<int64_t>(value));
+    return true;
+  }
+
+  bool number_integer(number_integer_t) override { refuse("a negative number"); }
+  bool number_float(number_float_t, const string_t&) override { refuse("a fraction"); }
+  bool boolean(bool) override { refuse("true or false"); }
+  bool null() override { refuse("null"); }
+  bool binary(binary_t&) override { refuse("binary data"); }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    fail("{}: header is not JSON at its byte {}", file_, position);
+  }
+
+ private:
+  enum class Place { kOutside, kRoot, kMetadata, kTensor, kNumbers };
+
+  [[noreturn]] void refuse(std::string_view found) const {
+    switch (place_) {
+      case Place::kOutside:
+        fail("{}: expected the header to be a JSON object, found {}", file_, found);
+      case Place::kRoot:
+        fail("{}: expected \"{}\" to be an object, found {}", file_, printable(key_), found);
+      case Place::kMetadata:
+        fail("{}: expected metadata \"{}\" to be a text, found {}", file_, printable(key_), found);
+      case Place::kTensor:
+      case Place::kNumbers:
+        break;
+    }
+    fail("{}: tensor \"{}\" has {} in its {}", file_, printable(entries.back().name), found, key_);
+  }
+
+  [[noreturn]] void repeated() const {
+    fail("{}: tensor \"{}\" gives its {} twice", file_, printable(entries.back().name), key_);
+  }
+
+  const std::string& file_;
+  Place place_ = Place::kOutside;
+  std::string key_;
+  std::vector<int64_t>* numbers_ = nullptr;
+  std::unordered_set<std::string> names_;
+};
+
+// Checks one entry by itself and makes its view.
+NamedTensor make_tensor(const std::string& file, Entry&& entry,
+                        std::span<const unsigned char> data) {
+  if (entry.offsets->size() != 2) {
+    fail("{}: tensor \"{}\" has {} data_offsets, expected 2", file, printable(entry.name),
+         entry.offsets->size());
+  }
+  const int64_t begin = (*entry.offsets)[0];
+  const int64_t end = (*entry.offsets)[1];
+  if (begin > end || static_cast<uint64_t>(end) > data.size()) {
+    fail("{}: tensor \"{}\" claims bytes {} to {} of {}", file, printable(entry.name), begin, end,
+         data.size());
+  }
+  Shape shape(std::move(*entry.shape));
+  int64_t bytes = static_cast<int64_t>(dtype_size(*entry.dtype));
+  bool overflow = false;
+  for (int64_t size : shape.sizes()) overflow |= __builtin_mul_overflow(bytes, size, &bytes);
+  if (overflow) {
+    fail("{}: tensor \"{}\" of shape {} is larger than any memory", file, printable(entry.name),
+         shape.str());
+  }
+  if (bytes != end - begin) {
+    fail("{}: tensor \"{}\" of shape {} {} needs {} bytes, found {}", file, printable(entry.name),
+         shape.str(), dtype_name(*entry.dtype), bytes, end - begin);
+  }
+  return {std::move(entry.name), {data.data() + begin, *entry.dtype, std::move(shape)}};
+}
+
+// Sorted by place, each tensor must begin where the one before it ends: neither overlap nor hole.
+void check_coverage(const std::string& file, const std::vector<NamedTensor>& tensors,
+                    std::span<const unsigned char> data) {
+  struct Range {
+    size_t begin, end, index;
+  };
+  std::vector<Range> ranges;
+  ranges.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto* start = static_cast<const unsigned char*>(tensors[i].view.data);
+    const size_t begin = static_cast<size_t>(start - data.data());
+    ranges.push_back({begin, begin + tensors[i].view.bytes(), i});
+  }
+  std::ranges::sort(ranges, [](const Range& a, const Range& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
+  size_t covered = 0;
+  for (const Range& range : ranges) {
+    if (range.begin != covered) {
+      fail("{}: tensor \"{}\" begins at byte {} of the data, expected {}{}", file,
+           printable(tensors[range.index].name), range.begin, covered,
+           range.begin < covered ? " (tensors overlap)" : "");
+    }
+    covered = range.end;
+  }
+  if (covered != data.size()) {
+    fail("{}: expected {} bytes of data, found {}", file, covered, data.size());
+  }
+}
+
+}  // namespace
+
+SafeTensors SafeTensors::open(const std::string& path) { return parse(MappedFile::open(path)); }
+
+SafeTensors SafeTensors::parse(std::shared_ptr<const MappedFile> file) {
+  const std::string& path = file->path();
+  const auto bytes = file->bytes();
+  if (bytes.size() < 8) {
+    fail("{}: expected a safetensors file, found only {} bytes", path, bytes.size());
+  }
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i) length = length << 8 | bytes[static_cast<size_t>(i)];
+  if (length > kMaxHeader || length > bytes.size() - 8) {
+    fail("{}: expected a safetensors header of {} bytes, found a file of {}", path, length,
+         bytes.size());
+  }
+  const auto header = bytes.subspan(8, length);
+  const auto data = bytes.subspan(8 + length);
+  if (header.empty() || header[0] != '{') {
+    fail("{}: expected a safetensors header, found no JSON object", path);
+  }
+
+  HeaderReader reader(path);
+  nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
+
+  SafeTensors result;
+  result.tensors_.reserve(reader.entries.size());
+  for (Entry& entry : reader.entries) {
+    result.tensors_.push_back(make_tensor(path, std::move(entry), data));
+  }
+  check_coverage(path, result.tensors_, data);
+  result.metadata_ = std::move(reader.metadata);
+  result.file_ = std::move(file);
+  return result;
+}
+
+const NamedTensor* SafeTensors::find(std::string_view name) const {
+  const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+}  // namespace vig

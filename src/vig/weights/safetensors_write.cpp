@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <unordered_set>
+
+#include "vig/base/error.h"
+#include "vig/weights/atomic_file.h"
+#include "vig/weights/printable.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kMaxHeader = 100'000'000;
+
+// JSON for a text; names from elsewhere may not be UTF-8, which JSON cannot hold.
+std::string quoted(const std::string& path, const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    fail("{}: cannot be written: the name \"{}\" is not UTF-8", path, printable(text));
+  }
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](size_t i) { return dtype_size(tensors[i].view.dtype); });
+  std::vector<size_t> begins(tensors.size());
+  size_t end = 0;
+  for (size_t i : order) {
+    begins[i] = end;
+    end += tensors[i].view.bytes();
+  }
+
+  // Written by hand because nlohmann's objects sort their keys and we keep the caller's order.
+  std::string header = "{";
+  if (!metadata.empty()) {
+    header += "\"__metadata__\":{";
+    for (const auto& [key, value] : metadata) {
+      if (header.back() != '{') header += ',';
+      header += quoted(path, key) + ':' + quoted(path, value);
+    }
+    header += '}';
+  }
+  std::unordered_set<std::string_view> names{"__metadata__"};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, view] = tensors[i];
+    if (!names.insert(name).second) {
+      fail("{}: cannot be written: two tensors are named \"{}\"", path, printable(name));
+    }
+    if (header.size() > 1) header += ',';
+    header += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                          quoted(path, name), dtype_name(view.dtype),
+                          fmt::join(view.shape.sizes(), ","), begins[i], begins[i] + view.bytes());
+  }
+  header += '}';
+  header.resize((header.size() + 8 + kAlignment - 1) / kAlignment * kAlignment - 8, ' ');
+
+  if (header.size() > kMaxHeader) {
+    fail("{}: cannot be written: its header would have {} bytes, and readers accept {}", path,
+         header.size(), kMaxHeader);
+  }
+
+  unsigned char length[8];
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(header.size() >> (8 * i));
+
+  AtomicFile file(path);
+  file.write(length, sizeof(length));
+  file.write(header.data(), header.size());
+  for (size_t i : order) file.write(tensors[i].view.data, tensors[i].view.bytes());
+  file.commit();
+}
+
+}  // namespace vig

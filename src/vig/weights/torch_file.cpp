@@ -1,0 +1,215 @@
+#include "vig/weights/torch_file.h"
+
+#include <cstring>
+#include <optional>
+#include <unordered_set>
+
+#include "vig/base/error.h"
+#include "vig/weights/printable.h"
+
+namespace vig {
+namespace {
+
+using Kind = Pickle::Kind;
+using Value = Pickle::Value;
+
+constexpr size_t kMaxRank = 64;
+// Tied weights share a storage, so tensors may claim more bytes than there are; but a small file
+// that names one storage ten thousand times wants to fill a memory or a disk.
+constexpr uint64_t kMaxSharing = 4;
+
+struct StridedTensor {
+  std::string_view name;
+  const unsigned char* data = nullptr;
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::vector<int64_t> strides;  // in elements
+
+  // Axes of size 1 are never stepped along, so their stride means nothing.
+  bool is_row_major() const {
+    if (shape.elements() == 0) return true;
+    int64_t expected = 1;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      if (shape[axis] != 1 && strides[static_cast<size_t>(axis)] != expected) return false;
+      expected *= shape[axis];
+    }
+    return true;
+  }
+};
+
+class StateDictReader {
+ public:
+  StateDictReader(const TorchContainer& container, const MappedFile& file)
+      : pickle_(container.pickle), storages_(container.storages), file_(file) {}
+
+  TorchStateDict read(bool prefer_ema) {
+    const Value& dict = choose(prefer_ema);
+    std::vector<StridedTensor> tensors;
+    std::unordered_set<std::string_view> names;
+    uint64_t claimed = 0;
+    for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+      const Value& key = pickle_[dict.items[i]];
+      const Value* call = tensor_call(pickle_[dict.items[i + 1]]);
+      if (key.kind != Kind::kText || call == nullptr) continue;
+      if (!names.insert(key.text).second) {
+        fail("{}: tensor \"{}\" is given twice", path(), printable(key.text));
+      }
+      tensors.push_back(rebuild(key.text, *call));
+      const StridedTensor& tensor = tensors.back();
+      claimed += static_cast<uint64_t>(tensor.shape.elements()) * dtype_size(tensor.dtype);
+      if (claimed / kMaxSharing > file_.bytes().size()) {
+        fail("{}: its tensors claim far more bytes than the file's {}", path(),
+             file_.bytes().size());
+      }
+    }
+    if (tensors.empty()) fail("{}: expected a state dict, found no tensors", path());
+
+    TorchStateDict result;
+    for (StridedTensor& tensor : tensors) {
+      const void* data = tensor.data;
+      if (!tensor.is_row_major()) data = result.copies.emplace_back(copy(tensor)).data();
+      result.tensors.push_back(
+          {std::string(tensor.name), {data, tensor.dtype, std::move(tensor.shape)}});
+    }
+    return result;
+  }
+
+ private:
+  const std::string& path() const { return file_.path(); }
+
+  const Value& choose(bool prefer_ema) const {
+    const Value& root = pickle_.root();
+    if (root.kind != Kind::kDict) fail("{}: expected a dictionary of tensors, found none", path());
+    const auto dict_at = [&](std::initializer_list<std::string_view> keys) -> const Value* {
+      for (std::string_view key : keys) {
+        const Value* found = pickle_.find(root, key);
+        if (found != nullptr && found->kind == Kind::kDict) return found;
+      }
+      return nullptr;
+    };
+    if (prefer_ema) {
+      if (const Value* ema = dict_at({"model_ema", "state_dict_ema"})) return *ema;
+      fail("{}: expected averaged weights under \"model_ema\", found {}", path(), keys_of(root));
+    }
+    if (const Value* dict = dict_at({"model", "state_dict", "model_ema"})) return *dict;
+    for (size_t i = 1; i < root.items.size(); i += 2) {
+      if (tensor_call(pickle_[root.items[i]]) != nullptr) return root;
+    }
+    fail("{}: expected tensors, or a dictionary \"model\" of them, found {}", path(),
+         keys_of(root));
+  }
+
+  std::string keys_of(const Value& dict) const {
+    std::string list;
+    for (size_t i = 0; i < dict.items.size(); i += 2) {
+      const Value& key = pickle_[dict.items[i]];
+      if (key.kind != Kind::kText) continue;
+      if (i == 20) return list + ", ...";
+      list += (list.empty() ? "\"" : ", \"") + printable(key.text, 40) + "\"";
+    }
+    return list.empty() ? "nothing" : "only " + list;
+  }
+
+  // The call that rebuilds a tensor, with a parameter's wrapping taken off; null for other values.
+  const Value* tensor_call(const Value& value) const {
+    const Value* call = &value;
+    if (call->kind == Kind::kCall && call->global->role == GlobalRole::kParameter &&
+        !call->items.empty()) {
+      call = &pickle_[call->items[0]];
+    }
+    const bool tensor = call->kind == Kind::kCall && call->global->role == GlobalRole::kTensor;
+    return tensor ? call : nullptr;
+  }
+
+  // _rebuild_tensor_v2(storage, offset, sizes, strides, ...)
+  StridedTensor rebuild(std::string_view name, const Value& call) const {
+    const auto bad = [&](std::string_view what) {
+      fail("{}: tensor \"{}\" {}", path(), printable(name), what);
+    };
+    if (call.items.size() < 4) bad("is described in an unknown way");
+    const StorageRef ref = storage_ref(pickle_, pickle_[call.items[0]], path());
+    const Value& offset = pickle_[call.items[1]];
+    const auto sizes = counts(pickle_[call.items[2]]);
+    auto strides = counts(pickle_[call.items[3]]);
+    if (offset.kind != Kind::kInt || !sizes || !strides || sizes->size() != strides->size()) {
+      bad("is described in an unknown way");
+    }
+    if (sizes->size() > kMaxRank) bad("has too many axes");
+    if (offset.integer < 0) bad("begins before its storage");
+
+    const auto storage = storages_.find(ref.key);
+    if (storage == storages_.end()) bad("has its storage missing");
+    const size_t width = dtype_size(ref.dtype);
+    if (static_cast<uint64_t>(ref.numel) > storage->second.size() / width) {
+      fail("{}: tensor \"{}\" needs a storage of {} {}, found {} bytes", path(), printable(name),
+           ref.numel, dtype_name(ref.dtype), storage->second.size());
+    }
+
+    const Shape shape{std::vector<int64_t>(*sizes)};
+    int64_t last = offset.integer;  // index of the last element
+    int64_t bytes = static_cast<int64_t>(width);
+    bool overflow = false;
+    for (size_t axis = 0; axis < sizes->size(); ++axis) {
+      overflow |= __builtin_mul_overflow(bytes, (*sizes)[axis], &bytes);
+    }
+    if (overflow) bad("is larger than any memory");
+    if (bytes == 0) return {name, storage->second.data(), ref.dtype, shape, std::move(*strides)};
+    for (size_t axis = 0; axis < sizes->size(); ++axis) {
+      int64_t reach = 0;
+      overflow |= __builtin_mul_overflow((*sizes)[axis] - 1, (*strides)[axis], &reach);
+      overflow |= __builtin_add_overflow(last, reach, &last);
+    }
+    if (overflow || last >= ref.used) bad("reaches beyond its storage");
+    const auto first = static_cast<size_t>(ref.first + offset.integer);
+    return {name, storage->second.data() + first * width, ref.dtype, shape, std::move(*strides)};
+  }
+
+  // Sizes or strides; nothing when there is a negative or a non-number among them.
+  std::optional<std::vector<int64_t>> counts(const Value& value) const {
+    if (value.kind != Kind::kTuple && value.kind != Kind::kList) return std::nullopt;
+    std::vector<int64_t> numbers;
+    for (Pickle::Id id : value.items) {
+      if (pickle_[id].kind != Kind::kInt || pickle_[id].integer < 0) return std::nullopt;
+      if (numbers.size() > kMaxRank) break;
+      numbers.push_back(pickle_[id].integer);
+    }
+    return numbers;
+  }
+
+  Buffer copy(const StridedTensor& tensor) const {
+    const size_t width = dtype_size(tensor.dtype);
+    const int rank = tensor.shape.rank();
+    const int64_t count = tensor.shape.elements();
+    Buffer buffer(static_cast<size_t>(count) * width);
+    if (buffer.data() == nullptr) fail("{}: not enough memory for its tensors", path());
+    auto* out = static_cast<unsigned char*>(buffer.data());
+    std::vector<int64_t> index(static_cast<size_t>(rank), 0);
+    int64_t source = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(out + static_cast<size_t>(i) * width,
+                  tensor.data + static_cast<size_t>(source) * width, width);
+      for (int axis = rank - 1; axis >= 0; --axis) {  // count up, the last axis fastest
+        if (tensor.shape[axis] == 1) continue;
+        const auto a = static_cast<size_t>(axis);
+        source += tensor.strides[a];
+        if (++index[a] < tensor.shape[axis]) break;
+        source -= tensor.strides[a] * tensor.shape[axis];
+        index[a] = 0;
+      }
+    }
+    return buffer;
+  }
+
+  const Pickle& pickle_;
+  const std::unordered_map<std::string_view, std::span<const unsigned char>>& storages_;
+  const MappedFile& file_;
+};
+
+}  // namespace
+
+TorchStateDict read_state_dict(const TorchContainer& container, const MappedFile& file,
+                               bool prefer_ema) {
+  return StateDictReader(container, file).read(prefer_ema);
+}
+
+}  // namespace vig

@@ -1,0 +1,177 @@
+#include "vig/weights/zip.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+
+#include "vig/base/error.h"
+#include "vig/weights/printable.h"
+
+namespace vig {
+namespace {
+
+using Bytes = std::span<const unsigned char>;
+
+constexpr uint32_t kLocalSignature = 0x04034b50;
+constexpr uint32_t kEntrySignature = 0x02014b50;
+constexpr uint32_t kEndSignature = 0x06054b50;
+constexpr uint32_t kEnd64Signature = 0x06064b50;
+constexpr uint32_t kLocator64Signature = 0x07064b50;
+constexpr size_t kLocalSize = 30;
+constexpr size_t kEntrySize = 46;
+constexpr size_t kEndSize = 22;
+constexpr size_t kEnd64Size = 56;
+constexpr size_t kLocator64Size = 20;
+constexpr uint32_t kIn64 = 0xffffffff;  // "the value stands in the zip64 field"
+constexpr uint16_t kZip64Field = 1;
+constexpr uint16_t kEncrypted = 1;
+
+class ZipReader {
+ public:
+  ZipReader(Bytes bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+
+  std::vector<ZipEntry> read() {
+    const Directory directory = find_directory();
+    std::vector<ZipEntry> entries;
+    std::unordered_set<std::string_view> names;
+    uint64_t at = directory.begin;
+    for (uint64_t i = 0; i < directory.count; ++i) {
+      entries.push_back(read_entry(at));
+      if (!names.insert(entries.back().name).second) {
+        fail("{}: its zip directory names \"{}\" twice", file_, printable(entries.back().name));
+      }
+    }
+    return entries;
+  }
+
+ private:
+  struct Directory {
+    uint64_t begin;
+    uint64_t count;
+  };
+
+  [[noreturn]] void bad(std::string_view what) const {
+    fail("{}: broken zip archive: {}", file_, what);
+  }
+
+  Bytes at(uint64_t offset, uint64_t size) const {
+    if (offset > bytes_.size() || size > bytes_.size() - offset) {
+      bad("it points outside the file, which may have been cut short");
+    }
+    return bytes_.subspan(offset, size);
+  }
+
+  uint64_t number(uint64_t offset, size_t width) const {
+    const Bytes raw = at(offset, width);
+    uint64_t value = 0;
+    for (size_t i = width; i-- > 0;) value = value << 8 | raw[i];
+    return value;
+  }
+  uint16_t u16(uint64_t offset) const { return static_cast<uint16_t>(number(offset, 2)); }
+  uint32_t u32(uint64_t offset) const { return static_cast<uint32_t>(number(offset, 4)); }
+  uint64_t u64(uint64_t offset) const { return number(offset, 8); }
+
+  // The end record is the last thing in the file but for a comment of known length.
+  uint64_t find_end() const {
+    if (bytes_.size() >= kEndSize) {
+      const uint64_t last = bytes_.size() - kEndSize;
+      const uint64_t first = last > 0xffff ? last - 0xffff : 0;
+      for (uint64_t offset = last + 1; offset-- > first;) {
+        if (u32(offset) == kEndSignature && offset + kEndSize + u16(offset + 20) == bytes_.size()) {
+          return offset;
+        }
+      }
+    }
+    bad("it has no directory at its end; the file may have been cut short");
+  }
+
+  Directory find_directory() const {
+    const uint64_t end = find_end();
+    Directory directory{u32(end + 16), u16(end + 10)};
+    uint64_t size = u32(end + 12);
+    if (directory.begin == kIn64 || size == kIn64 || directory.count == 0xffff) {
+      if (end < kLocator64Size || u32(end - kLocator64Size) != kLocator64Signature) {
+        bad("its zip64 record is missing");
+      }
+      const uint64_t end64 = u64(end - kLocator64Size + 8);
+      at(end64, kEnd64Size);
+      if (u32(end64) != kEnd64Signature) bad("its zip64 record is missing");
+      directory = {u64(end64 + 48), u64(end64 + 32)};
+      size = u64(end64 + 40);
+    }
+    at(directory.begin, size);
+    if (directory.count > size / kEntrySize) bad("its directory is too short");
+    return directory;
+  }
+
+  // Reads the directory entry at `offset` and moves `offset` behind it.
+  ZipEntry read_entry(uint64_t& offset) const {
+    at(offset, kEntrySize);
+    if (u32(offset) != kEntrySignature) bad("its directory is damaged");
+    const uint16_t name_length = u16(offset + 28);
+    const uint16_t extra_length = u16(offset + 30);
+    const Bytes raw_name = at(offset + kEntrySize, name_length);
+    const std::string_view name(reinterpret_cast<const char*>(raw_name.data()), raw_name.size());
+    if (u16(offset + 8) & kEncrypted) {
+      fail("{}: its zip entry \"{}\" is encrypted", file_, printable(name));
+    }
+    if (const uint16_t method = u16(offset + 10); method != 0) {
+      fail(
+          "{}: its zip entry \"{}\" is compressed (method {}), expected it stored as torch.save "
+          "does",
+          file_, printable(name), method);
+    }
+
+    uint64_t packed = u32(offset + 20);
+    uint64_t size = u32(offset + 24);
+    uint64_t local = u32(offset + 42);
+    read_zip64_field(offset + kEntrySize + name_length, extra_length, {&size, &packed, &local});
+    if (packed != size) bad("a stored entry has two sizes");
+    offset += kEntrySize + name_length + extra_length + u16(offset + 32);
+
+    // The local header repeats the name; its own extra field is padding and may differ in length.
+    at(local, kLocalSize);
+    if (u32(local) != kLocalSignature) bad("its directory points at something else");
+    const uint64_t data = local + kLocalSize + u16(local + 26) + u16(local + 28);
+    return {name, at(data, size)};
+  }
+
+  // Of size, packed size and place, in this order, the field holds those that did not fit 32 bits.
+  void read_zip64_field(uint64_t begin, uint64_t length,
+                        std::initializer_list<uint64_t*> values) const {
+    at(begin, length);
+    const uint64_t end = begin + length;
+    while (begin + 4 <= end) {
+      const uint16_t id = u16(begin);
+      const uint64_t field_end = begin + 4 + u16(begin + 2);
+      if (field_end > end) bad("its directory is damaged");
+      if (id == kZip64Field) {
+        uint64_t next = begin + 4;
+        for (uint64_t* value : values) {
+          if (*value != kIn64) continue;
+          if (next + 8 > field_end) bad("its directory is damaged");
+          *value = u64(next);
+          next += 8;
+        }
+        return;
+      }
+      begin = field_end;
+    }
+  }
+
+  Bytes bytes_;
+  const std::string& file_;
+};
+
+}  // namespace
+
+bool is_zip(Bytes bytes) {
+  constexpr unsigned char kMagic[] = {'P', 'K', 3, 4};
+  return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
+}
+
+std::vector<ZipEntry> read_zip_directory(Bytes bytes, const std::string& file) {
+  return ZipReader(bytes, file).read();
+}
+
+}  // namespace vig
