@@ -1,0 +1,19 @@
+// The one thing we want from EXIF: which way up the picture is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "vig/image/image.h"
+
+namespace vig {
+
+// The orientation, 1 to 8, of a block of EXIF data (a TIFF header and its first directory, with or
+// without the "Exif\0\0" that JPEG puts before it). Anything missing, damaged or out of range gives
+// 1, "as stored": a picture with bad metadata is still a good picture.
+int exif_orientation(std::span<const uint8_t> exif);
+
+// The stored picture turned and mirrored as orientation 1 to 8 says it must be shown.
+Image orient(Image stored, int orientation);
+
+}  // namespace vig

@@ -1,0 +1,123 @@
+// PNG by libpng.
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+
+#include "vig/base/error.h"
+#include "vig/image/exif.h"
+#include "vig/image/formats.h"
+
+namespace vig {
+namespace {
+
+constexpr size_t kSignatureBytes = 8;
+constexpr size_t kMaxChunkBytes = size_t{1} << 20;  // a palette, the largest one kept, has 768
+
+// libpng leaves by longjmp, so no object with a destructor may live in a frame between `guarded`
+// and libpng.
+class PngReader {
+ public:
+  PngReader(std::span<const uint8_t> bytes, const std::string& name) : bytes_(bytes), name_(name) {
+    png_ = png_create_read_struct(
+        PNG_LIBPNG_VER_STRING, this,
+        [](png_structp png, png_const_charp message) {
+          auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
+          std::snprintf(reader.message_, sizeof(reader.message_), "%s", message);
+          png_longjmp(png, 1);
+        },
+        [](png_structp, png_const_charp) {});
+    info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
+    if (info_ == nullptr) {
+      png_destroy_read_struct(&png_, nullptr, nullptr);
+      fail("{}: libpng cannot start", name_);
+    }
+  }
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  Image read(const DecodeOptions& options) {
+    guarded([&] {
+      png_set_read_fn(png_, this, [](png_structp png, png_bytep out, size_t size) {
+        auto& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
+        if (size > reader.bytes_.size() - reader.position_) png_error(png, "the file ends early");
+        std::memcpy(out, reader.bytes_.data() + reader.position_, size);
+        reader.position_ += size;
+      });
+      // Text, profiles and the like are skipped unread: they change no pixel here, and compressed
+      // ones may be bombs.
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+      png_set_chunk_malloc_max(png_, kMaxChunkBytes);
+      // The size is left to check_size: its limit is an option and its message names both.
+      png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+      png_read_info(png_, info_);
+    });
+    const int64_t width = png_get_image_width(png_, info_);
+    const int64_t height = png_get_image_height(png_, info_);
+    check_size(name_, width, height, options);
+
+    int passes = 0;
+    guarded([&] {
+      png_set_palette_to_rgb(png_);
+      png_set_expand_gray_1_2_4_to_8(png_);
+      png_set_strip_16(png_);
+      png_set_strip_alpha(png_);
+      png_set_gray_to_rgb(png_);
+      passes = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+    });
+
+    Image image(static_cast<int>(width), static_cast<int>(height));
+    if (png_get_rowbytes(png_, info_) != image.row_bytes()) {
+      fail("{}: a PNG row of {} bytes, expected {}", name_, png_get_rowbytes(png_, info_),
+           image.row_bytes());
+    }
+    guarded([&] {
+      for (int pass = 0; pass < passes; ++pass) {
+        for (int y = 0; y < image.height; ++y) png_read_row(png_, image.row(y), nullptr);
+      }
+    });
+    return image;
+  }
+
+ private:
+  template <typename Step>
+  void guarded(const Step& step) {
+    if (setjmp(png_jmpbuf(png_)) != 0) fail("{}: damaged PNG: {}", name_, message_);
+    step();
+  }
+
+  std::span<const uint8_t> bytes_;
+  const std::string& name_;
+  size_t position_ = 0;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  char message_[256] = {};
+};
+
+// EXIF may stand after the pixels, so libpng would have to read on to the end; walking over the
+// chunks is simpler and also works for files that lack it.
+int find_orientation(std::span<const uint8_t> png) {
+  size_t at = kSignatureBytes;
+  while (png.size() - at >= 12) {
+    const size_t size =
+        static_cast<size_t>(png[at]) << 24 | png[at + 1] << 16 | png[at + 2] << 8 | png[at + 3];
+    if (size > png.size() - at - 12) break;
+    if (std::memcmp(png.data() + at + 4, "eXIf", 4) == 0) {
+      return exif_orientation(png.subspan(at + 8, size));
+    }
+    at += size + 12;
+  }
+  return 1;
+}
+
+}  // namespace
+
+StoredImage decode_png(std::span<const uint8_t> bytes, const std::string& name,
+                       const DecodeOptions& options) {
+  return {PngReader(bytes, name).read(options), find_orientation(bytes)};
+}
+
+}  // namespace vig

@@ -1,0 +1,105 @@
+#include "vig/image/preprocess.h"
+
+#include <algorithm>
+#include <array>
+
+#include "vig/base/error.h"
+#include "vig/kernels/resize.h"
+
+namespace vig {
+namespace {
+
+// Where a crop starts along one axis; negative when the picture is smaller, by the padding before
+// it.
+int64_t crop_start(int64_t side, int64_t crop) {
+  if (crop > side) return -((crop - side) / 2);
+  const int64_t half = (side - crop) / 2;
+  const bool tie = (side - crop) % 2 != 0;
+  return half + (tie && half % 2 != 0 ? 1 : 0);
+}
+
+void check_sides(int width, int height) {
+  if (width < 1 || height < 1 || width > kMaxResizeSide || height > kMaxResizeSide) {
+    fail_usage("a picture of {}x{} pixels, expected sides of 1 to {}", width, height,
+               kMaxResizeSide);
+  }
+}
+
+// One axis of the crop: what to compute, and where it goes in the padded crop.
+struct Window {
+  ResizeAxis axis;
+  int64_t start;
+};
+
+Window make_window(int64_t in, int64_t out, int64_t crop_start, int64_t crop) {
+  const int64_t first = std::max<int64_t>(0, crop_start);
+  return {{in, out, first, std::min(out, crop_start + crop) - first},
+          std::max<int64_t>(0, -crop_start)};
+}
+
+}  // namespace
+
+Placement place(const Recipe& recipe, int width, int height) {
+  if (recipe.resize < 1 || recipe.crop < 1) {
+    fail_usage("a recipe that resizes to {} and crops to {}, expected positive sizes",
+               recipe.resize, recipe.crop);
+  }
+  check_sides(width, height);
+  const int64_t size = recipe.resize;
+  Placement placement;
+  placement.source_width = width;
+  placement.source_height = height;
+  placement.resized_width = width <= height ? size : size * width / height;
+  placement.resized_height = width <= height ? size * height / width : size;
+  placement.crop_x = crop_start(placement.resized_width, recipe.crop);
+  placement.crop_y = crop_start(placement.resized_height, recipe.crop);
+  placement.input_width = placement.input_height = recipe.crop;
+  return placement;
+}
+
+Image crop_to_recipe(const Image& image, const Recipe& recipe) {
+  const Placement placement = place(recipe, image.width, image.height);
+  const Window x = make_window(image.width, placement.resized_width, placement.crop_x, recipe.crop);
+  const Window y =
+      make_window(image.height, placement.resized_height, placement.crop_y, recipe.crop);
+  Image crop(recipe.crop, recipe.crop);
+  if (x.axis.count == recipe.crop && y.axis.count == recipe.crop) {
+    resize_rgb(image.rgb.data(), x.axis, y.axis, recipe.interpolation, crop.rgb.data());
+    return crop;
+  }
+  Image part(static_cast<int>(x.axis.count), static_cast<int>(y.axis.count));
+  resize_rgb(image.rgb.data(), x.axis, y.axis, recipe.interpolation, part.rgb.data());
+  for (int row = 0; row < part.height; ++row) {
+    std::copy_n(part.row(row), part.row_bytes(),
+                crop.row(static_cast<int>(y.start) + row) + x.start * 3);
+  }
+  return crop;
+}
+
+Image resize_image(const Image& image, int width, int height, Interpolation interpolation) {
+  check_sides(image.width, image.height);
+  if (width < 1 || height < 1) {
+    fail_usage("a resize to {}x{} pixels, expected at least 1x1", width, height);
+  }
+  Image result(width, height);
+  resize_rgb(image.rgb.data(), {image.width, width, 0, width}, {image.height, height, 0, height},
+             interpolation, result.rgb.data());
+  return result;
+}
+
+Placement preprocess(const Image& image, const Recipe& recipe, float* out) {
+  const Image crop = crop_to_recipe(image, recipe);
+  // 256 values per channel: a table gives torchvision's float steps exactly, and cheaply.
+  std::array<std::array<float, 256>, 3> table;
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t value = 0; value < 256; ++value) {
+      table[c][value] = (static_cast<float>(value) / 255.0f - recipe.mean[c]) / recipe.std[c];
+    }
+  }
+  for (size_t i = 0; i < crop.rgb.size(); i += 3) {
+    for (size_t c = 0; c < 3; ++c) out[i + c] = table[c][crop.rgb[i + c]];
+  }
+  return place(recipe, image.width, image.height);
+}
+
+}  // namespace vig

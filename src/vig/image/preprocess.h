@@ -1,0 +1,51 @@
+// A picture becomes a network's input by the numbers of a Recipe, as torchvision's
+// Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow pictures.
+#pragma once
+
+#include <cstdint>
+
+#include "vig/base/recipe.h"
+#include "vig/image/image.h"
+
+namespace vig {
+
+// Where the network's input lies in the picture, for mapping answers back.
+// Positions are continuous: pixel (x, y) covers [x, x + 1) by [y, y + 1).
+struct Placement {
+  int source_width = 0, source_height = 0;
+  int64_t resized_width = 0, resized_height = 0;
+  // Input position = resized position - crop. Negative where the resized picture is smaller than
+  // the input; then `-crop` pixels before it and the rest after it are padding.
+  int64_t crop_x = 0, crop_y = 0;
+  int input_width = 0, input_height = 0;
+
+  double scale_x() const { return static_cast<double>(resized_width) / source_width; }
+  double scale_y() const { return static_cast<double>(resized_height) / source_height; }
+  double source_x(double input_x) const {
+    return (input_x + static_cast<double>(crop_x)) / scale_x();
+  }
+  double source_y(double input_y) const {
+    return (input_y + static_cast<double>(crop_y)) / scale_y();
+  }
+  double input_x(double source_x) const {
+    return source_x * scale_x() - static_cast<double>(crop_x);
+  }
+  double input_y(double source_y) const {
+    return source_y * scale_y() - static_cast<double>(crop_y);
+  }
+  bool operator==(const Placement&) const = default;
+};
+
+// The recipe's geometry for a picture of this size: the short side becomes recipe.resize, the long
+// one int(resize * long / short); the crop is centred, halves rounded to even.
+Placement place(const Recipe& recipe, int width, int height);
+
+// Writes recipe.crop * recipe.crop * 3 floats, [row, column, channel]: (x / 255 - mean) / std.
+// Padding is black, so it becomes -mean / std. Only the cropped part of the picture is resized.
+Placement preprocess(const Image& image, const Recipe& recipe, float* out);
+
+// The steps of preprocess, in 8 bits.
+Image crop_to_recipe(const Image& image, const Recipe& recipe);
+Image resize_image(const Image& image, int width, int height, Interpolation interpolation);
+
+}  // namespace vig
