@@ -114,7 +114,8 @@ class PickleMachine {
   }
 
   void extend(Value& value, Kind kind, std::span<const Id> items) {
-    if (value.kind == Kind::kOpaque || value.kind == Kind::kCall) return;  // never looked at
+    const bool inert = value.kind == Kind::kCall && value.global->role == GlobalRole::kInert;
+    if (inert || value.kind == Kind::kOpaque) return;  // never looked at
     if (value.kind != kind || (kind == Kind::kDict && items.size() % 2 != 0)) {
       bad("adds to a value that cannot hold it");
     }

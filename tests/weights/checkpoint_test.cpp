@@ -1,0 +1,164 @@
+#include "vig/weights/checkpoint.h"
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "support/files.h"
+#include "vig/weights/convert.h"
+#include "vig/weights/half.h"
+#include "vig/weights/safetensors.h"
+#include "weights/expect_error.h"
+#include "weights/torch_bytes.h"
+
+namespace vig::test {
+namespace {
+
+using Format = Checkpoint::Format;
+
+std::string golden(const std::string& name) {
+  return (std::filesystem::path(VIG_TEST_DATA) / "golden" / name).string();
+}
+
+// The same miniature stands in a safetensors file under "param/NAME".
+void expect_golden(const Checkpoint& checkpoint, bool half) {
+  const SafeTensors expected = SafeTensors::open(golden("vig-mini-silu.safetensors"));
+  size_t params = 0;
+  for (const NamedTensor& tensor : expected.tensors()) {
+    if (!tensor.name.starts_with("param/")) continue;
+    ++params;
+    SCOPED_TRACE(tensor.name);
+    const NamedTensor* found = checkpoint.find(tensor.name.substr(6));
+    ASSERT_NE(found, nullptr);
+    ASSERT_EQ(found->view.shape, tensor.view.shape);
+    auto want = to_floats(tensor.view);
+    if (half) {
+      EXPECT_EQ(found->view.dtype, DType::kF16);
+      for (float& value : want) value = f16_to_f32(f32_to_f16(value));
+    }
+    ASSERT_EQ(to_floats(found->view), want);
+  }
+  EXPECT_EQ(checkpoint.tensors().size(), params);
+  EXPECT_EQ(params, 40u);
+}
+
+TEST(Checkpoint, ReleasedLayout) {
+  const Checkpoint checkpoint = Checkpoint::open(golden("vig-mini-silu.pth"));
+  EXPECT_EQ(checkpoint.format(), Format::kTorchZip);
+  EXPECT_TRUE(checkpoint.metadata().empty());
+  EXPECT_EQ(checkpoint.tensors()[0].name, "pos_embed");
+  expect_golden(checkpoint, false);
+}
+
+TEST(Checkpoint, BareStateDict) {
+  expect_golden(Checkpoint::open(golden("vig-mini-silu-bare.pth")), false);
+}
+
+TEST(Checkpoint, HalfPrecisionWithDataParallelPrefix) {
+  expect_golden(Checkpoint::open(golden("vig-mini-silu-half-ddp.pth")), true);
+}
+
+TEST(Checkpoint, LegacyContainer) {
+  const Checkpoint checkpoint = Checkpoint::open(golden("vig-mini-silu-legacy.pth"));
+  EXPECT_EQ(checkpoint.format(), Format::kTorchLegacy);
+  expect_golden(checkpoint, false);
+}
+
+TEST(Checkpoint, AveragedWeightsOnRequest) {
+  for (const char* name : {"vig-mini-silu.pth", "vig-mini-silu-legacy.pth"}) {
+    const Checkpoint plain = Checkpoint::open(golden(name));
+    const Checkpoint averaged = Checkpoint::open(golden(name), true);
+    ASSERT_EQ(averaged.tensors().size(), plain.tensors().size());
+    bool differs = false;
+    for (const NamedTensor& tensor : plain.tensors()) {
+      const NamedTensor* other = averaged.find(tensor.name);
+      ASSERT_NE(other, nullptr) << tensor.name;
+      EXPECT_EQ(other->view.shape, tensor.view.shape);
+      differs |= to_floats(other->view) != to_floats(tensor.view);
+    }
+    EXPECT_TRUE(differs);
+  }
+  for (const char* name :
+       {"vig-mini-silu-bare.pth", "vig-mini-silu-half-ddp.pth", "vig-mini-silu.safetensors"}) {
+    const std::string message = error_of([&] { Checkpoint::open(golden(name), true); });
+    EXPECT_NE(message.find("averaged"), std::string::npos) << message;
+    EXPECT_NE(message.find(name), std::string::npos) << message;
+  }
+}
+
+TEST(Checkpoint, SafetensorsWithMetadataAndPrefix) {
+  const TempDir dir;
+  const std::string path = dir / "weights.bin";  // told by content, not by name
+  const float value = 2;
+  const TensorView view{&value, DType::kF32, {1}};
+  const Metadata metadata = {{"vig.arch", "vig_t"}};
+  write_safetensors(path, std::vector<NamedTensor>{{"module.module.b", view}, {"module.a", view}},
+                    metadata);
+  Checkpoint opened = Checkpoint::open(path);
+  const Checkpoint checkpoint = std::move(opened);
+  EXPECT_EQ(checkpoint.format(), Format::kSafetensors);
+  EXPECT_EQ(checkpoint.metadata(), metadata);
+  EXPECT_EQ(checkpoint.path(), path);
+  ASSERT_EQ(checkpoint.tensors().size(), 2u);
+  EXPECT_EQ(checkpoint.tensors()[0].name, "module.b");  // one level, common to all
+  EXPECT_EQ(checkpoint.tensors()[1].name, "a");
+
+  write_safetensors(path, std::vector<NamedTensor>{{"module.b", view}, {"a", view}});
+  EXPECT_NE(Checkpoint::open(path).find("module.b"), nullptr);
+}
+
+TEST(Checkpoint, WhereTheStateDictStands) {
+  const TempDir dir;
+  const std::string path = dir / "x.pth";
+  const auto write = [&](const std::vector<std::string>& keys) {
+    PickleBytes pickle;
+    pickle.raw("}(");
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const std::string storage = std::to_string(i);
+      pickle.text(keys[i]).raw("}").text("w").tensor("FloatStorage", storage, 1, 0, {1}, {1});
+      pickle.raw("s").text("epoch").raw("K\x05s");  // not a tensor: skipped
+    }
+    pickle.text("args").global("argparse", "Namespace").raw(")\x81}b");
+    write_file(path, torch_zip(pickle.raw("u").stop(),
+                               {{"0", float_bytes({0})}, {"1", float_bytes({1})}}));
+  };
+  const auto first = [&](bool ema) {
+    return to_floats(Checkpoint::open(path, ema).find("w")->view)[0];
+  };
+  write({"model_ema", "model"});
+  EXPECT_EQ(first(false), 1);
+  EXPECT_EQ(first(true), 0);
+  write({"optimizer", "state_dict"});
+  EXPECT_EQ(first(false), 1);
+  write({"state_dict", "state_dict_ema"});
+  EXPECT_EQ(first(false), 0);
+  EXPECT_EQ(first(true), 1);
+  write({"model_ema"});
+  EXPECT_EQ(first(false), 0);
+
+  write({"optimizer", "scaler"});
+  const std::string message = error_of([&] { Checkpoint::open(path); });
+  EXPECT_NE(message.find("only \"optimizer\", \"scaler\", \"args\""), std::string::npos) << message;
+}
+
+TEST(Checkpoint, OtherFilesAreNamedForWhatTheyAre) {
+  const TempDir dir;
+  const std::string path = dir / "x.pth";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "empty"},
+      {"\x80\x02}.", "bare pickle"},
+      {"<html>not found</html>", "web page"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "LFS"},
+      {"hello", "something else"},
+      {"PK\x03\x04", "zip"},
+  };
+  for (const auto& [bytes, word] : cases) {
+    write_file(path, bytes);
+    const std::string message = error_of([&] { Checkpoint::open(path); });
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+    EXPECT_NE(message.find(path), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

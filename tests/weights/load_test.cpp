@@ -1,0 +1,179 @@
+#include "vig/weights/load.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "support/files.h"
+#include "vig/weights/safetensors.h"
+#include "weights/expect_error.h"
+
+namespace vig::test {
+namespace {
+
+struct Sample {
+  TempDir dir;
+  std::vector<float> floats = {1, 2, 3, 4, 5, 6};
+  std::vector<double> doubles = {0.5, 0.25};
+  std::vector<uint16_t> halves = {0x3c00, 0xc000, 0x3800};   // 1, -2, 0.5
+  std::vector<uint16_t> bfloats = {0x3f80, 0xc000, 0x3f00};  // the same
+  std::vector<int64_t> longs = {7};
+
+  std::shared_ptr<const Checkpoint> checkpoint() const {
+    const std::string path = dir / "x.safetensors";
+    write_safetensors(path, std::vector<NamedTensor>{
+                                {"f32", {floats.data(), DType::kF32, {2, 3}}},
+                                {"f64", {doubles.data(), DType::kF64, {2}}},
+                                {"f16", {halves.data(), DType::kF16, {3}}},
+                                {"bf16", {bfloats.data(), DType::kBF16, {3}}},
+                                {"bn.num_batches_tracked", {longs.data(), DType::kI64, Shape{}}}});
+    return std::make_shared<const Checkpoint>(Checkpoint::open(path));
+  }
+};
+
+const LoadOptions kIgnoreCounters = {.ignore_unexpected = [](std::string_view name) {
+  return name.ends_with(".num_batches_tracked");
+}};
+
+TEST(Load, BindsEveryFloatType) {
+  const Sample sample;
+  auto checkpoint = sample.checkpoint();
+  const std::vector<ParamSpec> specs = {
+      {"bf16", {3}, {}}, {"f32", {2, 3}, {}}, {"f16", {3}, {}}, {"f64", {2}, {}}};
+  const auto weights = load_weights(specs, checkpoint, kIgnoreCounters);
+  ASSERT_EQ(weights->size(), 4u);
+  // F32 is used where it lies, the others are converted into aligned memory.
+  EXPECT_EQ(weights->data(1), checkpoint->find("f32")->view.data);
+  EXPECT_GT(weights->owned_bytes(), 0u);
+  for (size_t i : {0u, 2u, 3u}) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(weights->data(i)) % 64, 0u);
+  }
+  checkpoint.reset();  // the weights keep the mapping alive
+  EXPECT_EQ(weights->find("f32")[5], 6);
+  EXPECT_EQ(weights->find("f64")[1], 0.25f);
+  for (const char* name : {"f16", "bf16"}) {
+    const float* values = weights->find(name);
+    EXPECT_EQ(values[0], 1);
+    EXPECT_EQ(values[1], -2);
+    EXPECT_EQ(values[2], 0.5f);
+  }
+  EXPECT_EQ(weights->index("f16"), 2u);
+  EXPECT_EQ(weights->spec(2).name, "f16");
+  EXPECT_EQ(weights->find("absent"), nullptr);
+  EXPECT_THROW(weights->index("absent"), Error);
+}
+
+TEST(Load, OneErrorListsEverything) {
+  const Sample sample;
+  const std::vector<ParamSpec> specs = {{"f32", {3, 2}, {}},
+                                        {"f64", {2}, {}},
+                                        {"head.weight", {10, 64}, {}},
+                                        {"head.bias", {10}, {}},
+                                        {"bn.num_batches_tracked", Shape{}, {}}};
+  const std::string message = error_of([&] { load_weights(specs, sample.checkpoint()); });
+  for (const char* part :
+       {"x.safetensors: expected the 5 tensors", "2 missing", "2 unexpected", "2 of another shape",
+        "\n  missing head.weight [10, 64]", "\n  missing head.bias [10]", "\n  unexpected f16 [3]",
+        "\n  unexpected bf16 [3]", "\n  misshapen f32: expected [3, 2], found [2, 3]",
+        "\n  misshapen bn.num_batches_tracked: expected floating point, found "
+        "I64"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << part << " in\n" << message;
+  }
+}
+
+TEST(Load, LongListsAreCut) {
+  const Sample sample;
+  std::vector<ParamSpec> specs;
+  for (int i = 0; i < 50; ++i) specs.push_back({"p" + std::to_string(i), {1}, {}});
+  const std::string message = error_of([&] { load_weights(specs, sample.checkpoint()); });
+  EXPECT_NE(message.find("50 missing"), std::string::npos);
+  EXPECT_NE(message.find("\n  missing p19 [1]\n  missing and 30 more\n"), std::string::npos);
+}
+
+TEST(Load, UnexpectedTensorsAreIgnoredOnlyWhenAsked) {
+  const Sample sample;
+  const auto checkpoint = sample.checkpoint();
+  const std::vector<ParamSpec> specs = {
+      {"bf16", {3}, {}}, {"f32", {2, 3}, {}}, {"f16", {3}, {}}, {"f64", {2}, {}}};
+  EXPECT_FALSE(survives([&] { load_weights(specs, checkpoint); }));
+  EXPECT_TRUE(survives([&] { load_weights(specs, checkpoint, kIgnoreCounters); }));
+}
+
+using Kind = Init::Kind;
+
+std::vector<float> draw(const std::string& name, Init init, int64_t count, uint64_t seed = 1) {
+  std::vector<float> values(static_cast<size_t>(count));
+  fill_random({name, {count}, init}, seed, values.data());
+  return values;
+}
+
+struct Moments {
+  double mean = 0, deviation = 0, low = 1e30, high = -1e30;
+
+  explicit Moments(const std::vector<float>& values) {
+    for (float v : values) {
+      mean += v / static_cast<double>(values.size());
+      low = std::min<double>(low, v);
+      high = std::max<double>(high, v);
+    }
+    for (float v : values) {
+      deviation += (v - mean) * (v - mean) / static_cast<double>(values.size());
+    }
+    deviation = std::sqrt(deviation);
+  }
+};
+
+TEST(RandomWeights, FollowTheirInit) {
+  constexpr int64_t kCount = 200'000;
+  const Moments normal(draw("a", {Kind::kNormal, 0.5f}, kCount));
+  EXPECT_NEAR(normal.mean, 0, 0.005);
+  EXPECT_NEAR(normal.deviation, 0.5, 0.005);
+  EXPECT_GT(normal.high, 1.9);
+  EXPECT_LT(normal.low, -1.9);
+
+  const Moments narrow(draw("a", {Kind::kTruncatedNormal, 0.02f}, kCount));
+  EXPECT_NEAR(narrow.deviation, 0.02, 0.0002);
+  EXPECT_GT(narrow.high, 0.07);  // not cut at two deviations
+
+  const Moments wide(draw("a", {Kind::kTruncatedNormal, 1.0f}, kCount));
+  EXPECT_NEAR(wide.deviation, 0.8796, 0.005);  // of a standard normal cut at 2
+  EXPECT_LE(wide.high, 2);
+  EXPECT_GE(wide.low, -2);
+
+  const Moments uniform(draw("a", {Kind::kUniform, 3.0f}, kCount));
+  EXPECT_NEAR(uniform.mean, 0, 0.02);
+  EXPECT_NEAR(uniform.deviation, 3 / std::sqrt(3.0), 0.01);
+  EXPECT_GE(uniform.low, -3);
+  EXPECT_LE(uniform.high, 3);
+
+  EXPECT_EQ(draw("a", {Kind::kZeros, 0}, 3), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(draw("a", {Kind::kOnes, 0}, 3), (std::vector<float>{1, 1, 1}));
+  // A deviation that almost never falls inside still ends.
+  const Moments absurd(draw("a", {Kind::kTruncatedNormal, 1e20f}, 100));
+  EXPECT_LE(absurd.high, 2);
+}
+
+TEST(RandomWeights, NeighboursAreIndependent) {
+  const auto values = draw("a", {Kind::kNormal, 1.0f}, 200'000);
+  for (size_t lag : {1u, 2u, 3u}) {
+    double product = 0;
+    for (size_t i = 0; i + lag < values.size(); ++i) product += values[i] * values[i + lag];
+    EXPECT_NEAR(product / static_cast<double>(values.size()), 0, 0.01) << lag;
+  }
+}
+
+TEST(RandomWeights, DependOnSeedAndNameAlone) {
+  const ParamSpec a{"a", {5}, {Kind::kNormal, 1.0f}};
+  const ParamSpec b{"b", {7}, {Kind::kNormal, 1.0f}};
+  const auto one = random_weights(std::vector{a, b}, 3);
+  const auto two = random_weights(std::vector{b, a}, 3);
+  const auto other = random_weights(std::vector{a, b}, 4);
+  EXPECT_TRUE(std::equal(one->find("a"), one->find("a") + 5, two->find("a")));
+  EXPECT_TRUE(std::equal(one->find("b"), one->find("b") + 7, two->find("b")));
+  EXPECT_FALSE(std::equal(one->find("a"), one->find("a") + 5, other->find("a")));
+  EXPECT_FALSE(std::equal(one->find("a"), one->find("a") + 5, one->find("b")));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(one->data(1)) % 64, 0u);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,122 @@
+#include "vig/weights/model_info.h"
+
+#include <limits>
+#include <string>
+
+#include "weights/expect_error.h"
+
+namespace vig::test {
+namespace {
+
+ModelInfo sample() {
+  ModelInfo info;
+  info.arch = "vig_t";
+  info.overrides = {{"num_classes", "3"}, {"img_size", "64"}};
+  info.classes = {"Katze", "Hund \"Bello\"", "größer"};
+  info.recipe = {.resize = 72,
+                 .crop = 64,
+                 .interpolation = Interpolation::kBilinear,
+                 .mean = {0.1f, 1.0f / 3.0f, 0.0f},
+                 .std = {0.25f, 1e-7f, 3e7f}};
+  return info;
+}
+
+TEST(ModelInfo, RoundTrip) {
+  const Metadata metadata = encode_model_info(sample(), {{"format", "pt"}, {"vig.arch", "old"}});
+  EXPECT_EQ(metadata.at("format"), "pt");
+  EXPECT_EQ(metadata.at("vig.arch"), "vig_t");
+  EXPECT_EQ(read_model_info(metadata, "FILE"), sample());
+}
+
+TEST(ModelInfo, NumbersAreWrittenAsPeopleWriteThem) {
+  ModelInfo info;
+  info.arch = "vig_t";
+  const Metadata metadata = encode_model_info(info);
+  EXPECT_EQ(metadata.at("vig.recipe"),
+            R"({"crop":224,"interpolation":"bicubic","mean":[0.485,0.456,0.406],)"
+            R"("resize":256,"std":[0.229,0.224,0.225]})");
+  EXPECT_EQ(metadata.at("vig.classes"), "[]");
+  EXPECT_EQ(metadata.at("vig.overrides"), "{}");
+}
+
+TEST(ModelInfo, AbsentKeysMeanDefaults) {
+  EXPECT_EQ(read_model_info({{"format", "pt"}}, "FILE"), std::nullopt);
+  const auto info = read_model_info({{"vig.arch", "vig_s"}}, "FILE");
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->recipe, Recipe{});
+  EXPECT_TRUE(info->classes.empty());
+}
+
+TEST(ModelInfo, OverridesMayBeNumbers) {
+  const auto info = read_model_info(
+      {{"vig.arch", "vig_s"}, {"vig.overrides", R"({"a":5,"b":true,"c":"x"})"}}, "FILE");
+  EXPECT_EQ(info->overrides,
+            (std::map<std::string, std::string>{{"a", "5"}, {"b", "true"}, {"c", "x"}}));
+}
+
+TEST(ModelInfo, MalformedValuesAreNamed) {
+  const std::string rest = R"(,"interpolation":"bicubic","mean":[0,0,0],"std":[1,1,1]})";
+  const std::string sizes = R"({"resize":256,"crop":224,"interpolation":"bicubic",)";
+  const std::pair<std::string, std::string> cases[] = {
+      {"vig.arch", ""},
+      {"vig.overrides", "{"},
+      {"vig.overrides", "[]"},
+      {"vig.overrides", R"({"a":null})"},
+      {"vig.overrides", R"({"a":{}})"},
+      {"vig.classes", "{}"},
+      {"vig.classes", "[1]"},
+      {"vig.classes", "\"cat\""},
+      {"vig.classes", std::string(50'000, '[')},
+      {"vig.classes", std::string(50'000, '[') + std::string(50'000, ']')},
+      {"vig.classes", "[\"" + std::string(5'000'000, 'x') + "\"]"},
+      {"vig.recipe", ""},
+      {"vig.recipe", "[]"},
+      {"vig.recipe", "{}"},
+      {"vig.recipe", R"({"resize":0,"crop":224)" + rest},
+      {"vig.recipe", R"({"resize":65537,"crop":224)" + rest},
+      {"vig.recipe", R"({"resize":18446744073709551615,"crop":224)" + rest},
+      {"vig.recipe", R"({"resize":256.5,"crop":224)" + rest},
+      {"vig.recipe", R"({"resize":"256","crop":224)" + rest},
+      {"vig.recipe", R"({"resize":256,"crop":-1)" + rest},
+      {"vig.recipe", R"({"resize":224,"crop":256)" + rest},
+      {"vig.recipe", R"({"resize":256,"crop":224,"pad":3)" + rest},
+      {"vig.recipe", sizes + R"("mean":[0,0],"std":[1,1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,"0"],"std":[1,1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,1e300],"std":[1,1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,0],"std":[1,1,0]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,0],"std":[1,-1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,0],"std":[1,1e-300,1]})"},
+      {"vig.recipe",
+       R"({"resize":9,"crop":8,"interpolation":"cubic","mean":[0,0,0],"std":[1,1,1]})"},
+      {"vig.recipe", R"({"resize":9,"crop":8,"interpolation":3,"mean":[0,0,0],"std":[1,1,1]})"},
+  };
+  for (const auto& [key, value] : cases) {
+    Metadata metadata = {{"vig.arch", "vig_t"}};
+    metadata[key] = value;
+    SCOPED_TRACE(key + " " + value.substr(0, 80));
+    const std::string message = error_of([&] { read_model_info(metadata, "FILE"); });
+    EXPECT_TRUE(message.starts_with("FILE: metadata " + key)) << message;
+    EXPECT_LT(message.size(), 300u);
+  }
+}
+
+TEST(ModelInfo, WhatCouldNotBeReadIsNotWritten) {
+  ModelInfo info = sample();
+  info.recipe.std[1] = 0;
+  EXPECT_FALSE(survives([&] { encode_model_info(info); }));
+  info = sample();
+  info.recipe.mean[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(survives([&] { encode_model_info(info); }));
+  info = sample();
+  info.recipe.crop = 0;
+  EXPECT_FALSE(survives([&] { encode_model_info(info); }));
+  info = sample();
+  info.classes = {"\xff"};
+  EXPECT_FALSE(survives([&] { encode_model_info(info); }));
+  info = sample();
+  info.arch = "";
+  EXPECT_FALSE(survives([&] { encode_model_info(info); }));
+}
+
+}  // namespace
+}  // namespace vig::test
