@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <regex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,19 @@ std::map<std::string, Tensor> read_tensors(const fs::path& path) {
   uint64_t header = 0;
   std::memcpy(&header, file.data(), 8);
   const std::string json = file.substr(8, header);
-  static const std::regex entry(
-      R"re("([^"]+)":\{"dtype":"\w+","shape":\[(\d+),(\d+),(\d+)\],"data_offsets":\[(\d+),(\d+)\]\})re");
+  const auto data = file.begin() + 8 + static_cast<ptrdiff_t>(header);
   std::map<std::string, Tensor> tensors;
-  for (std::sregex_iterator it(json.begin(), json.end(), entry), end; it != end; ++it) {
-    Tensor& tensor = tensors[(*it)[1]];
-    for (int i = 2; i <= 4; ++i) tensor.shape.push_back(std::stoi((*it)[i]));
-    const auto data = file.begin() + 8 + static_cast<ptrdiff_t>(header);
-    tensor.bytes.assign(data + std::stol((*it)[5]), data + std::stol((*it)[6]));
+  const std::string mark = "\":{\"dtype\":";
+  for (size_t at = json.find(mark); at != std::string::npos; at = json.find(mark, at + 1)) {
+    const size_t quote = json.rfind('"', at - 1);
+    const size_t shape = json.find("\"shape\"", at);
+    int h = 0, w = 0, c = 0;
+    ptrdiff_t begin = 0, end = 0;
+    if (std::sscanf(json.c_str() + shape, "\"shape\":[%d,%d,%d],\"data_offsets\":[%td,%td]", &h, &w,
+                    &c, &begin, &end) != 5) {
+      throw std::runtime_error("cannot read the header of " + path.string());
+    }
+    tensors[json.substr(quote + 1, at - quote - 1)] = {{h, w, c}, {data + begin, data + end}};
   }
   return tensors;
 }

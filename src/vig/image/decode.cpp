@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -136,9 +137,14 @@ void check_size(const std::string& name, int64_t width, int64_t height,
 
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options) {
-  StoredImage stored = find_decoder(bytes, name)(bytes, name, options);
-  if (!options.apply_orientation) return std::move(stored.image);
-  return orient(std::move(stored.image), stored.orientation);
+  const Decoder decoder = find_decoder(bytes, name);
+  try {
+    StoredImage stored = decoder(bytes, name, options);
+    if (!options.apply_orientation) return std::move(stored.image);
+    return orient(std::move(stored.image), stored.orientation);
+  } catch (const std::bad_alloc&) {
+    fail("{}: not enough memory for the picture", name);
+  }
 }
 
 Image read_image(const std::string& path, const DecodeOptions& options) {
