@@ -8,9 +8,9 @@
 namespace vig {
 
 struct Init {
-  enum class Kind { kZeros, kOnes, kNormal, kTruncatedNormal, kUniform };
+  enum class Kind { kZeros, kOnes, kConstant, kNormal, kTruncatedNormal, kUniform };
   Kind kind = Kind::kZeros;
-  float scale = 0.0f;  // standard deviation, or half the width of the uniform range
+  float scale = 0.0f;  // the constant, the standard deviation, or half the uniform range
 
   bool operator==(const Init&) const = default;
 };

@@ -1,0 +1,35 @@
+// Pieces that ViG and ViG-H share.
+#pragma once
+
+#include <string>
+
+#include "vig/graph/builder.h"
+
+namespace vig {
+
+struct MixerConfig {
+  int heads = 1;
+  int key_dim = 0;    // of all heads together
+  int value_dim = 0;  // of all heads together
+  bool locality = true;
+  bool silu_after_dwconv = false;
+  bool silu_before_o_proj = false;
+  GlaDirection direction = GlaDirection::kBoth;
+  bool second_layer = false;  // kForward plus a backward layer of its own q, k, v and gate
+  Init init;                  // of every matrix; a zero scale means Xavier-uniform
+};
+
+// The spatial mixer on already normalised tokens.
+Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& config);
+
+// down(silu(gate) * value), without biases; one matrix makes gate and value.
+Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::string& down_name,
+                 int hidden, Init init);
+
+// Smallest multiple of `multiple` not below floor(8 * channels / 3).
+int ffn_hidden(int channels, int multiple);
+
+// Raises unless heads divide the key and the value width.
+void check_heads(const std::string& where, int heads, int key_dim, int value_dim);
+
+}  // namespace vig

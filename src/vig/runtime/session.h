@@ -1,0 +1,79 @@
+// Running a network: weights packed once, a plan per size, a session per user.
+//
+//   auto model = PackedModel::make(graph, weights);          // once
+//   Session session(model, graph, {.batch = 8});             // per input size and thread of use
+//   ... fill session.input(i) ...
+//   session.run(8);
+//   const float* logits = session.output("logits", i);
+//
+// A PackedModel is immutable and shared by sessions of every size on any number of threads. One
+// session is used by one thread at a time; `run` allocates nothing. Results are the same bits for
+// every number of threads and whether a picture comes alone or in a batch.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/graph/graph.h"
+#include "vig/weights/load.h"
+
+namespace vig {
+
+class PackedModel {
+ public:
+  // `graph` may be built for any size: packing depends on parameters and fusion alone.
+  static std::shared_ptr<const PackedModel> make(const Graph& graph,
+                                                 std::shared_ptr<const Weights> weights);
+  virtual ~PackedModel() = default;
+  virtual size_t bytes() const = 0;  // held beside the weight file's mapping
+};
+
+struct SessionOptions {
+  int batch = 1;          // most pictures at once
+  int threads = 0;        // 0: as many as the machine has
+  bool profile = false;   // time every step (adds a clock read per step)
+  std::vector<int> keep;  // node ids whose values must stay readable, besides the outputs
+};
+
+// Time spent in one kind of work since the session was made, summed over threads.
+struct ProfileEntry {
+  std::string kind;
+  double seconds = 0;
+  MacCount macs;  // of all pictures run
+};
+
+class Session {
+ public:
+  Session(std::shared_ptr<const PackedModel> model, Graph graph, const SessionOptions& options);
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  const Graph& graph() const;
+  int batch() const;
+  int threads() const;
+
+  // Where picture `image`'s pixels go, [height, width, 3]; overwritten by nobody.
+  float* input(int image);
+  // Runs the first `images` pictures of the batch.
+  void run(int images);
+  // Values of output or kept node, [height, width, channels]; valid until the next run.
+  const float* output(std::string_view name, int image) const;
+  const float* value(int node, int image) const;
+
+  size_t arena_bytes() const;    // activations
+  size_t scratch_bytes() const;  // of all threads together
+  std::vector<ProfileEntry> profile() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What `threads = 0` means: the processors this process may run on.
+int default_threads();
+
+}  // namespace vig
