@@ -148,6 +148,7 @@ TEST(RandomWeights, FollowTheirInit) {
 
   EXPECT_EQ(draw("a", {Kind::kZeros, 0}, 3), (std::vector<float>{0, 0, 0}));
   EXPECT_EQ(draw("a", {Kind::kOnes, 0}, 3), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(draw("a", {Kind::kConstant, 0.1f}, 2), (std::vector<float>{0.1f, 0.1f}));
   // A deviation that almost never falls inside still ends.
   const Moments absurd(draw("a", {Kind::kTruncatedNormal, 1e20f}, 100));
   EXPECT_LE(absurd.high, 2);

@@ -74,6 +74,9 @@ void fill_random(const ParamSpec& spec, uint64_t seed, float* out) {
     case Init::Kind::kOnes:
       std::fill_n(out, count, 1.0f);
       return;
+    case Init::Kind::kConstant:
+      std::fill_n(out, count, spec.init.scale);
+      return;
     case Init::Kind::kNormal:
       fill_normal(stream, spec.init.scale, count, out);
       return;
