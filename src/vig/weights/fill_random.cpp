@@ -52,7 +52,8 @@ void fill_normal(Stream stream, float deviation, int64_t count, float* out) {
 // the bound) it clamps, so that the loop ends whatever it is given.
 void cut(Stream stream, float deviation, float bound, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) {
-    Stream redraw{mix(stream.key ^ static_cast<uint64_t>(i))};
+    if (std::abs(out[i]) <= bound) continue;
+    const Stream redraw{mix(stream.key ^ static_cast<uint64_t>(i))};
     for (uint64_t attempt = 0; std::abs(out[i]) > bound && attempt < 64; ++attempt) {
       float unused;
       normal_pair(redraw.bits(attempt), out[i], unused);
