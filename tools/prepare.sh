@@ -5,9 +5,10 @@
 
 say() { printf 'vig: %s\n' "$*" >&2; }
 
-# fail SENTENCE [LOG]: shows the end of the log, then the sentence, and ends with status 1.
+# fail SENTENCE LOG: shows the end of the log (but for ninja's counting), then the sentence, and ends
+# with status 1.
 fail() {
-  if [[ -n ${2:-} ]]; then tail -n 25 -- "$2" >&2; fi
+  { grep -v '^\[[0-9]*/' -- "$2" || true; } | tail -n 25 >&2
   say "$1"
   exit 1
 }
