@@ -84,7 +84,7 @@ TEST(Load, OneErrorListsEverything) {
 TEST(Load, LongListsAreCut) {
   const Sample sample;
   std::vector<ParamSpec> specs;
-  for (int i = 0; i < 50; ++i) specs.push_back({"p" + std::to_string(i), {1}, {}});
+  for (int i = 0; i < 50; ++i) specs.push_back({fmt::format("p{}", i), {1}, {}});
   const std::string message = error_of([&] { load_weights(specs, sample.checkpoint()); });
   EXPECT_NE(message.find("50 missing"), std::string::npos);
   EXPECT_NE(message.find("\n  missing p19 [1]\n  missing and 30 more\n"), std::string::npos);

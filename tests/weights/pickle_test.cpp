@@ -214,7 +214,7 @@ TEST(Pickle, NothingIsAddedToATensor) {
 TEST(Pickle, NestingHasNoDepth) {
   constexpr size_t kDepth = 500'000;
   // ((((...)))) by tuples of one, lists in lists, and half a million open marks.
-  const Parsed tuples(")" + std::string(kDepth, '\x85') + ".");
+  const Parsed tuples(")"s + std::string(kDepth, '\x85') + ".");
   EXPECT_EQ(tuples.pickle.root().kind, Kind::kTuple);
   const Parsed lists(std::string(kDepth, ']') + std::string(kDepth - 1, 'a') + ".");
   EXPECT_EQ(lists.pickle.root().kind, Kind::kList);
@@ -226,7 +226,7 @@ TEST(Pickle, LimitsOnValuesStackAndMarks) {
   std::string pops;
   for (int i = 0; i < 1'100'000; ++i) pops += "N0";
   refusal(pops + "N.");
-  refusal("N" + std::string(3'000'000, '2') + ".");
+  refusal("N"s + std::string(3'000'000, '2') + ".");
   refusal(std::string(3'000'000, '(') + ".");
 }
 

@@ -161,7 +161,8 @@ TEST(SafeTensors, UnalignedTensorsAreReadByCopy) {
   const double half = 0.5;
   std::string raw(8, '\0');
   std::memcpy(raw.data(), &half, 8);
-  write_file(path, with_header(header, "\x07" + little_endian(0x0102030405060708, 8) + raw));
+  write_file(path,
+             with_header(header, std::string("\x07") + little_endian(0x0102030405060708, 8) + raw));
   const SafeTensors file = SafeTensors::open(path);
   EXPECT_EQ(to_int64s(file.find("a")->view)[0], 7);
   EXPECT_EQ(to_int64s(file.find("b")->view)[0], 0x0102030405060708);
