@@ -1,0 +1,173 @@
+#include "vig/pipeline/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+#include "vig/base/error.h"
+#include "vig/runtime/machine.h"
+
+namespace vig {
+namespace {
+
+constexpr double kPeakSeconds = 0.02;   // of a round's peak loop
+constexpr double kModelSeconds = 0.06;  // of a round's network runs, at least one run
+constexpr int kFewestRounds = 5;
+constexpr double kProfileSeconds = 1;
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Numbers like a normalised picture's, different for each picture of the batch.
+void fill_inputs(Session& session, const BenchSetting& setting) {
+  const int64_t count = int64_t{setting.height} * setting.width * 3;
+  for (int image = 0; image < setting.batch; ++image) {
+    float* out = session.input(image);
+    uint32_t state = 12345u + 7919u * static_cast<uint32_t>(image);
+    for (int64_t i = 0; i < count; ++i) {
+      state = state * 1664525u + 1013904223u;
+      out[i] = static_cast<float>(state >> 8) * 0x1p-22f - 2.0f;
+    }
+  }
+}
+
+std::vector<float> run_once(Session& session) {
+  session.run(session.batch());
+  const Graph& graph = session.graph();
+  const int64_t count = graph.node(graph.find_output("logits")).grid.elements();
+  std::vector<float> logits;
+  for (int image = 0; image < session.batch(); ++image) {
+    const float* values = session.output("logits", image);
+    logits.insert(logits.end(), values, values + count);
+  }
+  return logits;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// The high-water mark of the resident size can be set back on Linux; where it cannot, the figure
+// also covers what came before.
+void reset_process_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+size_t process_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    size_t kilobytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %zu kB", &kilobytes) == 1) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
+
+double quantile(const std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double rank = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(rank);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (rank - static_cast<double>(low));
+}
+
+double mean_of_first_quarter(const std::vector<double>& sorted) {
+  if (sorted.empty()) return 0;
+  const size_t count = std::max<size_t>(1, sorted.size() / 4);
+  return std::accumulate(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(count), 0.0) /
+         static_cast<double>(count);
+}
+
+Bench::Bench(const ModelSource& source) : name_(source.name), spec_(source.spec) {
+  const int size = spec_.recipe.crop;
+  model_ = PackedModel::make(build_graph(spec_, size, size), source_weights(source));
+}
+
+Session Bench::session(const BenchSetting& setting, bool profile) const {
+  Session session(
+      model_, build_graph(spec_, setting.height, setting.width),
+      {.batch = setting.batch, .threads = setting.threads, .profile = profile, .keep = {}});
+  fill_inputs(session, setting);
+  return session;
+}
+
+BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& options) const {
+  check_input_size(setting.height, setting.width);
+  if (setting.batch < 1 || setting.threads < 1) {
+    fail_usage("a batch of {} on {} threads, expected at least 1 of each", setting.batch,
+               setting.threads);
+  }
+  reset_process_peak();
+  std::vector<float> alone;
+  if (setting.threads > 1) {
+    BenchSetting one = setting;
+    one.threads = 1;
+    Session check = session(one, false);
+    alone = run_once(check);
+  }
+  BenchResult result;
+  result.model = name_;
+  result.setting = setting;
+  std::vector<double> times, slowness;  // of the network's runs; of the peak loop, s per GFLOP
+  {
+    Session timed = session(setting, false);
+    const std::vector<float> first = run_once(timed), second = run_once(timed);
+    if (!std::all_of(first.begin(), first.end(), [](float x) { return std::isfinite(x); })) {
+      fail("[bench] {} answers with numbers that are not finite", name_);
+    }
+    if (!same_bits(first, second)) fail("[bench] {} answers differently when run again", name_);
+    if (setting.threads > 1 && !same_bits(first, alone)) {
+      fail("[bench] {} answers differently with 1 and {} threads", name_, setting.threads);
+    }
+    result.macs = count_macs(timed.graph());
+    result.arena_bytes = timed.arena_bytes();
+    result.scratch_bytes = timed.scratch_bytes();
+    result.packed_bytes = model_->bytes();
+
+    const Clock::time_point start = Clock::now();
+    for (int round = 0; round < kFewestRounds || since(start) < options.seconds; ++round) {
+      if (round > 0 && options.keep_going && !options.keep_going()) {
+        result.complete = false;
+        break;
+      }
+      slowness.push_back(1 / measure_machine_peak(setting.threads, kPeakSeconds));
+      const Clock::time_point round_start = Clock::now();
+      do {
+        const Clock::time_point run_start = Clock::now();
+        timed.run(setting.batch);
+        times.push_back(since(run_start));
+      } while (since(round_start) < kModelSeconds);
+    }
+    result.process_bytes = process_peak();
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(slowness.begin(), slowness.end());
+  result.runs = static_cast<int>(times.size());
+  result.median = quantile(times, 0.5);
+  result.p95 = quantile(times, 0.95);
+  result.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / result.median;
+  result.best = mean_of_first_quarter(times);
+  result.images_per_second = setting.batch / result.median;
+  result.gflops = 2e-9 * static_cast<double>(result.macs.total()) * setting.batch / result.best;
+  result.peak_gflops = 1 / mean_of_first_quarter(slowness);
+  result.peak_share = result.gflops / result.peak_gflops;
+
+  if (options.profile && result.complete) {
+    Session profiled = session(setting, true);
+    const Clock::time_point start = Clock::now();
+    do {
+      profiled.run(setting.batch);
+      ++result.profile_runs;
+    } while (since(start) < std::min(kProfileSeconds, options.seconds));
+    result.profile = profiled.profile();
+  }
+  return result;
+}
+
+}  // namespace vig

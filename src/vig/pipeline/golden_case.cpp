@@ -1,0 +1,153 @@
+#include "vig/pipeline/golden_case.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/weights/convert.h"
+#include "vig/weights/printable.h"
+
+namespace vig {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+constexpr int kMaxConfigDepth = 8;
+
+// As the original code calls its arguments; every other key is a field of ours.
+const std::map<std::string, std::string> kFieldNames = {
+    {"num_classes", "classes"}, {"img_size", "image_size"}, {"num_heads", "heads"}};
+
+// Said about the case, not about the network; sizes are compared with the input's.
+const std::map<std::string, int> kInputAxes = {{"batch", 0}, {"height", 2}, {"width", 3}};
+
+const std::set<std::string> kScanTensors = {
+    "q",  "k",  "v",  "gate_logit_forward",  "gate_logit_backward",  "o", "do",
+    "dq", "dk", "dv", "dgate_logit_forward", "dgate_logit_backward",
+};
+
+std::string read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail("{}: cannot open the case's configuration", file);
+  std::string text(kMaxConfigBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (text.size() > kMaxConfigBytes) {
+    fail("{}: expected a configuration of at most {} bytes", file, kMaxConfigBytes);
+  }
+  return text;
+}
+
+json parse_config(const std::string& file) {
+  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
+    if (depth > kMaxConfigDepth) fail("{}: expected plain JSON, found it nested too deep", file);
+    return true;
+  };
+  try {
+    return json::parse(read_text(file), check_depth);
+  } catch (const json::exception&) {
+    fail("{}: expected JSON, found something else", file);
+  }
+}
+
+// 4, true, "gated" and [1, 2] in the form override_field takes.
+std::string field_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const json& entry : value) text += (text.empty() ? "" : ",") + entry.dump();
+  return text;
+}
+
+ModelSpec spec_from(const std::string& file, const json& config, const Shape& input) {
+  if (!config.is_object() || !config.contains("family") || !config["family"].is_string()) {
+    fail("{}: expected an object \"config\" with a \"family\"", file);
+  }
+  try {
+    ModelSpec spec = family_base(config["family"].get<std::string>());
+    for (const auto& [key, value] : config.items()) {
+      if (key == "family" || key == "seed") continue;
+      const auto axis = kInputAxes.find(key);
+      if (axis != kInputAxes.end()) {
+        if (value != input[axis->second]) {
+          fail("{} is {}, but the input is {}", key, printable(value.dump(), 40), input.str());
+        }
+        continue;
+      }
+      const auto ours = kFieldNames.find(key);
+      override_field(spec, ours == kFieldNames.end() ? key : ours->second, field_text(value));
+    }
+    check_depth(spec);
+    return spec;
+  } catch (const Error& error) {
+    fail("{}: {}", file, printable(error.what(), 400));
+  } catch (const json::exception&) {
+    fail("{}: expected plain values in \"config\"", file);
+  }
+}
+
+// Every activation the case promises must be there to be compared.
+void check_promised(const GoldenCase& golden, const std::string& file, const json& description) {
+  if (!description.contains("activations")) return;
+  const json& promised = description["activations"];
+  if (!promised.is_array()) fail("{}: expected \"activations\" to be an array", file);
+  for (const json& name : promised) {
+    if (!name.is_string() || golden.tensors->find(name.get<std::string>()) == nullptr) {
+      fail("{}: promises {}, which {} does not hold", file, printable(name.dump(), 80),
+           golden.file);
+    }
+  }
+}
+
+bool is_known(GoldenCase::Kind kind, const std::string& name) {
+  if (kind == GoldenCase::Kind::kScan) return kScanTensors.contains(name);
+  // Gradients and loss belong to training.
+  return name == "input" || name == "output" || name == "label" || name == "loss" ||
+         name.starts_with("param/") || name.starts_with("act/") || name.starts_with("grad/");
+}
+
+}  // namespace
+
+const TensorView& GoldenCase::tensor(const std::string& name) const {
+  const NamedTensor* found = tensors->find(name);
+  if (found == nullptr) fail("{}: expected a tensor \"{}\", found none", file, name);
+  if (!is_float(found->view.dtype)) {
+    fail("{}: tensor \"{}\" is {}, expected floating point", file, name,
+         dtype_name(found->view.dtype));
+  }
+  return found->view;
+}
+
+GoldenCase open_golden_case(const std::string& file) {
+  GoldenCase golden;
+  golden.file = file;
+  golden.tensors = std::make_shared<const Checkpoint>(Checkpoint::open(file));
+  const bool scan = golden.tensors->find("q") != nullptr;
+  golden.kind = scan ? GoldenCase::Kind::kScan : GoldenCase::Kind::kNetwork;
+  for (const NamedTensor& tensor : golden.tensors->tensors()) {
+    if (!is_known(golden.kind, tensor.name)) {
+      fail("{}: tensor \"{}\" is no part of a golden case", file, printable(tensor.name));
+    }
+  }
+  if (scan) return golden;
+
+  const Shape& input = golden.tensor("input").shape;
+  if (input.rank() != 4 || input[0] < 1 || input[1] != 3) {
+    fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
+  }
+  const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+  const json description = parse_config(beside);
+  if (!description.is_object() || !description.contains("config")) {
+    fail("{}: expected an object \"config\" with a \"family\"", beside);
+  }
+  golden.spec = spec_from(beside, description["config"], input);
+  check_promised(golden, beside, description);
+  return golden;
+}
+
+}  // namespace vig

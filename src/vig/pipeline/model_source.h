@@ -1,0 +1,62 @@
+// From a name or a file to a network with its numbers.
+//
+// A weight file written by `vig convert` says what it is. Of any other file (a published
+// checkpoint) the network is recognised by the names and shapes of its tensors, or given by hand.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vig/models/registry.h"
+#include "vig/weights/checkpoint.h"
+#include "vig/weights/load.h"
+
+namespace vig {
+
+struct ModelRequest {
+  std::string model;  // a model of the zoo, or a file; a zoo name wins (write ./NAME for the file)
+  std::string arch;   // what the file holds, when it does not say or says it wrongly
+  std::map<std::string, std::string> fields;  // over everything else; see override_field
+  bool ema = false;                           // averaged weights of a training checkpoint
+};
+
+// What is known about a model before its numbers are touched.
+struct ModelSource {
+  enum class Known { kByName, kByMetadata, kByShapes, kByHand };
+
+  std::string name;  // as the caller gave it
+  ModelSpec spec;    // overridden and with the recipe that belongs to the weights
+  Known known = Known::kByName;
+  std::vector<std::string> classes;              // empty: the outputs are numbered
+  std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
+
+  bool has_weights() const { return checkpoint != nullptr; }
+};
+
+// Raises when there is no such model or file, and when a file's network cannot be told.
+ModelSource find_source(const ModelRequest& request);
+
+// Binds the file's tensors to the model's parameters; raises with a list of all that do not fit.
+// For a name: fresh numbers, the same for every call, good for measuring and for nothing else.
+std::shared_ptr<const Weights> source_weights(const ModelSource& source);
+
+// The source again; raises when it is a name, because an answer from random numbers is none.
+const ModelSource& require_weights(const ModelSource& source);
+
+// The fields in which `spec` differs from the zoo's model of its name.
+std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
+
+// Raises when the model has so many blocks that the number must be a mistake (or malice in a file),
+// before a graph of them fills the memory.
+void check_depth(const ModelSpec& spec);
+
+// The largest side of an input picture.
+inline constexpr int kMaxInputSide = 8192;
+
+// Raises unless both sides are from 1 to kMaxInputSide.
+void check_input_size(int height, int width);
+
+}  // namespace vig

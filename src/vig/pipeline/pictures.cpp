@@ -1,0 +1,53 @@
+#include "vig/pipeline/pictures.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace vig {
+
+Picture make_picture(const std::string& name, const Image& image, const Recipe& recipe) {
+  return {name, crop_to_recipe(image, recipe), place(recipe, image.width, image.height), ""};
+}
+
+Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options) {
+  try {
+    return make_picture(file, read_image(file, options), recipe);
+  } catch (const std::exception& error) {
+    Picture bad;
+    bad.name = file;
+    bad.error = error.what();
+    return bad;
+  }
+}
+
+void normalise(const Picture& picture, const Recipe& recipe, float* out) {
+  // The crop is what the recipe leaves, so resizing it to itself changes nothing.
+  Recipe rest = recipe;
+  rest.resize = recipe.crop;
+  preprocess(picture.crop, rest, out);
+}
+
+PictureReader::PictureReader(std::vector<std::string> files, const Recipe& recipe,
+                             const DecodeOptions& options, int batch)
+    : files_(std::move(files)), recipe_(recipe), options_(options), batch_(std::max(batch, 1)) {}
+
+std::vector<Picture> PictureReader::read(size_t first) const {
+  std::vector<Picture> pictures;
+  const size_t last = std::min(files_.size(), first + static_cast<size_t>(batch_));
+  for (size_t i = first; i < last; ++i) {
+    pictures.push_back(read_picture(files_[i], recipe_, options_));
+  }
+  return pictures;
+}
+
+std::vector<Picture> PictureReader::next() {
+  std::vector<Picture> pictures = ahead_.valid() ? ahead_.get() : read(position_);
+  position_ += pictures.size();
+  if (position_ < files_.size()) {
+    ahead_ = std::async(std::launch::async, [this, first = position_] { return read(first); });
+  }
+  return pictures;
+}
+
+}  // namespace vig

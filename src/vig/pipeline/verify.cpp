@@ -1,0 +1,198 @@
+#include "vig/pipeline/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/golden_case.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/runtime/scan.h"
+#include "vig/runtime/session.h"
+#include "vig/weights/convert.h"
+#include "vig/weights/load.h"
+
+namespace vig {
+namespace {
+
+const std::string kActivation = "act/";
+const std::string kParameter = "param/";
+
+TensorCheck compare(const std::string& name, const std::vector<float>& expected,
+                    const std::vector<float>& found, double tolerance) {
+  TensorCheck check;
+  check.name = name;
+  bool finite = true;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    finite = finite && std::isfinite(expected[i]) && std::isfinite(found[i]);
+    check.error = std::max(check.error, std::abs(double{found[i]} - double{expected[i]}));
+    check.largest = std::max(check.largest, std::abs(double{expected[i]}));
+  }
+  if (!finite) check.error = std::numeric_limits<double>::infinity();
+  check.relative = check.error == 0 ? 0 : check.error / check.largest;
+  check.within = check.relative <= tolerance;
+  return check;
+}
+
+// How the original code arranges what a module puts out; the engine's is [B, positions, channels].
+enum class Arrangement { kChannelsLast, kChannelsFirst };
+
+Arrangement arrangement(const std::string& where, const Shape& shape, int64_t batch,
+                        const Node& node) {
+  const Grid& grid = node.grid;
+  const int64_t tokens = grid.positions(), channels = grid.channels;
+  // Shapes alone can leave it open, so the likelier reading comes first: norms over heads put
+  // [B, T, heads, width] out, everything else of rank 4 is a map.
+  if (const auto* norm = std::get_if<RmsNormOp>(&node.op)) {
+    if (shape == Shape{batch, tokens, norm->groups, channels / norm->groups}) {
+      return Arrangement::kChannelsLast;
+    }
+  }
+  if (shape == Shape{batch, channels, grid.height, grid.width}) return Arrangement::kChannelsFirst;
+  const bool last = shape == Shape{batch, tokens, channels} ||
+                    shape == Shape{batch, grid.height, grid.width, channels} ||
+                    (tokens == 1 && shape == Shape{batch, channels});
+  if (!last) {
+    fail("{} is {}, expected {} pictures of a {}x{} grid of {} channels", where, shape.str(), batch,
+         grid.height, grid.width, channels);
+  }
+  return Arrangement::kChannelsLast;
+}
+
+// [B, C, P] to [B, P, C].
+std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, int64_t channels) {
+  std::vector<float> to(from.size());
+  const int64_t positions = static_cast<int64_t>(from.size()) / (batch * channels);
+  for (int64_t b = 0; b < batch; ++b) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t p = 0; p < positions; ++p) {
+        to[(b * positions + p) * channels + c] = from[(b * channels + c) * positions + p];
+      }
+    }
+  }
+  return to;
+}
+
+std::shared_ptr<const Weights> case_weights(const GoldenCase& golden, const Graph& graph) {
+  std::vector<ParamSpec> specs = graph.params;
+  for (ParamSpec& spec : specs) spec.name = kParameter + spec.name;
+  LoadOptions options;
+  options.ignore_unexpected = [](std::string_view name) { return !name.starts_with(kParameter); };
+  return load_weights(specs, golden.tensors, options);
+}
+
+// A tensor to compare, and the node whose value it is.
+struct Comparison {
+  std::string name;
+  int node = -1;
+};
+
+std::vector<Comparison> comparisons(const GoldenCase& golden, const Graph& graph) {
+  std::vector<Comparison> list;
+  for (const NamedTensor& tensor : golden.tensors->tensors()) {
+    if (!tensor.name.starts_with(kActivation)) continue;
+    const std::string module = tensor.name.substr(kActivation.size());
+    const int node = graph.find_module(module);
+    if (node < 0) fail("{}: the network has no module \"{}\"", golden.file, module);
+    list.push_back({tensor.name, node});
+  }
+  list.push_back({"output", graph.find_output("logits")});
+  return list;
+}
+
+CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options) {
+  const Shape& shape = golden.tensor("input").shape;
+  const int64_t batch = shape[0];
+  if (shape[2] > kMaxInputSide || shape[3] > kMaxInputSide || batch > kMaxInputSide) {
+    fail("{}: the input is {}, expected sizes of at most {}", golden.file, shape.str(),
+         kMaxInputSide);
+  }
+  const Graph graph =
+      build_graph(golden.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
+  const std::vector<Comparison> list = comparisons(golden, graph);
+  SessionOptions session_options;
+  session_options.batch = static_cast<int>(batch);
+  session_options.threads = options.threads;
+  for (const Comparison& entry : list) session_options.keep.push_back(entry.node);
+  Session session(PackedModel::make(graph, case_weights(golden, graph)), graph, session_options);
+
+  const std::vector<float> input = channels_last(to_floats(golden.tensor("input")), batch, 3);
+  const int64_t pixels = static_cast<int64_t>(input.size()) / batch;
+  for (int i = 0; i < static_cast<int>(batch); ++i) {
+    std::copy_n(input.begin() + i * pixels, pixels, session.input(i));
+  }
+  session.run(static_cast<int>(batch));
+
+  CaseReport report;
+  report.file = golden.file;
+  report.kind = model_family(golden.spec);
+  for (const Comparison& entry : list) {
+    const TensorView& reference = golden.tensor(entry.name);
+    const Node& node = graph.node(entry.node);
+    const std::string where = golden.file + ": tensor \"" + entry.name + "\"";
+    const Arrangement order = arrangement(where, reference.shape, batch, node);
+    std::vector<float> expected = to_floats(reference);
+    if (order == Arrangement::kChannelsFirst) {
+      expected = channels_last(expected, batch, node.grid.channels);
+    }
+    std::vector<float> found;
+    for (int i = 0; i < static_cast<int>(batch); ++i) {
+      const float* values = session.value(entry.node, i);
+      found.insert(found.end(), values, values + node.grid.elements());
+    }
+    report.tensors.push_back(compare(entry.name, expected, found, options.tolerance));
+  }
+  return report;
+}
+
+CaseReport verify_scan(const GoldenCase& golden, const VerifyOptions& options) {
+  const Shape& keys = golden.tensor("q").shape;
+  const Shape& values = golden.tensor("v").shape;
+  if (keys.rank() != 4 || values.rank() != 4 || keys.elements() < 1 || values.elements() < 1) {
+    fail("{}: q is {} and v is {}, expected [batch, tokens, heads, width]", golden.file, keys.str(),
+         values.str());
+  }
+  const auto read = [&](const std::string& name, int64_t width) {
+    const Shape expected{keys[0], keys[1], keys[2], width};
+    const TensorView& view = golden.tensor(name);
+    if (view.shape != expected) {
+      fail("{}: {} is {}, expected {}", golden.file, name, view.shape.str(), expected.str());
+    }
+    return to_floats(view);
+  };
+  const auto q = read("q", keys[3]), k = read("k", keys[3]), v = read("v", values[3]);
+  const auto forward = read("gate_logit_forward", keys[3]);
+  const auto backward = read("gate_logit_backward", keys[3]);
+  ScanInput input;
+  input.batch = keys[0];
+  input.tokens = keys[1];
+  input.heads = keys[2];
+  input.key_dim = keys[3];
+  input.value_dim = values[3];
+  input.q = q.data();
+  input.k = k.data();
+  input.v = v.data();
+  input.gate_forward = forward.data();
+  input.gate_backward = backward.data();
+
+  CaseReport report;
+  report.file = golden.file;
+  report.kind = "scan";
+  report.tensors.push_back(
+      compare("o", read("o", values[3]), bidirectional_scan(input), options.tolerance));
+  return report;
+}
+
+}  // namespace
+
+bool CaseReport::passed() const {
+  return std::all_of(tensors.begin(), tensors.end(), [](const auto& t) { return t.within; });
+}
+
+CaseReport verify_case(const std::string& file, const VerifyOptions& options) {
+  const GoldenCase golden = open_golden_case(file);
+  return golden.kind == GoldenCase::Kind::kScan ? verify_scan(golden, options)
+                                                : verify_network(golden, options);
+}
+
+}  // namespace vig

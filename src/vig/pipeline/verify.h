@@ -1,0 +1,35 @@
+// Runs golden cases through the real graph and runtime and compares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vig {
+
+// One tensor of a case against the engine's.
+struct TensorCheck {
+  std::string name;     // "output", "act/blocks.0.attn", "o"
+  double error = 0;     // largest absolute difference; infinite when a number is not finite
+  double largest = 0;   // of the reference
+  double relative = 0;  // error / largest
+  bool within = false;  // relative is at most the tolerance
+};
+
+struct CaseReport {
+  std::string file;
+  std::string kind;  // "vig", "vig_h" or "scan"
+  std::vector<TensorCheck> tensors;
+
+  bool passed() const;
+};
+
+struct VerifyOptions {
+  double tolerance = 1e-4;  // of the reference's largest value
+  int threads = 0;
+};
+
+// Raises when the case cannot be checked in full: unreadable, a parameter missing, a module that
+// the network does not have, a tensor of another shape.
+CaseReport verify_case(const std::string& file, const VerifyOptions& options = {});
+
+}  // namespace vig

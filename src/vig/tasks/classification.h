@@ -1,0 +1,32 @@
+// What a classifier answers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vig {
+
+struct ClassScore {
+  int index = 0;
+  std::string name;  // empty when the classes have no names
+  float probability = 0;
+  float logit = 0;
+
+  bool operator==(const ClassScore&) const = default;
+};
+
+// The best classes, best first; of equal ones the smaller index comes first.
+struct Classification {
+  std::vector<ClassScore> scores;
+};
+
+// exp(x - max) / sum, in place. Raises nothing: finite numbers in, finite numbers out.
+void softmax(std::span<float> values);
+
+// The `top` best of all classes (all of them when there are fewer), with probabilities over all
+// classes. `names` is empty or has one name per class. Raises when a logit is not finite.
+Classification decode_classes(std::span<const float> logits, int top,
+                              std::span<const std::string> names);
+
+}  // namespace vig
