@@ -1,5 +1,5 @@
 # vig_library(NAME LIBS...): one folder of src/vig is one static library `vig_NAME`.
-# Sources come from the tree; which folder may include which is checked by tools/check_layers.
+# Sources come from the tree; which folder may include which is checked against tools/layers.txt by a test.
 add_library(vig_options INTERFACE)
 target_include_directories(vig_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # -ffp-contract=off: a*b+c is fused only where a kernel says so, so every build gives the same bits.

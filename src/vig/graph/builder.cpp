@@ -46,8 +46,8 @@ Value Builder::conv(Value x, const std::string& name, int out_channels, ConvShap
   }
   const int64_t fan_in = static_cast<int64_t>(in.channels) * shape.kernel * shape.kernel;
   const Init init{Init::Kind::kUniform, 1.0f / std::sqrt(static_cast<float>(fan_in))};
-  const int weight = param(name + ".weight",
-                           {out_channels, in.channels, shape.kernel, shape.kernel}, init);
+  const int weight =
+      param(name + ".weight", {out_channels, in.channels, shape.kernel, shape.kernel}, init);
   const int bias = param(name + ".bias", {out_channels}, init);
   return append(ConvOp{shape.kernel, shape.stride, shape.padding}, {x.id},
                 {out_size(in.height), out_size(in.width), out_channels}, {weight, bias});
@@ -113,8 +113,7 @@ Value Builder::add_position(Value x, const std::string& name, int rows, int cols
   if (rows < 1 || cols < 1) {
     fail("[add_position] table is {} x {}, expected at least 1 x 1 ({})", rows, cols, name);
   }
-  const int table =
-      param(name, {1, static_cast<int64_t>(rows) * cols, grid(x).channels}, init);
+  const int table = param(name, {1, static_cast<int64_t>(rows) * cols, grid(x).channels}, init);
   return append(AddPositionOp{rows, cols}, {x.id}, grid(x), {table});
 }
 
@@ -150,9 +149,7 @@ Value Builder::gla(Value qkv, Value gate, GlaOp op) {
   return append(op, {qkv.id, gate.id}, {in.height, in.width, op.heads * op.value_dim});
 }
 
-Value Builder::mean_pool(Value x) {
-  return append(MeanPoolOp{}, {x.id}, {1, 1, grid(x).channels});
-}
+Value Builder::mean_pool(Value x) { return append(MeanPoolOp{}, {x.id}, {1, 1, grid(x).channels}); }
 
 Value Builder::named(Value value, const std::string& name) {
   graph_.modules.push_back({name, value.id});

@@ -3,25 +3,24 @@
 namespace vig {
 
 const char* op_name(const Op& op) {
-  return std::visit(
-      Overloaded{
-          [](const InputOp&) { return "input"; },
-          [](const ConvOp&) { return "conv"; },
-          [](const DepthwiseConvOp&) { return "dwconv"; },
-          [](const LinearOp&) { return "linear"; },
-          [](const LayerNormOp&) { return "layer_norm"; },
-          [](const RmsNormOp&) { return "rms_norm"; },
-          [](const ActivationOp& act) { return act_name(act.kind); },
-          [](const AddOp&) { return "add"; },
-          [](const MulOp&) { return "mul"; },
-          [](const ScaleOp&) { return "scale"; },
-          [](const AddPositionOp&) { return "add_position"; },
-          [](const SwiGluOp&) { return "swiglu"; },
-          [](const GatedMixOp&) { return "gated_mix"; },
-          [](const GlaOp&) { return "gla"; },
-          [](const MeanPoolOp&) { return "mean_pool"; },
-      },
-      op);
+  return std::visit(Overloaded{
+                        [](const InputOp&) { return "input"; },
+                        [](const ConvOp&) { return "conv"; },
+                        [](const DepthwiseConvOp&) { return "dwconv"; },
+                        [](const LinearOp&) { return "linear"; },
+                        [](const LayerNormOp&) { return "layer_norm"; },
+                        [](const RmsNormOp&) { return "rms_norm"; },
+                        [](const ActivationOp& act) { return act_name(act.kind); },
+                        [](const AddOp&) { return "add"; },
+                        [](const MulOp&) { return "mul"; },
+                        [](const ScaleOp&) { return "scale"; },
+                        [](const AddPositionOp&) { return "add_position"; },
+                        [](const SwiGluOp&) { return "swiglu"; },
+                        [](const GatedMixOp&) { return "gated_mix"; },
+                        [](const GlaOp&) { return "gla"; },
+                        [](const MeanPoolOp&) { return "mean_pool"; },
+                    },
+                    op);
 }
 
 const char* act_name(ActKind kind) {

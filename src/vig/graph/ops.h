@@ -89,9 +89,9 @@ struct GlaOp {
 // Mean over all positions: a 1x1 grid.
 struct MeanPoolOp {};
 
-using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, LinearOp, LayerNormOp, RmsNormOp,
-                        ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp, SwiGluOp, GatedMixOp,
-                        GlaOp, MeanPoolOp>;
+using Op =
+    std::variant<InputOp, ConvOp, DepthwiseConvOp, LinearOp, LayerNormOp, RmsNormOp, ActivationOp,
+                 AddOp, MulOp, ScaleOp, AddPositionOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 const char* act_name(ActKind kind);

@@ -20,8 +20,8 @@ Value attention(Builder& b, Value x, const std::string& name, const std::string&
   const int d = b.grid(x).channels;
   GlaOp op{config.heads, config.key_dim / config.heads, config.value_dim / config.heads, direction};
   const int qkv_width = 2 * config.key_dim + config.value_dim;
-  const Value qkv = b.linear(x, name + ".qkv_proj" + suffix, qkv_width, false,
-                             matrix_init(config, d, qkv_width));
+  const Value qkv =
+      b.linear(x, name + ".qkv_proj" + suffix, qkv_width, false, matrix_init(config, d, qkv_width));
   const std::string gate = name + ".gk_proj" + suffix;
   const Value rank = b.linear(x, gate + ".0", kGateRank, false, matrix_init(config, d, kGateRank));
   const int gate_width = gla_gate_channels(op);
@@ -43,8 +43,8 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   const int d = b.grid(u).channels;
   check_heads(name, config.heads, config.key_dim, config.value_dim);
   if (config.locality && config.value_dim != d) {
-    fail_usage("[{}] value width {} differs from the embedding width {}, which locality needs", name,
-               config.value_dim, d);
+    fail_usage("[{}] value width {} differs from the embedding width {}, which locality needs",
+               name, config.value_dim, d);
   }
   Value local = u;
   if (config.locality) {
@@ -58,9 +58,8 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   if (config.second_layer) {
     o = b.add(o, attention(b, local, name, "_b", config, GlaDirection::kBackward));
   }
-  const Value gate =
-      b.linear(local, name + ".g_proj", config.value_dim, true,
-               matrix_init(config, d, config.value_dim));
+  const Value gate = b.linear(local, name + ".g_proj", config.value_dim, true,
+                              matrix_init(config, d, config.value_dim));
   o = b.named(b.rms_norm(o, name + ".g_norm", kHeadNormEps, config.heads), name + ".g_norm");
   Value mixed;
   if (config.locality) {
@@ -71,8 +70,8 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   } else {
     mixed = b.mul(o, b.activation(gate, ActKind::kSilu));
   }
-  const Value out = b.linear(mixed, name + ".o_proj", d, false,
-                             matrix_init(config, config.value_dim, d));
+  const Value out =
+      b.linear(mixed, name + ".o_proj", d, false, matrix_init(config, config.value_dim, d));
   return b.named(out, name);
 }
 

@@ -23,9 +23,8 @@ constexpr std::pair<Mixing, std::string_view> kMixingNames[] = {
 };
 
 template <class Config, class Visitor>
-void visit_fields(Config& config, Visitor&& visit)
-  requires std::is_same_v<std::remove_const_t<Config>, VigConfig>
-{
+void visit_fields(Config& config,
+                  Visitor&& visit) requires std::is_same_v<std::remove_const_t<Config>, VigConfig> {
   visit("classes", config.classes);
   visit("image_size", config.image_size);
   visit("patch_size", config.patch_size);
@@ -45,9 +44,8 @@ void visit_fields(Config& config, Visitor&& visit)
 }
 
 template <class Config, class Visitor>
-void visit_fields(Config& config, Visitor&& visit)
-  requires std::is_same_v<std::remove_const_t<Config>, VigHConfig>
-{
+void visit_fields(Config& config, Visitor&& visit) requires
+    std::is_same_v<std::remove_const_t<Config>, VigHConfig> {
   visit("classes", config.classes);
   visit("image_size", config.image_size);
   visit("patch_size", config.patch_size);

@@ -25,8 +25,8 @@ Value block(Builder& b, Value x, const std::string& name, int heads, const VigHC
   Value u = b.named(b.layer_norm(x, name + ".norm", kNormEps), name + ".norm");
   x = b.add(x, mixer(b, u, name + ".op", mixer_config));
   u = b.named(b.layer_norm(x, name + ".norm2", kNormEps), name + ".norm2");
-  const Value branch = swiglu_ffn(b, u, name + ".mlp.fc1", name + ".mlp.fc2", ffn_hidden(c, 32),
-                                  kLinearInit);
+  const Value branch =
+      swiglu_ffn(b, u, name + ".mlp.fc1", name + ".mlp.fc2", ffn_hidden(c, 32), kLinearInit);
   b.named(branch, name + ".mlp");
   return b.named(b.add(x, branch), name);
 }

@@ -1,0 +1,141 @@
+#include "vig/kernels/conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vig/kernels/conv.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target must come first.
+#include <hwy/highway.h>
+
+#include "vig/kernels/math-inl.h"
+#include "vig/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vig {
+namespace HWY_NAMESPACE {
+
+// One position, all channels. The taps that fall outside are left out.
+HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
+                                   int64_t x, float* out) {
+  const RowTag d;
+  const ConvGrid& g = args.grid;
+  const int64_t half = args.kernel / 2;
+  const int64_t y0 = std::max<int64_t>(0, y - half), y1 = std::min(g.height - 1, y + half);
+  const int64_t x0 = std::max<int64_t>(0, x - half), x1 = std::min(g.width - 1, x + half);
+  for_each_vector(
+      static_cast<size_t>(g.channels), [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
+        RowVec sum = hn::Zero(d);
+        for (int64_t yy = y0; yy <= y1; ++yy) {
+          const float* in = image + (yy * g.width + x0) * g.channels + static_cast<int64_t>(c);
+          const float* tap = args.taps +
+                             ((yy - y + half) * args.kernel + (x0 - x + half)) * g.channels +
+                             static_cast<int64_t>(c);
+          for (int64_t xx = x0; xx <= x1; ++xx) {
+            sum = hn::MulAdd(load(in), load(tap), sum);
+            in += g.channels;
+            tap += g.channels;
+          }
+        }
+        if (args.silu) sum = silu(d, sum);
+        store(sum, out + c);
+      });
+}
+
+// 3x3 away from the border: nine loads in a row, in the same order as above.
+HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at, float* out) {
+  const RowTag d;
+  const int64_t channels = args.grid.channels;
+  const int64_t line = args.grid.width * channels;
+  for_each_vector(static_cast<size_t>(channels),
+                  [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
+                    const float* in = at + static_cast<int64_t>(c) - line - channels;
+                    const float* tap = args.taps + c;
+                    RowVec sum = hn::Zero(d);
+                    for (int64_t i = 0; i < 3; ++i) {
+                      sum = hn::MulAdd(load(in), load(tap), sum);
+                      sum = hn::MulAdd(load(in + channels), load(tap + channels), sum);
+                      sum = hn::MulAdd(load(in + 2 * channels), load(tap + 2 * channels), sum);
+                      in += line;
+                      tap += 3 * channels;
+                    }
+                    if (args.silu) sum = silu(d, sum);
+                    store(sum, out + c);
+                  });
+}
+
+void depthwise_rows(const DepthwiseConvArgs& args) {
+  const ConvGrid& g = args.grid;
+  const int64_t positions = g.height * g.width;
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const int64_t at = row % positions;
+    const float* image = args.in + (row - at) * g.channels;
+    float* out = args.out + (row - args.first_row) * args.out_stride;
+    const int64_t y = at / g.width, x = at % g.width;
+    const bool inner = y > 0 && x > 0 && y + 1 < g.height && x + 1 < g.width;
+    if (args.kernel == 3 && inner) {
+      depthwise_inner3(args, image + at * g.channels, out);
+    } else {
+      depthwise_position(args, image, y, x, out);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vig {
+
+HWY_EXPORT(depthwise_rows);
+
+void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps) {
+  const int64_t area = kernel * kernel;
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t i = 0; i < area; ++i) taps[i * channels + c] = weight[c * area + i];
+  }
+}
+
+void depthwise_conv(const DepthwiseConvArgs& args) { HWY_DYNAMIC_DISPATCH(depthwise_rows)(args); }
+
+void gather_patches(const PatchArgs& args) {
+  const ConvGrid& g = args.grid;
+  const int64_t out_positions = args.out_height * args.out_width;
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const int64_t at = row % out_positions;
+    const float* image = args.in + row / out_positions * g.height * g.width * g.channels;
+    float* out = args.out + (row - args.first_row) * args.out_stride;
+    const int64_t y = at / args.out_width * args.stride - args.padding;
+    const int64_t x = at % args.out_width * args.stride - args.padding;
+    // Columns of the patch inside the picture; they lie side by side in memory.
+    const int64_t x0 = std::clamp<int64_t>(-x, 0, args.kernel);
+    const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, args.kernel);
+    const int64_t line = args.kernel * g.channels;
+    for (int64_t ky = 0; ky < args.kernel; ++ky, out += line) {
+      if (y + ky < 0 || y + ky >= g.height) {
+        std::fill_n(out, line, 0.0f);
+        continue;
+      }
+      std::fill_n(out, x0 * g.channels, 0.0f);
+      std::memcpy(out + x0 * g.channels, image + ((y + ky) * g.width + x + x0) * g.channels,
+                  static_cast<size_t>((x1 - x0) * g.channels) * sizeof(float));
+      std::fill_n(out + x1 * g.channels, (args.kernel - x1) * g.channels, 0.0f);
+    }
+  }
+}
+
+void patch_weight(const float* weight, int64_t out, int64_t in, int64_t kernel, float* to) {
+  const int64_t area = kernel * kernel;
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t c = 0; c < in; ++c) {
+      for (int64_t i = 0; i < area; ++i) {
+        to[(o * area + i) * in + c] = weight[(o * in + c) * area + i];
+      }
+    }
+  }
+}
+
+}  // namespace vig
+#endif  // HWY_ONCE

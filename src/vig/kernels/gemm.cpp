@@ -1,0 +1,251 @@
+#include "vig/kernels/gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vig/kernels/gemm.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target must come first.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "vig/kernels/math-inl.h"
+#include "vig/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vig {
+namespace HWY_NAMESPACE {
+
+constexpr size_t kLanes = hn::MaxLanes(RowTag());
+constexpr size_t kPanel = 2 * kLanes;  // columns of a panel
+
+// Accumulators of a strip: rows x 2 vectors, beside two of weights and one broadcast. 32 registers
+// hold 14 rows, 16 hold 6.
+#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
+constexpr int kStrip = 14;
+#else
+constexpr int kStrip = 6;
+#endif
+
+// Where the next panel's lines are asked for while this one is worked on.
+struct Ahead {
+  const float* next = nullptr;
+  size_t lines_per_step = 0;  // cache lines for every 8 k
+};
+
+// acc = bias + A W^T for kRows rows and one panel, written to `out` (rows `ldo` apart) plus the
+// residual if there is one.
+template <int kRows>
+HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HWY_RESTRICT panel,
+                        size_t k, const float* residual, size_t ldr, float* out, size_t ldo,
+                        Ahead ahead) {
+  const RowTag d;
+  RowVec acc[kRows][2];
+  const RowVec bias0 = hn::Load(d, panel), bias1 = hn::Load(d, panel + kLanes);
+  for (int r = 0; r < kRows; ++r) {
+    acc[r][0] = bias0;
+    acc[r][1] = bias1;
+  }
+  const float* HWY_RESTRICT w = panel + kPanel;
+  const auto step = [&](size_t i) HWY_ATTR {
+    const RowVec w0 = hn::Load(d, w), w1 = hn::Load(d, w + kLanes);
+    w += kPanel;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const RowVec x = hn::Set(d, a[static_cast<size_t>(r) * lda + i]);
+      acc[r][0] = hn::MulAdd(x, w0, acc[r][0]);
+      acc[r][1] = hn::MulAdd(x, w1, acc[r][1]);
+    }
+  };
+  size_t i = 0;
+  for (; i + 8 <= k; i += 8) {
+    for (size_t line = 0; line < ahead.lines_per_step; ++line) {
+      __builtin_prefetch(ahead.next, 0, 2);
+      ahead.next += 16;
+    }
+#pragma GCC unroll 1
+    for (size_t j = i; j < i + 8; ++j) step(j);
+  }
+  for (; i < k; ++i) step(i);
+  if (residual != nullptr) {
+    for (int r = 0; r < kRows; ++r) {
+      const float* row = residual + static_cast<size_t>(r) * ldr;
+      acc[r][0] = hn::Add(acc[r][0], hn::LoadU(d, row));
+      acc[r][1] = hn::Add(acc[r][1], hn::LoadU(d, row + kLanes));
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    hn::StoreU(acc[r][0], d, out + static_cast<size_t>(r) * ldo);
+    hn::StoreU(acc[r][1], d, out + static_cast<size_t>(r) * ldo + kLanes);
+  }
+}
+
+using StripFn = void (*)(const float*, size_t, const float*, size_t, const float*, size_t, float*,
+                         size_t, Ahead);
+
+template <int... kRows>
+constexpr auto strip_table(std::integer_sequence<int, kRows...>) {
+  return std::array<StripFn, sizeof...(kRows)>{strip<kRows + 1>...};
+}
+constexpr auto kStrips = strip_table(std::make_integer_sequence<int, kStrip>());
+
+// Turns `rows` x one panel of sums into results. `columns` of them exist in the output.
+void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, Epilogue epilogue,
+            const float* residual, size_t ldr, float* c, size_t ldc) {
+  const RowTag d;
+  for (size_t r = 0; r < rows; ++r) {
+    const float* row = sums + r * kPanel;
+    float* out = c + r * ldc;
+    const auto apply = [&](const auto& f) HWY_ATTR {
+      for_each_vector(columns, [&](size_t i, const auto&, const auto& store)
+                                   HWY_ATTR { store(f(hn::Load(d, row + i)), out + i); });
+    };
+    switch (epilogue) {
+      case Epilogue::kNone:
+        apply([](RowVec v) HWY_ATTR { return v; });
+        break;
+      case Epilogue::kSilu:
+        apply([](RowVec v) HWY_ATTR { return silu(RowTag(), v); });
+        break;
+      case Epilogue::kGelu:
+        apply([](RowVec v) HWY_ATTR { return gelu(RowTag(), v); });
+        break;
+      case Epilogue::kSigmoid:
+        apply([](RowVec v) HWY_ATTR { return sigmoid(RowTag(), v); });
+        break;
+      case Epilogue::kDecay:
+        apply([](RowVec v) HWY_ATTR { return decay(RowTag(), v); });
+        break;
+      case Epilogue::kAdd:
+        for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+          store(hn::Add(hn::Load(d, row + i), load(residual + r * ldr + i)), out + i);
+        });
+        break;
+      case Epilogue::kSwiGlu:
+        for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
+          store(hn::Mul(silu(d, hn::Load(d, row + i)), hn::Load(d, row + i + kLanes)), out + i);
+        });
+        break;
+    }
+  }
+}
+
+int64_t panel_columns(bool paired) { return paired ? kLanes : kPanel; }
+
+int64_t count_panels(int64_t n, bool paired) {
+  const int64_t out = paired ? n / 2 : n;
+  const int64_t width = panel_columns(paired);
+  return (out + width - 1) / width;
+}
+
+size_t packed_floats(int64_t n, int64_t k, bool paired) {
+  return static_cast<size_t>(count_panels(n, paired) * (k + 1)) * kPanel;
+}
+
+void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
+          float* panels) {
+  const int64_t half = n / 2;
+  const int64_t end = paired ? half : n;
+  for (int64_t p = 0; p < count_panels(n, paired); ++p) {
+    float* panel = panels + static_cast<size_t>(p * (k + 1)) * kPanel;
+    for (size_t j = 0; j < kPanel; ++j) {
+      const bool second = paired && j >= kLanes;
+      const int64_t column = p * panel_columns(paired) + static_cast<int64_t>(j % kLanes) +
+                             (!paired && j >= kLanes ? static_cast<int64_t>(kLanes) : 0);
+      const bool exists = column < end;
+      const int64_t row = column + (second ? half : 0);
+      panel[j] = exists && bias != nullptr ? bias[row] : 0.0f;
+      for (int64_t i = 0; i < k; ++i) {
+        panel[static_cast<size_t>(i + 1) * kPanel + j] = exists ? weight[row * k + i] : 0.0f;
+      }
+    }
+  }
+}
+
+void multiply(const GemmArgs& args) {
+  const PackedMatrix& w = args.weight;
+  const size_t k = static_cast<size_t>(w.k);
+  const int64_t columns = w.paired ? w.n / 2 : w.n;
+  const int64_t width = panel_columns(w.paired);
+  const int64_t last = args.last_panel < 0 ? count_panels(w.n, w.paired) : args.last_panel;
+  const size_t rows = static_cast<size_t>(args.rows);
+  if (rows == 0) return;
+  const size_t strips = (rows + kStrip - 1) / kStrip;
+  const size_t lda = static_cast<size_t>(args.lda), ldc = static_cast<size_t>(args.ldc);
+  const size_t ldr = static_cast<size_t>(args.ldr);
+  const bool direct = args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kAdd;
+  const float* residual = args.epilogue == Epilogue::kAdd ? args.residual : nullptr;
+  HWY_ALIGN float sums[kStrip * kPanel];
+
+  for (int64_t p = args.first_panel; p < last; ++p) {
+    const float* panel = w.panels + static_cast<size_t>(p) * (k + 1) * kPanel;
+    const size_t first = static_cast<size_t>(p * width);
+    const size_t present = static_cast<size_t>(std::min<int64_t>(width, columns - p * width));
+    // Each strip fetches its share of the next panel.
+    Ahead ahead;
+    const size_t panel_lines_per_step = 8 * kPanel / 16;
+    if (p + 1 < last && panel_lines_per_step > 0) {
+      ahead.lines_per_step = (panel_lines_per_step + strips - 1) / strips;
+    }
+    const float* next = panel + (k + 1) * kPanel;
+    const float* next_end = next + (k + 1) * kPanel;
+    for (size_t s = 0, row = 0; s < strips; ++s) {
+      const size_t count = (rows - row) / (strips - s);  // as even as they get
+      const float* a = args.a + row * lda;
+      float* c = args.c + row * ldc + first;
+      const float* res = residual == nullptr ? nullptr : residual + row * ldr + first;
+      ahead.next = next;
+      next += ahead.lines_per_step * 16 * (k / 8);
+      if (next > next_end) {
+        next = next_end;
+        if (ahead.next >= next_end) ahead.lines_per_step = 0;
+      }
+      const StripFn fn = kStrips[count - 1];
+      if (direct && present == kPanel) {
+        fn(a, lda, panel, k, res, ldr, c, ldc, ahead);
+      } else {
+        fn(a, lda, panel, k, nullptr, 0, sums, kPanel, ahead);
+        finish(sums, count, present, args.epilogue, res, ldr, c, ldc);
+      }
+      row += count;
+    }
+  }
+}
+
+int64_t strip_rows() { return kStrip; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vig {
+
+HWY_EXPORT(packed_floats);
+HWY_EXPORT(pack);
+HWY_EXPORT(multiply);
+HWY_EXPORT(count_panels);
+HWY_EXPORT(strip_rows);
+
+size_t gemm_packed_floats(int64_t n, int64_t k, bool paired) {
+  return HWY_DYNAMIC_DISPATCH(packed_floats)(n, k, paired);
+}
+
+PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
+                       float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack)(weight, bias, n, k, paired, panels);
+  return {panels, n, k, paired};
+}
+
+void gemm(const GemmArgs& args) { HWY_DYNAMIC_DISPATCH(multiply)(args); }
+
+int64_t gemm_panels(const PackedMatrix& weight) {
+  return HWY_DYNAMIC_DISPATCH(count_panels)(weight.n, weight.paired);
+}
+
+int64_t gemm_strip_rows() { return HWY_DYNAMIC_DISPATCH(strip_rows)(); }
+
+}  // namespace vig
+#endif  // HWY_ONCE

@@ -1,0 +1,57 @@
+// Matrix products on rows of channels: C = epilogue(A W^T + bias), W [n, k] as published.
+//
+// The weights are packed once into panels as wide as two vectors of this machine, so the product
+// streams them in order; see docs/gemm.md for the blocking. Every output element is one chain of
+// fused multiply-adds over k in increasing order, begun with the bias: its bits depend neither on
+// how rows are grouped nor on which rows come with it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vig {
+
+enum class Epilogue {
+  kNone,
+  kSilu,
+  kGelu,
+  kSigmoid,
+  kDecay,   // exp(logsigmoid(x) / 16)
+  kAdd,     // x + residual
+  kSwiGlu,  // paired weights: silu(first half) * second half, n / 2 columns
+};
+
+// Panels of one weight matrix, made by gemm_pack. `paired` matrices hold column j of the first half
+// beside column j of the second in one panel; they are for kSwiGlu alone.
+struct PackedMatrix {
+  const float* panels = nullptr;  // aligned to a vector
+  int64_t n = 0;
+  int64_t k = 0;
+  bool paired = false;
+};
+
+size_t gemm_packed_floats(int64_t n, int64_t k, bool paired);
+// `bias` may be null. `panels` holds gemm_packed_floats and is aligned to 64 bytes.
+PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
+                       float* panels);
+
+struct GemmArgs {
+  const float* a = nullptr;  // [rows, k], rows lda apart
+  int64_t lda = 0;
+  int64_t rows = 0;
+  PackedMatrix weight;
+  float* c = nullptr;  // [rows, n], rows ldc apart; may not overlap a
+  int64_t ldc = 0;
+  Epilogue epilogue = Epilogue::kNone;
+  const float* residual = nullptr;  // kAdd: [rows, n], rows ldr apart; may be c
+  int64_t ldr = 0;
+  int64_t first_panel = 0;  // the columns to compute, for work split over columns
+  int64_t last_panel = -1;  // -1: to the end
+};
+
+void gemm(const GemmArgs& args);
+
+int64_t gemm_panels(const PackedMatrix& weight);
+int64_t gemm_strip_rows();  // rows of one pass over a panel; multiples of it waste nothing
+
+}  // namespace vig

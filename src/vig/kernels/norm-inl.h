@@ -1,0 +1,34 @@
+// The row bodies of the norms, for kernels that finish a row in one go. Per-target header.
+#if defined(VIG_KERNELS_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIG_KERNELS_NORM_INL_H_
+#undef VIG_KERNELS_NORM_INL_H_
+#else
+#define VIG_KERNELS_NORM_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+
+#include "vig/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vig {
+namespace HWY_NAMESPACE {
+
+// 1 / sqrt(mean(x^2) + eps).
+HWY_INLINE float rms_scale(const float* x, size_t n, float eps) {
+  const RowTag d;
+  RowVec sum = hn::Zero(d);
+  for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+    const RowVec v = load(x + i);
+    sum = hn::MulAdd(v, v, sum);
+  });
+  return 1.0f / std::sqrt(sum_lanes(sum) / static_cast<float>(n) + eps);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIG_KERNELS_NORM_INL_H_

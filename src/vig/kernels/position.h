@@ -1,0 +1,21 @@
+// Resizing a learned table of positions: bicubic with coefficient -0.75, half-pixel centres, border
+// clamped, no antialiasing, as the published code does.
+#pragma once
+
+#include <cstdint>
+
+namespace vig {
+
+struct PositionArgs {
+  const float* table = nullptr;  // [rows, cols, channels]
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t channels = 0;
+  float* out = nullptr;  // [out_rows, out_cols, channels]
+  int64_t out_rows = 0;
+  int64_t out_cols = 0;
+};
+
+void resize_positions(const PositionArgs& args);
+
+}  // namespace vig

@@ -1,0 +1,310 @@
+#include "vig/runtime/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "vig/kernels/conv.h"
+#include "vig/kernels/gla.h"
+#include "vig/kernels/norm.h"
+#include "vig/kernels/pointwise.h"
+#include "vig/kernels/pool.h"
+
+namespace vig {
+namespace {
+
+constexpr int64_t kPoolColumns = 64;  // channels one task averages
+constexpr int64_t kPanelsPerTask = 4;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+// ---- splitting: every element is computed the same way however this turns out ----
+
+int64_t Executor::tile_count(int64_t rows) const {
+  int64_t tiles = (rows + kMaxTileRows - 1) / kMaxTileRows;
+  // The same number of tiles for every worker, as long as tiles keep a useful size.
+  const int64_t even = (tiles + threads_ - 1) / threads_ * threads_;
+  if (rows / even >= gemm_strip_rows() || rows >= even * kMaxTileRows / 2) tiles = even;
+  return std::max<int64_t>(1, tiles);
+}
+
+bool Executor::splits_columns(const Region& region, int64_t rows) const {
+  return region.last - region.first == 1 && rows < threads_ * gemm_strip_rows() &&
+         std::holds_alternative<GemmStep>(plan_.program.steps[region.first].op);
+}
+
+int Executor::gla_blocks(const GlaOp& op, int images) const {
+  const int heads = images * op.heads;
+  int blocks = 1;
+  while (heads * blocks % threads_ != 0 && heads * blocks < 8 * threads_ &&
+         op.value_dim % (2 * blocks) == 0 && op.value_dim / (2 * blocks) >= 16) {
+    blocks *= 2;
+  }
+  return blocks;
+}
+
+int64_t Executor::tasks(const Region& region, int images) const {
+  const LowOp& op = plan_.program.steps[region.first].op;
+  if (const auto* gla = std::get_if<GlaStep>(&op)) {
+    return static_cast<int64_t>(images) * gla->op.heads * gla_blocks(gla->op, images);
+  }
+  if (const auto* pool = std::get_if<PoolStep>(&op)) {
+    const int64_t channels = plan_.program.values[pool->out].channels;
+    return images * ((channels + kPoolColumns - 1) / kPoolColumns);
+  }
+  const int64_t rows = images * region.positions;
+  if (splits_columns(region, rows)) {
+    const int64_t panels = gemm_panels(weights_.matrix(std::get<GemmStep>(op).weight));
+    return (panels + kPanelsPerTask - 1) / kPanelsPerTask;
+  }
+  return tile_count(rows);
+}
+
+void Executor::run(const Region& region, int images, int64_t task, float* scratch,
+                   double* times) const {
+  double before = times == nullptr ? 0.0 : seconds_now();
+  const auto clock = [&](int step) {
+    if (times == nullptr) return;
+    const double now = seconds_now();
+    times[step] += now - before;
+    before = now;
+  };
+  const LowOp& first = plan_.program.steps[region.first].op;
+  if (const auto* gla = std::get_if<GlaStep>(&first)) {
+    run_gla(*gla, images, task, scratch);
+    return clock(region.first);
+  }
+  if (const auto* pool = std::get_if<PoolStep>(&first)) {
+    run_pool(*pool, images, task);
+    return clock(region.first);
+  }
+  const int64_t rows = images * region.positions;
+  Tile tile;
+  tile.positions = region.positions;
+  tile.scratch = scratch;
+  if (splits_columns(region, rows)) {
+    const int64_t panels = gemm_panels(weights_.matrix(std::get<GemmStep>(first).weight));
+    tile.last = rows;
+    tile.panel_first = task * kPanelsPerTask;
+    tile.panel_last = std::min(panels, tile.panel_first + kPanelsPerTask);
+  } else {
+    const int64_t tiles = tile_count(rows);
+    tile.first = rows * task / tiles;
+    tile.last = rows * (task + 1) / tiles;
+  }
+  for (int i = region.first; i < region.last; ++i) {
+    std::visit(Overloaded{
+                   [&](const GemmStep& step) { run_step(step, tile); },
+                   [&](const NormStep& step) { run_step(step, tile); },
+                   [&](const PointwiseStep& step) { run_step(step, tile); },
+                   [&](const MixStep& step) { run_step(step, tile); },
+                   [&](const PatchStep& step) { run_step(step, tile); },
+                   [&](const DepthwiseStep& step) { run_step(step, tile); },
+                   [](const GlaStep&) {},
+                   [](const PoolStep&) {},
+               },
+               plan_.program.steps[i].op);
+    clock(i);
+  }
+}
+
+// ---- operands ----
+
+Rows Executor::rows_of(int value, const Tile& tile) const {
+  const Place& place = plan_.places[value];
+  if (place.scratch) return {tile.scratch + place.offset, place.stride};
+  return {arena_ + place.offset + tile.first * place.stride, place.stride};
+}
+
+float* Executor::out_of(int value, const Tile& tile) const {
+  return const_cast<float*>(rows_of(value, tile).data);
+}
+
+// ---- steps of a tile ----
+
+void Executor::run_step(const GemmStep& step, const Tile& tile) const {
+  const Rows in = rows_of(step.in, tile);
+  GemmArgs args;
+  args.a = in.data;
+  args.lda = in.stride;
+  args.rows = tile.last - tile.first;
+  args.weight = weights_.matrix(step.weight);
+  args.c = out_of(step.out, tile);
+  args.ldc = plan_.places[step.out].stride;
+  args.epilogue = step.epilogue;
+  if (step.residual >= 0) {
+    const Rows residual = rows_of(step.residual, tile);
+    args.residual = residual.data;
+    args.ldr = residual.stride;
+  }
+  args.first_panel = tile.panel_first;
+  args.last_panel = tile.panel_last;
+  gemm(args);
+}
+
+void Executor::run_step(const NormStep& step, const Tile& tile) const {
+  const Rows in = rows_of(step.in, tile);
+  NormArgs args;
+  args.in = in.data;
+  args.in_stride = in.stride;
+  args.out = out_of(step.out, tile);
+  args.out_stride = plan_.places[step.out].stride;
+  args.rows = tile.last - tile.first;
+  args.channels = plan_.program.values[step.out].channels;
+  args.eps = step.eps;
+  args.weight = weights_.raw(step.weight);
+  args.groups = step.groups;
+  if (step.bias >= 0) {
+    args.bias = weights_.raw(step.bias);
+    layer_norm(args);
+  } else {
+    rms_norm(args);
+  }
+}
+
+void Executor::run_step(const PointwiseStep& step, const Tile& tile) const {
+  PointwiseArgs args;
+  args.kind = step.kind;
+  args.a = rows_of(step.a, tile);
+  args.out = out_of(step.out, tile);
+  args.out_stride = plan_.places[step.out].stride;
+  args.rows = tile.last - tile.first;
+  args.channels = plan_.program.values[step.out].channels;
+  if (step.halves) args.b = {args.a.data + args.channels, args.a.stride};
+  if (step.b >= 0) args.b = rows_of(step.b, tile);
+  if (step.b_param < 0) return pointwise(args);
+  if (!step.position) {
+    args.b = {weights_.raw(step.b_param), 0};
+    return pointwise(args);
+  }
+  // A tile may reach over several pictures; the table begins anew with each.
+  const Rows a = args.a;
+  float* const out = args.out;
+  for (int64_t row = tile.first; row < tile.last; row += args.rows) {
+    const int64_t at = row % tile.positions;
+    args.rows = std::min(tile.last - row, tile.positions - at);
+    args.a.data = a.data + (row - tile.first) * a.stride;
+    args.b = {positions_[step.b_param] + at * args.channels, args.channels};
+    args.out = out + (row - tile.first) * args.out_stride;
+    pointwise(args);
+  }
+}
+
+void Executor::run_step(const MixStep& step, const Tile& tile) const {
+  GatedMixArgs args;
+  args.gate = rows_of(step.gate, tile);
+  args.o = rows_of(step.o, tile);
+  args.local = rows_of(step.local, tile);
+  if (step.o_weight >= 0) args.o_weight = weights_.raw(step.o_weight);
+  if (step.local_weight >= 0) args.local_weight = weights_.raw(step.local_weight);
+  args.eps = step.eps;
+  args.heads = step.heads;
+  args.silu = step.silu;
+  args.out = out_of(step.out, tile);
+  args.out_stride = plan_.places[step.out].stride;
+  args.rows = tile.last - tile.first;
+  args.channels = plan_.program.values[step.out].channels;
+  gated_mix(args);
+}
+
+void Executor::run_step(const PatchStep& step, const Tile& tile) const {
+  const Grid& in = plan_.program.values[step.in];
+  const Grid& out = plan_.program.values[step.out];
+  PatchArgs args;
+  args.in = arena_ + plan_.places[step.in].offset;
+  args.grid = {in.height, in.width, in.channels};
+  args.kernel = step.conv.kernel;
+  args.stride = step.conv.stride;
+  args.padding = step.conv.padding;
+  args.out_height = out.height;
+  args.out_width = out.width;
+  args.first_row = tile.first;
+  args.last_row = tile.last;
+  args.out = out_of(step.out, tile);
+  args.out_stride = plan_.places[step.out].stride;
+  gather_patches(args);
+}
+
+void Executor::run_step(const DepthwiseStep& step, const Tile& tile) const {
+  const Grid& in = plan_.program.values[step.in];
+  DepthwiseConvArgs args;
+  args.in = arena_ + plan_.places[step.in].offset;
+  args.grid = {in.height, in.width, in.channels};
+  args.kernel = step.kernel;
+  args.taps = weights_.taps(step.weight);
+  args.silu = step.silu;
+  args.first_row = tile.first;
+  args.last_row = tile.last;
+  args.out = out_of(step.out, tile);
+  args.out_stride = plan_.places[step.out].stride;
+  depthwise_conv(args);
+}
+
+// ---- global steps ----
+
+void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const {
+  const GlaOp& op = step.op;
+  const int blocks = gla_blocks(op, images);
+  const int64_t block = task % blocks;
+  const int64_t head = task / blocks % op.heads;
+  const int64_t image = task / blocks / op.heads;
+  const int64_t width = op.value_dim / blocks;
+  const Grid& grid = plan_.program.values[step.qkv];
+  const Place& qkv = plan_.places[step.qkv];
+  const Place& alpha = plan_.places[step.alpha];
+  const Place& out = plan_.places[step.out];
+  const int64_t first_row = image * grid.positions();
+  const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
+
+  GlaArgs args;
+  args.tokens = grid.positions();
+  args.key_dim = op.key_dim;
+  args.value_dim = width;
+  args.q = arena_ + qkv.offset + first_row * qkv.stride + head * op.key_dim;
+  args.k = args.q + keys;
+  args.v =
+      arena_ + qkv.offset + first_row * qkv.stride + 2 * keys + head * op.value_dim + block * width;
+  args.qkv_stride = qkv.stride;
+  const float* gates = arena_ + alpha.offset + first_row * alpha.stride + head * op.key_dim;
+  args.alpha_stride = alpha.stride;
+  args.scale = 1.0f / std::sqrt(static_cast<float>(op.key_dim));
+  switch (op.direction) {
+    case GlaDirection::kForward:
+      args.alpha_forward = gates;
+      break;
+    case GlaDirection::kBackward:
+      args.alpha_backward = gates;
+      break;
+    case GlaDirection::kBoth:
+      args.alpha_forward = gates;
+      args.alpha_backward = gates + keys;
+      args.scale *= 0.5f;
+      break;
+    case GlaDirection::kBothShared:
+      args.alpha_forward = args.alpha_backward = gates;
+      args.scale *= 0.5f;
+      break;
+  }
+  args.o = arena_ + out.offset + first_row * out.stride + head * op.value_dim + block * width;
+  args.o_stride = out.stride;
+  args.state = scratch;
+  gla(args);
+}
+
+void Executor::run_pool(const PoolStep& step, int images, int64_t task) const {
+  const Grid& grid = plan_.program.values[step.in];
+  const int64_t image = task % images;
+  const int64_t column = task / images * kPoolColumns;
+  const Place& in = plan_.places[step.in];
+  const Place& out = plan_.places[step.out];
+  const float* rows = arena_ + in.offset + image * grid.positions() * in.stride + column;
+  float* mean = arena_ + out.offset + image * out.stride + column;
+  mean_rows(rows, in.stride, grid.positions(),
+            std::min(kPoolColumns, static_cast<int64_t>(grid.channels) - column), mean);
+}
+
+}  // namespace vig

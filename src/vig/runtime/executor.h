@@ -1,0 +1,58 @@
+// Runs one region's share of work. Everything is decided by the plan; nothing here allocates.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vig/runtime/packed_model.h"
+#include "vig/runtime/plan.h"
+
+namespace vig {
+
+class Executor {
+ public:
+  // `positions[param]` is the position table fitted to this plan's grid.
+  Executor(const Plan& plan, const PackedWeights& weights, std::vector<const float*> positions,
+           float* arena, int threads)
+      : plan_(plan),
+        weights_(weights),
+        positions_(std::move(positions)),
+        arena_(arena),
+        threads_(threads) {}
+
+  // How many independent tasks a region has for `images` pictures.
+  int64_t tasks(const Region& region, int images) const;
+  // `times` (one per step, in seconds, of this worker) may be null.
+  void run(const Region& region, int images, int64_t task, float* scratch, double* times) const;
+
+ private:
+  struct Tile {
+    int64_t first = 0, last = 0;  // rows
+    int64_t panel_first = 0, panel_last = -1;
+    int64_t positions = 0;  // rows per picture
+    float* scratch = nullptr;
+  };
+
+  int64_t tile_count(int64_t rows) const;
+  int gla_blocks(const GlaOp& op, int images) const;
+  bool splits_columns(const Region& region, int64_t rows) const;
+  Rows rows_of(int value, const Tile& tile) const;
+  float* out_of(int value, const Tile& tile) const;
+
+  void run_step(const GemmStep& step, const Tile& tile) const;
+  void run_step(const NormStep& step, const Tile& tile) const;
+  void run_step(const PointwiseStep& step, const Tile& tile) const;
+  void run_step(const MixStep& step, const Tile& tile) const;
+  void run_step(const PatchStep& step, const Tile& tile) const;
+  void run_step(const DepthwiseStep& step, const Tile& tile) const;
+  void run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const;
+  void run_pool(const PoolStep& step, int images, int64_t task) const;
+
+  const Plan& plan_;
+  const PackedWeights& weights_;
+  std::vector<const float*> positions_;
+  float* arena_;
+  int threads_;
+};
+
+}  // namespace vig

@@ -1,0 +1,144 @@
+#include "vig/runtime/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "vig/kernels/gla.h"
+
+namespace vig {
+namespace {
+
+constexpr int64_t kAlign = 16;  // floats: one cache line
+
+int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign; }
+
+// Rows a multiple of 2 KB apart would fall into the same few sets of the cache.
+int64_t scratch_stride(int64_t channels) {
+  const int64_t stride = aligned(channels);
+  return stride % 512 == 0 ? stride + kAlign : stride;
+}
+
+std::vector<Region> make_regions(const Program& program) {
+  std::vector<Region> regions;
+  std::vector<int> born(program.values.size(), -1);  // region of each value
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const LowOp& op = program.steps[i].op;
+    const int64_t positions = program.values[result_of(op)].positions();
+    bool joins = !regions.empty() && !is_global(op) && !regions.back().global &&
+                 regions.back().positions == positions;
+    for (int value : gathered_by(op)) {
+      joins = joins && born[value] != static_cast<int>(regions.size()) - 1;
+    }
+    if (!joins)
+      regions.push_back({is_global(op), static_cast<int>(i), static_cast<int>(i), positions});
+    regions.back().last = static_cast<int>(i) + 1;
+    born[result_of(op)] = static_cast<int>(regions.size()) - 1;
+  }
+  return regions;
+}
+
+// When a value is made and last read, in steps and in regions.
+struct Life {
+  int step = -1, last_step = -1;
+  int region = -1, last_region = -1;
+  bool crosses = false;  // read in another region than its own, or after the run
+};
+
+std::vector<Life> lives_of(const Plan& plan) {
+  std::vector<Life> lives(plan.program.values.size());
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    for (int i = plan.regions[r].first; i < plan.regions[r].last; ++i) {
+      const int region = static_cast<int>(r);
+      for (int value : operands_of(plan.program.steps[i].op)) {
+        Life& life = lives[value];
+        life.last_step = i;
+        life.last_region = region;
+        life.crosses = life.crosses || life.region != region;
+      }
+      lives[result_of(plan.program.steps[i].op)] = {i, i, region, region, false};
+    }
+  }
+  const int end = static_cast<int>(plan.regions.size());
+  for (size_t v = 0; v < lives.size(); ++v) {
+    if (plan.program.wanted[v] && lives[v].region >= 0) {
+      lives[v].crosses = true;
+      lives[v].last_region = end;
+    }
+  }
+  // The picture is there from the beginning and stays.
+  lives[0] = {-1, -1, -1, end, true};
+  return lives;
+}
+
+}  // namespace
+
+int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
+  std::vector<size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return blocks[a].floats > blocks[b].floats; });
+  int64_t total = 0;
+  std::vector<size_t> placed;  // by offset
+  for (size_t index : order) {
+    Lifetime& block = blocks[index];
+    block.offset = 0;
+    for (size_t other_index : placed) {
+      const Lifetime& other = blocks[other_index];
+      if (other.last < block.first || block.last < other.first) continue;
+      if (block.offset + block.floats <= other.offset) break;
+      block.offset = std::max(block.offset, aligned(other.offset + other.floats));
+    }
+    total = std::max(total, block.offset + block.floats);
+    const auto at = std::upper_bound(placed.begin(), placed.end(), index, [&](size_t a, size_t b) {
+      return blocks[a].offset < blocks[b].offset;
+    });
+    placed.insert(at, index);
+  }
+  return aligned(total);
+}
+
+Plan make_plan(Program program, int batch) {
+  Plan plan;
+  plan.program = std::move(program);
+  plan.regions = make_regions(plan.program);
+  const std::vector<Life> lives = lives_of(plan);
+  plan.places.assign(plan.program.values.size(), Place{false, -1, 0});
+
+  std::vector<Lifetime> arena;
+  std::vector<int> arena_values;
+  for (size_t v = 0; v < lives.size(); ++v) {
+    if (!lives[v].crosses) continue;
+    const Grid& grid = plan.program.values[v];
+    arena.push_back({lives[v].region, lives[v].last_region, batch * grid.elements()});
+    arena_values.push_back(static_cast<int>(v));
+    plan.places[v].stride = grid.channels;
+  }
+  plan.arena_floats = place_lifetimes(arena);
+  for (size_t i = 0; i < arena.size(); ++i) plan.places[arena_values[i]].offset = arena[i].offset;
+
+  for (const Region& region : plan.regions) {
+    std::vector<Lifetime> scratch;
+    std::vector<int> scratch_values;
+    for (int i = region.first; i < region.last; ++i) {
+      const LowOp& op = plan.program.steps[i].op;
+      if (const auto* gla = std::get_if<GlaStep>(&op)) {
+        plan.scratch_floats =
+            std::max(plan.scratch_floats, static_cast<int64_t>(gla_state_floats(gla->op.key_dim)));
+      }
+      const int v = result_of(op);
+      if (lives[v].crosses) continue;
+      const int64_t stride = scratch_stride(plan.program.values[v].channels);
+      scratch.push_back({lives[v].step, lives[v].last_step, stride * kMaxTileRows});
+      scratch_values.push_back(v);
+      plan.places[v] = {true, 0, stride};
+    }
+    plan.scratch_floats = std::max(plan.scratch_floats, place_lifetimes(scratch));
+    for (size_t i = 0; i < scratch.size(); ++i) {
+      plan.places[scratch_values[i]].offset = scratch[i].offset;
+    }
+  }
+  plan.scratch_floats = aligned(plan.scratch_floats);
+  return plan;
+}
+
+}  // namespace vig

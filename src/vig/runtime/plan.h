@@ -1,0 +1,49 @@
+// Where everything lies and what runs when, for one graph and one batch size. Immutable.
+//
+// Steps are grouped into regions. A tile region is a chain of row-wise steps over the same
+// positions: a worker takes a tile of rows and runs the whole chain on it, so what is born and dies
+// inside stays in that worker's cache. A step that looks at other rows begins a new region.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vig/runtime/program.h"
+
+namespace vig {
+
+// Most rows of a tile: enough to use each weight panel often, few enough for the second-level
+// cache.
+inline constexpr int64_t kMaxTileRows = 112;
+
+struct Place {
+  bool scratch = false;  // of the worker, rows counted from the tile's first; else in the arena
+  int64_t offset = 0;    // in floats
+  int64_t stride = 0;    // from row to row, in floats
+};
+
+struct Region {
+  bool global = false;      // one step with its own way of splitting
+  int first = 0, last = 0;  // steps [first, last)
+  int64_t positions = 0;    // rows per picture
+};
+
+struct Plan {
+  Program program;
+  std::vector<Region> regions;
+  std::vector<Place> places;  // of every value; offset -1 for values that no longer exist
+  int64_t arena_floats = 0;
+  int64_t scratch_floats = 0;  // per worker
+};
+
+Plan make_plan(Program program, int batch);
+
+// Places blocks that live over [first, last] (both included) so that no two alive at once overlap.
+struct Lifetime {
+  int first = 0, last = 0;
+  int64_t floats = 0;
+  int64_t offset = 0;  // result, a multiple of 16
+};
+int64_t place_lifetimes(std::vector<Lifetime>& blocks);  // returns the total
+
+}  // namespace vig

@@ -1,0 +1,165 @@
+#include "vig/runtime/session.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "vig/base/error.h"
+#include "vig/kernels/denormals.h"
+#include "vig/kernels/position.h"
+#include "vig/runtime/executor.h"
+
+namespace vig {
+namespace {
+
+// A counter that hands out tasks, alone on its cache line.
+struct alignas(64) TaskCounter {
+  std::atomic<int64_t> next{0};
+};
+
+}  // namespace
+
+struct Session::Impl {
+  std::shared_ptr<const PackedModel> model;  // keeps `weights` alive
+  const PackedWeights& weights;
+  Graph graph;
+  SessionOptions options;
+  Plan plan;
+  Buffer arena;
+  Buffer scratch;
+  Buffer fitted;  // position tables resized for this grid
+  std::vector<TaskCounter> counters;
+  std::vector<std::vector<double>> times;  // [worker][step], when profiling
+  std::unique_ptr<Executor> executor;
+  int64_t pictures_run = 0;
+
+  Impl(std::shared_ptr<const PackedModel> packed, Graph g, const SessionOptions& o)
+      : model(std::move(packed)),
+        weights(static_cast<const PackedWeights&>(*model)),
+        graph(std::move(g)),
+        options(o),
+        plan(make_plan(lower(graph, options.keep), options.batch)),
+        arena(static_cast<size_t>(plan.arena_floats) * sizeof(float)),
+        scratch(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float)),
+        counters(plan.regions.size()) {
+    for (const LowStep& step : plan.program.steps) {
+      const auto* gemm = std::get_if<GemmStep>(&step.op);
+      if (gemm == nullptr) continue;
+      if (weights.matrix(gemm->weight).paired != (gemm->epilogue == Epilogue::kSwiGlu)) {
+        fail_usage("the value before {}'s activation cannot be kept",
+                   graph.params[gemm->weight].name);
+      }
+    }
+    if (options.profile) {
+      times.assign(options.threads, std::vector<double>(plan.program.steps.size(), 0.0));
+    }
+    executor =
+        std::make_unique<Executor>(plan, weights, fit_positions(), arena.floats(), options.threads);
+  }
+
+  // Position tables for this grid: as published where that fits, resized otherwise.
+  std::vector<const float*> fit_positions() {
+    std::vector<const float*> tables(graph.params.size(), nullptr);
+    for (const Node& node : graph.nodes) {
+      const auto* op = std::get_if<AddPositionOp>(&node.op);
+      if (op == nullptr) continue;
+      const int param = node.params[0];
+      tables[param] = weights.raw(param);
+      if (op->rows == node.grid.height && op->cols == node.grid.width) continue;
+      if (fitted.bytes() != 0) fail("[add_position] more than one position table to resize");
+      fitted = Buffer(static_cast<size_t>(node.grid.elements()) * sizeof(float));
+      resize_positions({weights.raw(param), op->rows, op->cols, node.grid.channels, fitted.floats(),
+                        node.grid.height, node.grid.width});
+      tables[param] = fitted.floats();
+    }
+    return tables;
+  }
+
+  void run(int images) {
+    for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
+#pragma omp parallel num_threads(options.threads)
+    {
+      const FlushDenormals flush;
+      const int worker = omp_get_thread_num();
+      float* const mine = scratch.floats() + plan.scratch_floats * worker;
+      double* const clock = times.empty() ? nullptr : times[worker].data();
+      for (size_t r = 0; r < plan.regions.size(); ++r) {
+        const Region& region = plan.regions[r];
+        const int64_t tasks = executor->tasks(region, images);
+        for (;;) {
+          const int64_t task = counters[r].next.fetch_add(1, std::memory_order_relaxed);
+          if (task >= tasks) break;
+          executor->run(region, images, task, mine, clock);
+        }
+#pragma omp barrier
+      }
+    }
+    pictures_run += images;
+  }
+};
+
+Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
+                 const SessionOptions& options) {
+  SessionOptions checked = options;
+  if (checked.threads <= 0) checked.threads = default_threads();
+  if (checked.batch < 1) fail_usage("batch is {}, expected at least 1", checked.batch);
+  impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), checked);
+}
+
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const Graph& Session::graph() const { return impl_->graph; }
+int Session::batch() const { return impl_->options.batch; }
+int Session::threads() const { return impl_->options.threads; }
+
+float* Session::input(int image) { return const_cast<float*>(value(0, image)); }
+
+void Session::run(int images) {
+  if (images < 1 || images > batch()) {
+    fail_usage("{} pictures for a session of at most {}", images, batch());
+  }
+  impl_->run(images);
+}
+
+const float* Session::output(std::string_view name, int image) const {
+  const int node = impl_->graph.find_output(name);
+  if (node < 0) fail_usage("the model has no output '{}'", name);
+  return value(node, image);
+}
+
+const float* Session::value(int node, int image) const {
+  const Place& place = impl_->plan.places[node];
+  if (place.scratch || place.offset < 0 || !(node == 0 || impl_->plan.program.wanted[node])) {
+    fail_usage("value {} of the graph was not kept", node);
+  }
+  return impl_->arena.floats() + place.offset + image * impl_->plan.program.values[node].elements();
+}
+
+size_t Session::arena_bytes() const { return impl_->arena.bytes() + impl_->fitted.bytes(); }
+size_t Session::scratch_bytes() const { return impl_->scratch.bytes(); }
+
+std::vector<ProfileEntry> Session::profile() const {
+  std::map<std::string, ProfileEntry> kinds;
+  const std::vector<LowStep>& steps = impl_->plan.program.steps;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    ProfileEntry& entry = kinds[kind_of(steps[i].op)];
+    entry.kind = kind_of(steps[i].op);
+    for (const std::vector<double>& worker : impl_->times) entry.seconds += worker[i];
+    entry.macs.dense += steps[i].macs.dense * impl_->pictures_run;
+    entry.macs.scan += steps[i].macs.scan * impl_->pictures_run;
+  }
+  std::vector<ProfileEntry> result;
+  for (auto& [kind, entry] : kinds) result.push_back(std::move(entry));
+  std::sort(result.begin(), result.end(),
+            [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
+  return result;
+}
+
+int default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+}  // namespace vig
