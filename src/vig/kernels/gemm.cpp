@@ -35,28 +35,27 @@ struct Ahead {
   size_t lines_per_step = 0;  // cache lines for every 8 k
 };
 
-// acc = bias + A W^T for kRows rows and one panel, written to `out` (rows `ldo` apart) plus the
-// residual if there is one.
-template <int kRows>
+// acc = bias + A W^T for kRows rows and the first kVectors vectors of a panel, written to `out`
+// (rows `ldo` apart) plus the residual if there is one.
+template <int kRows, int kVectors>
 HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HWY_RESTRICT panel,
                         size_t k, const float* residual, size_t ldr, float* out, size_t ldo,
                         Ahead ahead) {
   const RowTag d;
-  RowVec acc[kRows][2];
-  const RowVec bias0 = hn::Load(d, panel), bias1 = hn::Load(d, panel + kLanes);
-  for (int r = 0; r < kRows; ++r) {
-    acc[r][0] = bias0;
-    acc[r][1] = bias1;
+  RowVec acc[kRows][kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const RowVec bias = hn::Load(d, panel + v * kLanes);
+    for (int r = 0; r < kRows; ++r) acc[r][v] = bias;
   }
   const float* HWY_RESTRICT w = panel + kPanel;
   const auto step = [&](size_t i) HWY_ATTR {
-    const RowVec w0 = hn::Load(d, w), w1 = hn::Load(d, w + kLanes);
+    RowVec weight[kVectors];
+    for (int v = 0; v < kVectors; ++v) weight[v] = hn::Load(d, w + v * kLanes);
     w += kPanel;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const RowVec x = hn::Set(d, a[static_cast<size_t>(r) * lda + i]);
-      acc[r][0] = hn::MulAdd(x, w0, acc[r][0]);
-      acc[r][1] = hn::MulAdd(x, w1, acc[r][1]);
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, weight[v], acc[r][v]);
     }
   };
   size_t i = 0;
@@ -69,27 +68,27 @@ HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HW
     for (size_t j = i; j < i + 8; ++j) step(j);
   }
   for (; i < k; ++i) step(i);
-  if (residual != nullptr) {
-    for (int r = 0; r < kRows; ++r) {
-      const float* row = residual + static_cast<size_t>(r) * ldr;
-      acc[r][0] = hn::Add(acc[r][0], hn::LoadU(d, row));
-      acc[r][1] = hn::Add(acc[r][1], hn::LoadU(d, row + kLanes));
-    }
-  }
   for (int r = 0; r < kRows; ++r) {
-    hn::StoreU(acc[r][0], d, out + static_cast<size_t>(r) * ldo);
-    hn::StoreU(acc[r][1], d, out + static_cast<size_t>(r) * ldo + kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      const size_t at = static_cast<size_t>(v) * kLanes;
+      if (residual != nullptr) {
+        acc[r][v] = hn::Add(acc[r][v], hn::LoadU(d, residual + static_cast<size_t>(r) * ldr + at));
+      }
+      hn::StoreU(acc[r][v], d, out + static_cast<size_t>(r) * ldo + at);
+    }
   }
 }
 
 using StripFn = void (*)(const float*, size_t, const float*, size_t, const float*, size_t, float*,
                          size_t, Ahead);
 
-template <int... kRows>
+// By rows - 1: one vector wide, for a last panel of few columns, and two.
+template <int kVectors, int... kRows>
 constexpr auto strip_table(std::integer_sequence<int, kRows...>) {
-  return std::array<StripFn, sizeof...(kRows)>{strip<kRows + 1>...};
+  return std::array<StripFn, sizeof...(kRows)>{strip<kRows + 1, kVectors>...};
 }
-constexpr auto kStrips = strip_table(std::make_integer_sequence<int, kStrip>());
+constexpr auto kNarrowStrips = strip_table<1>(std::make_integer_sequence<int, kStrip>());
+constexpr auto kStrips = strip_table<2>(std::make_integer_sequence<int, kStrip>());
 
 // Turns `rows` x one panel of sums into results. `columns` of them exist in the output.
 void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, Epilogue epilogue,
@@ -183,12 +182,11 @@ void multiply(const GemmArgs& args) {
     const float* panel = w.panels + static_cast<size_t>(p) * (k + 1) * kPanel;
     const size_t first = static_cast<size_t>(p * width);
     const size_t present = static_cast<size_t>(std::min<int64_t>(width, columns - p * width));
-    // Each strip fetches its share of the next panel.
+    const bool narrow = !w.paired && present <= kLanes;
+    // Each strip fetches its share of the next panel. After the last one that is the first panel of
+    // the matrix packed next, which is most often the one needed next.
     Ahead ahead;
-    const size_t panel_lines_per_step = 8 * kPanel / 16;
-    if (p + 1 < last && panel_lines_per_step > 0) {
-      ahead.lines_per_step = (panel_lines_per_step + strips - 1) / strips;
-    }
+    ahead.lines_per_step = (8 * kPanel / 16 + strips - 1) / strips;
     const float* next = panel + (k + 1) * kPanel;
     const float* next_end = next + (k + 1) * kPanel;
     for (size_t s = 0, row = 0; s < strips; ++s) {
@@ -202,7 +200,7 @@ void multiply(const GemmArgs& args) {
         next = next_end;
         if (ahead.next >= next_end) ahead.lines_per_step = 0;
       }
-      const StripFn fn = kStrips[count - 1];
+      const StripFn fn = narrow ? kNarrowStrips[count - 1] : kStrips[count - 1];
       if (direct && present == kPanel) {
         fn(a, lda, panel, k, res, ldr, c, ldc, ahead);
       } else {

@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "vig/kernels/gla.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target must come first.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "vig/kernels/rows-inl.h"
@@ -15,6 +16,12 @@ namespace vig {
 namespace HWY_NAMESPACE {
 
 constexpr size_t kLanes = hn::MaxLanes(RowTag());
+
+constexpr int64_t kAhead = 8;  // tokens
+
+HWY_INLINE void prefetch(const float* from, size_t floats) {
+  for (size_t i = 0; i < floats; i += 16) hwy::Prefetch(from + i);
+}
 
 // One token for kVectors vectors of value columns: decays and feeds the state, gives q S.
 // Even and odd keys are summed apart to shorten the chain of additions.
@@ -75,6 +82,16 @@ HWY_NOINLINE void sweep(const GlaArgs& args, size_t column, size_t width) {
     for (int64_t n = 0; n < args.tokens; ++n) {
       const int64_t t = backward ? args.tokens - 1 - n : n;
       const int64_t row = t * args.qkv_stride;
+      // Rows come from the cache of whoever projected them: ask for those of a later token now.
+      const int64_t later = t + (backward ? -kAhead : kAhead);
+      if (later >= 0 && later < args.tokens) {
+        const int64_t at = later * args.qkv_stride;
+        prefetch(args.q + at, key_dim);
+        prefetch(args.k + at, key_dim);
+        prefetch(alpha + later * args.alpha_stride, key_dim);
+        prefetch(args.v + at + static_cast<int64_t>(column), width);
+        if (add) prefetch(args.o + later * args.o_stride + static_cast<int64_t>(column), width);
+      }
       load(args.v + row + static_cast<int64_t>(column), v);
       token<kVectors>(args.q + row, args.k + row, alpha + t * args.alpha_stride, key_dim, v,
                       args.state, o);
