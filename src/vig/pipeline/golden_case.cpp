@@ -60,7 +60,10 @@ std::string field_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const json& entry : value) text += (text.empty() ? "" : ",") + entry.dump();
+  for (const json& entry : value) {
+    if (!text.empty()) text += ',';
+    text += entry.dump();
+  }
   return text;
 }
 

@@ -1,0 +1,128 @@
+#include "vig/pipeline/bench.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "vig/base/error.h"
+#include "vig/cli/bench_report.h"
+#include "vig/cli/commands.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/runtime/session.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+namespace {
+
+constexpr int kMaxBatch = 1024;
+constexpr int kMaxThreads = 1024;
+
+struct BenchCommand {
+  std::vector<std::string> models;
+  ModelOptions model;  // the changes; the names stand above
+  std::string sizes;
+  std::string batches = "1";
+  std::string threads;
+  BenchOptions options;
+  std::string csv;
+  bool json = false;
+};
+
+struct Job {
+  ModelSource source;
+  std::vector<BenchSetting> settings;
+};
+
+// Everything that can be wrong with the request shows before the first measurement.
+std::vector<Job> make_jobs(const BenchCommand& command) {
+  const std::vector<int> batches = parse_numbers("--batch", command.batches, kMaxBatch);
+  const std::vector<int> threads = command.threads.empty()
+                                       ? std::vector<int>{default_threads()}
+                                       : parse_numbers("--threads", command.threads, kMaxThreads);
+  std::vector<Job> jobs;
+  for (const std::string& name : command.models) {
+    ModelOptions options = command.model;
+    options.model = name;
+    Job job{find_source(options.request()), {}};
+    const int own = job.source.spec.recipe.crop;
+    const std::vector<InputSize> sizes =
+        command.sizes.empty() ? std::vector<InputSize>{{own, own}} : parse_sizes(command.sizes);
+    for (const InputSize& size : sizes) {
+      build_graph(job.source.spec, size.height, size.width);  // raises when it is too small
+      for (int batch : batches) {
+        for (int count : threads) job.settings.push_back({size.height, size.width, batch, count});
+      }
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+int bench(const BenchCommand& command) {
+  std::vector<Job> jobs = make_jobs(command);
+  catch_interrupt();
+  BenchOptions options = command.options;
+  options.keep_going = [] { return !interrupted(); };
+  std::vector<BenchResult> results;
+  const BenchReport report;
+  if (!command.json) print(report.heading());
+  for (Job& job : jobs) {
+    if (interrupted()) break;
+    const Bench measured(job.source);
+    job.source.checkpoint.reset();  // so that the file's pages do not count as memory in use
+    for (const BenchSetting& setting : job.settings) {
+      if (interrupted()) break;
+      results.push_back(measured.measure(setting, options));
+      if (!command.json) print(report.row(results.back()));
+      flush_output();
+    }
+  }
+  if (command.json) print(report.json(results));
+  if (!command.csv.empty()) {
+    AtomicFile file(command.csv);
+    const std::string text = report.csv(results);
+    file.write(text.data(), text.size());
+    file.commit();
+  }
+  return interrupted() ? kInterruptedExit : 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<BenchCommand>();
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure speed and memory beside this machine's own peak");
+  command->add_option("models", options->models, "Model names (random weights) or weight files")
+      ->required()
+      ->type_name("MODEL");
+  add_model_changes(*command, options->model);
+  command
+      ->add_option("--size", options->sizes,
+                   "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
+      ->type_name("SIZE,...");
+  command->add_option("--batch", options->batches, "Pictures at once, separated by commas")
+      ->capture_default_str()
+      ->type_name("N,...");
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads to run on, separated by commas (default: all processors)")
+      ->type_name("N,...");
+  command->add_option("--seconds", options->options.seconds, "Time for each measurement, about")
+      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->capture_default_str()
+      ->type_name("S");
+  command->add_flag("--profile", options->options.profile,
+                    "Also print the time of each kind of operation");
+  command->add_option("--csv", options->csv, "Also write the results here")->type_name("FILE");
+  add_json(*command, options->json);
+  command->footer(
+      "Before measuring, the answer is checked: finite, the same bits when run again and with one\n"
+      "thread. Rounds of a loop of multiply-adds alternate with the model; % of peak compares the\n"
+      "fastest quarters of both. A multiply-add counts as two operations, the scan's included.");
+  command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
+}
+
+}  // namespace vig::cli

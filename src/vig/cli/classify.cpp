@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "vig/cli/commands.h"
+#include "vig/cli/output.h"
+#include "vig/cli/picture_command.h"
+#include "vig/pipeline/classifier.h"
+#include "vig/weights/printable.h"
+
+namespace vig::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ClassifyOptions {
+  PictureOptions pictures;
+  int top = 5;
+  bool json = false;
+};
+
+std::string as_text(const ClassifiedPicture& picture) {
+  std::string text = printable(picture.name, 4096) + "\n";
+  for (const ClassScore& score : picture.answer.scores) {
+    text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * score.probability, score.index,
+                        printable(score.name));
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  return text;
+}
+
+ordered_json as_json(const ClassifiedPicture& picture) {
+  ordered_json entry = {{"file", picture.name}};
+  if (!picture.error.empty()) {
+    entry["error"] = picture.error;
+    return entry;
+  }
+  entry["classes"] = ordered_json::array();
+  for (const ClassScore& score : picture.answer.scores) {
+    ordered_json row = {{"index", score.index}};
+    if (!score.name.empty()) row["name"] = score.name;
+    row["probability"] = short_number(score.probability);
+    row["logit"] = short_number(score.logit);
+    entry["classes"].push_back(std::move(row));
+  }
+  return entry;
+}
+
+int classify(const ClassifyOptions& options) {
+  const ModelSource source = find_source(options.pictures.model.request());
+  const Recipe recipe = chosen_recipe(source, options.pictures);
+  PictureRun pictures(options.pictures, recipe);
+  Classifier classifier(source, pictures.run_options());
+
+  bool first = true;
+  pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {
+    const auto answers = classifier.classify(batch, options.top);
+    progress.hide();
+    for (const ClassifiedPicture& answer : answers) {
+      if (!answer.error.empty()) pictures.reject(answer.error);
+      if (options.json) {
+        print(first ? "[\n" : ",\n");
+        print(json_text(as_json(answer)));
+        first = false;
+      } else if (answer.error.empty()) {
+        print(as_text(answer));
+      }
+    }
+  });
+  if (options.json) print(first ? "[]\n" : "\n]\n");
+  return pictures.exit_status();
+}
+
+}  // namespace
+
+void add_classify(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<ClassifyOptions>();
+  CLI::App* command = app.add_subcommand("classify", "Say what pictures show");
+  add_picture_options(*command, options->pictures);
+  command->add_option("--top", options->top, "Classes to print for each picture")
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->capture_default_str()
+      ->type_name("K");
+  add_json(*command, options->json);
+  command->footer(
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.");
+  command->callback([&chosen, options] { chosen = [options] { return classify(*options); }; });
+}
+
+}  // namespace vig::cli

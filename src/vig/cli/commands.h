@@ -1,0 +1,21 @@
+// The subcommands of `vig`, one file each.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+namespace vig::cli {
+
+// What the command line asked for; gives the exit status.
+using Command = std::function<int()>;
+
+// Each describes its subcommand and, when the command line names it, puts itself into `chosen`.
+void add_models(CLI::App& app, Command& chosen);
+void add_info(CLI::App& app, Command& chosen);
+void add_classify(CLI::App& app, Command& chosen);
+void add_embed(CLI::App& app, Command& chosen);
+void add_convert(CLI::App& app, Command& chosen);
+void add_verify(CLI::App& app, Command& chosen);
+void add_bench(CLI::App& app, Command& chosen);
+
+}  // namespace vig::cli

@@ -1,0 +1,163 @@
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "vig/base/error.h"
+#include "vig/cli/commands.h"
+#include "vig/cli/npy.h"
+#include "vig/cli/output.h"
+#include "vig/cli/picture_command.h"
+#include "vig/pipeline/embedder.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+namespace {
+
+struct EmbedOptions {
+  PictureOptions pictures;
+  bool map = false;
+  bool json = false;
+  std::string format = "json";
+  std::string out;
+};
+
+// Where embeddings go, one at a time.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void add(const std::string& file, const std::vector<int>& shape,
+                   const std::vector<float>& values) = 0;
+  virtual void add_error(const std::string& file, const std::string& error) = 0;
+  virtual void finish() = 0;
+};
+
+class JsonSink : public Sink {
+ public:
+  explicit JsonSink(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
+  }
+
+  void add(const std::string& file, const std::vector<int>& shape,
+           const std::vector<float>& values) override {
+    begin(file);
+    write(fmt::format(",\"shape\":[{}],\"values\":[{}]}}", fmt::join(shape, ","),
+                      fmt::join(values, ",")));
+  }
+  void add_error(const std::string& file, const std::string& error) override {
+    begin(file);
+    write(fmt::format(",\"error\":{}}}", json_text(error)));
+  }
+  void finish() override {
+    write(first_ ? "[]\n" : "\n]\n");
+    if (file_) file_->commit();
+  }
+
+ private:
+  void begin(const std::string& file) {
+    write(fmt::format("{}{{\"file\":{}", first_ ? "[\n" : ",\n", json_text(file)));
+    first_ = false;
+  }
+  void write(const std::string& text) {
+    if (file_) {
+      file_->write(text.data(), text.size());
+    } else {
+      print(text);
+    }
+  }
+
+  std::optional<AtomicFile> file_;
+  bool first_ = true;
+};
+
+// The array, and the names of its rows in a JSON file beside it.
+class NpySink : public Sink {
+ public:
+  explicit NpySink(const std::string& path)
+      : array_(path),
+        names_(std::filesystem::path(path).replace_extension(".json").string()),
+        files_(nlohmann::ordered_json::array()) {}
+
+  void add(const std::string& file, const std::vector<int>& shape,
+           const std::vector<float>& values) override {
+    array_.append(shape, values);
+    files_.push_back(file);
+  }
+  void add_error(const std::string&, const std::string&) override {}
+  void finish() override {
+    const std::string text = json_text({{"files", files_}}, 1) + "\n";
+    names_.write(text.data(), text.size());
+    array_.finish();
+    names_.commit();
+  }
+
+ private:
+  NpyWriter array_;
+  AtomicFile names_;
+  nlohmann::ordered_json files_;
+};
+
+std::unique_ptr<Sink> make_sink(const EmbedOptions& options) {
+  if (options.format == "json") return std::make_unique<JsonSink>(options.out);
+  if (options.json) fail_usage("--json and --format npy exclude each other");
+  if (!options.out.ends_with(".npy")) {
+    fail_usage("--format npy needs --out FILE.npy, found '{}'", options.out);
+  }
+  return std::make_unique<NpySink>(options.out);
+}
+
+int embed(const EmbedOptions& options) {
+  const ModelSource source = find_source(options.pictures.model.request());
+  const Recipe recipe = chosen_recipe(source, options.pictures);
+  PictureRun pictures(options.pictures, recipe);
+  Embedder embedder(source, pictures.run_options());
+  const std::unique_ptr<Sink> sink = make_sink(options);
+  const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
+
+  pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {
+    const auto answers = embedder.embed(batch, kind);
+    progress.hide();
+    for (const EmbeddedPicture& answer : answers) {
+      if (!answer.error.empty()) {
+        pictures.reject(answer.error);
+        sink->add_error(answer.name, answer.error);
+        continue;
+      }
+      const Embedding& grid = answer.answer;
+      const std::vector<int> shape = options.map
+                                         ? std::vector<int>{grid.height, grid.width, grid.channels}
+                                         : std::vector<int>{grid.channels};
+      sink->add(answer.name, shape, grid.values);
+    }
+  });
+  sink->finish();
+  return pictures.exit_status();
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<EmbedOptions>();
+  CLI::App* command = app.add_subcommand("embed", "Turn pictures into vectors");
+  add_picture_options(*command, options->pictures);
+  command->add_flag("--map", options->map,
+                    "The grid of vectors before pooling, [height, width, channels] (default: the "
+                    "pooled vector)");
+  command->add_option("--format", options->format, "json, or npy (float32, a row per picture)")
+      ->check(CLI::IsMember({"json", "npy"}).description(""))
+      ->capture_default_str()
+      ->type_name("FORMAT");
+  command
+      ->add_option("--out", options->out,
+                   "Write here (default: standard output); beside FILE.npy, FILE.json names the "
+                   "picture of each row")
+      ->type_name("FILE");
+  add_json(*command, options->json);
+  command->footer(
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.");
+  command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
+}
+
+}  // namespace vig::cli

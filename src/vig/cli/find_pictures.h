@@ -1,0 +1,20 @@
+// Files, folders and patterns on the command line to picture files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vig::cli {
+
+struct FoundPictures {
+  std::vector<std::string> files;
+  std::vector<std::string> problems;  // folders that could not be read: one sentence each
+};
+
+// In the order given. A folder stands for all pictures below it by their extension, sorted; a
+// pattern (* ? []) that names no file stands for what it matches. A file that is named is taken
+// whatever its extension, and whether it exists shows when it is read.
+// Raises when nothing is found.
+FoundPictures find_pictures(const std::vector<std::string>& arguments);
+
+}  // namespace vig::cli

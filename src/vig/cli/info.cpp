@@ -1,0 +1,173 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "vig/cli/commands.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/weights/printable.h"
+
+namespace vig::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Align = Table::Align;
+
+struct InfoOptions {
+  ModelOptions model;
+  std::string size;
+  bool json = false;
+};
+
+struct Layer {
+  std::string name;
+  std::string op;
+  Grid grid;
+  int64_t params = 0;
+  MacCount macs;
+  int64_t bytes = 0;  // of its output, for one picture
+};
+
+std::vector<Layer> layers_of(const Graph& graph) {
+  std::vector<Layer> layers;
+  for (size_t id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    Layer layer;
+    layer.name = graph.label(static_cast<int>(id));
+    layer.op = op_name(node.op);
+    layer.grid = node.grid;
+    for (int param : node.params) layer.params += graph.params[param].shape.elements();
+    layer.macs = count_macs(graph, node);
+    layer.bytes = node.grid.elements() * static_cast<int64_t>(sizeof(float));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+const char* interpolation_name(Interpolation interpolation) {
+  return interpolation == Interpolation::kBicubic ? "bicubic" : "bilinear";
+}
+
+std::string description(const ModelSource& source) {
+  const ModelSpec& spec = source.spec;
+  std::string text = fmt::format("{}: {}, {}", source.name, spec.name, spec.note);
+  for (const auto& [field, value] : changed_fields(spec)) {
+    text += fmt::format(", {} {}", field, value);
+  }
+  text += "\n";
+  if (!source.has_weights()) return text;
+  constexpr size_t kNamesShown = 8;
+  text += fmt::format("classes: {}", model_classes(spec));
+  if (!source.classes.empty()) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(kNamesShown, source.classes.size()); ++i) {
+      names.push_back(printable(source.classes[i], 40));
+    }
+    text += fmt::format(" ({}{})", fmt::join(names, ", "),
+                        source.classes.size() > kNamesShown ? ", ..." : "");
+  }
+  const Recipe& recipe = spec.recipe;
+  text += fmt::format("\nrecipe: short side to {} ({}), centre {}x{}, mean {}, std {}\n",
+                      recipe.resize, interpolation_name(recipe.interpolation), recipe.crop,
+                      recipe.crop, fmt::join(recipe.mean, " "), fmt::join(recipe.std, " "));
+  return text;
+}
+
+ordered_json description_json(const ModelSource& source) {
+  const Recipe& recipe = source.spec.recipe;
+  ordered_json json = {{"model", source.name},
+                       {"arch", source.spec.name},
+                       {"fields", model_fields(source.spec)},
+                       {"classes", source.classes}};
+  json["recipe"] = {{"resize", recipe.resize},
+                    {"crop", recipe.crop},
+                    {"interpolation", interpolation_name(recipe.interpolation)}};
+  for (float value : recipe.mean) json["recipe"]["mean"].push_back(short_number(value));
+  for (float value : recipe.std) json["recipe"]["std"].push_back(short_number(value));
+  return json;
+}
+
+void print_table(const ModelSource& source, const InputSize& size,
+                 const std::vector<Layer>& layers) {
+  Table table({{"layer"},
+               {"operation"},
+               {"output"},
+               {"parameters", Align::kRight},
+               {"multiply-adds", Align::kRight},
+               {"bytes", Align::kRight}});
+  Layer sum;
+  for (const Layer& layer : layers) {
+    table.add({layer.name, layer.op,
+               fmt::format("{}x{}x{}", layer.grid.height, layer.grid.width, layer.grid.channels),
+               layer.params == 0 ? "" : grouped(layer.params),
+               layer.macs.total() == 0 ? "" : grouped(layer.macs.total()), grouped(layer.bytes)});
+    sum.params += layer.params;
+    sum.macs += layer.macs;
+    sum.bytes = std::max(sum.bytes, layer.bytes);
+  }
+  print(description(source));
+  print(fmt::format("input: {}x{}, one picture\n\n", size.height, size.width));
+  print(table.text());
+  print(
+      fmt::format("\nparameters      {}\nmultiply-adds   {} dense + {} scan = {}\n"
+                  "largest value   {}\n",
+                  grouped(sum.params), grouped(sum.macs.dense), grouped(sum.macs.scan),
+                  grouped(sum.macs.total()), readable_bytes(static_cast<size_t>(sum.bytes))));
+}
+
+void print_as_json(const ModelSource& source, const InputSize& size, const Graph& graph,
+                   const std::vector<Layer>& layers) {
+  ordered_json json = description_json(source);
+  const MacCount macs = count_macs(graph);
+  json["input"] = {size.height, size.width};
+  json["parameters"] = graph.param_count();
+  json["dense_multiply_adds"] = macs.dense;
+  json["scan_multiply_adds"] = macs.scan;
+  for (const Layer& layer : layers) {
+    json["layers"].push_back(
+        {{"name", layer.name},
+         {"operation", layer.op},
+         {"output", {layer.grid.height, layer.grid.width, layer.grid.channels}},
+         {"parameters", layer.params},
+         {"multiply_adds", layer.macs.total()},
+         {"bytes", layer.bytes}});
+  }
+  print_json(json);
+}
+
+int info(const InfoOptions& options) {
+  const ModelSource source = find_source(options.model.request());
+  const int own = source.spec.recipe.crop;
+  const InputSize size = options.size.empty() ? InputSize{own, own} : parse_size(options.size);
+  const Graph graph = build_graph(source.spec, size.height, size.width);
+  if (source.has_weights()) load_weights(graph.params, source.checkpoint);  // do they fit?
+  const std::vector<Layer> layers = layers_of(graph);
+  if (options.json) {
+    print_as_json(source, size, graph, layers);
+  } else {
+    print_table(source, size, layers);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App* command = app.add_subcommand(
+      "info", "Print a model's layers with shapes, parameters, multiply-adds and bytes");
+  command->add_option("model,-m,--model", options->model.model, "Model name or weight file")
+      ->required()
+      ->type_name("MODEL");
+  add_model_changes(*command, options->model);
+  command
+      ->add_option("--size", options->size,
+                   "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
+      ->type_name("SIZE");
+  add_json(*command, options->json);
+  command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });
+}
+
+}  // namespace vig::cli

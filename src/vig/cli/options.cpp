@@ -1,0 +1,105 @@
+#include "vig/cli/options.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "vig/base/error.h"
+
+namespace vig::cli {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(separator, start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+// 0 when it is no number from 1 to `most`.
+int parse_number(std::string_view text, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc() && end == text.data() + text.size();
+  return good && number >= 1 && number <= most ? number : 0;
+}
+
+}  // namespace
+
+void add_threads(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "Threads to run on (default: all processors)")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+}
+
+void add_json(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print JSON instead of text");
+}
+
+ModelRequest ModelOptions::request() const {
+  ModelRequest request;
+  request.model = model;
+  request.arch = arch;
+  request.fields = parse_fields(fields);
+  return request;
+}
+
+void add_model_changes(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("--arch", options.arch,
+                  "The model that a weight file holds, when the file does not say")
+      ->type_name("NAME");
+  command
+      .add_option("--set", options.fields,
+                  "Change a field of the model, such as classes=10; may be repeated")
+      ->type_name("FIELD=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> fields;
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      fail_usage("--set {}: expected FIELD=VALUE", setting);
+    }
+    fields[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return fields;
+}
+
+InputSize parse_size(const std::string& text) {
+  const auto parts = split(text, 'x');
+  InputSize size;
+  if (parts.size() <= 2) {
+    size.height = parse_number(parts.front(), kMaxInputSide);
+    size.width = parse_number(parts.back(), kMaxInputSide);
+  }
+  if (size.height == 0 || size.width == 0) {
+    fail_usage("--size {}: expected N or HEIGHTxWIDTH with sides from 1 to {}", text,
+               kMaxInputSide);
+  }
+  return size;
+}
+
+std::vector<InputSize> parse_sizes(const std::string& list) {
+  std::vector<InputSize> sizes;
+  for (std::string_view part : split(list, ',')) sizes.push_back(parse_size(std::string(part)));
+  return sizes;
+}
+
+std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most) {
+  std::vector<int> numbers;
+  for (std::string_view part : split(list, ',')) {
+    numbers.push_back(parse_number(part, most));
+    if (numbers.back() == 0) {
+      fail_usage("{} {}: expected whole numbers from 1 to {}, separated by commas", option, list,
+                 most);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,44 @@
+// Options that mean the same in every subcommand.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vig/pipeline/model_source.h"
+
+namespace vig::cli {
+
+// --threads
+void add_threads(CLI::App& command, int& threads);
+// --json
+void add_json(CLI::App& command, bool& json);
+
+// A model by name or file, and what changes it.
+struct ModelOptions {
+  std::string model;
+  std::string arch;
+  std::vector<std::string> fields;  // "FIELD=VALUE"
+
+  ModelRequest request() const;
+};
+// --arch and --set; where the model itself stands is the command's own affair.
+void add_model_changes(CLI::App& command, ModelOptions& options);
+
+// "classes=10" to a field and its value; raises a usage error on anything else.
+std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings);
+
+struct InputSize {
+  int height = 0;
+  int width = 0;
+};
+// "224" or "384x512" (height first); raises a usage error on anything else.
+InputSize parse_size(const std::string& text);
+std::vector<InputSize> parse_sizes(const std::string& list);
+// "1,2,4"; `option` stands in the message.
+std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most);
+
+}  // namespace vig::cli

@@ -1,0 +1,86 @@
+#include "vig/cli/picture_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vig/cli/find_pictures.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/output.h"
+
+namespace vig::cli {
+
+void add_picture_options(CLI::App& command, PictureOptions& options) {
+  command
+      .add_option("pictures", options.inputs,
+                  "Picture files, folders (searched to the bottom) or quoted patterns")
+      ->required()
+      ->type_name("PICTURE");
+  command.add_option("-m,--model", options.model.model, "Weight file: safetensors or .pth")
+      ->required()
+      ->type_name("FILE");
+  add_model_changes(command, options.model);
+  command
+      .add_option("--size", options.size,
+                  "Side of the network's input in pixels (default: the one in the weight file)")
+      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->type_name("N");
+  command
+      .add_option("--batch", options.batch,
+                  "Pictures that run together (default: 8 at 224, fewer at larger sizes)")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  add_threads(command, options.threads);
+  command.add_flag("--ignore-orientation", options.ignore_orientation,
+                   "Take pictures as stored, as torchvision does (default: turn them by EXIF)");
+  command
+      .add_option("--max-pixels", options.max_pixels, "Refuse pictures with more pixels than this")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+Recipe chosen_recipe(const ModelSource& source, const PictureOptions& options) {
+  const Recipe& own = source.spec.recipe;
+  return options.size == 0 ? own : own.with_size(options.size);
+}
+
+PictureRun::PictureRun(const PictureOptions& options, const Recipe& recipe) {
+  FoundPictures found = find_pictures(options.inputs);
+  for (const std::string& problem : found.problems) reject(problem);
+  files_ = std::move(found.files);
+  decode_.apply_orientation = !options.ignore_orientation;
+  decode_.max_pixels = options.max_pixels;
+  const int batch = options.batch != 0 ? options.batch : default_batch(recipe.crop);
+  run_options_.batch =
+      static_cast<int>(std::min<int64_t>(batch, static_cast<int64_t>(files_.size())));
+  run_options_.threads = options.threads;
+}
+
+void PictureRun::run(const Recipe& recipe, const Handle& handle) {
+  catch_interrupt();
+  PictureReader reader(files_, recipe, decode_, run_options_.batch);
+  Progress progress(static_cast<int64_t>(files_.size()), "pictures");
+  while (!interrupted()) {
+    const std::vector<Picture> pictures = reader.next();
+    if (pictures.empty()) break;
+    handle(pictures, progress);
+    flush_output();
+    done_ += static_cast<int64_t>(pictures.size());
+    progress.advance(static_cast<int64_t>(pictures.size()));
+  }
+  progress.hide();
+  if (interrupted()) complain(fmt::format("stopped after {} of {} pictures", done_, files_.size()));
+}
+
+void PictureRun::reject(const std::string& reason) {
+  ++rejected_;
+  complain(reason);
+}
+
+int PictureRun::exit_status() const {
+  if (interrupted()) return kInterruptedExit;
+  return rejected_ == 0 ? 0 : 1;
+}
+
+}  // namespace vig::cli

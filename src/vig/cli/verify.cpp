@@ -1,0 +1,136 @@
+#include "vig/pipeline/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/cli/commands.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+
+namespace vig::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Align = Table::Align;
+namespace fs = std::filesystem;
+
+struct VerifyCommand {
+  std::vector<std::string> cases;
+  VerifyOptions options;
+  bool json = false;
+};
+
+// A folder stands for the safetensors files in it.
+std::vector<std::string> case_files(const std::vector<std::string>& arguments) {
+  std::vector<std::string> files;
+  for (const std::string& argument : arguments) {
+    std::error_code error;
+    if (!fs::is_directory(argument, error)) {
+      files.push_back(argument);
+      continue;
+    }
+    std::vector<std::string> inside;
+    fs::directory_iterator entry(argument, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (entry->path().extension() == ".safetensors") inside.push_back(entry->path().string());
+    }
+    if (error) fail("{}: cannot read the folder: {}", argument, error.message());
+    if (inside.empty()) fail("{}: found no .safetensors files in the folder", argument);
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+std::string as_text(const CaseReport& report) {
+  Table table({{"  tensor"},
+               {"largest error", Align::kRight},
+               {"largest value", Align::kRight},
+               {"relative", Align::kRight},
+               {""}});
+  for (const TensorCheck& check : report.tensors) {
+    table.add({"  " + check.name, fmt::format("{:.2e}", check.error),
+               fmt::format("{:.2e}", check.largest), fmt::format("{:.2e}", check.relative),
+               check.within ? "ok" : "FAILED"});
+  }
+  return fmt::format("{} ({}): {}\n{}\n", report.file, report.kind,
+                     report.passed() ? "ok" : "FAILED", table.text());
+}
+
+// JSON knows no infinity.
+ordered_json number(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
+
+ordered_json as_json(const CaseReport& report) {
+  ordered_json json = {{"file", report.file}, {"kind", report.kind}, {"ok", report.passed()}};
+  for (const TensorCheck& check : report.tensors) {
+    json["tensors"].push_back({{"name", check.name},
+                               {"error", number(check.error)},
+                               {"largest", number(check.largest)},
+                               {"relative", number(check.relative)},
+                               {"ok", check.within}});
+  }
+  return json;
+}
+
+int verify(const VerifyCommand& command) {
+  catch_interrupt();
+  ordered_json list = ordered_json::array();
+  size_t passed = 0, checked = 0, tensors = 0;
+  double worst = 0;
+  const std::vector<std::string> files = case_files(command.cases);
+  for (const std::string& file : files) {
+    if (interrupted()) break;
+    ++checked;
+    try {
+      const CaseReport report = verify_case(file, command.options);
+      passed += report.passed() ? 1 : 0;
+      tensors += report.tensors.size();
+      for (const TensorCheck& check : report.tensors) worst = std::max(worst, check.relative);
+      if (command.json) list.push_back(as_json(report));
+      if (!command.json) print(as_text(report));
+    } catch (const Error& error) {  // the other cases still tell something
+      complain(error.what());
+      list.push_back({{"file", file}, {"ok", false}, {"error", error.what()}});
+    }
+    flush_output();
+  }
+  if (command.json) {
+    print_json({{"tolerance", command.options.tolerance}, {"cases", list}});
+  } else {
+    print(fmt::format(
+        "{} of {} cases ok ({} tensors, largest relative error {:.2e}, {:.2e} allowed)\n", passed,
+        files.size(), tensors, worst, command.options.tolerance));
+  }
+  if (interrupted()) return kInterruptedExit;
+  return passed == files.size() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<VerifyCommand>();
+  CLI::App* command = app.add_subcommand(
+      "verify", "Compare the engine with golden tensors of the original model (docs/verify.md)");
+  command->add_option("cases", options->cases, "Case files (.safetensors) or folders of them")
+      ->required()
+      ->type_name("CASE");
+  command
+      ->add_option("--tolerance", options->options.tolerance,
+                   "Largest error allowed, as a share of the tensor's largest value")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str()
+      ->type_name("X");
+  add_threads(*command, options->options.threads);
+  add_json(*command, options->json);
+  command->callback([&chosen, options] { chosen = [options] { return verify(*options); }; });
+}
+
+}  // namespace vig::cli
