@@ -2,7 +2,7 @@
 // safetensors `__metadata__` under these keys (every value is text, most of it JSON):
 //
 //   vig.arch       architecture and variant: vig_t
-//   vig.overrides  {"num_classes": "10", ...}   what differs from the variant's defaults
+//   vig.overrides  {"classes": "10", ...}       what differs from the variant's defaults
 //   vig.classes    ["cat", "dog", ...]          names of the outputs, in order
 //   vig.recipe     {"resize": 256, "crop": 224, "interpolation": "bicubic",
 //                   "mean": [r, g, b], "std": [r, g, b]}
