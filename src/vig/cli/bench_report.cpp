@@ -48,15 +48,20 @@ std::string profile_text(const BenchResult& result) {
                {"share", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"of peak", Align::kRight}});
+  // Of all threads: what the clock says, and what was spent in operations.
+  const double all = result.profile_seconds * result.setting.threads;
+  const double run_threads = std::max(result.profile_runs, 1) * result.setting.threads;
   double sum = 0;
   for (const ProfileEntry& entry : result.profile) sum += entry.seconds;
   for (const ProfileEntry& entry : result.profile) {
     const double gflops = profile_gflops(result, entry);
     table.add({"    " + entry.kind, fmt::format("{:.3f}", 1e3 * profile_time(result, entry)),
-               fmt::format("{:.1f} %", sum > 0 ? 100 * entry.seconds / sum : 0),
+               fmt::format("{:.1f} %", 100 * entry.seconds / all),
                gflops > 0 ? fmt::format("{:.1f}", gflops) : "",
                gflops > 0 ? fmt::format("{:.1f} %", 100 * gflops / result.peak_gflops) : ""});
   }
+  table.add({"    waiting", fmt::format("{:.3f}", 1e3 * (all - sum) / run_threads),
+             fmt::format("{:.1f} %", 100 * (all - sum) / all), "", ""});
   return table.text();
 }
 
@@ -111,6 +116,7 @@ std::string BenchReport::row(const BenchResult& result) const {
       fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),
       fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
       readable_bytes(result.process_bytes));
+  if (!result.complete) text += fmt::format("  (stopped early, after {} runs)\n", result.runs);
   if (!result.profile.empty()) text += "\n" + profile_text(result) + "\n";
   return text;
 }

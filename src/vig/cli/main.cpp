@@ -56,7 +56,9 @@ int run(int argc, char** argv) {
     print(text.str());
     return 0;
   } catch (const CLI::ParseError& error) {
-    complain(usage_sentence(app, error.what()));
+    const bool no_command = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
+    complain(no_command ? fmt::format("there is no command '{}' (see vig --help)", argv[1])
+                        : usage_sentence(app, error.what()));
     return kBadUsage;
   }
   if (!chosen) {

@@ -46,7 +46,16 @@ void print_json(const nlohmann::ordered_json& value) { print(json_text(value, 2)
 double short_number(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
 void complain(std::string_view sentence) {
-  const std::string line = fmt::format("vig: {}\n", sentence);
+  std::string line = "vig: ";
+  for (char c : sentence) {  // a file's name must not steer the terminal
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n') || byte == 0x7f) {
+      line += fmt::format("\\x{:02x}", byte);
+    } else {
+      line += c;
+    }
+  }
+  line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -67,6 +67,48 @@ size_t process_peak() {
   return 0;
 }
 
+struct Rounds {
+  std::vector<double> seconds;   // of each run of the network
+  std::vector<double> slowness;  // of each round of the peak loop, seconds per GFLOP
+  bool complete = true;
+};
+
+Rounds run_rounds(Session& session, const BenchOptions& options) {
+  Rounds rounds;
+  const Clock::time_point start = Clock::now();
+  for (int round = 0; round < kFewestRounds || since(start) < options.seconds; ++round) {
+    if (round > 0 && options.keep_going && !options.keep_going()) {
+      rounds.complete = false;
+      break;
+    }
+    rounds.slowness.push_back(1 / measure_machine_peak(session.threads(), kPeakSeconds));
+    const Clock::time_point round_start = Clock::now();
+    do {
+      const Clock::time_point run_start = Clock::now();
+      session.run(session.batch());
+      rounds.seconds.push_back(since(run_start));
+    } while (since(round_start) < kModelSeconds);
+  }
+  return rounds;
+}
+
+void summarise(Rounds rounds, BenchResult& result) {
+  std::vector<double>& times = rounds.seconds;
+  std::sort(times.begin(), times.end());
+  std::sort(rounds.slowness.begin(), rounds.slowness.end());
+  result.complete = rounds.complete;
+  result.runs = static_cast<int>(times.size());
+  result.median = quantile(times, 0.5);
+  result.p95 = quantile(times, 0.95);
+  result.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / result.median;
+  result.best = mean_of_first_quarter(times);
+  const int batch = result.setting.batch;
+  result.images_per_second = batch / result.median;
+  result.gflops = 2e-9 * static_cast<double>(result.macs.total()) * batch / result.best;
+  result.peak_gflops = 1 / mean_of_first_quarter(rounds.slowness);
+  result.peak_share = result.gflops / result.peak_gflops;
+}
+
 }  // namespace
 
 double quantile(const std::vector<double>& sorted, double share) {
@@ -97,6 +139,23 @@ Session Bench::session(const BenchSetting& setting, bool profile) const {
   return session;
 }
 
+std::vector<float> Bench::answer_alone(BenchSetting setting) const {
+  setting.threads = 1;
+  Session alone = session(setting, false);
+  return run_once(alone);
+}
+
+void Bench::prove_answer(Session& session, const std::vector<float>& alone) const {
+  const std::vector<float> first = run_once(session), second = run_once(session);
+  if (!std::all_of(first.begin(), first.end(), [](float x) { return std::isfinite(x); })) {
+    fail("[bench] {} answers with numbers that are not finite", name_);
+  }
+  if (!same_bits(first, second)) fail("[bench] {} answers differently when run again", name_);
+  if (!same_bits(first, alone)) {
+    fail("[bench] {} answers differently with 1 and {} threads", name_, session.threads());
+  }
+}
+
 BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& options) const {
   check_input_size(setting.height, setting.width);
   if (setting.batch < 1 || setting.threads < 1) {
@@ -104,67 +163,30 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
                setting.threads);
   }
   reset_process_peak();
-  std::vector<float> alone;
-  if (setting.threads > 1) {
-    BenchSetting one = setting;
-    one.threads = 1;
-    Session check = session(one, false);
-    alone = run_once(check);
-  }
+  const std::vector<float> alone = answer_alone(setting);
   BenchResult result;
   result.model = name_;
   result.setting = setting;
-  std::vector<double> times, slowness;  // of the network's runs; of the peak loop, s per GFLOP
+  Rounds rounds;
   {
     Session timed = session(setting, false);
-    const std::vector<float> first = run_once(timed), second = run_once(timed);
-    if (!std::all_of(first.begin(), first.end(), [](float x) { return std::isfinite(x); })) {
-      fail("[bench] {} answers with numbers that are not finite", name_);
-    }
-    if (!same_bits(first, second)) fail("[bench] {} answers differently when run again", name_);
-    if (setting.threads > 1 && !same_bits(first, alone)) {
-      fail("[bench] {} answers differently with 1 and {} threads", name_, setting.threads);
-    }
+    prove_answer(timed, alone);
     result.macs = count_macs(timed.graph());
     result.arena_bytes = timed.arena_bytes();
     result.scratch_bytes = timed.scratch_bytes();
     result.packed_bytes = model_->bytes();
-
-    const Clock::time_point start = Clock::now();
-    for (int round = 0; round < kFewestRounds || since(start) < options.seconds; ++round) {
-      if (round > 0 && options.keep_going && !options.keep_going()) {
-        result.complete = false;
-        break;
-      }
-      slowness.push_back(1 / measure_machine_peak(setting.threads, kPeakSeconds));
-      const Clock::time_point round_start = Clock::now();
-      do {
-        const Clock::time_point run_start = Clock::now();
-        timed.run(setting.batch);
-        times.push_back(since(run_start));
-      } while (since(round_start) < kModelSeconds);
-    }
+    rounds = run_rounds(timed, options);
     result.process_bytes = process_peak();
   }
-  std::sort(times.begin(), times.end());
-  std::sort(slowness.begin(), slowness.end());
-  result.runs = static_cast<int>(times.size());
-  result.median = quantile(times, 0.5);
-  result.p95 = quantile(times, 0.95);
-  result.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / result.median;
-  result.best = mean_of_first_quarter(times);
-  result.images_per_second = setting.batch / result.median;
-  result.gflops = 2e-9 * static_cast<double>(result.macs.total()) * setting.batch / result.best;
-  result.peak_gflops = 1 / mean_of_first_quarter(slowness);
-  result.peak_share = result.gflops / result.peak_gflops;
-
-  if (options.profile && result.complete) {
+  summarise(rounds, result);
+  if (options.profile && rounds.complete) {
     Session profiled = session(setting, true);
     const Clock::time_point start = Clock::now();
     do {
       profiled.run(setting.batch);
       ++result.profile_runs;
     } while (since(start) < std::min(kProfileSeconds, options.seconds));
+    result.profile_seconds = since(start);
     result.profile = profiled.profile();
   }
   return result;

@@ -53,6 +53,7 @@ struct BenchResult {
   size_t process_bytes = 0;  // largest resident size of the process during this setting
   std::vector<ProfileEntry> profile;
   int profile_runs = 0;
+  double profile_seconds = 0;  // of all profile runs, by the clock
 };
 
 class Bench {
@@ -65,6 +66,9 @@ class Bench {
 
  private:
   Session session(const BenchSetting& setting, bool profile) const;
+  void prove_answer(Session& session, const std::vector<float>& alone) const;
+  // Logits of a run on one thread.
+  std::vector<float> answer_alone(BenchSetting setting) const;
 
   std::string name_;
   ModelSpec spec_;
