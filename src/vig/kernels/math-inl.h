@@ -25,7 +25,14 @@ HWY_INLINE V exp_clamped(D d, V x) {
   // stands in the low bits of the sum.
   const V magic = hn::Set(d, 12582912.0f);
   const V sum = hn::MulAdd(x, hn::Set(d, 1.44269504089f), magic);
-  const V r = hn::NegMulAdd(hn::Sub(sum, magic), hn::Set(d, 0.69314718056f), x);
+  const V n = hn::Sub(sum, magic);
+#if HWY_NATIVE_FMA
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.69314718056f), x);
+#else
+  // A product that is rounded must not lose anything: ln2 in two parts, the first of 10 bits.
+  const V r =
+      hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x));
+#endif
   // Minimax for e^r on that interval.
   V p = hn::Set(d, 1.38358015e-3f);
   p = hn::MulAdd(p, r, hn::Set(d, 8.37564562e-3f));
