@@ -1,12 +1,12 @@
 #include "vig/kernels/resize.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/on_targets.h"
 #include "vig/kernels/reference/resize.h"
 
 namespace vig {
@@ -47,15 +47,7 @@ void expect_twin(const ResizeAxis& x, const ResizeAxis& y, Interpolation interpo
 
 ResizeAxis whole(int64_t in, int64_t out) { return {in, out, 0, out}; }
 
-class ResizeOnTarget : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override { choose(GetParam()); }
-  void TearDown() override { choose(0); }
-  static void choose(int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
+class ResizeOnTarget : public test::OnTarget {};
 
 TEST_P(ResizeOnTarget, EqualsTwinOnUglySizes) {
   for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
@@ -118,9 +110,7 @@ TEST_P(ResizeOnTarget, WindowOfAnEnormousResultIsCheap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Simd, ResizeOnTarget,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& test) { return std::string(hwy::TargetName(test.param)); });
+VIG_ON_EVERY_TARGET(ResizeOnTarget);
 
 }  // namespace
 }  // namespace vig

@@ -1,0 +1,71 @@
+#include "vig/kernels/reference/pointwise.h"
+
+#include <cmath>
+
+#include "vig/kernels/reference/activations.h"
+
+namespace vig::reference {
+namespace {
+
+double apply(Pointwise kind, double a, double b) {
+  switch (kind) {
+    case Pointwise::kSilu:
+      return silu(a);
+    case Pointwise::kGelu:
+      return gelu(a);
+    case Pointwise::kSigmoid:
+      return sigmoid(a);
+    case Pointwise::kDecay:
+      return decay(a);
+    case Pointwise::kAdd:
+      return a + b;
+    case Pointwise::kMul:
+      return a * b;
+    case Pointwise::kSwiGlu:
+      return silu(a) * b;
+  }
+  return 0.0;
+}
+
+// What x is multiplied with before the weight: 1 without a norm.
+double norm_scale(const float* x, int64_t width, double eps, const float* weight) {
+  if (weight == nullptr) return 1.0;
+  double square = 0.0;
+  for (int64_t c = 0; c < width; ++c) square += static_cast<double>(x[c]) * x[c];
+  return 1.0 / std::sqrt(square / static_cast<double>(width) + eps);
+}
+
+}  // namespace
+
+void pointwise(const PointwiseArgs& args) {
+  for (int64_t r = 0; r < args.rows; ++r) {
+    for (int64_t c = 0; c < args.channels; ++c) {
+      const double a = args.a.data[r * args.a.stride + c];
+      const double b = args.b.data == nullptr ? 0.0 : args.b.data[r * args.b.stride + c];
+      args.out[r * args.out_stride + c] = static_cast<float>(apply(args.kind, a, b));
+    }
+  }
+}
+
+void gated_mix(const GatedMixArgs& args) {
+  const int64_t width = args.channels / args.heads;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    for (int64_t h = 0; h < args.heads; ++h) {
+      const float* gate = args.gate.data + r * args.gate.stride + h * width;
+      const float* o = args.o.data + r * args.o.stride + h * width;
+      const float* local = args.local.data + r * args.local.stride + h * width;
+      const double o_scale = norm_scale(o, width, args.eps, args.o_weight);
+      const double local_scale = norm_scale(local, width, args.eps, args.local_weight);
+      for (int64_t c = 0; c < width; ++c) {
+        const double g = sigmoid(gate[c]);
+        const double a = o[c] * o_scale * (args.o_weight == nullptr ? 1.0 : args.o_weight[c]);
+        const double b =
+            local[c] * local_scale * (args.local_weight == nullptr ? 1.0 : args.local_weight[c]);
+        const double y = g * a + (1.0 - g) * b;
+        args.out[r * args.out_stride + h * width + c] = static_cast<float>(args.silu ? silu(y) : y);
+      }
+    }
+  }
+}
+
+}  // namespace vig::reference

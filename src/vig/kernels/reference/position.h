@@ -1,0 +1,11 @@
+// Slow twin of kernels/position.h: every output asks the cubic kernel about every entry of the
+// table extended beyond its border, in double.
+#pragma once
+
+#include "vig/kernels/position.h"
+
+namespace vig::reference {
+
+void resize_positions(const PositionArgs& args);
+
+}  // namespace vig::reference

@@ -1,0 +1,205 @@
+#include "vig/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/on_targets.h"
+#include "kernels/sheet.h"
+#include "vig/base/buffer.h"
+#include "vig/kernels/reference/gemm.h"
+
+namespace vig {
+namespace {
+
+using test::Sheet;
+
+// Inputs lie in [-1, 1) and weights in [-1, 1) / sqrt k, so sums are of order 1 and so are the
+// slopes of all epilogues. Up to 150 roundings of 6e-8 each, which do not all point one way.
+constexpr double kTolerance = 3e-6;
+
+struct Case {
+  int64_t rows;
+  int64_t n;
+  int64_t k;
+  Epilogue epilogue = Epilogue::kNone;
+  bool bias = true;
+
+  bool paired() const { return epilogue == Epilogue::kSwiGlu; }
+  int64_t columns() const { return paired() ? n / 2 : n; }
+  std::string name() const {
+    return std::to_string(rows) + " rows, n " + std::to_string(n) + ", k " + std::to_string(k) +
+           ", epilogue " + std::to_string(static_cast<int>(epilogue)) + (bias ? "" : ", no bias");
+  }
+};
+
+constexpr Epilogue kEpilogues[] = {Epilogue::kNone,    Epilogue::kSilu,  Epilogue::kGelu,
+                                   Epilogue::kSigmoid, Epilogue::kDecay, Epilogue::kAdd,
+                                   Epilogue::kSwiGlu};
+
+// Operands of one case. Input, residual and output have gaps and start at odd floats.
+struct Product {
+  explicit Product(const Case& c)
+      : shape(c),
+        a(c.rows, c.k, 3, 1),
+        weight(c.n, c.k),
+        bias(1, c.n),
+        residual(c.rows, c.columns(), 5, 3),
+        panels(gemm_packed_floats(c.n, c.k, c.paired()) * sizeof(float)) {
+    const float reach = 1.0f / std::sqrt(static_cast<float>(c.k));
+    const uint32_t seed = static_cast<uint32_t>(c.rows * 10007 + c.n * 101 + c.k);
+    a.noise(seed);
+    weight.noise(seed + 1, -reach, reach);
+    bias.noise(seed + 2);
+    residual.noise(seed + 3);
+    packed = gemm_pack(weight.data(), c.bias ? bias.data() : nullptr, c.n, c.k, c.paired(),
+                       panels.floats());
+  }
+
+  Sheet output() const { return Sheet(shape.rows, shape.columns(), 7, 5); }
+
+  // `count` rows from `first`, all panels or some.
+  GemmArgs args(Sheet& out, int64_t first, int64_t count) {
+    GemmArgs result;
+    result.a = a.data() + first * a.stride;
+    result.lda = a.stride;
+    result.rows = count;
+    result.weight = packed;
+    result.c = out.data() + first * out.stride;
+    result.ldc = out.stride;
+    result.epilogue = shape.epilogue;
+    if (shape.epilogue == Epilogue::kAdd) {
+      result.residual = residual.data() + first * residual.stride;
+      result.ldr = residual.stride;
+    }
+    return result;
+  }
+  Sheet whole() {
+    Sheet out = output();
+    gemm(args(out, 0, shape.rows));
+    return out;
+  }
+
+  Case shape;
+  Sheet a, weight, bias, residual;
+  Buffer panels;
+  PackedMatrix packed;
+};
+
+void expect_twin(const Case& c) {
+  Product product(c);
+  const Sheet fast = product.whole();
+  Sheet slow = product.output();
+  reference::gemm(product.weight.data(), c.bias ? product.bias.data() : nullptr,
+                  product.args(slow, 0, c.rows));
+  ASSERT_LE(test::distance(fast, slow), kTolerance) << c.name();
+  ASSERT_TRUE(fast.gaps_untouched()) << c.name();
+}
+
+class GemmOnTarget : public test::OnTarget {};
+
+TEST_P(GemmOnTarget, EqualsTwinForAllRowCounts) {
+  int turn = 0;
+  for (int64_t rows = 1; rows <= 2 * gemm_strip_rows() + 3; ++rows) {
+    for (const int64_t n : {2, 14, 16, 18, 32, 34, 48, 66}) {
+      for (const int64_t k : {1, 7, 8, 19, 64}) {
+        expect_twin({rows, n, k, kEpilogues[turn++ % std::size(kEpilogues)]});
+      }
+    }
+  }
+}
+
+TEST_P(GemmOnTarget, EqualsTwinForAllWidths) {
+  for (const Epilogue epilogue : kEpilogues) {
+    for (int64_t n = 1; n <= 100; n += n < 36 ? 1 : 7) {
+      if (epilogue == Epilogue::kSwiGlu && n % 2 == 1) continue;
+      expect_twin({3, n, n % 2 == 0 ? 13 : 16, epilogue});
+      expect_twin({gemm_strip_rows() + 1, n, 9, epilogue, false});
+    }
+    for (int64_t k = 1; k <= 150; k += k < 40 ? 1 : 11) expect_twin({5, 34, k, epilogue});
+  }
+}
+
+// A row alone, in pairs, in any grouping: the contract says the bits are the same.
+TEST_P(GemmOnTarget, BitsDoNotDependOnTheGroupingOfRows) {
+  for (const Epilogue epilogue : kEpilogues) {
+    const int64_t rows = 2 * gemm_strip_rows() + 3;
+    Product product({rows, 70, 53, epilogue});
+    const Sheet whole = product.whole();
+    for (int64_t group = 1; group < rows; ++group) {
+      Sheet parts = product.output();
+      for (int64_t first = 0; first < rows; first += group) {
+        gemm(product.args(parts, first, std::min(group, rows - first)));
+      }
+      ASSERT_TRUE(test::same_bits(whole, parts)) << product.shape.name() << " by " << group;
+    }
+  }
+}
+
+TEST_P(GemmOnTarget, BitsDoNotDependOnTheSplitOfColumns) {
+  for (const Epilogue epilogue : kEpilogues) {
+    for (const int64_t n : {66, 70, 130}) {
+      Product product({gemm_strip_rows() + 2, n, 21, epilogue});
+      const Sheet whole = product.whole();
+      const int64_t panels = gemm_panels(product.packed);
+      for (int64_t cut = 0; cut <= panels; ++cut) {
+        Sheet parts = product.output();
+        GemmArgs args = product.args(parts, 0, product.shape.rows);
+        args.last_panel = cut;
+        gemm(args);
+        // The first part leaves the columns of the second alone.
+        if (cut < panels) {
+          EXPECT_TRUE(std::isnan(parts.at(0, product.shape.columns() - 1)));
+        }
+        args.first_panel = cut;
+        args.last_panel = -1;
+        gemm(args);
+        ASSERT_TRUE(test::same_bits(whole, parts)) << product.shape.name() << " cut at " << cut;
+        ASSERT_TRUE(parts.gaps_untouched());
+      }
+    }
+  }
+}
+
+TEST_P(GemmOnTarget, ResidualMayBeTheOutput) {
+  for (const int64_t n : {1, 30, 64, 65}) {
+    Product product({gemm_strip_rows() + 1, n, 17, Epilogue::kAdd});
+    const Sheet apart = product.whole();
+    Sheet out = product.output();
+    for (int64_t r = 0; r < product.shape.rows; ++r) {
+      for (int64_t j = 0; j < n; ++j) out.at(r, j) = product.residual.at(r, j);
+    }
+    GemmArgs args = product.args(out, 0, product.shape.rows);
+    args.residual = out.data();
+    args.ldr = out.stride;
+    gemm(args);
+    EXPECT_TRUE(test::same_bits(apart, out)) << n;
+  }
+}
+
+TEST_P(GemmOnTarget, NoRowsWriteNothing) {
+  Product product({4, 33, 5});
+  Sheet out = product.output();
+  gemm(product.args(out, 0, 0));
+  EXPECT_TRUE(std::isnan(out.at(0, 0)));
+}
+
+// Results beyond what one epilogue can hold: saturation, not NaN.
+TEST_P(GemmOnTarget, LargeSumsStayFinite) {
+  for (const Epilogue epilogue : kEpilogues) {
+    Product product({3, 40, 16, epilogue});
+    product.a.noise(1, -1e6f, 1e6f);
+    const Sheet out = product.whole();
+    for (int64_t j = 0; j < product.shape.columns(); ++j) {
+      ASSERT_TRUE(std::isfinite(out.at(2, j))) << product.shape.name();
+    }
+  }
+}
+
+VIG_ON_EVERY_TARGET(GemmOnTarget);
+
+}  // namespace
+}  // namespace vig
