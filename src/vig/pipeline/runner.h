@@ -49,7 +49,7 @@ class Runner {
 };
 
 // As many pictures together as fill the machine without needing much more memory than one large
-// one would: 8 at 224, 1 from 448 on.
+// one would: 8 at 224, 2 at 448, 1 from 640 on.
 int default_batch(int size);
 
 }  // namespace vig

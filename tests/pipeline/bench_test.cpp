@@ -1,0 +1,59 @@
+#include "vig/pipeline/bench.h"
+
+#include <gtest/gtest.h>
+
+#include "pipeline/fixtures.h"
+
+namespace vig::test {
+namespace {
+
+TEST(Quantile, InterpolatesBetweenRanks) {
+  const std::vector<double> values = {1, 2, 3, 4, 5};
+  EXPECT_DOUBLE_EQ(quantile(values, 0), 1);
+  EXPECT_DOUBLE_EQ(quantile(values, 0.5), 3);
+  EXPECT_DOUBLE_EQ(quantile(values, 0.95), 4.8);
+  EXPECT_DOUBLE_EQ(quantile(values, 1), 5);
+  EXPECT_DOUBLE_EQ(quantile({7}, 0.3), 7);
+}
+
+TEST(MeanOfFirstQuarter, TakesAtLeastOne) {
+  EXPECT_DOUBLE_EQ(mean_of_first_quarter({3, 9}), 3);
+  EXPECT_DOUBLE_EQ(mean_of_first_quarter({1, 2, 3, 4, 5, 6, 7, 8}), 1.5);
+}
+
+TEST(Bench, MeasuresAMiniature) {
+  ModelRequest request;
+  request.model = "test_vig_h";
+  const Bench bench(find_source(request));
+  BenchOptions options;
+  options.seconds = 0.05;
+  options.profile = true;
+  const BenchResult result = bench.measure({64, 96, 3, 2}, options);
+  EXPECT_TRUE(result.complete);
+  EXPECT_GE(result.runs, 5);
+  EXPECT_GT(result.best, 0);
+  EXPECT_LE(result.best, result.median);
+  EXPECT_LE(result.median, result.p95);
+  EXPECT_NEAR(result.images_per_second, 3 / result.median, 1e-6 * result.images_per_second);
+  EXPECT_GT(result.peak_gflops, 0);
+  EXPECT_GT(result.arena_bytes, 0u);
+  EXPECT_GT(result.process_bytes, result.packed_bytes);
+  ASSERT_FALSE(result.profile.empty());
+  MacCount profiled;
+  for (const ProfileEntry& entry : result.profile) profiled += entry.macs;
+  EXPECT_EQ(profiled.total(), result.macs.total() * 3 * result.profile_runs);
+}
+
+TEST(Bench, StopsWhenAsked) {
+  ModelRequest request;
+  request.model = "test_vig";
+  BenchOptions options;
+  options.seconds = 1000;
+  options.keep_going = [] { return false; };
+  const BenchResult result = Bench(find_source(request)).measure({64, 64, 1, 1}, options);
+  EXPECT_FALSE(result.complete);
+  EXPECT_GE(result.runs, 1);
+}
+
+}  // namespace
+}  // namespace vig::test

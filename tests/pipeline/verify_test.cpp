@@ -1,0 +1,199 @@
+#include "vig/pipeline/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/fixtures.h"
+#include "support/files.h"
+#include "support/golden_case.h"
+
+namespace vig::test {
+namespace {
+
+using Tensors = std::vector<CaseTensor>;
+
+std::vector<std::string> all_cases() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(golden(""))) {
+    if (entry.path().extension() == ".safetensors") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+// The cases were computed in float32, so 1e-5 is what to expect; the extreme gates too.
+TEST_P(Golden, Passes) {
+  for (const int threads : {1, 3}) {
+    VerifyOptions options;
+    options.threads = threads;
+    options.tolerance = 1e-5;
+    const CaseReport report = verify_case(golden(GetParam() + ".safetensors"), options);
+    EXPECT_TRUE(report.passed());
+    for (const TensorCheck& check : report.tensors) {
+      EXPECT_TRUE(check.within) << check.name << ": " << check.relative;
+      EXPECT_GT(check.largest, 0) << check.name;
+    }
+    const bool scan = GetParam().starts_with("bigla");
+    EXPECT_EQ(report.kind, scan ? "scan" : GetParam().starts_with("vigh") ? "vig_h" : "vig");
+    if (scan) {
+      EXPECT_EQ(report.tensors.size(), 1u);
+    } else {
+      EXPECT_GE(report.tensors.size(), 6u);
+      EXPECT_EQ(report.tensors.back().name, "output");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const auto& parameter) {
+  std::string name = parameter.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Verify, EveryWrongTensorFails) {
+  const TempDir folder;
+  const char* const tensors[] = {"output", "act/patch_embed", "act/layers.0.blocks.0.op",
+                                 "act/classifier.norm"};
+  for (const std::string name : tensors) {
+    const std::string file =
+        changed_case(golden("vigh-mini-eps.safetensors"), folder.path(), [&](Tensors& list) {
+          std::vector<float>& values = find_tensor(list, name).values;
+          float largest = 0;
+          for (float value : values) largest = std::max(largest, std::abs(value));
+          values.back() += 2e-4f * largest;
+        });
+    const CaseReport report = verify_case(file);
+    EXPECT_FALSE(report.passed());
+    for (const TensorCheck& check : report.tensors) EXPECT_EQ(check.within, check.name != name);
+  }
+}
+
+TEST(Verify, AWrongParameterFails) {
+  const TempDir folder;
+  const std::string file =
+      changed_case(golden("vig-mini-eps.safetensors"), folder.path(), [](Tensors& list) {
+        for (float& value : find_tensor(list, "param/norm.weight").values) value *= 1.01f;
+      });
+  EXPECT_FALSE(verify_case(file).passed());
+}
+
+TEST(Verify, AWrongScanFails) {
+  const TempDir folder;
+  const std::string file =
+      changed_case(golden("bigla-t7.safetensors"), folder.path(),
+                   [](Tensors& list) { find_tensor(list, "o").values[11] *= -1; });
+  EXPECT_FALSE(verify_case(file).passed());
+}
+
+TEST(Verify, NumbersThatAreNotFiniteFail) {
+  const TempDir folder;
+  for (const float bad : {NAN, INFINITY}) {
+    const std::string file =
+        changed_case(golden("bigla-t1.safetensors"), folder.path(),
+                     [&](Tensors& list) { find_tensor(list, "v").values[0] = bad; });
+    const CaseReport report = verify_case(file);
+    EXPECT_FALSE(report.passed());
+    EXPECT_TRUE(std::isinf(report.tensors[0].error));
+  }
+}
+
+// What cannot be checked is an error, never a pass.
+TEST(Verify, RaisesWhenACheckCannotBeMade) {
+  const TempDir folder;
+  const struct {
+    const char* what;
+    std::function<void(Tensors&)> change;
+    const char* message;
+  } cases[] = {
+      {"an unknown module",
+       [](Tensors& list) {
+         list.push_back(find_tensor(list, "act/norm"));
+         list.back().name = "act/blocks.7";
+       },
+       "blocks.7"},
+      {"an unknown tensor", [](Tensors& list) { find_tensor(list, "act/norm").name = "extra"; },
+       "extra"},
+      {"no output",
+       [](Tensors& list) {
+         std::erase_if(list, [](const CaseTensor& tensor) { return tensor.name == "output"; });
+       },
+       "output"},
+      {"a promised activation",
+       [](Tensors& list) {
+         std::erase_if(list, [](const CaseTensor& tensor) { return tensor.name == "act/norm"; });
+       },
+       "act/norm"},
+      {"a missing parameter",
+       [](Tensors& list) {
+         std::erase_if(list,
+                       [](const CaseTensor& tensor) { return tensor.name == "param/norm.weight"; });
+       },
+       "param/norm.weight"},
+      {"another shape",
+       [](Tensors& list) {
+         find_tensor(list, "act/norm").shape = Shape{4, 64};
+       },
+       "act/norm"},
+      {"another input size",
+       [](Tensors& list) {
+         find_tensor(list, "input").shape = Shape{1, 3, 64, 16};
+       },
+       "height"},
+      {"an input without channels",
+       [](Tensors& list) {
+         find_tensor(list, "input").shape = Shape{3, 32, 32};
+       },
+       "input"},
+  };
+  for (const auto& entry : cases) {
+    const std::string file =
+        changed_case(golden("vig-mini-eps.safetensors"), folder.path(), entry.change);
+    const std::string message = error_of([&] { verify_case(file); });
+    EXPECT_NE(message.find(entry.message), std::string::npos) << entry.what << ": " << message;
+  }
+}
+
+TEST(Verify, RaisesForScansOfOtherShapes) {
+  const TempDir folder;
+  const auto check = [&](const std::function<void(Tensors&)>& change) {
+    const std::string file = changed_case(golden("bigla-t7.safetensors"), folder.path(), change);
+    error_of([&] { verify_case(file); });
+  };
+  check([](Tensors& list) { find_tensor(list, "k").shape = Shape{2, 7, 1, 96}; });
+  check([](Tensors& list) { find_tensor(list, "v").shape = Shape{2, 7, 192}; });
+  check([](Tensors& list) { find_tensor(list, "o").shape = Shape{7, 2, 3, 64}; });
+  check([](Tensors& list) { find_tensor(list, "gate_logit_backward").name = "do2"; });
+}
+
+TEST(Verify, RaisesForBadConfigurations) {
+  const TempDir folder;
+  const std::string file =
+      changed_case(golden("vig-mini-eps.safetensors"), folder.path(), [](Tensors&) {});
+  const std::string beside = (folder / "vig-mini-eps.json").string();
+  const std::string good = read_file(beside);
+  for (const std::string bad : {"", "[]", "{}", "{\"config\": 3}", "{\"config\": {}}",
+                                "{\"config\": {\"family\": \"vit\"}}",
+                                "{\"config\": {\"family\": \"vig\", \"depth\": 1048576}}",
+                                "{\"config\": {\"family\": \"vig\", \"depth\": null}}",
+                                "{\"config\": {\"family\": \"vig\", \"depth\": {\"a\": 1}}}",
+                                "{\"config\": {\"family\": \"vig\", \"wheels\": 4}}"}) {
+    write_file(beside, bad);
+    const std::string message = error_of([&] { verify_case(file); });
+    EXPECT_NE(message.find("vig-mini-eps"), std::string::npos) << bad << ": " << message;
+  }
+  write_file(beside, std::string(2 << 20, ' '));
+  error_of([&] { verify_case(file); });
+  write_file(beside, std::string(100000, '['));
+  error_of([&] { verify_case(file); });
+  std::filesystem::remove(beside);
+  error_of([&] { verify_case(file); });
+  write_file(beside, good);
+  EXPECT_TRUE(verify_case(file).passed());
+}
+
+}  // namespace
+}  // namespace vig::test
