@@ -43,7 +43,9 @@ HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* i
       });
 }
 
-// 3x3 away from the border: nine loads in a row, in the same order as above.
+// 3x3 at kSide neighbouring positions of a line, away from the border: they share taps and inputs.
+// Every sum is in the same order as above.
+template <int kSide>
 HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at, float* out) {
   const RowTag d;
   const int64_t channels = args.grid.channels;
@@ -52,32 +54,51 @@ HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at,
                   [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
                     const float* in = at + static_cast<int64_t>(c) - line - channels;
                     const float* tap = args.taps + c;
-                    RowVec sum = hn::Zero(d);
+                    RowVec sum[kSide];
+#pragma GCC unroll 16
+                    for (int p = 0; p < kSide; ++p) sum[p] = hn::Zero(d);
                     for (int64_t i = 0; i < 3; ++i) {
-                      sum = hn::MulAdd(load(in), load(tap), sum);
-                      sum = hn::MulAdd(load(in + channels), load(tap + channels), sum);
-                      sum = hn::MulAdd(load(in + 2 * channels), load(tap + 2 * channels), sum);
+                      RowVec x[kSide + 2];
+#pragma GCC unroll 16
+                      for (int p = 0; p < kSide + 2; ++p) x[p] = load(in + p * channels);
+#pragma GCC unroll 16
+                      for (int j = 0; j < 3; ++j) {
+                        const RowVec weight = load(tap + j * channels);
+#pragma GCC unroll 16
+                        for (int p = 0; p < kSide; ++p)
+                          sum[p] = hn::MulAdd(x[p + j], weight, sum[p]);
+                      }
                       in += line;
                       tap += 3 * channels;
                     }
-                    if (args.silu) sum = silu(d, sum);
-                    store(sum, out + c);
+#pragma GCC unroll 16
+                    for (int p = 0; p < kSide; ++p) {
+                      if (args.silu) sum[p] = silu(d, sum[p]);
+                      store(sum[p], out + static_cast<int64_t>(c) + p * args.out_stride);
+                    }
                   });
 }
 
 void depthwise_rows(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
   const int64_t positions = g.height * g.width;
-  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+  constexpr int kSide = 4;
+  for (int64_t row = args.first_row; row < args.last_row;) {
     const int64_t at = row % positions;
     const float* image = args.in + (row - at) * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
     const int64_t y = at / g.width, x = at % g.width;
-    const bool inner = y > 0 && x > 0 && y + 1 < g.height && x + 1 < g.width;
-    if (args.kernel == 3 && inner) {
-      depthwise_inner3(args, image + at * g.channels, out);
+    const bool inner = args.kernel == 3 && y > 0 && x > 0 && y + 1 < g.height;
+    if (inner && x + kSide < g.width && row + kSide <= args.last_row) {
+      depthwise_inner3<kSide>(args, image + at * g.channels, out);
+      row += kSide;
     } else {
-      depthwise_position(args, image, y, x, out);
+      if (inner && x + 1 < g.width) {
+        depthwise_inner3<1>(args, image + at * g.channels, out);
+      } else {
+        depthwise_position(args, image, y, x, out);
+      }
+      ++row;
     }
   }
 }

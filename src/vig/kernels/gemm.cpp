@@ -29,10 +29,10 @@ constexpr int kStrip = 14;
 constexpr int kStrip = 6;
 #endif
 
-// Where the next panel's lines are asked for while this one is worked on.
+// What is asked for while this panel is worked on: one address per k, `step` bytes apart.
 struct Ahead {
-  const float* next = nullptr;
-  size_t lines_per_step = 0;  // cache lines for every 8 k
+  const char* next = nullptr;
+  size_t step = 0;
 };
 
 // acc = bias + A W^T for kRows rows and the first kVectors vectors of a panel, written to `out`
@@ -48,7 +48,10 @@ HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HW
     for (int r = 0; r < kRows; ++r) acc[r][v] = bias;
   }
   const float* HWY_RESTRICT w = panel + kPanel;
-  const auto step = [&](size_t i) HWY_ATTR {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < k; ++i) {
+    __builtin_prefetch(ahead.next, 0, 2);
+    ahead.next += ahead.step;
     RowVec weight[kVectors];
     for (int v = 0; v < kVectors; ++v) weight[v] = hn::Load(d, w + v * kLanes);
     w += kPanel;
@@ -57,17 +60,7 @@ HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HW
       const RowVec x = hn::Set(d, a[static_cast<size_t>(r) * lda + i]);
       for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, weight[v], acc[r][v]);
     }
-  };
-  size_t i = 0;
-  for (; i + 8 <= k; i += 8) {
-    for (size_t line = 0; line < ahead.lines_per_step; ++line) {
-      __builtin_prefetch(ahead.next, 0, 2);
-      ahead.next += 16;
-    }
-#pragma GCC unroll 1
-    for (size_t j = i; j < i + 8; ++j) step(j);
   }
-  for (; i < k; ++i) step(i);
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = static_cast<size_t>(v) * kLanes;
@@ -185,21 +178,14 @@ void multiply(const GemmArgs& args) {
     const bool narrow = !w.paired && present <= kLanes;
     // Each strip fetches its share of the next panel. After the last one that is the first panel of
     // the matrix packed next, which is most often the one needed next.
-    Ahead ahead;
-    ahead.lines_per_step = (8 * kPanel / 16 + strips - 1) / strips;
-    const float* next = panel + (k + 1) * kPanel;
-    const float* next_end = next + (k + 1) * kPanel;
+    const size_t share = (k + 1) * kPanel * sizeof(float) / strips;
+    const char* next = reinterpret_cast<const char*>(panel + (k + 1) * kPanel);
     for (size_t s = 0, row = 0; s < strips; ++s) {
       const size_t count = (rows - row) / (strips - s);  // as even as they get
       const float* a = args.a + row * lda;
       float* c = args.c + row * ldc + first;
       const float* res = residual == nullptr ? nullptr : residual + row * ldr + first;
-      ahead.next = next;
-      next += ahead.lines_per_step * 16 * (k / 8);
-      if (next > next_end) {
-        next = next_end;
-        if (ahead.next >= next_end) ahead.lines_per_step = 0;
-      }
+      const Ahead ahead{next + s * share, share / k};
       const StripFn fn = narrow ? kNarrowStrips[count - 1] : kStrips[count - 1];
       if (direct && present == kPanel) {
         fn(a, lda, panel, k, res, ldr, c, ldc, ahead);

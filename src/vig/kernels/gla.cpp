@@ -6,7 +6,6 @@
 #define HWY_TARGET_INCLUDE "vig/kernels/gla.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target must come first.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "vig/kernels/rows-inl.h"
@@ -17,10 +16,14 @@ namespace HWY_NAMESPACE {
 
 constexpr size_t kLanes = hn::MaxLanes(RowTag());
 
-constexpr int64_t kAhead = 8;  // tokens
+// Rows come from the caches of whoever projected them, which takes as long as many tokens' work:
+// ask for them early, into the second-level cache, which can wait for more lines at once than the
+// first.
+constexpr int64_t kAhead = 32;  // tokens
 
+template <int kWrite>
 HWY_INLINE void prefetch(const float* from, size_t floats) {
-  for (size_t i = 0; i < floats; i += 16) hwy::Prefetch(from + i);
+  for (size_t i = 0; i < floats; i += 16) __builtin_prefetch(from + i, kWrite, 2);
 }
 
 // One token for kVectors vectors of value columns: decays and feeds the state, gives q S.
@@ -82,15 +85,14 @@ HWY_NOINLINE void sweep(const GlaArgs& args, size_t column, size_t width) {
     for (int64_t n = 0; n < args.tokens; ++n) {
       const int64_t t = backward ? args.tokens - 1 - n : n;
       const int64_t row = t * args.qkv_stride;
-      // Rows come from the cache of whoever projected them: ask for those of a later token now.
       const int64_t later = t + (backward ? -kAhead : kAhead);
       if (later >= 0 && later < args.tokens) {
         const int64_t at = later * args.qkv_stride;
-        prefetch(args.q + at, key_dim);
-        prefetch(args.k + at, key_dim);
-        prefetch(alpha + later * args.alpha_stride, key_dim);
-        prefetch(args.v + at + static_cast<int64_t>(column), width);
-        if (add) prefetch(args.o + later * args.o_stride + static_cast<int64_t>(column), width);
+        prefetch<0>(args.q + at, key_dim);
+        prefetch<0>(args.k + at, key_dim);
+        prefetch<0>(args.v + at + static_cast<int64_t>(column), width);
+        prefetch<0>(alpha + later * args.alpha_stride, key_dim);
+        prefetch<1>(args.o + later * args.o_stride + static_cast<int64_t>(column), width);
       }
       load(args.v + row + static_cast<int64_t>(column), v);
       token<kVectors>(args.q + row, args.k + row, alpha + t * args.alpha_stride, key_dim, v,

@@ -71,26 +71,25 @@ HWY_INLINE V silu(D d, V x) {
   return hn::Mul(x, sigmoid(d, x));
 }
 
-// ln(1 + u) for 0 <= u <= 1, absolute error below 1e-7.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V log1p_unit(D d, V u) {
-  V p = hn::Set(d, -6.29994692e-3f);
-  p = hn::MulAdd(p, u, hn::Set(d, 3.54436785e-2f));
-  p = hn::MulAdd(p, u, hn::Set(d, -9.42173600e-2f));
-  p = hn::MulAdd(p, u, hn::Set(d, 1.66639686e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, -2.40209162e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 3.31646144e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, -4.99850750e-1f));
-  p = hn::MulAdd(p, u, hn::Set(d, 9.99994874e-1f));
-  return hn::Mul(p, u);
-}
-
-// exp(logsigmoid(x) / 16), the gate of the scan. logsigmoid(x) = min(x, 0) - ln(1 + e^-|x|).
+// exp(logsigmoid(x) / 16) = (1 + e^-x)^(-1/16), the gate of the scan. With w = e^(-|x| / 16) it is
+// (1 + w^16)^(-1/16), times w where x is negative: one exponential, and no term overflows.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V decay(D d, V x) {
-  const V log1p = log1p_unit(d, exp_clamped(d, hn::Neg(hn::Abs(x))));
-  const V log_sigmoid = hn::Sub(hn::Min(x, hn::Zero(d)), log1p);
-  return exp_clamped(d, hn::Mul(log_sigmoid, hn::Set(d, 1.0f / 16.0f)));
+  const V w = exp_clamped(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.0f / 16.0f)));
+  V u = hn::Mul(w, w);
+  u = hn::Mul(u, u);
+  u = hn::Mul(u, u);
+  u = hn::Mul(u, u);
+  // Minimax for (1 + u)^(-1/16) on [0, 1].
+  V p = hn::Set(d, -1.03682401e-03f);
+  p = hn::MulAdd(p, u, hn::Set(d, 4.80290093e-03f));
+  p = hn::MulAdd(p, u, hn::Set(d, -1.06282292e-02f));
+  p = hn::MulAdd(p, u, hn::Set(d, 1.64481825e-02f));
+  p = hn::MulAdd(p, u, hn::Set(d, -2.26776612e-02f));
+  p = hn::MulAdd(p, u, hn::Set(d, 3.31947575e-02f));
+  p = hn::MulAdd(p, u, hn::Set(d, -6.24999229e-02f));
+  p = hn::MulAdd(p, u, hn::Set(d, 1.0f));
+  return hn::Mul(p, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), w, hn::Set(d, 1.0f)));
 }
 
 // x / 2 * (1 + erf(x / sqrt2)); erf by Abramowitz and Stegun 7.1.26, absolute error 1.5e-7.

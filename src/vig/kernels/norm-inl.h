@@ -16,15 +16,19 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// 1 / sqrt(mean(x^2) + eps).
-HWY_INLINE float rms_scale(const float* x, size_t n, float eps) {
-  const RowTag d;
-  RowVec sum = hn::Zero(d);
+// 1 / sqrt(sum / n + eps).
+HWY_INLINE float inverse_root(float sum, size_t n, float eps) {
+  return 1.0f / std::sqrt(sum / static_cast<float>(n) + eps);
+}
+
+// Sum of squares of a row, lane by lane.
+HWY_INLINE RowVec squares(const float* x, size_t n) {
+  RowVec sum = hn::Zero(RowTag());
   for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
     const RowVec v = load(x + i);
     sum = hn::MulAdd(v, v, sum);
   });
-  return 1.0f / std::sqrt(sum_lanes(sum) / static_cast<float>(n) + eps);
+  return sum;
 }
 
 }  // namespace HWY_NAMESPACE

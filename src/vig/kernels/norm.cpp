@@ -14,47 +14,101 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-void layer_rows(const NormArgs& args) {
+// Rows are worked on kTogether at a time, so that one row's square root and division run under the
+// sums of the others.
+constexpr int kTogether = 4;
+
+template <int kRows>
+void layer_block(const NormArgs& args, int64_t first) {
   const RowTag d;
   const size_t n = static_cast<size_t>(args.channels);
   const size_t lanes = hn::Lanes(d);
-  for (int64_t r = 0; r < args.rows; ++r) {
-    const float* in = args.in + r * args.in_stride;
-    float* out = args.out + r * args.out_stride;
-    RowVec sum = hn::Zero(d);
-    for_each_vector(n, [&](size_t i, const auto& load, const auto&)
-                           HWY_ATTR { sum = hn::Add(sum, load(in + i)); });
-    const float mean = sum_lanes(sum) / static_cast<float>(n);
-    // The variance in a pass of its own: E[x^2] - mean^2 would cancel.
-    const RowVec mean_v = hn::Set(d, mean);
-    RowVec squares = hn::Zero(d);
-    for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
-      RowVec v = hn::Sub(load(in + i), mean_v);
+  const float* in[kRows];
+  float* out[kRows];
+  RowVec mean[kRows], scale[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    in[r] = args.in + (first + r) * args.in_stride;
+    out[r] = args.out + (first + r) * args.out_stride;
+    mean[r] = scale[r] = hn::Zero(d);
+  }
+  for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) mean[r] = hn::Add(mean[r], load(in[r] + i));
+  });
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    mean[r] = hn::Set(d, sum_lanes(mean[r]) / static_cast<float>(n));
+  }
+  // The variance in a pass of its own: E[x^2] - mean^2 would cancel.
+  for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      RowVec v = hn::Sub(load(in[r] + i), mean[r]);
       if (n - i < lanes) v = hn::IfThenElseZero(hn::FirstN(d, n - i), v);
-      squares = hn::MulAdd(v, v, squares);
+      scale[r] = hn::MulAdd(v, v, scale[r]);
+    }
+  });
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    scale[r] = hn::Set(d, inverse_root(sum_lanes(scale[r]), n, args.eps));
+  }
+  for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+    const RowVec weight = load(args.weight + i), bias = load(args.bias + i);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const RowVec v = hn::Mul(hn::Sub(load(in[r] + i), mean[r]), scale[r]);
+      store(hn::MulAdd(v, weight, bias), out[r] + i);
+    }
+  });
+}
+
+template <int kRows>
+void rms_block(const NormArgs& args, int64_t first) {
+  const RowTag d;
+  const size_t n = static_cast<size_t>(args.channels / args.groups);
+  for (int64_t g = 0; g < args.groups; ++g) {
+    const int64_t at = g * static_cast<int64_t>(n);
+    const float* in[kRows];
+    float* out[kRows];
+    RowVec scale[kRows];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      in[r] = args.in + (first + r) * args.in_stride + at;
+      out[r] = args.out + (first + r) * args.out_stride + at;
+      scale[r] = hn::Zero(d);
+    }
+    for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const RowVec v = load(in[r] + i);
+        scale[r] = hn::MulAdd(v, v, scale[r]);
+      }
     });
-    const float scale = 1.0f / std::sqrt(sum_lanes(squares) / static_cast<float>(n) + args.eps);
-    const RowVec scale_v = hn::Set(d, scale);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      scale[r] = hn::Set(d, inverse_root(sum_lanes(scale[r]), n, args.eps));
+    }
     for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-      const RowVec v = hn::Mul(hn::Sub(load(in + i), mean_v), scale_v);
-      store(hn::MulAdd(v, load(args.weight + i), load(args.bias + i)), out + i);
+      const RowVec weight = load(args.weight + i);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        store(hn::Mul(hn::Mul(load(in[r] + i), scale[r]), weight), out[r] + i);
+      }
     });
   }
 }
 
+void layer_rows(const NormArgs& args) {
+  int64_t r = 0;
+  for (; r + kTogether <= args.rows; r += kTogether) layer_block<kTogether>(args, r);
+  for (; r < args.rows; ++r) layer_block<1>(args, r);
+}
+
 void rms_rows(const NormArgs& args) {
-  const RowTag d;
-  const size_t n = static_cast<size_t>(args.channels / args.groups);
-  for (int64_t r = 0; r < args.rows; ++r) {
-    for (int64_t g = 0; g < args.groups; ++g) {
-      const float* in = args.in + r * args.in_stride + g * static_cast<int64_t>(n);
-      float* out = args.out + r * args.out_stride + g * static_cast<int64_t>(n);
-      const RowVec scale = hn::Set(d, rms_scale(in, n, args.eps));
-      for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-        store(hn::Mul(hn::Mul(load(in + i), scale), load(args.weight + i)), out + i);
-      });
-    }
-  }
+  int64_t r = 0;
+  for (; r + kTogether <= args.rows; r += kTogether) rms_block<kTogether>(args, r);
+  for (; r < args.rows; ++r) rms_block<1>(args, r);
 }
 
 }  // namespace HWY_NAMESPACE

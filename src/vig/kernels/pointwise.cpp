@@ -1,5 +1,6 @@
 #include "vig/kernels/pointwise.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
@@ -47,29 +48,43 @@ void map(const PointwiseArgs& args) {
   }
 }
 
+// The norms' factors of all heads of a row come first: their roots and divisions overlap.
 void mix(const GatedMixArgs& args) {
+  constexpr int64_t kHeadsTogether = 8;
   const RowTag d;
   const size_t n = static_cast<size_t>(args.channels / args.heads);
+  const bool o_norm = args.o_weight != nullptr, local_norm = args.local_weight != nullptr;
+  const auto scales = [&](const float* x, int64_t count, bool norm, float* to) HWY_ATTR {
+    for (int64_t h = 0; h < count; ++h) {
+      to[h] = norm ? sum_lanes(squares(x + static_cast<size_t>(h) * n, n)) : 0.0f;
+    }
+    for (int64_t h = 0; h < count; ++h) to[h] = norm ? inverse_root(to[h], n, args.eps) : 1.0f;
+  };
   for (int64_t r = 0; r < args.rows; ++r) {
-    for (int64_t h = 0; h < args.heads; ++h) {
-      const int64_t at = h * static_cast<int64_t>(n);
-      const float* gate = args.gate.data + r * args.gate.stride + at;
-      const float* o = args.o.data + r * args.o.stride + at;
-      const float* local = args.local.data + r * args.local.stride + at;
-      float* out = args.out + r * args.out_stride + at;
-      const bool o_norm = args.o_weight != nullptr, local_norm = args.local_weight != nullptr;
-      const RowVec o_scale = hn::Set(d, o_norm ? rms_scale(o, n, args.eps) : 1.0f);
-      const RowVec local_scale = hn::Set(d, local_norm ? rms_scale(local, n, args.eps) : 1.0f);
-      for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-        const RowVec g = sigmoid(d, load(gate + i));
-        RowVec a = hn::Mul(load(o + i), o_scale);
-        RowVec b = hn::Mul(load(local + i), local_scale);
-        if (o_norm) a = hn::Mul(a, load(args.o_weight + i));
-        if (local_norm) b = hn::Mul(b, load(args.local_weight + i));
-        RowVec y = hn::MulAdd(g, a, hn::Mul(hn::Sub(hn::Set(d, 1.0f), g), b));
-        if (args.silu) y = silu(d, y);
-        store(y, out + i);
-      });
+    for (int64_t first = 0; first < args.heads; first += kHeadsTogether) {
+      const int64_t count = std::min(kHeadsTogether, args.heads - first);
+      const int64_t at = first * static_cast<int64_t>(n);
+      float o_scale[kHeadsTogether], local_scale[kHeadsTogether];
+      scales(args.o.data + r * args.o.stride + at, count, o_norm, o_scale);
+      scales(args.local.data + r * args.local.stride + at, count, local_norm, local_scale);
+      for (int64_t h = 0; h < count; ++h) {
+        const int64_t head = at + h * static_cast<int64_t>(n);
+        const float* gate = args.gate.data + r * args.gate.stride + head;
+        const float* o = args.o.data + r * args.o.stride + head;
+        const float* local = args.local.data + r * args.local.stride + head;
+        float* out = args.out + r * args.out_stride + head;
+        const RowVec o_factor = hn::Set(d, o_scale[h]), local_factor = hn::Set(d, local_scale[h]);
+        for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+          const RowVec g = sigmoid(d, load(gate + i));
+          RowVec a = hn::Mul(load(o + i), o_factor);
+          RowVec b = hn::Mul(load(local + i), local_factor);
+          if (o_norm) a = hn::Mul(a, load(args.o_weight + i));
+          if (local_norm) b = hn::Mul(b, load(args.local_weight + i));
+          RowVec y = hn::MulAdd(g, a, hn::Mul(hn::Sub(hn::Set(d, 1.0f), g), b));
+          if (args.silu) y = silu(d, y);
+          store(y, out + i);
+        });
+      }
     }
   }
 }

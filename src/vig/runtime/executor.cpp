@@ -37,20 +37,24 @@ bool Executor::splits_columns(const Region& region, int64_t rows) const {
          std::holds_alternative<GemmStep>(plan_.program.steps[region.first].op);
 }
 
-int Executor::gla_blocks(const GlaOp& op, int images) const {
-  const int heads = images * op.heads;
-  int blocks = 1;
-  while (heads * blocks % threads_ != 0 && heads * blocks < 8 * threads_ &&
-         op.value_dim % (2 * blocks) == 0 && op.value_dim / (2 * blocks) >= 16) {
+Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
+  const int64_t heads = static_cast<int64_t>(images) * op.heads;
+  const int64_t left = heads % threads_;
+  if (left == 0 || heads >= 8 * threads_) return {heads, 1};
+  int64_t blocks = 1;
+  while (left * blocks % threads_ != 0 && op.value_dim % (2 * blocks) == 0 &&
+         op.value_dim / (2 * blocks) >= 16) {
     blocks *= 2;
   }
-  return blocks;
+  return {heads - left, blocks};
 }
 
 int64_t Executor::tasks(const Region& region, int images) const {
   const LowOp& op = plan_.program.steps[region.first].op;
   if (const auto* gla = std::get_if<GlaStep>(&op)) {
-    return static_cast<int64_t>(images) * gla->op.heads * gla_blocks(gla->op, images);
+    const GlaSplit split = gla_split(gla->op, images);
+    return split.whole +
+           (static_cast<int64_t>(images) * gla->op.heads - split.whole) * split.blocks;
   }
   if (const auto* pool = std::get_if<PoolStep>(&op)) {
     const int64_t channels = plan_.program.values[pool->out].channels;
@@ -248,10 +252,13 @@ void Executor::run_step(const DepthwiseStep& step, const Tile& tile) const {
 
 void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const {
   const GlaOp& op = step.op;
-  const int blocks = gla_blocks(op, images);
-  const int64_t block = task % blocks;
-  const int64_t head = task / blocks % op.heads;
-  const int64_t image = task / blocks / op.heads;
+  const GlaSplit split = gla_split(op, images);
+  const bool whole = task < split.whole;
+  const int64_t blocks = whole ? 1 : split.blocks;
+  const int64_t block = whole ? 0 : (task - split.whole) % blocks;
+  const int64_t index = whole ? task : split.whole + (task - split.whole) / blocks;
+  const int64_t head = index % op.heads;
+  const int64_t image = index / op.heads;
   const int64_t width = op.value_dim / blocks;
   const Grid& grid = plan_.program.values[step.qkv];
   const Place& qkv = plan_.places[step.qkv];

@@ -34,7 +34,12 @@ class Executor {
   };
 
   int64_t tile_count(int64_t rows) const;
-  int gla_blocks(const GlaOp& op, int images) const;
+  // Scans of whole heads first, as many as share out evenly; the heads left over in blocks.
+  struct GlaSplit {
+    int64_t whole = 0;   // heads that are one task each
+    int64_t blocks = 1;  // tasks of each further head
+  };
+  GlaSplit gla_split(const GlaOp& op, int images) const;
   bool splits_columns(const Region& region, int64_t rows) const;
   Rows rows_of(int value, const Tile& tile) const;
   float* out_of(int value, const Tile& tile) const;

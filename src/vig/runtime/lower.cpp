@@ -289,7 +289,22 @@ bool is_global(const LowOp& op) {
 
 const char* kind_of(const LowOp& op) {
   return std::visit(Overloaded{
-                        [](const GemmStep&) { return "linear"; },
+                        [](const GemmStep& s) {
+                          switch (s.epilogue) {
+                            case Epilogue::kSwiGlu:
+                              return "linear + swiglu";
+                            case Epilogue::kDecay:
+                              return "linear + decay";
+                            case Epilogue::kAdd:
+                              return "linear + add";
+                            case Epilogue::kNone:
+                            case Epilogue::kSilu:
+                            case Epilogue::kGelu:
+                            case Epilogue::kSigmoid:
+                              break;
+                          }
+                          return "linear";
+                        },
                         [](const NormStep&) { return "norm"; },
                         [](const PointwiseStep&) { return "pointwise"; },
                         [](const MixStep&) { return "gated mix"; },

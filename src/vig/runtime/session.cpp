@@ -15,7 +15,8 @@
 namespace vig {
 namespace {
 
-// A counter that hands out tasks, alone on its cache line.
+// Hands out one worker's share of a region's tasks, alone on its cache line. Worker w always begins
+// with the same part of the rows, whose values are in its cache, and helps the others afterwards.
 struct alignas(64) TaskCounter {
   std::atomic<int64_t> next{0};
 };
@@ -44,7 +45,7 @@ struct Session::Impl {
         plan(make_plan(lower(graph, options.keep), options.batch)),
         arena(static_cast<size_t>(plan.arena_floats) * sizeof(float)),
         scratch(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float)),
-        counters(plan.regions.size()) {
+        counters(plan.regions.size() * static_cast<size_t>(options.threads)) {
     for (const LowStep& step : plan.program.steps) {
       const auto* gemm = std::get_if<GemmStep>(&step.op);
       if (gemm == nullptr) continue;
@@ -86,13 +87,19 @@ struct Session::Impl {
       const int worker = omp_get_thread_num();
       float* const mine = scratch.floats() + plan.scratch_floats * worker;
       double* const clock = times.empty() ? nullptr : times[worker].data();
+      const int workers = options.threads;
       for (size_t r = 0; r < plan.regions.size(); ++r) {
         const Region& region = plan.regions[r];
         const int64_t tasks = executor->tasks(region, images);
-        for (;;) {
-          const int64_t task = counters[r].next.fetch_add(1, std::memory_order_relaxed);
-          if (task >= tasks) break;
-          executor->run(region, images, task, mine, clock);
+        for (int turn = 0; turn < workers; ++turn) {
+          const int share = (worker + turn) % workers;
+          const int64_t first = tasks * share / workers;
+          const int64_t count = tasks * (share + 1) / workers - first;
+          std::atomic<int64_t>& next = counters[r * static_cast<size_t>(workers) + share].next;
+          while (next.load(std::memory_order_relaxed) < count) {
+            const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
+            if (task < count) executor->run(region, images, first + task, mine, clock);
+          }
         }
 #pragma omp barrier
       }
