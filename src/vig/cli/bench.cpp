@@ -68,6 +68,7 @@ int bench(const BenchCommand& command) {
   std::vector<BenchResult> results;
   const BenchReport report;
   if (!command.json) print(report.heading());
+  flush_output();
   for (Job& job : jobs) {
     if (interrupted()) break;
     const Bench measured(job.source);

@@ -75,19 +75,22 @@ struct Rounds {
 
 Rounds run_rounds(Session& session, const BenchOptions& options) {
   Rounds rounds;
+  // A short measurement has short rounds, so that it stays short.
+  const double peak_seconds = std::min(kPeakSeconds, options.seconds / 20);
+  const double model_seconds = std::min(kModelSeconds, options.seconds / 5);
   const Clock::time_point start = Clock::now();
   for (int round = 0; round < kFewestRounds || since(start) < options.seconds; ++round) {
     if (round > 0 && options.keep_going && !options.keep_going()) {
       rounds.complete = false;
       break;
     }
-    rounds.slowness.push_back(1 / measure_machine_peak(session.threads(), kPeakSeconds));
+    rounds.slowness.push_back(1 / measure_machine_peak(session.threads(), peak_seconds));
     const Clock::time_point round_start = Clock::now();
     do {
       const Clock::time_point run_start = Clock::now();
       session.run(session.batch());
       rounds.seconds.push_back(since(run_start));
-    } while (since(round_start) < kModelSeconds);
+    } while (since(round_start) < model_seconds);
   }
   return rounds;
 }

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+using nlohmann::json;
+
+TEST(BenchCommand, EveryCombination) {
+  const TempDir folder;
+  const std::string csv = (folder / "results.csv").string();
+  const RunResult result =
+      vig({"bench", "test_vig", "test_vig_h", "--size", "64,32x96", "--batch", "1,2", "--threads",
+           "1,2", "--seconds", "0.01", "--json", "--csv", csv});
+  expect_success(result);
+  const json report = json::parse(result.out);
+  ASSERT_EQ(report["results"].size(), 16u);
+  for (const json& row : report["results"]) {
+    EXPECT_GE(row["runs"], 5);
+    EXPECT_GT(row["median_ms"], 0);
+    EXPECT_GE(row["p95_ms"], row["median_ms"]);
+    EXPECT_GT(row["gflops"], 0);
+    EXPECT_GT(row["peak_gflops"], 0);
+    EXPECT_GT(row["arena_bytes"], 0);
+    EXPECT_GT(row["process_bytes"], row["arena_bytes"]);
+  }
+  EXPECT_EQ(report["results"][2]["batch"], 2);
+  EXPECT_EQ(report["results"][4]["width"], 96);
+  const std::string text = read_file(csv);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
+  EXPECT_TRUE(text.starts_with("cpu,simd,model,height")) << text;
+}
+
+TEST(BenchCommand, TableAndProfile) {
+  const TempDir folder;
+  const RunResult result = vig({"bench", make_model(folder), "--set", "classes=10", "--seconds",
+                                "0.01", "--threads", "1", "--profile"});
+  expect_success(result);
+  for (const char* word : {"median ms", "p95 ms", "images/s", "arena", "model.safetensors",
+                           "of peak", "scan", "linear", "waiting"}) {
+    EXPECT_NE(result.out.find(word), std::string::npos) << word << "\n" << result.out;
+  }
+}
+
+TEST(BenchCommand, ProblemsShowBeforeTheFirstMeasurement) {
+  const RunResult result = vig({"bench", "test_vig", "vig_x", "--seconds", "1000"});
+  expect_complaint(result, 2, "vig_x");
+  EXPECT_EQ(result.out, "");
+  expect_complaint(vig({"bench", "test_vig", "--size", "64,1", "--seconds", "1000"}), 1,
+                   "too small");
+}
+
+TEST(BenchCommand, InterruptKeepsWhatWasMeasured) {
+  const TempDir folder;
+  const std::string out = (folder / "out.txt").string(), csv = (folder / "out.csv").string();
+  const RunResult result = interrupt_vig(
+      {"bench", "test_vig", "--batch", "1,2", "--seconds", "1000", "--csv", csv}, out);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_NE(read_file(out).find("stopped early"), std::string::npos) << read_file(out);
+  const std::string rows = read_file(csv);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 2) << rows;
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,195 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Classify : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    fs::create_directories(folder_ / "pictures/below");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/b.PNG");
+    fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/below/a.webp");
+    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "pictures/c.jpg");
+    write_file(folder_ / "pictures/notes.txt", "no picture");
+  }
+  std::string pictures() const { return (folder_ / "pictures").string(); }
+
+  TempDir folder_;
+  std::string model_;
+};
+
+TEST_F(Classify, OnePicture) {
+  const RunResult result =
+      vig({"classify", "-m", model_, data("image/photos/cat_chelsea.png"), "--top", "3"});
+  expect_success(result);
+  std::istringstream lines(result.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, data("image/photos/cat_chelsea.png"));
+  double last = 101;
+  int rows = 0;
+  for (; std::getline(lines, line); ++rows) {
+    std::istringstream words(line);
+    double percent = 0;
+    std::string sign, name;
+    int index = -1;
+    words >> percent >> sign >> index >> name;
+    EXPECT_LE(percent, last);
+    last = percent;
+    EXPECT_EQ(name[0], "abcdefghij"[index]);
+  }
+  EXPECT_EQ(rows, 3);
+}
+
+TEST_F(Classify, FoldersAreWalkedInOrder) {
+  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "10"});
+  expect_success(result);
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0]["file"], pictures() + "/b.PNG");
+  EXPECT_EQ(list[1]["file"], pictures() + "/below/a.webp");
+  EXPECT_EQ(list[2]["file"], pictures() + "/c.jpg");
+  for (const json& entry : list) {
+    ASSERT_EQ(entry["classes"].size(), 10u);
+    double sum = 0;
+    for (const json& score : entry["classes"]) sum += score["probability"].get<double>();
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST_F(Classify, QuotedPatterns) {
+  const RunResult result =
+      vig({"classify", "-m", model_, pictures() + "/*.[Pj]*", "--json", "--top", "1"});
+  expect_success(result);
+  EXPECT_EQ(json::parse(result.out).size(), 2u);
+  // A file that is named like a pattern is a file.
+  fs::copy_file(data("image/photos/flower.webp"), folder_ / "odd[1].webp");
+  expect_success(vig({"classify", "-m", model_, (folder_ / "odd[1].webp").string()}));
+}
+
+TEST_F(Classify, AnswersDoNotDependOnBatchOrThreads) {
+  const RunResult one =
+      vig({"classify", "-m", model_, pictures(), "--json", "--batch", "1", "--threads", "1"});
+  const RunResult many =
+      vig({"classify", "-m", model_, pictures(), "--json", "--batch", "2", "--threads", "3"});
+  expect_success(one);
+  EXPECT_EQ(one.out, many.out);
+}
+
+TEST_F(Classify, OtherSizes) {
+  for (const char* size : {"33", "96", "500"}) {
+    expect_success(vig({"classify", "-m", model_, pictures(), "--size", size}));
+  }
+  expect_complaint(vig({"classify", "-m", model_, pictures(), "--size", "2"}), 1, "too small");
+}
+
+TEST_F(Classify, OrientationCanBeIgnored) {
+  const std::string turned = data("image/photos/hopper_orient6.webp");
+  const RunResult upright = vig({"classify", "-m", model_, turned});
+  const RunResult stored = vig({"classify", "-m", model_, turned, "--ignore-orientation"});
+  expect_success(upright);
+  expect_success(stored);
+  EXPECT_NE(upright.out, stored.out);
+}
+
+TEST_F(Classify, BrokenPicturesAreSkippedAndCounted) {
+  write_file(folder_ / "pictures/broken.jpg", "not at all");
+  write_file(folder_ / "pictures/empty.png", "");
+  const RunResult result = vig({"classify", "-m", model_, pictures(), "--top", "1"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+  EXPECT_NE(result.err.find("broken.jpg"), std::string::npos);
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 6) << result.out;
+  const RunResult as_json = vig({"classify", "-m", model_, pictures(), "--json"});
+  EXPECT_EQ(as_json.exit_code, 1);
+  const json list = json::parse(as_json.out);
+  ASSERT_EQ(list.size(), 5u);
+  EXPECT_TRUE(list[2].contains("error"));  // b.PNG, below/a.webp, broken.jpg, ...
+}
+
+TEST_F(Classify, PicturesThatAreNotThere) {
+  expect_complaint(vig({"classify", "-m", model_, "missing.png"}), 1, "missing.png");
+  expect_complaint(vig({"classify", "-m", model_, pictures() + "/*.tiff"}), 1, "no pictures");
+  fs::create_directories(folder_ / "empty");
+  expect_complaint(vig({"classify", "-m", model_, (folder_ / "empty").string()}), 1, "no pictures");
+  const RunResult none = vig({"classify", "-m", model_, "missing.png", "--json"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_EQ(json::parse(none.out).size(), 1u);
+}
+
+TEST_F(Classify, TooManyPixels) {
+  expect_complaint(
+      vig({"classify", "-m", model_, data("image/photos/cat_chelsea.png"), "--max-pixels", "1000"}),
+      1, "limit of 1000 pixels");
+}
+
+TEST_F(Classify, NamesThatAreNoText) {
+  const fs::path odd = folder_ / "odd\x1b[31m\xff.png";
+  fs::copy_file(data("image/photos/flower.webp"), odd);
+  const RunResult text = vig({"classify", "-m", model_, odd.string()});
+  expect_success(text);
+  EXPECT_EQ(text.out.find('\x1b'), std::string::npos);
+  const RunResult as_json = vig({"classify", "-m", model_, odd.string(), "--json"});
+  expect_success(as_json);
+  EXPECT_EQ(json::parse(as_json.out).size(), 1u);
+  write_file(odd, "broken");
+  const RunResult broken = vig({"classify", "-m", model_, odd.string()});
+  expect_complaint(broken, 1, "\\x1b");
+}
+
+// Ctrl-C: what was finished is printed, and JSON stays whole.
+TEST_F(Classify, InterruptLosesNothing) {
+  for (int i = 0; i < 400; ++i) {
+    fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),
+                       folder_ / ("pictures/x" + std::to_string(i) + ".jpg"));
+  }
+  const std::string out = (folder_ / "out.json").string();
+  const RunResult result = interrupt_vig(
+      {"classify", "-m", model_, pictures(), "--json", "--size", "896", "--top", "1"}, out);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_NE(result.err.find("stopped after"), std::string::npos) << result.err;
+  const json list = json::parse(read_file(out));
+  EXPECT_GE(list.size(), 1u);
+  EXPECT_LT(list.size(), 403u);
+}
+
+// Every broken picture: its own sentence, in bounded time and memory.
+TEST_F(Classify, EveryBrokenPicture) {
+  std::istringstream table(read_file(data("image/broken/index.tsv")));
+  std::string line;
+  std::getline(table, line);
+  std::set<std::string> must_fail;
+  while (std::getline(table, line)) {
+    const size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (line.substr(second + 1, line.find('\t', second + 1) - second - 1) == "error") {
+      must_fail.insert(line.substr(0, first));
+    }
+  }
+  ASSERT_GT(must_fail.size(), 30u);
+  for (const auto& entry : fs::directory_iterator(data("image/broken"))) {
+    const std::string name = entry.path().filename().string();
+    if (name == "index.tsv") continue;
+    SCOPED_TRACE(name);
+    RunOptions options;
+    options.time_limit = 20;
+    const RunResult result =
+        vig({"classify", "-m", model_, entry.path().string(), "--threads", "1"}, options);
+    if (must_fail.contains(name) || result.exit_code != 0) {
+      expect_complaint(result, 1, name);
+      EXPECT_EQ(result.out, "");
+    } else {
+      expect_success(result);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

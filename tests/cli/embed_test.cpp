@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Embed : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    pictures_ = {data("image/photos/cat_chelsea.png"), data("image/broken/zero_byte.png"),
+                 data("image/photos/flower.webp")};
+  }
+  RunResult embed(std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"embed", "-m", model_};
+    arguments.insert(arguments.end(), pictures_.begin(), pictures_.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return vig(arguments);
+  }
+
+  TempDir folder_;
+  std::string model_;
+  std::vector<std::string> pictures_;
+};
+
+// The header of a NumPy file and its numbers.
+struct Array {
+  std::string header;
+  std::vector<float> values;
+};
+
+Array read_npy(const fs::path& path) {
+  const std::string bytes = read_file(path);
+  EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  const size_t length = static_cast<unsigned char>(bytes[8]) +
+                        256 * static_cast<size_t>(static_cast<unsigned char>(bytes[9]));
+  EXPECT_EQ((10 + length) % 64, 0u);
+  EXPECT_EQ(bytes[9 + length], '\n');
+  Array array{bytes.substr(10, length), {}};
+  array.values.resize((bytes.size() - 10 - length) / sizeof(float));
+  std::memcpy(array.values.data(), bytes.data() + 10 + length, array.values.size() * 4);
+  return array;
+}
+
+TEST_F(Embed, JsonVectors) {
+  const RunResult result = embed({});
+  EXPECT_EQ(result.exit_code, 1);  // one of the three is broken
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0]["file"], pictures_[0]);
+  EXPECT_EQ(list[0]["shape"], json({64}));
+  EXPECT_EQ(list[0]["values"].size(), 64u);
+  EXPECT_TRUE(list[1].contains("error"));
+  EXPECT_NE(list[0]["values"], list[2]["values"]);
+}
+
+TEST_F(Embed, NumpyHoldsTheSameNumbers) {
+  const RunResult text = embed({});
+  const RunResult array = embed({"--format", "npy", "--out", (folder_ / "vectors.npy").string()});
+  EXPECT_EQ(array.exit_code, 1);
+  EXPECT_EQ(array.out, "");
+  const Array npy = read_npy(folder_ / "vectors.npy");
+  EXPECT_NE(npy.header.find("'descr': '<f4'"), std::string::npos) << npy.header;
+  EXPECT_NE(npy.header.find("'shape': (2, 64,)"), std::string::npos) << npy.header;
+  const json list = json::parse(text.out);
+  std::vector<float> expected = list[0]["values"].get<std::vector<float>>();
+  const auto second = list[2]["values"].get<std::vector<float>>();
+  expected.insert(expected.end(), second.begin(), second.end());
+  EXPECT_EQ(npy.values, expected);
+  const json names = json::parse(read_file(folder_ / "vectors.json"));
+  EXPECT_EQ(names["files"], json({pictures_[0], pictures_[2]}));
+}
+
+TEST_F(Embed, Maps) {
+  const RunResult text =
+      embed({"--map", "--size", "96", "--out", (folder_ / "maps.json").string()});
+  EXPECT_EQ(text.out, "");
+  const json list = json::parse(read_file(folder_ / "maps.json"));
+  EXPECT_EQ(list[0]["shape"], json({6, 6, 64}));
+  EXPECT_EQ(list[0]["values"].size(), 6u * 6u * 64u);
+  embed({"--map", "--size", "96", "--format", "npy", "--out", (folder_ / "maps.npy").string()});
+  const Array npy = read_npy(folder_ / "maps.npy");
+  EXPECT_NE(npy.header.find("(2, 6, 6, 64,)"), std::string::npos) << npy.header;
+  EXPECT_EQ(npy.values.size(), 2u * 6u * 6u * 64u);
+}
+
+TEST_F(Embed, BadOutputs) {
+  EXPECT_EQ(embed({"--format", "npy"}).exit_code, 2);
+  EXPECT_EQ(embed({"--format", "npy", "--out", "x.txt"}).exit_code, 2);
+  EXPECT_EQ(embed({"--format", "npy", "--json", "--out", "x.npy"}).exit_code, 2);
+  for (const char* name : {"no/such/folder/x.json", "no/such/folder/x.npy"}) {
+    const std::string out = (folder_ / name).string();
+    const bool npy = out.ends_with(".npy");
+    expect_complaint(embed({"--format", npy ? "npy" : "json", "--out", out}), 1, out);
+  }
+}
+
+TEST_F(Embed, LeavesNothingBehind) {
+  embed({"--format", "npy", "--out", (folder_ / "vectors.npy").string()});
+  for (const auto& entry : fs::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().string().find("tmp", folder_.path().string().size()), std::string::npos)
+        << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

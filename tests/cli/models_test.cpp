@@ -1,0 +1,92 @@
+// `vig models` and `vig info`.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+using nlohmann::json;
+
+TEST(Models, ExactParameterCounts) {
+  const std::map<std::string, std::string> expected = {{"vig_t", "5,834,536"},
+                                                       {"vig_s", "22,615,144"},
+                                                       {"vig_b", "89,022,184"},
+                                                       {"vig_h_t", "28,600,680"},
+                                                       {"vig_h_s", "50,051,688"},
+                                                       {"vig_h_b", "88,904,360"},
+                                                       {"gla_t", "5,713,384"},
+                                                       {"gla_t_stem", "5,755,816"},
+                                                       {"gla_t_bidirectional", "5,755,816"},
+                                                       {"gla_t_position", "5,793,448"},
+                                                       {"gla_t_gated", "5,813,032"},
+                                                       {"gla_t_locality", "5,834,536"},
+                                                       {"gla_t_vim", "6,697,000"}};
+  const RunResult result = vig({"models"});
+  expect_success(result);
+  std::istringstream lines(result.out);
+  size_t found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, count;
+    words >> name >> count;
+    const auto entry = expected.find(name);
+    if (entry == expected.end()) continue;
+    ++found;
+    EXPECT_EQ(count, entry->second) << name;
+  }
+  EXPECT_EQ(found, expected.size());
+  EXPECT_NE(result.out.find("down_proj"), std::string::npos);
+}
+
+TEST(Models, Json) {
+  const RunResult result = vig({"models", "--json"});
+  expect_success(result);
+  const json models = json::parse(result.out);
+  EXPECT_EQ(models[0]["name"], "vig_t");
+  EXPECT_EQ(models[0]["parameters"], 5834536);
+  EXPECT_EQ(models[0]["paper_parameters"], "6M");
+  EXPECT_GT(models[0]["scan_multiply_adds"], 86000000);
+}
+
+TEST(Info, LayersOfAModelAddUp) {
+  const RunResult result = vig({"info", "vig_t", "--size", "96x160", "--json"});
+  expect_success(result);
+  const json info = json::parse(result.out);
+  EXPECT_EQ(info["input"], json({96, 160}));
+  int64_t parameters = 0, multiply_adds = 0;
+  for (const json& layer : info["layers"]) {
+    parameters += layer["parameters"].get<int64_t>();
+    multiply_adds += layer["multiply_adds"].get<int64_t>();
+  }
+  EXPECT_EQ(parameters, 5834536);
+  EXPECT_EQ(info["parameters"], 5834536);
+  EXPECT_EQ(multiply_adds,
+            info["dense_multiply_adds"].get<int64_t>() + info["scan_multiply_adds"].get<int64_t>());
+  EXPECT_EQ(info["layers"].back()["output"], json({1, 1, 1000}));
+}
+
+TEST(Info, TableWithChanges) {
+  const RunResult result =
+      vig({"info", "vig_h_t", "--set", "classes=5", "--set", "depths=1,1,1,1"});
+  expect_success(result);
+  EXPECT_NE(result.out.find("classes 5"), std::string::npos);
+  EXPECT_NE(result.out.find("layers.3.blocks.0.op.o_proj"), std::string::npos);
+  EXPECT_NE(result.out.find("multiply-adds"), std::string::npos);
+}
+
+TEST(Info, OfAFile) {
+  const TempDir folder;
+  const RunResult result = vig({"info", make_model(folder)});
+  expect_success(result);
+  EXPECT_NE(result.out.find("test_vig"), std::string::npos);
+  EXPECT_NE(result.out.find("10 (ant, bee"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("centre 64x64"), std::string::npos) << result.out;
+}
+
+TEST(Info, ASizeWithoutATokenIsAnError) {
+  expect_complaint(vig({"info", "vig_t", "--size", "1"}), 1, "too small");
+}
+
+}  // namespace
+}  // namespace vig::test

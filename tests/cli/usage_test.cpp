@@ -1,0 +1,83 @@
+// Help, exit codes, and what happens when nobody listens.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+const char* const kCommands[] = {"models",  "info",   "classify", "embed",
+                                 "convert", "verify", "bench"};
+
+TEST(Usage, AloneItPrintsHelpAndFails) {
+  const RunResult result = vig({});
+  EXPECT_EQ(result.exit_code, 2);
+  for (const char* command : kCommands) {
+    EXPECT_NE(result.out.find(command), std::string::npos) << command;
+  }
+}
+
+TEST(Usage, HelpOfEveryCommand) {
+  expect_success(vig({"--help"}));
+  for (const std::string command : kCommands) {
+    const RunResult result = vig({command, "--help"});
+    expect_success(result);
+    EXPECT_NE(result.out.find("Usage: vig " + command), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("--json"), command == "convert" ? 0 : std::string::npos);
+  }
+}
+
+TEST(Usage, Version) {
+  const RunResult result = vig({"--version"});
+  expect_success(result);
+  EXPECT_TRUE(result.out.starts_with("vig ")) << result.out;
+}
+
+TEST(Usage, BadUsageIsOneSentenceAndTwo) {
+  expect_complaint(vig({"clasify", "x.png"}), 2, "clasify");
+  expect_complaint(vig({"--fast"}), 2, "--fast");
+  expect_complaint(vig({"models", "--fast"}), 2, "--fast");
+  expect_complaint(vig({"models", "extra"}), 2, "extra");
+  expect_complaint(vig({"info"}), 2, "model");
+  expect_complaint(vig({"info", "vig_x"}), 2, "vig_x");
+  expect_complaint(vig({"info", "vig_t", "--set", "depth"}), 2, "FIELD=VALUE");
+  expect_complaint(vig({"info", "vig_t", "--set", "depth=0"}), 2, "depth");
+  expect_complaint(vig({"info", "vig_t", "--set", "depth=1000000"}), 2, "blocks");
+  expect_complaint(vig({"info", "vig_t", "--set", "wheels=4"}), 2, "wheels");
+  expect_complaint(vig({"info", "vig_t", "--size", "big"}), 2, "--size");
+  expect_complaint(vig({"info", "vig_t", "--size", "100000"}), 2, "--size");
+  expect_complaint(vig({"info", "vig_t", "--size", "224x"}), 2, "--size");
+  expect_complaint(vig({"info", "vig_t", "--size", "1x2x3"}), 2, "--size");
+  expect_complaint(vig({"info", "vig_t", "--arch", "vig_s"}), 2, "--arch");
+  expect_complaint(vig({"classify", "x.png"}), 2, "--model");
+  expect_complaint(vig({"classify", "-m", "x"}), 2, "pictures");
+  expect_complaint(vig({"classify", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
+  expect_complaint(vig({"classify", "-m", "x", "x.png", "--top", "0"}), 2, "--top");
+  expect_complaint(vig({"classify", "-m", "x", "x.png", "--threads", "-1"}), 2, "--threads");
+  expect_complaint(vig({"classify", "-m", "x", "x.png", "--size", "0"}), 2, "--size");
+  expect_complaint(vig({"embed", "-m", "x", "x.png", "--format", "xml"}), 2, "--format");
+  expect_complaint(vig({"convert", "x"}), 2, "out");
+  expect_complaint(vig({"verify"}), 2, "cases");
+  expect_complaint(vig({"verify", "x", "--tolerance", "-1"}), 2, "--tolerance");
+  expect_complaint(vig({"bench", "vig_t", "--batch", "1,,2"}), 2, "--batch");
+  expect_complaint(vig({"bench", "vig_t", "--threads", "0"}), 2, "--threads");
+  expect_complaint(vig({"bench", "vig_t", "--seconds", "0"}), 2, "--seconds");
+}
+
+TEST(Usage, AReaderThatGoesAwayIsNoCrash) {
+  const std::string script =
+      std::string("(sleep 0.3; exec '") + VIG_BINARY + "' models) | true; echo ${PIPESTATUS[0]}";
+  const RunResult result = run_program({"bash", "-c", script});
+  EXPECT_EQ(result.out, "0\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Usage, AFullDiskIsSaid) {
+  const std::string script = std::string("'") + VIG_BINARY + "' models > /dev/full";
+  expect_complaint(run_program({"bash", "-c", script}), 1, "No space left");
+  const std::string closed = std::string("'") + VIG_BINARY + "' models >&-";
+  expect_complaint(run_program({"bash", "-c", closed}), 1, "standard output");
+}
+
+}  // namespace
+}  // namespace vig::test

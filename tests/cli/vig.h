@@ -1,0 +1,65 @@
+// The program as its users see it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/files.h"
+#include "support/run_program.h"
+
+namespace vig::test {
+
+inline std::string data(const std::string& name) {
+  return (std::filesystem::path(VIG_TEST_DATA) / name).string();
+}
+inline std::string golden(const std::string& name) { return data("golden/" + name); }
+
+inline RunResult vig(std::vector<std::string> arguments, const RunOptions& options = {}) {
+  arguments.insert(arguments.begin(), VIG_BINARY);
+  RunResult result = run_program(arguments, options);
+  EXPECT_EQ(result.signal, 0) << result.err;
+  EXPECT_FALSE(result.timed_out);
+  return result;
+}
+
+// Ended with `exit_code` and exactly one complaint, which names `about`.
+inline void expect_complaint(const RunResult& result, int exit_code, const std::string& about) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+  EXPECT_TRUE(result.err.starts_with("vig: ")) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_NE(result.err.find(about), std::string::npos) << result.err;
+  EXPECT_LT(result.peak_bytes, uint64_t{1} << 30);
+}
+
+// Starts the program with its output in the file `out`, and presses Ctrl-C once it has begun to
+// write there.
+inline RunResult interrupt_vig(const std::vector<std::string>& arguments, const std::string& out) {
+  std::string command = std::string("'") + VIG_BINARY + "'";
+  for (const std::string& argument : arguments) command += " '" + argument + "'";
+  // A shell without job control starts background work with Ctrl-C ignored; -m gives it back.
+  return run_program({"bash", "-m", "-c",
+                      command + " > '" + out + "' & while [ ! -s '" + out +
+                          "' ]; do sleep 0.05; done; kill -INT $!; wait $!"});
+}
+
+inline void expect_success(const RunResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+}
+
+// A miniature of 10 classes for 64 x 64 pictures, made by the program itself.
+inline std::string make_model(const TempDir& folder) {
+  const std::string file = (folder / "model.safetensors").string();
+  write_file(folder / "classes.txt", "ant\nbee\ncat\ndog\neel\nfox\ngnu\nhen\nibis\njay\n");
+  const RunResult result = vig({"convert", golden("vig-mini-silu.pth"), file, "--arch", "test_vig",
+                                "--classes", (folder / "classes.txt").string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return file;
+}
+
+}  // namespace vig::test
