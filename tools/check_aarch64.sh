@@ -43,7 +43,7 @@ fi
 # The kernels' targets are named in one place.
 disabled=$(sed -n 's/.*"\(HWY_DISABLED_TARGETS=[^"]*\)".*/\1/p' "$root/src/vig/CMakeLists.txt")
 [[ -n $disabled ]] || fail "src/vig/CMakeLists.txt no longer names HWY_DISABLED_TARGETS." "$log"
-libraries=$sysroot/usr/lib/aarch64-linux-gnu
+library_path=$sysroot/usr/lib/aarch64-linux-gnu
 flags=(-std=c++20 -O2 -ffp-contract=off -fopenmp -Wall -Wextra -Wpedantic -Wshadow -Werror
   "-D$disabled" -DHWY_SHARED_DEFINE -I "$root/src" -I "$root/tests" -isystem "$sysroot/usr/include")
 
@@ -56,11 +56,11 @@ rm -f -- "$work"/objects/*.o
      aarch64-linux-gnu-g++ "$@" -c "$source" -o "$objects/${source//\//_}.o"' \
     bash {} "$work/objects" "${flags[@]}") >>"$log" 2>&1 ||
   fail "compiling for aarch64 failed; the compiler's messages are in $log." "$log"
-aarch64-linux-gnu-g++ -fopenmp "$work"/objects/*.o -L "$libraries" -lgtest_main -lgtest -lhwy \
-  -lfmt "-Wl,-rpath-link,$libraries" -o "$work/kernels_test" >>"$log" 2>&1 ||
+aarch64-linux-gnu-g++ -fopenmp "$work"/objects/*.o -L "$library_path" -lgtest_main -lgtest -lhwy \
+  -lfmt "-Wl,-rpath-link,$library_path" -o "$work/kernels_test" >>"$log" 2>&1 ||
   fail "linking for aarch64 failed; the linker's messages are in $log." "$log"
 unlock
 
 say "running kernels_test under qemu-aarch64"
-exec qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries" \
+exec qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$library_path" \
   "$work/kernels_test" "$@"
