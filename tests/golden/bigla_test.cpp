@@ -54,7 +54,7 @@ double error(const std::string& name, Scan scan, Map map) {
   // One head at a time: q, k and v side by side.
   const int64_t width = 2 * key_dim + value_dim;
   std::vector<float> qkv(static_cast<size_t>(tokens * width)), result(o.values.size());
-  Buffer state(gla_state_floats(key_dim) * sizeof(float));
+  Buffer state(gla_state_floats(key_dim, value_dim) * sizeof(float));
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t h = 0; h < heads; ++h) {
       for (int64_t t = 0; t < tokens; ++t) {

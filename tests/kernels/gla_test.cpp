@@ -29,7 +29,7 @@ struct Head {
         qkv(t, 2 * k + v, 3, 1),
         forward(t, k, 2, 3),
         backward(t, k, 2, 3),
-        state(gla_state_floats(k) * sizeof(float)) {
+        state(gla_state_floats(k, v) * sizeof(float)) {
     const uint32_t seed = static_cast<uint32_t>(t * 10007 + k * 101 + v);
     qkv.noise(seed);
     // Where trained gates lie: exp(logsigmoid(z) / 16) is above 0.7 for all but extreme z.
@@ -203,7 +203,7 @@ TEST_P(GlaOnTarget, WhatTheBuffersHeldDoesNotMatter) {
   Head head(12, 8, 40);
   for (const Directions directions : kAll) {
     const Sheet first = head.run(directions);
-    std::fill_n(head.state.floats(), gla_state_floats(head.key_dim), NAN);
+    std::fill_n(head.state.floats(), gla_state_floats(head.key_dim, head.value_dim), NAN);
     Sheet o = head.output();
     o.fill([] { return 1e6f; });
     gla(head.args(directions, o));

@@ -14,123 +14,213 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
+// Tokens of a chunk and vectors of value columns of a block: outputs and values of a chunk,
+// 2 * kChunk * kBlock vectors, stay in registers.
 constexpr size_t kLanes = hn::MaxLanes(RowTag());
+constexpr size_t kBlock = 2;
+#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
+constexpr size_t kChunk = 4;  // 32 registers
+#else
+constexpr size_t kChunk = 2;  // 16 registers
+#endif
+constexpr size_t kColumns = kBlock * kLanes;
+
+size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+// What a chunk's tokens do to the state and to each other (docs/gla.md, step 3). c and s count the
+// tokens in the order of the sweep; products of gates run over tokens after s, up to c.
+struct Chunk {
+  float* query;  // [kChunk, K]  q_c times the gates up to c: reads the state before the chunk
+  float* key;    // [kChunk, K]  k_s times the gates after s: feeds the state after the chunk
+  float* gate;   // [K]          all gates: what is left of the old state
+  float weight[kChunk][kChunk];  // [c][s], s <= c: q_c . (gates * k_s), what c takes of v_s
+};
+
+// One direction of the sweep.
+struct Direction {
+  const GlaArgs& args;
+  const float* alpha;
+  bool backward;
+  bool add;  // to what the other direction left
+
+  int64_t token(int64_t n) const { return backward ? args.tokens - 1 - n : n; }
+};
 
 // Rows come from the caches of whoever projected them, which takes as long as many tokens' work:
 // ask for them early, into the second-level cache, which can wait for more lines at once than the
 // first.
-constexpr int64_t kAhead = 32;  // tokens
-
-template <int kWrite>
-HWY_INLINE void prefetch(const float* from, size_t floats) {
-  for (size_t i = 0; i < floats; i += 16) __builtin_prefetch(from + i, kWrite, 2);
-}
-
-// One token for kVectors vectors of value columns: decays and feeds the state, gives q S.
-// Even and odd keys are summed apart to shorten the chain of additions.
-template <int kVectors>
-HWY_INLINE void token(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k,
-                      const float* HWY_RESTRICT alpha, size_t key_dim, const RowVec* v,
-                      float* HWY_RESTRICT state, RowVec* o) {
-  const RowTag d;
-  RowVec sum[2][kVectors];
-  for (int j = 0; j < kVectors; ++j) sum[0][j] = sum[1][j] = hn::Zero(d);
-  const auto key = [&](size_t i, RowVec* HWY_RESTRICT out) HWY_ATTR {
-    const RowVec ai = hn::Set(d, alpha[i]), ki = hn::Set(d, k[i]), qi = hn::Set(d, q[i]);
-    float* HWY_RESTRICT row = state + i * kVectors * kLanes;
-#pragma GCC unroll 8
-    for (int j = 0; j < kVectors; ++j) {
-      const RowVec s =
-          hn::MulAdd(ki, v[j], hn::Mul(ai, hn::Load(d, row + static_cast<size_t>(j) * kLanes)));
-      hn::Store(s, d, row + static_cast<size_t>(j) * kLanes);
-      out[j] = hn::MulAdd(qi, s, out[j]);
-    }
+void prefetch_token(const Direction& dir, int64_t n) {
+  constexpr int64_t kAhead = 32;
+  if (n + kAhead >= dir.args.tokens) return;
+  const GlaArgs& args = dir.args;
+  const int64_t t = dir.token(n + kAhead);
+  const auto lines = [](const float* from, int64_t floats) {
+    for (int64_t i = 0; i < floats; i += 16) __builtin_prefetch(from + i, 0, 2);
   };
-  size_t i = 0;
-  for (; i + 2 <= key_dim; i += 2) {
-    key(i, sum[0]);
-    key(i + 1, sum[1]);
-  }
-  if (i < key_dim) key(i, sum[0]);
-  for (int j = 0; j < kVectors; ++j) o[j] = hn::Add(sum[0][j], sum[1][j]);
+  lines(args.q + t * args.qkv_stride, args.key_dim);
+  lines(args.k + t * args.qkv_stride, args.key_dim);
+  lines(args.v + t * args.qkv_stride, args.value_dim);
+  lines(dir.alpha + t * args.alpha_stride, args.key_dim);
+  float* o = args.o + t * args.o_stride;
+  for (int64_t i = 0; i < args.value_dim; i += 16) __builtin_prefetch(o + i, 1, 2);
 }
 
-// Both sweeps for up to kVectors vectors of columns beginning at `column`, `width` of them real.
-template <int kVectors>
-HWY_NOINLINE void sweep(const GlaArgs& args, size_t column, size_t width) {
+// Fills `chunk` for `count` tokens from the sweep's n-th on. Tokens beyond them neither decay the
+// state (gate 1) nor feed it (key 0).
+void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
   const RowTag d;
+  const GlaArgs& args = dir.args;
   const size_t key_dim = static_cast<size_t>(args.key_dim);
-  const bool whole = width == kVectors * kLanes;
+  const size_t stride = round_up(key_dim, kLanes);
+  const float *q[kChunk], *k[kChunk], *alpha[kChunk];
+  for (size_t c = 0; c < count; ++c) {
+    const int64_t t = dir.token(n + static_cast<int64_t>(c));
+    q[c] = args.q + t * args.qkv_stride;
+    k[c] = args.k + t * args.qkv_stride;
+    alpha[c] = dir.alpha + t * args.alpha_stride;
+  }
+  RowVec sums[kChunk][kChunk];
+#pragma GCC unroll 4
+  for (size_t c = 0; c < kChunk; ++c) {
+#pragma GCC unroll 4
+    for (size_t s = 0; s < kChunk; ++s) sums[c][s] = hn::Zero(d);
+  }
+  for_each_vector(key_dim, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+    RowVec a[kChunk], qc[kChunk];
+    RowVec product = hn::Set(d, 1.0f);
+#pragma GCC unroll 4
+    for (size_t c = 0; c < kChunk; ++c) {
+      a[c] = c < count ? load(alpha[c] + i) : hn::Set(d, 1.0f);
+      qc[c] = c < count ? load(q[c] + i) : hn::Zero(d);
+      product = hn::Mul(product, a[c]);
+      hn::Store(hn::Mul(qc[c], product), d, chunk.query + c * stride + i);
+    }
+    hn::Store(product, d, chunk.gate + i);
+#pragma GCC unroll 4
+    for (size_t s = 0; s < kChunk; ++s) {
+      RowVec key = s < count ? load(k[s] + i) : hn::Zero(d);
+      sums[s][s] = hn::MulAdd(qc[s], key, sums[s][s]);
+#pragma GCC unroll 4
+      for (size_t c = s + 1; c < kChunk; ++c) {
+        key = hn::Mul(key, a[c]);
+        sums[c][s] = hn::MulAdd(qc[c], key, sums[c][s]);
+      }
+      hn::Store(key, d, chunk.key + s * stride + i);
+    }
+  });
+#pragma GCC unroll 4
+  for (size_t c = 0; c < kChunk; ++c) {
+#pragma GCC unroll 4
+    for (size_t s = 0; s <= c; ++s) chunk.weight[c][s] = sum_lanes(sums[c][s]);
+  }
+}
+
+// A chunk's work on one block of value columns, `width` of them real. `state` is [K, kColumns].
+void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk, size_t column,
+               size_t width, float* HWY_RESTRICT state) {
+  const RowTag d;
+  const GlaArgs& args = dir.args;
+  const size_t key_dim = static_cast<size_t>(args.key_dim);
+  const size_t stride = round_up(key_dim, kLanes);
+  const bool whole = width == kColumns;
+  const auto part = [width](size_t j) {
+    return std::min(kLanes, width - std::min(width, j * kLanes));
+  };
+
+  RowVec v[kChunk][kBlock], o[kChunk][kBlock];
+#pragma GCC unroll 4
+  for (size_t c = 0; c < kChunk; ++c) {
+    const float* from =
+        args.v + dir.token(n + static_cast<int64_t>(std::min(c, count - 1))) * args.qkv_stride +
+        column;
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kBlock; ++j) {
+      v[c][j] = whole ? hn::LoadU(d, from + j * kLanes) : load_part(from + j * kLanes, part(j));
+      o[c][j] = hn::Zero(d);
+    }
+  }
+  for (size_t i = 0; i < key_dim; ++i) {
+    float* HWY_RESTRICT row = state + i * kColumns;
+    RowVec before[kBlock], after[kBlock];
+    const RowVec gate = hn::Set(d, chunk.gate[i]);
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kBlock; ++j) {
+      before[j] = hn::Load(d, row + j * kLanes);
+      after[j] = hn::Mul(gate, before[j]);
+    }
+#pragma GCC unroll 4
+    for (size_t c = 0; c < kChunk; ++c) {
+      const RowVec query = hn::Set(d, chunk.query[c * stride + i]);
+      const RowVec key = hn::Set(d, chunk.key[c * stride + i]);
+#pragma GCC unroll 2
+      for (size_t j = 0; j < kBlock; ++j) {
+        o[c][j] = hn::MulAdd(query, before[j], o[c][j]);
+        after[j] = hn::MulAdd(key, v[c][j], after[j]);
+      }
+    }
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kBlock; ++j) hn::Store(after[j], d, row + j * kLanes);
+  }
   const RowVec scale = hn::Set(d, args.scale);
-  const auto load = [&](const float* from, RowVec* to) HWY_ATTR {
-    for (int j = 0; j < kVectors; ++j) {
-      const size_t at = static_cast<size_t>(j) * kLanes;
-      to[j] = whole ? hn::LoadU(d, from + at)
-                    : load_part(from + at, width > at ? std::min(kLanes, width - at) : 0);
+#pragma GCC unroll 4
+  for (size_t c = 0; c < kChunk; ++c) {
+#pragma GCC unroll 4
+    for (size_t s = 0; s <= c; ++s) {
+      const RowVec weight = hn::Set(d, chunk.weight[c][s]);
+#pragma GCC unroll 2
+      for (size_t j = 0; j < kBlock; ++j) o[c][j] = hn::MulAdd(weight, v[s][j], o[c][j]);
     }
-  };
-  const auto store = [&](const RowVec* from, float* to) HWY_ATTR {
-    for (int j = 0; j < kVectors; ++j) {
-      const size_t at = static_cast<size_t>(j) * kLanes;
+    if (c >= count) continue;
+    float* out = args.o + dir.token(n + static_cast<int64_t>(c)) * args.o_stride + column;
+#pragma GCC unroll 2
+    for (size_t j = 0; j < kBlock; ++j) {
+      float* to = out + j * kLanes;
+      RowVec result = hn::Mul(scale, o[c][j]);
       if (whole) {
-        hn::StoreU(from[j], d, to + at);
-      } else if (width > at) {
-        store_part(from[j], to + at, std::min(kLanes, width - at));
-      }
-    }
-  };
-  const auto direction = [&](bool backward, const float* alpha, bool add) HWY_ATTR {
-    std::fill_n(args.state, key_dim * kVectors * kLanes, 0.0f);
-    RowVec v[kVectors], o[kVectors], before[kVectors];
-    for (int64_t n = 0; n < args.tokens; ++n) {
-      const int64_t t = backward ? args.tokens - 1 - n : n;
-      const int64_t row = t * args.qkv_stride;
-      const int64_t later = t + (backward ? -kAhead : kAhead);
-      if (later >= 0 && later < args.tokens) {
-        const int64_t at = later * args.qkv_stride;
-        prefetch<0>(args.q + at, key_dim);
-        prefetch<0>(args.k + at, key_dim);
-        prefetch<0>(args.v + at + static_cast<int64_t>(column), width);
-        prefetch<0>(alpha + later * args.alpha_stride, key_dim);
-        prefetch<1>(args.o + later * args.o_stride + static_cast<int64_t>(column), width);
-      }
-      load(args.v + row + static_cast<int64_t>(column), v);
-      token<kVectors>(args.q + row, args.k + row, alpha + t * args.alpha_stride, key_dim, v,
-                      args.state, o);
-      float* out = args.o + t * args.o_stride + static_cast<int64_t>(column);
-      if (add) {
-        load(out, before);
-        for (int j = 0; j < kVectors; ++j) o[j] = hn::MulAdd(scale, o[j], before[j]);
+        if (dir.add) result = hn::MulAdd(scale, o[c][j], hn::LoadU(d, to));
+        hn::StoreU(result, d, to);
       } else {
-        for (int j = 0; j < kVectors; ++j) o[j] = hn::Mul(scale, o[j]);
+        if (dir.add) result = hn::MulAdd(scale, o[c][j], load_part(to, part(j)));
+        store_part(result, to, part(j));
       }
-      store(o, out);
     }
-  };
-  if (args.alpha_forward != nullptr) direction(false, args.alpha_forward, false);
-  if (args.alpha_backward != nullptr) {
-    direction(true, args.alpha_backward, args.alpha_forward != nullptr);
+  }
+}
+
+size_t state_floats(int64_t key_dim, int64_t value_dim) {
+  const size_t keys = round_up(static_cast<size_t>(key_dim), kLanes);
+  const size_t columns = round_up(static_cast<size_t>(value_dim), kColumns);
+  return static_cast<size_t>(key_dim) * columns + (2 * kChunk + 1) * keys;
+}
+
+void sweep(const Direction& dir) {
+  const GlaArgs& args = dir.args;
+  const size_t key_dim = static_cast<size_t>(args.key_dim);
+  const size_t width = static_cast<size_t>(args.value_dim);
+  const size_t keys = round_up(key_dim, kLanes);
+  const size_t state = key_dim * round_up(width, kColumns);
+  std::fill_n(args.state, state, 0.0f);
+  Chunk chunk;
+  chunk.query = args.state + state;
+  chunk.key = chunk.query + kChunk * keys;
+  chunk.gate = chunk.key + kChunk * keys;
+  for (int64_t n = 0; n < args.tokens; n += kChunk) {
+    const size_t count = static_cast<size_t>(std::min<int64_t>(kChunk, args.tokens - n));
+    for (size_t c = 0; c < count; ++c) prefetch_token(dir, n + static_cast<int64_t>(c));
+    prepare(dir, n, count, chunk);
+    for (size_t column = 0; column < width; column += kColumns) {
+      run_block(dir, n, count, chunk, column, std::min(kColumns, width - column),
+                args.state + key_dim * column);
+    }
   }
 }
 
 void scan(const GlaArgs& args) {
-  const size_t width = static_cast<size_t>(args.value_dim);
-  for (size_t column = 0; column < width;) {
-    const size_t rest = width - column;
-    if (rest > 2 * kLanes) {
-      sweep<4>(args, column, std::min(rest, 4 * kLanes));
-      column += 4 * kLanes;
-    } else if (rest > kLanes) {
-      sweep<2>(args, column, rest);
-      column += 2 * kLanes;
-    } else {
-      sweep<1>(args, column, rest);
-      column += kLanes;
-    }
+  if (args.alpha_forward != nullptr) sweep({args, args.alpha_forward, false, false});
+  if (args.alpha_backward != nullptr) {
+    sweep({args, args.alpha_backward, true, args.alpha_forward != nullptr});
   }
 }
-
-size_t state_floats(int64_t key_dim) { return static_cast<size_t>(key_dim) * 4 * kLanes; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace vig
@@ -142,7 +232,7 @@ namespace vig {
 HWY_EXPORT(scan);
 HWY_EXPORT(state_floats);
 
-size_t gla_state_floats(int64_t key_dim) { return HWY_DYNAMIC_DISPATCH(state_floats)(key_dim); }
+size_t gla_state_floats(int64_t key_dim, int64_t value_dim) { return HWY_DYNAMIC_DISPATCH(state_floats)(key_dim, value_dim); }
 
 void gla(const GlaArgs& args) { HWY_DYNAMIC_DISPATCH(scan)(args); }
 

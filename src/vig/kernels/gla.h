@@ -30,7 +30,7 @@ struct GlaArgs {
   float* state = nullptr;  // scratch of gla_state_floats, aligned to 64 bytes
 };
 
-size_t gla_state_floats(int64_t key_dim);
+size_t gla_state_floats(int64_t key_dim, int64_t value_dim);
 
 void gla(const GlaArgs& args);
 

@@ -43,7 +43,7 @@ Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
   if (left == 0 || heads >= 8 * threads_) return {heads, 1};
   int64_t blocks = 1;
   while (left * blocks % threads_ != 0 && op.value_dim % (2 * blocks) == 0 &&
-         op.value_dim / (2 * blocks) >= 16) {
+         op.value_dim / (2 * blocks) >= 32) {
     blocks *= 2;
   }
   return {heads - left, blocks};

@@ -123,7 +123,8 @@ Plan make_plan(Program program, int batch) {
       const LowOp& op = plan.program.steps[i].op;
       if (const auto* gla = std::get_if<GlaStep>(&op)) {
         plan.scratch_floats =
-            std::max(plan.scratch_floats, static_cast<int64_t>(gla_state_floats(gla->op.key_dim)));
+            std::max(plan.scratch_floats,
+                     static_cast<int64_t>(gla_state_floats(gla->op.key_dim, gla->op.value_dim)));
       }
       const int v = result_of(op);
       if (lives[v].crosses) continue;

@@ -37,7 +37,7 @@ std::vector<float> bidirectional_scan(const ScanInput& input) {
   const int64_t value_width = input.heads * input.value_dim;
   const int64_t width = 2 * key_width + value_width;
   std::vector<float> qkv(static_cast<size_t>(input.tokens * width));
-  Buffer state(gla_state_floats(input.key_dim) * sizeof(float));
+  Buffer state(gla_state_floats(input.key_dim, input.value_dim) * sizeof(float));
   if (state.data() == nullptr) fail("[gla] not enough memory for {} keys", input.key_dim);
   for (int64_t b = 0; b < input.batch; ++b) {
     for (int64_t t = 0; t < input.tokens; ++t) {
