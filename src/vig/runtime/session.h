@@ -32,10 +32,10 @@ class PackedModel {
 };
 
 struct SessionOptions {
-  int batch = 1;          // most pictures at once
-  int threads = 0;        // 0: as many as the machine has
-  bool profile = false;   // time every step (adds a clock read per step)
-  std::vector<int> keep;  // node ids whose values must stay readable, besides the outputs
+  int batch = 1;               // most pictures at once
+  int threads = 0;             // 0: as many as the machine has
+  bool profile = false;        // time every step (adds a clock read per step)
+  std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
 };
 
 // Time spent in one kind of work since the session was made, summed over threads.
