@@ -111,8 +111,10 @@ TEST_P(GlaOnTarget, EqualsTwinOnLongSequences) {
   // Nothing is forgotten: sums of 5000 terms of either sign, whose roundings grow like the sums.
   head.gates([](int64_t) { return 1.0f; });
   for (const Directions directions : kAll) expect_twin(head, directions, 1e-5);
+  // The product of a chunk's gates is rounded, by the same 3e-8 in all 2500 chunks when all gates
+  // are equal: at worst 2500 times that, as if the gates had been rounded differently.
   head.gates([](int64_t) { return 0.9999f; });
-  for (const Directions directions : kAll) expect_twin(head, directions, 1e-5);
+  for (const Directions directions : kAll) expect_twin(head, directions, 7.5e-5);
 }
 
 // A formula that divides by products of gates fails on every one of these.
