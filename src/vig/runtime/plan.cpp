@@ -55,7 +55,10 @@ std::vector<Life> lives_of(const Plan& plan) {
         life.last_region = region;
         life.crosses = life.crosses || life.region != region;
       }
-      lives[result_of(plan.program.steps[i].op)] = {i, i, region, region, false};
+      // A region of one step need not go by tiles, so its result is never a worker's alone, even
+      // when nobody reads it.
+      const bool alone = plan.regions[r].last - plan.regions[r].first == 1;
+      lives[result_of(plan.program.steps[i].op)] = {i, i, region, region, alone};
     }
   }
   const int end = static_cast<int>(plan.regions.size());

@@ -79,30 +79,39 @@ struct Session::Impl {
     return tables;
   }
 
-  void run(int images) {
-    for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
-#pragma omp parallel num_threads(options.threads)
-    {
-      const FlushDenormals flush;
-      const int worker = omp_get_thread_num();
-      float* const mine = scratch.floats() + plan.scratch_floats * worker;
-      double* const clock = times.empty() ? nullptr : times[worker].data();
-      const int workers = options.threads;
-      for (size_t r = 0; r < plan.regions.size(); ++r) {
-        const Region& region = plan.regions[r];
-        const int64_t tasks = executor->tasks(region, images);
-        for (int turn = 0; turn < workers; ++turn) {
-          const int share = (worker + turn) % workers;
-          const int64_t first = tasks * share / workers;
-          const int64_t count = tasks * (share + 1) / workers - first;
-          std::atomic<int64_t>& next = counters[r * static_cast<size_t>(workers) + share].next;
-          while (next.load(std::memory_order_relaxed) < count) {
-            const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-            if (task < count) executor->run(region, images, first + task, mine, clock);
-          }
+  // One worker's part of a run.
+  void work(int images, int worker) {
+    const FlushDenormals flush;
+    float* const mine = scratch.floats() + plan.scratch_floats * worker;
+    double* const clock = times.empty() ? nullptr : times[worker].data();
+    const int workers = options.threads;
+    for (size_t r = 0; r < plan.regions.size(); ++r) {
+      const Region& region = plan.regions[r];
+      const int64_t tasks = executor->tasks(region, images);
+      for (int turn = 0; turn < workers; ++turn) {
+        const int share = (worker + turn) % workers;
+        const int64_t first = tasks * share / workers;
+        const int64_t count = tasks * (share + 1) / workers - first;
+        std::atomic<int64_t>& next = counters[r * static_cast<size_t>(workers) + share].next;
+        while (next.load(std::memory_order_relaxed) < count) {
+          const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
+          if (task < count) executor->run(region, images, first + task, mine, clock);
         }
+      }
+      // Alone there is nobody to wait for, and a barrier would be that of the caller's own team.
+      if (workers > 1) {
 #pragma omp barrier
       }
+    }
+  }
+
+  void run(int images) {
+    for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
+    if (options.threads == 1) {
+      work(images, 0);  // a team of one would be allocated anew for every run
+    } else {
+#pragma omp parallel num_threads(options.threads)
+      work(images, omp_get_thread_num());
     }
     pictures_run += images;
   }
