@@ -1,0 +1,118 @@
+// Running allocates nothing; planning for another size allocates no second set of weights.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <memory>
+#include <thread>
+
+#include "runtime/allocations.h"
+#include "runtime/networks.h"
+
+namespace vig::test {
+namespace {
+
+// Whatever the heap gives passes through here, so that no compiler can leave an allocation out.
+void* volatile sink = nullptr;
+
+void* seen(void* memory) {
+  sink = memory;
+  return memory;
+}
+
+class Allocating : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!counts_allocations()) GTEST_SKIP() << "sanitisers have a heap of their own";
+  }
+};
+
+// The counter must see every way to the heap, or the tests below prove nothing.
+TEST_F(Allocating, EveryWayToTheHeapIsCounted) {
+  const auto counted = [](int64_t calls, int64_t bytes, auto&& function) {
+    const Allocations taken = allocations_of(function);
+    EXPECT_EQ(taken.calls, calls);
+    EXPECT_EQ(taken.bytes, bytes);
+  };
+  counted(0, 0, [] {});
+  counted(1, 40, [] { free(seen(malloc(40))); });
+  counted(1, 40, [] { free(seen(calloc(4, 10))); });
+  counted(2, 100, [] { free(seen(realloc(seen(malloc(40)), 60))); });
+  counted(1, 128, [] { free(seen(aligned_alloc(64, 128))); });
+  counted(1, 128, [] {
+    void* memory = nullptr;
+    ASSERT_EQ(posix_memalign(&memory, 64, 128), 0);
+    free(seen(memory));
+  });
+  counted(1, 1, [] { ::operator delete(seen(::operator new(1))); });
+  counted(1, 64, [] {
+    const auto alignment = std::align_val_t{64};
+    ::operator delete(seen(::operator new(64, alignment)), alignment);
+  });
+  EXPECT_GE(allocations_of([] {
+              std::vector<float> block(1000);
+              seen(block.data());
+            }).bytes,
+            4000);
+  const Allocations elsewhere =
+      allocations_of([] { std::thread([] { free(seen(malloc(12345))); }).join(); });
+  EXPECT_GE(elsewhere.bytes, 12345);
+  counted(1, 4096, [] {
+    void* memory = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    munmap(seen(memory), 4096);
+  });
+}
+
+// Also inside the engine's own threads.
+TEST_F(Allocating, AllocationsOfWorkersAreCounted) {
+  const Allocations taken = allocations_of([] {
+#pragma omp parallel num_threads(3)
+    {
+      void* volatile memory = malloc(1000);
+      free(memory);
+    }
+  });
+  EXPECT_GE(taken.calls, 3);
+  EXPECT_GE(taken.bytes, 3000);
+}
+
+TEST_F(Allocating, TheSecondRunTakesNothing) {
+  for (const NetworkCase& description : network_cases()) {
+    const Network network(description);
+    for (int threads : {1, 2, 3}) {
+      for (bool profile : {false, true}) {
+        Session session = network.session({.batch = 3, .threads = threads, .profile = profile});
+        for (int i = 0; i < 3; ++i) set_input(session, i, network.picture(i));
+        session.run(3);
+        for (int images : {3, 1, 2, 3}) {
+          EXPECT_EQ(allocations_of([&] { session.run(images); }).calls, 0)
+              << description.name << ", " << images << " pictures, " << threads << " threads";
+        }
+        EXPECT_EQ(
+            allocations_of([&] { seen(const_cast<float*>(session.output("logits", 2))); }).calls,
+            0);
+      }
+    }
+  }
+}
+
+TEST_F(Allocating, AnotherSizeNeedsNoSecondSetOfWeights) {
+  const NetworkCase small{"", "vig_s", {{"depth", "2"}, {"image_size", "64"}}, 64, 64};
+  NetworkCase other = small;
+  other.height = 40;
+  other.width = 104;
+  const Network network(small);
+  const Graph graph = other.graph();
+  const size_t weights = network.packed->bytes();
+  std::unique_ptr<Session> session;
+  const Allocations taken = allocations_of([&] {
+    session = std::make_unique<Session>(network.packed, graph, SessionOptions{.threads = 1});
+  });
+  EXPECT_LT(taken.bytes, static_cast<int64_t>(weights) / 4);
+  EXPECT_GE(taken.bytes, static_cast<int64_t>(session->arena_bytes() + session->scratch_bytes()));
+  EXPECT_EQ(network.packed->bytes(), weights);
+}
+
+}  // namespace
+}  // namespace vig::test

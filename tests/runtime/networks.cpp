@@ -1,0 +1,172 @@
+#include "runtime/networks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+
+#include "support/files.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::test {
+namespace {
+
+// Embedding 32 in two blocks: milliseconds even on the slow twins.
+Fields shrunk(Fields more = {}) {
+  more.insert({{"classes", "7"},
+               {"image_size", "48"},
+               {"embed_dim", "32"},
+               {"depth", "2"},
+               {"heads", "2"}});
+  return more;
+}
+
+std::vector<NetworkCase> make_cases() {
+  const Fields tiny_stages = {
+      {"classes", "7"}, {"dims", "16,32,48"}, {"depths", "1,2,1"}, {"heads", "1,2,3"}};
+  return {
+      {"test_vig", "test_vig", {}, 64, 64},
+      {"test_vig_odd", "test_vig", {}, 75, 43},
+      {"test_vig_one_token", "test_vig", {}, 7, 7},
+      {"test_vig_h", "test_vig_h", {}, 64, 64},
+      {"test_vig_h_odd", "test_vig_h", {}, 57, 91},
+      {"test_vig_h_one_pixel", "test_vig_h", {}, 1, 1},
+      {"vig_t_wide", "vig_t", {{"depth", "1"}, {"classes", "33"}}, 150, 98},
+      {"vig_s_plain", "vig_s", shrunk(), 40, 72},
+      {"vig_t_activations", "vig_t", shrunk(), 48, 33},
+      {"layer_scale", "vig_t", shrunk({{"layer_scale", "true"}}), 48, 48},
+      {"patch_4", "vig_t", shrunk({{"patch_size", "4"}, {"image_size", "20"}}), 21, 19},
+      {"ugly_widths", "vig_s", shrunk({{"embed_dim", "30"}, {"heads", "3"}}), 39, 55},
+      {"wide_keys", "vig_s", shrunk({{"expand_k", "1.5"}}), 33, 48},
+      {"wide_values", "gla_t_gated", shrunk({{"expand_v", "2"}}), 48, 32},
+      {"gla_t", "gla_t", shrunk(), 48, 64},
+      {"gla_t_stem", "gla_t_stem", shrunk(), 33, 47},
+      {"gla_t_bidirectional", "gla_t_bidirectional", shrunk(), 48, 48},
+      {"gla_t_position", "gla_t_position", shrunk(), 64, 35},
+      {"gla_t_gated", "gla_t_gated", shrunk(), 48, 48},
+      {"gla_t_locality", "gla_t_locality", shrunk(), 31, 80},
+      {"gla_t_vim", "gla_t_vim", shrunk(), 48, 41},
+      {"vig_h_three_stages", "vig_h_t", tiny_stages, 35, 50},
+      {"vig_h_one_stage",
+       "vig_h_t",
+       {{"classes", "5"}, {"dims", "24"}, {"depths", "2"}, {"heads", "3"}},
+       20,
+       21},
+  };
+}
+
+float uniform(std::mt19937_64& random) {  // in (-1, 1), the same everywhere
+  return static_cast<float>(static_cast<double>(random() >> 11) / 4503599627370496.0 - 1.0);
+}
+
+}  // namespace
+
+Graph NetworkCase::graph() const {
+  ModelSpec spec = find_model(model);
+  override_fields(spec, fields);
+  return build_graph(spec, height, width);
+}
+
+std::ostream& operator<<(std::ostream& out, const NetworkCase& network) {
+  return out << network.name;
+}
+
+const std::vector<NetworkCase>& network_cases() {
+  static const std::vector<NetworkCase> cases = make_cases();
+  return cases;
+}
+
+const NetworkCase& network_case(const std::string& name) {
+  for (const NetworkCase& network : network_cases()) {
+    if (network.name == name) return network;
+  }
+  throw std::runtime_error("no network case " + name);
+}
+
+std::shared_ptr<const Weights> lively_weights(const Graph& graph, uint64_t seed, int changed) {
+  std::vector<Values> numbers;
+  std::vector<NamedTensor> tensors;
+  for (const ParamSpec& spec : graph.params) {
+    std::seed_seq words(spec.name.begin(), spec.name.end());
+    uint32_t start[2];
+    words.generate(start, start + 2);
+    const bool is_changed = static_cast<int>(tensors.size()) == changed;
+    std::mt19937_64 random(seed + (is_changed ? 1000 : 0) + (uint64_t{start[0]} << 32) + start[1]);
+    const bool around_one =
+        spec.init.kind == Init::Kind::kOnes || spec.init.kind == Init::Kind::kConstant;
+    const bool matrix = spec.shape.rank() >= 2 && !spec.name.ends_with("pos_embed");
+    const int64_t fan_in = matrix ? spec.shape.elements() / spec.shape[0] : 1;
+    const float size = matrix ? std::sqrt(3.0f / static_cast<float>(fan_in)) : 0.5f;
+    Values values(static_cast<size_t>(spec.shape.elements()));
+    for (float& value : values) value = (around_one ? 1.0f : 0.0f) + size * uniform(random);
+    numbers.push_back(std::move(values));
+    tensors.push_back({spec.name, {numbers.back().data(), DType::kF32, spec.shape}});
+  }
+  const TempDir folder;  // the mapping outlives the file's name
+  const std::string file = (folder / "weights.safetensors").string();
+  write_safetensors(file, tensors);
+  return load_weights(graph.params, std::make_shared<Checkpoint>(Checkpoint::open(file)));
+}
+
+Values picture(int height, int width, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Values pixels(static_cast<size_t>(height) * width * 3);
+  for (float& pixel : pixels) pixel = 2.0f * uniform(random);
+  return pixels;
+}
+
+Network::Network(const NetworkCase& description, uint64_t seed)
+    : graph(description.graph()),
+      weights(lively_weights(graph, seed)),
+      packed(PackedModel::make(graph, weights)) {}
+
+Session Network::session(const SessionOptions& options) const {
+  return Session(packed, graph, options);
+}
+
+Values Network::picture(uint64_t seed) const {
+  return test::picture(graph.node(0).grid.height, graph.node(0).grid.width, seed);
+}
+
+void set_input(Session& session, int image, const Values& pixels) {
+  std::copy(pixels.begin(), pixels.end(), session.input(image));
+}
+
+Values read_value(const Session& session, int node, int image) {
+  const float* values = session.value(node, image);
+  return Values(values, values + session.graph().node(node).grid.elements());
+}
+
+Values read_outputs(const Session& session, int image) {
+  Values all;
+  for (const Output& output : session.graph().outputs) {
+    const float* values = session.output(output.name, image);
+    all.insert(all.end(), values, values + session.graph().node(output.node).grid.elements());
+  }
+  return all;
+}
+
+Values run_alone(Session& session, const Values& pixels) {
+  set_input(session, 0, pixels);
+  session.run(1);
+  return read_outputs(session, 0);
+}
+
+void expect_same_bits(const Values& actual, const Values& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  if (std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(float)) == 0) return;
+  size_t different = 0, first = actual.size();
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (std::memcmp(&actual[i], &expected[i], sizeof(float)) == 0) continue;
+    first = std::min(first, i);
+    ++different;
+  }
+  ADD_FAILURE() << what << ": " << different << " of " << actual.size()
+                << " numbers differ, first number " << first << ": " << actual[first]
+                << ", expected " << expected[first];
+}
+
+}  // namespace vig::test

@@ -1,0 +1,208 @@
+// Where things lie: nothing alive is ever overwritten. Lifetimes are worked out anew here.
+#include "vig/runtime/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "runtime/networks.h"
+
+namespace vig::test {
+namespace {
+
+// ---- placing ----
+
+bool alive_together(const Lifetime& a, const Lifetime& b) {
+  for (int time = a.first; time <= a.last; ++time) {
+    if (time >= b.first && time <= b.last) return true;
+  }
+  return false;
+}
+
+bool overlap(int64_t a, int64_t a_floats, int64_t b, int64_t b_floats) {
+  return a < b + b_floats && b < a + a_floats;
+}
+
+void check_placed(const std::vector<Lifetime>& blocks, int64_t total) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_GE(blocks[i].offset, 0);
+    EXPECT_EQ(blocks[i].offset % 16, 0) << "a block begins a cache line";
+    EXPECT_LE(blocks[i].offset + blocks[i].floats, total);
+    sum += (blocks[i].floats + 15) / 16 * 16;
+    for (size_t j = 0; j < i; ++j) {
+      if (!alive_together(blocks[i], blocks[j])) continue;
+      EXPECT_FALSE(overlap(blocks[i].offset, blocks[i].floats, blocks[j].offset, blocks[j].floats))
+          << "blocks " << i << " and " << j;
+    }
+  }
+  EXPECT_LE(total, sum) << "more than everything side by side";
+}
+
+TEST(PlaceLifetimes, RandomBlocksNeverOverlapWhileAlive) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Lifetime> blocks(static_cast<size_t>(below(25)));
+    const int span = 1 + below(12);
+    for (Lifetime& block : blocks) {
+      block.first = below(span) - 1;  // -1: there before the first step
+      block.last = block.first + below(span);
+      block.floats = below(4) == 0 ? below(3) : below(5000);
+      block.offset = 12345;  // must not matter
+    }
+    check_placed(blocks, place_lifetimes(blocks));
+    if (HasFailure()) FAIL() << "in round " << round;
+  }
+}
+
+TEST(PlaceLifetimes, MemoryIsUsedAgain) {
+  // A chain: each block lives with its neighbours alone, so two places are enough.
+  std::vector<Lifetime> chain;
+  for (int i = 0; i < 20; ++i) chain.push_back({i, i + 1, 160, 0});
+  const int64_t total = place_lifetimes(chain);
+  check_placed(chain, total);
+  EXPECT_EQ(total, 320);
+}
+
+TEST(PlaceLifetimes, NothingToPlaceTakesNothing) {
+  std::vector<Lifetime> none;
+  EXPECT_EQ(place_lifetimes(none), 0);
+}
+
+// ---- whole plans ----
+
+struct Alive {
+  int value = -1;
+  int64_t offset = 0, floats = 0;
+};
+
+void expect_apart(const std::vector<Alive>& alive, const std::string& where) {
+  for (size_t i = 0; i < alive.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_FALSE(overlap(alive[i].offset, alive[i].floats, alive[j].offset, alive[j].floats))
+          << "values " << alive[i].value << " and " << alive[j].value << " in " << where;
+    }
+  }
+}
+
+struct Uses {
+  std::vector<int> made;                // step that makes each value, -1 for the picture
+  std::vector<std::vector<int>> reads;  // steps that read it
+  std::vector<int> region;              // of each step
+};
+
+Uses uses_of(const Plan& plan) {
+  Uses uses;
+  uses.made.assign(plan.program.values.size(), -1);
+  uses.reads.resize(plan.program.values.size());
+  uses.region.assign(plan.program.steps.size(), -1);
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    for (int s = plan.regions[r].first; s < plan.regions[r].last; ++s) {
+      EXPECT_EQ(uses.region[s], -1) << "step " << s << " is in two regions";
+      uses.region[s] = static_cast<int>(r);
+    }
+  }
+  for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
+    EXPECT_GE(uses.region[s], 0) << "step " << s << " is in no region";
+    uses.made[result_of(plan.program.steps[s].op)] = s;
+    for (int value : operands_of(plan.program.steps[s].op)) uses.reads[value].push_back(s);
+  }
+  return uses;
+}
+
+class Plans : public ::testing::TestWithParam<NetworkCase> {
+ protected:
+  static constexpr int kBatch = 3;
+  const Graph graph_ = GetParam().graph();
+  const Plan plan_ = make_plan(lower(graph_, {}), kBatch);
+  const Uses uses_ = uses_of(plan_);
+};
+INSTANTIATE_TEST_SUITE_P(Networks, Plans, ::testing::ValuesIn(network_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
+  const int regions = static_cast<int>(plan_.regions.size());
+  for (int r = 0; r <= regions;
+       ++r) {  // after the last one, what was asked for must still be there
+    std::vector<Alive> alive;
+    for (int v = 0; v < static_cast<int>(plan_.places.size()); ++v) {
+      const Place& place = plan_.places[v];
+      if (place.scratch || place.offset < 0) continue;
+      const int born = uses_.made[v] < 0 ? -1 : uses_.region[uses_.made[v]];
+      int last = v == 0 || plan_.program.wanted[v] ? regions : born;
+      for (int step : uses_.reads[v]) last = std::max(last, uses_.region[step]);
+      if (r < born || r > last) continue;
+      const int64_t floats = kBatch * plan_.program.values[v].elements();
+      EXPECT_LE(place.offset + floats, plan_.arena_floats);
+      EXPECT_EQ(place.stride, plan_.program.values[v].channels) << "rows of the arena are dense";
+      alive.push_back({v, place.offset, floats});
+    }
+    expect_apart(alive, "region " + std::to_string(r));
+  }
+}
+
+TEST_P(Plans, NothingAliveInAWorkersScratchOverlaps) {
+  for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
+    std::vector<Alive> alive;
+    for (int v = 0; v < static_cast<int>(plan_.places.size()); ++v) {
+      const Place& place = plan_.places[v];
+      if (!place.scratch || uses_.made[v] < 0) continue;
+      int last = uses_.made[v];
+      for (int step : uses_.reads[v]) last = std::max(last, step);
+      if (s < uses_.made[v] || s > last) continue;
+      EXPECT_GE(place.stride, plan_.program.values[v].channels);
+      EXPECT_LE(place.offset + place.stride * kMaxTileRows, plan_.scratch_floats);
+      alive.push_back({v, place.offset, place.stride * kMaxTileRows});
+    }
+    expect_apart(alive, "step " + std::to_string(s));
+  }
+}
+
+TEST_P(Plans, WhatOtherRowsOrLaterRegionsNeedIsInTheArena) {
+  for (int v = 0; v < static_cast<int>(plan_.places.size()); ++v) {
+    const bool exists = v == 0 || uses_.made[v] >= 0;
+    EXPECT_EQ(plan_.places[v].offset >= 0, exists) << "value " << v;
+    if (!plan_.places[v].scratch) continue;
+    EXPECT_FALSE(plan_.program.wanted[v]) << "value " << v;
+    for (int step : uses_.reads[v]) {
+      EXPECT_EQ(uses_.region[step], uses_.region[uses_.made[v]]) << "value " << v;
+      const std::vector<int> gathered = gathered_by(plan_.program.steps[step].op);
+      EXPECT_EQ(std::count(gathered.begin(), gathered.end(), v), 0) << "value " << v;
+    }
+  }
+}
+
+TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
+  for (size_t r = 0; r < plan_.regions.size(); ++r) {
+    const Region& region = plan_.regions[r];
+    EXPECT_LT(region.first, region.last);
+    EXPECT_EQ(region.first, r == 0 ? 0 : plan_.regions[r - 1].last) << "in order, without gaps";
+    for (int s = region.first; s < region.last; ++s) {
+      const LowOp& op = plan_.program.steps[s].op;
+      EXPECT_EQ(region.global, is_global(op));
+      EXPECT_EQ(plan_.program.values[result_of(op)].positions(), region.positions);
+      for (int v : gathered_by(op)) {
+        EXPECT_TRUE(uses_.made[v] < 0 || uses_.region[uses_.made[v]] < static_cast<int>(r));
+      }
+    }
+  }
+}
+
+// Nothing of the FFN's hidden width is ever as long as the picture.
+TEST(Plan, MemoryOfAPictureDoesNotGrowWithTheHiddenWidth) {
+  const Graph graph = build_graph(find_model("vig_t"), 1024, 1024);
+  const Plan plan = make_plan(lower(graph, {}), 1);
+  for (size_t v = 0; v < plan.places.size(); ++v) {
+    const Grid& grid = plan.program.values[v];
+    if (v == 0 || plan.places[v].scratch || plan.places[v].offset < 0) continue;
+    EXPECT_LE(grid.channels, 384 * 64 * 64 / std::max<int64_t>(grid.positions(), 1) + 1000)
+        << "value " << v;
+  }
+  // Input, and at most four values of one embedding width with what the mixer needs beside.
+  EXPECT_LT(plan.arena_floats * 4, 60 << 20);
+}
+
+}  // namespace
+}  // namespace vig::test

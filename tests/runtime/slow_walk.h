@@ -1,0 +1,16 @@
+// A graph executed the plainest way: one picture, one node after the other, every value kept, on
+// the kernels' slow twins. Shares neither lowering nor plan nor packed weights with the runtime.
+#pragma once
+
+#include <vector>
+
+#include "vig/graph/graph.h"
+#include "vig/weights/load.h"
+
+namespace vig::test {
+
+// The value of every node, [height, width, channels] each.
+std::vector<std::vector<float>> slow_walk(const Graph& graph, const Weights& weights,
+                                          const std::vector<float>& picture);
+
+}  // namespace vig::test

@@ -1,0 +1,100 @@
+// The runtime against the slow walk: every output and every value that can be kept.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/networks.h"
+#include "runtime/slow_walk.h"
+
+namespace vig::test {
+namespace {
+
+// Both sides round every value to float, in different orders; four blocks of that stay far below.
+constexpr double kTolerance = 1e-5;
+
+// The largest difference as a share of the largest number expected.
+double relative_error(const Values& actual, const Values& expected) {
+  double error = 0, largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::fabs(static_cast<double>(actual[i]) - expected[i]);
+    error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+    largest = std::max(largest, std::fabs(static_cast<double>(expected[i])));
+  }
+  return largest > 0 ? error / largest : error;
+}
+
+std::vector<int> keepable(const Graph& graph) {
+  std::vector<int> nodes;
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) nodes.push_back(node);
+  for (const Node& node : graph.nodes) {
+    if (std::holds_alternative<SwiGluOp>(node.op)) std::erase(nodes, node.inputs[0]);
+  }
+  return nodes;
+}
+
+class Walk : public ::testing::TestWithParam<NetworkCase> {};
+INSTANTIATE_TEST_SUITE_P(Networks, Walk, ::testing::ValuesIn(network_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Walk, OutputsOfAFusedRun) {
+  const Network network(GetParam());
+  Session session = network.session({.batch = 2, .threads = 2});
+  for (int image = 0; image < 2; ++image) set_input(session, image, network.picture(10 + image));
+  session.run(2);
+  for (int image = 0; image < 2; ++image) {
+    const auto expected = slow_walk(network.graph, *network.weights, network.picture(10 + image));
+    for (const Output& output : network.graph.outputs) {
+      EXPECT_LE(relative_error(read_value(session, output.node, image), expected[output.node]),
+                kTolerance)
+          << output.name << " of picture " << image;
+    }
+  }
+}
+
+TEST_P(Walk, EveryValueOnTheWay) {
+  const Network network(GetParam());
+  const std::vector<int> nodes = keepable(network.graph);
+  Session session = network.session({.batch = 1, .threads = 2, .keep = nodes});
+  set_input(session, 0, network.picture(20));
+  session.run(1);
+  const auto expected = slow_walk(network.graph, *network.weights, network.picture(20));
+  for (int node : nodes) {
+    EXPECT_LE(relative_error(read_value(session, node, 0), expected[node]), kTolerance)
+        << op_name(network.graph.node(node).op) << " " << network.graph.label(node);
+  }
+}
+
+// What is kept without disturbing the fusion of the rest: what modules put out.
+TEST_P(Walk, ModulesOfAPartlyFusedRun) {
+  const Network network(GetParam());
+  SessionOptions options{.batch = 1, .threads = 1};
+  for (const Output& module : network.graph.modules) {
+    if (module.name.find('.') == module.name.rfind('.')) options.keep.push_back(module.node);
+  }
+  Session session = network.session(options);
+  set_input(session, 0, network.picture(30));
+  session.run(1);
+  const auto expected = slow_walk(network.graph, *network.weights, network.picture(30));
+  for (int node : options.keep) {
+    EXPECT_LE(relative_error(read_value(session, node, 0), expected[node]), kTolerance)
+        << network.graph.label(node);
+  }
+}
+
+// The comparisons above mean something only if a single wrong parameter shows.
+TEST(SlowWalk, EveryParameterShowsInTheLogits) {
+  for (const char* name : {"layer_scale", "gla_t_vim", "test_vig_h_odd"}) {
+    const Network network(network_case(name));
+    const Values pixels = network.picture(40);
+    const Values before = slow_walk(network.graph, *network.weights, pixels).back();
+    for (size_t p = 0; p < network.graph.params.size(); ++p) {
+      const auto changed = lively_weights(network.graph, 1, static_cast<int>(p));
+      const Values after = slow_walk(network.graph, *changed, pixels).back();
+      EXPECT_GT(relative_error(after, before), 10 * kTolerance) << network.graph.params[p].name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vig::test
