@@ -45,7 +45,10 @@ Value stem(Builder& b, const VigConfig& config) {
 
 // Side of the token grid that a square picture of `size` gives.
 int grid_side(const VigConfig& config, int size) {
-  const auto out = [](int n, const Builder::ConvShape& c) {
+  const auto out = [&](int n, const Builder::ConvShape& c) {
+    if (n + 2 * c.padding < c.kernel) {
+      fail_usage("[vig] image size {} is too small for patch size {}", size, config.patch_size);
+    }
     return (n + 2 * c.padding - c.kernel) / c.stride + 1;
   };
   const Stem shape = stem_shape(config);
