@@ -87,6 +87,23 @@ TEST_P(Bits, RunningLeavesTheInputAlone) {
   expect_same_bits(read_outputs(session, 1), first, "second run on the same input");
 }
 
+TEST(FullSize, SameBitsForThreadsAndBatch) {
+  for (const char* model : {"vig_t", "vig_h_t"}) {
+    const Network network({model, model, {}, 224, 224});
+    const Values pixels = network.picture(1);
+    Session alone = network.session({.batch = 1, .threads = 1});
+    const Values expected = run_alone(alone, pixels);
+    for (int threads : kThreads) {
+      Session session = network.session({.batch = 2, .threads = threads});
+      expect_same_bits(run_alone(session, pixels), expected, model);
+      set_input(session, 0, network.picture(2));
+      set_input(session, 1, pixels);
+      session.run(2);
+      expect_same_bits(read_outputs(session, 1), expected, model);
+    }
+  }
+}
+
 // A linear layer in front of SwiGLU is packed for the joined kernel; its value never exists.
 bool can_be_kept(const Graph& graph, int node) {
   for (const Node& other : graph.nodes) {

@@ -1,0 +1,117 @@
+// What a finished graph tells: names, labels, counts.
+#include "vig/graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "vig/graph/builder.h"
+
+namespace vig::test {
+namespace {
+
+constexpr Init kInit{Init::Kind::kNormal, 0.02f};
+
+// One of every operation.
+Graph everything() {
+  Builder b(9, 6);
+  Value x = b.conv(b.input(), "stem.0", 8, {3, 2, 1});  // 5 x 3
+  x = b.layer_norm(x, "stem.1", 1e-5f);
+  x = b.activation(x, ActKind::kSilu);
+  x = b.add_position(x, "pos_embed", 2, 2, kInit);
+  const Value u = b.named(b.rms_norm(x, "norm", 1e-6f), "norm");
+  const Value local = b.depthwise_conv(u, "local", 3, kInit);
+  const Value qkv = b.linear(local, "qkv", 16, false, kInit);
+  const Value gate = b.linear(local, "gate", 8, true, kInit);
+  const Value o = b.gla(qkv, gate, {2, 2, 4, GlaDirection::kBoth});
+  Value mixed = b.gated_mix(b.linear(local, "mix", 8, true, kInit), o, local);
+  mixed = b.named(b.mul(mixed, b.activation(o, ActKind::kSigmoid)), "mixed");
+  x = b.add(x, b.scale(mixed, "gamma1", 1.0f));
+  x = b.swiglu(b.linear(x, "ffn", 20, false, kInit));
+  x = b.activation(x, ActKind::kGelu);
+  b.output("features", x);
+  b.output("pooled", b.mean_pool(x));
+  return std::move(b).finish();
+}
+
+TEST(Graph, EveryOperationHasANameOfItsOwn) {
+  const std::set<std::string> expected = {
+      "input",  "conv",      "dwconv",    "linear", "layer_norm",  "rms_norm",
+      "silu",   "gelu",      "sigmoid",   "add",    "mul",         "scale",
+      "swiglu", "gated_mix", "mean_pool", "gla",    "add_position"};
+  std::set<std::string> names;
+  const Graph graph = everything();
+  for (const Node& node : graph.nodes) names.insert(op_name(node.op));
+  EXPECT_EQ(names, expected);
+}
+
+TEST(Graph, OutputsAndModulesAreFoundByName) {
+  const Graph graph = everything();
+  EXPECT_EQ(graph.find_output("pooled"), static_cast<int>(graph.nodes.size()) - 1);
+  EXPECT_EQ(graph.find_output("features"), static_cast<int>(graph.nodes.size()) - 2);
+  EXPECT_EQ(graph.find_output("mixed"), -1);
+  EXPECT_STREQ(op_name(graph.node(graph.find_module("mixed")).op), "mul");
+  EXPECT_EQ(graph.find_module("pooled"), -1);
+  EXPECT_EQ(graph.find_module(""), -1);
+}
+
+TEST(Graph, LabelsNameTheParameterOrTheModule) {
+  const Graph graph = everything();
+  std::set<std::string> labels;
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) {
+    labels.insert(graph.label(node));
+  }
+  const std::set<std::string> expected = {"",    "stem.0", "stem.1", "pos_embed", "norm",   "local",
+                                          "qkv", "gate",   "mix",    "mixed",     "gamma1", "ffn"};
+  EXPECT_EQ(labels, expected);
+  EXPECT_EQ(graph.label(0), "");
+}
+
+TEST(Graph, CountsParameters) {
+  // stem 8*3*9 + 8, its norm 16, table 4*8, norm 8, local 8*9, qkv 128, gate 64 + 8, mix 64 + 8,
+  // gamma 8, ffn 160
+  EXPECT_EQ(everything().param_count(), 224 + 16 + 32 + 8 + 72 + 128 + 72 + 72 + 8 + 160);
+  EXPECT_EQ(Graph{}.param_count(), 0);
+}
+
+TEST(Graph, CountsMultiplyAdds) {
+  const Graph graph = everything();
+  const int64_t positions = 5 * 3;
+  MacCount sum;
+  for (const Node& node : graph.nodes) {
+    const MacCount macs = count_macs(graph, node);
+    sum += macs;
+    const std::string name = op_name(node.op);
+    const bool dense = name == "conv" || name == "linear" || name == "dwconv";
+    EXPECT_EQ(macs.dense > 0, dense) << name;
+    EXPECT_EQ(macs.scan > 0, name == "gla") << name;
+  }
+  // Biases are no multiply-adds.
+  EXPECT_EQ(sum.dense, positions * (216 + 72 + 128 + 64 + 64 + 160));
+  EXPECT_EQ(sum.scan, positions * 2 * 3 * 2 * 4 * 2);  // heads, 3 K V, directions
+  EXPECT_EQ(count_macs(graph).total(), sum.dense + sum.scan);
+}
+
+TEST(Graph, OneDirectionIsHalfTheScan) {
+  const auto scan = [](GlaDirection direction) {
+    Builder b(4, 4);
+    const GlaOp op{3, 2, 5, direction};
+    const Value qkv = b.conv(b.input(), "qkv", 27, {1, 1, 0});
+    const Value gate = b.conv(b.input(), "gate", gla_gate_channels(op), {1, 1, 0});
+    b.output("o", b.gla(qkv, gate, op));
+    return count_macs(std::move(b).finish()).scan;
+  };
+  EXPECT_EQ(scan(GlaDirection::kForward), 16 * 3 * 3 * 2 * 5);
+  EXPECT_EQ(scan(GlaDirection::kBackward), scan(GlaDirection::kForward));
+  EXPECT_EQ(scan(GlaDirection::kBoth), 2 * scan(GlaDirection::kForward));
+  EXPECT_EQ(scan(GlaDirection::kBothShared), scan(GlaDirection::kBoth));
+}
+
+TEST(Grids, CountPositionsInSixtyFourBits) {
+  const Grid grid{65536, 65536, 3};
+  EXPECT_EQ(grid.positions(), int64_t{1} << 32);
+  EXPECT_EQ(grid.elements(), int64_t{3} << 32);
+}
+
+}  // namespace
+}  // namespace vig::test
