@@ -149,8 +149,12 @@ void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool pai
       const bool exists = column < end;
       const int64_t row = column + (second ? half : 0);
       panel[j] = exists && bias != nullptr ? bias[row] : 0.0f;
-      for (int64_t i = 0; i < k; ++i) {
-        panel[static_cast<size_t>(i + 1) * kPanel + j] = exists ? weight[row * k + i] : 0.0f;
+      float* to = panel + kPanel + j;
+      if (exists) {
+        const float* from = weight + row * k;
+        for (int64_t i = 0; i < k; ++i) to[static_cast<size_t>(i) * kPanel] = from[i];
+      } else {
+        for (int64_t i = 0; i < k; ++i) to[static_cast<size_t>(i) * kPanel] = 0.0f;
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "vig/base/barrier.h"
 #include "vig/base/error.h"
 #include "vig/kernels/denormals.h"
 #include "vig/kernels/position.h"
@@ -33,6 +34,7 @@ struct Session::Impl {
   Buffer scratch;
   Buffer fitted;  // position tables resized for this grid
   std::vector<TaskCounter> counters;
+  Barrier barrier;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
   std::unique_ptr<Executor> executor;
   int64_t pictures_run = 0;
@@ -79,8 +81,8 @@ struct Session::Impl {
     return tables;
   }
 
-  // One worker's part of a run.
-  void work(int images, int worker) {
+  // One worker's part of a run by `team` of them.
+  void work(int images, int worker, int team) {
     const FlushDenormals flush;
     float* const mine = scratch.floats() + plan.scratch_floats * worker;
     double* const clock = times.empty() ? nullptr : times[worker].data();
@@ -98,20 +100,17 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      // Alone there is nobody to wait for, and a barrier would be that of the caller's own team.
-      if (workers > 1) {
-#pragma omp barrier
-      }
+      barrier.wait(team);
     }
   }
 
   void run(int images) {
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
     if (options.threads == 1) {
-      work(images, 0);  // a team of one would be allocated anew for every run
+      work(images, 0, 1);  // a team of one would be allocated anew for every run
     } else {
 #pragma omp parallel num_threads(options.threads)
-      work(images, omp_get_thread_num());
+      work(images, omp_get_thread_num(), omp_get_num_threads());
     }
     pictures_run += images;
   }

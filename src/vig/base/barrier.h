@@ -1,0 +1,46 @@
+// Where the workers of one run meet between regions, dozens of times within milliseconds.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace vig {
+
+// Waits by spinning, since the others are microseconds away, but not for long: a worker that was
+// put off its processor by another program must be able to get this one.
+class Barrier {
+ public:
+  // Returns when `team` threads have called. All of them pass the same number.
+  void wait(int team) {
+    const int phase = phase_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == team) {
+      arrived_.store(0, std::memory_order_relaxed);
+      phase_.store(phase + 1, std::memory_order_release);
+      return;
+    }
+    for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
+      if (spins < kSpins) {
+        pause();
+      } else {
+        sched_yield();
+      }
+    }
+  }
+
+ private:
+  static constexpr int kSpins = 2000;  // some 30 to 100 microseconds
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) std::atomic<int> phase_{0};
+};
+
+}  // namespace vig
