@@ -17,6 +17,7 @@ namespace vig {
 namespace HWY_NAMESPACE {
 
 // One position, all channels. The taps that fall outside are left out.
+template <bool kSilu>
 HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                    int64_t x, float* out) {
   const RowTag d;
@@ -38,14 +39,14 @@ HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* i
             tap += g.channels;
           }
         }
-        if (args.silu) sum = silu(d, sum);
+        if constexpr (kSilu) sum = silu(d, sum);
         store(sum, out + c);
       });
 }
 
 // 3x3 at kSide neighbouring positions of a line, away from the border: they share taps and inputs.
 // Every sum is in the same order as above.
-template <int kSide>
+template <bool kSilu, int kSide>
 HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at, float* out) {
   const RowTag d;
   const int64_t channels = args.grid.channels;
@@ -73,13 +74,14 @@ HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at,
                     }
 #pragma GCC unroll 16
                     for (int p = 0; p < kSide; ++p) {
-                      if (args.silu) sum[p] = silu(d, sum[p]);
+                      if constexpr (kSilu) sum[p] = silu(d, sum[p]);
                       store(sum[p], out + static_cast<int64_t>(c) + p * args.out_stride);
                     }
                   });
 }
 
-void depthwise_rows(const DepthwiseConvArgs& args) {
+template <bool kSilu>
+void depthwise_all(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
   const int64_t positions = g.height * g.width;
   constexpr int kSide = 4;
@@ -90,17 +92,21 @@ void depthwise_rows(const DepthwiseConvArgs& args) {
     const int64_t y = at / g.width, x = at % g.width;
     const bool inner = args.kernel == 3 && y > 0 && x > 0 && y + 1 < g.height;
     if (inner && x + kSide < g.width && row + kSide <= args.last_row) {
-      depthwise_inner3<kSide>(args, image + at * g.channels, out);
+      depthwise_inner3<kSilu, kSide>(args, image + at * g.channels, out);
       row += kSide;
     } else {
       if (inner && x + 1 < g.width) {
-        depthwise_inner3<1>(args, image + at * g.channels, out);
+        depthwise_inner3<kSilu, 1>(args, image + at * g.channels, out);
       } else {
-        depthwise_position(args, image, y, x, out);
+        depthwise_position<kSilu>(args, image, y, x, out);
       }
       ++row;
     }
   }
+}
+
+void depthwise_rows(const DepthwiseConvArgs& args) {
+  args.silu ? depthwise_all<true>(args) : depthwise_all<false>(args);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -83,44 +83,53 @@ constexpr auto strip_table(std::integer_sequence<int, kRows...>) {
 constexpr auto kNarrowStrips = strip_table<1>(std::make_integer_sequence<int, kStrip>());
 constexpr auto kStrips = strip_table<2>(std::make_integer_sequence<int, kStrip>());
 
-// Turns `rows` x one panel of sums into results. `columns` of them exist in the output.
+// Turns `rows` x one panel of sums into results: f(sums, paired sums, row, column). `columns` of
+// them exist in the output.
+template <class F>
+HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t columns, float* c,
+                            size_t ldc, const F& f) {
+  const RowTag d;
+  if (columns == kLanes) {
+    for (size_t r = 0; r < rows; ++r) {
+      const float* row = sums + r * kPanel;
+      hn::StoreU(f(hn::Load(d, row), hn::Load(d, row + kLanes)), d, c + r * ldc);
+    }
+    return;
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
+      const float* at = sums + r * kPanel + i;
+      // The second of a pair is there for single vectors alone.
+      const RowVec pair = hn::Load(d, i == 0 ? at + kLanes : at);
+      store(f(hn::Load(d, at), pair), c + r * ldc + i);
+    });
+  }
+}
+
 void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, Epilogue epilogue,
             const float* residual, size_t ldr, float* c, size_t ldc) {
   const RowTag d;
-  for (size_t r = 0; r < rows; ++r) {
-    const float* row = sums + r * kPanel;
-    float* out = c + r * ldc;
-    const auto apply = [&](const auto& f) HWY_ATTR {
-      for_each_vector(columns, [&](size_t i, const auto&, const auto& store)
-                                   HWY_ATTR { store(f(hn::Load(d, row + i)), out + i); });
-    };
-    switch (epilogue) {
-      case Epilogue::kNone:
-        apply([](RowVec v) HWY_ATTR { return v; });
-        break;
-      case Epilogue::kSilu:
-        apply([](RowVec v) HWY_ATTR { return silu(RowTag(), v); });
-        break;
-      case Epilogue::kGelu:
-        apply([](RowVec v) HWY_ATTR { return gelu(RowTag(), v); });
-        break;
-      case Epilogue::kSigmoid:
-        apply([](RowVec v) HWY_ATTR { return sigmoid(RowTag(), v); });
-        break;
-      case Epilogue::kDecay:
-        apply([](RowVec v) HWY_ATTR { return decay(RowTag(), v); });
-        break;
-      case Epilogue::kAdd:
+  const auto apply = [&](const auto& f) HWY_ATTR { finish_rows(sums, rows, columns, c, ldc, f); };
+  switch (epilogue) {
+    case Epilogue::kNone:
+      return apply([](RowVec v, RowVec) HWY_ATTR { return v; });
+    case Epilogue::kSilu:
+      return apply([](RowVec v, RowVec) HWY_ATTR { return silu(RowTag(), v); });
+    case Epilogue::kGelu:
+      return apply([](RowVec v, RowVec) HWY_ATTR { return gelu(RowTag(), v); });
+    case Epilogue::kSigmoid:
+      return apply([](RowVec v, RowVec) HWY_ATTR { return sigmoid(RowTag(), v); });
+    case Epilogue::kDecay:
+      return apply([](RowVec v, RowVec) HWY_ATTR { return decay(RowTag(), v); });
+    case Epilogue::kSwiGlu:
+      return apply([](RowVec v, RowVec pair) HWY_ATTR { return hn::Mul(silu(RowTag(), v), pair); });
+    case Epilogue::kAdd:
+      for (size_t r = 0; r < rows; ++r) {
         for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-          store(hn::Add(hn::Load(d, row + i), load(residual + r * ldr + i)), out + i);
+          const RowVec sum = hn::Load(d, sums + r * kPanel + i);
+          store(hn::Add(sum, load(residual + r * ldr + i)), c + r * ldc + i);
         });
-        break;
-      case Epilogue::kSwiGlu:
-        for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
-          store(hn::Mul(silu(d, hn::Load(d, row + i)), hn::Load(d, row + i + kLanes)), out + i);
-        });
-        break;
-    }
+      }
   }
 }
 

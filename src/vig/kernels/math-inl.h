@@ -15,31 +15,33 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// e^x for |x| <= 87; outside, the value at the bound. Never infinite nor zero, so that 1 / (1 +
-// e^x) needs no special case. Relative error below 1.5e-7 for |x| <= 20, 4e-7 elsewhere.
-template <class D, class V = hn::Vec<D>>
+// e^(kSign x) for |x| <= 87; outside, the value at the bound. Never infinite nor zero, so that
+// 1 / (1 + e^x) needs no special case. Relative error below 1.5e-7 for |x| <= 20, 4e-7 elsewhere.
+template <int kSign = 1, class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_clamped(D d, V x) {
+  static_assert(kSign == 1 || kSign == -1);
+  constexpr float kS = static_cast<float>(kSign);
   const hn::RebindToSigned<D> di;
   x = hn::Max(hn::Min(x, hn::Set(d, 87.0f)), hn::Set(d, -87.0f));
-  // x = n ln2 + r, |r| <= ln2 / 2. Adding 1.5 * 2^23 rounds to a whole number n, which then also
-  // stands in the low bits of the sum.
+  // kSign x = n ln2 + kSign r, |r| <= ln2 / 2. Adding 1.5 * 2^23 rounds to a whole number n, which
+  // then also stands in the low bits of the sum.
   const V magic = hn::Set(d, 12582912.0f);
-  const V sum = hn::MulAdd(x, hn::Set(d, 1.44269504089f), magic);
+  const V sum = hn::MulAdd(x, hn::Set(d, kS * 1.44269504089f), magic);
   const V n = hn::Sub(sum, magic);
 #if HWY_NATIVE_FMA
-  const V r = hn::NegMulAdd(n, hn::Set(d, 0.69314718056f), x);
+  const V r = hn::MulAdd(n, hn::Set(d, -kS * 0.69314718056f), x);
 #else
   // A product that is rounded must not lose anything: ln2 in two parts, the first of 10 bits.
-  const V r =
-      hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x));
+  const V r = hn::MulAdd(n, hn::Set(d, kS * 2.12194440e-4f),
+                         hn::MulAdd(n, hn::Set(d, -kS * 0.693359375f), x));
 #endif
-  // Minimax for e^r on that interval.
+  // Minimax for e^(kSign r) on that interval.
   V p = hn::Set(d, 1.38358015e-3f);
-  p = hn::MulAdd(p, r, hn::Set(d, 8.37564562e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, kS * 8.37564562e-3f));
   p = hn::MulAdd(p, r, hn::Set(d, 4.16682884e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.66664109e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, kS * 1.66664109e-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 4.99999911e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, kS));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   // p * 2^n: n is added to the exponent.
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, sum));
@@ -63,7 +65,7 @@ HWY_INLINE V reciprocal(D d, V x) {
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid(D d, V x) {
-  return reciprocal(d, hn::Add(hn::Set(d, 1.0f), exp_clamped(d, hn::Neg(x))));
+  return reciprocal(d, hn::Add(hn::Set(d, 1.0f), exp_clamped<-1>(d, x)));
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -102,7 +104,7 @@ HWY_INLINE V gelu(D d, V x) {
   p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
   p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
   p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
-  const V tail = hn::Mul(hn::Mul(p, t), exp_clamped(d, hn::Neg(hn::Mul(z, z))));  // 1 - erf(|z|)
+  const V tail = hn::Mul(hn::Mul(p, t), exp_clamped<-1>(d, hn::Mul(z, z)));  // 1 - erf(|z|)
   // x/2 (1 + erf) is x - x/2 tail for x >= 0 and x/2 tail below.
   const V half_tail = hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), tail);
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Sub(x, half_tail), half_tail);

@@ -80,11 +80,17 @@ void mix(const GatedMixArgs& args) {
           RowVec b = hn::Mul(load(local + i), local_factor);
           if (o_norm) a = hn::Mul(a, load(args.o_weight + i));
           if (local_norm) b = hn::Mul(b, load(args.local_weight + i));
-          RowVec y = hn::MulAdd(g, a, hn::Mul(hn::Sub(hn::Set(d, 1.0f), g), b));
-          if (args.silu) y = silu(d, y);
+          const RowVec y = hn::MulAdd(g, a, hn::Mul(hn::Sub(hn::Set(d, 1.0f), g), b));
           store(y, out + i);
         });
       }
+    }
+    // In a pass of its own: two exponentials in one chain are too long to overlap with the next.
+    if (args.silu) {
+      float* out = args.out + r * args.out_stride;
+      for_each_vector(static_cast<size_t>(args.channels),
+                      [&](size_t i, const auto& load, const auto& store)
+                          HWY_ATTR { store(silu(d, load(out + i)), out + i); });
     }
   }
 }
