@@ -1,0 +1,33 @@
+// Says what a picture shows, with the engine as a library:
+//   example_classify WEIGHTS PICTURE
+// WEIGHTS is a file made by `vig convert`.
+#include <cstdio>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/classifier.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s WEIGHTS PICTURE\n", argv[0]);
+    return 2;
+  }
+  try {
+    // Everything that can be wrong with the weights is raised here.
+    vig::ModelRequest request;
+    request.model = argv[1];
+    vig::Classifier classifier(vig::find_source(request));
+
+    const vig::Picture picture = vig::read_picture(argv[2], classifier.recipe(), {});
+    const vig::ClassifiedPicture result = classifier.classify({&picture, 1}, /*top=*/3).front();
+    if (!result.error.empty()) {
+      std::fprintf(stderr, "%s\n", result.error.c_str());
+      return 1;
+    }
+    for (const vig::ClassScore& score : result.answer.scores) {
+      std::printf("%6.2f %%  %3d  %s\n", 100 * score.probability, score.index, score.name.c_str());
+    }
+  } catch (const vig::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,155 @@
+// README and docs: every command shown is run, every output shown is real, every link leads
+// somewhere.
+//
+// A block marked sh is run, blocks of a page one after the other in one folder. The comment
+// `<!-- not run: why -->` on the line before excuses one. A block marked text right after is what
+// it printed, to the letter; `text numbers vary` where only the words must agree.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "house/markdown.h"
+#include "support/files.h"
+#include "support/run_program.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot(VIG_SOURCE_DIR);
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found = {"README.md"};
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() == ".md") found.push_back("docs" / entry.path().filename());
+  }
+  std::sort(found.begin() + 1, found.end());
+  return found;
+}
+
+// A folder that looks like the top of the tree, with the built program as ./vig.
+void look_like_the_tree(const TempDir& folder) {
+  for (const auto& entry : fs::directory_iterator(kRoot)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "build" || name == "vig" || name.starts_with(".")) continue;
+    fs::create_symlink(entry.path(), folder / name);
+  }
+  fs::create_symlink(VIG_BINARY, folder / "vig");
+}
+
+class Docs : public ::testing::TestWithParam<fs::path> {};
+INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()),
+                         [](const auto& test) { return test.param.stem().string(); });
+
+TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
+  const TempDir folder;
+  look_like_the_tree(folder);
+  const std::vector<FencedBlock> blocks = fenced_blocks(read_file(kRoot / GetParam()));
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const FencedBlock& block = blocks[i];
+    const std::string where = GetParam().string() + ":" + std::to_string(block.line);
+    EXPECT_FALSE(block.info == "bash" || block.info == "shell" || block.info == "console")
+        << where << ": mark commands as sh";
+    if (block.info != "sh") continue;
+    if (block.comment.starts_with("not run: ")) continue;
+    const RunResult result = run_program({"bash", "-euo", "pipefail", "-c", block.text},
+                                         {.time_limit = 90, .directory = folder.path()});
+    EXPECT_EQ(result.exit_code, 0) << where << "\n" << block.text << result.err;
+    if (i + 1 == blocks.size() || !blocks[i + 1].info.starts_with("text")) continue;
+    EXPECT_TRUE(shows(blocks[i + 1].text, result.out, blocks[i + 1].info == "text numbers vary"))
+        << where << " shows\n"
+        << blocks[i + 1].text << "but it prints\n"
+        << result.out;
+  }
+}
+
+TEST_P(Docs, LinksLeadSomewhere) {
+  for (const std::string& link : local_links(read_file(kRoot / GetParam()))) {
+    EXPECT_TRUE(fs::exists(kRoot / GetParam().parent_path() / link)) << GetParam() << ": " << link;
+  }
+}
+
+TEST(Readme, IsShort) {
+  const std::string text = read_file(kRoot / "README.md");
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 200);
+}
+
+TEST(Readme, SpeedTablesAreUpToDate) {
+  const RunResult result = run_program({(kRoot / "tools/readme_tables.sh").string(), "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(Readme, SpeedTablesComeFromTheResults) {
+  const TempDir folder;
+  fs::create_directories(folder / "tools");
+  fs::copy_file(kRoot / "tools/readme_tables.sh", folder / "tools/readme_tables.sh");
+  const std::string around[2] = {"before\n<!-- speed: made by tools/readme_tables.sh -->\n",
+                                 "<!-- end of speed -->\nafter\n"};
+  write_file(folder / "README.md", around[0] + "old\n" + around[1]);
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {(folder / "tools/readme_tables.sh").string()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run_program(command);
+  };
+  EXPECT_EQ(run({}).exit_code, 0);
+  EXPECT_EQ(read_file(folder / "README.md"),
+            around[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + around[1]);
+  EXPECT_EQ(run({"--check"}).exit_code, 0);
+
+  // The columns in another order than the program's, and a processor with a comma in its name.
+  write_file(
+      folder / "bench/results/a.csv",
+      "model,cpu,simd,height,width,batch,threads,complete,median_ms,images_per_second,gflops,"
+      "peak_share,arena_bytes,process_bytes\n"
+      "\"vig_t\",\"Fast, and new\",AVX2,224,224,1,2,true,15.04,66.5,159.2,0.812,1655808,60e6\n"
+      "\"vig_t\",\"Fast, and new\",AVX2,512,1024,8,2,false,1,1,1,1,1,1\n"
+      "\"vig_s\",\"Fast, and new\",AVX2,512,1024,8,1,true,300,26.7,170,0.9,2e7,2e8\n");
+  EXPECT_EQ(run({"--check"}).exit_code, 1);
+  EXPECT_EQ(run({}).exit_code, 0);
+  EXPECT_EQ(run({"--check"}).exit_code, 0);
+  const std::string text = read_file(folder / "README.md");
+  EXPECT_TRUE(text.starts_with(around[0] + "\nFast, and new, AVX2 ([bench/results/a.csv]")) << text;
+  EXPECT_TRUE(text.ends_with("\n\n" + around[1])) << text;
+  for (const char* row :
+       {"\n| vig_t | 224 | 1 | 2 | 15.0 | 66.5 | 159 | 81 % | 1.7 MB | 60 MB |\n",
+        "\n| vig_s | 512 x 1024 | 8 | 1 | 300.0 | 26.7 | 170 | 90 % | 20.0 MB | 200 MB |\n"}) {
+    EXPECT_NE(text.find(row), std::string::npos) << text;
+  }
+
+  write_file(folder / "bench/results/b.csv", "cpu,simd,model,complete\nx,y,z,true\n");
+  const RunResult broken = run({});
+  EXPECT_NE(broken.exit_code, 0);
+  EXPECT_NE(broken.err.find("bench/results/b.csv: no column"), std::string::npos) << broken.err;
+  EXPECT_EQ(read_file(folder / "README.md"), text) << "a failure leaves the page alone";
+}
+
+TEST(Markdown, BlocksAndLinks) {
+  const std::string page =
+      "a [b](docs/c.md#part) ![d](e.png \"f\") [g](https://h)\n\n<!-- not run: why -->\n```sh\nls "
+      "x\n```\n```text numbers vary\n```\n";
+  const std::vector<FencedBlock> blocks = fenced_blocks(page);
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(blocks[0].info, "sh");
+  EXPECT_EQ(blocks[0].text, "ls x\n");
+  EXPECT_EQ(blocks[0].comment, "not run: why");
+  EXPECT_EQ(blocks[0].line, 4);
+  EXPECT_EQ(blocks[1].info, "text numbers vary");
+  EXPECT_EQ(blocks[1].text, "");
+  EXPECT_EQ(local_links(page), (std::vector<std::string>{"docs/c.md", "e.png"}));
+}
+
+TEST(Markdown, ShownOutput) {
+  EXPECT_TRUE(shows("a\nb\n", "a\nb\n", false));
+  EXPECT_FALSE(shows("a\n", "a\nb\n", false));
+  EXPECT_FALSE(shows("a\nb\n", "a\n", false));
+  EXPECT_TRUE(shows("...\nb\n", "a\nc\nb\n", false));
+  EXPECT_TRUE(shows("a\n...\n", "a\n", false));
+  EXPECT_FALSE(shows("...\nd\n", "a\nc\nb\n", false));
+  EXPECT_FALSE(shows("error 1.5\n", "error 2.5\n", false));
+  EXPECT_TRUE(shows("error  1.50e-06 ok\n", "error 23 ok\n", true));
+  EXPECT_FALSE(shows("error 1 ok\n", "error 1 FAILED\n", true));
+}
+
+}  // namespace
+}  // namespace vig::test
