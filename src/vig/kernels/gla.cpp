@@ -232,7 +232,9 @@ namespace vig {
 HWY_EXPORT(scan);
 HWY_EXPORT(state_floats);
 
-size_t gla_state_floats(int64_t key_dim, int64_t value_dim) { return HWY_DYNAMIC_DISPATCH(state_floats)(key_dim, value_dim); }
+size_t gla_state_floats(int64_t key_dim, int64_t value_dim) {
+  return HWY_DYNAMIC_DISPATCH(state_floats)(key_dim, value_dim);
+}
 
 void gla(const GlaArgs& args) { HWY_DYNAMIC_DISPATCH(scan)(args); }
 
