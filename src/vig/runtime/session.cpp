@@ -16,8 +16,9 @@
 namespace vig {
 namespace {
 
-// Hands out one worker's share of a region's tasks, alone on its cache line. Worker w always begins
-// with the same part of the rows, whose values are in its cache, and helps the others afterwards.
+// Hands out one worker's share of a region's tasks, every n-th of them, alone on its cache line.
+// Worker w always begins with the same tiles of rows, whose values are in its cache, and helps the
+// others afterwards.
 struct alignas(64) TaskCounter {
   std::atomic<int64_t> next{0};
 };
@@ -92,12 +93,11 @@ struct Session::Impl {
       const int64_t tasks = executor->tasks(region, images);
       for (int turn = 0; turn < workers; ++turn) {
         const int share = (worker + turn) % workers;
-        const int64_t first = tasks * share / workers;
-        const int64_t count = tasks * (share + 1) / workers - first;
+        const int64_t count = (tasks - share + workers - 1) / workers;
         std::atomic<int64_t>& next = counters[r * static_cast<size_t>(workers) + share].next;
         while (next.load(std::memory_order_relaxed) < count) {
           const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-          if (task < count) executor->run(region, images, first + task, mine, clock);
+          if (task < count) executor->run(region, images, share + task * workers, mine, clock);
         }
       }
       barrier.wait(team);
@@ -120,6 +120,11 @@ Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
                  const SessionOptions& options) {
   SessionOptions checked = options;
   if (checked.threads <= 0) checked.threads = default_threads();
+  for (int node : checked.keep) {
+    if (node < 0 || node >= static_cast<int>(graph.nodes.size())) {
+      fail_usage("value {} to be kept, expected one of {}", node, graph.nodes.size());
+    }
+  }
   if (checked.batch < 1) fail_usage("batch is {}, expected at least 1", checked.batch);
   impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), checked);
 }
@@ -148,6 +153,11 @@ const float* Session::output(std::string_view name, int image) const {
 }
 
 const float* Session::value(int node, int image) const {
+  if (node < 0 || node >= static_cast<int>(impl_->graph.nodes.size()) || image < 0 ||
+      image >= batch()) {
+    fail_usage("value {} of picture {} asked for, expected one of {} values and {} pictures", node,
+               image, impl_->graph.nodes.size(), batch());
+  }
   const Place& place = impl_->plan.places[node];
   if (place.scratch || place.offset < 0 || !(node == 0 || impl_->plan.program.wanted[node])) {
     fail_usage("value {} of the graph was not kept", node);
