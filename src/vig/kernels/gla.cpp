@@ -41,7 +41,8 @@ struct Direction {
   const GlaArgs& args;
   const float* alpha;
   bool backward;
-  bool add;  // to what the other direction left
+  bool add;   // to what the other direction left
+  bool last;  // nothing is added after it
 
   int64_t token(int64_t n) const { return backward ? args.tokens - 1 - n : n; }
 };
@@ -161,7 +162,8 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
 #pragma GCC unroll 2
     for (size_t j = 0; j < kBlock; ++j) hn::Store(after[j], d, row + j * kLanes);
   }
-  const RowVec scale = hn::Set(d, args.scale);
+  // (first + second) * scale: the same bits whichever direction came first.
+  const RowVec scale = hn::Set(d, dir.last ? args.scale : 1.0f);
 #pragma GCC unroll 4
   for (size_t c = 0; c < kChunk; ++c) {
 #pragma GCC unroll 4
@@ -175,13 +177,12 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
 #pragma GCC unroll 2
     for (size_t j = 0; j < kBlock; ++j) {
       float* to = out + j * kLanes;
-      RowVec result = hn::Mul(scale, o[c][j]);
       if (whole) {
-        if (dir.add) result = hn::MulAdd(scale, o[c][j], hn::LoadU(d, to));
-        hn::StoreU(result, d, to);
+        if (dir.add) o[c][j] = hn::Add(o[c][j], hn::LoadU(d, to));
+        hn::StoreU(hn::Mul(scale, o[c][j]), d, to);
       } else {
-        if (dir.add) result = hn::MulAdd(scale, o[c][j], load_part(to, part(j)));
-        store_part(result, to, part(j));
+        if (dir.add) o[c][j] = hn::Add(o[c][j], load_part(to, part(j)));
+        store_part(hn::Mul(scale, o[c][j]), to, part(j));
       }
     }
   }
@@ -216,9 +217,19 @@ void sweep(const Direction& dir) {
 }
 
 void scan(const GlaArgs& args) {
-  if (args.alpha_forward != nullptr) sweep({args, args.alpha_forward, false, false});
-  if (args.alpha_backward != nullptr) {
-    sweep({args, args.alpha_backward, true, args.alpha_forward != nullptr});
+  const bool both = args.alpha_forward != nullptr && args.alpha_backward != nullptr;
+  const auto forward = [&](bool add, bool last) {
+    if (args.alpha_forward != nullptr) sweep({args, args.alpha_forward, false, add, last});
+  };
+  const auto backward = [&](bool add, bool last) {
+    if (args.alpha_backward != nullptr) sweep({args, args.alpha_backward, true, add, last});
+  };
+  if (args.backward_first) {
+    backward(false, !both);
+    forward(both, true);
+  } else {
+    forward(false, !both);
+    backward(both, true);
   }
 }
 

@@ -25,6 +25,9 @@ struct GlaArgs {
   const float* alpha_backward = nullptr;  // null: no backward direction
   int64_t alpha_stride = 0;
   float scale = 1.0f;
+  // Which sweep runs first. The result has the same bits either way: heads that are worked on side
+  // by side from both ends do not write to neighbouring cache lines at the same time.
+  bool backward_first = false;
   float* o = nullptr;  // overwritten; may not overlap the inputs
   int64_t o_stride = 0;
   float* state = nullptr;  // scratch of gla_state_floats, aligned to 64 bytes

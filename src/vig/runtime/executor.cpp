@@ -299,6 +299,7 @@ void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scr
   args.o = arena_ + out.offset + first_row * out.stride + head * op.value_dim + block * width;
   args.o_stride = out.stride;
   args.state = scratch;
+  args.backward_first = task % 2 != 0;
   gla(args);
 }
 
