@@ -153,7 +153,7 @@ TEST_F(Classify, InterruptLosesNothing) {
   }
   const std::string out = (folder_ / "out.json").string();
   const RunResult result = interrupt_vig(
-      {"classify", "-m", model_, pictures(), "--json", "--size", "896", "--top", "1"}, out);
+      {"classify", "-m", model_, pictures(), "--json", "--size", "896", "--top", "1"}, out, 1);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_NE(result.err.find("stopped after"), std::string::npos) << result.err;
   const json list = json::parse(read_file(out));

@@ -36,15 +36,18 @@ inline void expect_complaint(const RunResult& result, int exit_code, const std::
   EXPECT_LT(result.peak_bytes, uint64_t{1} << 30);
 }
 
-// Starts the program with its output in the file `out`, and presses Ctrl-C once it has begun to
-// write there.
-inline RunResult interrupt_vig(const std::vector<std::string>& arguments, const std::string& out) {
+// Starts the program with its output in the file `out`, and presses Ctrl-C once that has `lines`
+// lines.
+inline RunResult interrupt_vig(const std::vector<std::string>& arguments, const std::string& out,
+                               int lines) {
   std::string command = std::string("'") + VIG_BINARY + "'";
   for (const std::string& argument : arguments) command += " '" + argument + "'";
+  write_file(out, "");
   // A shell without job control starts background work with Ctrl-C ignored; -m gives it back.
   return run_program({"bash", "-m", "-c",
-                      command + " > '" + out + "' & while [ ! -s '" + out +
-                          "' ]; do sleep 0.05; done; kill -INT $!; wait $!"});
+                      command + " > '" + out + "' & while [ $(wc -l < '" + out + "') -lt " +
+                          std::to_string(lines) +
+                          " ]; do sleep 0.05; done; kill -INT $!; wait $!"});
 }
 
 inline void expect_success(const RunResult& result) {

@@ -117,7 +117,7 @@ std::string BenchReport::row(const BenchResult& result) const {
       fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
       readable_bytes(result.process_bytes));
   if (!result.complete) text += fmt::format("  (stopped early, after {} runs)\n", result.runs);
-  if (!result.profile.empty()) text += "\n" + profile_text(result) + "\n";
+  if (!result.profile.empty()) text += fmt::format("\n{}\n", profile_text(result));
   return text;
 }
 
@@ -129,20 +129,21 @@ std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
     }
     return fmt::format("\"{}\"", text);
   };
-  std::string text, titles;
-  for (const BenchResult& result : results) {
-    titles = "cpu,simd";
-    text += quoted(cpu_) + "," + simd_;
+  const auto line = [&](const BenchResult& result, std::string text, const auto& cell) {
     const ordered_json row = result_json(result);
     for (const auto& [key, value] : row.items()) {
-      if (key == "profile") continue;
-      titles += "," + key;
-      text += ',';
-      text += value.is_string() ? quoted(value.get<std::string>()) : value.dump();
+      if (key != "profile") text += fmt::format(",{}", cell(key, value));
     }
-    text += "\n";
+    return text + "\n";
+  };
+  std::string text = line({}, "cpu,simd", [](const auto& key, const auto&) { return key; });
+  for (const BenchResult& result : results) {
+    text += line(result, fmt::format("{},{}", quoted(cpu_), simd_),
+                 [&](const auto&, const ordered_json& value) {
+                   return value.is_string() ? quoted(value.get<std::string>()) : value.dump();
+                 });
   }
-  return titles + "\n" + text;
+  return text;
 }
 
 std::string BenchReport::json(const std::vector<BenchResult>& results) const {
