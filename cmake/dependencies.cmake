@@ -1,6 +1,5 @@
 # Every library the project links, found once. tools/packages.txt lists the Debian packages behind them.
 find_package(PkgConfig REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -14,5 +13,6 @@ pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)  # to keep oneDNN to one thread
   find_package(dnnl REQUIRED)  # the rival in bench/kernels/gemm_bench.cpp
 endif()

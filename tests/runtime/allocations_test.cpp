@@ -8,6 +8,7 @@
 
 #include "runtime/allocations.h"
 #include "runtime/networks.h"
+#include "vig/base/thread_team.h"
 
 namespace vig::test {
 namespace {
@@ -67,11 +68,10 @@ TEST_F(Allocating, EveryWayToTheHeapIsCounted) {
 // Also inside the engine's own threads.
 TEST_F(Allocating, AllocationsOfWorkersAreCounted) {
   const Allocations taken = allocations_of([] {
-#pragma omp parallel num_threads(3)
-    {
+    ThreadTeam(3).run([](int) {
       void* volatile memory = malloc(1000);
       free(memory);
-    }
+    });
   });
   EXPECT_GE(taken.calls, 3);
   EXPECT_GE(taken.bytes, 3000);

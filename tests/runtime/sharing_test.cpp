@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "runtime/networks.h"
+#include "vig/base/thread_team.h"
 
 namespace vig::test {
 namespace {
@@ -44,7 +45,7 @@ TEST(Sharing, SessionsOutliveTheirMakers) {
   expect_same_bits(run_alone(moved, pixels), expected, "after the network is gone");
 }
 
-// A caller with OpenMP threads of its own, each with a session.
+// A caller with threads of its own, each with a session.
 TEST(Sharing, SessionsInsideACallersOwnTeam) {
   const Network network(network_case("test_vig"));
   const Values pixels = network.picture(1);
@@ -52,11 +53,10 @@ TEST(Sharing, SessionsInsideACallersOwnTeam) {
   const Values expected = run_alone(alone, pixels);
   for (int threads : {1, 2}) {
     std::vector<Values> results(3);
-#pragma omp parallel for num_threads(3)
-    for (int i = 0; i < 3; ++i) {
+    ThreadTeam(3).run([&](int i) {
       Session session = network.session({.threads = threads});
       for (int run = 0; run <= i; ++run) results[i] = run_alone(session, pixels);
-    }
+    });
     for (const Values& result : results) expect_same_bits(result, expected, "in a team");
   }
 }

@@ -7,6 +7,25 @@
 
 namespace vig {
 
+// One step of a loop that waits for another processor.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Spins for some 30 to 100 microseconds, or until `waiting` is false; returns whether it still is.
+template <class F>
+bool spin_while(const F& waiting) {
+  for (int spins = 0; spins < 2000; ++spins) {
+    if (!waiting()) return false;
+    spin_pause();
+  }
+  return waiting();
+}
+
 // Waits by spinning, since the others are microseconds away, but not for long: a worker that was
 // put off its processor by another program must be able to get this one.
 class Barrier {
@@ -19,26 +38,12 @@ class Barrier {
       phase_.store(phase + 1, std::memory_order_release);
       return;
     }
-    for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; ++spins) {
-      if (spins < kSpins) {
-        pause();
-      } else {
-        sched_yield();
-      }
-    }
+    const auto waiting = [&] { return phase_.load(std::memory_order_acquire) == phase; };
+    if (!spin_while(waiting)) return;
+    while (waiting()) sched_yield();
   }
 
  private:
-  static constexpr int kSpins = 2000;  // some 30 to 100 microseconds
-
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
   alignas(64) std::atomic<int> arrived_{0};
   alignas(64) std::atomic<int> phase_{0};
 };

@@ -15,7 +15,7 @@ constexpr size_t kLargePage = size_t{2} << 20;
 }  // namespace
 
 Buffer::Buffer(size_t bytes) : bytes_(bytes) {
-  const size_t alignment = bytes >= kLargePage ? kLargePage : kAlignment;
+  const size_t alignment = bytes >= kLargePage / 4 ? kLargePage : kAlignment;
   const size_t rounded = (bytes / alignment + 1) * alignment;
   if (rounded < bytes) throw std::bad_alloc();
   data_.reset(std::aligned_alloc(alignment, rounded));

@@ -1,7 +1,6 @@
 #include "vig/kernels/conv.h"
 
 #include <algorithm>
-#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/conv.cpp"
@@ -109,25 +108,19 @@ void depthwise_rows(const DepthwiseConvArgs& args) {
   args.silu ? depthwise_all<true>(args) : depthwise_all<false>(args);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace vig
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace vig {
-
-HWY_EXPORT(depthwise_rows);
-
-void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps) {
-  const int64_t area = kernel * kernel;
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t i = 0; i < area; ++i) taps[i * channels + c] = weight[c * area + i];
+// A stem's lines are too short for a call of memcpy. The last vector overlaps the one before it.
+HWY_INLINE void copy_row(const float* from, size_t n, float* to) {
+  const RowTag d;
+  const size_t lanes = hn::Lanes(d);
+  if (n < lanes) {
+    for (size_t i = 0; i < n; ++i) to[i] = from[i];
+    return;
   }
+  for (size_t i = 0; i + lanes < n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
 }
 
-void depthwise_conv(const DepthwiseConvArgs& args) { HWY_DYNAMIC_DISPATCH(depthwise_rows)(args); }
-
-void gather_patches(const PatchArgs& args) {
+void gather_rows(const PatchArgs& args) {
   const ConvGrid& g = args.grid;
   const int64_t out_positions = args.out_height * args.out_width;
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
@@ -146,12 +139,33 @@ void gather_patches(const PatchArgs& args) {
         continue;
       }
       std::fill_n(out, x0 * g.channels, 0.0f);
-      std::memcpy(out + x0 * g.channels, image + ((y + ky) * g.width + x + x0) * g.channels,
-                  static_cast<size_t>((x1 - x0) * g.channels) * sizeof(float));
+      copy_row(image + ((y + ky) * g.width + x + x0) * g.channels,
+               static_cast<size_t>((x1 - x0) * g.channels), out + x0 * g.channels);
       std::fill_n(out + x1 * g.channels, (args.kernel - x1) * g.channels, 0.0f);
     }
   }
 }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vig {
+
+HWY_EXPORT(depthwise_rows);
+HWY_EXPORT(gather_rows);
+
+void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps) {
+  const int64_t area = kernel * kernel;
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t i = 0; i < area; ++i) taps[i * channels + c] = weight[c * area + i];
+  }
+}
+
+void depthwise_conv(const DepthwiseConvArgs& args) { HWY_DYNAMIC_DISPATCH(depthwise_rows)(args); }
+
+void gather_patches(const PatchArgs& args) { HWY_DYNAMIC_DISPATCH(gather_rows)(args); }
 
 void patch_weight(const float* weight, int64_t out, int64_t in, int64_t kernel, float* to) {
   const int64_t area = kernel * kernel;

@@ -1,16 +1,17 @@
 #include "vig/kernels/peak.h"
 
-#include <omp.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/peak.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target must come first.
 #include <hwy/highway.h>
+
+#include "vig/base/thread_team.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vig {
@@ -59,12 +60,12 @@ HWY_EXPORT(fma_chains);
 double measure_fma_peak(int threads, double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kRounds = 20000;
-  double rate = 0.0;
   const auto chains = HWY_DYNAMIC_DISPATCH(fma_chains);
-#pragma omp parallel num_threads(threads) reduction(+ : rate)
-  {
+  ThreadTeam team(threads);
+  std::vector<double> rates(static_cast<size_t>(threads), 0.0);
+  team.run([&](int worker) {
     float sink = 0.0f;
-#pragma omp barrier
+    team.barrier();
     const auto start = Clock::now();
     size_t done = 0;
     double elapsed = 0.0;
@@ -74,9 +75,11 @@ double measure_fma_peak(int threads, double seconds) {
     } while (elapsed < seconds);
     volatile float keep = sink;
     (void)keep;
-    rate += 2.0 * static_cast<double>(done) / elapsed * 1e-9;
-  }
-  return rate;
+    rates[static_cast<size_t>(worker)] = 2.0 * static_cast<double>(done) / elapsed * 1e-9;
+  });
+  double sum = 0.0;
+  for (double rate : rates) sum += rate;
+  return sum;
 }
 
 std::string simd_target() {

@@ -1,14 +1,12 @@
 #include "vig/runtime/session.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
 
-#include "vig/base/barrier.h"
 #include "vig/base/error.h"
+#include "vig/base/thread_team.h"
 #include "vig/kernels/denormals.h"
 #include "vig/kernels/position.h"
 #include "vig/runtime/executor.h"
@@ -35,7 +33,7 @@ struct Session::Impl {
   Buffer scratch;
   Buffer fitted;  // position tables resized for this grid
   std::vector<TaskCounter> counters;
-  Barrier barrier;
+  ThreadTeam team;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
   std::unique_ptr<Executor> executor;
   int64_t pictures_run = 0;
@@ -48,7 +46,8 @@ struct Session::Impl {
         plan(make_plan(lower(graph, options.keep), options.batch)),
         arena(static_cast<size_t>(plan.arena_floats) * sizeof(float)),
         scratch(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float)),
-        counters(plan.regions.size() * static_cast<size_t>(options.threads)) {
+        counters(plan.regions.size() * static_cast<size_t>(options.threads)),
+        team(options.threads) {
     for (const LowStep& step : plan.program.steps) {
       const auto* gemm = std::get_if<GemmStep>(&step.op);
       if (gemm == nullptr) continue;
@@ -82,8 +81,8 @@ struct Session::Impl {
     return tables;
   }
 
-  // One worker's part of a run by `team` of them.
-  void work(int images, int worker, int team) {
+  // One worker's part of a run.
+  void work(int images, int worker) {
     const FlushDenormals flush;
     float* const mine = scratch.floats() + plan.scratch_floats * worker;
     double* const clock = times.empty() ? nullptr : times[worker].data();
@@ -100,18 +99,13 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, share + task * workers, mine, clock);
         }
       }
-      barrier.wait(team);
+      team.barrier();
     }
   }
 
   void run(int images) {
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
-    if (options.threads == 1) {
-      work(images, 0, 1);  // a team of one would be allocated anew for every run
-    } else {
-#pragma omp parallel num_threads(options.threads)
-      work(images, omp_get_thread_num(), omp_get_num_threads());
-    }
+    team.run([&](int worker) { work(images, worker); });
     pictures_run += images;
   }
 };

@@ -1,0 +1,51 @@
+// A fixed number of threads that do one thing together, again and again.
+#pragma once
+
+#include <atomic>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "vig/base/barrier.h"
+
+namespace vig {
+
+// `run` calls work(context, worker) once for every worker 0 .. size - 1, the caller being worker 0,
+// and returns when all are done. It allocates nothing. Between runs the others watch for the next
+// one for some microseconds and then sleep, so a team costs an idle machine nothing. One team is
+// used by one thread at a time.
+class ThreadTeam {
+ public:
+  using Work = void (*)(void* context, int worker);
+
+  explicit ThreadTeam(int size);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return size_; }
+  void run(Work work, void* context);
+
+  // The same for anything callable with the worker's number.
+  template <class F>
+  void run(F&& work) {
+    run([](void* context,
+           int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); },
+        &work);
+  }
+
+  // To be called by every worker of a run: returns when all have called.
+  void barrier() { barrier_.wait(size_); }
+
+ private:
+  void serve(int worker);
+
+  const int size_;
+  Work work_ = nullptr;
+  void* context_ = nullptr;
+  Barrier barrier_;
+  alignas(64) std::atomic<int> round_{0};  // increases with every run; negative ends the threads
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace vig
