@@ -15,6 +15,22 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
+// The positions of a batch of grids, row by row: divisions once, then counting.
+struct Walk {
+  int64_t image, y, x;
+
+  Walk(int64_t row, int64_t height, int64_t width)
+      : image(row / (height * width)), y(row / width % height), x(row % width) {}
+  void next(int64_t steps, int64_t height, int64_t width) {
+    x += steps;
+    if (x < width) return;
+    x = 0;
+    if (++y < height) return;
+    y = 0;
+    ++image;
+  }
+};
+
 // One position, all channels. The taps that fall outside are left out.
 template <bool kSilu>
 HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
@@ -82,25 +98,24 @@ HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at,
 template <bool kSilu>
 void depthwise_all(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
-  const int64_t positions = g.height * g.width;
   constexpr int kSide = 4;
+  Walk at(args.first_row, g.height, g.width);
   for (int64_t row = args.first_row; row < args.last_row;) {
-    const int64_t at = row % positions;
-    const float* image = args.in + (row - at) * g.channels;
+    const float* image = args.in + at.image * g.height * g.width * g.channels;
+    const float* here = image + (at.y * g.width + at.x) * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t y = at / g.width, x = at % g.width;
-    const bool inner = args.kernel == 3 && y > 0 && x > 0 && y + 1 < g.height;
-    if (inner && x + kSide < g.width && row + kSide <= args.last_row) {
-      depthwise_inner3<kSilu, kSide>(args, image + at * g.channels, out);
-      row += kSide;
+    const bool inner = args.kernel == 3 && at.y > 0 && at.x > 0 && at.y + 1 < g.height;
+    int64_t steps = 1;
+    if (inner && at.x + kSide < g.width && row + kSide <= args.last_row) {
+      depthwise_inner3<kSilu, kSide>(args, here, out);
+      steps = kSide;
+    } else if (inner && at.x + 1 < g.width) {
+      depthwise_inner3<kSilu, 1>(args, here, out);
     } else {
-      if (inner && x + 1 < g.width) {
-        depthwise_inner3<kSilu, 1>(args, image + at * g.channels, out);
-      } else {
-        depthwise_position<kSilu>(args, image, y, x, out);
-      }
-      ++row;
+      depthwise_position<kSilu>(args, image, at.y, at.x, out);
     }
+    row += steps;
+    at.next(steps, g.height, g.width);
   }
 }
 
@@ -122,13 +137,13 @@ HWY_INLINE void copy_row(const float* from, size_t n, float* to) {
 
 void gather_rows(const PatchArgs& args) {
   const ConvGrid& g = args.grid;
-  const int64_t out_positions = args.out_height * args.out_width;
+  Walk at(args.first_row, args.out_height, args.out_width);
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t at = row % out_positions;
-    const float* image = args.in + row / out_positions * g.height * g.width * g.channels;
+    const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t y = at / args.out_width * args.stride - args.padding;
-    const int64_t x = at % args.out_width * args.stride - args.padding;
+    const int64_t y = at.y * args.stride - args.padding;
+    const int64_t x = at.x * args.stride - args.padding;
+    at.next(1, args.out_height, args.out_width);
     // Columns of the patch inside the picture; they lie side by side in memory.
     const int64_t x0 = std::clamp<int64_t>(-x, 0, args.kernel);
     const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, args.kernel);

@@ -47,25 +47,6 @@ struct Direction {
   int64_t token(int64_t n) const { return backward ? args.tokens - 1 - n : n; }
 };
 
-// Rows come from the caches of whoever projected them, which takes as long as many tokens' work:
-// ask for them early, into the second-level cache, which can wait for more lines at once than the
-// first.
-void prefetch_token(const Direction& dir, int64_t n) {
-  constexpr int64_t kAhead = 32;
-  if (n + kAhead >= dir.args.tokens) return;
-  const GlaArgs& args = dir.args;
-  const int64_t t = dir.token(n + kAhead);
-  const auto lines = [](const float* from, int64_t floats) {
-    for (int64_t i = 0; i < floats; i += 16) __builtin_prefetch(from + i, 0, 2);
-  };
-  lines(args.q + t * args.qkv_stride, args.key_dim);
-  lines(args.k + t * args.qkv_stride, args.key_dim);
-  lines(args.v + t * args.qkv_stride, args.value_dim);
-  lines(dir.alpha + t * args.alpha_stride, args.key_dim);
-  float* o = args.o + t * args.o_stride;
-  for (int64_t i = 0; i < args.value_dim; i += 16) __builtin_prefetch(o + i, 1, 2);
-}
-
 // Fills `chunk` for `count` tokens from the sweep's n-th on. Tokens beyond them neither decay the
 // state (gate 1) nor feed it (key 0).
 void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
@@ -116,36 +97,38 @@ void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
   }
 }
 
-// A chunk's work on one block of value columns, `width` of them real. `state` is [K, kColumns].
+// A chunk's work on one block of kVectors vectors of value columns, `width` columns of them real.
+// `state` is [K, kColumns].
+template <size_t kVectors>
 void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk, size_t column,
                size_t width, float* HWY_RESTRICT state) {
   const RowTag d;
   const GlaArgs& args = dir.args;
   const size_t key_dim = static_cast<size_t>(args.key_dim);
   const size_t stride = round_up(key_dim, kLanes);
-  const bool whole = width == kColumns;
+  const bool whole = width == kVectors * kLanes;
   const auto part = [width](size_t j) {
     return std::min(kLanes, width - std::min(width, j * kLanes));
   };
 
-  RowVec v[kChunk][kBlock], o[kChunk][kBlock];
+  RowVec v[kChunk][kVectors], o[kChunk][kVectors];
 #pragma GCC unroll 4
   for (size_t c = 0; c < kChunk; ++c) {
     const float* from =
         args.v + dir.token(n + static_cast<int64_t>(std::min(c, count - 1))) * args.qkv_stride +
         column;
 #pragma GCC unroll 2
-    for (size_t j = 0; j < kBlock; ++j) {
+    for (size_t j = 0; j < kVectors; ++j) {
       v[c][j] = whole ? hn::LoadU(d, from + j * kLanes) : load_part(from + j * kLanes, part(j));
       o[c][j] = hn::Zero(d);
     }
   }
   for (size_t i = 0; i < key_dim; ++i) {
     float* HWY_RESTRICT row = state + i * kColumns;
-    RowVec before[kBlock], after[kBlock];
+    RowVec before[kVectors], after[kVectors];
     const RowVec gate = hn::Set(d, chunk.gate[i]);
 #pragma GCC unroll 2
-    for (size_t j = 0; j < kBlock; ++j) {
+    for (size_t j = 0; j < kVectors; ++j) {
       before[j] = hn::Load(d, row + j * kLanes);
       after[j] = hn::Mul(gate, before[j]);
     }
@@ -154,13 +137,13 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
       const RowVec query = hn::Set(d, chunk.query[c * stride + i]);
       const RowVec key = hn::Set(d, chunk.key[c * stride + i]);
 #pragma GCC unroll 2
-      for (size_t j = 0; j < kBlock; ++j) {
+      for (size_t j = 0; j < kVectors; ++j) {
         o[c][j] = hn::MulAdd(query, before[j], o[c][j]);
         after[j] = hn::MulAdd(key, v[c][j], after[j]);
       }
     }
 #pragma GCC unroll 2
-    for (size_t j = 0; j < kBlock; ++j) hn::Store(after[j], d, row + j * kLanes);
+    for (size_t j = 0; j < kVectors; ++j) hn::Store(after[j], d, row + j * kLanes);
   }
   // (first + second) * scale: the same bits whichever direction came first.
   const RowVec scale = hn::Set(d, dir.last ? args.scale : 1.0f);
@@ -170,12 +153,12 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
     for (size_t s = 0; s <= c; ++s) {
       const RowVec weight = hn::Set(d, chunk.weight[c][s]);
 #pragma GCC unroll 2
-      for (size_t j = 0; j < kBlock; ++j) o[c][j] = hn::MulAdd(weight, v[s][j], o[c][j]);
+      for (size_t j = 0; j < kVectors; ++j) o[c][j] = hn::MulAdd(weight, v[s][j], o[c][j]);
     }
     if (c >= count) continue;
     float* out = args.o + dir.token(n + static_cast<int64_t>(c)) * args.o_stride + column;
 #pragma GCC unroll 2
-    for (size_t j = 0; j < kBlock; ++j) {
+    for (size_t j = 0; j < kVectors; ++j) {
       float* to = out + j * kLanes;
       if (whole) {
         if (dir.add) o[c][j] = hn::Add(o[c][j], hn::LoadU(d, to));
@@ -207,11 +190,12 @@ void sweep(const Direction& dir) {
   chunk.gate = chunk.key + kChunk * keys;
   for (int64_t n = 0; n < args.tokens; n += kChunk) {
     const size_t count = static_cast<size_t>(std::min<int64_t>(kChunk, args.tokens - n));
-    for (size_t c = 0; c < count; ++c) prefetch_token(dir, n + static_cast<int64_t>(c));
     prepare(dir, n, count, chunk);
     for (size_t column = 0; column < width; column += kColumns) {
-      run_block(dir, n, count, chunk, column, std::min(kColumns, width - column),
-                args.state + key_dim * column);
+      const size_t rest = std::min(kColumns, width - column);
+      float* block = args.state + key_dim * column;
+      rest > kLanes ? run_block<kBlock>(dir, n, count, chunk, column, rest, block)
+                    : run_block<1>(dir, n, count, chunk, column, rest, block);
     }
   }
 }

@@ -14,7 +14,7 @@ namespace vig {
 namespace {
 
 constexpr int64_t kPoolColumns = 64;  // channels one task averages
-constexpr int64_t kPanelsPerTask = 4;
+constexpr int64_t kColumnTasks = 4;   // of a product split over columns, per worker
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -24,17 +24,30 @@ double seconds_now() {
 
 // ---- splitting: every element is computed the same way however this turns out ----
 
+// Tiles are whole strips of the matrix product, as even as strips allow.
 int64_t Executor::tile_count(int64_t rows) const {
-  int64_t tiles = (rows + kMaxTileRows - 1) / kMaxTileRows;
-  // The same number of tiles for every worker, as long as tiles keep a useful size.
+  const int64_t strip = gemm_strip_rows();
+  const int64_t strips = (rows + strip - 1) / strip;
+  const int64_t most = kMaxTileRows / strip;  // strips of a tile
+  const int64_t tiles = (strips + most - 1) / most;
+  // The same number of tiles for every worker.
   const int64_t even = (tiles + threads_ - 1) / threads_ * threads_;
-  if (rows / even >= gemm_strip_rows() || rows >= even * kMaxTileRows / 2) tiles = even;
-  return std::max<int64_t>(1, tiles);
+  return std::min(even, strips);
+}
+
+int64_t Executor::tile_start(int64_t rows, int64_t tile, int64_t tiles) const {
+  const int64_t strip = gemm_strip_rows();
+  const int64_t strips = (rows + strip - 1) / strip;
+  return std::min(rows, strips * tile / tiles * strip);
 }
 
 bool Executor::splits_columns(const Region& region, int64_t rows) const {
-  return region.last - region.first == 1 && rows < threads_ * gemm_strip_rows() &&
+  return region.last - region.first == 1 && few_rows(rows, threads_) &&
          std::holds_alternative<GemmStep>(plan_.program.steps[region.first].op);
+}
+
+int64_t Executor::column_tasks(int64_t panels) const {
+  return std::min<int64_t>(panels, kColumnTasks * threads_);
 }
 
 Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
@@ -43,7 +56,7 @@ Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
   if (left == 0 || heads >= 8 * threads_) return {heads, 1};
   int64_t blocks = 1;
   while (left * blocks % threads_ != 0 && op.value_dim % (2 * blocks) == 0 &&
-         op.value_dim / (2 * blocks) >= 32) {
+         op.value_dim / (2 * blocks) >= 16) {
     blocks *= 2;
   }
   return {heads - left, blocks};
@@ -63,7 +76,7 @@ int64_t Executor::tasks(const Region& region, int images) const {
   const int64_t rows = images * region.positions;
   if (splits_columns(region, rows)) {
     const int64_t panels = gemm_panels(weights_.matrix(std::get<GemmStep>(op).weight));
-    return (panels + kPanelsPerTask - 1) / kPanelsPerTask;
+    return column_tasks(panels);
   }
   return tile_count(rows);
 }
@@ -93,12 +106,13 @@ void Executor::run(const Region& region, int images, int64_t task, float* scratc
   if (splits_columns(region, rows)) {
     const int64_t panels = gemm_panels(weights_.matrix(std::get<GemmStep>(first).weight));
     tile.last = rows;
-    tile.panel_first = task * kPanelsPerTask;
-    tile.panel_last = std::min(panels, tile.panel_first + kPanelsPerTask);
+    const int64_t tasks = column_tasks(panels);
+    tile.panel_first = panels * task / tasks;
+    tile.panel_last = panels * (task + 1) / tasks;
   } else {
     const int64_t tiles = tile_count(rows);
-    tile.first = rows * task / tiles;
-    tile.last = rows * (task + 1) / tiles;
+    tile.first = tile_start(rows, task, tiles);
+    tile.last = tile_start(rows, task + 1, tiles);
   }
   for (int i = region.first; i < region.last; ++i) {
     std::visit(Overloaded{

@@ -34,6 +34,8 @@ class Executor {
   };
 
   int64_t tile_count(int64_t rows) const;
+  int64_t tile_start(int64_t rows, int64_t tile, int64_t tiles) const;
+  int64_t column_tasks(int64_t panels) const;
   // Scans of whole heads first, as many as share out evenly; the heads left over in blocks.
   struct GlaSplit {
     int64_t whole = 0;   // heads that are one task each

@@ -18,7 +18,7 @@ int64_t scratch_stride(int64_t channels) {
   return stride % 512 == 0 ? stride + kAlign : stride;
 }
 
-std::vector<Region> make_regions(const Program& program) {
+std::vector<Region> make_regions(const Program& program, int batch, int threads) {
   std::vector<Region> regions;
   std::vector<int> born(program.values.size(), -1);  // region of each value
   for (size_t i = 0; i < program.steps.size(); ++i) {
@@ -26,6 +26,11 @@ std::vector<Region> make_regions(const Program& program) {
     const int64_t positions = program.values[result_of(op)].positions();
     bool joins = !regions.empty() && !is_global(op) && !regions.back().global &&
                  regions.back().positions == positions;
+    // A product that is split over columns stands alone.
+    if (joins && few_rows(batch * positions, threads)) {
+      joins = !std::holds_alternative<GemmStep>(op) &&
+              !std::holds_alternative<GemmStep>(program.steps[i - 1].op);
+    }
     for (int value : gathered_by(op)) {
       joins = joins && born[value] != static_cast<int>(regions.size()) - 1;
     }
@@ -100,10 +105,15 @@ int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
   return aligned(total);
 }
 
-Plan make_plan(Program program, int batch) {
+bool few_rows(int64_t rows, int threads) {
+  constexpr int64_t kStrips = 3;  // a worker should use each weight for so many strips at least
+  return threads > 1 && rows < kStrips * gemm_strip_rows() * threads;
+}
+
+Plan make_plan(Program program, int batch, int threads) {
   Plan plan;
   plan.program = std::move(program);
-  plan.regions = make_regions(plan.program);
+  plan.regions = make_regions(plan.program, batch, threads);
   const std::vector<Life> lives = lives_of(plan);
   plan.places.assign(plan.program.values.size(), Place{false, -1, 0});
 

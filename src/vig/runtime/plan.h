@@ -2,7 +2,9 @@
 //
 // Steps are grouped into regions. A tile region is a chain of row-wise steps over the same
 // positions: a worker takes a tile of rows and runs the whole chain on it, so what is born and dies
-// inside stays in that worker's cache. A step that looks at other rows begins a new region.
+// inside stays in that worker's cache. A step that looks at other rows begins a new region. Where
+// there are too few rows to share out, every product is a region of its own, split over its
+// columns: each worker then reads its part of the weights only.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,10 @@ struct Plan {
   int64_t scratch_floats = 0;  // per worker
 };
 
-Plan make_plan(Program program, int batch);
+// Whether so few rows are better split over the columns of each product.
+bool few_rows(int64_t rows, int threads);
+
+Plan make_plan(Program program, int batch, int threads = 1);
 
 // Places blocks that live over [first, last] (both included) so that no two alive at once overlap.
 struct Lifetime {

@@ -43,7 +43,7 @@ struct Session::Impl {
         weights(static_cast<const PackedWeights&>(*model)),
         graph(std::move(g)),
         options(o),
-        plan(make_plan(lower(graph, options.keep), options.batch)),
+        plan(make_plan(lower(graph, options.keep), options.batch, options.threads)),
         arena(static_cast<size_t>(plan.arena_floats) * sizeof(float)),
         scratch(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float)),
         counters(plan.regions.size() * static_cast<size_t>(options.threads)),
