@@ -33,7 +33,8 @@ struct Chunk {
   float* query;  // [kChunk, K]  q_c times the gates up to c: reads the state before the chunk
   float* key;    // [kChunk, K]  k_s times the gates after s: feeds the state after the chunk
   float* gate;   // [K]          all gates: what is left of the old state
-  float weight[kChunk][kChunk];  // [c][s], s <= c: q_c . (gates * k_s), what c takes of v_s
+  // [c (c + 1) / 2 + s], s <= c: q_c . (gates * k_s), what c takes of v_s. Room for whole vectors.
+  float weight[kChunk * (kChunk + 1) / 2 + kLanes];
 };
 
 // One direction of the sweep.
@@ -46,6 +47,29 @@ struct Direction {
 
   int64_t token(int64_t n) const { return backward ? args.tokens - 1 - n : n; }
 };
+
+// The sum of each of kCount vectors, in order, to out (filled up to whole vectors). Neighbouring
+// lanes are added until kWidth, the lanes a sum is spread over, is one: half the shuffles of
+// summing every vector by itself.
+template <size_t kCount, size_t kWidth = kLanes>
+HWY_INLINE void sum_each(const RowVec* v, float* out) {
+  const RowTag d;
+  if constexpr (kWidth == 1) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kCount; ++i) hn::StoreU(v[i], d, out + i * kLanes);
+  } else {
+#if HWY_TARGET != HWY_SCALAR
+    constexpr size_t kHalf = (kCount + 1) / 2;
+    RowVec half[kHalf];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kHalf; ++i) {
+      const RowVec a = v[2 * i], b = 2 * i + 1 < kCount ? v[2 * i + 1] : hn::Zero(d);
+      half[i] = hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+    }
+    sum_each<kHalf, kWidth / 2>(half, out);
+#endif
+  }
+}
 
 // Fills `chunk` for `count` tokens from the sweep's n-th on. Tokens beyond them neither decay the
 // state (gate 1) nor feed it (key 0).
@@ -61,12 +85,12 @@ void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
     k[c] = args.k + t * args.qkv_stride;
     alpha[c] = dir.alpha + t * args.alpha_stride;
   }
-  RowVec sums[kChunk][kChunk];
-#pragma GCC unroll 4
-  for (size_t c = 0; c < kChunk; ++c) {
-#pragma GCC unroll 4
-    for (size_t s = 0; s < kChunk; ++s) sums[c][s] = hn::Zero(d);
-  }
+  // One sum for every pair s <= c.
+  constexpr size_t kPairs = kChunk * (kChunk + 1) / 2;
+  const auto pair = [](size_t c, size_t s) { return c * (c + 1) / 2 + s; };
+  RowVec sums[kPairs];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kPairs; ++i) sums[i] = hn::Zero(d);
   for_each_vector(key_dim, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
     RowVec a[kChunk], qc[kChunk];
     RowVec product = hn::Set(d, 1.0f);
@@ -81,20 +105,16 @@ void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
 #pragma GCC unroll 4
     for (size_t s = 0; s < kChunk; ++s) {
       RowVec key = s < count ? load(k[s] + i) : hn::Zero(d);
-      sums[s][s] = hn::MulAdd(qc[s], key, sums[s][s]);
+      sums[pair(s, s)] = hn::MulAdd(qc[s], key, sums[pair(s, s)]);
 #pragma GCC unroll 4
       for (size_t c = s + 1; c < kChunk; ++c) {
         key = hn::Mul(key, a[c]);
-        sums[c][s] = hn::MulAdd(qc[c], key, sums[c][s]);
+        sums[pair(c, s)] = hn::MulAdd(qc[c], key, sums[pair(c, s)]);
       }
       hn::Store(key, d, chunk.key + s * stride + i);
     }
   });
-#pragma GCC unroll 4
-  for (size_t c = 0; c < kChunk; ++c) {
-#pragma GCC unroll 4
-    for (size_t s = 0; s <= c; ++s) chunk.weight[c][s] = sum_lanes(sums[c][s]);
-  }
+  sum_each<kPairs>(sums, chunk.weight);
 }
 
 // A chunk's work on one block of kVectors vectors of value columns, `width` columns of them real.
@@ -151,7 +171,7 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
   for (size_t c = 0; c < kChunk; ++c) {
 #pragma GCC unroll 4
     for (size_t s = 0; s <= c; ++s) {
-      const RowVec weight = hn::Set(d, chunk.weight[c][s]);
+      const RowVec weight = hn::Set(d, chunk.weight[c * (c + 1) / 2 + s]);
 #pragma GCC unroll 2
       for (size_t j = 0; j < kVectors; ++j) o[c][j] = hn::MulAdd(weight, v[s][j], o[c][j]);
     }
