@@ -33,7 +33,10 @@ std::vector<NetworkCase> make_cases() {
       {"test_vig_one_token", "test_vig", {}, 7, 7},
       {"test_vig_h", "test_vig_h", {}, 64, 64},
       {"test_vig_h_odd", "test_vig_h", {}, 57, 91},
-      {"test_vig_h_one_pixel", "test_vig_h", {}, 1, 1},
+      // A single token's attention is one sum of 4 to 8 products times v. Where the products
+      // cancel, their rounding is all that is left for the head norm to enlarge: 3e-5 without fused
+      // multiply-adds, 1e-5 with them.
+      {"test_vig_h_one_pixel", "test_vig_h", {}, 1, 1, 1e-4},
       {"vig_t_wide", "vig_t", {{"depth", "1"}, {"classes", "33"}}, 150, 98},
       {"vig_s_plain", "vig_s", shrunk(), 40, 72},
       {"vig_t_activations", "vig_t", shrunk(), 48, 33},
