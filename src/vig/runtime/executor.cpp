@@ -53,21 +53,37 @@ int64_t Executor::column_tasks(int64_t panels) const {
 Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
   const int64_t heads = static_cast<int64_t>(images) * op.heads;
   const int64_t left = heads % threads_;
-  if (left == 0 || heads >= 8 * threads_) return {heads, 1};
+  if (left == 0 || heads >= 8 * threads_) return {heads, 1, heads};
   int64_t blocks = 1;
   while (left * blocks % threads_ != 0 && op.value_dim % (2 * blocks) == 0 &&
          op.value_dim / (2 * blocks) >= 16) {
     blocks *= 2;
   }
-  return {heads - left, blocks};
+  return {heads - left, blocks, heads - left + left * blocks};
+}
+
+Executor::GlaTask Executor::gla_task(const GlaSplit& split, int64_t task) const {
+  // Share s begins with task tasks * s / threads.
+  const int64_t share = ((task + 1) * threads_ - 1) / split.tasks;
+  const auto part = [&](int64_t count, int64_t s) { return count * s / threads_; };
+  const int64_t at = task - part(split.tasks, share);
+  const int64_t cut = split.tasks - split.whole;
+  const int64_t wholes = part(split.whole, share + 1) - part(split.whole, share);
+  if (cut == 0 || split.tasks % threads_ != 0) {
+    // Nothing to even out, or no way to.
+    if (task < split.whole) return {task, 0, 1, share % 2 != 0};
+    const int64_t block = task - split.whole;
+    return {split.whole + block / split.blocks, block % split.blocks, split.blocks, share % 2 != 0};
+  }
+  if (at < wholes) return {part(split.whole, share) + at, 0, 1, share % 2 != 0};
+  const int64_t block = part(cut, share) + at - wholes;
+  return {split.whole + block / split.blocks, block % split.blocks, split.blocks, share % 2 != 0};
 }
 
 int64_t Executor::tasks(const Region& region, int images) const {
   const LowOp& op = plan_.program.steps[region.first].op;
   if (const auto* gla = std::get_if<GlaStep>(&op)) {
-    const GlaSplit split = gla_split(gla->op, images);
-    return split.whole +
-           (static_cast<int64_t>(images) * gla->op.heads - split.whole) * split.blocks;
+    return gla_split(gla->op, images).tasks;
   }
   if (const auto* pool = std::get_if<PoolStep>(&op)) {
     const int64_t channels = plan_.program.values[pool->out].channels;
@@ -266,14 +282,10 @@ void Executor::run_step(const DepthwiseStep& step, const Tile& tile) const {
 
 void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const {
   const GlaOp& op = step.op;
-  const GlaSplit split = gla_split(op, images);
-  const bool whole = task < split.whole;
-  const int64_t blocks = whole ? 1 : split.blocks;
-  const int64_t block = whole ? 0 : (task - split.whole) % blocks;
-  const int64_t index = whole ? task : split.whole + (task - split.whole) / blocks;
-  const int64_t head = index % op.heads;
-  const int64_t image = index / op.heads;
-  const int64_t width = op.value_dim / blocks;
+  const GlaTask part = gla_task(gla_split(op, images), task);
+  const int64_t head = part.head % op.heads;
+  const int64_t image = part.head / op.heads;
+  const int64_t width = op.value_dim / part.blocks;
   const Grid& grid = plan_.program.values[step.qkv];
   const Place& qkv = plan_.places[step.qkv];
   const Place& alpha = plan_.places[step.alpha];
@@ -287,8 +299,8 @@ void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scr
   args.value_dim = width;
   args.q = arena_ + qkv.offset + first_row * qkv.stride + head * op.key_dim;
   args.k = args.q + keys;
-  args.v =
-      arena_ + qkv.offset + first_row * qkv.stride + 2 * keys + head * op.value_dim + block * width;
+  args.v = arena_ + qkv.offset + first_row * qkv.stride + 2 * keys + head * op.value_dim +
+           part.block * width;
   args.qkv_stride = qkv.stride;
   const float* gates = arena_ + alpha.offset + first_row * alpha.stride + head * op.key_dim;
   args.alpha_stride = alpha.stride;
@@ -310,10 +322,10 @@ void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scr
       args.scale *= 0.5f;
       break;
   }
-  args.o = arena_ + out.offset + first_row * out.stride + head * op.value_dim + block * width;
+  args.o = arena_ + out.offset + first_row * out.stride + head * op.value_dim + part.block * width;
   args.o_stride = out.stride;
   args.state = scratch;
-  args.backward_first = task % 2 != 0;
+  args.backward_first = part.odd_share;
   gla(args);
 }
 

@@ -14,9 +14,8 @@
 namespace vig {
 namespace {
 
-// Hands out one worker's share of a region's tasks, every n-th of them, alone on its cache line.
-// Worker w always begins with the same tiles of rows, whose values are in its cache, and helps the
-// others afterwards.
+// Hands out one worker's share of a region's tasks, alone on its cache line. Worker w always begins
+// with the same part of the rows, whose values are in its cache, and helps the others afterwards.
 struct alignas(64) TaskCounter {
   std::atomic<int64_t> next{0};
 };
@@ -92,11 +91,12 @@ struct Session::Impl {
       const int64_t tasks = executor->tasks(region, images);
       for (int turn = 0; turn < workers; ++turn) {
         const int share = (worker + turn) % workers;
-        const int64_t count = (tasks - share + workers - 1) / workers;
+        const int64_t first = tasks * share / workers;
+        const int64_t count = tasks * (share + 1) / workers - first;
         std::atomic<int64_t>& next = counters[r * static_cast<size_t>(workers) + share].next;
         while (next.load(std::memory_order_relaxed) < count) {
           const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-          if (task < count) executor->run(region, images, share + task * workers, mine, clock);
+          if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
       team.barrier();
