@@ -8,7 +8,6 @@
 #define HWY_TARGET_INCLUDE "vig/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target must come first.
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "vig/kernels/math-inl.h"

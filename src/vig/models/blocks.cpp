@@ -82,6 +82,13 @@ Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::s
   return b.linear(b.swiglu(both), down_name, d, false, init);
 }
 
+void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init init) {
+  b.output("features", x);
+  const Value pooled = b.mean_pool(x);
+  b.output("pooled", pooled);
+  b.output("logits", b.linear(pooled, head_name, classes, true, init));
+}
+
 int ffn_hidden(int channels, int multiple) {
   const int hidden = static_cast<int>(8LL * channels / 3);
   return (hidden + multiple - 1) / multiple * multiple;

@@ -26,6 +26,9 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
 Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::string& down_name,
                  int hidden, Init init);
 
+// The end of every classifier: outputs "features" (x), "pooled" (its mean) and "logits".
+void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init init);
+
 // Smallest multiple of `multiple` not below floor(8 * channels / 3).
 int ffn_hidden(int channels, int multiple);
 

@@ -112,10 +112,7 @@ Graph build_vig(const VigConfig& config, int height, int width) {
   }
   for (int i = 0; i < config.depth; ++i) x = block(b, x, fmt::format("blocks.{}", i), config);
   x = b.named(b.rms_norm(x, "norm", kNormEps), "norm");
-  b.output("features", x);
-  x = b.mean_pool(x);
-  b.output("pooled", x);
-  b.output("logits", b.linear(x, "head", config.classes, true, kLinearInit));
+  classifier_outputs(b, x, "head", config.classes, kLinearInit);
   return std::move(b).finish();
 }
 

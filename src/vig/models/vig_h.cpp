@@ -61,10 +61,7 @@ Graph build_vig_h(const VigHConfig& config, int height, int width) {
     b.named(x, layer);
   }
   x = b.named(b.layer_norm(x, "classifier.norm", kNormEps), "classifier.norm");
-  b.output("features", x);
-  x = b.mean_pool(x);
-  b.output("pooled", x);
-  b.output("logits", b.linear(x, "classifier.head", config.classes, true, kLinearInit));
+  classifier_outputs(b, x, "classifier.head", config.classes, kLinearInit);
   return std::move(b).finish();
 }
 
