@@ -2,34 +2,18 @@
 #include <cmath>
 #include <numbers>
 
+#include "vig/base/random.h"
 #include "vig/weights/load.h"
 
 namespace vig {
 namespace {
 
-// SplitMix64's output function: a bijection that turns a counter into well-mixed bits. Drawing by
-// counter instead of by state makes each number a function of its place alone.
-uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-uint64_t hash_name(std::string_view name) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
+// Drawing by counter instead of by state makes each number a function of its place alone.
 struct Stream {
   uint64_t key;
 
-  uint64_t bits(uint64_t counter) const { return mix(key + counter * 0x9e3779b97f4a7c15u); }
+  uint64_t bits(uint64_t counter) const { return mix_bits(key + counter * 0x9e3779b97f4a7c15u); }
 };
-
-// 24 bits are what a float holds: in [0, 1) and, for logarithms, (0, 1].
-float unit_open_above(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
-float unit_open_below(uint64_t bits) { return static_cast<float>((bits >> 40) + 1) * 0x1p-24f; }
 
 // Box-Muller: two independent standard normals from one draw of 64 bits (24 + 24 of them used).
 void normal_pair(uint64_t bits, float& first, float& second) {
@@ -53,7 +37,7 @@ void fill_normal(Stream stream, float deviation, int64_t count, float* out) {
 void cut(Stream stream, float deviation, float bound, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) {
     if (std::abs(out[i]) <= bound) continue;
-    const Stream redraw{mix(stream.key ^ static_cast<uint64_t>(i))};
+    const Stream redraw{mix_bits(stream.key ^ static_cast<uint64_t>(i))};
     for (uint64_t attempt = 0; std::abs(out[i]) > bound && attempt < 64; ++attempt) {
       float unused;
       normal_pair(redraw.bits(attempt), out[i], unused);
@@ -67,7 +51,7 @@ void cut(Stream stream, float deviation, float bound, int64_t count, float* out)
 
 void fill_random(const ParamSpec& spec, uint64_t seed, float* out) {
   const int64_t count = spec.shape.elements();
-  const Stream stream{mix(mix(seed) ^ hash_name(spec.name))};
+  const Stream stream{mix_bits(mix_bits(seed) ^ hash_name(spec.name))};
   switch (spec.init.kind) {
     case Init::Kind::kZeros:
       std::fill_n(out, count, 0.0f);
