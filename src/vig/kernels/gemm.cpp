@@ -168,6 +168,18 @@ void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool pai
   }
 }
 
+void pack_transposed(const float* weight, int64_t n, int64_t k, float* panels) {
+  for (int64_t first = 0; first < n; first += kPanel) {
+    const size_t present = static_cast<size_t>(std::min<int64_t>(kPanel, n - first));
+    std::fill_n(panels, kPanel, 0.0f);  // no bias
+    panels += kPanel;
+    for (int64_t i = 0; i < k; ++i, panels += kPanel) {
+      std::copy_n(weight + i * n + first, present, panels);
+      std::fill_n(panels + present, kPanel - present, 0.0f);
+    }
+  }
+}
+
 void multiply(const GemmArgs& args) {
   const PackedMatrix& w = args.weight;
   const size_t k = static_cast<size_t>(w.k);
@@ -221,6 +233,7 @@ namespace vig {
 
 HWY_EXPORT(packed_floats);
 HWY_EXPORT(pack);
+HWY_EXPORT(pack_transposed);
 HWY_EXPORT(multiply);
 HWY_EXPORT(count_panels);
 HWY_EXPORT(strip_rows);
@@ -233,6 +246,11 @@ PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_
                        float* panels) {
   HWY_DYNAMIC_DISPATCH(pack)(weight, bias, n, k, paired, panels);
   return {panels, n, k, paired};
+}
+
+PackedMatrix gemm_pack_transposed(const float* weight, int64_t n, int64_t k, float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_transposed)(weight, n, k, panels);
+  return {panels, n, k, false};
 }
 
 void gemm(const GemmArgs& args) { HWY_DYNAMIC_DISPATCH(multiply)(args); }

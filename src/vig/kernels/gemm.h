@@ -34,6 +34,8 @@ size_t gemm_packed_floats(int64_t n, int64_t k, bool paired);
 // `bias` may be null. `panels` holds gemm_packed_floats and is aligned to 64 bytes.
 PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
                        float* panels);
+// The same for weights stored transposed, [k, n], without bias: C = A W.
+PackedMatrix gemm_pack_transposed(const float* weight, int64_t n, int64_t k, float* panels);
 
 struct GemmArgs {
   const float* a = nullptr;  // [rows, k], rows lda apart
