@@ -18,4 +18,17 @@ struct PositionArgs {
 
 void resize_positions(const PositionArgs& args);
 
+// Its adjoint, the gradient of the table.
+struct PositionBackwardArgs {
+  const float* dout = nullptr;  // [out_rows, out_cols, channels]
+  int64_t out_rows = 0;
+  int64_t out_cols = 0;
+  int64_t channels = 0;
+  float* dtable = nullptr;  // [rows, cols, channels], overwritten
+  int64_t rows = 0;
+  int64_t cols = 0;
+};
+
+void resize_positions_backward(const PositionBackwardArgs& args);
+
 }  // namespace vig
