@@ -1,0 +1,55 @@
+// Files by name, in a folder or in an archive that is never unpacked to disk: .tar, .tar.gz (.tgz)
+// and .zip, told apart by their content.
+//
+// Archives are not trusted: sizes are checked before memory is taken, names only name (nothing is
+// ever written), and what is damaged or cut short raises one sentence naming file and place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vig {
+
+struct ArchiveOptions {
+  // What a .tar.gz may unpack to in memory; the size it states itself is not believed. Never more
+  // than half of the machine's memory.
+  uint64_t max_unpacked_bytes = uint64_t{8} << 30;
+};
+
+class Archive {
+ public:
+  virtual ~Archive() = default;
+
+  const std::string& path() const { return path_; }
+
+  // Relative, parts joined by one '/', without "." parts. In the order of the archive, a folder's
+  // sorted. `folders` holds at least those that are empty, since the others show in `files`.
+  const std::vector<std::string>& files() const { return files_; }
+  const std::vector<std::string>& folders() const { return folders_; }
+
+  // "photos.tar/cat/1.jpg", fit for a message.
+  std::string place(size_t file) const;
+
+  // The bytes of one file, as long as both the archive and `scratch` live and are left alone. Any
+  // number of threads may read, each with a scratch of its own. Raises Error.
+  virtual std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const = 0;
+
+ protected:
+  explicit Archive(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::vector<std::string> files_;
+  std::vector<std::string> folders_;
+};
+
+// A folder is listed with all below it. Links are followed, but not back into a folder they lie in.
+// Raises Error when something cannot be listed, and when `path` is none of the above.
+std::shared_ptr<const Archive> open_archive(const std::string& path,
+                                            const ArchiveOptions& options = {});
+
+}  // namespace vig

@@ -1,0 +1,92 @@
+// Labelled pictures for training and evaluation, from a folder or an archive.
+//
+//   ROOT/CLASS/.../PICTURE          one unnamed part
+//   ROOT/PART/CLASS/.../PICTURE     PART is train, val (valid, validation) or test
+//
+// Classes are the folders' names in the order of their bytes; labels count them from 0. ROOT is
+// what remains after single folders are skipped, so that archives may hold everything in one
+// (cifar10/train/cat/0001.jpg). Names that start with a dot, and __MACOSX, are not there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/data/archive.h"
+#include "vig/image/decode.h"
+#include "vig/image/image.h"
+
+namespace vig {
+
+struct DatasetOptions {
+  ArchiveOptions archive;
+  DecodeOptions decode;
+  // Decoded pictures are kept up to this many bytes, all parts together, first come first kept. 0
+  // for data that is seen once.
+  size_t cache_bytes = size_t{2} << 30;
+  // Fewer classes raise: nothing can be learnt from one.
+  size_t min_classes = 2;
+};
+
+class PictureStore;  // the archive and the decoded pictures, shared by all parts
+
+// A list of samples, sorted by label, then by name: equal whether it came from a folder or from an
+// archive of it. Copies share the pictures.
+class Dataset {
+ public:
+  size_t size() const { return samples_.size(); }
+  const std::vector<std::string>& classes() const { return *classes_; }
+
+  int label(size_t sample) const { return samples_[sample].label; }
+  // Below the part's folder: "cat/0001.jpg".
+  std::string_view name(size_t sample) const;
+  // The whole of it, fit for a message: "data/cifar10.tar/cifar10/train/cat/0001.jpg".
+  std::string place(size_t sample) const;
+
+  // For any number of threads. Raises Error naming the place when the file is no good.
+  std::shared_ptr<const Image> decode(size_t sample) const;
+
+  // These samples of it, in this order; the classes stay as they are.
+  Dataset subset(std::span<const size_t> samples) const;
+
+ private:
+  friend struct DatasetReader;
+  struct Sample {
+    uint32_t file;  // in the archive
+    int32_t label;
+  };
+
+  std::shared_ptr<const PictureStore> store_;
+  std::shared_ptr<const std::vector<std::string>> classes_;
+  size_t prefix_ = 0;  // length of the part's folder in the names of files
+  std::vector<Sample> samples_;
+};
+
+// What a path holds: either `whole`, or any of the others. All have the same classes, and every
+// class of each has pictures.
+struct DatasetParts {
+  std::optional<Dataset> whole, train, val, test;
+  size_t ignored = 0;  // files that are no pictures by their extension
+
+  const std::vector<std::string>& classes() const;
+};
+
+// Raises Error saying what was expected and what was found when the layout is another, a class has
+// no pictures, or parts disagree on the classes.
+DatasetParts open_dataset(const std::string& path, const DatasetOptions& options = {});
+
+struct DatasetSplit {
+  Dataset train, validation;
+};
+
+// Takes `count` samples for validation, from each class in proportion to its size. One of every
+// class always stays for training. Which ones depends on the seed and the samples' names alone.
+// Raises Error (usage) unless 0 < count < size.
+DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed);
+
+}  // namespace vig

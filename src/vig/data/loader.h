@@ -1,0 +1,93 @@
+// Worker threads that decode and prepare batches ahead of the model.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "vig/base/buffer.h"
+#include "vig/data/dataset.h"
+
+namespace vig {
+
+// A sample that could not be decoded.
+struct Problem {
+  std::string place;     // Dataset::place
+  std::string sentence;  // names the place, too
+};
+
+struct Batch {
+  size_t index = 0;  // in the list given to Loader::start
+  // The samples that are good, in the order asked for: bad ones are left out, so there may be fewer
+  // than were asked for, or none.
+  std::vector<size_t> samples;
+  std::vector<int> labels;
+  float* data = nullptr;          // [samples, floats_per_sample]; may be written to
+  std::vector<Problem> problems;  // bad samples never reported before by this loader
+};
+
+struct LoaderOptions {
+  int workers = 1;   // 0: everything happens in the thread that asks
+  size_t ahead = 2;  // finished batches kept beside the one handed out; > 0
+};
+
+// What it hands out does not depend on the number of workers. One thread at a time may use it.
+class Loader {
+ public:
+  // Where a sample goes; a key for what is drawn at random should be made from `sample`.
+  struct Slot {
+    size_t batch;     // in the list
+    size_t position;  // in the batch as asked for
+    size_t sample;    // in the dataset
+  };
+  // Writes the floats of one sample. Called by several threads at a time. What it throws,
+  // Loader::next raises in place of that batch.
+  using Write = std::function<void(const Slot&, const Image&, float* out)>;
+
+  Loader(Dataset dataset, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  const Dataset& dataset() const { return dataset_; }
+
+  // Begins an epoch; what is left of the last one is dropped. Raises Error (usage) on samples that
+  // do not exist.
+  void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write);
+
+  // The next batch, in order and valid until the next call; null after the last one.
+  Batch* next();
+
+ private:
+  struct Work;  // a batch in the making
+
+  void serve(std::stop_token stop);
+  bool take(Slot& slot);  // the next sample that nobody has taken, if it may be begun; locked
+  void make(const Slot& slot);
+  Batch* hand_out(Work& work);
+
+  const Dataset dataset_;
+  const int workers_;
+  std::vector<std::vector<size_t>> batches_;
+  size_t floats_per_sample_ = 0;
+  Write write_;
+
+  std::mutex mutex_;
+  std::condition_variable_any begin_;  // there is something to take
+  std::condition_variable done_;       // a batch is complete, or nobody is at work
+  std::vector<Work> ring_;             // batch i is made in place i % size
+  size_t handed_out_ = 0;              // batches; the last of them still belongs to the caller
+  Slot next_ = {0, 0, 0};              // to be taken
+  int busy_ = 0;                       // workers making a sample
+  std::unordered_set<size_t> reported_;
+  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+};
+
+}  // namespace vig
