@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/classifier.h"
-#include "vig/weights/printable.h"
 
 namespace vig::cli {
 namespace {

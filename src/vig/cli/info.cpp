@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/weights/printable.h"
 
 namespace vig::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/weights/convert.h"
-#include "vig/weights/printable.h"
 
 namespace vig {
 namespace {

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/pipeline/recognise.h"
 #include "vig/weights/model_info.h"
-#include "vig/weights/printable.h"
 
 namespace vig {
 namespace {

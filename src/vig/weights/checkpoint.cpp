@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "vig/base/error.h"
-#include "vig/weights/mapped_file.h"
+#include "vig/base/mapped_file.h"
+#include "vig/base/zip.h"
 #include "vig/weights/safetensors.h"
 #include "vig/weights/torch_file.h"
-#include "vig/weights/zip.h"
 
 namespace vig {
 namespace {

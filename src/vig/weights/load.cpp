@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/weights/convert.h"
-#include "vig/weights/printable.h"
 
 namespace vig {
 

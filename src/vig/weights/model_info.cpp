@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "vig/base/error.h"
-#include "vig/weights/printable.h"
+#include "vig/base/printable.h"
 
 namespace vig {
 namespace {

@@ -3,9 +3,9 @@
 #include <bit>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/weights/pickle_machine.h"
 #include "vig/weights/pickle_opcodes.h"
-#include "vig/weights/printable.h"
 
 namespace vig {
 

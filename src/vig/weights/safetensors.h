@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vig/weights/mapped_file.h"
+#include "vig/base/mapped_file.h"
 #include "vig/weights/named_tensor.h"
 
 namespace vig {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
-#include "vig/weights/printable.h"
-#include "vig/weights/zip.h"
+#include "vig/base/printable.h"
+#include "vig/base/zip.h"
 
 namespace vig {
 namespace {
@@ -37,6 +37,12 @@ TorchContainer open_torch_zip(Bytes bytes, const std::string& file) {
   std::string_view folder;
   Bytes pickle;
   for (const ZipEntry& entry : entries) {
+    if (entry.method != ZipEntry::kStored) {
+      fail(
+          "{}: its zip entry \"{}\" is compressed (method {}), expected it stored as torch.save "
+          "does",
+          file, printable(entry.name), entry.method);
+    }
     const size_t slash = entry.name.find('/');
     if (slash == std::string_view::npos || entry.name.substr(slash + 1) != "data.pkl") continue;
     folder = entry.name.substr(0, slash + 1);

@@ -1,4 +1,4 @@
-#include "vig/weights/mapped_file.h"
+#include "vig/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

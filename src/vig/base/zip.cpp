@@ -1,11 +1,11 @@
-#include "vig/weights/zip.h"
+#include "vig/base/zip.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <unordered_set>
 
 #include "vig/base/error.h"
-#include "vig/weights/printable.h"
+#include "vig/base/printable.h"
 
 namespace vig {
 namespace {
@@ -115,25 +115,20 @@ class ZipReader {
     if (u16(offset + 8) & kEncrypted) {
       fail("{}: its zip entry \"{}\" is encrypted", file_, printable(name));
     }
-    if (const uint16_t method = u16(offset + 10); method != 0) {
-      fail(
-          "{}: its zip entry \"{}\" is compressed (method {}), expected it stored as torch.save "
-          "does",
-          file_, printable(name), method);
-    }
-
+    const uint16_t method = u16(offset + 10);
+    const uint32_t crc = u32(offset + 16);
     uint64_t packed = u32(offset + 20);
     uint64_t size = u32(offset + 24);
     uint64_t local = u32(offset + 42);
     read_zip64_field(offset + kEntrySize + name_length, extra_length, {&size, &packed, &local});
-    if (packed != size) bad("a stored entry has two sizes");
+    if (method == ZipEntry::kStored && packed != size) bad("a stored entry has two sizes");
     offset += kEntrySize + name_length + extra_length + u16(offset + 32);
 
     // The local header repeats the name; its own extra field is padding and may differ in length.
     at(local, kLocalSize);
     if (u32(local) != kLocalSignature) bad("its directory points at something else");
     const uint64_t data = local + kLocalSize + u16(local + 26) + u16(local + 28);
-    return {name, at(data, size)};
+    return {name, at(data, packed), size, method, crc};
   }
 
   // Of size, packed size and place, in this order, the field holds those that did not fit 32 bits.

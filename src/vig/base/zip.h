@@ -1,0 +1,30 @@
+// The directory of a zip archive. What is compressed stays so: see data/ for reading that.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vig {
+
+struct ZipEntry {
+  static constexpr uint16_t kStored = 0, kDeflated = 8;
+
+  std::string_view name;                // points into the archive; of a folder, it ends in '/'
+  std::span<const unsigned char> data;  // inside the archive, as it is there
+  uint64_t size;                        // claimed for the data unpacked; that of `data` if stored
+  uint16_t method;                      // others than the two above exist
+  uint32_t crc;                         // claimed for the data unpacked
+};
+
+bool is_zip(std::span<const unsigned char> bytes);
+
+// Raises a sentence beginning with `file` when the directory is malformed or points outside the
+// archive, when an entry is encrypted, and when two have one name. Zip64 is understood. Checksums
+// are not compared: PyTorch can be told not to write them.
+std::vector<ZipEntry> read_zip_directory(std::span<const unsigned char> bytes,
+                                         const std::string& file);
+
+}  // namespace vig
