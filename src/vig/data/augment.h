@@ -67,7 +67,7 @@ CropBox draw_resized_crop(const AugmentOptions& options, int width, int height,
 
 // Writes recipe.crop * recipe.crop * 3 floats, [row, column, channel], normalised as
 // vig/image/preprocess.h does: with everything switched off, the same bits as preprocess.
-// `options` must have passed check_augment_options. Raises Error if the picture is empty.
+// Raises Error as check_augment_options does, and if the picture is empty.
 void augment(const Image& image, const Recipe& recipe, const AugmentOptions& options,
              RandomStream stream, float* out);
 
