@@ -68,16 +68,38 @@ HWY_INLINE V sigmoid(D d, V x) {
   return reciprocal(d, hn::Add(hn::Set(d, 1.0f), exp_clamped<-1>(d, x)));
 }
 
+// sigmoid(x) and sigmoid(-x); 1 - sigmoid(x) would lose the digits of the second where x is large.
+template <class V>
+struct Sigmoids {
+  V plus, minus;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE Sigmoids<V> sigmoids(D d, V x) {
+  const V e = exp_clamped<-1>(d, x);
+  const V plus = reciprocal(d, hn::Add(hn::Set(d, 1.0f), e));
+  return {plus, hn::Mul(e, plus)};
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V silu(D d, V x) {
   return hn::Mul(x, sigmoid(d, x));
 }
 
-// exp(logsigmoid(x) / 16) = (1 + e^-x)^(-1/16), the gate of the scan. With w = e^(-|x| / 16) it is
-// (1 + w^16)^(-1/16), times w where x is negative: one exponential, and no term overflows.
+// d silu / dx = sigmoid(x) (1 + x sigmoid(-x)); beyond 87, where the exponential stops, at 87.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V decay(D d, V x) {
-  const V w = exp_clamped(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.0f / 16.0f)));
+HWY_INLINE V silu_slope(D d, V x) {
+  x = hn::Max(hn::Min(x, hn::Set(d, 87.0f)), hn::Set(d, -87.0f));
+  const Sigmoids<V> s = sigmoids(d, x);
+  return hn::Mul(s.plus, hn::MulAdd(x, s.minus, hn::Set(d, 1.0f)));
+}
+
+// (1 + w^16)^(-1/16) and w^16 for 0 <= w <= 1.
+template <class V>
+struct DecayParts {
+  V root, power;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE DecayParts<V> decay_parts(D d, V w) {
   V u = hn::Mul(w, w);
   u = hn::Mul(u, u);
   u = hn::Mul(u, u);
@@ -91,12 +113,37 @@ HWY_INLINE V decay(D d, V x) {
   p = hn::MulAdd(p, u, hn::Set(d, 3.31947575e-02f));
   p = hn::MulAdd(p, u, hn::Set(d, -6.24999229e-02f));
   p = hn::MulAdd(p, u, hn::Set(d, 1.0f));
-  return hn::Mul(p, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), w, hn::Set(d, 1.0f)));
+  return {p, u};
 }
 
-// x / 2 * (1 + erf(x / sqrt2)); erf by Abramowitz and Stegun 7.1.26, absolute error 1.5e-7.
+// exp(logsigmoid(x) / 16) = (1 + e^-x)^(-1/16), the gate of the scan. With w = e^(-|x| / 16) it is
+// (1 + w^16)^(-1/16), times w where x is negative: one exponential, and no term overflows.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V gelu(D d, V x) {
+HWY_INLINE V decay(D d, V x) {
+  const V w = exp_clamped(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.0f / 16.0f)));
+  return hn::Mul(decay_parts(d, w).root,
+                 hn::IfThenElse(hn::Lt(x, hn::Zero(d)), w, hn::Set(d, 1.0f)));
+}
+
+// d decay / dx = decay(x) sigmoid(-x) / 16, where sigmoid(-x) is 1 / (1 + w^16) for negative x and
+// w^16 times that for others. The power raises the error of w to 3e-6.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V decay_slope(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const V w = exp_clamped(d, hn::Mul(hn::Abs(x), hn::Set(d, -1.0f / 16.0f)));
+  const DecayParts<V> parts = decay_parts(d, w);
+  const V other = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), w, parts.power);
+  const V both = hn::Mul(parts.root, reciprocal(d, hn::Add(one, parts.power)));
+  return hn::Mul(hn::Mul(both, other), hn::Set(d, 1.0f / 16.0f));
+}
+
+// 1 - erf(|x| / sqrt 2) by Abramowitz and Stegun 7.1.26, absolute error 1.5e-7, and e^(-x^2 / 2).
+template <class V>
+struct NormalParts {
+  V tail, bell;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE NormalParts<V> normal_parts(D d, V x) {
   const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));
   const V t = reciprocal(d, hn::MulAdd(z, hn::Set(d, 0.3275911f), hn::Set(d, 1.0f)));
   V p = hn::Set(d, 1.061405429f);
@@ -104,10 +151,26 @@ HWY_INLINE V gelu(D d, V x) {
   p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
   p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
   p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
-  const V tail = hn::Mul(hn::Mul(p, t), exp_clamped<-1>(d, hn::Mul(z, z)));  // 1 - erf(|z|)
-  // x/2 (1 + erf) is x - x/2 tail for x >= 0 and x/2 tail below.
-  const V half_tail = hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), tail);
+  const V bell = exp_clamped<-1>(d, hn::Mul(z, z));
+  return {hn::Mul(hn::Mul(p, t), bell), bell};
+}
+
+// x / 2 * (1 + erf(x / sqrt2)), which is x - x/2 tail for x >= 0 and x/2 tail below.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu(D d, V x) {
+  const V half_tail = hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), normal_parts(d, x).tail);
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Sub(x, half_tail), half_tail);
+}
+
+// d gelu / dx = (1 + erf(x / sqrt2)) / 2 + x e^(-x^2 / 2) / sqrt(2 pi). Beyond 14 the second term
+// is nothing, but the exponential stops short of zero.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V gelu_slope(D d, V x) {
+  x = hn::Max(hn::Min(x, hn::Set(d, 14.0f)), hn::Set(d, -14.0f));
+  const NormalParts<V> parts = normal_parts(d, x);
+  const V half = hn::Mul(parts.tail, hn::Set(d, 0.5f));
+  const V below = hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Sub(hn::Set(d, 1.0f), half), half);
+  return hn::MulAdd(hn::Mul(x, hn::Set(d, 0.39894228f)), parts.bell, below);
 }
 
 }  // namespace HWY_NAMESPACE

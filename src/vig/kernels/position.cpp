@@ -53,4 +53,21 @@ void resize_positions(const PositionArgs& args) {
   }
 }
 
+void resize_positions_backward(const PositionBackwardArgs& args) {
+  std::fill_n(args.dtable, args.rows * args.cols * args.channels, 0.0f);
+  for (int64_t y = 0; y < args.out_rows; ++y) {
+    const Taps ty = taps(y, args.out_rows, args.rows);
+    for (int64_t x = 0; x < args.out_cols; ++x) {
+      const Taps tx = taps(x, args.out_cols, args.cols);
+      const float* dout = args.dout + (y * args.out_cols + x) * args.channels;
+      for (int tap = 0; tap < 16; ++tap) {
+        const int i = tap / 4, j = tap % 4;
+        const float weight = ty.weight[i] * tx.weight[j];
+        float* to = args.dtable + (ty.index[i] * args.cols + tx.index[j]) * args.channels;
+        for (int64_t c = 0; c < args.channels; ++c) to[c] += weight * dout[c];
+      }
+    }
+  }
+}
+
 }  // namespace vig
