@@ -11,6 +11,11 @@ find_package(ZLIB REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 
+if(VIG_TORCH)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)  # the threads that LibTorch uses
+  find_package(Torch REQUIRED)
+endif()
+
 if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

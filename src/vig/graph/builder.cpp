@@ -96,6 +96,12 @@ Value Builder::add(Value a, Value b) {
   return append(AddOp{}, {a.id, b.id}, grid(a));
 }
 
+Value Builder::residual(Value x, Value branch) {
+  const Value sum = add(x, branch);
+  graph_.nodes[sum.id].op = AddOp{true};
+  return sum;
+}
+
 Value Builder::mul(Value a, Value b) {
   if (grid(a) != grid(b)) {
     fail("[mul] operands are {} and {}, expected equal grids", grid_str(grid(a)),

@@ -30,6 +30,7 @@ class Builder {
   Value rms_norm(Value x, const std::string& name, float eps, int groups = 1);
   Value activation(Value x, ActKind kind);
   Value add(Value a, Value b);
+  Value residual(Value x, Value branch);  // x + branch, which training may drop
   Value mul(Value a, Value b);
   Value scale(Value x, const std::string& name, float init);
   // The table is [1, rows * cols, channels].

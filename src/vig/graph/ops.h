@@ -47,8 +47,13 @@ struct ActivationOp {
   ActKind kind = ActKind::kSilu;
 };
 
-// Elementwise sum and product of two values of the same grid.
-struct AddOp {};
+// Elementwise sum of two values of the same grid. Of a residual one the second operand is a branch
+// that training may leave out (stochastic depth).
+struct AddOp {
+  bool residual = false;
+};
+
+// Elementwise product.
 struct MulOp {};
 
 // x * weight, a vector over channels (layer scale).

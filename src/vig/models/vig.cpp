@@ -85,14 +85,14 @@ Value block(Builder& b, Value x, const std::string& name, const VigConfig& confi
   b.named(u, name + ".attn_norm");
   Value branch = mixer(b, u, name + ".attn", mixer_config(config));
   if (config.layer_scale) branch = b.scale(branch, name + ".gamma1", kLayerScaleInit);
-  x = b.add(x, branch);
+  x = b.residual(x, branch);
   u = b.rms_norm(x, name + ".mlp_norm", kNormEps);
   b.named(u, name + ".mlp_norm");
   branch = swiglu_ffn(b, u, name + ".mlp.gate_proj", name + ".mlp.down_proj",
                       ffn_hidden(config.embed_dim, 256), kLinearInit);
   b.named(branch, name + ".mlp");
   if (config.layer_scale) branch = b.scale(branch, name + ".gamma2", kLayerScaleInit);
-  return b.named(b.add(x, branch), name);
+  return b.named(b.residual(x, branch), name);
 }
 
 }  // namespace

@@ -23,12 +23,12 @@ Value block(Builder& b, Value x, const std::string& name, int heads, const VigHC
   mixer_config.value_dim = static_cast<int>(c * config.expand_v);
   mixer_config.init = kLinearInit;
   Value u = b.named(b.layer_norm(x, name + ".norm", kNormEps), name + ".norm");
-  x = b.add(x, mixer(b, u, name + ".op", mixer_config));
+  x = b.residual(x, mixer(b, u, name + ".op", mixer_config));
   u = b.named(b.layer_norm(x, name + ".norm2", kNormEps), name + ".norm2");
   const Value branch =
       swiglu_ffn(b, u, name + ".mlp.fc1", name + ".mlp.fc2", ffn_hidden(c, 32), kLinearInit);
   b.named(branch, name + ".mlp");
-  return b.named(b.add(x, branch), name);
+  return b.named(b.residual(x, branch), name);
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// Differentiable operations on our kernels: float32 on the CPU, values [batch, height, width,
+// channels] contiguous. Each is an autograd function that keeps its inputs and recomputes the rest.
+// The same operations in LibTorch's own terms are in plain_ops.h; a walk takes either.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "vig/graph/ops.h"
+
+namespace vig::train {
+
+struct KernelOps {
+  // `bias` may be undefined.
+  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+  static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const ConvOp& op);
+  static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight);
+  static at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& bias, float eps);
+  static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);
+  static at::Tensor activation(const at::Tensor& x, ActKind kind);
+  static at::Tensor scale(const at::Tensor& x, const at::Tensor& weight);
+  static at::Tensor add_position(const at::Tensor& x, const at::Tensor& table, int rows, int cols);
+  static at::Tensor swiglu(const at::Tensor& x);
+  // Weights may be undefined: then that side is not normalised.
+  struct Mix {
+    at::Tensor gate, o, local, o_weight, local_weight;
+    float eps = 0;
+    int heads = 1;
+    bool silu = false;
+  };
+  static at::Tensor gated_mix(const Mix& mix);
+  static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+};
+
+}  // namespace vig::train

@@ -1,0 +1,313 @@
+// Matrix products and convolutions.
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "vig/kernels/conv.h"
+#include "vig/kernels/conv_backward.h"
+#include "vig/kernels/gemm.h"
+#include "vig/kernels/gemm_backward.h"
+#include "vig/kernels/pointwise_backward.h"
+#include "vig/train/kernel_ops.h"
+#include "vig/train/parallel.h"
+
+namespace vig::train {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+const float* data_or_null(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
+}
+
+// Panels of `weight`, which is [n, k], or [k, n] if `transposed`.
+PackedMatrix pack(const at::Tensor& weight, const at::Tensor& bias, bool transposed,
+                  at::Tensor& panels) {
+  const int64_t n = weight.size(transposed ? 1 : 0), k = weight.size(transposed ? 0 : 1);
+  panels = at::empty({static_cast<int64_t>(gemm_packed_floats(n, k, false))}, weight.options());
+  float* to = panels.data_ptr<float>();
+  return transposed ? gemm_pack_transposed(weight.data_ptr<float>(), n, k, to)
+                    : gemm_pack(weight.data_ptr<float>(), data_or_null(bias), n, k, false, to);
+}
+
+int64_t tile_rows() { return 8 * gemm_strip_rows(); }
+
+// out [rows, n] = a [rows, k] times packed weights.
+void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* out) {
+  parallel_parts(rows, tile_rows(), [&](int64_t first, int64_t last) {
+    GemmArgs args;
+    args.a = a + first * weight.k;
+    args.lda = weight.k;
+    args.rows = last - first;
+    args.weight = weight;
+    args.c = out + first * weight.n;
+    args.ldc = weight.n;
+    gemm(args);
+  });
+}
+
+// [n, k] = dy [rows, n]^T x [rows, k], a part of n or of k to each thread.
+at::Tensor weight_gradient(const at::Tensor& dy, const at::Tensor& x) {
+  const int64_t n = dy.size(1), k = x.size(1), rows = x.size(0);
+  at::Tensor dw = at::empty({n, k}, x.options());
+  GemmBackwardArgs args;
+  args.dy = dy.data_ptr<float>();
+  args.ldy = n;
+  args.x = x.data_ptr<float>();
+  args.ldx = k;
+  args.rows = rows;
+  args.n = n;
+  args.k = k;
+  args.dw = dw.data_ptr<float>();
+  args.ldw = k;
+  if (n >= k) {
+    parallel_parts(n, gemm_strip_rows(), [&](int64_t first, int64_t last) {
+      GemmBackwardArgs part = args;
+      part.dy += first;
+      part.n = last - first;
+      part.dw += first * k;
+      gemm_backward(part);
+    });
+  } else {
+    constexpr int64_t kPanels = 32;  // columns: whole panels of the widest vectors
+    parallel_parts(k, kPanels, [&](int64_t first, int64_t last) {
+      GemmBackwardArgs part = args;
+      part.x += first;
+      part.k = last - first;
+      part.dw += first;
+      gemm_backward(part);
+    });
+  }
+  return dw;
+}
+
+at::Tensor column_sums(const at::Tensor& dy) {
+  const int64_t n = dy.size(1);
+  const float* from = dy.data_ptr<float>();
+  return sum_over_rows(dy.size(0), {n}, dy.options(), [&](int64_t first, int64_t last, float* to) {
+    add_column_sums(from + first * n, n, last - first, n, to);
+  });
+}
+
+std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = channels;
+  return sizes;
+}
+
+struct Linear : Function<Linear> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    at::Tensor panels;
+    const PackedMatrix packed = pack(weight, bias, false, panels);
+    at::Tensor y = at::empty(with_channels(x, packed.n), x.options());
+    multiply(x.data_ptr<float>(), x.numel() / packed.k, packed, y.data_ptr<float>());
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["bias"] = bias.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const int64_t n = weight.size(0), k = weight.size(1);
+    const at::Tensor dy = grads[0].contiguous().view({-1, n});
+    at::Tensor dx, dw, db;
+    if (ctx->needs_input_grad(0)) {
+      at::Tensor panels;
+      const PackedMatrix packed = pack(weight, {}, true, panels);
+      dx = at::empty_like(x);
+      multiply(dy.data_ptr<float>(), dy.size(0), packed, dx.data_ptr<float>());
+    }
+    if (ctx->needs_input_grad(1)) dw = weight_gradient(dy, x.view({-1, k}));
+    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) db = column_sums(dy);
+    return {dx, dw, db};
+  }
+};
+
+// A dense convolution is a product of gathered patches with [out, kernel * kernel * in].
+struct ConvShape {
+  PatchArgs patches;
+  int64_t batch = 0;
+  int64_t width = 0;  // of a patch
+
+  ConvShape(const at::Tensor& x, const ConvOp& op) {
+    batch = x.size(0);
+    patches.grid = {x.size(1), x.size(2), x.size(3)};
+    patches.kernel = op.kernel;
+    patches.stride = op.stride;
+    patches.padding = op.padding;
+    patches.out_height = (x.size(1) + 2 * op.padding - op.kernel) / op.stride + 1;
+    patches.out_width = (x.size(2) + 2 * op.padding - op.kernel) / op.stride + 1;
+    width = patches.kernel * patches.kernel * x.size(3);
+  }
+  int64_t rows() const { return batch * patches.out_height * patches.out_width; }
+
+  at::Tensor gather(const at::Tensor& x) const {
+    at::Tensor out = at::empty({rows(), width}, x.options());
+    parallel_parts(rows(), tile_rows(), [&](int64_t first, int64_t last) {
+      PatchArgs args = patches;
+      args.in = x.data_ptr<float>();
+      args.first_row = first;
+      args.last_row = last;
+      args.out = out.data_ptr<float>() + first * width;
+      args.out_stride = width;
+      gather_patches(args);
+    });
+    return out;
+  }
+
+  at::Tensor scatter(const at::Tensor& from, const at::Tensor& x) const {
+    at::Tensor out = at::empty_like(x);
+    const int64_t channels = patches.grid.channels;
+    parallel_parts(x.numel() / channels, 64, [&](int64_t first, int64_t last) {
+      ScatterArgs args;
+      args.patches = from.data_ptr<float>();
+      args.patch_stride = width;
+      args.grid = patches.grid;
+      args.kernel = patches.kernel;
+      args.stride = patches.stride;
+      args.padding = patches.padding;
+      args.out_height = patches.out_height;
+      args.out_width = patches.out_width;
+      args.first_row = first;
+      args.last_row = last;
+      args.out = out.data_ptr<float>() + first * channels;
+      args.out_stride = channels;
+      scatter_patches(args);
+    });
+    return out;
+  }
+};
+
+at::Tensor flat_weight(const at::Tensor& weight) {  // [out, kernel * kernel * in]
+  at::Tensor flat = at::empty({weight.size(0), weight.numel() / weight.size(0)}, weight.options());
+  patch_weight(weight.data_ptr<float>(), weight.size(0), weight.size(1), weight.size(2),
+               flat.data_ptr<float>());
+  return flat;
+}
+
+struct Conv : Function<Conv> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, int64_t stride, int64_t padding) {
+    const ConvOp op{static_cast<int>(weight.size(2)), static_cast<int>(stride),
+                    static_cast<int>(padding)};
+    const ConvShape shape(x, op);
+    at::Tensor panels;
+    const PackedMatrix packed = pack(flat_weight(weight), bias, false, panels);
+    at::Tensor y = at::empty(
+        {shape.batch, shape.patches.out_height, shape.patches.out_width, packed.n}, x.options());
+    multiply(shape.gather(x).data_ptr<float>(), shape.rows(), packed, y.data_ptr<float>());
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["stride"] = stride;
+    ctx->saved_data["padding"] = padding;
+    ctx->saved_data["bias"] = bias.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const ConvOp op{static_cast<int>(weight.size(2)),
+                    static_cast<int>(ctx->saved_data["stride"].toInt()),
+                    static_cast<int>(ctx->saved_data["padding"].toInt())};
+    const ConvShape shape(x, op);
+    const at::Tensor dy = grads[0].contiguous().view({shape.rows(), weight.size(0)});
+    at::Tensor dx, dw, db;
+    if (ctx->needs_input_grad(0)) {
+      at::Tensor panels;
+      const PackedMatrix packed = pack(flat_weight(weight), {}, true, panels);
+      at::Tensor dpatches = at::empty({shape.rows(), shape.width}, x.options());
+      multiply(dy.data_ptr<float>(), shape.rows(), packed, dpatches.data_ptr<float>());
+      dx = shape.scatter(dpatches, x);
+    }
+    if (ctx->needs_input_grad(1)) {
+      const at::Tensor flat = weight_gradient(dy, shape.gather(x));
+      dw = at::empty_like(weight);
+      patch_weight_inverse(flat.data_ptr<float>(), weight.size(0), weight.size(1), weight.size(2),
+                           dw.data_ptr<float>());
+    }
+    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) db = column_sums(dy);
+    return {dx, dw, db, {}, {}};
+  }
+};
+
+struct DepthwiseConv : Function<DepthwiseConv> {
+  // `taps` [kernel * kernel, channels].
+  static at::Tensor run(const at::Tensor& x, int64_t kernel, const at::Tensor& taps) {
+    at::Tensor y = at::empty_like(x);
+    const int64_t channels = x.size(3);
+    parallel_parts(x.numel() / channels, 64, [&](int64_t first, int64_t last) {
+      DepthwiseConvArgs args;
+      args.in = x.data_ptr<float>();
+      args.grid = {x.size(1), x.size(2), channels};
+      args.kernel = kernel;
+      args.taps = taps.data_ptr<float>();
+      args.first_row = first;
+      args.last_row = last;
+      args.out = y.data_ptr<float>() + first * channels;
+      args.out_stride = channels;
+      vig::depthwise_conv(args);
+    });
+    return y;
+  }
+
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
+    ctx->save_for_backward({x, weight});
+    const int64_t channels = weight.size(0), kernel = weight.size(2);
+    at::Tensor taps = at::empty({kernel * kernel, channels}, x.options());
+    depthwise_taps(weight.data_ptr<float>(), channels, kernel, taps.data_ptr<float>());
+    return run(x, kernel, taps);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor dy = grads[0].contiguous();
+    const int64_t channels = weight.size(0), kernel = weight.size(2);
+    at::Tensor dx, dw;
+    if (ctx->needs_input_grad(0)) {
+      at::Tensor taps = at::empty({kernel * kernel, channels}, x.options());
+      depthwise_taps_flipped(weight.data_ptr<float>(), channels, kernel, taps.data_ptr<float>());
+      dx = run(dy, kernel, taps);
+    }
+    if (ctx->needs_input_grad(1)) {
+      const at::Tensor dtaps =
+          sum_over_rows(x.numel() / channels, {kernel * kernel, channels}, x.options(),
+                        [&](int64_t first, int64_t last, float* to) {
+                          DepthwiseWeightArgs args;
+                          args.in = x.data_ptr<float>();
+                          args.grid = {x.size(1), x.size(2), channels};
+                          args.kernel = kernel;
+                          args.first_row = first;
+                          args.last_row = last;
+                          args.dy = dy.data_ptr<float>() + first * channels;
+                          args.dy_stride = channels;
+                          args.dtaps = to;
+                          depthwise_weight_backward(args);
+                        });
+      dw = at::empty_like(weight);
+      patch_weight_inverse(dtaps.data_ptr<float>(), 1, channels, kernel, dw.data_ptr<float>());
+    }
+    return {dx, dw};
+  }
+};
+
+}  // namespace
+
+at::Tensor KernelOps::linear(const at::Tensor& x, const at::Tensor& weight,
+                             const at::Tensor& bias) {
+  return Linear::apply(x.contiguous(), weight, bias);
+}
+
+at::Tensor KernelOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const ConvOp& op) {
+  return Conv::apply(x.contiguous(), weight, bias, static_cast<int64_t>(op.stride),
+                     static_cast<int64_t>(op.padding));
+}
+
+at::Tensor KernelOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight) {
+  return DepthwiseConv::apply(x.contiguous(), weight);
+}
+
+}  // namespace vig::train

@@ -1,0 +1,346 @@
+// Norms, elementwise work and the position table.
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "vig/base/error.h"
+#include "vig/kernels/norm.h"
+#include "vig/kernels/norm_backward.h"
+#include "vig/kernels/pointwise.h"
+#include "vig/kernels/pointwise_backward.h"
+#include "vig/kernels/position.h"
+#include "vig/train/kernel_ops.h"
+#include "vig/train/parallel.h"
+
+namespace vig::train {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+constexpr int64_t kGrain = 64;  // rows of a task
+
+int64_t row_count(const at::Tensor& x) { return x.numel() / x.size(-1); }
+
+Rows rows_of(const at::Tensor& x, int64_t first) {
+  return {x.data_ptr<float>() + first * x.size(-1), x.size(-1)};
+}
+
+// LayerNorm with a bias, RMSNorm without.
+struct Norm : Function<Norm> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, double eps, int64_t groups) {
+    at::Tensor y = at::empty_like(x);
+    const int64_t channels = x.size(-1);
+    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
+      NormArgs args;
+      args.in = x.data_ptr<float>() + first * channels;
+      args.out = y.data_ptr<float>() + first * channels;
+      args.in_stride = args.out_stride = channels;
+      args.rows = last - first;
+      args.channels = channels;
+      args.eps = static_cast<float>(eps);
+      args.weight = weight.data_ptr<float>();
+      args.groups = groups;
+      if (bias.defined()) {
+        args.bias = bias.data_ptr<float>();
+        vig::layer_norm(args);
+      } else {
+        vig::rms_norm(args);
+      }
+    });
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["bias"] = bias.defined();
+    ctx->saved_data["eps"] = eps;
+    ctx->saved_data["groups"] = groups;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const bool bias = ctx->saved_data["bias"].toBool();
+    const float eps = static_cast<float>(ctx->saved_data["eps"].toDouble());
+    const int64_t groups = ctx->saved_data["groups"].toInt();
+    const at::Tensor dy = grads[0].contiguous();
+    at::Tensor dx = at::empty_like(x);
+    const int64_t channels = x.size(-1), width = weight.numel();
+    const at::Tensor sums = sum_over_rows(row_count(x), {bias ? 2 : 1, width}, x.options(),
+                                          [&](int64_t first, int64_t last, float* to) {
+                                            NormBackwardArgs args;
+                                            args.in = x.data_ptr<float>() + first * channels;
+                                            args.dy = dy.data_ptr<float>() + first * channels;
+                                            args.dx = dx.data_ptr<float>() + first * channels;
+                                            args.in_stride = args.dy_stride = args.dx_stride =
+                                                channels;
+                                            args.rows = last - first;
+                                            args.channels = channels;
+                                            args.eps = eps;
+                                            args.weight = weight.data_ptr<float>();
+                                            args.dweight = to;
+                                            args.groups = groups;
+                                            if (bias) {
+                                              args.dbias = to + width;
+                                              layer_norm_backward(args);
+                                            } else {
+                                              rms_norm_backward(args);
+                                            }
+                                          });
+    return {dx, sums[0], bias ? sums[1] : at::Tensor(), {}, {}};
+  }
+};
+
+struct Activation : Function<Activation> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, int64_t kind) {
+    at::Tensor y = at::empty_like(x);
+    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
+      PointwiseArgs args;
+      args.kind = static_cast<Pointwise>(kind);
+      args.a = rows_of(x, first);
+      args.out = y.data_ptr<float>() + first * x.size(-1);
+      args.out_stride = args.channels = x.size(-1);
+      args.rows = last - first;
+      pointwise(args);
+    });
+    ctx->save_for_backward({x});
+    ctx->saved_data["kind"] = kind;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const at::Tensor x = ctx->get_saved_variables()[0];
+    const at::Tensor dy = grads[0].contiguous();
+    at::Tensor dx = at::empty_like(x);
+    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
+      PointwiseBackwardArgs args;
+      args.kind = static_cast<Pointwise>(ctx->saved_data["kind"].toInt());
+      args.a = rows_of(x, first);
+      args.dy = rows_of(dy, first);
+      args.da = dx.data_ptr<float>() + first * x.size(-1);
+      args.da_stride = args.channels = x.size(-1);
+      args.rows = last - first;
+      pointwise_backward(args);
+    });
+    return {dx, {}};
+  }
+};
+
+struct SwiGlu : Function<SwiGlu> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x) {
+    const int64_t m = x.size(-1) / 2;
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.back() = m;
+    at::Tensor y = at::empty(sizes, x.options());
+    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
+      PointwiseArgs args;
+      args.kind = Pointwise::kSwiGlu;
+      args.a = rows_of(x, first);
+      args.b = {args.a.data + m, args.a.stride};
+      args.out = y.data_ptr<float>() + first * m;
+      args.out_stride = args.channels = m;
+      args.rows = last - first;
+      pointwise(args);
+    });
+    ctx->save_for_backward({x});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const at::Tensor x = ctx->get_saved_variables()[0];
+    const at::Tensor dy = grads[0].contiguous();
+    const int64_t m = dy.size(-1);
+    at::Tensor dx = at::empty_like(x);
+    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
+      PointwiseBackwardArgs args;
+      args.kind = Pointwise::kSwiGlu;
+      args.a = rows_of(x, first);
+      args.b = {args.a.data + m, args.a.stride};
+      args.dy = rows_of(dy, first);
+      args.da = dx.data_ptr<float>() + first * 2 * m;
+      args.db = args.da + m;
+      args.da_stride = args.db_stride = 2 * m;
+      args.channels = m;
+      args.rows = last - first;
+      pointwise_backward(args);
+    });
+    return {dx};
+  }
+};
+
+struct Scale : Function<Scale> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
+    ctx->save_for_backward({x, weight});
+    return x * weight;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor dy = grads[0].contiguous();
+    at::Tensor dx = at::empty_like(x);
+    const int64_t channels = x.size(-1);
+    const at::Tensor dw = sum_over_rows(row_count(x), {channels}, x.options(),
+                                        [&](int64_t first, int64_t last, float* to) {
+                                          ScaleBackwardArgs args;
+                                          args.x = rows_of(x, first);
+                                          args.dy = rows_of(dy, first);
+                                          args.weight = weight.data_ptr<float>();
+                                          args.dx = dx.data_ptr<float>() + first * channels;
+                                          args.dx_stride = args.channels = channels;
+                                          args.dweight = to;
+                                          args.rows = last - first;
+                                          scale_backward(args);
+                                        });
+    return {dx, dw};
+  }
+};
+
+struct GatedMix : Function<GatedMix> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& o,
+                            const at::Tensor& local, const at::Tensor& o_weight,
+                            const at::Tensor& local_weight, double eps, int64_t heads, bool silu) {
+    at::Tensor y = at::empty_like(gate);
+    const int64_t channels = gate.size(-1);
+    parallel_parts(row_count(gate), kGrain, [&](int64_t first, int64_t last) {
+      GatedMixArgs args;
+      args.gate = rows_of(gate, first);
+      args.o = rows_of(o, first);
+      args.local = rows_of(local, first);
+      if (o_weight.defined()) args.o_weight = o_weight.data_ptr<float>();
+      if (local_weight.defined()) args.local_weight = local_weight.data_ptr<float>();
+      args.eps = static_cast<float>(eps);
+      args.heads = heads;
+      args.silu = silu;
+      args.out = y.data_ptr<float>() + first * channels;
+      args.out_stride = args.channels = channels;
+      args.rows = last - first;
+      vig::gated_mix(args);
+    });
+    ctx->save_for_backward({gate, o, local, o_weight, local_weight});
+    ctx->saved_data["eps"] = eps;
+    ctx->saved_data["heads"] = heads;
+    ctx->saved_data["silu"] = silu;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &gate = saved[0], &o = saved[1], &local = saved[2];
+    const at::Tensor &o_weight = saved[3], &local_weight = saved[4];
+    const at::Tensor dy = grads[0].contiguous();
+    at::Tensor dgate = at::empty_like(gate), d_o = at::empty_like(o),
+               dlocal = at::empty_like(local);
+    const int64_t channels = gate.size(-1), heads = ctx->saved_data["heads"].toInt();
+    const int64_t width = channels / heads;
+    const at::Tensor sums = sum_over_rows(
+        row_count(gate), {2, width}, gate.options(), [&](int64_t first, int64_t last, float* to) {
+          GatedMixBackwardArgs args;
+          args.gate = rows_of(gate, first);
+          args.o = rows_of(o, first);
+          args.local = rows_of(local, first);
+          if (o_weight.defined()) args.o_weight = o_weight.data_ptr<float>();
+          if (local_weight.defined()) args.local_weight = local_weight.data_ptr<float>();
+          args.eps = static_cast<float>(ctx->saved_data["eps"].toDouble());
+          args.heads = heads;
+          args.silu = ctx->saved_data["silu"].toBool();
+          args.dy = rows_of(dy, first);
+          args.dgate = dgate.data_ptr<float>() + first * channels;
+          args.d_o = d_o.data_ptr<float>() + first * channels;
+          args.dlocal = dlocal.data_ptr<float>() + first * channels;
+          args.dgate_stride = args.d_o_stride = args.dlocal_stride = args.channels = channels;
+          args.do_weight = to;
+          args.dlocal_weight = to + width;
+          args.rows = last - first;
+          gated_mix_backward(args);
+        });
+    return {dgate,
+            d_o,
+            dlocal,
+            o_weight.defined() ? sums[0] : at::Tensor(),
+            local_weight.defined() ? sums[1] : at::Tensor(),
+            {},
+            {},
+            {}};
+  }
+};
+
+// The table on another grid.
+struct ResizePosition : Function<ResizePosition> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table, int64_t rows,
+                            int64_t cols, int64_t out_rows, int64_t out_cols) {
+    const int64_t channels = table.size(-1);
+    at::Tensor out = at::empty({1, out_rows, out_cols, channels}, table.options());
+    resize_positions(
+        {table.data_ptr<float>(), rows, cols, channels, out.data_ptr<float>(), out_rows, out_cols});
+    ctx->saved_data["rows"] = rows;
+    ctx->saved_data["cols"] = cols;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const at::Tensor dy = grads[0].contiguous();
+    const int64_t rows = ctx->saved_data["rows"].toInt(), cols = ctx->saved_data["cols"].toInt();
+    const int64_t channels = dy.size(-1);
+    at::Tensor dtable = at::empty({1, rows * cols, channels}, dy.options());
+    PositionBackwardArgs args;
+    args.dout = dy.data_ptr<float>();
+    args.out_rows = dy.size(1);
+    args.out_cols = dy.size(2);
+    args.channels = channels;
+    args.dtable = dtable.data_ptr<float>();
+    args.rows = rows;
+    args.cols = cols;
+    resize_positions_backward(args);
+    return {dtable, {}, {}, {}, {}};
+  }
+};
+
+Pointwise pointwise_kind(ActKind kind) {
+  switch (kind) {
+    case ActKind::kSilu:
+      return Pointwise::kSilu;
+    case ActKind::kGelu:
+      return Pointwise::kGelu;
+    case ActKind::kSigmoid:
+      return Pointwise::kSigmoid;
+  }
+  fail("[train] unknown activation");
+}
+
+}  // namespace
+
+at::Tensor KernelOps::layer_norm(const at::Tensor& x, const at::Tensor& weight,
+                                 const at::Tensor& bias, float eps) {
+  return Norm::apply(x.contiguous(), weight, bias, static_cast<double>(eps),
+                     static_cast<int64_t>(1));
+}
+
+at::Tensor KernelOps::rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps,
+                               int groups) {
+  return Norm::apply(x.contiguous(), weight, at::Tensor(), static_cast<double>(eps),
+                     static_cast<int64_t>(groups));
+}
+
+at::Tensor KernelOps::activation(const at::Tensor& x, ActKind kind) {
+  return Activation::apply(x.contiguous(), static_cast<int64_t>(pointwise_kind(kind)));
+}
+
+at::Tensor KernelOps::scale(const at::Tensor& x, const at::Tensor& weight) {
+  return Scale::apply(x.contiguous(), weight);
+}
+
+at::Tensor KernelOps::add_position(const at::Tensor& x, const at::Tensor& table, int rows,
+                                   int cols) {
+  if (x.size(1) == rows && x.size(2) == cols) return x + table.view({1, rows, cols, -1});
+  return x + ResizePosition::apply(table, static_cast<int64_t>(rows), static_cast<int64_t>(cols),
+                                   x.size(1), x.size(2));
+}
+
+at::Tensor KernelOps::swiglu(const at::Tensor& x) { return SwiGlu::apply(x.contiguous()); }
+
+at::Tensor KernelOps::gated_mix(const Mix& mix) {
+  return GatedMix::apply(mix.gate.contiguous(), mix.o.contiguous(), mix.local.contiguous(),
+                         mix.o_weight, mix.local_weight, static_cast<double>(mix.eps),
+                         static_cast<int64_t>(mix.heads), mix.silu);
+}
+
+}  // namespace vig::train

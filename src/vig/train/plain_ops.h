@@ -1,0 +1,27 @@
+// The operations of kernel_ops.h in LibTorch's own terms: what runs on other devices than the CPU,
+// and the twin that kernel_ops is tested against.
+#pragma once
+
+#include "vig/train/kernel_ops.h"
+
+namespace vig::train {
+
+struct PlainOps {
+  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+  static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const ConvOp& op);
+  static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight);
+  static at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& bias, float eps);
+  static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);
+  static at::Tensor activation(const at::Tensor& x, ActKind kind);
+  static at::Tensor scale(const at::Tensor& x, const at::Tensor& weight);
+  static at::Tensor add_position(const at::Tensor& x, const at::Tensor& table, int rows, int cols);
+  static at::Tensor swiglu(const at::Tensor& x);
+  static at::Tensor gated_mix(const KernelOps::Mix& mix);
+  // The expansion of the scan in chunks: inside a chunk every pair of tokens with the product of
+  // the gates between them, between chunks a state.
+  static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+};
+
+}  // namespace vig::train

@@ -1,0 +1,34 @@
+// Executes a graph with LibTorch, so that it can be differentiated: the counterpart of runtime/.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "vig/graph/graph.h"
+
+namespace vig::train {
+
+struct WalkOptions {
+  // Our kernels, or LibTorch's own operations with the scan as its expansion. Other devices than
+  // the CPU have the latter alone.
+  bool kernels = true;
+  // Stochastic depth: the last block's branches are left out with this probability for a picture,
+  // the first block's never, those between in proportion. Draws belong to (seed, picture).
+  double drop_path = 0;
+  uint64_t seed = 0;
+  int64_t first_picture = 0;   // number of the batch's first picture among all of the step's
+  int64_t picture_stride = 1;  // and the distance of the next
+};
+
+// Every node's value [batch, height, width, channels], given the pictures [batch, height, width, 3]
+// and the parameters in the graph's order. Values folded into another operation are undefined.
+std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
+                             const at::Tensor& pictures, const WalkOptions& options);
+
+// The output "logits", [batch, classes].
+at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
+                       const at::Tensor& pictures, const WalkOptions& options);
+
+}  // namespace vig::train
