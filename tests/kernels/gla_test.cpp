@@ -189,6 +189,50 @@ TEST_P(GlaOnTarget, ReversalSwapsTheDirections) {
   }
 }
 
+// Gates that act after their token are the gates of the next one.
+TEST_P(GlaOnTarget, GatesAfterAreTheGatesOfTheNextToken) {
+  for (const int64_t tokens : {0, 1, 2, 22}) {
+    Head head(tokens, 13, 37), next(tokens, 13, 37);
+    for (int64_t t = 0; t + 1 < tokens; ++t) {
+      for (int64_t i = 0; i < head.key_dim; ++i) {
+        next.forward.at(t + 1, i) = head.forward.at(t, i);
+        next.backward.at(t, i) = head.backward.at(t + 1, i);
+      }
+    }
+    for (const Directions directions : kAll) {
+      Sheet fast = head.output(), slow = head.output();
+      GlaArgs args = head.args(directions, fast);
+      args.gates_after = true;
+      gla(args);
+      args.o = slow.data();
+      reference::gla(args);
+      EXPECT_TRUE(test::same_bits(next.run(directions), fast));
+      EXPECT_TRUE(test::same_bits(next.twin(directions), slow));
+    }
+  }
+}
+
+TEST_P(GlaOnTarget, ValuesMayHaveRowsOfTheirOwn) {
+  Head head(22, 13, 37);
+  Sheet v(head.tokens, head.value_dim, 6, 1);
+  for (int64_t t = 0; t < head.tokens; ++t) {
+    for (int64_t j = 0; j < head.value_dim; ++j) {
+      v.at(t, j) = head.qkv.at(t, 2 * head.key_dim + j);
+    }
+  }
+  for (const Directions directions : kAll) {
+    Sheet fast = head.output(), slow = head.output();
+    GlaArgs args = head.args(directions, fast);
+    args.v = v.data();
+    args.v_stride = v.stride;
+    gla(args);
+    args.o = slow.data();
+    reference::gla(args);
+    EXPECT_TRUE(test::same_bits(head.run(directions), fast));
+    EXPECT_TRUE(test::same_bits(head.twin(directions), slow));
+  }
+}
+
 TEST_P(GlaOnTarget, WhichSweepRunsFirstDoesNotMatter) {
   for (const Directions directions : kAll) {
     for (const int64_t value_dim : {45, 64}) {

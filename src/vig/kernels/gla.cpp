@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 // Tokens of a chunk and vectors of value columns of a block: outputs and values of a chunk,
 // 2 * kChunk * kBlock vectors, stay in registers.
-constexpr size_t kLanes = hn::MaxLanes(RowTag());
+constexpr size_t kLanes = kRowLanes;
 constexpr size_t kBlock = 2;
 #if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
 constexpr size_t kChunk = 4;  // 32 registers
@@ -24,8 +24,6 @@ constexpr size_t kChunk = 4;  // 32 registers
 constexpr size_t kChunk = 2;  // 16 registers
 #endif
 constexpr size_t kColumns = kBlock * kLanes;
-
-size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 // What a chunk's tokens do to the state and to each other (docs/gla.md, step 3). c and s count the
 // tokens in the order of the sweep; products of gates run over tokens after s, up to c.
@@ -48,29 +46,6 @@ struct Direction {
   int64_t token(int64_t n) const { return backward ? args.tokens - 1 - n : n; }
 };
 
-// The sum of each of kCount vectors, in order, to out (filled up to whole vectors). Neighbouring
-// lanes are added until kWidth, the lanes a sum is spread over, is one: half the shuffles of
-// summing every vector by itself.
-template <size_t kCount, size_t kWidth = kLanes>
-HWY_INLINE void sum_each(const RowVec* v, float* out) {
-  const RowTag d;
-  if constexpr (kWidth == 1) {
-#pragma GCC unroll 16
-    for (size_t i = 0; i < kCount; ++i) hn::StoreU(v[i], d, out + i * kLanes);
-  } else {
-#if HWY_TARGET != HWY_SCALAR
-    constexpr size_t kHalf = (kCount + 1) / 2;
-    RowVec half[kHalf];
-#pragma GCC unroll 16
-    for (size_t i = 0; i < kHalf; ++i) {
-      const RowVec a = v[2 * i], b = 2 * i + 1 < kCount ? v[2 * i + 1] : hn::Zero(d);
-      half[i] = hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
-    }
-    sum_each<kHalf, kWidth / 2>(half, out);
-#endif
-  }
-}
-
 // Fills `chunk` for `count` tokens from the sweep's n-th on. Tokens beyond them neither decay the
 // state (gate 1) nor feed it (key 0).
 void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
@@ -80,10 +55,12 @@ void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
   const size_t stride = round_up(key_dim, kLanes);
   const float *q[kChunk], *k[kChunk], *alpha[kChunk];
   for (size_t c = 0; c < count; ++c) {
-    const int64_t t = dir.token(n + static_cast<int64_t>(c));
+    const int64_t m = n + static_cast<int64_t>(c);
+    const int64_t t = dir.token(m);
     q[c] = args.q + t * args.qkv_stride;
     k[c] = args.k + t * args.qkv_stride;
-    alpha[c] = dir.alpha + t * args.alpha_stride;
+    // The first token finds a state of zeros, which any gate leaves as it is.
+    alpha[c] = dir.alpha + (args.gates_after && m > 0 ? dir.token(m - 1) : t) * args.alpha_stride;
   }
   // One sum for every pair s <= c.
   constexpr size_t kPairs = kChunk * (kChunk + 1) / 2;
@@ -131,12 +108,12 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
     return std::min(kLanes, width - std::min(width, j * kLanes));
   };
 
+  const int64_t v_stride = args.v_stride != 0 ? args.v_stride : args.qkv_stride;
   RowVec v[kChunk][kVectors], o[kChunk][kVectors];
 #pragma GCC unroll 4
   for (size_t c = 0; c < kChunk; ++c) {
     const float* from =
-        args.v + dir.token(n + static_cast<int64_t>(std::min(c, count - 1))) * args.qkv_stride +
-        column;
+        args.v + dir.token(n + static_cast<int64_t>(std::min(c, count - 1))) * v_stride + column;
 #pragma GCC unroll 2
     for (size_t j = 0; j < kVectors; ++j) {
       v[c][j] = whole ? hn::LoadU(d, from + j * kLanes) : load_part(from + j * kLanes, part(j));

@@ -21,9 +21,13 @@ struct GlaArgs {
   const float* k = nullptr;
   const float* v = nullptr;
   int64_t qkv_stride = 0;
+  int64_t v_stride = 0;                   // of v, if it is another one
   const float* alpha_forward = nullptr;   // null: no forward direction
   const float* alpha_backward = nullptr;  // null: no backward direction
   int64_t alpha_stride = 0;
+  // A token's gate fades what the token leaves behind instead of what it finds: alpha_{t-1} stands
+  // for alpha_t above, and the last token's gate is not used. The gradient of v is such a scan.
+  bool gates_after = false;
   float scale = 1.0f;
   // Which sweep runs first. The result has the same bits either way: heads that are worked on side
   // by side from both ends do not write to neighbouring cache lines at the same time.

@@ -16,6 +16,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
+constexpr size_t kRowLanes = hn::MaxLanes(RowTag());
+
+HWY_INLINE size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 // The first `count` floats of a vector, zero elsewhere; nothing beyond them is touched.
 HWY_INLINE RowVec load_part(const float* from, size_t count) {
@@ -56,6 +59,29 @@ HWY_INLINE void for_each_vector(size_t n, const F& f) {
 HWY_INLINE float sum_lanes(RowVec v) {
   const RowTag d;
   return hn::GetLane(hn::SumOfLanes(d, v));
+}
+
+// The sum of each of kCount vectors, in order, to out (filled up to whole vectors). Neighbouring
+// lanes are added until kWidth, the lanes a sum is spread over, is one: half the shuffles of
+// summing every vector by itself.
+template <size_t kCount, size_t kWidth = kRowLanes>
+HWY_INLINE void sum_each(const RowVec* v, float* out) {
+  const RowTag d;
+  if constexpr (kWidth == 1) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kCount; ++i) hn::StoreU(v[i], d, out + i * kRowLanes);
+  } else {
+#if HWY_TARGET != HWY_SCALAR
+    constexpr size_t kHalf = (kCount + 1) / 2;
+    RowVec half[kHalf];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kHalf; ++i) {
+      const RowVec a = v[2 * i], b = 2 * i + 1 < kCount ? v[2 * i + 1] : hn::Zero(d);
+      half[i] = hn::Add(hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a));
+    }
+    sum_each<kHalf, kWidth / 2>(half, out);
+#endif
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,0 +1,11 @@
+// Slow twin of kernels/gla_backward.h: the recurrences as they are written there, in double, one
+// direction after the other. Allocates all states; args.scratch is not used.
+#pragma once
+
+#include "vig/kernels/gla_backward.h"
+
+namespace vig::reference {
+
+void gla_backward(const GlaBackwardArgs& args);
+
+}  // namespace vig::reference
