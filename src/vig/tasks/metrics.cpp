@@ -1,0 +1,87 @@
+#include "vig/tasks/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "vig/base/error.h"
+
+namespace vig {
+namespace {
+
+constexpr int kTop = 5;
+
+double share(double part, int64_t whole) {
+  return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : part / static_cast<double>(whole);
+}
+
+// -log softmax(logits)[label]
+double cross_entropy(std::span<const float> logits, int label, float largest) {
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  return std::log(sum) + (static_cast<double>(largest) - logits[static_cast<size_t>(label)]);
+}
+
+}  // namespace
+
+double ClassMetrics::precision() const { return share(static_cast<double>(correct), answered); }
+double ClassMetrics::recall() const { return share(static_cast<double>(correct), count); }
+
+void ClassificationMetrics::add(std::span<const float> logits, int label) {
+  if (logits.size() != static_cast<size_t>(classes)) {
+    fail("[metrics] {} scores, expected one for each of {} classes", logits.size(), classes);
+  }
+  if (label < 0 || label >= classes) {
+    fail("[metrics] label {}, expected one from 0 to {}", label, classes - 1);
+  }
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!std::isfinite(logits[i])) {
+      fail("[metrics] the score of class {} is {}, expected a finite number", i, logits[i]);
+    }
+  }
+  const auto best = std::max_element(logits.begin(), logits.end());  // the first of equals
+  const float own = logits[static_cast<size_t>(label)];
+  int before = 0;  // classes that come before the label when the best are named first
+  for (int i = 0; i < classes; ++i) {
+    const float logit = logits[static_cast<size_t>(i)];
+    before += logit > own || (logit == own && i < label) ? 1 : 0;
+  }
+  ++count;
+  top1_hits += before == 0 ? 1 : 0;
+  top5_hits += before < kTop ? 1 : 0;
+  loss_sum += cross_entropy(logits, label, *best);
+  ++confusion[{label, static_cast<int>(best - logits.begin())}];
+}
+
+void ClassificationMetrics::merge(const ClassificationMetrics& other) {
+  if (other.classes != classes) {
+    fail("[metrics] results on {} classes cannot join results on {}", other.classes, classes);
+  }
+  count += other.count;
+  top1_hits += other.top1_hits;
+  top5_hits += other.top5_hits;
+  loss_sum += other.loss_sum;
+  for (const auto& [pair, pictures] : other.confusion) confusion[pair] += pictures;
+}
+
+double ClassificationMetrics::top1() const { return share(static_cast<double>(top1_hits), count); }
+double ClassificationMetrics::top5() const { return share(static_cast<double>(top5_hits), count); }
+double ClassificationMetrics::loss() const { return share(loss_sum, count); }
+
+std::vector<ClassMetrics> ClassificationMetrics::per_class() const {
+  std::vector<ClassMetrics> result(static_cast<size_t>(std::max(classes, 0)));
+  for (const auto& [pair, pictures] : confusion) {
+    const auto [label, answer] = pair;
+    result[static_cast<size_t>(label)].count += pictures;
+    result[static_cast<size_t>(answer)].answered += pictures;
+    if (label == answer) result[static_cast<size_t>(label)].correct += pictures;
+  }
+  return result;
+}
+
+int64_t ClassificationMetrics::confused(int label, int answer) const {
+  const auto found = confusion.find({label, answer});
+  return found == confusion.end() ? 0 : found->second;
+}
+
+}  // namespace vig

@@ -1,0 +1,58 @@
+// How well a classifier does on labelled pictures. Training's own validation and `vig eval` count
+// with the same code.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace vig {
+
+// What happened to one class. A share of nothing is NaN.
+struct ClassMetrics {
+  int64_t count = 0;     // pictures that show it
+  int64_t answered = 0;  // pictures it was the answer for
+  int64_t correct = 0;   // both
+
+  double precision() const;  // correct / answered
+  double recall() const;     // correct / count
+
+  bool operator==(const ClassMetrics&) const = default;
+};
+
+// Sums, so that parts of a dataset can be counted apart and merged. Everything but the loss is
+// exact; the loss depends on the order of adding in its last bits.
+struct ClassificationMetrics {
+  int classes = 0;
+  int64_t count = 0;
+  int64_t top1_hits = 0;
+  int64_t top5_hits = 0;  // with fewer than 5 classes every picture is one
+  double loss_sum = 0;    // cross-entropy, natural logarithm
+  // (label, answer) to the number of pictures; pairs that never occurred are absent, because a full
+  // table of many thousand classes would not fit the memory.
+  std::map<std::pair<int, int>, int64_t> confusion;
+
+  ClassificationMetrics() = default;
+  explicit ClassificationMetrics(int class_count) : classes(class_count) {}
+
+  // One picture: a logit per class, and the class it shows. The best logit is the answer, of equal
+  // ones the smaller index, as in decode_classes. Raises, and counts nothing, when a logit is not
+  // finite or the sizes do not fit.
+  void add(std::span<const float> logits, int label);
+  // Raises when the other has another number of classes.
+  void merge(const ClassificationMetrics& other);
+
+  // Of nothing: NaN.
+  double top1() const;
+  double top5() const;
+  double loss() const;
+  // One entry per class.
+  std::vector<ClassMetrics> per_class() const;
+  int64_t confused(int label, int answer) const;
+
+  bool operator==(const ClassificationMetrics&) const = default;
+};
+
+}  // namespace vig

@@ -1,0 +1,258 @@
+#include "vig/tasks/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+
+namespace vig {
+namespace {
+
+constexpr char32_t kReplacement = 0xfffd;
+
+// Takes one character off the front of `text`; of broken UTF-8 one byte.
+char32_t take_character(std::string_view& text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  char32_t code = length <= 1 ? first : first & (0x7fu >> length);
+  bool good = length != 0 && length <= text.size();
+  for (size_t i = 1; good && i < length; ++i) {
+    good = (byte(i) & 0xc0u) == 0x80u;
+    code = (code << 6) | (byte(i) & 0x3fu);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  good = good && code >= kSmallest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  text.remove_prefix(good ? length : 1);
+  const bool in_xml = code >= 0x20 && code != 0x7f && code != 0xfffe && code != 0xffff;
+  return good && in_xml ? code : kReplacement;
+}
+
+void append_utf8(std::string& out, char32_t code) {
+  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | (code >> 6));
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3f));
+    put(0x80 | ((code >> 6) & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+}
+
+void append_escaped(std::string& out, char32_t code) {
+  switch (code) {
+    case '&':
+      out += "&amp;";
+      break;
+    case '<':
+      out += "&lt;";
+      break;
+    case '>':
+      out += "&gt;";
+      break;
+    case '"':
+      out += "&quot;";
+      break;
+    case '\'':
+      out += "&#39;";
+      break;
+    default:
+      append_utf8(out, code);
+  }
+}
+
+// An interval that all values fit in, and where it is marked.
+struct Axis {
+  double low = 0, high = 1;
+  double step = 1;
+  double first = 0;  // of the marks
+  int marks = 0;
+
+  double place(double value) const { return (value - low) / (high - low); }
+  double mark(int i) const { return first + i * step; }
+};
+
+// 1, 2 or 5 times a power of ten, so that about five fit into `range`.
+double nice_step(double range) {
+  const double rough = range / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double digit = rough / power;
+  return power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
+}
+
+bool drawable(double value) { return std::abs(value) < 1e300; }  // false for NaN, too
+
+// `widen`: the interval ends at marks. Otherwise whole numbers (epochs) are marked at whole
+// numbers.
+Axis make_axis(double low, double high, bool whole, bool widen) {
+  if (low > high) return {0, 1, 0.2, 0, 6};  // no values
+  const double least = std::max({std::abs(low), std::abs(high), 1e-3}) * 1e-9;
+  if (high - low < least) {  // one value
+    const double room = std::max(std::abs(low) * 0.1, 0.5);
+    low -= room;
+    high += room;
+  }
+  Axis axis{low, high, nice_step(high - low), 0, 0};
+  if (whole && !widen) axis.step = std::max(axis.step, 1.0);
+  // The rounding of a division must not lose a mark, nor add one.
+  const double begin = low / axis.step, end = high / axis.step;
+  axis.first = (widen ? std::floor(begin + 1e-6) : std::ceil(begin - 1e-6)) * axis.step;
+  const double last = (widen ? std::ceil(end - 1e-6) : std::floor(end + 1e-6)) * axis.step;
+  axis.marks = static_cast<int>(std::lround((last - axis.first) / axis.step)) + 1;
+  if (widen) {
+    axis.low = axis.first;
+    axis.high = last;
+  }
+  return axis;
+}
+
+template <typename Coordinate>
+Axis axis_of(std::span<const ChartPanel> panels, bool widen, Coordinate coordinate) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  bool whole = true;
+  for (const ChartPanel& panel : panels) {
+    for (const Series& series : panel.series) {
+      for (const auto& point : series.points) {
+        if (!drawable(point.first) || !drawable(point.second)) continue;
+        const double value = coordinate(point);
+        low = std::min(low, value);
+        high = std::max(high, value);
+        whole = whole && value == std::round(value);
+      }
+    }
+  }
+  return make_axis(low, high, whole, widen);
+}
+
+std::string mark_text(const Axis& axis, int i) {
+  const double value = std::abs(axis.mark(i)) < axis.step * 1e-6 ? 0 : axis.mark(i);
+  if (axis.step < 1e-6 || std::abs(value) >= 1e7) return fmt::format("{:.6g}", value);
+  const int digits = std::max(0, -static_cast<int>(std::floor(std::log10(axis.step) + 1e-6)));
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+constexpr const char* kColours[] = {"#1f5fa8", "#d1581b", "#2f8f4e", "#8e4aa8",
+                                    "#b8336a", "#7a6a1f", "#2a9aa8", "#555555"};
+constexpr double kLeft = 76, kTop = 44, kWidth = 560, kHeight = 220, kBetween = 28, kBelow = 56;
+constexpr double kLegendFont = 12;
+
+// The panel's corner is (kLeft, top).
+std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool last) {
+  const Axis y = axis_of({&panel, 1}, true, [](const auto& point) { return point.second; });
+  const auto at_x = [&](double value) { return kLeft + kWidth * x.place(value); };
+  const auto at_y = [&](double value) { return top + kHeight * (1 - y.place(value)); };
+  std::string svg;
+  const auto out = std::back_inserter(svg);
+  for (int i = 0; i < y.marks; ++i) {
+    const double height = at_y(y.mark(i));
+    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"#e3e3e3\"/>\n", kLeft, height,
+                   kLeft + kWidth);
+    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+                   kLeft - 6, height + 4, mark_text(y, i));
+  }
+  for (int i = 0; i < x.marks; ++i) {
+    const double place = at_x(x.mark(i));
+    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}v-5\" stroke=\"#888\"/>\n", place, top + kHeight);
+    if (!last) continue;
+    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", place,
+                   top + kHeight + 16, mark_text(x, i));
+  }
+  fmt::format_to(out,
+                 "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+                 "fill=\"none\" stroke=\"#888\"/>\n",
+                 kLeft, top, kWidth, kHeight);
+  fmt::format_to(out, "<text transform=\"translate(18 {:.1f}) rotate(-90)\" {}>{}</text>\n",
+                 top + kHeight / 2, "text-anchor=\"middle\"", svg_label(panel.y_label, 40).xml);
+  for (size_t s = 0; s < panel.series.size(); ++s) {
+    const Series& series = panel.series[s];
+    const char* colour = kColours[s % std::size(kColours)];
+    for (size_t i = 0; i < series.points.size(); ++i) {
+      std::string line;
+      size_t joined = 0;
+      double px = 0, py = 0;
+      for (; i < series.points.size(); ++i, ++joined) {
+        if (!drawable(series.points[i].first) || !drawable(series.points[i].second)) break;
+        px = at_x(series.points[i].first);
+        py = at_y(series.points[i].second);
+        line += fmt::format("{}{:.1f} {:.1f}", joined == 0 ? "M" : "L", px, py);
+      }
+      if (joined == 1) {
+        fmt::format_to(out, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n", px, py,
+                       colour);
+      } else if (joined > 1) {
+        fmt::format_to(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n",
+                       line, colour);
+      }
+    }
+    const double legend = top + 12 + 18 * static_cast<double>(s);
+    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"3\"/>\n",
+                   kLeft + kWidth + 12, legend, colour);
+    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\">{}</text>\n",
+                   kLeft + kWidth + 36, legend + 4, kLegendFont, svg_label(series.name, 32).xml);
+  }
+  return svg;
+}
+
+}  // namespace
+
+SvgLabel svg_label(std::string_view text, size_t most) {
+  SvgLabel label;
+  for (size_t count = 0; !text.empty(); ++count) {
+    char32_t code = take_character(text);
+    if (count + 1 == most && !text.empty()) {
+      code = U'\u2026';  // ellipsis
+      text = {};
+    }
+    append_escaped(label.xml, code);
+    label.width += code < 0x1100 ? 0.6 : 1;  // most of what lies above is drawn in squares
+  }
+  return label;
+}
+
+std::string svg_head(double width, double height, double font_size, std::string_view title,
+                     double x) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"{2:.1f}\" "
+      "fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+      "<text x=\"{3:.1f}\" y=\"24\" font-size=\"15\">{4}</text>\n",
+      width, height, font_size, x, svg_label(title).xml);
+}
+
+std::string line_chart_svg(std::string_view title, std::string_view x_label,
+                           std::span<const ChartPanel> panels) {
+  const Axis x = axis_of(panels, false, [](const auto& point) { return point.first; });
+  double legend = 0;
+  for (const ChartPanel& panel : panels) {
+    for (const Series& series : panel.series) {
+      legend = std::max(legend, kLegendFont * svg_label(series.name, 32).width);
+    }
+  }
+  const double width = kLeft + kWidth + 48 + legend;
+  const double bottom = kTop + (kHeight + kBetween) * static_cast<double>(panels.size()) - kBetween;
+  std::string svg = svg_head(width, bottom + kBelow, 12, title, kLeft);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    svg += panel_svg(panels[i], x, kTop + (kHeight + kBetween) * static_cast<double>(i),
+                     i + 1 == panels.size());
+  }
+  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n</svg>\n",
+                     kLeft + kWidth / 2, bottom + 38, svg_label(x_label, 80).xml);
+  return svg;
+}
+
+}  // namespace vig

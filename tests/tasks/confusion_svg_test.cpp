@@ -1,0 +1,100 @@
+#include "vig/tasks/confusion_svg.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "support/errors.h"
+#include "support/xml.h"
+#include "vig/base/random.h"
+
+namespace vig::test {
+namespace {
+
+ClassificationMetrics some_answers(int classes, int pictures) {
+  RandomStream random(static_cast<uint64_t>(classes));
+  ClassificationMetrics metrics(classes);
+  for (int i = 0; i < pictures; ++i) {
+    const auto label = static_cast<int>(random.below(static_cast<uint64_t>(classes)));
+    std::vector<float> logits(static_cast<size_t>(classes));
+    for (float& logit : logits) logit = random.normal();
+    logits[static_cast<size_t>(label)] += 3;
+    metrics.add(logits, label);
+  }
+  return metrics;
+}
+
+std::vector<std::string> numbered_names(int classes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < classes; ++i) names.push_back("class number " + std::to_string(i));
+  return names;
+}
+
+TEST(ConfusionSvg, EveryCountIsThere) {
+  const ClassificationMetrics metrics = some_answers(3, 100);
+  const std::vector<std::string> names = {"ant & bee", "<cat>", "d\"o'g"};
+  const std::string svg = confusion_svg(metrics, names, "a title > b");
+  EXPECT_EQ(xml_problem(svg), "");
+  for (const char* text : {">a title &gt; b<", ">ant &amp; bee<", ">&lt;cat&gt;<",
+                           ">d&quot;o&#39;g<", ">label<", ">answer<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+  ASSERT_GE(metrics.confusion.size(), 5u);
+  for (const auto& [pair, count] : metrics.confusion) {
+    EXPECT_NE(svg.find(">" + std::to_string(count) + "</text>"), std::string::npos);
+  }
+  EXPECT_EQ(svg.find("href"), std::string::npos);
+}
+
+// Squares lie inside the picture, on whole rows and columns, one for each pair that occurred.
+TEST(ConfusionSvg, FromTwoToManyClasses) {
+  for (const int classes : {1, 2, 10, 57, 200, 1000}) {
+    SCOPED_TRACE(classes);
+    const ClassificationMetrics metrics = some_answers(classes, 2000);
+    const std::string svg = confusion_svg(metrics, numbered_names(classes), "t");
+    EXPECT_EQ(xml_problem(svg), "");
+    std::smatch size;
+    ASSERT_TRUE(std::regex_search(svg, size, std::regex("width=\"(\\d+)\" height=\"(\\d+)\"")));
+    const std::regex square("<rect x=\"([0-9.]+)\" y=\"([0-9.]+)\" width=\"([0-9.]+)\"");
+    size_t squares = 0;
+    for (std::sregex_iterator i(svg.begin(), svg.end(), square), end; i != end; ++i, ++squares) {
+      const double x = std::stod((*i)[1]), y = std::stod((*i)[2]), side = std::stod((*i)[3]);
+      EXPECT_GE(side, 10);
+      EXPECT_LE(x + side, std::stod(size[1]));
+      EXPECT_LE(y + side, std::stod(size[2]));
+    }
+    EXPECT_EQ(squares, metrics.confusion.size());
+    const bool shows_counts = svg.find("font-size=\"13.0\" text-anchor") != std::string::npos;
+    EXPECT_TRUE(shows_counts || classes > 10);
+    EXPECT_TRUE(classes < 200 || std::stod(size[1]) <= 15.0 * classes) << size[1];
+    for (const auto& [pair, count] : metrics.confusion) {
+      const std::string title = "number " + std::to_string(pair.first) +
+                                " taken for class number " + std::to_string(pair.second) + ": " +
+                                std::to_string(count) + " of";
+      ASSERT_NE(svg.find(title), std::string::npos) << title;
+    }
+  }
+}
+
+TEST(ConfusionSvg, CountsThatDoNotFitAreLeftToThePointer) {
+  ClassificationMetrics metrics(40);
+  metrics.confusion[{0, 0}] = 7;
+  metrics.confusion[{1, 1}] = 123456789;
+  const std::string svg = confusion_svg(metrics, {}, "t");
+  EXPECT_NE(svg.find(">7</text>"), std::string::npos);
+  EXPECT_EQ(svg.find(">123456789</text>"), std::string::npos);
+  EXPECT_NE(svg.find("123456789 of 123456789"), std::string::npos);
+}
+
+TEST(ConfusionSvg, NumbersStandForMissingNames) {
+  const std::string svg = confusion_svg(some_answers(4, 20), {}, "t");
+  EXPECT_NE(svg.find(">3</text>"), std::string::npos);
+  EXPECT_EQ(xml_problem(confusion_svg(ClassificationMetrics(4), {}, "nothing yet")), "");
+  EXPECT_EQ(xml_problem(confusion_svg(ClassificationMetrics(), {}, "")), "");
+  const std::vector<std::string> names = {"one"};
+  expect_error(ErrorCode::kInput, {"1 class names", "4 classes"},
+               [&] { confusion_svg(ClassificationMetrics(4), names, "t"); });
+}
+
+}  // namespace
+}  // namespace vig::test
