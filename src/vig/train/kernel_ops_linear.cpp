@@ -7,6 +7,7 @@
 #include "vig/kernels/gemm_backward.h"
 #include "vig/kernels/pointwise_backward.h"
 #include "vig/train/kernel_ops.h"
+#include "vig/train/maybe_tensor.h"
 #include "vig/train/parallel.h"
 
 namespace vig::train {
@@ -16,12 +17,12 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-const float* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
+const float* data_or_null(const MaybeTensor& tensor) {
+  return tensor.has_value() ? tensor->data_ptr<float>() : nullptr;
 }
 
 // Panels of `weight`, which is [n, k], or [k, n] if `transposed`.
-PackedMatrix pack(const at::Tensor& weight, const at::Tensor& bias, bool transposed,
+PackedMatrix pack(const at::Tensor& weight, const MaybeTensor& bias, bool transposed,
                   at::Tensor& panels) {
   const int64_t n = weight.size(transposed ? 1 : 0), k = weight.size(transposed ? 0 : 1);
   panels = at::empty({static_cast<int64_t>(gemm_packed_floats(n, k, false))}, weight.options());
@@ -97,13 +98,13 @@ std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
 
 struct Linear : Function<Linear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias) {
+                            const MaybeTensor& bias) {
     at::Tensor panels;
     const PackedMatrix packed = pack(weight, bias, false, panels);
     at::Tensor y = at::empty(with_channels(x, packed.n), x.options());
     multiply(x.data_ptr<float>(), x.numel() / packed.k, packed, y.data_ptr<float>());
     ctx->save_for_backward({x, weight});
-    ctx->saved_data["bias"] = bias.defined();
+    ctx->saved_data["bias"] = bias.has_value();
     return y;
   }
 
@@ -189,7 +190,7 @@ at::Tensor flat_weight(const at::Tensor& weight) {  // [out, kernel * kernel * i
 
 struct Conv : Function<Conv> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, int64_t stride, int64_t padding) {
+                            const MaybeTensor& bias, int64_t stride, int64_t padding) {
     const ConvOp op{static_cast<int>(weight.size(2)), static_cast<int>(stride),
                     static_cast<int>(padding)};
     const ConvShape shape(x, op);
@@ -201,7 +202,7 @@ struct Conv : Function<Conv> {
     ctx->save_for_backward({x, weight});
     ctx->saved_data["stride"] = stride;
     ctx->saved_data["padding"] = padding;
-    ctx->saved_data["bias"] = bias.defined();
+    ctx->saved_data["bias"] = bias.has_value();
     return y;
   }
 
@@ -297,12 +298,12 @@ struct DepthwiseConv : Function<DepthwiseConv> {
 
 at::Tensor KernelOps::linear(const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& bias) {
-  return Linear::apply(x.contiguous(), weight, bias);
+  return Linear::apply(x.contiguous(), weight, maybe(bias));
 }
 
 at::Tensor KernelOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const ConvOp& op) {
-  return Conv::apply(x.contiguous(), weight, bias, static_cast<int64_t>(op.stride),
+  return Conv::apply(x.contiguous(), weight, maybe(bias), static_cast<int64_t>(op.stride),
                      static_cast<int64_t>(op.padding));
 }
 

@@ -8,6 +8,7 @@
 #include "vig/kernels/pointwise_backward.h"
 #include "vig/kernels/position.h"
 #include "vig/train/kernel_ops.h"
+#include "vig/train/maybe_tensor.h"
 #include "vig/train/parallel.h"
 
 namespace vig::train {
@@ -28,7 +29,7 @@ Rows rows_of(const at::Tensor& x, int64_t first) {
 // LayerNorm with a bias, RMSNorm without.
 struct Norm : Function<Norm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, double eps, int64_t groups) {
+                            const MaybeTensor& bias, double eps, int64_t groups) {
     at::Tensor y = at::empty_like(x);
     const int64_t channels = x.size(-1);
     parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
@@ -41,15 +42,15 @@ struct Norm : Function<Norm> {
       args.eps = static_cast<float>(eps);
       args.weight = weight.data_ptr<float>();
       args.groups = groups;
-      if (bias.defined()) {
-        args.bias = bias.data_ptr<float>();
+      if (bias.has_value()) {
+        args.bias = bias->data_ptr<float>();
         vig::layer_norm(args);
       } else {
         vig::rms_norm(args);
       }
     });
     ctx->save_for_backward({x, weight});
-    ctx->saved_data["bias"] = bias.defined();
+    ctx->saved_data["bias"] = bias.has_value();
     ctx->saved_data["eps"] = eps;
     ctx->saved_data["groups"] = groups;
     return y;
@@ -196,8 +197,8 @@ struct Scale : Function<Scale> {
 
 struct GatedMix : Function<GatedMix> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& o,
-                            const at::Tensor& local, const at::Tensor& o_weight,
-                            const at::Tensor& local_weight, double eps, int64_t heads, bool silu) {
+                            const at::Tensor& local, const MaybeTensor& o_weight,
+                            const MaybeTensor& local_weight, double eps, int64_t heads, bool silu) {
     at::Tensor y = at::empty_like(gate);
     const int64_t channels = gate.size(-1);
     parallel_parts(row_count(gate), kGrain, [&](int64_t first, int64_t last) {
@@ -205,8 +206,8 @@ struct GatedMix : Function<GatedMix> {
       args.gate = rows_of(gate, first);
       args.o = rows_of(o, first);
       args.local = rows_of(local, first);
-      if (o_weight.defined()) args.o_weight = o_weight.data_ptr<float>();
-      if (local_weight.defined()) args.local_weight = local_weight.data_ptr<float>();
+      if (o_weight.has_value()) args.o_weight = o_weight->data_ptr<float>();
+      if (local_weight.has_value()) args.local_weight = local_weight->data_ptr<float>();
       args.eps = static_cast<float>(eps);
       args.heads = heads;
       args.silu = silu;
@@ -215,7 +216,8 @@ struct GatedMix : Function<GatedMix> {
       args.rows = last - first;
       vig::gated_mix(args);
     });
-    ctx->save_for_backward({gate, o, local, o_weight, local_weight});
+    ctx->save_for_backward(
+        {gate, o, local, o_weight.value_or(at::Tensor()), local_weight.value_or(at::Tensor())});
     ctx->saved_data["eps"] = eps;
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["silu"] = silu;
@@ -310,13 +312,13 @@ Pointwise pointwise_kind(ActKind kind) {
 
 at::Tensor KernelOps::layer_norm(const at::Tensor& x, const at::Tensor& weight,
                                  const at::Tensor& bias, float eps) {
-  return Norm::apply(x.contiguous(), weight, bias, static_cast<double>(eps),
+  return Norm::apply(x.contiguous(), weight, maybe(bias), static_cast<double>(eps),
                      static_cast<int64_t>(1));
 }
 
 at::Tensor KernelOps::rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps,
                                int groups) {
-  return Norm::apply(x.contiguous(), weight, at::Tensor(), static_cast<double>(eps),
+  return Norm::apply(x.contiguous(), weight, MaybeTensor(), static_cast<double>(eps),
                      static_cast<int64_t>(groups));
 }
 
@@ -339,7 +341,7 @@ at::Tensor KernelOps::swiglu(const at::Tensor& x) { return SwiGlu::apply(x.conti
 
 at::Tensor KernelOps::gated_mix(const Mix& mix) {
   return GatedMix::apply(mix.gate.contiguous(), mix.o.contiguous(), mix.local.contiguous(),
-                         mix.o_weight, mix.local_weight, static_cast<double>(mix.eps),
+                         maybe(mix.o_weight), maybe(mix.local_weight), static_cast<double>(mix.eps),
                          static_cast<int64_t>(mix.heads), mix.silu);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/train/maybe_tensor.h"
 
 namespace vig::train {
 namespace {
@@ -49,14 +50,12 @@ at::Tensor scan(at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor log_alpha) 
 }  // namespace
 
 at::Tensor PlainOps::linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return at::linear(x, weight, bias.defined() ? c10::optional<at::Tensor>(bias) : c10::nullopt);
+  return at::linear(x, weight, maybe(bias));
 }
 
 at::Tensor PlainOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                           const ConvOp& op) {
-  return at::conv2d(x.permute({0, 3, 1, 2}), weight,
-                    bias.defined() ? c10::optional<at::Tensor>(bias) : c10::nullopt, op.stride,
-                    op.padding)
+  return at::conv2d(x.permute({0, 3, 1, 2}), weight, maybe(bias), op.stride, op.padding)
       .permute({0, 2, 3, 1});
 }
 

@@ -1,0 +1,11 @@
+// What training makes small.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace vig::train {
+
+// Mean over the batch of -sum(target * log softmax(logits)); both [batch, classes].
+at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
+
+}  // namespace vig::train
