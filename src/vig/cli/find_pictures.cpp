@@ -4,27 +4,16 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/image/decode.h"
 
 namespace vig::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"};
-
-bool is_picture_name(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(std::begin(kExtensions), std::end(kExtensions), extension) !=
-         std::end(kExtensions);
-}
 
 // Links to folders are not followed: they may lead in circles.
 void walk(const fs::path& folder, FoundPictures& found) {
@@ -43,7 +32,7 @@ void walk(const fs::path& folder, FoundPictures& found) {
     const fs::file_status status = fs::symlink_status(path, error);
     if (fs::is_directory(status)) {
       walk(path, found);
-    } else if (is_picture_name(path) && !fs::is_directory(path, error)) {
+    } else if (has_picture_extension(path.filename().native()) && !fs::is_directory(path, error)) {
       found.files.push_back(path.string());
     }
   }
@@ -84,7 +73,7 @@ FoundPictures find_pictures(const std::vector<std::string>& arguments) {
   if (found.files.empty()) {
     if (!found.problems.empty()) fail("{}", found.problems.front());
     fail("{}: found no pictures there; in folders these are files ending in {}",
-         fmt::join(arguments, ", "), fmt::join(kExtensions, " "));
+         fmt::join(arguments, ", "), fmt::join(picture_extensions(), " "));
   }
   return found;
 }

@@ -55,7 +55,8 @@ class Dataset {
   Dataset subset(std::span<const size_t> samples) const;
 
  private:
-  friend struct DatasetReader;
+  friend class DatasetReader;
+  Dataset() = default;
   struct Sample {
     uint32_t file;  // in the archive
     int32_t label;
@@ -84,9 +85,10 @@ struct DatasetSplit {
   Dataset train, validation;
 };
 
-// Takes `count` samples for validation, from each class in proportion to its size. One of every
-// class always stays for training. Which ones depends on the seed and the samples' names alone.
-// Raises Error (usage) unless 0 < count < size.
+// Takes `count` samples for validation, from each class in proportion to its size; fewer where that
+// would leave a class without any for training. Which ones depends on the seed and the samples'
+// names alone. Raises Error (usage) unless 0 < count < size, and (input) when every class has one
+// picture.
 DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed);
 
 }  // namespace vig

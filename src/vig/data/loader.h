@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <unordered_set>
@@ -62,27 +63,31 @@ class Loader {
   // do not exist.
   void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write);
 
-  // The next batch, in order and valid until the next call; null after the last one.
+  // The next batch, in order and valid until the next call of next or start; null after the last
+  // one.
   Batch* next();
 
  private:
   struct Work;  // a batch in the making
 
   void serve(std::stop_token stop);
-  bool take(Slot& slot);  // the next sample that nobody has taken, if it may be begun; locked
+  void prepare();  // the place of the next batch, so that its samples may be taken
+  bool take(Slot& slot);
   void make(const Slot& slot);
-  Batch* hand_out(Work& work);
+  void hand_out(Work& work, size_t index);
 
   const Dataset dataset_;
   const int workers_;
+  const size_t ahead_;
   std::vector<std::vector<size_t>> batches_;
   size_t floats_per_sample_ = 0;
   Write write_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;                   // for what follows, and for changing the three above
   std::condition_variable_any begin_;  // there is something to take
   std::condition_variable done_;       // a batch is complete, or nobody is at work
   std::vector<Work> ring_;             // batch i is made in place i % size
+  size_t prepared_ = 0;                // batches whose samples may be taken
   size_t handed_out_ = 0;              // batches; the last of them still belongs to the caller
   Slot next_ = {0, 0, 0};              // to be taken
   int busy_ = 0;                       // workers making a sample

@@ -24,6 +24,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kSupported = "JPEG, PNG, WebP and TIFF";
+constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"};
 
 using Decoder = StoredImage (*)(std::span<const uint8_t>, const std::string&, const DecodeOptions&);
 
@@ -133,6 +134,16 @@ void check_size(const std::string& name, int64_t width, int64_t height,
     fail("{}: a picture of {}x{} pixels, over the limit of {} pixels", name, width, height,
          options.max_pixels);
   }
+}
+
+std::span<const std::string_view> picture_extensions() { return kExtensions; }
+
+bool has_picture_extension(std::string_view name) {
+  return std::ranges::any_of(kExtensions, [&](std::string_view extension) {
+    if (name.size() <= extension.size()) return false;
+    return std::ranges::equal(name.substr(name.size() - extension.size()), extension, {},
+                              [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  });
 }
 
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "vig/image/image.h"
 
@@ -25,6 +26,11 @@ struct DecodeOptions {
   // per pixel, so the default stays below 0.75 GB.
   int64_t max_pixels = int64_t{1} << 26;
 };
+
+// How names of pictures end, in lower case: ".jpg", ".png", ... The content decides in the end;
+// these tell pictures from other files where nobody named them.
+std::span<const std::string_view> picture_extensions();
+bool has_picture_extension(std::string_view name);  // in whatever case
 
 // `name` stands for the picture in error messages. Raises Error.
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,

@@ -1,0 +1,34 @@
+// One reader per kind of archive, behind archive.h. All raise Error naming the file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "vig/base/mapped_file.h"
+#include "vig/data/archive.h"
+
+namespace vig {
+
+// Larger files are not copied to memory: no picture that can be decoded is that long.
+constexpr uint64_t kMaxCopiedFile = uint64_t{1} << 30;
+
+// Bytes and what keeps them alive.
+struct ArchiveBytes {
+  std::shared_ptr<const void> owner;
+  std::span<const uint8_t> bytes;
+};
+
+std::shared_ptr<const Archive> open_folder(const std::string& path);
+std::shared_ptr<const Archive> open_tar(const std::string& path, const ArchiveBytes& content);
+std::shared_ptr<const Archive> open_zip(const std::string& path, const ArchiveBytes& content);
+
+// Unpacks a .gz file of one or several members.
+ArchiveBytes unpack_gzip(const std::string& path, std::span<const uint8_t> packed, uint64_t limit);
+
+// A name as Archive::files has it; empty for one that says nothing.
+std::string clean_name(std::string_view name);
+
+}  // namespace vig

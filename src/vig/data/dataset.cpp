@@ -1,0 +1,105 @@
+#include "vig/data/dataset.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "vig/base/error.h"
+#include "vig/base/random.h"
+#include "vig/data/picture_store.h"
+
+namespace vig {
+namespace {
+
+// How many of each class go to validation: proportional, the rounding made up for where it took
+// most.
+std::vector<size_t> share_out(const std::vector<size_t>& class_sizes, size_t total, size_t count) {
+  const size_t classes = class_sizes.size();
+  std::vector<size_t> shares(classes), rest(classes);
+  size_t left = count;
+  for (size_t c = 0; c < classes; ++c) {
+    // Below 2^64, since files are counted in 32 bits.
+    const uint64_t product = uint64_t{count} * class_sizes[c];
+    shares[c] = product / total;
+    rest[c] = product % total;
+    left -= shares[c];
+  }
+  std::vector<size_t> order(classes);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t c) { return rest[c]; });
+  for (size_t i = 0; i < left; ++i) ++shares[order[i]];  // the rests sum to left * total
+  for (size_t c = 0; c < classes; ++c) {
+    if (class_sizes[c] > 0) shares[c] = std::min(shares[c], class_sizes[c] - 1);
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::string_view Dataset::name(size_t sample) const {
+  return std::string_view(store_->archive().files()[samples_[sample].file]).substr(prefix_);
+}
+
+std::string Dataset::place(size_t sample) const {
+  return store_->archive().place(samples_[sample].file);
+}
+
+std::shared_ptr<const Image> Dataset::decode(size_t sample) const {
+  return store_->decode(samples_[sample].file);
+}
+
+Dataset Dataset::subset(std::span<const size_t> samples) const {
+  Dataset part = *this;
+  part.samples_.clear();
+  part.samples_.reserve(samples.size());
+  for (const size_t sample : samples) {
+    if (sample >= size()) fail_usage("[data] sample {} of {} is asked for", sample, size());
+    part.samples_.push_back(samples_[sample]);
+  }
+  return part;
+}
+
+const std::vector<std::string>& DatasetParts::classes() const {
+  for (const auto* part : {&whole, &train, &val, &test}) {
+    if (*part) return (*part)->classes();
+  }
+  fail_usage("[data] no part of a dataset was opened");
+}
+
+DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed) {
+  if (count == 0 || count >= dataset.size()) {
+    fail_usage("[data] {} of {} samples cannot be split off, expected at least 1 and some left",
+               count, dataset.size());
+  }
+  // A sample's rank comes from its name, so neither its place in the list nor the others matter.
+  struct Drawn {
+    uint64_t key;
+    size_t sample;
+  };
+  const RandomStream stream = RandomStream(seed).fork("split");
+  std::vector<std::vector<Drawn>> by_class(dataset.classes().size());
+  for (size_t i = 0; i < dataset.size(); ++i) {
+    const uint64_t key = stream.fork(dataset.name(i)).bits();
+    by_class[static_cast<size_t>(dataset.label(i))].push_back({key, i});
+  }
+  std::vector<size_t> sizes;
+  for (const auto& drawn : by_class) sizes.push_back(drawn.size());
+  const std::vector<size_t> shares = share_out(sizes, dataset.size(), count);
+
+  std::vector<bool> chosen(dataset.size());
+  for (size_t c = 0; c < by_class.size(); ++c) {
+    std::ranges::sort(by_class[c], [&](const Drawn& a, const Drawn& b) {
+      return a.key != b.key ? a.key < b.key : dataset.name(a.sample) < dataset.name(b.sample);
+    });
+    for (size_t i = 0; i < shares[c]; ++i) chosen[by_class[c][i].sample] = true;
+  }
+  std::vector<size_t> train, validation;
+  for (size_t i = 0; i < dataset.size(); ++i) (chosen[i] ? validation : train).push_back(i);
+  if (validation.empty()) {
+    fail("expected classes of two pictures or more to split some off for validation, found {} of 1",
+         dataset.size());
+  }
+  return {dataset.subset(train), dataset.subset(validation)};
+}
+
+}  // namespace vig

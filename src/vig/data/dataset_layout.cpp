@@ -1,0 +1,260 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/data/dataset.h"
+#include "vig/data/picture_store.h"
+
+namespace vig {
+namespace {
+
+constexpr std::string_view kLayout =
+    "CLASS/PICTURE or {train,val,test}/CLASS/PICTURE, with one folder for each class";
+
+constexpr std::array kPartNames = {"train", "val", "test"};
+enum { kTrain, kVal, kTest };
+
+int find_part(std::string_view folder) {
+  if (folder == "valid" || folder == "validation") return kVal;
+  const auto found = std::ranges::find(kPartNames, folder);
+  return found == kPartNames.end() ? -1 : static_cast<int>(found - kPartNames.begin());
+}
+
+// What desktops and tools leave behind, ".." included.
+bool is_hidden(std::string_view name) {
+  return name.starts_with('.') || name.find("/.") != std::string_view::npos ||
+         name.starts_with("__MACOSX/");
+}
+
+// The first folder of a name, empty if it has none.
+std::string_view first_folder(std::string_view name) {
+  const size_t slash = name.find('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
+std::string list_some(const std::vector<std::string_view>& names) {
+  constexpr size_t kShown = 5;
+  std::vector<std::string> shown;
+  for (const std::string_view name : names) {
+    if (shown.size() == kShown) {
+      return fmt::format("{} and {} more", fmt::join(shown, ", "), names.size() - kShown);
+    }
+    shown.push_back(printable(name, 60));
+  }
+  return fmt::format("{}", fmt::join(shown, ", "));
+}
+
+}  // namespace
+
+class DatasetReader {
+ public:
+  DatasetReader(const std::string& path, const DatasetOptions& options)
+      : path_(path),
+        options_(options),
+        archive_(open_archive(path, options.archive)),
+        store_(std::make_shared<PictureStore>(archive_, options.decode, options.cache_bytes)) {}
+
+  DatasetParts read() {
+    find_pictures();
+    const std::string root = find_root();
+    const std::set<std::string_view> tops = folders_with_pictures(root);
+    const bool parts = !tops.empty() && std::ranges::all_of(tops, [](std::string_view name) {
+      return find_part(name) >= 0;
+    });
+    DatasetParts result;
+    result.ignored = ignored_;
+    if (parts) {
+      read_parts(root, tops, result);
+    } else {
+      refuse_half_parts(root, tops);
+      result.whole = read_classes(root);
+    }
+    if (result.classes().size() < options_.min_classes) {
+      fail("{}: expected at least {} classes, found {} ({}) in the layout {}", path_,
+           options_.min_classes, result.classes().size(),
+           list_some({result.classes().begin(), result.classes().end()}), kLayout);
+    }
+    return result;
+  }
+
+ private:
+  struct Picture {
+    std::string_view name;
+    uint32_t file;
+  };
+
+  static std::string expected() { return fmt::format("expected {}", kLayout); }
+
+  void find_pictures() {
+    const std::vector<std::string>& files = archive_->files();
+    if (files.size() > std::numeric_limits<uint32_t>::max()) {
+      fail("{}: {} files, expected fewer than 2^32", path_, files.size());
+    }
+    for (size_t i = 0; i < files.size(); ++i) {
+      const bool hidden = is_hidden(files[i]);
+      if (!hidden && has_picture_extension(files[i])) {
+        pictures_.push_back({files[i], static_cast<uint32_t>(i)});
+        continue;
+      }
+      ++ignored_;
+      if (!hidden) others_.push_back(files[i]);
+    }
+    for (const std::string& folder : archive_->folders()) {
+      if (!is_hidden(folder + "/")) others_.push_back(folder + "/");
+    }
+    if (pictures_.empty()) {
+      fail("{}: found no pictures among {} files, where pictures end in {}; {}", path_,
+           files.size(), fmt::join(picture_extensions(), " "), expected());
+    }
+  }
+
+  // Descends while a single folder holds everything and is neither a part nor a class.
+  std::string find_root() const {
+    std::string root;
+    for (;;) {
+      const std::string_view folder = first_folder(pictures_.front().name.substr(root.size()));
+      if (folder.empty() || find_part(folder) >= 0) return root;
+      const std::string next = root + std::string(folder) + "/";
+      const bool wraps = std::ranges::all_of(pictures_, [&](const Picture& picture) {
+        return picture.name.starts_with(next) &&
+               !first_folder(picture.name.substr(next.size())).empty();
+      });
+      if (!wraps) return root;
+      root = next;
+    }
+  }
+
+  // Of pictures and names below a folder, its own name taken off.
+  template <class Visit>
+  void visit_pictures(const std::string& folder, const Visit& visit) const {
+    for (const Picture& picture : pictures_) {
+      if (picture.name.starts_with(folder)) visit(picture.name.substr(folder.size()), picture.file);
+    }
+  }
+
+  std::set<std::string_view> folders_with_pictures(const std::string& root) const {
+    std::set<std::string_view> folders;
+    visit_pictures(root, [&](std::string_view name, uint32_t) {
+      const std::string_view folder = first_folder(name);
+      if (!folder.empty()) folders.insert(folder);
+    });
+    return folders;
+  }
+
+  // "train" may be a class of vehicles, but not if it holds folders only.
+  void refuse_half_parts(const std::string& root, const std::set<std::string_view>& tops) const {
+    for (const std::string_view top : tops) {
+      if (find_part(top) < 0) continue;
+      bool folders_only = true;
+      visit_pictures(root + std::string(top) + "/", [&](std::string_view name, uint32_t) {
+        folders_only = folders_only && !first_folder(name).empty();
+      });
+      if (!folders_only) continue;
+      std::vector<std::string_view> others;
+      std::ranges::copy_if(tops, std::back_inserter(others),
+                           [](std::string_view name) { return find_part(name) < 0; });
+      fail("{}: found \"{}\" with folders inside, but beside it {}; {}", path_, top,
+           list_some(others), expected());
+    }
+  }
+
+  Dataset read_classes(const std::string& folder) const {
+    std::map<std::string_view, int32_t> labels;
+    visit_pictures(folder, [&](std::string_view name, uint32_t) {
+      const std::string_view label = first_folder(name);
+      if (label.empty()) {
+        fail("{}: the picture \"{}\" lies in no class folder; {}", path_,
+             printable(folder + std::string(name)), expected());
+      }
+      labels.emplace(label, 0);
+    });
+    refuse_empty_classes(folder, labels);
+
+    auto classes = std::make_shared<std::vector<std::string>>();
+    for (auto& [name, label] : labels) {
+      label = static_cast<int32_t>(classes->size());
+      classes->emplace_back(name);
+    }
+    Dataset dataset;
+    dataset.store_ = store_;
+    dataset.classes_ = std::move(classes);
+    dataset.prefix_ = folder.size();
+    visit_pictures(folder, [&](std::string_view name, uint32_t file) {
+      dataset.samples_.push_back({file, labels.find(first_folder(name))->second});
+    });
+    const std::vector<std::string>& files = archive_->files();
+    std::ranges::sort(dataset.samples_, [&](const auto& a, const auto& b) {
+      return a.label != b.label ? a.label < b.label : files[a.file] < files[b.file];
+    });
+    return dataset;
+  }
+
+  void refuse_empty_classes(const std::string& folder,
+                            const std::map<std::string_view, int32_t>& labels) const {
+    for (const std::string& other : others_) {
+      if (!other.starts_with(folder)) continue;
+      const std::string_view label = first_folder(std::string_view(other).substr(folder.size()));
+      if (label.empty() || labels.contains(label)) continue;
+      fail("{}: the folder \"{}\" holds no pictures, which end in {}; {}", path_,
+           printable(folder + std::string(label)), fmt::join(picture_extensions(), " "),
+           expected());
+    }
+  }
+
+  void read_parts(const std::string& root, const std::set<std::string_view>& tops,
+                  DatasetParts& result) const {
+    const std::array<std::optional<Dataset>*, 3> parts = {&result.train, &result.val, &result.test};
+    for (const std::string_view top : tops) {
+      std::optional<Dataset>& part = *parts[static_cast<size_t>(find_part(top))];
+      if (part) fail("{}: found {}, expected one of them", path_, fmt::join(tops, ", "));
+      part = read_classes(root + std::string(top) + "/");
+    }
+    result.ignored += pictures_.size();  // but for those in parts: some may lie beside them
+    for (const std::optional<Dataset>* part : parts) {
+      if (*part) result.ignored -= (*part)->size();
+    }
+    // Their labels mean the same only if their classes are the same.
+    size_t first = 0;
+    while (!*parts[first]) ++first;
+    for (size_t i = first + 1; i < parts.size(); ++i) {
+      if (!*parts[i]) continue;
+      const auto &expected_classes = (*parts[first])->classes(), &classes = (*parts[i])->classes();
+      if (classes == expected_classes) continue;
+      fail("{}: its parts have different classes; {}", path_,
+           differences(kPartNames[first], expected_classes, kPartNames[i], classes));
+    }
+  }
+
+  static std::string differences(std::string_view a_name, const std::vector<std::string>& a,
+                                 std::string_view b_name, const std::vector<std::string>& b) {
+    std::vector<std::string_view> only_a, only_b;
+    std::ranges::set_difference(a, b, std::back_inserter(only_a));
+    std::ranges::set_difference(b, a, std::back_inserter(only_b));
+    std::vector<std::string> parts;
+    if (!only_a.empty()) parts.push_back(fmt::format("only in {}: {}", a_name, list_some(only_a)));
+    if (!only_b.empty()) parts.push_back(fmt::format("only in {}: {}", b_name, list_some(only_b)));
+    return fmt::format("{}", fmt::join(parts, "; "));
+  }
+
+  const std::string& path_;
+  const DatasetOptions& options_;
+  const std::shared_ptr<const Archive> archive_;
+  const std::shared_ptr<const PictureStore> store_;
+  std::vector<Picture> pictures_;
+  std::vector<std::string> others_;  // files that are no pictures; folders, ending in '/'
+  size_t ignored_ = 0;
+};
+
+DatasetParts open_dataset(const std::string& path, const DatasetOptions& options) {
+  return DatasetReader(path, options).read();
+}
+
+}  // namespace vig

@@ -1,0 +1,39 @@
+// Pictures of an archive, decoded when asked for and kept while there is room.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "vig/data/archive.h"
+#include "vig/image/decode.h"
+#include "vig/image/image.h"
+
+namespace vig {
+
+class PictureStore {
+ public:
+  PictureStore(std::shared_ptr<const Archive> archive, const DecodeOptions& options,
+               size_t cache_bytes)
+      : archive_(std::move(archive)),
+        options_(options),
+        room_(cache_bytes),
+        kept_(archive_->files().size()) {}
+
+  const Archive& archive() const { return *archive_; }
+
+  // For any number of threads. Raises Error.
+  std::shared_ptr<const Image> decode(size_t file) const;
+
+ private:
+  const std::shared_ptr<const Archive> archive_;
+  const DecodeOptions options_;
+
+  mutable std::mutex mutex_;
+  mutable size_t room_;  // bytes that may still be kept
+  mutable std::vector<std::shared_ptr<const Image>> kept_;
+};
+
+}  // namespace vig

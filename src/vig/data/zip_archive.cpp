@@ -1,0 +1,80 @@
+#include <zlib.h>
+
+#include "vig/base/error.h"
+#include "vig/base/zip.h"
+#include "vig/data/archive_formats.h"
+
+namespace vig {
+namespace {
+
+// One byte of deflated data gives at most four copies of 258 bytes.
+constexpr uint64_t kMaxRatio = 1032;
+
+class ZipArchive : public Archive {
+ public:
+  ZipArchive(const std::string& path, const ArchiveBytes& content)
+      : Archive(path), owner_(content.owner) {
+    for (const ZipEntry& entry : read_zip_directory(content.bytes, path)) {
+      std::string name = clean_name(entry.name);
+      if (name.empty()) continue;
+      if (entry.name.ends_with('/')) {
+        folders_.push_back(std::move(name));
+      } else {
+        files_.push_back(std::move(name));
+        entries_.push_back(entry);
+      }
+    }
+  }
+
+  std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
+    const ZipEntry& entry = entries_[file];
+    if (entry.size > kMaxCopiedFile || entry.data.size() > kMaxCopiedFile ||
+        entry.size / kMaxRatio > entry.data.size()) {
+      fail("{}: {} bytes that claim to unpack to {}, expected a picture", place(file),
+           entry.data.size(), entry.size);
+    }
+    std::span<const uint8_t> bytes = entry.data;
+    if (entry.method == ZipEntry::kDeflated) {
+      inflate_entry(file, scratch);
+      bytes = scratch;
+    } else if (entry.method != ZipEntry::kStored) {
+      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
+           entry.method);
+    }
+    if (::crc32(0, bytes.data(), static_cast<uInt>(bytes.size())) != entry.crc) {
+      fail("{}: damaged: its checksum is not the one in the archive", place(file));
+    }
+    return bytes;
+  }
+
+ private:
+  void inflate_entry(size_t file, std::vector<uint8_t>& out) const {
+    const ZipEntry& entry = entries_[file];
+    out.resize(entry.size + 1);  // zlib takes no null pointer, and longer content shows
+    z_stream stream = {};
+    if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
+      fail("{}: not enough memory to unpack it", place(file));
+    }
+    stream.next_in = const_cast<Bytef*>(entry.data.data());
+    stream.avail_in = static_cast<uInt>(entry.data.size());
+    stream.next_out = out.data();
+    stream.avail_out = static_cast<uInt>(out.size());
+    const int status = ::inflate(&stream, Z_FINISH);
+    ::inflateEnd(&stream);
+    if (status != Z_STREAM_END || stream.total_out != entry.size) {
+      fail("{}: damaged: it does not unpack to the {} bytes it claims", place(file), entry.size);
+    }
+    out.resize(entry.size);
+  }
+
+  std::shared_ptr<const void> owner_;
+  std::vector<ZipEntry> entries_;  // as files_
+};
+
+}  // namespace
+
+std::shared_ptr<const Archive> open_zip(const std::string& path, const ArchiveBytes& content) {
+  return std::make_shared<ZipArchive>(path, content);
+}
+
+}  // namespace vig
