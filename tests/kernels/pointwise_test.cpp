@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "kernels/magnitudes.h"
 #include "kernels/on_targets.h"
 #include "kernels/sheet.h"
 #include "vig/kernels/reference/activations.h"
@@ -16,6 +16,7 @@
 namespace vig {
 namespace {
 
+using test::all_magnitudes;
 using test::Sheet;
 
 constexpr Pointwise kKinds[] = {Pointwise::kSilu,  Pointwise::kGelu, Pointwise::kSigmoid,
@@ -31,25 +32,6 @@ std::vector<float> apply(Pointwise kind, const std::vector<float>& x) {
   const int64_t n = static_cast<int64_t>(x.size());
   pointwise({kind, {x.data(), n}, {}, y.data(), n, 1, n});
   return y;
-}
-
-// Every 2017th finite float, both signs, and those around the bends.
-const std::vector<float>& all_magnitudes() {
-  static const std::vector<float> values = [] {
-    std::vector<float> result = {0.0f, -0.0f};
-    for (uint32_t bits = 1; bits < 0x7F800000u; bits += 2017) {
-      result.push_back(std::bit_cast<float>(bits));
-      result.push_back(-result.back());
-    }
-    for (const float edge : {87.0f, 88.0f, 0.34657359f, 20.0f, 16.0f, 1.0f, 3.4028235e38f}) {
-      for (const float x : {edge, std::nextafter(edge, 0.0f)}) {
-        result.push_back(x);
-        result.push_back(-x);
-      }
-    }
-    return result;
-  }();
-  return values;
 }
 
 class PointwiseOnTarget : public test::OnTarget {};

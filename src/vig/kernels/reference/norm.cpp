@@ -25,14 +25,18 @@ void rms_norm(const NormArgs& args) {
     for (int64_t g = 0; g < args.groups; ++g) {
       const float* in = args.in + r * args.in_stride + g * width;
       float* out = args.out + r * args.out_stride + g * width;
-      double square = 0.0;
-      for (int64_t c = 0; c < width; ++c) square += static_cast<double>(in[c]) * in[c];
-      const double root = std::sqrt(square / static_cast<double>(width) + args.eps);
+      const double root = rms_root(in, width, args.eps);
       for (int64_t c = 0; c < width; ++c) {
         out[c] = static_cast<float>(in[c] / root * args.weight[c]);
       }
     }
   }
+}
+
+double rms_root(const float* x, int64_t width, double eps) {
+  double square = 0.0;
+  for (int64_t c = 0; c < width; ++c) square += static_cast<double>(x[c]) * x[c];
+  return std::sqrt(square / static_cast<double>(width) + eps);
 }
 
 }  // namespace vig::reference

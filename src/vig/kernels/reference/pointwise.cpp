@@ -1,8 +1,7 @@
 #include "vig/kernels/reference/pointwise.h"
 
-#include <cmath>
-
 #include "vig/kernels/reference/activations.h"
+#include "vig/kernels/reference/norm.h"
 
 namespace vig::reference {
 namespace {
@@ -29,10 +28,7 @@ double apply(Pointwise kind, double a, double b) {
 
 // What x is multiplied with before the weight: 1 without a norm.
 double norm_scale(const float* x, int64_t width, double eps, const float* weight) {
-  if (weight == nullptr) return 1.0;
-  double square = 0.0;
-  for (int64_t c = 0; c < width; ++c) square += static_cast<double>(x[c]) * x[c];
-  return 1.0 / std::sqrt(square / static_cast<double>(width) + eps);
+  return weight == nullptr ? 1.0 : 1.0 / rms_root(x, width, eps);
 }
 
 }  // namespace

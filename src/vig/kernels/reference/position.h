@@ -1,4 +1,4 @@
-// Slow twin of kernels/position.h: every output asks the cubic kernel about every entry of the
+// Slow twins of kernels/position.h: every output asks the cubic kernel about every entry of the
 // table extended beyond its border, in double.
 #pragma once
 
@@ -7,5 +7,6 @@
 namespace vig::reference {
 
 void resize_positions(const PositionArgs& args);
+void resize_positions_backward(const PositionBackwardArgs& args);
 
 }  // namespace vig::reference
