@@ -3,7 +3,8 @@
 // (step 3), the former also with reversed copies, and plain loops; each then merges, norms, gates
 // and mixes in passes of their own.
 // One thread. GFLOP/s count the recurrence's 6 K V per token, head and direction and nothing else,
-// whatever a contender really does. The results go into docs/gla.md.
+// whatever a contender really does. The results go into docs/gla.md. So does how many times longer
+// than the scan its gradients take.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,9 +17,11 @@
 #include "kernels/rounds.h"
 #include "vig/base/buffer.h"
 #include "vig/kernels/gla.h"
+#include "vig/kernels/gla_backward.h"
 #include "vig/kernels/norm.h"
 #include "vig/kernels/pointwise.h"
 #include "vig/kernels/reference/gla.h"
+#include "vig/kernels/reference/gla_backward.h"
 #include "vig/kernels/reference/pointwise.h"
 
 namespace vig::bench {
@@ -257,6 +260,75 @@ void mixer(benchmark::State& state) {
               12.0 * static_cast<double>(m.tokens * m.heads * m.key_dim * m.value_dim));
 }
 
+// dq, dk and dv of all heads in rows like qkv, dlog_alpha in rows like the gates.
+struct Gradients {
+  explicit Gradients(Mixer& mixer)
+      : m(mixer),
+        grad_o(m.local.size(), -1.0f, 1.0f, 8),
+        dqkv(m.qkv.size()),
+        forward(m.forward.size()),
+        backward(m.backward.size()),
+        scratch(
+            static_cast<int64_t>(gla_backward_scratch_floats(m.tokens, m.key_dim, m.value_dim))) {}
+
+  void run(void (*kernel)(const GlaBackwardArgs&)) {
+    for (int64_t h = 0; h < m.heads; ++h) {
+      const GlaArgs scan = m.head(h, nullptr);
+      GlaBackwardArgs args;
+      args.tokens = scan.tokens;
+      args.key_dim = scan.key_dim;
+      args.value_dim = scan.value_dim;
+      args.q = scan.q;
+      args.k = scan.k;
+      args.v = scan.v;
+      args.qkv_stride = scan.qkv_stride;
+      args.alpha_forward = scan.alpha_forward;
+      args.alpha_backward = scan.alpha_backward;
+      args.alpha_stride = scan.alpha_stride;
+      args.scale = scan.scale;
+      args.grad_o = grad_o.data() + h * m.value_dim;
+      args.grad_o_stride = m.channels();
+      args.dq = dqkv.data() + (scan.q - m.qkv.data());
+      args.dk = dqkv.data() + (scan.k - m.qkv.data());
+      args.dv = dqkv.data() + (scan.v - m.qkv.data());
+      args.dqkv_stride = m.width;
+      args.dlog_alpha_forward = forward.data() + h * m.key_dim;
+      args.dlog_alpha_backward = backward.data() + h * m.key_dim;
+      args.dlog_alpha_stride = scan.alpha_stride;
+      args.scratch = scratch.data();
+      kernel(args);
+    }
+  }
+
+  Mixer& m;
+  Floats grad_o, dqkv, forward, backward, scratch;
+};
+
+void gradients(benchmark::State& state) {
+  Mixer m(state.range(0), state.range(1), state.range(2), state.range(3));
+  Floats o(m.local.size());
+  Gradients ours(m), want(m);
+  ours.run(gla_backward);
+  want.run(reference::gla_backward);
+  for (Floats Gradients::*part : {&Gradients::dqkv, &Gradients::forward, &Gradients::backward}) {
+    const float *got = (ours.*part).data(), *expected = (want.*part).data();
+    for (int64_t i = 0; i < (want.*part).size(); ++i) {
+      // Sums over tens of tokens of products of numbers up to 1.
+      if (!(std::fabs(got[i] - expected[i]) <= 1e-4)) {
+        return state.SkipWithError("gradients are wrong");
+      }
+    }
+  }
+  const std::vector<Contender> contenders = {{"scan",
+                                              [&] {
+                                                for (int64_t h = 0; h < m.heads; ++h)
+                                                  gla(m.head(h, o.data()));
+                                              }},
+                                             {"gradients", [&] { ours.run(gla_backward); }}};
+  time_rounds(state, contenders,
+              12.0 * static_cast<double>(m.tokens * m.heads * m.key_dim * m.value_dim));
+}
+
 void shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"T", "H", "K", "V"});
   for (const int64_t tokens : {49, 196, 784, 4096, 16384, 65536}) {
@@ -268,7 +340,17 @@ void shapes(benchmark::internal::Benchmark* bench) {
   bench->UseManualTime()->MinTime(0.2)->Unit(benchmark::kMicrosecond);
 }
 
+void training_shapes(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"T", "H", "K", "V"});
+  for (const int64_t tokens : {49, 196, 784, 4096}) {
+    bench->Args({tokens, 3, 32, 64})->Args({tokens, 3, 16, 32});
+  }
+  bench->Args({196, 12, 16, 32});
+  bench->UseManualTime()->MinTime(0.2)->Unit(benchmark::kMicrosecond);
+}
+
 BENCHMARK(mixer)->Apply(shapes);
+BENCHMARK(gradients)->Apply(training_shapes);
 
 }  // namespace
 }  // namespace vig::bench

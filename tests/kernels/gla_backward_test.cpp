@@ -203,10 +203,10 @@ TEST_P(GlaBackwardOnTarget, EqualsTwinOnUglySizes) {
   }
 }
 
-// The heads of the networks, and sequences of one, two and three kept segments.
+// The heads of the networks, and sequences of one to nine kept segments.
 TEST_P(GlaBackwardOnTarget, EqualsTwinOnLongSequences) {
   for (const int64_t tokens : {196, 256, 257, 512, 513}) {
-    Head plain(tokens, 32, 64), half(tokens, 16, 32), odd(tokens, 37, 5);
+    Head plain(tokens, 32, 64), half(tokens, 16, 32), odd(tokens, 37, 131);
     for (const Directions directions : kAll) {
       expect_twin(plain, directions);
       expect_twin(half, directions);
@@ -339,7 +339,7 @@ TEST_P(GlaBackwardOnTarget, IsLinearInTheGradientOfTheOutput) {
 
 // The scratch is cleared, and outputs are overwritten, not added to.
 TEST_P(GlaBackwardOnTarget, WhatTheBuffersHeldDoesNotMatter) {
-  Head head(270, 8, 12);
+  Head head(270, 33, 65);
   for (const Directions directions : kAll) {
     const Gradients first = head.run(directions);
     std::fill_n(head.scratch.floats(),
@@ -357,12 +357,14 @@ VIG_ON_EVERY_TARGET(GlaBackwardOnTarget);
 
 // States are kept for one segment, and one for each before it.
 TEST(GlaBackwardScratch, GrowsByOneStateASegment) {
-  constexpr int64_t kState = 32 * 64;
-  const auto floats = [](int64_t tokens) {
-    return static_cast<int64_t>(gla_backward_scratch_floats(tokens, 32, 64));
+  const auto states = [](int64_t tokens, int64_t key_dim, int64_t value_dim) {
+    return gla_backward_scratch_floats(tokens, key_dim, value_dim) /
+           static_cast<size_t>(key_dim * value_dim);
   };
-  EXPECT_LE(floats(256), 66 * kState);
-  EXPECT_EQ(floats(256 * 1000) - floats(256), 999 * kState);
+  EXPECT_EQ(states(256, 32, 64), 65u);
+  EXPECT_EQ(states(256 * 1000, 32, 64), 65u + 999u);
+  EXPECT_EQ(states(1024, 16, 32), 257u);
+  EXPECT_EQ(states(64 * 1000, 256, 512), 17u + 999u);
 }
 
 }  // namespace

@@ -29,7 +29,10 @@ constexpr size_t kBlock = 2;  // 32 registers
 constexpr size_t kBlock = 1;  // 16 registers
 #endif
 constexpr size_t kColumns = kBlock * kLanes;
-constexpr int64_t kSegment = 256 / kChunk;  // chunks whose states are kept at a time
+// Chunks whose states are kept at a time: those that leave room in a core's cache, but some at
+// least, since the state before every segment is kept as well.
+constexpr size_t kSegmentFloats = 128 * 1024;
+constexpr size_t kLeastSegment = 16;
 
 // A vector for each token of a chunk and each of kVectors vectors of keys.
 template <size_t kVectors>
@@ -331,23 +334,25 @@ struct Layout {
   Layout(int64_t tokens, int64_t key_dim, int64_t value_dim)
       : floats(round_up(static_cast<size_t>(key_dim), kLanes) * static_cast<size_t>(value_dim)),
         chunks((tokens + static_cast<int64_t>(kChunk) - 1) / static_cast<int64_t>(kChunk)),
-        segments((chunks + kSegment - 1) / kSegment) {}
+        segment(static_cast<int64_t>(
+            std::max(kLeastSegment, kSegmentFloats / std::max<size_t>(floats, 1)))),
+        segments((chunks + segment - 1) / segment) {}
   float* gradient(float* scratch) const { return scratch; }  // of the state after a chunk
   // Before the m-th chunk of the segment at work.
   float* state(float* scratch, int64_t m) const {
     return scratch + static_cast<size_t>(1 + m) * floats;
   }
-  // Before a segment, of all but the last.
-  float* kept(float* scratch, int64_t segment) const {
-    return state(scratch, std::min(chunks, kSegment) + segment);
+  // Before the m-th segment, of all but the last.
+  float* kept(float* scratch, int64_t m) const {
+    return state(scratch, std::min(chunks, segment) + m);
   }
   size_t total() const {
     return floats *
-           static_cast<size_t>(1 + std::min(chunks, kSegment) + std::max<int64_t>(segments - 1, 0));
+           static_cast<size_t>(1 + std::min(chunks, segment) + std::max<int64_t>(segments - 1, 0));
   }
 
   size_t floats;
-  int64_t chunks, segments;
+  int64_t chunks, segment, segments;
 };
 
 void gradients(const Sweep& sweep) {
@@ -358,15 +363,17 @@ void gradients(const Sweep& sweep) {
   float* const first = layout.state(args.scratch, 0);
   std::fill_n(gradient, layout.floats, 0.0f);
   std::fill_n(first, layout.floats, 0.0f);
-  for (int64_t segment = 0; segment + 1 < layout.segments; ++segment) {
-    std::copy_n(first, layout.floats, layout.kept(args.scratch, segment));
-    for (int64_t m = 0; m < kSegment; ++m) advance(sweep, segment * kSegment + m, first, first);
+  for (int64_t g = 0; g + 1 < layout.segments; ++g) {
+    std::copy_n(first, layout.floats, layout.kept(args.scratch, g));
+    for (int64_t m = 0; m < layout.segment; ++m) {
+      advance(sweep, g * layout.segment + m, first, first);
+    }
   }
-  for (int64_t segment = layout.segments; segment-- > 0;) {
-    const int64_t start = segment * kSegment;
-    const int64_t count = std::min(kSegment, layout.chunks - start);
-    if (segment + 1 < layout.segments) {
-      std::copy_n(layout.kept(args.scratch, segment), layout.floats, first);
+  for (int64_t g = layout.segments; g-- > 0;) {
+    const int64_t start = g * layout.segment;
+    const int64_t count = std::min(layout.segment, layout.chunks - start);
+    if (g + 1 < layout.segments) {
+      std::copy_n(layout.kept(args.scratch, g), layout.floats, first);
     }
     for (int64_t m = 0; m + 1 < count; ++m) {
       advance(sweep, start + m, layout.state(args.scratch, m), layout.state(args.scratch, m + 1));
