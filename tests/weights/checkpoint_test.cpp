@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <string>
 
+#include "support/errors.h"
 #include "support/files.h"
 #include "vig/weights/convert.h"
 #include "vig/weights/half.h"
 #include "vig/weights/safetensors.h"
-#include "weights/expect_error.h"
 #include "weights/torch_bytes.h"
 
 namespace vig::test {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 
+#include "support/errors.h"
 #include "support/files.h"
 #include "vig/weights/safetensors.h"
-#include "weights/expect_error.h"
 
 namespace vig::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "weights/expect_error.h"
+#include "support/errors.h"
 
 namespace vig::test {
 namespace {

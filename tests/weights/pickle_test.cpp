@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "weights/expect_error.h"
+#include "support/errors.h"
 #include "weights/torch_bytes.h"
 
 namespace vig::test {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <limits>
 
+#include "support/errors.h"
 #include "support/files.h"
 #include "vig/weights/convert.h"
-#include "weights/expect_error.h"
 #include "weights/memory_file.h"
 #include "weights/torch_bytes.h"
 

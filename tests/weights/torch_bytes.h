@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace vig::test {
+#include "support/zip_bytes.h"
 
-std::string little_endian(uint64_t value, int width);
+namespace vig::test {
 
 // Appends opcodes. Each call that makes a value leaves it on the pickle's stack.
 class PickleBytes {
@@ -30,15 +30,6 @@ class PickleBytes {
  private:
   std::string bytes_;
 };
-
-struct ZipFile {
-  std::string name;
-  std::string data;
-  int method = 0;
-  bool zip64 = false;  // sizes and place in the zip64 field
-};
-
-std::string zip_archive(const std::vector<ZipFile>& files, bool zip64_end = false);
 
 // (key, bytes) of each storage, as the pickle names them.
 using Storages = std::vector<std::pair<std::string, std::string>>;

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "support/errors.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/convert.h"
-#include "weights/expect_error.h"
 #include "weights/memory_file.h"
 #include "weights/torch_bytes.h"
 
