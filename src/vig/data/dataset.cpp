@@ -1,6 +1,7 @@
 #include "vig/data/dataset.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -11,25 +12,29 @@
 namespace vig {
 namespace {
 
-// How many of each class go to validation: proportional, the rounding made up for where it took
-// most.
+// How many of each class go to validation: in proportion, rounded down, and what is left over to
+// those that lost most by it. One of each stays behind.
 std::vector<size_t> share_out(const std::vector<size_t>& class_sizes, size_t total, size_t count) {
   const size_t classes = class_sizes.size();
-  std::vector<size_t> shares(classes), rest(classes);
+  std::vector<size_t> shares(classes), lost(classes), order(classes);
   size_t left = count;
   for (size_t c = 0; c < classes; ++c) {
     // Below 2^64, since files are counted in 32 bits.
     const uint64_t product = uint64_t{count} * class_sizes[c];
-    shares[c] = product / total;
-    rest[c] = product % total;
+    shares[c] = product / total;  // less than all of it, as count < total
+    lost[c] = product % total;
     left -= shares[c];
   }
-  std::vector<size_t> order(classes);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t c) { return rest[c]; });
-  for (size_t i = 0; i < left; ++i) ++shares[order[i]];  // the rests sum to left * total
-  for (size_t c = 0; c < classes; ++c) {
-    if (class_sizes[c] > 0) shares[c] = std::min(shares[c], class_sizes[c] - 1);
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t c) { return lost[c]; });
+  for (bool given = true; given && left > 0;) {
+    given = false;
+    for (const size_t c : order) {
+      if (left == 0 || shares[c] + 1 >= class_sizes[c]) continue;
+      ++shares[c];
+      --left;
+      given = true;
+    }
   }
   return shares;
 }

@@ -24,8 +24,8 @@
 namespace vig {
 
 struct DatasetOptions {
-  ArchiveOptions archive;
-  DecodeOptions decode;
+  ArchiveOptions archive = {};
+  DecodeOptions decode = {};
   // Decoded pictures are kept up to this many bytes, all parts together, first come first kept. 0
   // for data that is seen once.
   size_t cache_bytes = size_t{2} << 30;

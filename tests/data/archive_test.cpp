@@ -1,0 +1,128 @@
+// What folders and all kinds of archives have in common, and folders.
+#include "vig/data/archive.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "data/archive_bytes.h"
+#include "data/opened.h"
+#include "support/errors.h"
+#include "support/files.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Files kFiles = {
+    {"cat/1.jpg", std::string(1000, 'a')},
+    {"cat/2.jpg", std::string(512, 'b')},
+    {"dog/deep/er/3.png", "c"},
+    {"dog/empty.png", ""},
+    {"dog/m\xc3\xb6ps blau.jpg", "d\0e"},
+    {"readme.txt", std::string(5000, 'f')},
+};
+
+TEST(Archive, EveryKindHoldsTheSameFiles) {
+  const TempDir dir;
+  write_files(dir.path(), kFiles);
+  const auto folder = open_archive(dir.path().string());
+  EXPECT_EQ(read_all(*folder), kFiles);
+  EXPECT_TRUE(std::is_sorted(folder->files().begin(), folder->files().end()));
+
+  const OpenBytes open;
+  EXPECT_EQ(open(tar_bytes(kFiles)), kFiles);
+  EXPECT_EQ(open(gzip_bytes(tar_bytes(kFiles))), kFiles);
+  EXPECT_EQ(open(zip_bytes(kFiles, ZipKind::kStored)), kFiles);
+  EXPECT_EQ(open(zip_bytes(kFiles, ZipKind::kDeflated)), kFiles);
+  EXPECT_EQ(open(zip_bytes(kFiles, ZipKind::kZip64)), kFiles);
+  EXPECT_EQ(open(tar_end()), Files());
+  EXPECT_EQ(open(zip_bytes({}, ZipKind::kStored)), Files());
+}
+
+TEST(Archive, NamesOnlyName) {
+  const Files odd = {{"./cat//./1.jpg", "a"}, {"/etc/passwd", "b"}, {"../../up.jpg", "c"}};
+  const Files clean = {{"cat/1.jpg", "a"}, {"etc/passwd", "b"}, {"../../up.jpg", "c"}};
+  const OpenBytes open;
+  EXPECT_EQ(open(tar_bytes(odd)), clean);
+  EXPECT_EQ(open(zip_bytes(odd, ZipKind::kDeflated)), clean);
+}
+
+TEST(Archive, PlacesAreFitForMessages) {
+  const OpenBytes open;
+  const auto archive = open.open(tar_bytes({{"cat/\x1b[31m1.jpg", "a"}}));
+  EXPECT_EQ(archive->place(0), open.path() + "/cat/\\x1b[31m1.jpg");
+}
+
+TEST(Archive, OtherFilesAreRefused) {
+  const OpenBytes open;
+  for (const std::string& bytes :
+       {std::string(), std::string("hello"), std::string(10000, 'x'), std::string("\x1f\x8b"),
+        gzip_bytes(std::string(10000, 'x')), gzip_bytes(""), std::string("PK\3\4")}) {
+    const std::string error = error_of([&] { open(bytes); });
+    EXPECT_TRUE(error.starts_with(open.path() + ": ")) << error;
+  }
+  expect_error(ErrorCode::kInput, {"nowhere"}, [] { open_archive("nowhere"); });
+}
+
+TEST(Archive, ManyThreadsRead) {
+  const OpenBytes open;
+  Files files;
+  for (int i = 0; i < 50; ++i) {
+    files["f" + std::to_string(i)] = std::string(static_cast<size_t>(i) * 997, char('a' + i % 26));
+  }
+  const auto archive = open.open(zip_bytes(files, ZipKind::kDeflated));
+  std::vector<Files> results(4);
+  {
+    std::vector<std::jthread> threads;
+    for (Files& result : results) threads.emplace_back([&] { result = read_all(*archive); });
+  }
+  for (const Files& result : results) EXPECT_EQ(result, files);
+}
+
+TEST(FolderArchive, LinksAreFollowedButNotInCircles) {
+  const TempDir dir, elsewhere;
+  write_files(dir.path(), {{"cat/1.jpg", "a"}, {"dog/2.jpg", "b"}});
+  write_files(elsewhere.path(), {{"3.jpg", "c"}});
+  fs::create_directory_symlink(elsewhere.path(), dir / "fox");
+  fs::create_directory_symlink(dir / "cat", dir / "dog/friend");
+  fs::create_directory_symlink(dir.path(), dir / "cat/up");
+  fs::create_directory_symlink(".", dir / "dog/self");
+  fs::create_symlink(dir / "cat/1.jpg", dir / "dog/4.jpg");
+  // From dog, friend leads to cat and from there up to the top, which is being listed.
+  const Files expected = {{"cat/1.jpg", "a"},
+                          {"dog/2.jpg", "b"},
+                          {"dog/4.jpg", "a"},
+                          {"dog/friend/1.jpg", "a"},
+                          {"fox/3.jpg", "c"}};
+  EXPECT_EQ(read_all(*open_archive(dir.path().string())), expected);
+}
+
+TEST(FolderArchive, WhatCannotBeReadIsListedAndRaises) {
+  const TempDir dir;
+  fs::create_symlink(dir / "nothing", dir / "1.jpg");
+  ASSERT_EQ(mkfifo((dir / "2.jpg").c_str(), 0600), 0);
+  write_file(dir / "3.jpg", "a");
+  const auto archive = open_archive(dir.path().string());
+  ASSERT_EQ(archive->files(), (std::vector<std::string>{"1.jpg", "2.jpg", "3.jpg"}));
+  fs::remove(dir / "3.jpg");
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string error = error_of([&] { read_text(*archive, i); });
+    EXPECT_NE(error.find(archive->files()[i]), std::string::npos) << error;
+  }
+}
+
+TEST(FolderArchive, EmptyFoldersShow) {
+  const TempDir dir;
+  fs::create_directories(dir / "cat/old");
+  fs::create_directories(dir / "dog");
+  const auto archive = open_archive(dir.path().string());
+  EXPECT_TRUE(archive->files().empty());
+  EXPECT_EQ(archive->folders(), (std::vector<std::string>{"cat", "cat/old", "dog"}));
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,217 @@
+#include "vig/data/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "data/archive_bytes.h"
+#include "support/errors.h"
+#include "support/files.h"
+#include "vig/data/order.h"
+
+namespace vig::test {
+namespace {
+
+constexpr size_t kFloats = 4;
+
+// 24 pictures of two classes; two are damaged.
+class LoaderTest : public testing::Test {
+ protected:
+  LoaderTest() {
+    Files files;
+    for (int i = 0; i < 24; ++i) {
+      files[(i % 2 == 0 ? "cat/" : "dog/") + std::to_string(100 + i) + ".png"] =
+          numbered_png(static_cast<uint64_t>(i));
+    }
+    files["cat/106.png"].resize(60);
+    files["dog/117.png"] = "no picture";
+    write_file(dir_ / "x.tar", tar_bytes(files));
+  }
+  Dataset open(size_t cache_bytes = 0) const {
+    return *open_dataset((dir_ / "x.tar").string(), {.cache_bytes = cache_bytes}).whole;
+  }
+
+  TempDir dir_;
+};
+
+void write_sample(const Loader::Slot& slot, const Image& image, float* out) {
+  out[0] = static_cast<float>(slot.sample);
+  out[1] = static_cast<float>(slot.batch * 1000 + slot.position);
+  out[2] = static_cast<float>(std::accumulate(image.rgb.begin(), image.rgb.end(), 0));
+  out[3] = static_cast<float>(image.width);
+}
+
+struct Seen {
+  size_t index;
+  std::vector<size_t> samples;
+  std::vector<int> labels;
+  std::vector<float> data;
+  std::vector<std::string> problems;
+  bool operator==(const Seen&) const = default;
+};
+
+Seen seen(const Batch& batch) {
+  Seen result{batch.index, batch.samples, batch.labels, {}, {}};
+  result.data.assign(batch.data, batch.data + batch.samples.size() * kFloats);
+  for (const Problem& problem : batch.problems) result.problems.push_back(problem.sentence);
+  return result;
+}
+
+std::vector<Seen> drain(Loader& loader) {
+  std::vector<Seen> batches;
+  while (Batch* batch = loader.next()) {
+    batches.push_back(seen(*batch));
+    std::fill_n(batch->data, batch->samples.size() * kFloats, -1.0f);  // it belongs to the caller
+  }
+  EXPECT_EQ(loader.next(), nullptr);
+  return batches;
+}
+
+TEST_F(LoaderTest, AnyNumberOfWorkersGivesTheSame) {
+  const Dataset dataset = open();
+  std::optional<std::vector<Seen>> expected;
+  for (const int workers : {0, 1, 3}) {
+    for (const size_t ahead : {1u, 2u, 20u}) {
+      Loader loader(open(workers == 1 ? 1 << 20 : 0), {.workers = workers, .ahead = ahead});
+      std::vector<Seen> all;
+      for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+        loader.start(make_batches(epoch_order(24, 1, epoch), 5, LastBatch::kKeep), kFloats,
+                     write_sample);
+        const std::vector<Seen> batches = drain(loader);
+        all.insert(all.end(), batches.begin(), batches.end());
+      }
+      if (!expected) expected = all;
+      EXPECT_EQ(all, *expected) << workers << " workers, " << ahead << " ahead";
+    }
+  }
+  // What it should be, from the pictures themselves.
+  ASSERT_EQ(expected->size(), 15u);
+  std::vector<std::string> problems;
+  for (size_t b = 0; b < expected->size(); ++b) {
+    const Seen& batch = (*expected)[b];
+    const auto asked = make_batches(epoch_order(24, 1, b / 5), 5, LastBatch::kKeep)[b % 5];
+    EXPECT_EQ(batch.index, b % 5);
+    size_t at = 0;
+    for (size_t position = 0; position < asked.size(); ++position) {
+      const size_t sample = asked[position];
+      const std::string name(dataset.name(sample));
+      if (name == "cat/106.png" || name == "dog/117.png") continue;
+      std::vector<float> floats(kFloats);
+      write_sample({b % 5, position, sample}, *dataset.decode(sample), floats.data());
+      ASSERT_LT(at, batch.samples.size());
+      EXPECT_EQ(batch.samples[at], sample);
+      EXPECT_EQ(batch.labels[at], dataset.label(sample));
+      EXPECT_TRUE(std::equal(floats.begin(), floats.end(), batch.data.begin() + at * kFloats));
+      ++at;
+    }
+    EXPECT_EQ(at, batch.samples.size());
+    problems.insert(problems.end(), batch.problems.begin(), batch.problems.end());
+  }
+  ASSERT_EQ(problems.size(), 2u);  // in three epochs
+  const std::string both = problems[0] + problems[1];
+  EXPECT_NE(both.find("x.tar/cat/106.png: "), std::string::npos) << both;
+  EXPECT_NE(both.find("x.tar/dog/117.png: "), std::string::npos) << both;
+}
+
+TEST_F(LoaderTest, EmptyAndRepeated) {
+  for (const int workers : {0, 2}) {
+    Loader loader(open(), {.workers = workers});
+    EXPECT_EQ(loader.next(), nullptr);
+    loader.start({}, kFloats, write_sample);
+    EXPECT_TRUE(drain(loader).empty());
+    // Sample 3 is damaged: alone, twice, and among others.
+    loader.start({{}, {3}, {}, {}, {3, 3}, {1, 3, 1, 2}, {}}, kFloats, write_sample);
+    const std::vector<Seen> batches = drain(loader);
+    ASSERT_EQ(batches.size(), 7u);
+    EXPECT_TRUE(batches[1].samples.empty());
+    EXPECT_EQ(batches[1].problems.size(), 1u);
+    EXPECT_TRUE(batches[4].problems.empty());
+    EXPECT_EQ(batches[5].samples, (std::vector<size_t>{1, 1, 2}));
+    EXPECT_EQ(batches[5].data[4], 1.0f);
+    EXPECT_EQ(batches[5].data[8], 2.0f);
+    EXPECT_EQ(batches[5].data[9], 5003.0f);  // its position is the one that was asked for
+  }
+}
+
+TEST_F(LoaderTest, WorksAheadAndNoFurther) {
+  constexpr size_t kAhead = 3;
+  std::atomic<size_t> asked = 1, furthest = 0;
+  std::atomic<bool> too_far = false;
+  Loader loader(open(), {.workers = 2, .ahead = kAhead});
+  std::vector<std::vector<size_t>> batches(12, {0, 1});
+  loader.start(batches, kFloats, [&](const Loader::Slot& slot, const Image&, float*) {
+    if (slot.batch >= asked + kAhead) too_far = true;
+    for (size_t old = furthest;
+         old < slot.batch && !furthest.compare_exchange_weak(old, slot.batch);) {
+    }
+    furthest.notify_all();
+  });
+  // Without being asked, all that may be made is made.
+  for (size_t now = furthest; now < kAhead; now = furthest) furthest.wait(now);
+  while (loader.next() != nullptr) ++asked;
+  EXPECT_FALSE(too_far);
+  EXPECT_EQ(furthest, 11u);
+}
+
+TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
+  for (const int workers : {0, 1, 3}) {
+    Loader loader(open(), {.workers = workers});
+    const auto write = [](const Loader::Slot& slot, const Image&, float*) {
+      // An Error of the callback is no bad picture.
+      if (slot.batch == 1 && slot.position > 0) fail("position {}", slot.position);
+      if (slot.batch == 2) throw std::logic_error("bug");
+    };
+    loader.start({{0, 1}, {0, 1, 2, 4}, {0}, {1}}, kFloats, write);
+    EXPECT_EQ(loader.next()->index, 0u);
+    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first, whoever was faster
+    EXPECT_THROW(loader.next(), std::logic_error);
+    Batch* last = loader.next();
+    ASSERT_NE(last, nullptr);
+    EXPECT_EQ(last->index, 3u);
+    EXPECT_EQ(last->samples, std::vector<size_t>{1});
+    EXPECT_EQ(loader.next(), nullptr);
+  }
+}
+
+TEST_F(LoaderTest, MayBeDroppedOrRestartedAtAnyPoint) {
+  const auto batches = make_batches(epoch_order(24, 1, 0), 2, LastBatch::kKeep);
+  for (const int workers : {0, 1, 4}) {
+    Loader restarted(open(), {.workers = workers});
+    for (size_t taken = 0; taken <= batches.size(); ++taken) {
+      Loader loader(open(), {.workers = workers, .ahead = 4});
+      loader.start(batches, kFloats, write_sample);
+      restarted.start(batches, kFloats, write_sample);
+      for (size_t i = 0; i < taken; ++i) {
+        ASSERT_EQ(loader.next()->index, i);
+        ASSERT_EQ(restarted.next()->index, i);
+      }
+    }
+    // With more memory than before, and other numbers.
+    restarted.start({{5, 6, 7, 8}}, 4 * kFloats,
+                    [](const Loader::Slot& slot, const Image&, float* out) {
+                      std::fill_n(out, 4 * kFloats, static_cast<float>(slot.sample));
+                    });
+    const Batch* batch = restarted.next();
+    ASSERT_NE(batch, nullptr);
+    EXPECT_EQ(batch->data[4 * kFloats * 4 - 1], 8.0f);
+  }
+}
+
+TEST_F(LoaderTest, NonsenseIsRefused) {
+  expect_error(ErrorCode::kUsage, {"-1 workers"}, [&] { Loader(open(), {.workers = -1}); });
+  expect_error(ErrorCode::kUsage, {"ahead"}, [&] { Loader(open(), {.ahead = 0}); });
+  Loader loader(open(), {});
+  expect_error(ErrorCode::kUsage, {"sample 24 of 24"}, [&] {
+    loader.start({{0, 24}}, kFloats, write_sample);
+  });
+  expect_error(ErrorCode::kUsage, {"any memory"}, [&] {
+    loader.start({{0, 1}}, SIZE_MAX / 4, write_sample);
+  });
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,85 @@
+#include "vig/data/order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/errors.h"
+
+namespace vig::test {
+namespace {
+
+using Batches = std::vector<std::vector<size_t>>;
+
+TEST(EpochOrder, IsAPermutationOfItsOwn) {
+  for (const size_t size : {0u, 1u, 2u, 3u, 17u, 1000u}) {
+    std::vector<size_t> order = epoch_order(size, 1, 2);
+    EXPECT_EQ(order, epoch_order(size, 1, 2));
+    std::sort(order.begin(), order.end());
+    EXPECT_EQ(order, plain_order(size));
+  }
+  EXPECT_NE(epoch_order(100, 1, 2), epoch_order(100, 1, 3));
+  EXPECT_NE(epoch_order(100, 1, 2), epoch_order(100, 2, 2));
+  EXPECT_NE(epoch_order(100, 1, 2), epoch_order(100, 2, 1));
+}
+
+// A resumed run must find the order of the run it continues, on any machine and in any version.
+TEST(EpochOrder, StaysAsItIs) {
+  EXPECT_EQ(epoch_order(8, 0, 0), (std::vector<size_t>{3, 0, 5, 7, 4, 2, 6, 1}));
+  EXPECT_EQ(epoch_order(8, 42, 7), (std::vector<size_t>{4, 3, 5, 1, 0, 7, 2, 6}));
+}
+
+TEST(EpochOrder, EveryOrderIsEquallyLikely) {
+  std::map<std::vector<size_t>, int> counts;
+  for (uint64_t epoch = 0; epoch < 2400; ++epoch) ++counts[epoch_order(4, 5, epoch)];
+  ASSERT_EQ(counts.size(), 24u);
+  double chi_squared = 0;  // 23 degrees of freedom: above 50 once in a thousand seeds
+  for (const auto& [order, count] : counts) chi_squared += (count - 100.0) * (count - 100.0) / 100;
+  EXPECT_LT(chi_squared, 50);
+}
+
+TEST(Batches, CutInOrder) {
+  const std::vector<size_t> order = {5, 4, 3, 2, 1, 0, 6};
+  EXPECT_EQ(make_batches(order, 3, LastBatch::kDrop), (Batches{{5, 4, 3}, {2, 1, 0}}));
+  EXPECT_EQ(make_batches(order, 3, LastBatch::kKeep), (Batches{{5, 4, 3}, {2, 1, 0}, {6}}));
+  EXPECT_EQ(make_batches(order, 7, LastBatch::kDrop), (Batches{order}));
+  EXPECT_EQ(make_batches(order, 8, LastBatch::kDrop), Batches());
+  EXPECT_EQ(make_batches({}, 8, LastBatch::kKeep), Batches());
+}
+
+TEST(Batches, ProcessesTogetherSeeWhatOneSees) {
+  for (const size_t size : {1u, 10u, 23u, 24u}) {
+    const std::vector<size_t> order = epoch_order(size, 1, 1);
+    for (const LastBatch last : {LastBatch::kDrop, LastBatch::kKeep}) {
+      const Batches whole = make_batches(order, 6, last);
+      for (const int ranks : {1, 2, 4, 6}) {
+        Batches merged(whole.size());
+        for (int rank = 0; rank < ranks; ++rank) {
+          const Batches part = make_batches(order, 6, last, rank, ranks);
+          ASSERT_EQ(part.size(), whole.size());
+          for (size_t b = 0; b < part.size(); ++b) {
+            merged[b].resize(whole[b].size());
+            for (size_t i = 0; i < part[b].size(); ++i) {
+              merged[b].at(static_cast<size_t>(rank) + i * static_cast<size_t>(ranks)) = part[b][i];
+            }
+          }
+        }
+        EXPECT_EQ(merged, whole);
+      }
+    }
+  }
+}
+
+TEST(Batches, NonsenseIsRefused) {
+  const std::vector<size_t> order = plain_order(10);
+  for (const auto& [batch, rank, ranks] :
+       {std::tuple{4, 2, 2}, {4, -1, 2}, {4, 0, 0}, {1, 0, 2}, {0, 0, 1}}) {
+    expect_error(ErrorCode::kUsage, {"[data]"}, [&, b = batch, r = rank, n = ranks] {
+      make_batches(order, static_cast<size_t>(b), LastBatch::kKeep, r, n);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

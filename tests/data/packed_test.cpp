@@ -1,0 +1,140 @@
+// What is compressed: .tar.gz as a whole, .zip file by file.
+#include <gtest/gtest.h>
+
+#include "data/archive_bytes.h"
+#include "data/opened.h"
+#include "support/errors.h"
+#include "support/zip_bytes.h"
+#include "vig/base/random.h"
+
+namespace vig::test {
+namespace {
+
+const Files kFiles = {{"cat/1.jpg", std::string(3000, 'a')}, {"dog/2.jpg", "b"}};
+
+std::string noise(size_t size) {
+  std::string bytes(size, '\0');
+  RandomStream stream(1);
+  for (char& c : bytes) c = static_cast<char>(stream.bits());
+  return bytes;
+}
+
+TEST(Gzip, SeveralMembersAndPadding) {
+  const OpenBytes open;
+  const std::string tar = tar_bytes(kFiles);
+  const std::string parts = gzip_bytes(tar.substr(0, 700)) + gzip_bytes(tar.substr(700));
+  EXPECT_EQ(open(parts), kFiles);
+  EXPECT_EQ(open(parts + std::string(100, '\0')), kFiles);
+  expect_error(ErrorCode::kInput, {open.path(), "something else"}, [&] { open(parts + "x"); });
+  EXPECT_FALSE(survives([&] { open(parts + "\x1f"); }));
+}
+
+TEST(Gzip, LargerThanTheFirstBuffer) {
+  const OpenBytes open;
+  const Files files = {{"noise", noise(5'000'000)}, {"zeros", std::string(9'000'000, '\0')}};
+  EXPECT_EQ(open(gzip_bytes(tar_bytes(files))), files);
+}
+
+TEST(Gzip, CutOrDamagedRaises) {
+  const OpenBytes open;
+  const std::string good = gzip_bytes(tar_bytes({{"a", noise(3000)}}));
+  for (size_t length = 2; length < good.size(); length += 97) {
+    EXPECT_FALSE(survives([&] { open(good.substr(0, length)); })) << length;
+  }
+  EXPECT_FALSE(survives([&] { open(good.substr(0, good.size() - 1)); }));
+  expect_error(ErrorCode::kInput, {"cut short", "at byte"},
+               [&] { open(good.substr(0, good.size() / 2)); });
+  // Content, checksum and size at the end are all checked.
+  for (const size_t at : {good.size() / 2, good.size() - 8, good.size() - 1}) {
+    std::string bad = good;
+    bad[at] ^= 0x10;
+    expect_error(ErrorCode::kInput, {open.path(), "damaged"}, [&] { open(bad); });
+  }
+}
+
+TEST(Gzip, BombsStopAtTheLimit) {
+  const OpenBytes open;
+  const std::string tar = tar_bytes({{"a", std::string(20'000'000, '\0')}});
+  const std::string bomb = gzip_bytes(tar);
+  ASSERT_LT(bomb.size(), 50'000u);
+  expect_error(ErrorCode::kInput, {"more than the 4000000 bytes"},
+               [&] { open(bomb, {.max_unpacked_bytes = 4'000'000}); });
+  EXPECT_FALSE(survives([&] { open(bomb, {.max_unpacked_bytes = tar.size() - 1}); }));
+  EXPECT_FALSE(survives([&] { open(bomb, {.max_unpacked_bytes = 0}); }));
+  EXPECT_EQ(open(bomb, {.max_unpacked_bytes = tar.size()}).size(), 1u);
+}
+
+ZipFile deflated(const std::string& name, const std::string& data) {
+  return {.name = name,
+          .data = deflate_bytes(data),
+          .method = 8,
+          .crc = crc_of(data),
+          .unpacked_size = data.size()};
+}
+
+// Among good neighbours, one file is bad in its own way.
+TEST(Zip, LiesRaiseWhereTheyAreRead) {
+  const std::string data(3000, 'a');
+  std::vector<ZipFile> lies;
+  for (const uint64_t claim : {uint64_t{0}, uint64_t{2999}, uint64_t{3001}, uint64_t{1} << 20,
+                               uint64_t{0xfffffffe}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    lies.push_back(deflated("lie", data));
+    lies.back().unpacked_size = claim;
+    lies.back().zip64 = true;
+  }
+  lies.push_back(deflated("lie", data));
+  lies.back().crc ^= 1;
+  lies.push_back({.name = "lie", .data = data, .crc = crc_of(data) ^ 1});
+  lies.push_back(deflated("lie", data));
+  lies.back().data.resize(lies.back().data.size() / 2);
+  lies.push_back(deflated("lie", data));
+  lies.back().data = "";
+  lies.push_back(deflated("lie", data));
+  lies.back().data[0] = '\x07';  // a kind of block that does not exist
+  lies.push_back({.name = "lie", .data = data, .method = 14, .crc = crc_of(data)});
+  lies.push_back(deflated("lie", std::string(20'000'000, '\0')));  // a bomb that says less
+  lies.back().unpacked_size = 3000;
+
+  const OpenBytes open;
+  for (size_t i = 0; i < lies.size(); ++i) {
+    const auto archive = open.open(zip_archive({deflated("a", "1"), lies[i], deflated("b", "2")}));
+    EXPECT_EQ(read_text(*archive, 0), "1");
+    expect_error(ErrorCode::kInput, {archive->place(1) + ": "}, [&] {
+      read_text(*archive, 1);
+      ADD_FAILURE() << "lie " << i << " was believed";
+    });
+    EXPECT_EQ(read_text(*archive, 2), "2");
+  }
+}
+
+TEST(Zip, FoldersAndEncryption) {
+  const OpenBytes open;
+  const auto archive =
+      open.open(zip_archive({{.name = "cat/", .data = ""}, deflated("dog/1", "x")}));
+  EXPECT_EQ(archive->folders(), std::vector<std::string>{"cat"});
+  EXPECT_EQ(archive->files(), std::vector<std::string>{"dog/1"});
+
+  std::string locked = zip_archive({deflated("dog/1", "x")});
+  locked[locked.find("PK\1\2") + 8] |= 1;
+  expect_error(ErrorCode::kInput, {"dog/1", "encrypted"}, [&] { open(locked); });
+}
+
+TEST(Zip, RandomDamage) {
+  const std::string good = zip_archive({deflated("a/1", noise(200)),
+                                        {.name = "a/2", .data = "x", .crc = crc_of("x")},
+                                        deflated("b/1", std::string(2000, 'y'))},
+                                       true);
+  RandomStream stream(3);
+  int survived = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = good;
+    bytes[stream.below(bytes.size())] = static_cast<char>(stream.bits());
+    if (stream.chance(0.2)) bytes.resize(stream.below(bytes.size()));
+    survived += survives([&] { read_all(*open_zip("x.zip", in_memory(bytes))); });
+  }
+  EXPECT_GT(survived, 0);
+  EXPECT_LT(survived, 3000);
+}
+
+}  // namespace
+}  // namespace vig::test
