@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/augment_fixtures.h"
 #include "data/pictures.h"
 #include "support/errors.h"
 #include "vig/image/preprocess.h"
@@ -18,40 +19,7 @@ namespace vig {
 namespace {
 
 using Crop = AugmentOptions::Crop;
-using Padding = AugmentOptions::Padding;
-using test::gray_picture;
-using test::random_picture;
-
-Recipe square_recipe(int resize, int crop) {
-  Recipe recipe;
-  recipe.resize = resize;
-  recipe.crop = crop;
-  return recipe;
-}
-
-// A recipe whose output is the picture's bytes.
-Recipe plain_recipe(int size) {
-  Recipe recipe = square_recipe(size, size);
-  recipe.mean = {0, 0, 0};
-  recipe.std = {1.0f / 255, 1.0f / 255, 1.0f / 255};
-  return recipe;
-}
-
-AugmentOptions nothing() {
-  AugmentOptions options;
-  options.flip = 0;
-  return options;
-}
-
-std::vector<float> run(const Image& image, const Recipe& recipe, const AugmentOptions& options,
-                       RandomStream stream) {
-  std::vector<float> out(static_cast<size_t>(recipe.crop * recipe.crop * 3 + 1), 0.0f);
-  out.back() = 12345.0f;
-  augment(image, recipe, options, stream, out.data());
-  EXPECT_EQ(out.back(), 12345.0f) << "written behind the end";
-  out.pop_back();
-  return out;
-}
+using namespace test;
 
 // Everything at once.
 AugmentOptions everything(Crop crop) {
@@ -110,175 +78,6 @@ TEST(Augment, FlipsHalfOfThePictures) {
   EXPECT_EQ(run(image, recipe, options, RandomStream(4)), mirrored);
 }
 
-struct Moments {
-  double sum = 0, squares = 0;
-  int count = 0;
-  void add(double x) {
-    sum += x;
-    squares += x * x;
-    ++count;
-  }
-  double mean() const { return sum / count; }
-  double variance() const { return squares / count - mean() * mean(); }
-};
-
-// Uniform on [low, high]: five standard deviations of the mean, 6 % of the variance.
-void expect_uniform(const Moments& moments, double low, double high) {
-  const double variance = (high - low) * (high - low) / 12;
-  EXPECT_NEAR(moments.mean(), (low + high) / 2, 5 * std::sqrt(variance / moments.count));
-  EXPECT_NEAR(moments.variance(), variance, 0.06 * variance);
-}
-
-TEST(ResizedCrop, AreaShapeAndPlaceAreSpreadEvenly) {
-  constexpr int kDraws = 10000, kSide = 2000;
-  AugmentOptions square;
-  square.ratio_min = square.ratio_max = 1.0f;
-  AugmentOptions small;  // so small that every shape fits
-  small.scale_max = 0.5f;
-  Moments area, shape, x, y;
-  for (int i = 0; i < kDraws; ++i) {
-    const CropBox box = draw_resized_crop(square, kSide, kSide, RandomStream(5).fork(i));
-    ASSERT_EQ(box.width, box.height);
-    area.add(1.0 * box.width * box.height / (kSide * kSide));
-    const CropBox part = draw_resized_crop(small, kSide, kSide, RandomStream(6).fork(i));
-    shape.add(std::log(1.0 * part.width / part.height));
-    x.add(1.0 * part.x / (kSide - part.width));
-    y.add(1.0 * part.y / (kSide - part.height));
-  }
-  expect_uniform(area, 0.08, 1.0);
-  expect_uniform(shape, std::log(3.0 / 4.0), std::log(4.0 / 3.0));
-  expect_uniform(x, 0, 1);
-  expect_uniform(y, 0, 1);
-}
-
-TEST(ResizedCrop, StaysInsideAndWithinItsBounds) {
-  const AugmentOptions options;
-  for (const auto& [width, height] : {std::pair{400, 300}, {300, 400}, {64, 200}, {9, 7}}) {
-    for (int i = 0; i < 2000; ++i) {
-      const CropBox box = draw_resized_crop(options, width, height, RandomStream(7).fork(i));
-      ASSERT_GE(box.x, 0);
-      ASSERT_GE(box.y, 0);
-      ASSERT_GE(box.width, 1);
-      ASSERT_GE(box.height, 1);
-      ASSERT_LE(box.x + box.width, width);
-      ASSERT_LE(box.y + box.height, height);
-      // Sides are whole, so the bounds hold for the rectangle half a pixel larger or smaller.
-      ASSERT_LE((box.width - 0.5) / (box.height + 0.5), 4.0 / 3.0);
-      ASSERT_GE((box.width + 0.5) / (box.height - 0.5), 3.0 / 4.0);
-      ASSERT_GE((box.width + 0.5) * (box.height + 0.5), 0.08 * width * height);
-    }
-  }
-}
-
-TEST(ResizedCrop, FallsBackToTheLargestCentredPart) {
-  const auto box = [](const AugmentOptions& options, int width, int height) {
-    return draw_resized_crop(options, width, height, RandomStream(8));
-  };
-  const AugmentOptions options;
-  EXPECT_EQ(box(options, 1, 1), (CropBox{0, 0, 1, 1}));
-  EXPECT_EQ(box(options, 1, 500), (CropBox{0, 249, 1, 1}));
-  EXPECT_EQ(box(options, 3, 500), (CropBox{0, 248, 3, 4}));
-  EXPECT_EQ(box(options, 500, 3), (CropBox{248, 0, 4, 3}));
-  AugmentOptions wide;  // never fits into a square
-  wide.scale_min = 1;
-  wide.ratio_min = wide.ratio_max = 2;
-  EXPECT_EQ(box(wide, 100, 100), (CropBox{0, 25, 100, 50}));
-  EXPECT_EQ(box(wide, 200, 100), (CropBox{0, 0, 200, 100}));
-  AugmentOptions extreme;
-  extreme.ratio_min = extreme.ratio_max = 1e-4f;
-  EXPECT_EQ(box(extreme, 1 << 20, 1), (CropBox{(1 << 19) - 1, 0, 1, 1}));
-  extreme.ratio_min = extreme.ratio_max = 1e4f;
-  EXPECT_EQ(box(extreme, 1, 1 << 20), (CropBox{0, (1 << 19) - 1, 1, 1}));
-}
-
-// A pixel's value tells where it came from.
-Image numbered_picture(int side) {
-  std::vector<int> values(static_cast<size_t>(side * side));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i);
-  return gray_picture(side, values);
-}
-
-TEST(ResizedCrop, AWindowOfTheInputSizeIsCopied) {
-  AugmentOptions options = nothing();
-  options.crop = Crop::kResized;
-  options.scale_min = options.scale_max = 0.25f;
-  options.ratio_min = options.ratio_max = 1;
-  std::set<std::pair<int, int>> places;
-  for (int i = 0; i < 500; ++i) {
-    const std::vector<float> out =
-        run(numbered_picture(8), plain_recipe(4), options, RandomStream(9).fork(i));
-    const int corner = static_cast<int>(std::lround(out[0]));
-    places.insert({corner % 8, corner / 8});
-    for (int k = 0; k < 16; ++k) {
-      ASSERT_NEAR(out[static_cast<size_t>(k * 3)], corner + k / 4 * 8 + k % 4, 1e-4);
-    }
-  }
-  EXPECT_EQ(places.size(), 25u);
-}
-
-TEST(ResizedCrop, TheWholePictureIsResizedAsPillowDoes) {
-  AugmentOptions options = nothing();
-  options.crop = Crop::kResized;
-  options.scale_min = options.scale_max = 1;
-  options.ratio_min = options.ratio_max = 2;
-  const Image image = random_picture(40, 20, 3);
-  const Image resized = resize_image(image, 24, 24, Interpolation::kBicubic);
-  EXPECT_EQ(run(image, plain_recipe(24), options, RandomStream(1)),
-            run(resized, plain_recipe(24), nothing(), RandomStream(1)));
-}
-
-TEST(PaddedCrop, ShiftsByUpToThePadding) {
-  constexpr int kSide = 8;
-  const Image image = numbered_picture(kSide);
-  for (const Padding padding : {Padding::kReflect, Padding::kBlack}) {
-    AugmentOptions options = nothing();
-    options.crop = Crop::kPadded;
-    options.pad = 0.25f;
-    options.padding = padding;
-    std::set<std::pair<int, int>> places;
-    for (int i = 0; i < 500; ++i) {
-      const std::vector<float> out =
-          run(image, plain_recipe(kSide), options, RandomStream(10).fork(i));
-      // With shifts of at most 2 pixel (2, 2) always comes from inside.
-      const int seen = static_cast<int>(std::lround(out[(2 * kSide + 2) * 3]));
-      const int dx = seen % kSide - 2, dy = seen / kSide - 2;
-      ASSERT_LE(std::max(std::abs(dx), std::abs(dy)), 2);
-      places.insert({dx, dy});
-      const auto folded = [](int p) { return p < 0 ? -p : p >= kSide ? 2 * kSide - 2 - p : p; };
-      for (int y = 0; y < kSide; ++y) {
-        for (int x = 0; x < kSide; ++x) {
-          const int sx = folded(x + dx), sy = folded(y + dy);
-          const bool outside = sx != x + dx || sy != y + dy;
-          const int expected = outside && padding == Padding::kBlack ? 0 : image.row(sy)[sx * 3];
-          ASSERT_NEAR(out[static_cast<size_t>((y * kSide + x) * 3)], expected, 1e-4)
-              << dx << " " << dy << " at " << x << " " << y;
-        }
-      }
-    }
-    EXPECT_EQ(places.size(), 25u);
-  }
-}
-
-TEST(PaddedCrop, PaddingAsLargeAsThePicture) {
-  for (const int side : {1, 2, 3}) {
-    for (const Padding padding : {Padding::kReflect, Padding::kBlack}) {
-      AugmentOptions options = nothing();
-      options.crop = Crop::kPadded;
-      options.pad = 1;
-      options.padding = padding;
-      bool black = false;
-      for (int i = 0; i < 200; ++i) {
-        const Image image = gray_picture(side, std::vector<int>(side * side, 50));
-        for (const float v : run(image, plain_recipe(side), options, RandomStream(11).fork(i))) {
-          ASSERT_TRUE(std::abs(v - 50) < 1e-4 || v == 0) << v;
-          black = black || v == 0;
-        }
-      }
-      EXPECT_EQ(black, padding == Padding::kBlack);
-    }
-  }
-}
-
 TEST(ColorJitter, KeepsToItsFactors) {
   AugmentOptions options = nothing();
   options.color_jitter = 0.4f;
@@ -317,6 +116,25 @@ TEST(ColorJitter, OrdersDiffer) {
   };
   near(same_sum, 0.1175);
   near(larger_sum, 0.0243);
+}
+
+TEST(Augment, RandAugmentFillsGapsWithTheMean) {
+  Recipe recipe = plain_recipe(12);
+  recipe.mean = {0.5f, 0.5f, 0.5f};
+  AugmentOptions options = nothing();
+  options.rand_augment_ops = 1;
+  options.rand_augment_probability = 1;
+  const auto uneven = [&](int gray) {
+    int count = 0;
+    for (int i = 0; i < 200; ++i) {
+      const Image image = gray_picture(12, std::vector<int>(144, gray));
+      const std::vector<float> out = run(image, recipe, options, RandomStream(14).fork(i));
+      count += std::count(out.begin(), out.end(), out[0]) != std::ssize(out);
+    }
+    return count;
+  };
+  EXPECT_EQ(uneven(128), 0);        // gaps do not show
+  EXPECT_NEAR(uneven(40), 67, 35);  // 5 of 15 operations leave gaps
 }
 
 // The smallest rectangle with every value that differs; `full` says whether it is all different.
@@ -372,6 +190,28 @@ TEST(Erase, ARectangleOfNoiseInAQuarterOfThePictures) {
   EXPECT_NEAR(noise.mean(), 0, 5 / std::sqrt(noise.count));
   EXPECT_NEAR(noise.variance(), 1, 0.02);
   EXPECT_NEAR(shape.mean(), 0, 0.13);  // as often upright as lying
+}
+
+TEST(Erase, AreasAreSpreadEvenly) {
+  constexpr int kSize = 96, kPictures = 400;
+  const Image image = random_picture(kSize, kSize, 14);
+  const Recipe recipe = square_recipe(kSize, kSize);
+  AugmentOptions options = nothing();
+  const std::vector<float> before = run(image, recipe, options, RandomStream(0));
+  options.erase = 1;
+  options.erase_ratio = 1;
+  Moments area;
+  double largest = 0;
+  for (int i = 0; i < kPictures; ++i) {
+    const Difference difference =
+        find_difference(before, run(image, recipe, options, RandomStream(16).fork(i)), kSize);
+    ASSERT_EQ(difference.width, difference.height);
+    area.add(1.0 * difference.width * difference.height / (kSize * kSize));
+    largest = std::max(largest, 1.0 * difference.width * difference.height / (kSize * kSize));
+  }
+  const double deviation = (1.0 / 3 - 0.02) / std::sqrt(12);
+  EXPECT_NEAR(area.mean(), (0.02 + 1.0 / 3) / 2, 5 * deviation / std::sqrt(kPictures));
+  EXPECT_GT(largest, 0.3);
 }
 
 TEST(Cutout, ASquareOfTheMeanCutOffAtTheBorder) {

@@ -62,18 +62,18 @@ TEST(ColorOps, AutoContrastStretchesEachChannel) {
 }
 
 TEST(ColorOps, EqualizeOfKnownHistograms) {
-  // Red: 510 of 10, 255 of 20, 255 of 30: step = 765 / 255 = 3, sums 1, 511, 766.
+  // Red: 512 of 10, 253 of 20, 255 of 30: step = 765 / 255 = 3, sums 1, 513, 766.
   // Green: 1017 of 7, 3 of 9: step = 1017 / 255 = 3, sums 1 and 1018, above 255 steps.
   // Blue: one value only.
   Image image(20, 51);
   for (size_t i = 0; i < 1020; ++i) {
-    image.rgb[i * 3] = i < 510 ? 10 : i < 765 ? 20 : 30;
+    image.rgb[i * 3] = i < 512 ? 10 : i < 765 ? 20 : 30;
     image.rgb[i * 3 + 1] = i < 1017 ? 7 : 9;
     image.rgb[i * 3 + 2] = 77;
   }
   equalize(image);
   for (size_t i = 0; i < 1020; ++i) {
-    ASSERT_EQ(image.rgb[i * 3], i < 510 ? 0 : i < 765 ? 170 : 255) << i;
+    ASSERT_EQ(image.rgb[i * 3], i < 512 ? 0 : i < 765 ? 171 : 255) << i;
     ASSERT_EQ(image.rgb[i * 3 + 1], i < 1017 ? 0 : 255) << i;
     ASSERT_EQ(image.rgb[i * 3 + 2], 77) << i;
   }

@@ -103,8 +103,18 @@ TEST(Mixing, CutmixLambdaIsTheRealArea) {
       ASSERT_LE(mix.y_end, size);
       const double area = (mix.x_end - mix.x_begin) * (mix.y_end - mix.y_begin);
       ASSERT_DOUBLE_EQ(mix.lambda, 1.0 - area / (size * size));
+      const auto whole = [&](int begin, int end) { return begin > 0 && end < size; };
+      if (whole(mix.x_begin, mix.x_end) && whole(mix.y_begin, mix.y_end)) {
+        ASSERT_EQ(mix.x_end - mix.x_begin, mix.y_end - mix.y_begin);
+        ASSERT_EQ((mix.x_end - mix.x_begin) % 2, 0);  // as much on either side of its middle
+      }
     }
   }
+  // Of a box of side r, r - r^2 / 4 falls inside along each axis. With r^2 = u uniform the mean of
+  // (r - u / 4)^2 is 1/2 - 1/5 + 1/48.
+  double sum = 0;
+  for (int i = 0; i < 4000; ++i) sum += draw_mix(options, 1000, RandomStream(5).fork(i)).lambda;
+  EXPECT_NEAR(sum / 4000, 1.0 - (0.3 + 1.0 / 48), 0.02);
 }
 
 // Picture i has the value i + 1 everywhere and the label i.
