@@ -1,0 +1,16 @@
+// What `vig` and `vig-train` have in common: parsing, the one sentence of an error, exit codes.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "vig/cli/commands.h"
+
+namespace vig::cli {
+
+// `fill` adds subcommands to the program. Gives the exit status; raises nothing.
+int run_program(const char* name, const char* description,
+                void (*fill)(CLI::App& app, Command& chosen), int argc, char** argv);
+
+}  // namespace vig::cli

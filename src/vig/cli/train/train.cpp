@@ -1,0 +1,174 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/cli/progress.h"
+#include "vig/cli/train/commands.h"
+#include "vig/train/trainer.h"
+
+namespace vig::cli {
+namespace {
+
+using train::MetricsRow;
+using train::RunSummary;
+using train::StepReport;
+using train::TrainEvents;
+using train::TrainOptions;
+
+struct TrainCommand {
+  std::string data, out, recipe = "imagenet";
+  std::vector<std::string> fields;
+  std::map<std::string, std::string> texts;  // options given on the command line
+};
+
+// Lines for people: a status that is overwritten on a terminal, now and then a line elsewhere.
+class Display {
+ public:
+  void begin(const RunSummary& run) {
+    print(fmt::format("{}: {} parameters, {} x {} input, {} classes\n", run.model,
+                      grouped(run.parameters), run.size, run.size, run.classes));
+    print(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
+                      grouped(static_cast<int64_t>(run.train_pictures)),
+                      grouped(static_cast<int64_t>(run.val_pictures)), grouped(run.steps),
+                      grouped(run.steps_per_epoch)));
+    if (run.ignored_files > 0) {
+      print(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
+    }
+    if (run.first_step > 0) {
+      print(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
+    }
+    print(" epoch        lr   loss  top-1   val loss  val top-1  images/s     left\n");
+    flush_output();
+  }
+
+  void step(const StepReport& report) {
+    left_ = report.seconds_left;
+    const auto now = std::chrono::steady_clock::now();
+    const double every = terminal_ ? 0.2 : 30;
+    if (std::chrono::duration<double>(now - last_).count() < every) return;
+    last_ = now;
+    const std::string text = fmt::format("step {} of {}, loss {:.4f}, {:.0f} images/s, {} left",
+                                         report.step, report.steps, report.loss,
+                                         report.images_per_second, clock_text(report.seconds_left));
+    if (!terminal_) return complain(text);
+    const std::string line = "\r\x1b[K" + text;
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    shown_ = true;
+  }
+
+  void row(const MetricsRow& r) {
+    hide();
+    const auto percent = [](double share) {
+      return std::isfinite(share) ? fmt::format("{:.2f}", 100 * share) : std::string("-");
+    };
+    print(fmt::format("{:6.2f}  {:.2e}  {:5.3f}  {:>5}  {:>9}  {:>9}  {:8.1f}  {:>7}\n", r.epoch,
+                      r.lr, r.train_loss, percent(r.train_top1),
+                      std::isfinite(r.val_loss) ? fmt::format("{:.4f}", r.val_loss) : "-",
+                      percent(r.val_top1), r.images_per_second, clock_text(left_)));
+    flush_output();
+  }
+
+  void problem(const std::string& sentence) {
+    hide();
+    complain(sentence + "; skipped");
+  }
+
+  void hide() {
+    if (shown_) std::fputs("\r\x1b[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+  double left_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+TrainOptions options_of(const TrainCommand& command) {
+  TrainOptions options = train::recipe_options(command.recipe);
+  for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
+  options.fields = parse_fields(command.fields);
+  return options;
+}
+
+int run_train(const TrainCommand& command) {
+  const TrainOptions options = options_of(command);
+  at::set_num_threads(options.threads > 0
+                          ? options.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  catch_interrupt();
+  Display display;
+  TrainEvents events;
+  events.begin = [&](const RunSummary& run) { display.begin(run); };
+  events.step = [&](const StepReport& report) { display.step(report); };
+  events.row = [&](const MetricsRow& row) { display.row(row); };
+  events.problem = [&](const std::string& sentence) { display.problem(sentence); };
+  events.stop = [] { return interrupted(); };
+  train::Group alone;
+  const train::TrainResult result = train::train(options, command.data, command.out, events, alone);
+  display.hide();
+  if (!result.finished) {
+    print(fmt::format("stopped at step {}; the same command goes on from there\n",
+                      result.state.step));
+    return kInterruptedExit;
+  }
+  if (result.state.best_top1 >= 0) {
+    print(fmt::format("best: {:.2f} % of the validation pictures, in {}/best.safetensors\n",
+                      100 * result.state.best_top1, command.out));
+  } else {
+    print(fmt::format("done: {}/last.safetensors\n", command.out));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Command& chosen) {
+  auto command = std::make_shared<TrainCommand>();
+  CLI::App* sub = app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
+  sub->add_option("data", command->data,
+                  "Folder or .tar, .tar.gz, .zip of CLASS/PICTURE, or of train/, val/, test/ of it")
+      ->required()
+      ->type_name("DATA");
+  sub->add_option("--out", command->out, "Folder of the run; one that exists goes on")
+      ->required()
+      ->type_name("FOLDER");
+  sub->add_option("--recipe", command->recipe,
+                  "imagenet (the paper's) or small (thousands of small pictures); the options "
+                  "below change it")
+      ->capture_default_str()
+      ->type_name("NAME");
+  sub->add_option("--set", command->fields, "Change a field of the model: FIELD=VALUE")
+      ->type_name("FIELD=VALUE");
+  const std::map<std::string, std::string> imagenet =
+      option_texts(train::recipe_options("imagenet"));
+  const std::map<std::string, std::string> small = option_texts(train::recipe_options("small"));
+  TrainOptions names;
+  train::visit_options(names, [&](const char* name, auto&, const char* help) {
+    const std::string& first = imagenet.at(name);
+    const std::string& second = small.at(name);
+    const std::string values = first == second ? first : first + "; small: " + second;
+    sub->add_option_function<std::string>(
+           fmt::format("--{}", name),
+           [command, key = std::string(name)](const std::string& text) {
+             command->texts[key] = text;
+           },
+           fmt::format("{} [{}]", help, values))
+        ->type_name("VALUE")
+        ->group("Recipe");
+  });
+  sub->footer(
+      "Ctrl-C, a crash or kill -9 lose at most the minutes since the last checkpoint: the same\n"
+      "command goes on, and ends with exactly the weights of an undisturbed run.");
+  sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,152 @@
+#include "vig/train/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "vig/train/parallel.h"
+
+namespace vig::train {
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;  // floats a task
+
+// The sum of squares, by blocks of fixed size in a fixed order.
+double squared_norm(const at::Tensor& flat) {
+  const int64_t count = flat.numel();
+  const int64_t blocks = (count + kGrain - 1) / kGrain;
+  std::vector<double> sums(static_cast<size_t>(blocks));
+  const float* data = flat.data_ptr<float>();
+  parallel_each(blocks, [&](int64_t block) {
+    double sum = 0;
+    for (int64_t i = block * kGrain; i < std::min(count, (block + 1) * kGrain); i += 64) {
+      float part = 0;
+      for (int64_t j = i; j < std::min(count, i + 64); ++j) part += data[j] * data[j];
+      sum += part;
+    }
+    sums[static_cast<size_t>(block)] = sum;
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace
+
+Schedule::Schedule(const TrainOptions& options, int64_t steps_per_epoch, int64_t steps)
+    : steps_(steps) {
+  const double scale = options.lr_batch > 0 ? options.batch / options.lr_batch : 1.0;
+  peak_ = options.lr * scale;
+  low_ = options.min_lr * scale;
+  start_ = options.warmup_lr * scale;
+  warmup_ = std::min(steps, static_cast<int64_t>(std::llround(
+                                options.warmup_epochs * static_cast<double>(steps_per_epoch))));
+}
+
+double Schedule::lr(int64_t step) const {
+  if (step < warmup_) {
+    return start_ + (peak_ - start_) * static_cast<double>(step) / static_cast<double>(warmup_);
+  }
+  const double done = static_cast<double>(step - warmup_) /
+                      static_cast<double>(std::max<int64_t>(1, steps_ - warmup_));
+  return low_ + (peak_ - low_) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, done)));
+}
+
+std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs) {
+  // Blocks in the order of declaration; what comes before the first is one more, what comes after
+  // the last is the head.
+  std::vector<int> order;
+  std::map<std::string, int> blocks;
+  for (const ParamSpec& spec : specs) {
+    const size_t at = spec.name.find("blocks.");
+    if (at == std::string::npos) {
+      order.push_back(spec.name.starts_with("layers.") ? static_cast<int>(blocks.size()) : -1);
+      continue;
+    }
+    const std::string block = spec.name.substr(0, spec.name.find('.', at + 7));
+    order.push_back(blocks.emplace(block, static_cast<int>(blocks.size()) + 1).first->second);
+  }
+  const int count = static_cast<int>(blocks.size());
+  std::vector<int> depths;
+  bool seen_block = false;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    seen_block = seen_block || order[i] > 0;
+    const int position = order[i] >= 0 ? order[i] : seen_block ? count + 1 : 0;
+    depths.push_back(count + 1 - position);
+  }
+  return depths;
+}
+
+AdamW::AdamW(const TrainOptions& options, Parameters& parameters)
+    : options_(options), parameters_(parameters) {
+  const std::vector<int> depths = parameter_depths(parameters.specs());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].requires_grad()) continue;
+    const bool matrix = parameters.spec(i).shape.rank() > 1;
+    ranges_.push_back({parameters.begin(i), parameters.end(i),
+                       matrix ? static_cast<float>(options.weight_decay) : 0.0f,
+                       static_cast<float>(std::pow(options.layer_decay, depths[i]))});
+  }
+  mean_ = at::zeros_like(parameters.values());
+  square_ = at::zeros_like(parameters.values());
+  if (options.ema > 0) average_ = parameters.values().detach().clone();
+}
+
+void AdamW::update(const Range& range, double lr, float scale) {
+  const float beta1 = static_cast<float>(options_.beta1);
+  const float beta2 = static_cast<float>(options_.beta2);
+  const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(steps_));
+  const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(steps_));
+  const float rate = static_cast<float>(lr * range.rate / correction1);
+  const float root = static_cast<float>(1 / std::sqrt(correction2));
+  const float eps = static_cast<float>(options_.adam_eps);
+  const float keep = static_cast<float>(1 - lr * range.rate * range.decay);
+  float* w = parameters_.values().data_ptr<float>();
+  const float* g = parameters_.gradients().data_ptr<float>();
+  float* m = mean_.data_ptr<float>();
+  float* v = square_.data_ptr<float>();
+  parallel_parts(range.end - range.begin, kGrain, [&](int64_t first, int64_t last) {
+    for (int64_t i = range.begin + first; i < range.begin + last; ++i) {
+      const float gradient = g[i] * scale;
+      m[i] = beta1 * m[i] + (1 - beta1) * gradient;
+      v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+      w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
+    }
+  });
+}
+
+double AdamW::step(double lr) {
+  at::NoGradGuard no_grad;
+  ++steps_;
+  const bool host = parameters_.values().is_cpu();
+  const double norm = std::sqrt(host ? squared_norm(parameters_.gradients())
+                                     : parameters_.gradients().square().sum().item<double>());
+  const double scale = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1.0;
+  if (!std::isfinite(norm)) return norm;  // nothing is touched
+  if (host) {
+    for (const Range& range : ranges_) update(range, lr, static_cast<float>(scale));
+  } else {
+    const at::Tensor g = parameters_.gradients() * scale;
+    mean_.mul_(options_.beta1).add_(g, 1 - options_.beta1);
+    square_.mul_(options_.beta2).addcmul_(g, g, 1 - options_.beta2);
+    const double c1 = 1 - std::pow(options_.beta1, static_cast<double>(steps_));
+    const double c2 = 1 - std::pow(options_.beta2, static_cast<double>(steps_));
+    for (const Range& r : ranges_) {
+      const auto part = [&](const at::Tensor& x) { return x.narrow(0, r.begin, r.end - r.begin); };
+      at::Tensor w = part(parameters_.values());
+      w.mul_(1 - lr * r.rate * r.decay)
+          .addcdiv_(part(mean_), (part(square_) / c2).sqrt_().add_(options_.adam_eps),
+                    -lr * r.rate / c1);
+    }
+  }
+  if (average_.defined()) {
+    // Follows closely at first, so that the average of a short run is not the fresh weights.
+    const double steps = static_cast<double>(steps_);
+    const double decay = std::min(options_.ema, (1 + steps) / (10 + steps));
+    average_.lerp_(parameters_.values(), 1 - decay);
+  }
+  return norm;
+}
+
+}  // namespace vig::train

@@ -1,0 +1,62 @@
+// AdamW on flat memory, with averaged weights beside it.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vig/train/options.h"
+#include "vig/train/parameters.h"
+
+namespace vig::train {
+
+// Learning rate of a step, counted from 0: linear warm-up, then a cosine.
+class Schedule {
+ public:
+  Schedule(const TrainOptions& options, int64_t steps_per_epoch, int64_t steps);
+  double lr(int64_t step) const;
+
+ private:
+  double peak_, low_, start_;
+  int64_t warmup_, steps_;
+};
+
+// One step, with m and v the running means of the gradient and its square:
+//   w -= lr * (m^ / (sqrt(v^) + eps) + weight_decay * w)
+// Decay is for tensors of two or more axes. With layer_decay < 1 a parameter's learning rate falls
+// by that factor for every block between it and the head.
+class AdamW {
+ public:
+  AdamW(const TrainOptions& options, Parameters& parameters);
+
+  // Scales the gradient down to `clip` first. Gives its norm before.
+  double step(double lr);
+
+  int64_t steps() const { return steps_; }
+  at::Tensor& mean() { return mean_; }
+  at::Tensor& square() { return square_; }
+  at::Tensor& average() { return average_; }  // undefined without averaging
+  void set_steps(int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Range {
+    int64_t begin, end;
+    float decay;  // of weights
+    float rate;   // of the learning rate
+  };
+  void update(const Range& range, double lr, float scale);
+
+  const TrainOptions& options_;
+  Parameters& parameters_;
+  std::vector<Range> ranges_;
+  at::Tensor mean_, square_, average_;
+  int64_t steps_ = 0;
+};
+
+// How many blocks a parameter's gradient passes from the head, and how many there are:
+// "blocks.3.attn..." of a plain network, "layers.1.blocks.0..." of a hierarchical one.
+std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs);
+
+}  // namespace vig::train

@@ -1,0 +1,147 @@
+#include "vig/train/options.h"
+
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "vig/base/error.h"
+
+namespace vig::train {
+namespace {
+
+constexpr std::pair<AugmentOptions::Crop, std::string_view> kCropNames[] = {
+    {AugmentOptions::Crop::kCenter, "center"},
+    {AugmentOptions::Crop::kResized, "resized"},
+    {AugmentOptions::Crop::kPadded, "padded"},
+};
+
+template <class Number>
+void parse(const std::string& name, const std::string& text, Number& value) {
+  Number parsed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    fail_usage("--{} is '{}', expected a {}number", name, text,
+               std::is_integral_v<Number> ? "whole " : "");
+  }
+  value = parsed;
+}
+void parse(const std::string&, const std::string& text, std::string& value) { value = text; }
+void parse(const std::string& name, const std::string& text, bool& value) {
+  if (text != "true" && text != "false") {
+    fail_usage("--{} is '{}', expected true or false", name, text);
+  }
+  value = text == "true";
+}
+void parse(const std::string& name, const std::string& text, AugmentOptions::Crop& value) {
+  for (const auto& [crop, crop_name] : kCropNames) {
+    if (crop_name == text) {
+      value = crop;
+      return;
+    }
+  }
+  fail_usage("--{} is '{}', expected center, resized or padded", name, text);
+}
+
+template <class Value>
+std::string text_of(const Value& value) {
+  return fmt::format("{}", value);
+}
+std::string text_of(const bool& value) { return value ? "true" : "false"; }
+std::string text_of(const AugmentOptions::Crop& value) {
+  for (const auto& [crop, name] : kCropNames) {
+    if (crop == value) return std::string(name);
+  }
+  return "";
+}
+
+// The paper's, for vig_t: 300 epochs of ImageNet.
+TrainOptions imagenet() {
+  TrainOptions options;
+  options.lr_batch = 512;
+  options.augment.crop = AugmentOptions::Crop::kResized;
+  options.augment.rand_augment_ops = 2;
+  options.augment.color_jitter = 0.4f;
+  options.augment.erase = 0.25f;
+  options.mix = {0.8f, 1.0f, 0.5f, 1.0f, 0.1f};
+  return options;
+}
+
+// Thousands of small pictures, tens of epochs: gentle augmentation, a high learning rate that falls
+// to nothing, averaged weights that follow within an epoch.
+TrainOptions small() {
+  TrainOptions options;
+  options.epochs = 30;
+  options.batch = 128;
+  options.lr = 2e-3;
+  options.min_lr = 1e-5;
+  options.warmup_lr = 1e-5;
+  options.warmup_epochs = 2;
+  options.clip = 1;
+  options.ema = 0.999;
+  options.augment.crop = AugmentOptions::Crop::kPadded;
+  options.mix.smoothing = 0.1f;
+  return options;
+}
+
+void expect(bool good, const char* name, double value, const char* expected) {
+  if (!good) fail_usage("--{} is {}, expected {}", name, value, expected);
+}
+
+}  // namespace
+
+std::vector<std::string> recipe_names() { return {"imagenet", "small"}; }
+
+TrainOptions recipe_options(const std::string& recipe) {
+  if (recipe == "imagenet") return imagenet();
+  if (recipe == "small") return small();
+  fail_usage("there is no recipe '{}', expected imagenet or small", recipe);
+}
+
+void set_option(TrainOptions& options, const std::string& name, const std::string& text) {
+  bool found = false;
+  visit_options(options, [&](const char* option, auto& value, const char*) {
+    if (name != option) return;
+    parse(name, text, value);
+    found = true;
+  });
+  if (!found) fail_usage("there is no training option --{}", name);
+}
+
+std::map<std::string, std::string> option_texts(const TrainOptions& options) {
+  std::map<std::string, std::string> texts;
+  visit_options(options, [&](const char* name, const auto& value, const char*) {
+    texts[name] = text_of(value);
+  });
+  return texts;
+}
+
+void check_options(const TrainOptions& o) {
+  constexpr double kHuge = 1e9;
+  const auto in = [](double x, double low, double high) { return x >= low && x <= high; };
+  expect(in(o.epochs, 1e-6, kHuge), "epochs", o.epochs, "a positive number");
+  expect(in(o.batch, 1, 1 << 20), "batch", o.batch, "1 to 1048576");
+  expect(in(o.parts, 1, o.batch), "parts", o.parts, "1 to the batch");
+  expect(in(o.val_share, 0, 0.9), "val-share", o.val_share, "0 to 0.9");
+  expect(in(o.loaders, 0, 256), "loaders", o.loaders, "0 to 256");
+  expect(in(o.threads, 0, 1024), "threads", o.threads, "0 to 1024");
+  expect(in(o.size, 0, 8192), "size", o.size, "0 to 8192");
+  expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
+  expect(in(o.lr, 0, 100), "lr", o.lr, "0 to 100");
+  expect(in(o.lr_batch, 0, kHuge), "lr-batch", o.lr_batch, "0 or a batch");
+  expect(in(o.min_lr, 0, 100), "min-lr", o.min_lr, "0 to 100");
+  expect(in(o.warmup_lr, 0, 100), "warmup-lr", o.warmup_lr, "0 to 100");
+  expect(in(o.warmup_epochs, 0, kHuge), "warmup-epochs", o.warmup_epochs, "at least 0");
+  expect(in(o.weight_decay, 0, 100), "weight-decay", o.weight_decay, "0 to 100");
+  expect(in(o.beta1, 0, 0.999999), "beta1", o.beta1, "0 to below 1");
+  expect(in(o.beta2, 0, 0.9999999), "beta2", o.beta2, "0 to below 1");
+  expect(in(o.adam_eps, 0, 1), "adam-eps", o.adam_eps, "0 to 1");
+  expect(in(o.clip, 0, kHuge), "clip", o.clip, "at least 0");
+  expect(in(o.layer_decay, 0.01, 1), "layer-decay", o.layer_decay, "0.01 to 1");
+  expect(in(o.ema, 0, 0.9999999), "ema", o.ema, "0 to below 1");
+  expect(in(o.checkpoint_minutes, 0, kHuge), "checkpoint-minutes", o.checkpoint_minutes,
+         "at least 0");
+  check_augment_options(o.augment);
+  check_mix_options(o.mix);
+}
+
+}  // namespace vig::train

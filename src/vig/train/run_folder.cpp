@@ -1,0 +1,65 @@
+#include "vig/train/run_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::train {
+namespace {
+
+void write_text(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+void check_same_run(const std::string& path, const std::map<std::string, std::string>& stored,
+                    const std::map<std::string, std::string>& asked) {
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : asked) {
+    const auto found = stored.find(name);
+    const std::string before = found == stored.end() ? "absent" : found->second;
+    if (before != value)
+      differences.push_back(fmt::format("{} was {}, is {}", name, before, value));
+  }
+  for (const auto& [name, value] : stored) {
+    if (!asked.contains(name)) differences.push_back(fmt::format("{} was {}", name, value));
+  }
+  if (differences.empty()) return;
+  fail_usage("{} holds another run ({}); give the same options or another folder", path,
+             fmt::join(differences, "; "));
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string> description,
+                     size_t checkpoint_bytes, bool writes)
+    : path_(path), description_(std::move(description)) {
+  std::error_code error;
+  if (writes) {
+    std::filesystem::create_directories(path, error);
+    if (error) fail("{}: cannot make the folder: {}", path, error.message());
+  }
+  has_checkpoint_ = std::filesystem::exists(checkpoint());
+  if (has_checkpoint_) check_same_run(path, read_description(checkpoint()), description_);
+  if (!writes) return;
+  // The old and the new checkpoint are there at the same time, and two networks beside them.
+  const size_t needed = 3 * checkpoint_bytes;
+  const std::filesystem::space_info space = std::filesystem::space(path, error);
+  if (!error && space.available < needed) {
+    fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
+         (needed >> 20) + 1);
+  }
+  write_text(path_ + "/run.json", nlohmann::json(description_).dump(1) + "\n");
+}
+
+void RunFolder::write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const {
+  write_text(path_ + "/metrics.csv", metrics_csv(rows));
+  write_text(path_ + "/curves.svg", curves_svg(title, rows));
+}
+
+}  // namespace vig::train

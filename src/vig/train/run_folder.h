@@ -1,0 +1,34 @@
+// The folder of a run; see trainer.h for what lies in it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vig/train/state.h"
+
+namespace vig::train {
+
+class RunFolder {
+ public:
+  // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
+  // for the checkpoints to come, or when it holds a checkpoint of another run (saying in what they
+  // differ). With `writes` false it only looks.
+  RunFolder(const std::string& path, std::map<std::string, std::string> description,
+            size_t checkpoint_bytes, bool writes);
+
+  bool has_checkpoint() const { return has_checkpoint_; }
+  std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
+  std::string best() const { return path_ + "/best.safetensors"; }
+  std::string last() const { return path_ + "/last.safetensors"; }
+  const std::map<std::string, std::string>& description() const { return description_; }
+
+  void write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const;
+
+ private:
+  std::string path_;
+  std::map<std::string, std::string> description_;
+  bool has_checkpoint_ = false;
+};
+
+}  // namespace vig::train

@@ -1,0 +1,87 @@
+#include "vig/train/trained_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/weights/model_info.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::train {
+namespace {
+
+bool is_classifier(const std::string& name) {
+  return name.starts_with("head.") || name.starts_with("classifier.head.");
+}
+
+// Fresh numbers for what the file does not give in this shape.
+Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, uint64_t seed,
+                at::Device device) {
+  const auto fresh = random_weights(graph.params, seed);
+  Parameters parameters(graph.params, *fresh, device);
+  if (!source.has_weights()) return parameters;
+  const auto stored = source_weights(source);
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParamSpec& spec = parameters.spec(i);
+    if (is_classifier(spec.name) && !keep_head) continue;
+    const size_t from = stored->index(spec.name);
+    if (stored->spec(from).shape != spec.shape) {
+      fail("{}: {} is {}, expected {}", source.name, spec.name, stored->spec(from).shape.str(),
+           spec.shape.str());
+    }
+    parameters[i].copy_(
+        at::from_blob(const_cast<float*>(stored->data(from)), parameters[i].sizes(), at::kFloat));
+  }
+  return parameters;
+}
+
+}  // namespace
+
+TrainedModel make_trained_model(const TrainOptions& options,
+                                const std::vector<std::string>& classes) {
+  ModelRequest request;
+  request.model = options.model;
+  request.fields = options.fields;
+  const bool file_given = !find_source(request).has_weights() ? false : true;
+  if (!file_given && options.size > 0) request.fields["image_size"] = std::to_string(options.size);
+  const ModelSource source = find_source(request);
+  ModelSpec spec = source.spec;
+  override_field(spec, "classes", std::to_string(classes.size()));
+  spec.recipe = source.spec.recipe;
+  if (options.size > 0) spec.recipe = spec.recipe.with_size(options.size);
+  const int size = spec.recipe.crop;
+  check_depth(spec);
+  check_input_size(size, size);
+  Graph graph = build_graph(spec, size, size);
+  const bool same_count = model_classes(source.spec) == static_cast<int>(classes.size());
+  const bool keep_head = same_count && (source.classes.empty() || source.classes == classes);
+  Parameters parameters = bind(graph, source, keep_head, options.seed, at::Device(options.device));
+  if (options.probe) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!is_classifier(parameters.spec(i).name)) parameters.freeze(i);
+    }
+  }
+  return {std::move(spec),      classes, size, std::move(graph), !source.has_weights(),
+          std::move(parameters)};
+}
+
+void write_trained_model(const std::string& path, const TrainedModel& model, const at::Tensor& flat,
+                         const std::map<std::string, std::string>& notes) {
+  const at::Tensor host = flat.detach().to(at::kCPU);
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    const ParamSpec& spec = model.parameters.spec(i);
+    tensors.push_back(
+        {spec.name, {host.data_ptr<float>() + model.parameters.begin(i), DType::kF32, spec.shape}});
+  }
+  ModelInfo info;
+  info.arch = model.spec.name;
+  info.overrides = changed_fields(model.spec);
+  info.classes = model.classes;
+  info.recipe = model.spec.recipe;
+  write_safetensors(path, tensors,
+                    encode_model_info(info, {{"vig.training", nlohmann::json(notes).dump()}}));
+}
+
+}  // namespace vig::train

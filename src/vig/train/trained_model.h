@@ -1,0 +1,35 @@
+// The network of a run: from a name or a file to parameters that learn, and back to a file that the
+// engine reads.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vig/graph/graph.h"
+#include "vig/models/registry.h"
+#include "vig/train/options.h"
+#include "vig/train/parameters.h"
+
+namespace vig::train {
+
+struct TrainedModel {
+  ModelSpec spec;  // with this run's classes and, of a fresh network, its size
+  std::vector<std::string> classes;
+  int size = 0;       // of the input
+  Graph graph;        // at that size
+  bool fresh = true;  // not from a file
+  Parameters parameters;
+};
+
+// A zoo name gives fresh weights from options.seed. A file gives its own; its classifier begins
+// afresh when its classes are not these. With options.probe all but the classifier is frozen.
+TrainedModel make_trained_model(const TrainOptions& options,
+                                const std::vector<std::string>& classes);
+
+// Writes `flat`, which has the layout of model.parameters, with all the engine needs to know, and
+// `notes` beside it under vig.training.
+void write_trained_model(const std::string& path, const TrainedModel& model, const at::Tensor& flat,
+                         const std::map<std::string, std::string>& notes);
+
+}  // namespace vig::train

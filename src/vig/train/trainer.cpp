@@ -1,0 +1,365 @@
+#include "vig/train/trainer.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/base/random.h"
+#include "vig/data/dataset.h"
+#include "vig/data/loader.h"
+#include "vig/data/order.h"
+#include "vig/image/preprocess.h"
+#include "vig/tasks/metrics.h"
+#include "vig/train/loss.h"
+#include "vig/train/run_folder.h"
+#include "vig/train/trained_model.h"
+#include "vig/train/walk.h"
+
+namespace vig::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct TrainData {
+  Dataset train;
+  std::optional<Dataset> val;
+  size_t ignored = 0;
+};
+
+// The test part, if there is one, is not touched: it is for reporting at the end.
+TrainData open_data(const std::string& path, const TrainOptions& options) {
+  DatasetParts parts = open_dataset(path);
+  const std::optional<Dataset>& train = parts.train.has_value() ? parts.train : parts.whole;
+  if (!train.has_value()) fail("{}: there is no training part", path);
+  if (parts.val.has_value()) return {*train, parts.val, parts.ignored};
+  const size_t count =
+      static_cast<size_t>(std::llround(options.val_share * static_cast<double>(train->size())));
+  if (count == 0) return {*train, std::nullopt, parts.ignored};
+  DatasetSplit split = split_dataset(*train, count, options.seed);
+  return {std::move(split.train), std::move(split.validation), parts.ignored};
+}
+
+class Run {
+ public:
+  Run(const TrainOptions& options, const std::string& data, const std::string& out,
+      const TrainEvents& events, Group& group)
+      : options_(options),
+        events_(events),
+        group_(group),
+        data_(open_data(data, options)),
+        model_(make_trained_model(options, data_.train.classes())),
+        optimizer_(options, model_.parameters),
+        steps_per_epoch_(static_cast<int64_t>(data_.train.size()) / options.batch),
+        steps_(static_cast<int64_t>(
+            std::ceil(options.epochs * static_cast<double>(steps_per_epoch_) - 1e-9))),
+        schedule_(options, steps_per_epoch_, steps_),
+        folder_(out, describe(options, model_, data_.train.size()),
+                static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
+                group.rank() == 0),
+        loader_(data_.train, {options.loaders, 3}) {
+    if (steps_per_epoch_ == 0) {
+      fail("{} training pictures are fewer than one batch of {} (see --batch)", data_.train.size(),
+           options.batch);
+    }
+    if (options.batch % group.size() != 0) {
+      fail_usage("--batch is {}, expected a multiple of the {} processes", options.batch,
+                 group.size());
+    }
+    eval_steps_ = std::max<int64_t>(
+        1, std::llround(options.eval_every * static_cast<double>(steps_per_epoch_)));
+  }
+
+  TrainResult run() {
+    if (folder_.has_checkpoint()) {
+      read_checkpoint(folder_.checkpoint(), state_, model_.parameters, optimizer_);
+    }
+    tell_begin();
+    Clock::time_point saved = Clock::now();
+    int64_t open_epoch = -1;
+    bool first = true;
+    while (state_.step < steps_) {
+      const Clock::time_point start = Clock::now();
+      const int64_t epoch = state_.step / steps_per_epoch_;
+      if (epoch != open_epoch) begin_epoch(open_epoch = epoch);
+      const StepReport report = step();
+      const double took = seconds_since(start);
+      state_.seconds += took;
+      state_.row_seconds += took;
+      tell_step(report, took, first);
+      first = false;
+      const bool end = state_.step == steps_;
+      if (state_.step % eval_steps_ == 0 || end) close_row();
+      const bool stop = wants_stop();
+      if (end || stop || state_.step % eval_steps_ == 0 ||
+          seconds_since(saved) > 60 * options_.checkpoint_minutes) {
+        save();
+        saved = Clock::now();
+      }
+      if (stop && !end) return {false, state_};
+    }
+    return {true, state_};
+  }
+
+ private:
+  static std::map<std::string, std::string> describe(const TrainOptions& options,
+                                                     const TrainedModel& model, size_t pictures) {
+    std::map<std::string, std::string> description = option_texts(options);
+    for (const auto& [field, value] : model_fields(model.spec)) {
+      description["model." + field] = value;
+    }
+    description["train_pictures"] = std::to_string(pictures);
+    // How far apart checkpoints are and who loads pictures does not change the result.
+    description.erase("checkpoint-minutes");
+    description.erase("loaders");
+    return description;
+  }
+
+  void tell_begin() {
+    if (group_.rank() != 0 || !events_.begin) return;
+    RunSummary summary;
+    summary.model = model_.spec.name;
+    summary.parameters = model_.graph.param_count();
+    summary.size = model_.size;
+    summary.classes = model_.classes.size();
+    summary.train_pictures = data_.train.size();
+    summary.val_pictures = data_.val.has_value() ? data_.val->size() : 0;
+    summary.ignored_files = data_.ignored;
+    summary.steps_per_epoch = steps_per_epoch_;
+    summary.steps = steps_;
+    summary.first_step = state_.step;
+    events_.begin(summary);
+  }
+
+  // A stop must be the decision of all, or some would wait for the others for ever.
+  bool wants_stop() {
+    double stop = events_.stop && events_.stop() ? 1 : 0;
+    group_.sum({&stop, 1});
+    return stop > 0;
+  }
+
+  void begin_epoch(int64_t epoch) {
+    const std::vector<size_t> order =
+        epoch_order(data_.train.size(), options_.seed, static_cast<uint64_t>(epoch));
+    std::vector<std::vector<size_t>> batches = make_batches(
+        order, static_cast<size_t>(options_.batch), LastBatch::kDrop, group_.rank(), group_.size());
+    const int64_t done = state_.step - epoch * steps_per_epoch_;
+    batches.erase(batches.begin(), batches.begin() + done);
+    const RandomStream stream =
+        RandomStream(options_.seed).fork("augment").fork(static_cast<uint64_t>(epoch));
+    loader_.start(std::move(batches), picture_floats(),
+                  [this, stream](const Loader::Slot& slot, const Image& image, float* out) {
+                    augment(image, model_.spec.recipe, options_.augment, stream.fork(slot.sample),
+                            out);
+                  });
+  }
+
+  size_t picture_floats() const { return static_cast<size_t>(model_.size) * model_.size * 3; }
+
+  at::Tensor pictures(const float* data, int64_t count) const {
+    return at::from_blob(const_cast<float*>(data), {count, model_.size, model_.size, 3}, at::kFloat)
+        .to(at::Device(options_.device));
+  }
+
+  void tell_problems(Batch& batch) {
+    if (!events_.problem) return;
+    for (const Problem& problem : batch.problems) events_.problem(problem.sentence);
+  }
+
+  StepReport step() {
+    Batch* batch = loader_.next();
+    if (batch == nullptr) fail("[train] the epoch ended early");
+    tell_problems(*batch);
+    const int64_t count = static_cast<int64_t>(batch->samples.size());
+    const int64_t classes = static_cast<int64_t>(model_.classes.size());
+    at::Tensor targets = at::empty({count, classes}, at::kFloat);
+    const RandomStream stream =
+        RandomStream(options_.seed).fork("step").fork(static_cast<uint64_t>(state_.step));
+    mix_batch(options_.mix, stream.fork("mix"), batch->labels, model_.size,
+              static_cast<int>(classes), batch->data, targets.data_ptr<float>());
+
+    model_.parameters.zero_gradients();
+    double sums[3] = {0, 0, 0};  // loss, hits, pictures
+    const int64_t parts = std::min<int64_t>(options_.parts, std::max<int64_t>(1, count));
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t begin = count * part / parts, end = count * (part + 1) / parts;
+      if (part + 1 == parts) group_.begin_reduce(model_.parameters);
+      if (begin == end) continue;
+      WalkOptions walk_options;
+      walk_options.kernels = options_.kernels;
+      walk_options.drop_path = drop_path();
+      walk_options.seed = stream.bits_at(0);
+      walk_options.first_picture = group_.rank() + begin * group_.size();
+      walk_options.picture_stride = group_.size();
+      const at::Tensor logits = walk_logits(
+          model_.graph, model_.parameters.views(),
+          pictures(batch->data + begin * static_cast<int64_t>(picture_floats()), end - begin),
+          walk_options);
+      const at::Tensor expected = targets.narrow(0, begin, end - begin).to(logits.device());
+      // The mean over the whole batch, of which this is a part.
+      const at::Tensor loss = soft_cross_entropy(logits, expected) *
+                              (static_cast<double>(end - begin) / options_.batch);
+      loss.backward();
+      sums[0] += loss.item<double>();
+      sums[1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();
+      sums[2] += static_cast<double>(end - begin);
+    }
+    group_.finish_reduce(model_.parameters);
+    group_.sum(sums);
+    if (!std::isfinite(sums[0])) {
+      fail("the loss of step {} is {}; the last good checkpoint stays (a lower --lr may help)",
+           state_.step + 1, sums[0]);
+    }
+    StepReport report;
+    report.lr = schedule_.lr(state_.step);
+    report.gradient_norm = optimizer_.step(report.lr);
+    if (!std::isfinite(report.gradient_norm)) {
+      fail("the gradient of step {} is {}; the last good checkpoint stays (a lower --lr may help)",
+           state_.step + 1, report.gradient_norm);
+    }
+    ++state_.step;
+    ++state_.loss_steps;
+    state_.loss_sum += sums[0];
+    state_.hits += std::llround(sums[1]);
+    state_.seen += std::llround(sums[2]);
+    report.loss = sums[0];
+    return report;
+  }
+
+  double drop_path() const {
+    return std::visit([](const auto& config) { return static_cast<double>(config.drop_path); },
+                      model_.spec.config);
+  }
+
+  void tell_step(StepReport report, double took, bool first) {
+    // The first step also warms up; the average forgets within some tens of steps.
+    pace_ = first || pace_ == 0 ? took : 0.95 * pace_ + 0.05 * took;
+    if (group_.rank() != 0 || !events_.step) return;
+    report.step = state_.step;
+    report.steps = steps_;
+    report.epoch = static_cast<double>(state_.step) / static_cast<double>(steps_per_epoch_);
+    report.images_per_second = options_.batch / pace_;
+    report.seconds_left = pace_ * static_cast<double>(steps_ - state_.step);
+    events_.step(report);
+  }
+
+  const at::Tensor& best_values() {
+    return optimizer_.average().defined() ? optimizer_.average() : model_.parameters.values();
+  }
+
+  // Validation, the new row of metrics, and the best network so far.
+  void close_row() {
+    MetricsRow row;
+    row.epoch = static_cast<double>(state_.step) / static_cast<double>(steps_per_epoch_);
+    row.step = state_.step;
+    row.lr = schedule_.lr(state_.step - 1);
+    row.train_loss = state_.loss_sum / static_cast<double>(std::max<int64_t>(1, state_.loss_steps));
+    row.train_top1 =
+        static_cast<double>(state_.hits) / static_cast<double>(std::max<int64_t>(1, state_.seen));
+    row.images_per_second = static_cast<double>(state_.seen) / std::max(1e-9, state_.row_seconds);
+    const Clock::time_point start = Clock::now();
+    if (data_.val.has_value()) validate(row);
+    state_.seconds += seconds_since(start);
+    row.seconds = state_.seconds;
+    state_.loss_sum = 0;
+    state_.hits = state_.seen = state_.loss_steps = 0;
+    state_.row_seconds = 0;
+    state_.rows.push_back(row);
+
+    const bool measured = std::isfinite(row.val_top1);
+    const bool better = !measured || row.val_top1 > state_.best_top1 ||
+                        (row.val_top1 == state_.best_top1 && row.val_loss < state_.best_loss);
+    if (better) {
+      state_.best_top1 = measured ? row.val_top1 : -1;
+      state_.best_loss = row.val_loss;
+      state_.best_step = state_.step;
+    }
+    if (group_.rank() != 0) return;
+    if (better) write_trained_model(folder_.best(), model_, best_values(), notes(row));
+    write_trained_model(folder_.last(), model_, best_values(), notes(row));
+    folder_.write_metrics(model_.spec.name, state_.rows);
+    if (events_.row) events_.row(row);
+  }
+
+  std::map<std::string, std::string> notes(const MetricsRow& row) const {
+    std::map<std::string, std::string> notes = {{"epoch", fmt::format("{:.6g}", row.epoch)},
+                                                {"step", std::to_string(row.step)}};
+    if (std::isfinite(row.val_top1)) notes["val_top1"] = fmt::format("{:.6g}", row.val_top1);
+    return notes;
+  }
+
+  void validate(MetricsRow& row) {
+    at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> values = model_.parameters.views_of(best_values());
+    const std::vector<size_t> order = plain_order(data_.val->size());
+    const size_t batch = std::max<size_t>(
+        static_cast<size_t>(group_.size()),
+        std::min<size_t>(static_cast<size_t>(options_.batch) / static_cast<size_t>(options_.parts),
+                         256));
+    Loader loader(*data_.val, {options_.loaders, 3});
+    loader.start(make_batches(order, batch, LastBatch::kKeep, group_.rank(), group_.size()),
+                 picture_floats(), [this](const Loader::Slot&, const Image& image, float* out) {
+                   preprocess(image, model_.spec.recipe, out);
+                 });
+    WalkOptions walk_options;
+    walk_options.kernels = options_.kernels;
+    ClassificationMetrics metrics(static_cast<int>(model_.classes.size()));
+    while (Batch* next = loader.next()) {
+      tell_problems(*next);
+      const int64_t count = static_cast<int64_t>(next->samples.size());
+      if (count == 0) continue;
+      const at::Tensor logits =
+          walk_logits(model_.graph, values, pictures(next->data, count), walk_options)
+              .to(at::kCPU)
+              .contiguous();
+      for (int64_t i = 0; i < count; ++i) {
+        metrics.add(
+            {logits.data_ptr<float>() + i * logits.size(1), static_cast<size_t>(logits.size(1))},
+            next->labels[static_cast<size_t>(i)]);
+      }
+    }
+    double sums[4] = {static_cast<double>(metrics.count), static_cast<double>(metrics.top1_hits),
+                      static_cast<double>(metrics.top5_hits), metrics.loss_sum};
+    group_.sum(sums);
+    row.val_top1 = sums[1] / sums[0];
+    row.val_top5 = sums[2] / sums[0];
+    row.val_loss = sums[3] / sums[0];
+  }
+
+  void save() {
+    if (group_.rank() != 0) return;
+    write_checkpoint(folder_.checkpoint(), state_, model_.parameters, optimizer_,
+                     folder_.description());
+  }
+
+  const TrainOptions options_;
+  const TrainEvents& events_;
+  Group& group_;
+  TrainData data_;
+  TrainedModel model_;
+  AdamW optimizer_;
+  const int64_t steps_per_epoch_, steps_;
+  int64_t eval_steps_ = 1;
+  const Schedule schedule_;
+  RunFolder folder_;
+  Loader loader_;
+  RunState state_;
+  double pace_ = 0;
+};
+
+}  // namespace
+
+TrainResult train(const TrainOptions& options, const std::string& data, const std::string& out,
+                  const TrainEvents& events, Group& group) {
+  check_options(options);
+  return Run(options, data, out, events, group).run();
+}
+
+}  // namespace vig::train
