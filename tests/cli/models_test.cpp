@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "vig/weights/checkpoint.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig::test {
 namespace {
@@ -82,6 +84,26 @@ TEST(Info, OfAFile) {
   EXPECT_NE(result.out.find("test_vig"), std::string::npos);
   EXPECT_NE(result.out.find("10 (ant, bee"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("centre 64x64"), std::string::npos) << result.out;
+}
+
+// How a model was trained travels with it and can be read again.
+TEST(Info, WhatElseTheFileSays) {
+  const TempDir folder;
+  const std::string file = make_model(folder), told = (folder / "told.safetensors").string();
+  const Checkpoint checkpoint = Checkpoint::open(file);
+  Metadata metadata = checkpoint.metadata();
+  metadata["vig.training"] = "{\"top1\":0.9}";
+  metadata["odd\x1bkey"] = "odd\nvalue";
+  write_safetensors(told, checkpoint.tensors(), metadata);
+  const RunResult text = vig({"info", told});
+  expect_success(text);
+  EXPECT_NE(text.out.find("\nvig.training: {\"top1\":0.9}\n"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\nodd\\x1bkey: odd\\x0avalue\n"), std::string::npos) << text.out;
+  EXPECT_EQ(text.out.find("vig.recipe"), std::string::npos);
+  const RunResult as_json = vig({"info", told, "--json"});
+  expect_success(as_json);
+  EXPECT_EQ(json::parse(as_json.out)["metadata"]["vig.training"], "{\"top1\":0.9}");
+  EXPECT_FALSE(json::parse(vig({"info", file, "--json"}).out).contains("metadata"));
 }
 
 TEST(Info, ASizeWithoutATokenIsAnError) {

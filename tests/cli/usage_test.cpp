@@ -6,8 +6,8 @@
 namespace vig::test {
 namespace {
 
-const char* const kCommands[] = {"models",  "info",   "classify", "embed",
-                                 "convert", "verify", "bench"};
+const char* const kCommands[] = {"models", "info",    "classify", "embed",
+                                 "eval",   "convert", "verify",   "bench"};
 
 TEST(Usage, AloneItPrintsHelpAndFails) {
   const RunResult result = vig({});
@@ -49,13 +49,15 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"info", "vig_t", "--size", "224x"}), 2, "--size");
   expect_complaint(vig({"info", "vig_t", "--size", "1x2x3"}), 2, "--size");
   expect_complaint(vig({"info", "vig_t", "--arch", "vig_s"}), 2, "--arch");
-  expect_complaint(vig({"classify", "x.png"}), 2, "--model");
   expect_complaint(vig({"classify", "-m", "x"}), 2, "pictures");
   expect_complaint(vig({"classify", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--top", "0"}), 2, "--top");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--threads", "-1"}), 2, "--threads");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--size", "0"}), 2, "--size");
   expect_complaint(vig({"embed", "-m", "x", "x.png", "--format", "xml"}), 2, "--format");
+  expect_complaint(vig({"eval", "-m", "x"}), 2, "data");
+  expect_complaint(vig({"eval", "-m", "x", "y", "--split", "all"}), 2, "--split");
+  expect_complaint(vig({"eval", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
   expect_complaint(vig({"convert", "x"}), 2, "out");
   expect_complaint(vig({"verify"}), 2, "cases");
   expect_complaint(vig({"verify", "x", "--tolerance", "-1"}), 2, "--tolerance");

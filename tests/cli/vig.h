@@ -36,17 +36,17 @@ inline void expect_complaint(const RunResult& result, int exit_code, const std::
   EXPECT_LT(result.peak_bytes, uint64_t{1} << 30);
 }
 
-// Starts the program with its output in the file `out`, and presses Ctrl-C once that has `lines`
-// lines.
+// Starts the program with its output (or, as stream 2, its complaints) in the file `out`, and
+// presses Ctrl-C once that has `lines` lines.
 inline RunResult interrupt_vig(const std::vector<std::string>& arguments, const std::string& out,
-                               int lines) {
+                               int lines, int stream = 1) {
   std::string command = std::string("'") + VIG_BINARY + "'";
   for (const std::string& argument : arguments) command += " '" + argument + "'";
   write_file(out, "");
   // A shell without job control starts background work with Ctrl-C ignored; -m gives it back.
   return run_program({"bash", "-m", "-c",
-                      command + " > '" + out + "' & while [ $(wc -l < '" + out + "') -lt " +
-                          std::to_string(lines) +
+                      command + " " + std::to_string(stream) + "> '" + out +
+                          "' & while [ $(wc -l < '" + out + "') -lt " + std::to_string(lines) +
                           " ]; do sleep 0.05; done; kill -INT $!; wait $!"});
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,16 @@ inline std::string printable(std::string_view text, size_t limit = 120) {
     }
   }
   if (text.size() > limit) out += "...";
+  return out;
+}
+
+// "ant, bee, cat and 7 more"
+inline std::string printable_list(std::span<const std::string> names, size_t most) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < most; ++i) {
+    out += (i == 0 ? "" : ", ") + printable(names[i], 40);
+  }
+  if (names.size() > most) out += fmt::format(" and {} more", names.size() - most);
   return out;
 }
 

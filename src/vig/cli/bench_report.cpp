@@ -123,12 +123,6 @@ std::string BenchReport::row(const BenchResult& result) const {
 
 // The columns are those of the JSON without the profile.
 std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
-  const auto quoted = [](std::string text) {
-    for (size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) {
-      text.insert(at, 1, '"');
-    }
-    return fmt::format("\"{}\"", text);
-  };
   const auto line = [&](const BenchResult& result, std::string text, const auto& cell) {
     const ordered_json row = result_json(result);
     for (const auto& [key, value] : row.items()) {
@@ -138,9 +132,9 @@ std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
   };
   std::string text = line({}, "cpu,simd", [](const auto& key, const auto&) { return key; });
   for (const BenchResult& result : results) {
-    text += line(result, fmt::format("{},{}", quoted(cpu_), simd_),
+    text += line(result, fmt::format("{},{}", csv_quoted(cpu_), simd_),
                  [&](const auto&, const ordered_json& value) {
-                   return value.is_string() ? quoted(value.get<std::string>()) : value.dump();
+                   return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
                  });
   }
   return text;

@@ -30,8 +30,10 @@ std::string as_text(const ClassifiedPicture& picture) {
   return text;
 }
 
-ordered_json as_json(const ClassifiedPicture& picture) {
+// `model` stands where none was named: then who reads the answer may want to know it.
+ordered_json as_json(const ClassifiedPicture& picture, const std::string& model) {
   ordered_json entry = {{"file", picture.name}};
+  if (!model.empty()) entry["model"] = model;
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return entry;
@@ -48,11 +50,15 @@ ordered_json as_json(const ClassifiedPicture& picture) {
 }
 
 int classify(const ClassifyOptions& options) {
-  const ModelSource source = find_source(options.pictures.model.request());
+  const ModelSource source = chosen_source(options.pictures);
   const Recipe recipe = chosen_recipe(source, options.pictures);
   PictureRun pictures(options.pictures, recipe);
   Classifier classifier(source, pictures.run_options());
 
+  const std::string note = default_model_note(source, options.pictures);
+  const std::string unnamed = note.empty() ? "" : source.name;
+  if (!note.empty() && options.json) complain(note);
+  if (!note.empty() && !options.json) print(note + "\n");
   bool first = true;
   pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {
     const auto answers = classifier.classify(batch, options.top);
@@ -61,7 +67,7 @@ int classify(const ClassifyOptions& options) {
       if (!answer.error.empty()) pictures.reject(answer.error);
       if (options.json) {
         print(first ? "[\n" : ",\n");
-        print(json_text(as_json(answer)));
+        print(json_text(as_json(answer, unnamed)));
         first = false;
       } else if (answer.error.empty()) {
         print(as_text(answer));

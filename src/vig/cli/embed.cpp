@@ -109,11 +109,13 @@ std::unique_ptr<Sink> make_sink(const EmbedOptions& options) {
 }
 
 int embed(const EmbedOptions& options) {
-  const ModelSource source = find_source(options.pictures.model.request());
+  const ModelSource source = chosen_source(options.pictures);
   const Recipe recipe = chosen_recipe(source, options.pictures);
   PictureRun pictures(options.pictures, recipe);
   Embedder embedder(source, pictures.run_options());
   const std::unique_ptr<Sink> sink = make_sink(options);
+  const std::string note = default_model_note(source, options.pictures);
+  if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
 
   pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {

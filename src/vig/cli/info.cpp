@@ -50,6 +50,16 @@ const char* interpolation_name(Interpolation interpolation) {
   return interpolation == Interpolation::kBicubic ? "bicubic" : "bilinear";
 }
 
+// What the file says besides what is shown anyway, such as how it was trained.
+Metadata other_metadata(const ModelSource& source) {
+  if (!source.has_weights()) return {};
+  Metadata metadata = source.checkpoint->metadata();
+  for (const char* key : {"vig.arch", "vig.overrides", "vig.classes", "vig.recipe", "format"}) {
+    metadata.erase(key);
+  }
+  return metadata;
+}
+
 std::string description(const ModelSource& source) {
   const ModelSpec& spec = source.spec;
   std::string text = fmt::format("{}: {}, {}", source.name, spec.name, spec.note);
@@ -61,17 +71,15 @@ std::string description(const ModelSource& source) {
   constexpr size_t kNamesShown = 8;
   text += fmt::format("classes: {}", model_classes(spec));
   if (!source.classes.empty()) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < std::min(kNamesShown, source.classes.size()); ++i) {
-      names.push_back(printable(source.classes[i], 40));
-    }
-    text += fmt::format(" ({}{})", fmt::join(names, ", "),
-                        source.classes.size() > kNamesShown ? ", ..." : "");
+    text += fmt::format(" ({})", printable_list(source.classes, kNamesShown));
   }
   const Recipe& recipe = spec.recipe;
   text += fmt::format("\nrecipe: short side to {} ({}), centre {}x{}, mean {}, std {}\n",
                       recipe.resize, interpolation_name(recipe.interpolation), recipe.crop,
                       recipe.crop, fmt::join(recipe.mean, " "), fmt::join(recipe.std, " "));
+  for (const auto& [key, value] : other_metadata(source)) {
+    text += fmt::format("{}: {}\n", printable(key), printable(value, 1000));
+  }
   return text;
 }
 
@@ -86,6 +94,7 @@ ordered_json description_json(const ModelSource& source) {
                     {"interpolation", interpolation_name(recipe.interpolation)}};
   for (float value : recipe.mean) json["recipe"]["mean"].push_back(short_number(value));
   for (float value : recipe.std) json["recipe"]["std"].push_back(short_number(value));
+  for (const auto& [key, value] : other_metadata(source)) json["metadata"][key] = value;
   return json;
 }
 

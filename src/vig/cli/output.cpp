@@ -45,6 +45,12 @@ void print_json(const nlohmann::ordered_json& value) { print(json_text(value, 2)
 
 double short_number(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
+std::string csv_quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
 void complain(std::string_view sentence) {
   std::string line = "vig: ";
   for (char c : sentence) {  // a file's name must not steer the terminal

@@ -22,6 +22,9 @@ std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 // A float as the shortest number that reads back as it.
 double short_number(float value);
 
+// A cell of a CSV file.
+std::string csv_quoted(std::string_view text);
+
 // "vig: SENTENCE" on standard error.
 void complain(std::string_view sentence);
 

@@ -4,20 +4,30 @@
 
 #include <algorithm>
 
+#include "vig/base/printable.h"
+#include "vig/cli/default_model.h"
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 
 namespace vig::cli {
 
-void add_picture_options(CLI::App& command, PictureOptions& options) {
+DecodeOptions NetworkOptions::decode() const {
+  DecodeOptions decode;
+  decode.apply_orientation = !ignore_orientation;
+  decode.max_pixels = max_pixels;
+  return decode;
+}
+
+RunOptions NetworkOptions::run(const Recipe& recipe, size_t pictures) const {
+  const auto most = static_cast<size_t>(batch != 0 ? batch : default_batch(recipe.crop));
+  return {.threads = threads, .batch = static_cast<int>(std::min(most, pictures))};
+}
+
+void add_network_options(CLI::App& command, NetworkOptions& options) {
   command
-      .add_option("pictures", options.inputs,
-                  "Picture files, folders (searched to the bottom) or quoted patterns")
-      ->required()
-      ->type_name("PICTURE");
-  command.add_option("-m,--model", options.model.model, "Weight file: safetensors or .pth")
-      ->required()
+      .add_option("-m,--model", options.model.model,
+                  "Weight file: safetensors or .pth (default: the model that comes with vig)")
       ->type_name("FILE");
   add_model_changes(command, options.model);
   command
@@ -40,21 +50,40 @@ void add_picture_options(CLI::App& command, PictureOptions& options) {
       ->type_name("N");
 }
 
-Recipe chosen_recipe(const ModelSource& source, const PictureOptions& options) {
+void add_picture_options(CLI::App& command, PictureOptions& options) {
+  command
+      .add_option("pictures", options.inputs,
+                  "Picture files, folders (searched to the bottom) or quoted patterns")
+      ->required()
+      ->type_name("PICTURE");
+  add_network_options(command, options);
+}
+
+ModelSource chosen_source(const NetworkOptions& options) {
+  ModelRequest request = options.model.request();
+  if (request.model.empty()) request.model = default_model_file();
+  return find_source(request);
+}
+
+Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options) {
   const Recipe& own = source.spec.recipe;
   return options.size == 0 ? own : own.with_size(options.size);
+}
+
+std::string default_model_note(const ModelSource& source, const NetworkOptions& options) {
+  constexpr size_t kNamesShown = 20;
+  if (!options.model.model.empty()) return "";
+  return fmt::format("default model: {}, {} classes{}{}", source.spec.name,
+                     model_classes(source.spec), source.classes.empty() ? "" : ": ",
+                     printable_list(source.classes, kNamesShown));
 }
 
 PictureRun::PictureRun(const PictureOptions& options, const Recipe& recipe) {
   FoundPictures found = find_pictures(options.inputs);
   for (const std::string& problem : found.problems) reject(problem);
   files_ = std::move(found.files);
-  decode_.apply_orientation = !options.ignore_orientation;
-  decode_.max_pixels = options.max_pixels;
-  const int batch = options.batch != 0 ? options.batch : default_batch(recipe.crop);
-  run_options_.batch =
-      static_cast<int>(std::min<int64_t>(batch, static_cast<int64_t>(files_.size())));
-  run_options_.threads = options.threads;
+  decode_ = options.decode();
+  run_options_ = options.run(recipe, files_.size());
 }
 
 void PictureRun::run(const Recipe& recipe, const Handle& handle) {

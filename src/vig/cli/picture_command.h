@@ -14,20 +14,33 @@
 
 namespace vig::cli {
 
-struct PictureOptions {
-  ModelOptions model;
-  std::vector<std::string> inputs;
-  int size = 0;   // 0: the one that belongs to the weights
-  int batch = 0;  // 0: by the size
+// A network, and how pictures go through it.
+struct NetworkOptions {
+  ModelOptions model;  // without a name: the default model
+  int size = 0;        // 0: the one that belongs to the weights
+  int batch = 0;       // 0: by the size
   int threads = 0;
   bool ignore_orientation = false;
   int64_t max_pixels = DecodeOptions().max_pixels;
+
+  DecodeOptions decode() const;
+  RunOptions run(const Recipe& recipe, size_t pictures) const;  // no larger than there are pictures
+};
+
+void add_network_options(CLI::App& command, NetworkOptions& options);
+
+// Raises when neither a model is named nor a default model is there.
+ModelSource chosen_source(const NetworkOptions& options);
+// The recipe of the weights, at the size asked for.
+Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options);
+// One line on which model it is that nobody named, and on its classes; empty when one was named.
+std::string default_model_note(const ModelSource& source, const NetworkOptions& options);
+
+struct PictureOptions : NetworkOptions {
+  std::vector<std::string> inputs;
 };
 
 void add_picture_options(CLI::App& command, PictureOptions& options);
-
-// The recipe of the weights, at the size asked for.
-Recipe chosen_recipe(const ModelSource& source, const PictureOptions& options);
 
 // The pictures of one command, and how it went.
 class PictureRun {

@@ -1,0 +1,100 @@
+#include "vig/pipeline/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/data/loader.h"
+#include "vig/data/order.h"
+#include "vig/image/preprocess.h"
+
+namespace vig {
+
+std::vector<int> match_classes(std::span<const std::string> data_classes, int output_count,
+                               std::span<const std::string> outputs) {
+  std::vector<int> matched;
+  if (outputs.empty()) {
+    if (data_classes.size() != static_cast<size_t>(output_count)) {
+      fail("{} classes in the data for a model of {} classes without names", data_classes.size(),
+           output_count);
+    }
+    for (int i = 0; i < output_count; ++i) matched.push_back(i);
+    return matched;
+  }
+  std::multimap<std::string, int> by_name;
+  for (size_t i = 0; i < outputs.size(); ++i) by_name.emplace(outputs[i], static_cast<int>(i));
+  std::vector<std::string> unknown;
+  for (const std::string& name : data_classes) {
+    const auto [first, last] = by_name.equal_range(name);
+    if (first == last) {
+      unknown.push_back(name);
+    } else if (std::next(first) != last) {
+      fail("class {} of the data could be output {} or {} of the model, which have the same name",
+           printable(name, 40), first->second, std::next(first)->second);
+    } else {
+      matched.push_back(first->second);
+    }
+  }
+  if (unknown.empty()) return matched;
+  std::vector<std::string> missing;
+  for (const std::string& name : outputs) {
+    if (std::find(data_classes.begin(), data_classes.end(), name) == data_classes.end()) {
+      missing.push_back(name);
+    }
+  }
+  fail("the model does not know the classes {} of the data; of its own, these are not there: {}",
+       printable_list(unknown, 12), missing.empty() ? "none" : printable_list(missing, 12));
+}
+
+Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& options) {
+  const int classes = model_classes(runner.spec());
+  const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
+  const Recipe recipe = runner.recipe(options.size);
+  Session& session = runner.session(recipe.crop, recipe.crop);
+  const size_t floats = static_cast<size_t>(recipe.crop) * static_cast<size_t>(recipe.crop) * 3;
+
+  // Mixed, so that what is done when somebody stops it speaks for the whole.
+  Loader loader(data, {.workers = options.decoders, .ahead = 2});
+  const auto batches = make_batches(epoch_order(data.size(), 0, 0),
+                                    static_cast<size_t>(session.batch()), LastBatch::kKeep);
+  loader.start(batches, floats, [&](const Loader::Slot&, const Image& image, float* out) {
+    preprocess(image, recipe, out);
+  });
+
+  Evaluation result;
+  result.metrics = ClassificationMetrics(classes);
+  const auto skip = [&](const std::string& sentence) {
+    ++result.skipped;
+    if (options.on_problem) options.on_problem(sentence);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  while (const Batch* batch = loader.next()) {
+    for (const Problem& problem : batch->problems) skip(problem.sentence);
+    const size_t count = batch->samples.size();
+    for (size_t i = 0; i < count; ++i) {
+      std::copy_n(batch->data + i * floats, floats, session.input(static_cast<int>(i)));
+    }
+    if (count > 0) session.run(static_cast<int>(count));
+    for (size_t i = 0; i < count; ++i) {
+      const float* logits = session.output("logits", static_cast<int>(i));
+      const int label = output_of[static_cast<size_t>(batch->labels[i])];
+      try {
+        result.metrics.add({logits, static_cast<size_t>(classes)}, label);
+      } catch (const Error& error) {
+        skip(fmt::format("{}: {}", data.place(batch->samples[i]), error.what()));
+      }
+    }
+    const auto asked = static_cast<int64_t>(batches[batch->index].size());
+    const bool last = batch->index + 1 == batches.size();
+    if (options.on_batch && !options.on_batch(asked) && !last) {
+      result.complete = false;
+      break;
+    }
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace vig

@@ -1,0 +1,42 @@
+// A labelled dataset through a network, counted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vig/data/dataset.h"
+#include "vig/pipeline/runner.h"
+#include "vig/tasks/metrics.h"
+
+namespace vig {
+
+// The output that belongs to each class of a dataset: by name where the model's outputs have names,
+// in whatever order they stand, otherwise by number. A model may know more classes than the data
+// show, but not the other way round; raises with the names that do not fit. `outputs` empty: not
+// named.
+std::vector<int> match_classes(std::span<const std::string> data_classes, int output_count,
+                               std::span<const std::string> outputs);
+
+struct EvaluateOptions {
+  int size = 0;      // side of the network's input; 0: the one that belongs to the weights
+  int decoders = 1;  // threads that decode ahead of the network
+  // A sample that has no answer, because its file or the network's numbers are no good.
+  std::function<void(const std::string& sentence)> on_problem = {};
+  // After each batch, with the number of samples it had; false ends the evaluation early.
+  std::function<bool(int64_t samples)> on_batch = {};
+};
+
+struct Evaluation {
+  ClassificationMetrics metrics;  // over the model's outputs, labels being outputs, too
+  int64_t skipped = 0;            // samples without an answer, not among the metrics' count
+  double seconds = 0;             // decoding included
+  bool complete = true;
+};
+
+// The numbers do not depend on batch, threads or decoders. Raises when the classes do not match.
+Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& options = {});
+
+}  // namespace vig

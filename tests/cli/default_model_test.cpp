@@ -1,0 +1,108 @@
+// The model that is used when none is named.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+int count(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++found;
+  return found;
+}
+
+const std::string kNote =
+    "default model: test_vig, 10 classes: ant, bee, cat, dog, eel, fox, gnu, hen, ibis, jay\n";
+
+class DefaultModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    options_.environment = {"VIG_DEFAULT_MODEL=" + model_};
+  }
+
+  const std::vector<std::string> pictures_ = {data("image/photos/flower.webp"),
+                                              data("image/photos/kitten_gray.jpg")};
+  TempDir folder_;
+  std::string model_;
+  RunOptions options_;
+};
+
+TEST_F(DefaultModel, ClassifySaysOnceWhichItIsAndItsClasses) {
+  const RunResult named =
+      vig({"classify", "-m", model_, pictures_[0], pictures_[1], "--batch", "1"});
+  expect_success(named);
+  EXPECT_EQ(count(named.out, "model"), 0);
+  const RunResult unnamed = vig({"classify", pictures_[0], pictures_[1], "--batch", "1"}, options_);
+  expect_success(unnamed);
+  EXPECT_EQ(unnamed.out, kNote + named.out);
+}
+
+TEST_F(DefaultModel, JsonKeepsItsShape) {
+  const RunResult named = vig({"classify", "-m", model_, pictures_[0], "--json"});
+  const RunResult unnamed = vig({"classify", pictures_[0], "--json"}, options_);
+  EXPECT_EQ(unnamed.exit_code, 0);
+  EXPECT_EQ(unnamed.err, "vig: " + kNote);
+  json list = json::parse(unnamed.out);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["model"], model_);
+  list[0].erase("model");
+  EXPECT_EQ(list, json::parse(named.out));
+}
+
+TEST_F(DefaultModel, EmbedUsesItToo) {
+  const RunResult named = vig({"embed", "-m", model_, pictures_[0]});
+  const RunResult unnamed = vig({"embed", pictures_[0]}, options_);
+  EXPECT_EQ(unnamed.exit_code, 0);
+  EXPECT_EQ(unnamed.out, named.out);
+  EXPECT_EQ(unnamed.err, "vig: " + kNote);
+}
+
+// As installed: bin/vig and share/vig, called through a link elsewhere.
+TEST_F(DefaultModel, IsFoundBesideTheProgram) {
+  fs::create_directories(folder_ / "usr/bin");
+  fs::create_directories(folder_ / "usr/share/vig");
+  fs::copy_file(VIG_BINARY, folder_ / "usr/bin/vig");
+  fs::create_symlink(folder_ / "usr/bin/vig", folder_ / "link");
+  const std::vector<std::string> command = {(folder_ / "link").string(), "classify", pictures_[0]};
+  const RunOptions no_variable = {.environment = {}};
+  unsetenv("VIG_DEFAULT_MODEL");
+  const RunResult missing = run_program(command, no_variable);
+  expect_complaint(missing, 2, "share/vig/default.safetensors");
+  EXPECT_EQ(count(missing.err, "-m FILE"), 1) << missing.err;
+  fs::rename(model_, folder_ / "usr/share/vig/default.safetensors");
+  const RunResult found = run_program(command, no_variable);
+  expect_success(found);
+  EXPECT_EQ(found.out.find(kNote), 0u) << found.out;
+}
+
+// The build's own share/vig leads to models/ in the source, whether there is a model or not.
+TEST_F(DefaultModel, OfTheBuildIsTheOneInTheTree) {
+  const fs::path link = fs::path(VIG_BINARY).parent_path() / "../share/vig/default.safetensors";
+  ASSERT_TRUE(fs::is_symlink(link)) << link;
+  const fs::path target = link.parent_path() / fs::read_symlink(link);
+  EXPECT_EQ(fs::weakly_canonical(target),
+            fs::weakly_canonical(fs::path(VIG_SOURCE_DIR) / "models/default.safetensors"));
+}
+
+TEST_F(DefaultModel, ThatIsNotThereOrNoModelIsOneSentence) {
+  options_.environment = {"VIG_DEFAULT_MODEL=" + (folder_ / "gone").string()};
+  for (const char* command : {"classify", "embed", "eval"}) {
+    const RunResult result = vig({command, pictures_[0]}, options_);
+    expect_complaint(result, 2, "gone");
+    EXPECT_EQ(count(result.err, "-m FILE"), 1) << result.err;
+  }
+  write_file(folder_ / "gone", "no weights");
+  expect_complaint(vig({"classify", pictures_[0]}, options_), 1, "gone");
+}
+
+TEST_F(DefaultModel, CanBeChangedLikeAnyOther) {
+  expect_complaint(vig({"classify", pictures_[0], "--set", "depth=0"}, options_), 2, "depth");
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,296 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "cli/vig.h"
+#include "support/xml.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Places in the data and where the pictures come from. The model knows ten classes, these are
+// three.
+const std::vector<std::pair<std::string, std::string>> kPictures = {
+    {"cat/1.png", "cat_chelsea.png"},       {"cat/2.jpg", "kitten_gray.jpg"},
+    {"cat/3.jpg", "pixel_1x1.jpg"},         {"hen/1.webp", "flower.webp"},
+    {"hen/2.png", "rocket_gray_trns.png"},  {"jay/1.jpg", "cat_progressive_320x240.jpg"},
+    {"jay/below/2.png", "hopper_1bit.png"}, {"jay/3.png", "pixel_1x1.png"}};
+
+void copy_pictures(const fs::path& folder) {
+  for (const auto& [place, picture] : kPictures) {
+    fs::create_directories((folder / place).parent_path());
+    fs::copy_file(data("image/photos/" + picture), folder / place);
+  }
+}
+
+class Eval : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    copy_pictures(folder_ / "data");
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  RunResult eval(const std::string& from, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"eval", "-m", model_, path(from)});
+    return vig(more);
+  }
+  // Without what differs from run to run.
+  json numbers(const std::string& from, std::vector<std::string> more = {}) const {
+    more.push_back("--json");
+    const RunResult result = eval(from, more);
+    expect_success(result);
+    json report = json::parse(result.out);
+    for (const char* key : {"seconds", "images_per_second", "data"}) {
+      EXPECT_EQ(report.erase(key), 1u) << key;
+    }
+    return report;
+  }
+  void pack(const std::string& archive, const std::string& flags) const {
+    ASSERT_EQ(
+        run_program({"tar", flags, path(archive), "-C", folder_.path().string(), "data"}).exit_code,
+        0);
+  }
+
+  TempDir folder_;
+  std::string model_;
+};
+
+// Counted again from the answers of `vig classify`.
+TEST_F(Eval, CountsWhatClassifyAnswers) {
+  const RunResult answers = vig({"classify", "-m", model_, path("data"), "--json", "--top", "10"});
+  expect_success(answers);
+  int top1 = 0, top5 = 0;
+  double loss = 0;
+  std::map<std::pair<int, int>, int> confusion;
+  const json list = json::parse(answers.out);
+  ASSERT_EQ(list.size(), kPictures.size());
+  for (const json& picture : list) {
+    const std::string file = picture["file"];
+    for (int place = 0; place < 10; ++place) {
+      const json& score = picture["classes"][place];
+      if (file.find("data/" + score["name"].get<std::string>()) == std::string::npos) continue;
+      top1 += place < 1;
+      top5 += place < 5;
+      loss -= std::log(score["probability"].get<double>());
+      ++confusion[{score["index"], picture["classes"][0]["index"]}];
+    }
+  }
+  const json report = numbers("data");
+  const auto count = static_cast<int>(kPictures.size());
+  EXPECT_EQ(report["pictures"], count);
+  EXPECT_EQ(report["skipped"], 0);
+  EXPECT_EQ(report["complete"], true);
+  EXPECT_EQ(report["part"], "");
+  EXPECT_EQ(report["model"], model_);
+  EXPECT_EQ(report["arch"], "test_vig");
+  EXPECT_NEAR(report["top1"].get<double>(), 1.0 * top1 / count, 1e-12);
+  EXPECT_NEAR(report["top5"].get<double>(), 1.0 * top5 / count, 1e-12);
+  EXPECT_NEAR(report["loss"].get<double>(), loss / count, 1e-5);
+  ASSERT_EQ(report["confusion"].size(), confusion.size());
+  for (const json& cell : report["confusion"]) {
+    EXPECT_EQ((confusion[{cell["label"], cell["answer"]}]), cell["pictures"]);
+  }
+  ASSERT_EQ(report["classes"].size(), 10u);
+  EXPECT_EQ(report["classes"][2]["name"], "cat");
+  EXPECT_EQ(report["classes"][2]["pictures"], 3);
+  EXPECT_EQ(report["classes"][0]["pictures"], 0);
+  EXPECT_TRUE(report["classes"][0]["recall"].is_null());
+}
+
+TEST_F(Eval, FolderOrArchiveThreadsAndBatchMakeNoDifference) {
+  pack("data.tar", "-cf");
+  pack("data.tar.gz", "-czf");
+  const json expected = numbers("data", {"--batch", "1", "--threads", "1"});
+  for (const char* from : {"data", "data.tar", "data.tar.gz"}) {
+    for (const char* threads : {"1", "3"}) {
+      for (const char* batch : {"1", "3", "8"}) {
+        EXPECT_EQ(numbers(from, {"--batch", batch, "--threads", threads}), expected)
+            << from << " " << threads << " " << batch;
+      }
+    }
+  }
+}
+
+TEST_F(Eval, TextHasTheSameNumbers) {
+  const json report = numbers("data");
+  const RunResult result = eval("data");
+  expect_success(result);
+  std::map<std::string, std::string> facts;
+  std::map<std::string, std::vector<std::string>> rows;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
+    facts[line.substr(0, line.find(' '))] =
+        line.substr(line.find_first_not_of(' ', line.find(' ')));
+  }
+  EXPECT_EQ(facts["model"], model_ + ", test_vig");
+  EXPECT_EQ(facts["data"], path("data"));
+  EXPECT_EQ(facts["pictures"], "8");
+  EXPECT_EQ(facts["skipped"], "0");
+  EXPECT_NEAR(std::stod(facts["top-1"]), 100 * report["top1"].get<double>(), 0.0051);
+  EXPECT_NEAR(std::stod(facts["top-5"]), 100 * report["top5"].get<double>(), 0.0051);
+  EXPECT_NEAR(std::stod(facts["loss"]), report["loss"].get<double>(), 0.000051);
+  EXPECT_NE(facts["speed"].find("images/s"), std::string::npos);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_TRUE(line.starts_with("class ")) << line;
+  for (const json& expected : report["classes"]) {
+    ASSERT_TRUE(std::getline(lines, line));
+    std::istringstream words(line);
+    std::string name;
+    int pictures = -1, answered = -1, correct = -1;
+    words >> name >> pictures >> answered >> correct;
+    EXPECT_EQ(name, expected["name"]);
+    EXPECT_EQ(pictures, expected["pictures"]);
+    EXPECT_EQ(answered, expected["answered"]);
+    EXPECT_EQ(correct, expected["correct"]);
+  }
+  EXPECT_FALSE(std::getline(lines, line)) << line;
+}
+
+TEST_F(Eval, FilesForTablesAndPictures) {
+  const json report = numbers("data", {"--confusion", path("c.svg"), "--csv", path("c.csv")});
+  const std::string svg = read_file(path("c.svg"));
+  EXPECT_EQ(xml_problem(svg), "");
+  for (const json& cell : report["confusion"]) {
+    const std::string names[2] = {report["classes"][cell["label"].get<int>()]["name"],
+                                  report["classes"][cell["answer"].get<int>()]["name"]};
+    EXPECT_NE(svg.find(names[0] + " taken for " + names[1] + ": " + cell["pictures"].dump()),
+              std::string::npos);
+  }
+  std::istringstream table(read_file(path("c.csv")));
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line, "index,class,pictures,answered,correct,recall,precision");
+  for (const json& row : report["classes"]) {
+    std::getline(table, line);
+    const std::string begin = row["index"].dump() + "," + row["name"].dump() + "," +
+                              row["pictures"].dump() + "," + row["answered"].dump() + "," +
+                              row["correct"].dump() + ",";
+    EXPECT_TRUE(line.starts_with(begin)) << line << "\n" << begin;
+  }
+  for (const char* option : {"--confusion", "--csv"}) {
+    const RunResult result = eval("data", {option, path("no/such/folder/x")});
+    expect_complaint(result, 1, "no/such/folder/x");
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(Eval, TakesTestThenValThenTheRest) {
+  const auto part_of = [&](std::vector<std::string> more = {}) -> std::string {
+    return numbers("parts", more)["part"];
+  };
+  fs::create_directories(folder_ / "parts");
+  fs::rename(folder_ / "data", folder_ / "parts/train");
+  fs::create_directories(folder_ / "parts");
+  copy_pictures(folder_ / "parts/val");
+  EXPECT_EQ(part_of(), "val");
+  copy_pictures(folder_ / "parts/test");
+  EXPECT_EQ(part_of(), "test");
+  EXPECT_EQ(part_of({"--split", "train"}), "train");
+  EXPECT_EQ(part_of({"--split", "val"}), "val");
+  fs::remove_all(folder_ / "parts/val");
+  expect_complaint(eval("parts", {"--split", "val"}), 1, "test and train");
+  copy_pictures(folder_ / "data");
+  expect_complaint(eval("data", {"--split", "test"}), 1, "test");
+}
+
+TEST_F(Eval, ClassesThatTheModelDoesNotKnow) {
+  fs::rename(folder_ / "data/hen", folder_ / "data/hens");
+  const RunResult result = eval("data");
+  expect_complaint(result, 1, "classes hens of the data");
+  EXPECT_NE(result.err.find("hen, ibis"), std::string::npos) << result.err;
+}
+
+TEST_F(Eval, OutputsWithoutNames) {
+  const std::string nameless = path("nameless.safetensors");
+  ASSERT_EQ(vig({"convert", golden("vig-mini-silu.pth"), nameless, "--arch", "test_vig"}).exit_code,
+            0);
+  expect_complaint(vig({"eval", "-m", nameless, path("data")}), 1, "10 classes without names");
+  for (const char* name : {"a", "b", "d", "e", "f", "g", "i"}) {
+    fs::create_directories(folder_ / "data" / name);
+    fs::copy_file(data("image/photos/pixel_1x1.png"), folder_ / "data" / name / "x.png");
+  }
+  const RunResult result = vig({"eval", "-m", nameless, path("data"), "--json"});
+  expect_success(result);
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["classes"][2]["name"], "cat");  // a b cat ...
+  EXPECT_EQ(report["classes"][2]["pictures"], 3);
+  EXPECT_EQ(report["pictures"], 15);
+}
+
+TEST_F(Eval, BrokenPicturesAreReportedAndCounted) {
+  const json whole = numbers("data");
+  write_file(folder_ / "data/cat/broken.jpg", "not at all");
+  write_file(folder_ / "data/hen/empty.png", "");
+  const RunResult result = eval("data", {"--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+  EXPECT_NE(result.err.find("data/cat/broken.jpg"), std::string::npos) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["skipped"], 2);
+  EXPECT_EQ(report["confusion"], whole["confusion"]);
+  const RunResult text = eval("data");
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_NE(text.out.find("skipped   2\n"), std::string::npos) << text.out;
+}
+
+TEST_F(Eval, NothingToCount) {
+  fs::create_directories(folder_ / "empty");
+  expect_complaint(eval("empty"), 1, "empty");
+  expect_complaint(eval("missing"), 1, "missing");
+  expect_complaint(vig({"eval", "-m", model_, data("image/photos/flower.webp")}), 1, "flower.webp");
+  write_file(folder_ / "bad/cat/1.png", "no picture");
+  const RunResult result = eval("bad");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("none of its 1 pictures"), std::string::npos) << result.err;
+}
+
+TEST_F(Eval, OneClassAndOtherSizesAreEnough) {
+  fs::create_directories(folder_ / "one");
+  fs::rename(folder_ / "data/cat", folder_ / "one/cat");
+  EXPECT_EQ(numbers("one")["pictures"], 3);
+  EXPECT_NE(numbers("one", {"--size", "96"})["loss"], numbers("one")["loss"]);
+  expect_complaint(eval("one", {"--size", "2"}), 1, "too small");
+}
+
+TEST_F(Eval, NamesThatAreNoText) {
+  const std::string odd = "od\x1b[31md";
+  write_file(folder_ / "data" / odd / "1.png", "no picture");
+  const RunResult result = eval("data");
+  expect_complaint(result, 1, "\\x1b");
+  EXPECT_EQ(result.err.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Eval, TheDefaultModelIsUsedToo) {
+  RunOptions options;
+  options.environment = {"VIG_DEFAULT_MODEL=" + model_};
+  const RunResult result = vig({"eval", path("data")}, options);
+  expect_success(result);
+  EXPECT_EQ(result.out.find("model     default, " + model_ + ", test_vig\n"), 0u) << result.out;
+}
+
+// Ctrl-C: what is finished is counted and told. A broken picture shows that it is under way.
+TEST_F(Eval, InterruptTellsWhatIsDone) {
+  for (int i = 0; i < 400; ++i) {
+    fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),
+                       folder_ / ("data/cat/x" + std::to_string(i) + ".jpg"));
+    if (i % 8 == 0) write_file(folder_ / ("data/hen/y" + std::to_string(i) + ".jpg"), "broken");
+  }
+  const RunResult result =
+      interrupt_vig({"eval", "-m", model_, path("data"), "--json", "--size", "896"}, path("err"),
+                    /*lines=*/1, /*stream=*/2);
+  EXPECT_EQ(result.exit_code, 130) << read_file(path("err"));
+  EXPECT_NE(read_file(path("err")).find("stopped after"), std::string::npos);
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["complete"], false);
+  EXPECT_GE(report["skipped"], 1);
+  EXPECT_LT(report["pictures"], 400);
+}
+
+}  // namespace
+}  // namespace vig::test
