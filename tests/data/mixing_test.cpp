@@ -136,7 +136,7 @@ struct Batch {
 
 TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
   for (const bool cutmix : {false, true}) {
-    for (const int count : {2, 3, 8}) {
+    for (const int count : {1, 2, 3, 7, 8}) {
       for (int trial = 0; trial < 20; ++trial) {
         Batch batch(count, 9);
         MixOptions options;
@@ -144,7 +144,8 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
         mix_batch(options, RandomStream(6).fork(trial), batch.labels, 9, count,
                   batch.pictures.data(), batch.targets.data());
         for (int i = 0; i < count; ++i) {
-          const int partner = count - 1 - i;
+          const int half = count / 2;
+          const int partner = i == 2 * half ? i : (i + half) % (2 * half);
           const float* picture = batch.picture(i);
           float total = 0;
           for (int k = 0; k < count; ++k) total += batch.target(i, k);
@@ -165,6 +166,41 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
                 batch.target(i, i) * (i + 1) + batch.target(i, partner) * (partner + 1);
             for (size_t k = 0; k < batch.floats(); ++k) ASSERT_NEAR(picture[k], expected, 1e-5f);
           }
+        }
+      }
+    }
+  }
+}
+
+// Dealt out to processes, a batch is mixed as it is in one, if each gets an even share.
+TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
+  constexpr int kCount = 24, kSize = 6;
+  MixOptions options;
+  options.mixup = 0.8f;
+  options.cutmix = 1.0f;
+  options.smoothing = 0.1f;
+  for (int trial = 0; trial < 8; ++trial) {
+    const RandomStream stream = RandomStream(10).fork(trial);
+    Batch whole(kCount, kSize);
+    mix_batch(options, stream, whole.labels, kSize, kCount, whole.pictures.data(),
+              whole.targets.data());
+    for (const int processes : {2, 3, 4, 6, 12}) {
+      const int share = kCount / processes;
+      for (int process = 0; process < processes; ++process) {
+        Batch part(kCount, kSize);
+        part.labels.resize(static_cast<size_t>(share));
+        for (int i = 0; i < share; ++i) {
+          const int from = process + i * processes;
+          part.labels[static_cast<size_t>(i)] = from;
+          std::fill_n(part.pictures.begin() + i * static_cast<int>(part.floats()), part.floats(),
+                      from + 1.0f);
+        }
+        mix_batch(options, stream, part.labels, kSize, kCount, part.pictures.data(),
+                  part.targets.data());
+        for (int i = 0; i < share; ++i) {
+          const int from = process + i * processes;
+          ASSERT_TRUE(std::equal(part.picture(i), part.picture(i + 1), whole.picture(from)));
+          for (int k = 0; k < kCount; ++k) ASSERT_EQ(part.target(i, k), whole.target(from, k));
         }
       }
     }

@@ -32,6 +32,11 @@ double draw_log_gamma(double a, RandomStream& stream) {
   }
 }
 
+size_t partner(size_t i, size_t count) {
+  const size_t half = count / 2;
+  return i < half ? i + half : i < 2 * half ? i - half : i;
+}
+
 void check(const char* name, float value, float low, float high) {
   if (!(value >= low && value <= high)) {
     fail_usage("mixing: {} is {}, expected {} to {}", name, value, low, high);
@@ -88,10 +93,9 @@ void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures) {
   const size_t picture = static_cast<size_t>(size) * row;
   const float own = static_cast<float>(mix.lambda);
   const float other = static_cast<float>(1.0 - mix.lambda);
-  // Both of a pair at once; the middle one of an odd count is its own partner and stays.
-  for (int64_t i = 0; i < count / 2; ++i) {
+  for (int64_t i = 0; i < count / 2; ++i) {  // both of a pair at once
     float* a = pictures + static_cast<size_t>(i) * picture;
-    float* b = pictures + static_cast<size_t>(count - 1 - i) * picture;
+    float* b = pictures + static_cast<size_t>(i + count / 2) * picture;
     if (mix.kind == Mix::Kind::kMixup) {
       for (size_t k = 0; k < picture; ++k) {
         const float old = a[k];
@@ -119,7 +123,7 @@ void mix_targets(const Mix& mix, std::span<const int> labels, int classes, float
   const double spread = static_cast<double>(smoothing) / classes;
   for (size_t i = 0; i < labels.size(); ++i) {
     float* row = targets + i * static_cast<size_t>(classes);
-    const int own = labels[i], other = labels[labels.size() - 1 - i];
+    const int own = labels[i], other = labels[partner(i, labels.size())];
     const double lambda = own == other ? 1.0 : mix.lambda;
     std::fill_n(row, classes, static_cast<float>(spread));
     if (lambda < 1.0) row[other] = static_cast<float>(spread + (1.0 - lambda) * certain);

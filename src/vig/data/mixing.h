@@ -1,6 +1,7 @@
 // Mixing the pictures of a batch and their labels: mixup (Zhang et al., 2018), cutmix (Yun et al.,
-// 2019) and label smoothing. Picture i is mixed with picture N - 1 - i of the same batch, by one
-// lambda for all of them.
+// 2019) and label smoothing. Pictures i and i + N / 2 of a batch are mixed with each other, by one
+// lambda for all of them; the last of an odd count stays as it is. So dealing a batch out in turn
+// to processes (vig/data/order.h) leaves every pair on one process, if each gets an even count.
 //
 // Axes: N pictures, S rows and columns, C classes.
 #pragma once
