@@ -342,7 +342,7 @@ void shapes(benchmark::internal::Benchmark* bench) {
 
 void training_shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"T", "H", "K", "V"});
-  for (const int64_t tokens : {49, 196, 784, 4096}) {
+  for (const int64_t tokens : {49, 196, 784, 3136}) {
     bench->Args({tokens, 3, 32, 64})->Args({tokens, 3, 16, 32});
   }
   bench->Args({196, 12, 16, 32});

@@ -46,8 +46,8 @@ struct GlaBackwardArgs {
   float* scratch = nullptr;  // of gla_backward_scratch_floats, aligned to 64 bytes
 };
 
-// At most half a megabyte of states [K, V] (or 17 of them), and one for each time as many chunks of
-// four tokens came before: at K = 32, V = 64 one every 256 tokens.
+// Half a megabyte of states [K, V], fewer for short sequences, but up to 17; and one for every
+// segment of tokens that fills as much: at K = 32, V = 64 one every 256 tokens.
 size_t gla_backward_scratch_floats(int64_t tokens, int64_t key_dim, int64_t value_dim);
 
 // Allocates nothing, starts no threads; the bits depend on the arguments of this head alone.
