@@ -73,9 +73,10 @@ follow() {
   if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# build PRESET
+# build PRESET [FOLDER]: in build/FOLDER, which is named like the preset unless given.
 build() {
-  local preset=$1 cache=$root/build/$1/CMakeCache.txt log=$root/build/$1.log configure=(cmake)
+  local preset=$1 folder=$root/build/${2:-$1} log=$root/build/$1.log configure=(cmake)
+  local cache=$folder/CMakeCache.txt
   : >"$log"
   command -v cmake >/dev/null || fail_configuring "$log"
   # A tree that was moved cannot be rebuilt in place.
@@ -86,13 +87,13 @@ build() {
   say "building ($preset); the log is $log"
   (cd -- "$root" && "${configure[@]}" --preset "$preset") >>"$log" 2>&1 </dev/null ||
     fail_configuring "$log"
-  NINJA_STATUS='[%f/%t] ' cmake --build "$root/build/$preset" --parallel "$(nproc)" \
+  NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --parallel "$(nproc)" \
     2>&1 </dev/null | follow "$log" ||
     fail "building failed; the compiler's messages are in $log." "$log"
   say "built in $SECONDS s"
 }
 
-# One at a time for each preset: lock PRESET ... unlock.
+# One at a time in each folder below build: lock FOLDER ... unlock.
 lock() {
   mkdir -p -- "$root/build"
   exec {lock}>"$root/build/$1.lock"

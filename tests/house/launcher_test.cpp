@@ -35,7 +35,7 @@ class Launcher : public ::testing::Test {
       fs::copy_file(fs::path(VIG_SOURCE_DIR) / file, tree_ / file);
     }
     write_file(tree_ / "tools/packages.txt",
-               "# list\n[engine]\nalpha  # why\nbeta\n[developer]\ngamma\n");
+               "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[developer]\ngamma\n");
     for (const char* file :
          {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
       write_file(tree_ / file, "");
@@ -45,11 +45,16 @@ case $1 in
   --build)
     sleep "${BUILD_SECONDS:-0}"
     [ ! -e "$TEMP/broken-source" ] || { echo "a.cpp:1: error"; exit 1; }
-    cp "$TEMP/program" "$2/bin/vig" ;;
+    cp "$TEMP/program" "$2/bin/vig"
+    if [ -e "$2/torch" ]; then cp "$TEMP/program" "$2/bin/vig-train"; fi ;;
   *)
     [ ! -e "$TEMP/broken-configuration" ] || { echo "no library"; exit 1; }
     for preset; do :; done
-    mkdir -p "build/$preset/bin" ;;
+    folder=build/$preset
+    if [ "$preset" = training ]; then folder=build/release; fi
+    mkdir -p "$folder/bin"
+    rm -f "$folder/torch"
+    if [ "$preset" = training ]; then touch "$folder/torch"; fi ;;
 esac
 echo chatter)");
     stand_in("ctest", "echo \"ctest $*\"; exit 8");
@@ -57,7 +62,7 @@ echo chatter)");
     stand_in("apt-get", "[ ! -e \"$TEMP/offline\" ] || { echo 'no network'; exit 100; }");
     stand_in("sudo", "exec \"$@\"");
     write_script(temp_ / "program", "for word; do echo \"<$word>\"; done; exit 5");
-    has_installed({"alpha", "beta", "gamma"});
+    has_installed({"alpha", "beta", "gamma", "delta"});
   }
 
   static void write_script(const fs::path& path, const std::string& body) {
@@ -150,8 +155,54 @@ TEST_F(Launcher, InstallsOnlyWhatIsMissing) {
   EXPECT_EQ(count(result.err, "installing Debian packages: beta\n"), 1) << result.err;
 
   has_installed({"alpha", "beta"});
-  run({(tree_ / "test").string()});
+  run({vig()});
+  EXPECT_EQ(count(calls(), "apt-get"), 2) << "only training and tests need the others";
+  run({(tree_ / "test").string(), "--sanitised"});
   EXPECT_EQ(count(calls(), " install --no-install-recommends gamma\n"), 1) << calls();
+  run({(tree_ / "test").string()});
+  EXPECT_EQ(count(calls(), " install --no-install-recommends delta gamma\n"), 1) << calls();
+}
+
+TEST_F(Launcher, BuildsTrainingOnlyForThoseWhoTrain) {
+  has_installed({"alpha", "beta"});
+  const auto builds = [this](const char* preset) {
+    return count(calls(), std::string("cmake --preset ") + preset + "\n");
+  };
+  EXPECT_EQ(run({vig(), "classify", "train", "--train"}).out, "<classify>\n<train>\n<--train>\n");
+  EXPECT_EQ(run({vig(), "bench", "vig_t"}).exit_code, 5);
+  EXPECT_EQ(builds("release"), 1);
+  EXPECT_EQ(builds("training"), 0);
+
+  const RunResult first = run({vig(), "train", "a b", "--out=x"});
+  EXPECT_EQ(first.out, "<train>\n<a b>\n<--out=x>\n") << "vig itself hands it on";
+  EXPECT_EQ(count(first.err, "installing Debian packages: delta\n"), 1) << first.err;
+  EXPECT_EQ(builds("training"), 1);
+  EXPECT_EQ(run({vig(), "bench", "vig_t", "--train"}).err, "");
+  EXPECT_EQ(run({vig(), "train"}).err, "");
+  EXPECT_EQ(run({vig(), "classify"}).err, "") << "the engine was built along";
+  EXPECT_EQ(builds("training"), 1);
+  EXPECT_EQ(builds("release"), 1);
+
+  write_file(tree_ / "src/a.cpp", "changed");
+  run({vig(), "classify"});
+  EXPECT_EQ(builds("release"), 2);
+  EXPECT_EQ(builds("training"), 1);
+  run({vig(), "train"});
+  EXPECT_EQ(builds("release"), 2);
+  EXPECT_EQ(builds("training"), 2);
+  fs::remove(tree_ / "build/release/bin/vig-train");
+  EXPECT_EQ(run({vig(), "classify"}).err, "");
+  EXPECT_EQ(run({vig(), "train"}).exit_code, 5);
+  EXPECT_EQ(builds("training"), 3);
+}
+
+TEST_F(Launcher, SaysWhyTrainingWasNotBuilt) {
+  ASSERT_EQ(run({vig()}).exit_code, 5);
+  write_file(temp_ / "broken-configuration", "");
+  const RunResult result = run({vig(), "train"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(count(last_line(result.err), "build/training.log"), 1) << result.err;
+  EXPECT_EQ(run({vig()}).exit_code, 5) << "the engine stays";
 }
 
 TEST_F(Launcher, CanLeavePackagesAlone) {

@@ -1,4 +1,4 @@
-// tools/packages.txt against the libraries that the built program really loads.
+// tools/packages.txt against the libraries that the built programs really load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -75,12 +75,11 @@ bool from_the_compiler(const std::string& package) {
   return result.out.starts_with("gcc-") || result.out.starts_with("glibc\n");
 }
 
-TEST(Packages, EveryLibraryTheProgramLoadsIsListed) {
-  if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
-  const std::set<std::string> provided = provided_by(read_packages()["[engine]"]);
-  const RunResult elf = run_program({"readelf", "-d", VIG_BINARY});
+void expect_listed(const std::string& program, const std::set<std::string>& packages) {
+  const std::set<std::string> provided = provided_by(packages);
+  const RunResult elf = run_program({"readelf", "-d", program});
   ASSERT_EQ(elf.exit_code, 0) << elf.err;
-  const std::string resolved = run_program({"ldd", VIG_BINARY}).out;
+  const std::string resolved = run_program({"ldd", program}).out;
   int checked = 0;
   for (const std::string& library : matches(elf.out, "\\(NEEDED\\)[^\\[]*\\[([^\\]]+)\\]")) {
     const size_t arrow = resolved.find("\t" + library + " => ");
@@ -100,9 +99,23 @@ TEST(Packages, EveryLibraryTheProgramLoadsIsListed) {
   EXPECT_GE(checked, 1);
 }
 
+TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
+  if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
+  auto sections = read_packages();
+  expect_listed(VIG_BINARY, sections["[engine]"]);
+  const fs::path training = fs::path(VIG_BINARY).replace_filename("vig-train");
+  if (!fs::exists(training)) GTEST_SKIP() << "vig-train is not built";
+  sections["[training]"].merge(sections["[engine]"]);
+  expect_listed(training, sections["[training]"]);
+}
+
+TEST(Packages, TheEngineNeverLoadsLibTorch) {
+  EXPECT_EQ(run_program({"ldd", VIG_BINARY}).out.find("torch"), std::string::npos);
+}
+
 TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
   const auto sections = read_packages();
-  ASSERT_EQ(sections.size(), 4u);
+  ASSERT_EQ(sections.size(), 5u);
   for (const char* script :
        {"vig", "test", ".ci/run", "tools/prepare.sh", "tools/check_aarch64.sh"}) {
     const std::string text = read_file(kRoot / script);

@@ -119,6 +119,9 @@ void add_bench(CLI::App& app, Command& chosen) {
                     "Also print the time of each kind of operation");
   command->add_option("--csv", options->csv, "Also write the results here")->type_name("FILE");
   add_json(*command, options->json);
+  // For the help: main hands it on to vig-train.
+  command->add_flag("--train")->description(
+      "Measure training instead; its options are its own: vig bench --train --help");
   command->footer(
       "Before measuring, the answer is checked: finite, the same bits when run again and with one\n"
       "thread. Rounds of a loop of multiply-adds alternate with the model; % of peak compares the\n"

@@ -1,6 +1,7 @@
 // `vig`: options, printing and exit codes. Everything else is below.
 #include "vig/cli/commands.h"
 #include "vig/cli/program.h"
+#include "vig/cli/training.h"
 
 namespace {
 
@@ -14,11 +15,14 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   add_convert(app, chosen);
   add_verify(app, chosen);
   add_bench(app, chosen);
+  // For the list of commands: main hands it on.
+  app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (vig::cli::is_training(argc, argv)) return vig::cli::start_training(argv);
   return vig::cli::run_program(
       "vig", "ViG, a vision backbone that is linear in the number of pixels, on the CPU.", fill,
       argc, argv);
