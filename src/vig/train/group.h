@@ -3,10 +3,18 @@
 
 #include <span>
 
+#include "vig/base/error.h"
 #include "vig/train/parameters.h"
 
 namespace vig::train {
 
+// The others cannot be reached any more: one has died, stands still, or lost its network.
+class GroupLost : public Error {
+ public:
+  explicit GroupLost(const std::string& message) : Error(ErrorCode::kInput, message) {}
+};
+
+// All processes make the same calls in the same order. Calls that need the others raise GroupLost.
 class Group {
  public:
   virtual ~Group() = default;

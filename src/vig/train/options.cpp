@@ -140,6 +140,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.ema, 0, 0.9999999), "ema", o.ema, "0 to below 1");
   expect(in(o.checkpoint_minutes, 0, kHuge), "checkpoint-minutes", o.checkpoint_minutes,
          "at least 0");
+  expect(in(o.group_timeout, 0.1, 1e6), "group-timeout", o.group_timeout, "0.1 to 1000000");
   check_augment_options(o.augment);
   check_mix_options(o.mix);
 }

@@ -49,6 +49,7 @@ struct TrainOptions {
   std::string device = "cpu";
   bool kernels = true;            // else LibTorch's own operations
   double checkpoint_minutes = 5;  // between checkpoints inside an epoch
+  double group_timeout = 300;     // seconds to wait for a process that does not answer
 };
 
 // f(name, value, help) for each option.
@@ -99,6 +100,7 @@ void visit_options(Options& o, F&& f) {
   f("device", o.device, "cpu, or cuda where LibTorch has it");
   f("kernels", o.kernels, "Our kernels; false: LibTorch's own operations");
   f("checkpoint-minutes", o.checkpoint_minutes, "Between checkpoints inside an epoch");
+  f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not answer");
 }
 
 // "imagenet" is the paper's; "small" is for thousands of small pictures. Raises a usage error that

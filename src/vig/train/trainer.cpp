@@ -14,6 +14,7 @@
 #include "vig/data/order.h"
 #include "vig/image/preprocess.h"
 #include "vig/tasks/metrics.h"
+#include "vig/train/agreement.h"
 #include "vig/train/loss.h"
 #include "vig/train/run_folder.h"
 #include "vig/train/trained_model.h"
@@ -81,6 +82,7 @@ class Run {
     if (folder_.has_checkpoint()) {
       read_checkpoint(folder_.checkpoint(), state_, model_.parameters, optimizer_);
     }
+    check_group();
     tell_begin();
     Clock::time_point saved = Clock::now();
     int64_t open_epoch = -1;
@@ -118,8 +120,19 @@ class Run {
     description["train_pictures"] = std::to_string(pictures);
     // How far apart checkpoints are and who loads pictures does not change the result.
     description.erase("checkpoint-minutes");
+    description.erase("group-timeout");
     description.erase("loaders");
     return description;
+  }
+
+  void check_group() {
+    if (group_.size() == 1) return;
+    std::map<std::string, std::string> facts = folder_.description();
+    facts["the training pictures"] = listing_mark(data_.train);
+    if (data_.val.has_value()) facts["the validation pictures"] = listing_mark(*data_.val);
+    facts["the step to go on from"] = std::to_string(state_.step);
+    facts["the weights to begin with"] = values_mark(model_.parameters.values());
+    check_agreement(group_, facts);
   }
 
   void tell_begin() {

@@ -3,14 +3,19 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "vig/base/error.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/progress.h"
 #include "vig/cli/train/commands.h"
+#include "vig/cli/train/workers.h"
+#include "vig/train/process_group.h"
 #include "vig/train/trainer.h"
 
 namespace vig::cli {
@@ -24,6 +29,7 @@ using train::TrainOptions;
 
 struct TrainCommand {
   std::string data, out, recipe = "imagenet";
+  int workers = 1;
   std::vector<std::string> fields;
   std::map<std::string, std::string> texts;  // options given on the command line
 };
@@ -99,11 +105,14 @@ TrainOptions options_of(const TrainCommand& command) {
   return options;
 }
 
-int run_train(const TrainCommand& command) {
-  const TrainOptions options = options_of(command);
-  at::set_num_threads(options.threads > 0
-                          ? options.threads
-                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+// One process of the run.
+int run_process(const TrainCommand& command, const TrainOptions& options,
+                const train::GroupPlace& place) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  at::set_num_threads(options.threads > 0 ? options.threads
+                                          : std::max(1, cores / place.local_size));
+  const auto group = train::join_group(
+      place, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
   catch_interrupt();
   Display display;
   TrainEvents events;
@@ -112,21 +121,39 @@ int run_train(const TrainCommand& command) {
   events.row = [&](const MetricsRow& row) { display.row(row); };
   events.problem = [&](const std::string& sentence) { display.problem(sentence); };
   events.stop = [] { return interrupted(); };
-  train::Group alone;
-  const train::TrainResult result = train::train(options, command.data, command.out, events, alone);
+  const train::TrainResult result =
+      train::train(options, command.data, command.out, events, *group);
   display.hide();
+  const bool speaks = group->rank() == 0;
   if (!result.finished) {
-    print(fmt::format("stopped at step {}; the same command goes on from there\n",
-                      result.state.step));
+    if (speaks) {
+      print(fmt::format("stopped at step {}; the same command goes on from there\n",
+                        result.state.step));
+    }
     return kInterruptedExit;
   }
-  if (result.state.best_top1 >= 0) {
+  if (speaks && result.state.best_top1 >= 0) {
     print(fmt::format("best: {:.2f} % of the validation pictures, in {}/best.safetensors\n",
                       100 * result.state.best_top1, command.out));
-  } else {
+  } else if (speaks) {
     print(fmt::format("done: {}/last.safetensors\n", command.out));
   }
   return 0;
+}
+
+int run_train(const TrainCommand& command) {
+  const TrainOptions options = options_of(command);
+  const auto run = [&](const train::GroupPlace& place) {
+    return run_process(command, options, place);
+  };
+  const std::optional<train::GroupPlace> place = train::group_place(std::getenv);
+  if (command.workers > 1) {
+    if (place.has_value()) {
+      fail_usage("--workers is for this machine alone, but RANK and MASTER_ADDR are set, too");
+    }
+    return run_workers(command.workers, run);
+  }
+  return run(place.value_or(train::GroupPlace()));
 }
 
 }  // namespace
@@ -146,28 +173,38 @@ void add_train(CLI::App& app, Command& chosen) {
                   "below change it")
       ->capture_default_str()
       ->type_name("NAME");
-  sub->add_option("--set", command->fields, "Change a field of the model: FIELD=VALUE")
-      ->type_name("FIELD=VALUE");
+  sub->add_option("--workers", command->workers,
+                  "Processes on this machine that share the work; several machines have RANK, "
+                  "WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, as by torchrun")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  sub->add_option("--set", command->fields,
+                  "Change a field of the model, such as depth=6; may be repeated")
+      ->type_name("FIELD=VALUE")
+      ->allow_extra_args(false);
   const std::map<std::string, std::string> imagenet =
       option_texts(train::recipe_options("imagenet"));
   const std::map<std::string, std::string> small = option_texts(train::recipe_options("small"));
   TrainOptions names;
-  train::visit_options(names, [&](const char* name, auto&, const char* help) {
+  train::visit_options(names, [&](const char* name, auto& value, const char* help) {
     const std::string& first = imagenet.at(name);
     const std::string& second = small.at(name);
     const std::string values = first == second ? first : first + "; small: " + second;
-    sub->add_option_function<std::string>(
-           fmt::format("--{}", name),
-           [command, key = std::string(name)](const std::string& text) {
-             command->texts[key] = text;
-           },
-           fmt::format("{} [{}]", help, values))
-        ->type_name("VALUE")
-        ->group("Recipe");
+    const std::string option = fmt::format("--{}", name);
+    const auto keep = [command, key = std::string(name)](const auto& given) {
+      command->texts[key] = fmt::format("{}", given);
+    };
+    CLI::Option* added =
+        std::is_same_v<decltype(value), bool&>  // --NAME is yes, --NAME=false is no
+            ? sub->add_flag_function(option, [keep](int64_t times) { keep(times > 0); })
+            : sub->add_option_function<std::string>(option, keep)->type_name("VALUE");
+    added->description(fmt::format("{} [{}]", help, values))->group("Recipe");
   });
   sub->footer(
       "Ctrl-C, a crash or kill -9 lose at most the minutes since the last checkpoint: the same\n"
-      "command goes on, and ends with exactly the weights of an undisturbed run.");
+      "command goes on, and ends with exactly the weights of an undisturbed run. N processes give\n"
+      "those of one up to rounding, if --batch is a multiple of 2 N.");
   sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
 }
 

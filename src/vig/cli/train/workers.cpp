@@ -1,0 +1,164 @@
+#include "vig/cli/train/workers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "vig/base/error.h"
+#include "vig/cli/output.h"
+#include "vig/train/group.h"
+
+namespace vig::cli {
+namespace {
+
+constexpr double kPatience = 5;  // seconds for copies to end by themselves
+
+[[noreturn]] void fail_errno(const char* what) {
+  fail("cannot start workers: {}: {}", what, std::generic_category().message(errno));
+}
+
+// A file in memory that the copies inherit: whatever way all end, nothing of it remains.
+class SharedFile {
+ public:
+  explicit SharedFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {
+    if (fd_ < 0) fail_errno("memfd_create");
+  }
+  ~SharedFile() { close(fd_); }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  void write(const std::string& text) {
+    if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;  // then it is not told
+  }
+  std::string read() const {
+    std::string text(4096, '\0');
+    const ssize_t size = pread(fd_, text.data(), text.size(), 0);
+    text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+    return text;
+  }
+
+ private:
+  int fd_;
+};
+
+// The copies, as the first process sees them. They end with it.
+class Workers {
+ public:
+  Workers() = default;
+  ~Workers() {
+    for (Worker& worker : workers_) {
+      if (worker.status.has_value()) continue;
+      kill(worker.pid, SIGKILL);
+      while (waitpid(worker.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+    }
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  void add(pid_t pid) { workers_.push_back({pid, std::nullopt}); }
+  // The copies themselves have none.
+  void forget() { workers_.clear(); }
+
+  void wait() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);
+    while (!all_ended() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  // What became of the first that did not end by itself; empty if all did.
+  std::string loss() const {
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      if (!workers_[i].status.has_value()) {
+        return fmt::format("worker {} of {} does not answer", i + 1, workers_.size() + 1);
+      }
+      const int status = *workers_[i].status;
+      if (!WIFSIGNALED(status)) continue;
+      return fmt::format("worker {} of {} was ended by signal {} ({})", i + 1, workers_.size() + 1,
+                         WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+    return "";
+  }
+
+ private:
+  struct Worker {
+    pid_t pid;
+    std::optional<int> status;  // once it has ended
+  };
+
+  bool all_ended() {
+    bool all = true;
+    for (Worker& worker : workers_) {
+      int status = 0;
+      if (!worker.status.has_value() && waitpid(worker.pid, &status, WNOHANG) == worker.pid) {
+        worker.status = status;
+      }
+      all = all && worker.status.has_value();
+    }
+    return all;
+  }
+
+  std::vector<Worker> workers_;
+};
+
+int run_copy(const train::GroupPlace& place, SharedFile& last_words,
+             const std::function<int(const train::GroupPlace&)>& work) {
+  try {
+    return work(place);
+  } catch (const train::GroupLost&) {
+    // Somebody else has more to say.
+  } catch (const std::exception& error) {
+    last_words.write(fmt::format("worker {} of {}: {}", place.rank, place.size, error.what()));
+  }
+  return 1;
+}
+
+}  // namespace
+
+int run_workers(int count, const std::function<int(const train::GroupPlace&)>& work) {
+  flush_output();  // or every copy would have it
+  SharedFile meeting("vig-meeting"), last_words("vig-last-words");
+  train::GroupPlace place;
+  place.size = place.local_size = count;
+  place.file = meeting.path();
+  const pid_t self = getpid();
+  Workers workers;
+  for (int rank = 1; rank < count; ++rank) {
+    const pid_t pid = fork();
+    if (pid < 0) fail_errno("fork");
+    if (pid > 0) {
+      workers.add(pid);
+      continue;
+    }
+    workers.forget();
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != self) _exit(1);
+    place.rank = place.local_rank = rank;
+    return run_copy(place, last_words, work);
+  }
+  try {
+    const int status = work(place);
+    workers.wait();
+    return status;
+  } catch (const train::GroupLost& lost) {
+    workers.wait();
+    std::string what = last_words.read();
+    if (what.empty()) what = workers.loss();
+    if (what.empty()) what = lost.what();
+    fail("{}; the last checkpoint stays, and the same command goes on from there", what);
+  }
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,71 @@
+#include "vig/train/gradient_buckets.h"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <utility>
+
+namespace vig::train {
+namespace {
+
+// Runs after autograd has added to a parameter's gradient.
+class AfterGradient : public torch::autograd::FunctionPostHook {
+ public:
+  explicit AfterGradient(std::function<void()> action) : action_(std::move(action)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
+                                            const torch::autograd::variable_list&) override {
+    action_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> action_;
+};
+
+}  // namespace
+
+GradientBuckets::GradientBuckets(Parameters& parameters, Start start, int64_t bucket_floats)
+    : start_(std::move(start)) {
+  int64_t end = 0;
+  for (size_t i = parameters.size(); i-- > 0;) {
+    if (!parameters[i].requires_grad()) continue;
+    // Between neighbours lies padding alone, which may be summed with them.
+    const bool neighbour = i + 1 < parameters.size() && parameters[i + 1].requires_grad();
+    if (!neighbour || end - parameters.begin(i) > bucket_floats) {
+      buckets_.emplace_back();
+      end = parameters.end(i);
+    }
+    Bucket& bucket = buckets_.back();
+    bucket.gradients =
+        parameters.gradients().narrow(0, parameters.begin(i), end - parameters.begin(i));
+    ++bucket.parameters;
+    nodes_.push_back(torch::autograd::impl::grad_accumulator(parameters[i]));
+    nodes_.back()->add_post_hook(std::make_unique<AfterGradient>(
+        [this, index = buckets_.size() - 1] { gradient_is_there(index); }));
+  }
+}
+
+void GradientBuckets::begin() {
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters;
+  started_ = 0;
+  open_ = true;
+}
+
+void GradientBuckets::gradient_is_there(size_t bucket) {
+  if (!open_) return;  // an earlier part of the batch
+  --buckets_[bucket].missing;
+  while (started_ < buckets_.size() && buckets_[started_].missing == 0) start_next();
+}
+
+void GradientBuckets::start_next() {
+  Bucket& bucket = buckets_[started_++];
+  bucket.wait = start_(bucket.gradients);
+}
+
+void GradientBuckets::finish() {
+  open_ = false;
+  while (started_ < buckets_.size()) start_next();
+  for (Bucket& bucket : buckets_) std::exchange(bucket.wait, nullptr)();
+}
+
+}  // namespace vig::train

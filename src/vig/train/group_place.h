@@ -1,0 +1,32 @@
+// Where a process stands among those that train together, and where it meets them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace vig::train {
+
+struct GroupPlace {
+  int rank = 0, size = 1;
+  int local_rank = 0, local_size = 1;  // among the processes of this machine, as far as it is known
+
+  // They meet at host:port, where the first process listens, or, if `hosted`, whoever started them
+  // all. What an attempt before this one left there is not looked at.
+  std::string host;
+  int port = 0;
+  bool hosted = false;
+  int attempt = 0;
+  // Or, on one machine, in a file: then they speak over the loopback interface alone.
+  std::string file;
+};
+
+using Environment = std::function<const char*(const char* name)>;  // null: not set
+
+// From the usual variables: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as torchrun sets them.
+// Where one of the latter two is set, those of Open MPI, of MPICH or of Slurm may stand in for the
+// former two. None if none of the four is set; raises Error (usage) naming the variable that is
+// missing or makes no sense.
+std::optional<GroupPlace> group_place(const Environment& environment);
+
+}  // namespace vig::train

@@ -1,0 +1,174 @@
+#include "vig/train/process_group.h"
+
+#include <ATen/ATen.h>
+#include <torch/version.h>
+
+#include <chrono>
+#include <optional>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "vig/base/error.h"
+#include "vig/train/collective.h"
+#include "vig/train/gradient_buckets.h"
+
+namespace vig::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+// What LibTorch or Gloo has to say, in one line, without the place in their sources.
+std::string reason(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  text = text.substr(0, text.find('\n'));
+  if (text.starts_with('[')) text.erase(0, text.find("] ") + 2);
+  while (text.ends_with('.') || text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+StorePtr open_store(const GroupPlace& place, milliseconds timeout) {
+  if (!place.file.empty()) {
+    auto store = c10::make_intrusive<c10d::FileStore>(place.file, -1);
+    store->setTimeout(timeout);
+    return store;
+  }
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(place.port);
+  options.isServer = place.rank == 0 && !place.hosted;
+  options.waitWorkers = false;  // we ask for them by name
+  options.timeout = timeout;
+  try {
+    auto store = c10::make_intrusive<c10d::TCPStore>(place.host, options);
+    return c10::make_intrusive<c10d::PrefixStore>(fmt::format("vig/{}", place.attempt), store);
+  } catch (const std::exception& error) {
+    if (options.isServer) {
+      fail("cannot listen on {} port {} (MASTER_ADDR, MASTER_PORT): {}", place.host, place.port,
+           reason(error));
+    }
+    fail("no answer from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s: {}", place.host,
+         place.port, static_cast<double>(timeout.count()) / 1000, reason(error));
+  }
+}
+
+// Processes write down who they are and read what the others are.
+class Meeting {
+ public:
+  Meeting(c10d::Store& store, const GroupPlace& place, milliseconds timeout)
+      : store_(store), place_(place), timeout_(timeout), end_(Clock::now() + timeout) {}
+
+  void hold(const std::string& self) {
+    // The first word to another process is a wait: that one is bounded.
+    if (place_.rank == 0) write(self);
+    const std::string first = read(0);
+    if (place_.rank != 0) write(self);
+    compare(0, first, self);
+    if (place_.rank != 0) return;
+    for (int rank = 1; rank < place_.size; ++rank) compare(rank, read(rank), self);
+  }
+
+ private:
+  static std::string key(int rank) { return fmt::format("process/{}", rank); }
+
+  void write(const std::string& self) {
+    if (store_.add(fmt::format("count/{}", place_.rank), 1) > 1) {
+      fail("two processes have the rank {} (RANK)", place_.rank);
+    }
+    store_.set(key(place_.rank), std::vector<uint8_t>(self.begin(), self.end()));
+  }
+
+  std::string read(int rank) {
+    try {
+      const auto left = std::chrono::duration_cast<milliseconds>(end_ - Clock::now());
+      store_.wait({key(rank)}, std::max(left, milliseconds(1)));
+    } catch (const std::exception&) {
+      fail("process {} of {} did not come within {} s (see --group-timeout)", rank, place_.size,
+           static_cast<double>(timeout_.count()) / 1000);
+    }
+    const std::vector<uint8_t> bytes = store_.get(key(rank));
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  void compare(int rank, const std::string& other, const std::string& self) const {
+    if (other == self) return;
+    fail("process {} is of '{}', process {} of '{}'; expected the same everywhere", rank, other,
+         place_.rank, self);
+  }
+
+  c10d::Store& store_;
+  const GroupPlace& place_;
+  const milliseconds timeout_;
+  const Clock::time_point end_;
+};
+
+class ProcessGroup : public Group {
+ public:
+  ProcessGroup(const GroupPlace& place, const JoinOptions& options)
+      : rank_(place.rank), size_(place.size), device_(options.device) {
+    const auto timeout = milliseconds(std::llround(options.timeout * 1000));
+    store_ = open_store(place, timeout);
+    try {
+      Meeting(*store_, place, timeout)
+          .hold(
+              fmt::format("{}, LibTorch {}, {} processes", options.version, TORCH_VERSION, size_));
+      start_ = device_.is_cpu() ? connect_gloo(store_, place, timeout)
+                                : connect_nccl(store_, place, device_, timeout);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      fail("the {} processes cannot be connected: {}", size_, reason(error));
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void begin_reduce(Parameters& parameters) override {
+    if (!buckets_.has_value()) {
+      buckets_.emplace(parameters, [this](const at::Tensor& tensor) { return start_(tensor); });
+    }
+    buckets_->begin();
+  }
+
+  void finish_reduce(Parameters&) override {
+    talk([&] { buckets_->finish(); });
+  }
+
+  void sum(std::span<double> numbers) override {
+    const at::Tensor host =
+        at::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, at::kDouble);
+    talk([&] {
+      const at::Tensor there = host.to(device_);
+      start_(there)();
+      if (!there.is_same(host)) host.copy_(there);
+    });
+  }
+
+ private:
+  template <class Call>
+  void talk(Call&& call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      throw GroupLost(fmt::format("lost the other processes: {}", reason(error)));
+    }
+  }
+
+  const int rank_, size_;
+  const at::Device device_;
+  StorePtr store_;
+  GradientBuckets::Start start_;
+  std::optional<GradientBuckets> buckets_;
+};
+
+}  // namespace
+
+std::unique_ptr<Group> join_group(const GroupPlace& place, const JoinOptions& options) {
+  if (place.size == 1) return std::make_unique<Group>();
+  return std::make_unique<ProcessGroup>(place, options);
+}
+
+}  // namespace vig::train

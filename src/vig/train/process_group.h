@@ -1,0 +1,30 @@
+// Several processes as one group, on LibTorch's Gloo (NCCL on CUDA).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "vig/train/group.h"
+#include "vig/train/group_place.h"
+
+namespace vig::train {
+
+struct JoinOptions {
+  std::string device = "cpu";
+  // Seconds to wait for a process that neither answers nor is seen to have died, at the start and
+  // at any time later.
+  double timeout = 300;
+  std::string version;  // of the program: all must be the same
+};
+
+// Returns when all processes are connected. Raises Error when the meeting point cannot be reached,
+// when processes are missing, when two have the same rank, or when they disagree on the number of
+// processes or the version.
+//
+// N processes give the result of one, for the same batch and up to rounding, if the batch is a
+// multiple of 2 N: with a smaller share than two, or an odd one, mixup and cutmix find other
+// partners (vig/data/mixing.h), which is as good but not the same. For a fixed N results are the
+// same to the bit, as Gloo adds in a fixed order.
+std::unique_ptr<Group> join_group(const GroupPlace& place, const JoinOptions& options);
+
+}  // namespace vig::train
