@@ -1,6 +1,5 @@
 #include "vig/cli/train/workers.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
