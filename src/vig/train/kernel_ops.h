@@ -10,8 +10,9 @@
 namespace vig::train {
 
 struct KernelOps {
-  // `bias` may be undefined.
-  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+  // `bias` may be undefined, and so may `residual`, which is added.
+  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const at::Tensor& residual = {});
   static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const ConvOp& op);
   static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight);

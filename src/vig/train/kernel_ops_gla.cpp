@@ -75,7 +75,7 @@ struct Gla : Function<Gla> {
         at::empty({qkv.size(0), qkv.size(1), qkv.size(2), scan.value_width()}, qkv.options());
     const float* in = qkv.data_ptr<float>();
     const float* gates = alpha.data_ptr<float>();
-    at::parallel_for(0, scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
+    parallel_parts(scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
       Buffer state(gla_state_floats(key_dim, value_dim) * sizeof(float));
       for (int64_t task = first; task < last; ++task) {
         GlaArgs args;
@@ -120,7 +120,7 @@ struct Gla : Function<Gla> {
     const float* gates = alpha.data_ptr<float>();
     float* to = dqkv.data_ptr<float>();
     float* dlog = dlogits.data_ptr<float>();
-    at::parallel_for(0, scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
+    parallel_parts(scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
       Buffer scratch(gla_backward_scratch_floats(scan.tokens, op.key_dim, op.value_dim) *
                      sizeof(float));
       for (int64_t task = first; task < last; ++task) {

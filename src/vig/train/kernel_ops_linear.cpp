@@ -33,8 +33,9 @@ PackedMatrix pack(const at::Tensor& weight, const MaybeTensor& bias, bool transp
 
 int64_t tile_rows() { return 8 * gemm_strip_rows(); }
 
-// out [rows, n] = a [rows, k] times packed weights.
-void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* out) {
+// out [rows, n] = a [rows, k] times packed weights, plus `residual` [rows, n] if there is one.
+void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* out,
+              const float* residual = nullptr) {
   parallel_parts(rows, tile_rows(), [&](int64_t first, int64_t last) {
     GemmArgs args;
     args.a = a + first * weight.k;
@@ -43,6 +44,11 @@ void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* o
     args.weight = weight;
     args.c = out + first * weight.n;
     args.ldc = weight.n;
+    if (residual != nullptr) {
+      args.epilogue = Epilogue::kAdd;
+      args.residual = residual + first * weight.n;
+      args.ldr = weight.n;
+    }
     gemm(args);
   });
 }
@@ -98,13 +104,15 @@ std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
 
 struct Linear : Function<Linear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const MaybeTensor& bias) {
+                            const MaybeTensor& bias, const MaybeTensor& residual) {
     at::Tensor panels;
     const PackedMatrix packed = pack(weight, bias, false, panels);
     at::Tensor y = at::empty(with_channels(x, packed.n), x.options());
-    multiply(x.data_ptr<float>(), x.numel() / packed.k, packed, y.data_ptr<float>());
+    multiply(x.data_ptr<float>(), x.numel() / packed.k, packed, y.data_ptr<float>(),
+             data_or_null(residual));
     ctx->save_for_backward({x, weight});
     ctx->saved_data["bias"] = bias.has_value();
+    ctx->saved_data["residual"] = residual.has_value();
     return y;
   }
 
@@ -122,7 +130,7 @@ struct Linear : Function<Linear> {
     }
     if (ctx->needs_input_grad(1)) dw = weight_gradient(dy, x.view({-1, k}));
     if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) db = column_sums(dy);
-    return {dx, dw, db};
+    return {dx, dw, db, ctx->saved_data["residual"].toBool() ? grads[0] : at::Tensor()};
   }
 };
 
@@ -296,9 +304,10 @@ struct DepthwiseConv : Function<DepthwiseConv> {
 
 }  // namespace
 
-at::Tensor KernelOps::linear(const at::Tensor& x, const at::Tensor& weight,
-                             const at::Tensor& bias) {
-  return Linear::apply(x.contiguous(), weight, maybe(bias));
+at::Tensor KernelOps::linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                             const at::Tensor& residual) {
+  const at::Tensor added = residual.defined() ? residual.contiguous() : residual;
+  return Linear::apply(x.contiguous(), weight, maybe(bias), maybe(added));
 }
 
 at::Tensor KernelOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

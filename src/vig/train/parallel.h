@@ -7,25 +7,38 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace vig::train {
+
+// work(i) for each of `count` pieces of work; a thread that is done takes the next one, because
+// threads that share their processor with others are not equally fast.
+template <class Work>
+void parallel_each(int64_t count, const Work& work) {
+  const int64_t threads = std::min<int64_t>(at::get_num_threads(), count);
+  if (threads <= 1 || at::in_parallel_region()) {
+    for (int64_t i = 0; i < count; ++i) work(i);
+    return;
+  }
+  std::atomic<int64_t> next{0};
+  at::parallel_for(0, threads, 1, [&](int64_t first, int64_t last) {
+    for (int64_t thread = first; thread < last; ++thread) {
+      for (int64_t i = next++; i < count; i = next++) work(i);
+    }
+  });
+}
 
 // work(first, last) on parts of [0, count), cut at multiples of `grain`.
 template <class Work>
 void parallel_parts(int64_t count, int64_t grain, const Work& work) {
-  const int64_t parts = (count + grain - 1) / grain;
-  at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-    work(first * grain, std::min(count, last * grain));
-  });
-}
-
-// work(i) for each of a few large pieces of work.
-template <class Work>
-void parallel_each(int64_t count, const Work& work) {
-  at::parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) work(i);
-  });
+  constexpr int64_t kPartsPerThread = 4;
+  const int64_t most = kPartsPerThread * at::get_num_threads();
+  const int64_t grains = (count + grain - 1) / grain;
+  const int64_t part = (grains + most - 1) / most * grain;
+  parallel_each((count + part - 1) / std::max<int64_t>(1, part),
+                [&](int64_t i) { work(i * part, std::min(count, (i + 1) * part)); });
 }
 
 // Rows below which a sum over rows is one partial sum.

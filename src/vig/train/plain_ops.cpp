@@ -49,8 +49,10 @@ at::Tensor scan(at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor log_alpha) 
 
 }  // namespace
 
-at::Tensor PlainOps::linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return at::linear(x, weight, maybe(bias));
+at::Tensor PlainOps::linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& residual) {
+  const at::Tensor y = at::linear(x, weight, maybe(bias));
+  return residual.defined() ? residual + y : y;
 }
 
 at::Tensor PlainOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

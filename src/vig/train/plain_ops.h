@@ -7,7 +7,8 @@
 namespace vig::train {
 
 struct PlainOps {
-  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+  static at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const at::Tensor& residual = {});
   static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const ConvOp& op);
   static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight);

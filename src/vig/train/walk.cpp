@@ -10,12 +10,13 @@
 namespace vig::train {
 namespace {
 
-// Norms before a gated mix and the SiLU after it run inside it, unless something else uses them.
+// Norms before a gated mix and the SiLU after it run inside it, and a residual sum runs inside the
+// product that makes the branch, unless something else uses them.
 struct Folding {
   std::vector<bool> folded;  // by node: computed by its consumer
   std::vector<int> silu;     // by node: the SiLU that a mix takes along, or -1
 
-  explicit Folding(const Graph& graph)
+  Folding(const Graph& graph, bool residuals)
       : folded(graph.nodes.size(), false), silu(graph.nodes.size(), -1) {
     std::vector<int> uses(graph.nodes.size(), 0);
     for (const Node& node : graph.nodes) {
@@ -34,6 +35,11 @@ struct Folding {
       if (act != nullptr && act->kind == ActKind::kSilu && uses[node.inputs[0]] == 1 &&
           std::holds_alternative<GatedMixOp>(graph.nodes[node.inputs[0]].op)) {
         silu[node.inputs[0]] = static_cast<int>(id);
+      }
+      const auto* add = std::get_if<AddOp>(&node.op);
+      if (residuals && add != nullptr && add->residual && uses[node.inputs[1]] == 1 &&
+          std::holds_alternative<LinearOp>(graph.nodes[node.inputs[1]].op)) {
+        folded[node.inputs[1]] = true;
       }
     }
   }
@@ -65,7 +71,7 @@ template <class Ops>
 class Walker {
  public:
   Walker(const Graph& graph, const std::vector<at::Tensor>& params, const WalkOptions& options)
-      : graph_(graph), params_(params), options_(options), folding_(graph) {
+      : graph_(graph), params_(params), options_(options), folding_(graph, options.drop_path == 0) {
     for (const Node& node : graph.nodes) {
       const auto* add = std::get_if<AddOp>(&node.op);
       if (add != nullptr && add->residual) ++branches_;
@@ -116,6 +122,10 @@ class Walker {
   }
   at::Tensor compute(const AddOp& op, const at::Tensor&) {
     if (!op.residual) return in(0) + in(1);
+    if (folding_.folded[node_->inputs[1]]) {
+      const Node& linear = graph_.nodes[node_->inputs[1]];
+      return Ops::linear(values_[linear.inputs[0]], param(linear, 0), param(linear, 1), in(0));
+    }
     const int branch = branch_++;
     // Two branches a block.
     const int block = branch / 2, blocks = branches_ / 2;

@@ -1,20 +1,24 @@
 // `vig-train`: the program behind `vig train`, apart from `vig` because LibTorch takes long to
 // load.
-#include <malloc.h>
+#include <unistd.h>
 
 #include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
+#include "vig/train/tensor_memory.h"
 
 namespace {
 
-void fill(CLI::App& app, vig::cli::Command& chosen) { vig::cli::add_train(app, chosen); }
+void fill(CLI::App& app, vig::cli::Command& chosen) {
+  vig::cli::add_train(app, chosen);
+  vig::cli::add_train_bench(app, chosen);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A step frees and asks again for the same large tensors: the allocator keeps their pages.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_TOP_PAD, 64 << 20);
+  // OpenMP has read its environment by now: with the new one, once more. Should that fail, it is
+  // only slower.
+  if (vig::cli::let_threads_sleep()) execv(vig::cli::program_file().c_str(), argv);
+  vig::train::keep_tensor_memory();
   return vig::cli::run_program("vig-train", "Trains ViG and its relatives.", fill, argc, argv);
 }

@@ -1,0 +1,129 @@
+#include "vig/train/bench.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "vig/base/error.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/cli/train/commands.h"
+#include "vig/kernels/peak.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+namespace {
+
+struct BenchCommand {
+  ModelOptions model;
+  train::BenchOptions options;
+  bool alone = false;
+  bool json = false;
+  std::string csv;
+};
+
+nlohmann::ordered_json to_json(const BenchCommand& command, const train::BenchResult& r, int size) {
+  nlohmann::ordered_json json = {{"model", command.model.model},
+                                 {"size", size},
+                                 {"batch", command.options.batch},
+                                 {"threads", command.options.threads},
+                                 {"simd", simd_target()},
+                                 {"steps", r.steps},
+                                 {"median_ms", 1e3 * r.median},
+                                 {"p95_ms", 1e3 * r.p95},
+                                 {"spread", r.spread},
+                                 {"best_quarter_ms", 1e3 * r.best},
+                                 {"images_per_second", r.images_per_second},
+                                 {"gflops", r.gflops},
+                                 {"peak_gflops", r.peak_gflops},
+                                 {"peak_share", r.peak_share},
+                                 {"process_mb", static_cast<double>(r.process_bytes) / 1e6}};
+  if (r.expansion_best > 0) {
+    json["expansion_ms"] = 1e3 * r.expansion_best;
+    json["times_faster"] = r.expansion_best / r.best;
+  }
+  return json;
+}
+
+std::string to_csv(const nlohmann::ordered_json& json) {
+  std::string names, values;
+  for (const auto& [name, value] : json.items()) {
+    names += (names.empty() ? "" : ",") + name;
+    values += (values.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>()
+                                             : value.is_number_float()
+                                                 ? fmt::format("{:.4f}", value.get<double>())
+                                                 : value.dump());
+  }
+  return names + "\n" + values + "\n";
+}
+
+int run_bench(const BenchCommand& command) {
+  const ModelSource source = find_source(command.model.request());
+  train::BenchOptions options = command.options;
+  options.expansion = !command.alone;
+  options.keep_going = [] { return !interrupted(); };
+  catch_interrupt();
+  const train::BenchResult r = train::bench_training(source.spec, options);
+  const int size = options.size > 0 ? options.size : source.spec.recipe.crop;
+  const nlohmann::ordered_json json = to_json(command, r, size);
+  if (command.json) {
+    print_json(json);
+  } else {
+    print(fmt::format("{} at {} x {}, batch {}, {} threads, {}: forward, backward and step\n",
+                      source.name, size, size, options.batch, options.threads, simd_target()));
+    print(
+        fmt::format("  step          {:.1f} ms median, {:.1f} ms p95, {:.1f} ms fastest quarter "
+                    "of {} steps\n",
+                    1e3 * r.median, 1e3 * r.p95, 1e3 * r.best, r.steps));
+    print(fmt::format("  images/s      {:.1f}\n", r.images_per_second));
+    print(fmt::format("  GFLOP/s       {:.1f}, {:.1f} % of this machine's {:.1f}\n", r.gflops,
+                      100 * r.peak_share, r.peak_gflops));
+    if (r.expansion_best > 0) {
+      print(
+          fmt::format("  expansion     {:.1f} ms in LibTorch's own operations: {:.2f} times as "
+                      "long\n",
+                      1e3 * r.expansion_best, r.expansion_best / r.best));
+    }
+    print(fmt::format("  peak memory   {}\n", readable_bytes(r.process_bytes)));
+  }
+  if (!command.csv.empty()) {
+    AtomicFile file(command.csv);
+    const std::string text = to_csv(json);
+    file.write(text.data(), text.size());
+    file.commit();
+  }
+  return interrupted() ? kInterruptedExit : 0;
+}
+
+}  // namespace
+
+void add_train_bench(CLI::App& app, Command& chosen) {
+  auto command = std::make_shared<BenchCommand>();
+  command->options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  CLI::App* sub = app.add_subcommand("bench", "Measure training beside this machine's own peak");
+  sub->add_option("model", command->model.model, "Model name or weight file")
+      ->required()
+      ->type_name("MODEL");
+  add_model_changes(*sub, command->model);
+  sub->add_option("--size", command->options.size, "Side of the input (default: the model's own)")
+      ->check(CLI::Range(1, 8192).description(""))
+      ->type_name("N");
+  sub->add_option("--batch", command->options.batch, "Pictures of a step")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  add_threads(*sub, command->options.threads);
+  sub->add_option("--seconds", command->options.seconds, "Time to measure, about")
+      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->capture_default_str()
+      ->type_name("S");
+  sub->add_flag("--alone", command->alone, "Without the expansion beside it");
+  sub->add_option("--csv", command->csv, "Also write the result here")->type_name("FILE");
+  add_json(*sub, command->json);
+  sub->callback([&chosen, command] { chosen = [command] { return run_bench(*command); }; });
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,130 @@
+#include "vig/train/bench.h"
+
+#include <ATen/Parallel.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "vig/base/error.h"
+#include "vig/base/random.h"
+#include "vig/kernels/peak.h"
+#include "vig/pipeline/bench.h"
+#include "vig/train/loss.h"
+#include "vig/train/optimizer.h"
+#include "vig/train/walk.h"
+
+namespace vig::train {
+namespace {
+
+constexpr double kPeakSeconds = 0.05;
+constexpr int kFewestRounds = 5;
+constexpr double kSameGradient = 1e-3;
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Step {
+ public:
+  Step(const ModelSpec& spec, int size, int batch)
+      : options_(recipe_options("imagenet")),
+        graph_(build_graph(spec, size, size)),
+        parameters_(graph_.params, *random_weights(graph_.params, 1), at::kCPU),
+        optimizer_(options_, parameters_) {
+    pictures_ = at::empty({batch, size, size, 3}, at::kFloat);
+    targets_ = at::zeros({batch, model_classes(spec)}, at::kFloat);
+    RandomStream stream(2);
+    for (int64_t i = 0; i < pictures_.numel(); ++i) {
+      pictures_.data_ptr<float>()[i] = stream.uniform(-2, 2);
+    }
+    for (int64_t i = 0; i < batch; ++i) {
+      targets_[i][static_cast<int64_t>(stream.below(targets_.size(1)))] = 1;
+    }
+  }
+
+  double gradients(bool kernels) {
+    parameters_.zero_gradients();
+    WalkOptions options;
+    options.kernels = kernels;
+    const at::Tensor loss =
+        soft_cross_entropy(walk_logits(graph_, parameters_.views(), pictures_, options), targets_);
+    loss.backward();
+    return loss.item<double>();
+  }
+
+  double seconds(bool kernels) {
+    const Clock::time_point start = Clock::now();
+    gradients(kernels);
+    optimizer_.step(1e-4);
+    return since(start);
+  }
+
+  const Graph& graph() const { return graph_; }
+  const at::Tensor& gradient() { return parameters_.gradients(); }
+
+ private:
+  const TrainOptions options_;
+  const Graph graph_;
+  Parameters parameters_;
+  AdamW optimizer_;
+  at::Tensor pictures_, targets_;
+};
+
+size_t process_peak() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<size_t>(usage.ru_maxrss) * 1024;
+}
+
+void prove(Step& step) {
+  const double loss = step.gradients(true);
+  const at::Tensor gradient = step.gradient().clone();
+  const double plain = step.gradients(false);
+  const double largest = step.gradient().abs().max().item<double>();
+  const double apart = (gradient - step.gradient()).abs().max().item<double>();
+  if (!(std::abs(loss - plain) <= 1e-3 * plain) || !(apart <= kSameGradient * largest)) {
+    fail("[bench] losses are {} and {}, gradients differ by {} of {}", loss, plain, apart, largest);
+  }
+}
+
+}  // namespace
+
+BenchResult bench_training(const ModelSpec& spec, const BenchOptions& options) {
+  at::set_num_threads(options.threads);
+  const int size = options.size > 0 ? options.size : spec.recipe.crop;
+  Step step(spec, size, options.batch);
+  BenchResult result;
+  step.seconds(true);
+  result.process_bytes = process_peak();
+  if (options.expansion) prove(step);
+  std::vector<double> times, expansion, slowness;
+  const Clock::time_point start = Clock::now();
+  for (int round = 0; round < kFewestRounds || since(start) < options.seconds; ++round) {
+    if (round > 0 && options.keep_going && !options.keep_going()) break;
+    slowness.push_back(1 / measure_fma_peak(options.threads, kPeakSeconds));
+    times.push_back(step.seconds(true));
+    // Slow and no goal of ours: now and then will do.
+    if (options.expansion && round % 4 == 1) expansion.push_back(step.seconds(false));
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(expansion.begin(), expansion.end());
+  std::sort(slowness.begin(), slowness.end());
+  result.steps = static_cast<int>(times.size());
+  result.median = quantile(times, 0.5);
+  result.p95 = quantile(times, 0.95);
+  result.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / result.median;
+  result.best = mean_of_first_quarter(times);
+  result.expansion_best = mean_of_first_quarter(expansion);
+  result.images_per_second = options.batch / result.median;
+  result.gflops = 3 * 2e-9 * static_cast<double>(count_macs(step.graph()).total()) * options.batch /
+                  result.best;
+  result.peak_gflops = 1 / mean_of_first_quarter(slowness);
+  result.peak_share = result.gflops / result.peak_gflops;
+  return result;
+}
+
+}  // namespace vig::train
