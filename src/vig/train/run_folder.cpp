@@ -1,7 +1,11 @@
 #include "vig/train/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,10 +47,12 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
   if (writes) {
     std::filesystem::create_directories(path, error);
     if (error) fail("{}: cannot make the folder: {}", path, error.message());
+    lock();
   }
   has_checkpoint_ = std::filesystem::exists(checkpoint());
   if (has_checkpoint_) check_same_run(path, read_description(checkpoint()), description_);
   if (!writes) return;
+  remove_leftovers();
   // The old and the new checkpoint are there at the same time, and two networks beside them.
   const size_t needed = 3 * checkpoint_bytes;
   const std::filesystem::space_info space = std::filesystem::space(path, error);
@@ -54,12 +60,38 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
     fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
          (needed >> 20) + 1);
   }
-  write_text(path_ + "/run.json", nlohmann::json(description_).dump(1) + "\n");
+  write_text(record(), nlohmann::json(description_).dump(1) + "\n");
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void RunFolder::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Where folders cannot be locked, the user must take care.
+  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(lock_);
+    lock_ = -1;
+    fail("{}: another process is training in this folder", path_);
+  }
+}
+
+// What a process that was killed while writing left behind.
+void RunFolder::remove_leftovers() const {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    for (const std::string& file : {checkpoint(), best(), last(), metrics(), curves(), record()}) {
+      const std::string start = file.substr(path_.size() + 1) + ".tmp-";
+      if (name.starts_with(start)) std::filesystem::remove(entry.path(), ignored);
+    }
+  }
 }
 
 void RunFolder::write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const {
-  write_text(path_ + "/metrics.csv", metrics_csv(rows));
-  write_text(path_ + "/curves.svg", curves_svg(title, rows));
+  write_text(metrics(), metrics_csv(rows));
+  write_text(curves(), curves_svg(title, rows));
 }
 
 }  // namespace vig::train

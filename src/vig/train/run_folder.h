@@ -12,23 +12,33 @@ namespace vig::train {
 class RunFolder {
  public:
   // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
-  // for the checkpoints to come, or when it holds a checkpoint of another run (saying in what they
-  // differ). With `writes` false it only looks.
+  // for the checkpoints to come, when it holds a checkpoint of another run (saying in what they
+  // differ), or while another process trains in it. With `writes` false it only looks.
   RunFolder(const std::string& path, std::map<std::string, std::string> description,
             size_t checkpoint_bytes, bool writes);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
 
   bool has_checkpoint() const { return has_checkpoint_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
   std::string best() const { return path_ + "/best.safetensors"; }
   std::string last() const { return path_ + "/last.safetensors"; }
+  std::string metrics() const { return path_ + "/metrics.csv"; }
+  std::string curves() const { return path_ + "/curves.svg"; }
+  std::string record() const { return path_ + "/run.json"; }
   const std::map<std::string, std::string>& description() const { return description_; }
 
   void write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const;
 
  private:
+  void lock();
+  void remove_leftovers() const;
+
   std::string path_;
   std::map<std::string, std::string> description_;
   bool has_checkpoint_ = false;
+  int lock_ = -1;  // the folder itself, held until the end
 };
 
 }  // namespace vig::train
