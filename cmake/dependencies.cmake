@@ -12,7 +12,6 @@ pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 
 if(VIG_TORCH)
-  find_package(OpenMP REQUIRED COMPONENTS CXX)  # the threads that LibTorch uses
   find_package(Torch REQUIRED)
 endif()
 

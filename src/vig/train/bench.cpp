@@ -1,19 +1,21 @@
 #include "vig/train/bench.h"
 
-#include <ATen/Parallel.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/kernels/peak.h"
 #include "vig/pipeline/bench.h"
+#include "vig/train/group.h"
 #include "vig/train/loss.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/walk.h"
+#include "vig/train/workers.h"
 
 namespace vig::train {
 namespace {
@@ -30,11 +32,15 @@ double since(Clock::time_point start) {
 
 class Step {
  public:
-  Step(const ModelSpec& spec, int size, int batch)
+  Step(const ModelSpec& spec, int size, int batch, int threads)
       : options_(recipe_options("imagenet")),
         graph_(build_graph(spec, size, size)),
         parameters_(graph_.params, *random_weights(graph_.params, 1), at::kCPU),
-        optimizer_(options_, parameters_) {
+        workers_(std::min(threads, batch)),
+        optimizer_(options_, parameters_, workers_) {
+    shards_.push_back(&parameters_);
+    for (int i = 1; i < workers_.size(); ++i) more_shards_.push_back(parameters_.shard());
+    for (Parameters& shard : more_shards_) shards_.push_back(&shard);
     pictures_ = at::empty({batch, size, size, 3}, at::kFloat);
     targets_ = at::zeros({batch, model_classes(spec)}, at::kFloat);
     RandomStream stream(2);
@@ -46,14 +52,26 @@ class Step {
     }
   }
 
+  // Gives the loss.
   double gradients(bool kernels) {
-    parameters_.zero_gradients();
     WalkOptions options;
     options.kernels = kernels;
-    const at::Tensor loss =
-        soft_cross_entropy(walk_logits(graph_, parameters_.views(), pictures_, options), targets_);
-    loss.backward();
-    return loss.item<double>();
+    std::vector<double> losses(shards_.size());
+    workers_.each([&](int worker) {
+      const int64_t batch = pictures_.size(0);
+      const int64_t first = batch * worker / workers_.size();
+      const int64_t count = batch * (worker + 1) / workers_.size() - first;
+      Parameters& shard = *shards_[static_cast<size_t>(worker)];
+      shard.zero_gradients();
+      const at::Tensor logits =
+          walk_logits(graph_, shard.views(), pictures_.narrow(0, first, count), options);
+      const at::Tensor loss = soft_cross_entropy(logits, targets_.narrow(0, first, count)) *
+                              (static_cast<double>(count) / static_cast<double>(batch));
+      loss.backward();
+      losses[static_cast<size_t>(worker)] = loss.item<double>();
+    });
+    Group().finish_reduce(shards_);
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
   double seconds(bool kernels) {
@@ -70,6 +88,9 @@ class Step {
   const TrainOptions options_;
   const Graph graph_;
   Parameters parameters_;
+  Workers workers_;
+  std::vector<Parameters> more_shards_;
+  std::vector<Parameters*> shards_;
   AdamW optimizer_;
   at::Tensor pictures_, targets_;
 };
@@ -94,9 +115,8 @@ void prove(Step& step) {
 }  // namespace
 
 BenchResult bench_training(const ModelSpec& spec, const BenchOptions& options) {
-  at::set_num_threads(options.threads);
   const int size = options.size > 0 ? options.size : spec.recipe.crop;
-  Step step(spec, size, options.batch);
+  Step step(spec, size, options.batch, options.threads);
   BenchResult result;
   step.seconds(true);
   result.process_bytes = process_peak();

@@ -24,8 +24,10 @@ class AfterGradient : public torch::autograd::FunctionPostHook {
 
 }  // namespace
 
-GradientBuckets::GradientBuckets(Parameters& parameters, Start start, int64_t bucket_floats)
+GradientBuckets::GradientBuckets(std::span<Parameters* const> shards, Start start,
+                                 int64_t bucket_floats)
     : start_(std::move(start)) {
+  const Parameters& parameters = *shards[0];
   int64_t end = 0;
   for (size_t i = parameters.size(); i-- > 0;) {
     if (!parameters[i].requires_grad()) continue;
@@ -36,12 +38,15 @@ GradientBuckets::GradientBuckets(Parameters& parameters, Start start, int64_t bu
       end = parameters.end(i);
     }
     Bucket& bucket = buckets_.back();
-    bucket.gradients =
-        parameters.gradients().narrow(0, parameters.begin(i), end - parameters.begin(i));
-    ++bucket.parameters;
-    nodes_.push_back(torch::autograd::impl::grad_accumulator(parameters[i]));
-    nodes_.back()->add_post_hook(std::make_unique<AfterGradient>(
-        [this, index = buckets_.size() - 1] { gradient_is_there(index); }));
+    bucket.gradients.clear();
+    bucket.parameters += shards.size();
+    for (Parameters* shard : shards) {
+      bucket.gradients.push_back(
+          shard->gradients().narrow(0, parameters.begin(i), end - parameters.begin(i)));
+      nodes_.push_back(torch::autograd::impl::grad_accumulator((*shard)[i]));
+      nodes_.back()->add_post_hook(std::make_unique<AfterGradient>(
+          [this, index = buckets_.size() - 1] { gradient_is_there(index); }));
+    }
   }
 }
 
@@ -52,6 +57,7 @@ void GradientBuckets::begin() {
 }
 
 void GradientBuckets::gradient_is_there(size_t bucket) {
+  const std::lock_guard lock(mutex_);
   if (!open_) return;  // an earlier part of the batch
   --buckets_[bucket].missing;
   while (started_ < buckets_.size() && buckets_[started_].missing == 0) start_next();
@@ -59,7 +65,10 @@ void GradientBuckets::gradient_is_there(size_t bucket) {
 
 void GradientBuckets::start_next() {
   Bucket& bucket = buckets_[started_++];
-  bucket.wait = start_(bucket.gradients);
+  for (size_t shard = 1; shard < bucket.gradients.size(); ++shard) {
+    bucket.gradients[0].add_(bucket.gradients[shard]);
+  }
+  bucket.wait = start_(bucket.gradients[0]);
 }
 
 void GradientBuckets::finish() {

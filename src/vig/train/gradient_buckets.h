@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "vig/train/parameters.h"
@@ -15,16 +17,18 @@ struct Node;
 namespace vig::train {
 
 // Gradients are cut into stretches of memory, from the last parameter to the first, as backward
-// makes them. A stretch is handed over as soon as its gradients are complete and all stretches
-// before it have been: so every process hands them over in the same order. Parameters that are
-// frozen belong to none.
+// makes them. A stretch is handed over as soon as its gradients are complete in every shard and all
+// stretches before it have been: so every process hands them over in the same order. Its gradients
+// are first summed over the shards, in their order, into those of the first. Parameters that are
+// frozen belong to no stretch.
 class GradientBuckets {
  public:
   // Begins to sum a tensor over all processes in place; what it gives waits for the end.
   using Start = std::function<std::function<void()>(const at::Tensor&)>;
 
   // A stretch has `bucket_floats` or, if a parameter is larger, is that one.
-  GradientBuckets(Parameters& parameters, Start start, int64_t bucket_floats = 1 << 20);
+  GradientBuckets(std::span<Parameters* const> shards, Start start,
+                  int64_t bucket_floats = 1 << 20);
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
@@ -39,9 +43,9 @@ class GradientBuckets {
 
  private:
   struct Bucket {
-    at::Tensor gradients;
-    size_t parameters = 0;
-    size_t missing = 0;  // parameters whose gradient is not there yet
+    std::vector<at::Tensor> gradients;  // by shard
+    size_t parameters = 0;              // of all shards
+    size_t missing = 0;                 // those whose gradient is not there yet
     std::function<void()> wait;
   };
   void gradient_is_there(size_t bucket);
@@ -51,6 +55,7 @@ class GradientBuckets {
   std::vector<Bucket> buckets_;
   // Where autograd adds to the gradients; they hold our hooks.
   std::vector<std::shared_ptr<torch::autograd::Node>> nodes_;
+  std::mutex mutex_;  // shards run on threads of their own
   size_t started_ = 0;
   bool open_ = false;  // between begin and finish
 };

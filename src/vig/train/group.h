@@ -20,10 +20,15 @@ class Group {
   virtual ~Group() = default;
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
-  // The gradients of the coming backward pass are to be summed over all processes as they appear.
-  virtual void begin_reduce(Parameters&) {}
-  // Returns when every gradient is the sum over all processes.
-  virtual void finish_reduce(Parameters&) {}
+  // The gradients of the coming backward passes, one a shard, are to be summed over all shards and
+  // processes as they appear. The shards are the same at every call.
+  virtual void begin_reduce(std::span<Parameters* const>) {}
+  // Returns when the gradients of the first shard are the sum over all shards and processes.
+  virtual void finish_reduce(std::span<Parameters* const> shards) {
+    for (Parameters* shard : shards.subspan(1)) {
+      shards[0]->gradients().add_(shard->gradients());
+    }
+  }
   // Sums numbers over all processes.
   virtual void sum(std::span<double>) {}
 };

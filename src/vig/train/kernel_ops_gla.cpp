@@ -8,7 +8,6 @@
 #include "vig/kernels/gla_backward.h"
 #include "vig/kernels/pointwise.h"
 #include "vig/train/kernel_ops.h"
-#include "vig/train/parallel.h"
 
 namespace vig::train {
 namespace {
@@ -52,15 +51,13 @@ struct Scan {
 at::Tensor decay(const at::Tensor& logits) {
   at::Tensor alpha = at::empty_like(logits);
   const int64_t width = logits.size(-1);
-  parallel_parts(logits.numel() / width, 64, [&](int64_t first, int64_t last) {
-    PointwiseArgs args;
-    args.kind = Pointwise::kDecay;
-    args.a = {logits.data_ptr<float>() + first * width, width};
-    args.out = alpha.data_ptr<float>() + first * width;
-    args.out_stride = args.channels = width;
-    args.rows = last - first;
-    pointwise(args);
-  });
+  PointwiseArgs args;
+  args.kind = Pointwise::kDecay;
+  args.a = {logits.data_ptr<float>(), width};
+  args.out = alpha.data_ptr<float>();
+  args.out_stride = args.channels = width;
+  args.rows = logits.numel() / width;
+  pointwise(args);
   return alpha;
 }
 
@@ -75,27 +72,25 @@ struct Gla : Function<Gla> {
         at::empty({qkv.size(0), qkv.size(1), qkv.size(2), scan.value_width()}, qkv.options());
     const float* in = qkv.data_ptr<float>();
     const float* gates = alpha.data_ptr<float>();
-    parallel_parts(scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
-      Buffer state(gla_state_floats(key_dim, value_dim) * sizeof(float));
-      for (int64_t task = first; task < last; ++task) {
-        GlaArgs args;
-        args.tokens = scan.tokens;
-        args.key_dim = key_dim;
-        args.value_dim = value_dim;
-        args.q = in + scan.q(task);
-        args.k = in + scan.k(task);
-        args.v = in + scan.v(task);
-        args.qkv_stride = scan.qkv_width;
-        if (scan.forward()) args.alpha_forward = gates + scan.gate(task);
-        if (scan.backward()) args.alpha_backward = gates + scan.gate_backward(task);
-        args.alpha_stride = scan.gate_width;
-        args.scale = scan.scale();
-        args.o = o.data_ptr<float>() + scan.o(task);
-        args.o_stride = scan.value_width();
-        args.state = state.floats();
-        vig::gla(args);
-      }
-    });
+    Buffer state(gla_state_floats(key_dim, value_dim) * sizeof(float));
+    for (int64_t task = 0; task < scan.batch * op.heads; ++task) {
+      GlaArgs args;
+      args.tokens = scan.tokens;
+      args.key_dim = key_dim;
+      args.value_dim = value_dim;
+      args.q = in + scan.q(task);
+      args.k = in + scan.k(task);
+      args.v = in + scan.v(task);
+      args.qkv_stride = scan.qkv_width;
+      if (scan.forward()) args.alpha_forward = gates + scan.gate(task);
+      if (scan.backward()) args.alpha_backward = gates + scan.gate_backward(task);
+      args.alpha_stride = scan.gate_width;
+      args.scale = scan.scale();
+      args.o = o.data_ptr<float>() + scan.o(task);
+      args.o_stride = scan.value_width();
+      args.state = state.floats();
+      vig::gla(args);
+    }
     ctx->save_for_backward({qkv, logits});
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["key_dim"] = key_dim;
@@ -120,37 +115,35 @@ struct Gla : Function<Gla> {
     const float* gates = alpha.data_ptr<float>();
     float* to = dqkv.data_ptr<float>();
     float* dlog = dlogits.data_ptr<float>();
-    parallel_parts(scan.batch * op.heads, 1, [&](int64_t first, int64_t last) {
-      Buffer scratch(gla_backward_scratch_floats(scan.tokens, op.key_dim, op.value_dim) *
-                     sizeof(float));
-      for (int64_t task = first; task < last; ++task) {
-        GlaBackwardArgs args;
-        args.tokens = scan.tokens;
-        args.key_dim = op.key_dim;
-        args.value_dim = op.value_dim;
-        args.q = in + scan.q(task);
-        args.k = in + scan.k(task);
-        args.v = in + scan.v(task);
-        args.qkv_stride = args.dqkv_stride = scan.qkv_width;
-        if (scan.forward()) {
-          args.alpha_forward = gates + scan.gate(task);
-          args.dlog_alpha_forward = dlog + scan.gate(task);
-        }
-        if (scan.backward()) {
-          args.alpha_backward = gates + scan.gate_backward(task);
-          args.dlog_alpha_backward = dlog + scan.gate_backward(task);
-        }
-        args.alpha_stride = args.dlog_alpha_stride = scan.gate_width;
-        args.scale = scan.scale();
-        args.grad_o = grad_o.data_ptr<float>() + scan.o(task);
-        args.grad_o_stride = scan.value_width();
-        args.dq = to + scan.q(task);
-        args.dk = to + scan.k(task);
-        args.dv = to + scan.v(task);
-        args.scratch = scratch.floats();
-        gla_backward(args);
+    Buffer scratch(gla_backward_scratch_floats(scan.tokens, op.key_dim, op.value_dim) *
+                   sizeof(float));
+    for (int64_t task = 0; task < scan.batch * op.heads; ++task) {
+      GlaBackwardArgs args;
+      args.tokens = scan.tokens;
+      args.key_dim = op.key_dim;
+      args.value_dim = op.value_dim;
+      args.q = in + scan.q(task);
+      args.k = in + scan.k(task);
+      args.v = in + scan.v(task);
+      args.qkv_stride = args.dqkv_stride = scan.qkv_width;
+      if (scan.forward()) {
+        args.alpha_forward = gates + scan.gate(task);
+        args.dlog_alpha_forward = dlog + scan.gate(task);
       }
-    });
+      if (scan.backward()) {
+        args.alpha_backward = gates + scan.gate_backward(task);
+        args.dlog_alpha_backward = dlog + scan.gate_backward(task);
+      }
+      args.alpha_stride = args.dlog_alpha_stride = scan.gate_width;
+      args.scale = scan.scale();
+      args.grad_o = grad_o.data_ptr<float>() + scan.o(task);
+      args.grad_o_stride = scan.value_width();
+      args.dq = to + scan.q(task);
+      args.dk = to + scan.k(task);
+      args.dv = to + scan.v(task);
+      args.scratch = scratch.floats();
+      gla_backward(args);
+    }
     // log alpha = logsigmoid(z) / 16, so its slope is sigmoid(-z) / 16.
     dlogits.mul_(at::sigmoid(logits.neg())).mul_(1.0 / 16.0);
     return {dqkv, dlogits, {}, {}, {}, {}};

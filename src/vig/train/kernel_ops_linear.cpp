@@ -1,6 +1,8 @@
 // Matrix products and convolutions.
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "vig/kernels/conv.h"
 #include "vig/kernels/conv_backward.h"
 #include "vig/kernels/gemm.h"
@@ -8,7 +10,6 @@
 #include "vig/kernels/pointwise_backward.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/maybe_tensor.h"
-#include "vig/train/parallel.h"
 
 namespace vig::train {
 namespace {
@@ -31,16 +32,16 @@ PackedMatrix pack(const at::Tensor& weight, const MaybeTensor& bias, bool transp
                     : gemm_pack(weight.data_ptr<float>(), data_or_null(bias), n, k, false, to);
 }
 
-int64_t tile_rows() { return 8 * gemm_strip_rows(); }
-
 // out [rows, n] = a [rows, k] times packed weights, plus `residual` [rows, n] if there is one.
 void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* out,
               const float* residual = nullptr) {
-  parallel_parts(rows, tile_rows(), [&](int64_t first, int64_t last) {
+  // Some rows at a time, so that they stay in the second-level cache for all panels.
+  const int64_t tile = 8 * gemm_strip_rows();
+  for (int64_t first = 0; first < rows; first += tile) {
     GemmArgs args;
     args.a = a + first * weight.k;
     args.lda = weight.k;
-    args.rows = last - first;
+    args.rows = std::min(tile, rows - first);
     args.weight = weight;
     args.c = out + first * weight.n;
     args.ldc = weight.n;
@@ -50,50 +51,31 @@ void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* o
       args.ldr = weight.n;
     }
     gemm(args);
-  });
+  }
 }
 
-// [n, k] = dy [rows, n]^T x [rows, k], a part of n or of k to each thread.
+// [n, k] = dy [rows, n]^T x [rows, k].
 at::Tensor weight_gradient(const at::Tensor& dy, const at::Tensor& x) {
-  const int64_t n = dy.size(1), k = x.size(1), rows = x.size(0);
+  const int64_t n = dy.size(1), k = x.size(1);
   at::Tensor dw = at::empty({n, k}, x.options());
   GemmBackwardArgs args;
   args.dy = dy.data_ptr<float>();
   args.ldy = n;
   args.x = x.data_ptr<float>();
   args.ldx = k;
-  args.rows = rows;
+  args.rows = x.size(0);
   args.n = n;
   args.k = k;
   args.dw = dw.data_ptr<float>();
   args.ldw = k;
-  if (n >= k) {
-    parallel_parts(n, gemm_strip_rows(), [&](int64_t first, int64_t last) {
-      GemmBackwardArgs part = args;
-      part.dy += first;
-      part.n = last - first;
-      part.dw += first * k;
-      gemm_backward(part);
-    });
-  } else {
-    constexpr int64_t kPanels = 32;  // columns: whole panels of the widest vectors
-    parallel_parts(k, kPanels, [&](int64_t first, int64_t last) {
-      GemmBackwardArgs part = args;
-      part.x += first;
-      part.k = last - first;
-      part.dw += first;
-      gemm_backward(part);
-    });
-  }
+  gemm_backward(args);
   return dw;
 }
 
 at::Tensor column_sums(const at::Tensor& dy) {
-  const int64_t n = dy.size(1);
-  const float* from = dy.data_ptr<float>();
-  return sum_over_rows(dy.size(0), {n}, dy.options(), [&](int64_t first, int64_t last, float* to) {
-    add_column_sums(from + first * n, n, last - first, n, to);
-  });
+  at::Tensor sums = at::zeros({dy.size(1)}, dy.options());
+  add_column_sums(dy.data_ptr<float>(), dy.size(1), dy.size(0), dy.size(1), sums.data_ptr<float>());
+  return sums;
 }
 
 std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
@@ -154,37 +136,33 @@ struct ConvShape {
 
   at::Tensor gather(const at::Tensor& x) const {
     at::Tensor out = at::empty({rows(), width}, x.options());
-    parallel_parts(rows(), tile_rows(), [&](int64_t first, int64_t last) {
-      PatchArgs args = patches;
-      args.in = x.data_ptr<float>();
-      args.first_row = first;
-      args.last_row = last;
-      args.out = out.data_ptr<float>() + first * width;
-      args.out_stride = width;
-      gather_patches(args);
-    });
+    PatchArgs args = patches;
+    args.in = x.data_ptr<float>();
+    args.first_row = 0;
+    args.last_row = rows();
+    args.out = out.data_ptr<float>();
+    args.out_stride = width;
+    gather_patches(args);
     return out;
   }
 
   at::Tensor scatter(const at::Tensor& from, const at::Tensor& x) const {
     at::Tensor out = at::empty_like(x);
     const int64_t channels = patches.grid.channels;
-    parallel_parts(x.numel() / channels, 64, [&](int64_t first, int64_t last) {
-      ScatterArgs args;
-      args.patches = from.data_ptr<float>();
-      args.patch_stride = width;
-      args.grid = patches.grid;
-      args.kernel = patches.kernel;
-      args.stride = patches.stride;
-      args.padding = patches.padding;
-      args.out_height = patches.out_height;
-      args.out_width = patches.out_width;
-      args.first_row = first;
-      args.last_row = last;
-      args.out = out.data_ptr<float>() + first * channels;
-      args.out_stride = channels;
-      scatter_patches(args);
-    });
+    ScatterArgs args;
+    args.patches = from.data_ptr<float>();
+    args.patch_stride = width;
+    args.grid = patches.grid;
+    args.kernel = patches.kernel;
+    args.stride = patches.stride;
+    args.padding = patches.padding;
+    args.out_height = patches.out_height;
+    args.out_width = patches.out_width;
+    args.first_row = 0;
+    args.last_row = x.numel() / channels;
+    args.out = out.data_ptr<float>();
+    args.out_stride = channels;
+    scatter_patches(args);
     return out;
   }
 };
@@ -246,18 +224,16 @@ struct DepthwiseConv : Function<DepthwiseConv> {
   static at::Tensor run(const at::Tensor& x, int64_t kernel, const at::Tensor& taps) {
     at::Tensor y = at::empty_like(x);
     const int64_t channels = x.size(3);
-    parallel_parts(x.numel() / channels, 64, [&](int64_t first, int64_t last) {
-      DepthwiseConvArgs args;
-      args.in = x.data_ptr<float>();
-      args.grid = {x.size(1), x.size(2), channels};
-      args.kernel = kernel;
-      args.taps = taps.data_ptr<float>();
-      args.first_row = first;
-      args.last_row = last;
-      args.out = y.data_ptr<float>() + first * channels;
-      args.out_stride = channels;
-      vig::depthwise_conv(args);
-    });
+    DepthwiseConvArgs args;
+    args.in = x.data_ptr<float>();
+    args.grid = {x.size(1), x.size(2), channels};
+    args.kernel = kernel;
+    args.taps = taps.data_ptr<float>();
+    args.first_row = 0;
+    args.last_row = x.numel() / channels;
+    args.out = y.data_ptr<float>();
+    args.out_stride = channels;
+    vig::depthwise_conv(args);
     return y;
   }
 
@@ -281,20 +257,17 @@ struct DepthwiseConv : Function<DepthwiseConv> {
       dx = run(dy, kernel, taps);
     }
     if (ctx->needs_input_grad(1)) {
-      const at::Tensor dtaps =
-          sum_over_rows(x.numel() / channels, {kernel * kernel, channels}, x.options(),
-                        [&](int64_t first, int64_t last, float* to) {
-                          DepthwiseWeightArgs args;
-                          args.in = x.data_ptr<float>();
-                          args.grid = {x.size(1), x.size(2), channels};
-                          args.kernel = kernel;
-                          args.first_row = first;
-                          args.last_row = last;
-                          args.dy = dy.data_ptr<float>() + first * channels;
-                          args.dy_stride = channels;
-                          args.dtaps = to;
-                          depthwise_weight_backward(args);
-                        });
+      at::Tensor dtaps = at::zeros({kernel * kernel, channels}, x.options());
+      DepthwiseWeightArgs args;
+      args.in = x.data_ptr<float>();
+      args.grid = {x.size(1), x.size(2), channels};
+      args.kernel = kernel;
+      args.first_row = 0;
+      args.last_row = x.numel() / channels;
+      args.dy = dy.data_ptr<float>();
+      args.dy_stride = channels;
+      args.dtaps = dtaps.data_ptr<float>();
+      depthwise_weight_backward(args);
       dw = at::empty_like(weight);
       patch_weight_inverse(dtaps.data_ptr<float>(), 1, channels, kernel, dw.data_ptr<float>());
     }

@@ -9,7 +9,6 @@
 #include "vig/kernels/position.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/maybe_tensor.h"
-#include "vig/train/parallel.h"
 
 namespace vig::train {
 namespace {
@@ -18,13 +17,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr int64_t kGrain = 64;  // rows of a task
-
 int64_t row_count(const at::Tensor& x) { return x.numel() / x.size(-1); }
 
-Rows rows_of(const at::Tensor& x, int64_t first) {
-  return {x.data_ptr<float>() + first * x.size(-1), x.size(-1)};
-}
+Rows rows_of(const at::Tensor& x) { return {x.data_ptr<float>(), x.size(-1)}; }
 
 // LayerNorm with a bias, RMSNorm without.
 struct Norm : Function<Norm> {
@@ -32,23 +27,21 @@ struct Norm : Function<Norm> {
                             const MaybeTensor& bias, double eps, int64_t groups) {
     at::Tensor y = at::empty_like(x);
     const int64_t channels = x.size(-1);
-    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
-      NormArgs args;
-      args.in = x.data_ptr<float>() + first * channels;
-      args.out = y.data_ptr<float>() + first * channels;
-      args.in_stride = args.out_stride = channels;
-      args.rows = last - first;
-      args.channels = channels;
-      args.eps = static_cast<float>(eps);
-      args.weight = weight.data_ptr<float>();
-      args.groups = groups;
-      if (bias.has_value()) {
-        args.bias = bias->data_ptr<float>();
-        vig::layer_norm(args);
-      } else {
-        vig::rms_norm(args);
-      }
-    });
+    NormArgs args;
+    args.in = x.data_ptr<float>();
+    args.out = y.data_ptr<float>();
+    args.in_stride = args.out_stride = channels;
+    args.rows = row_count(x);
+    args.channels = channels;
+    args.eps = static_cast<float>(eps);
+    args.weight = weight.data_ptr<float>();
+    args.groups = groups;
+    if (bias.has_value()) {
+      args.bias = bias->data_ptr<float>();
+      vig::layer_norm(args);
+    } else {
+      vig::rms_norm(args);
+    }
     ctx->save_for_backward({x, weight});
     ctx->saved_data["bias"] = bias.has_value();
     ctx->saved_data["eps"] = eps;
@@ -65,27 +58,24 @@ struct Norm : Function<Norm> {
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx = at::empty_like(x);
     const int64_t channels = x.size(-1), width = weight.numel();
-    const at::Tensor sums = sum_over_rows(row_count(x), {bias ? 2 : 1, width}, x.options(),
-                                          [&](int64_t first, int64_t last, float* to) {
-                                            NormBackwardArgs args;
-                                            args.in = x.data_ptr<float>() + first * channels;
-                                            args.dy = dy.data_ptr<float>() + first * channels;
-                                            args.dx = dx.data_ptr<float>() + first * channels;
-                                            args.in_stride = args.dy_stride = args.dx_stride =
-                                                channels;
-                                            args.rows = last - first;
-                                            args.channels = channels;
-                                            args.eps = eps;
-                                            args.weight = weight.data_ptr<float>();
-                                            args.dweight = to;
-                                            args.groups = groups;
-                                            if (bias) {
-                                              args.dbias = to + width;
-                                              layer_norm_backward(args);
-                                            } else {
-                                              rms_norm_backward(args);
-                                            }
-                                          });
+    at::Tensor sums = at::zeros({bias ? 2 : 1, width}, x.options());
+    NormBackwardArgs args;
+    args.in = x.data_ptr<float>();
+    args.dy = dy.data_ptr<float>();
+    args.dx = dx.data_ptr<float>();
+    args.in_stride = args.dy_stride = args.dx_stride = channels;
+    args.rows = row_count(x);
+    args.channels = channels;
+    args.eps = eps;
+    args.weight = weight.data_ptr<float>();
+    args.dweight = sums.data_ptr<float>();
+    args.groups = groups;
+    if (bias) {
+      args.dbias = args.dweight + width;
+      layer_norm_backward(args);
+    } else {
+      rms_norm_backward(args);
+    }
     return {dx, sums[0], bias ? sums[1] : at::Tensor(), {}, {}};
   }
 };
@@ -93,15 +83,13 @@ struct Norm : Function<Norm> {
 struct Activation : Function<Activation> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, int64_t kind) {
     at::Tensor y = at::empty_like(x);
-    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
-      PointwiseArgs args;
-      args.kind = static_cast<Pointwise>(kind);
-      args.a = rows_of(x, first);
-      args.out = y.data_ptr<float>() + first * x.size(-1);
-      args.out_stride = args.channels = x.size(-1);
-      args.rows = last - first;
-      pointwise(args);
-    });
+    PointwiseArgs args;
+    args.kind = static_cast<Pointwise>(kind);
+    args.a = rows_of(x);
+    args.out = y.data_ptr<float>();
+    args.out_stride = args.channels = x.size(-1);
+    args.rows = row_count(x);
+    pointwise(args);
     ctx->save_for_backward({x});
     ctx->saved_data["kind"] = kind;
     return y;
@@ -111,16 +99,14 @@ struct Activation : Function<Activation> {
     const at::Tensor x = ctx->get_saved_variables()[0];
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx = at::empty_like(x);
-    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
-      PointwiseBackwardArgs args;
-      args.kind = static_cast<Pointwise>(ctx->saved_data["kind"].toInt());
-      args.a = rows_of(x, first);
-      args.dy = rows_of(dy, first);
-      args.da = dx.data_ptr<float>() + first * x.size(-1);
-      args.da_stride = args.channels = x.size(-1);
-      args.rows = last - first;
-      pointwise_backward(args);
-    });
+    PointwiseBackwardArgs args;
+    args.kind = static_cast<Pointwise>(ctx->saved_data["kind"].toInt());
+    args.a = rows_of(x);
+    args.dy = rows_of(dy);
+    args.da = dx.data_ptr<float>();
+    args.da_stride = args.channels = x.size(-1);
+    args.rows = row_count(x);
+    pointwise_backward(args);
     return {dx, {}};
   }
 };
@@ -131,16 +117,14 @@ struct SwiGlu : Function<SwiGlu> {
     std::vector<int64_t> sizes = x.sizes().vec();
     sizes.back() = m;
     at::Tensor y = at::empty(sizes, x.options());
-    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
-      PointwiseArgs args;
-      args.kind = Pointwise::kSwiGlu;
-      args.a = rows_of(x, first);
-      args.b = {args.a.data + m, args.a.stride};
-      args.out = y.data_ptr<float>() + first * m;
-      args.out_stride = args.channels = m;
-      args.rows = last - first;
-      pointwise(args);
-    });
+    PointwiseArgs args;
+    args.kind = Pointwise::kSwiGlu;
+    args.a = rows_of(x);
+    args.b = {args.a.data + m, args.a.stride};
+    args.out = y.data_ptr<float>();
+    args.out_stride = args.channels = m;
+    args.rows = row_count(x);
+    pointwise(args);
     ctx->save_for_backward({x});
     return y;
   }
@@ -150,19 +134,17 @@ struct SwiGlu : Function<SwiGlu> {
     const at::Tensor dy = grads[0].contiguous();
     const int64_t m = dy.size(-1);
     at::Tensor dx = at::empty_like(x);
-    parallel_parts(row_count(x), kGrain, [&](int64_t first, int64_t last) {
-      PointwiseBackwardArgs args;
-      args.kind = Pointwise::kSwiGlu;
-      args.a = rows_of(x, first);
-      args.b = {args.a.data + m, args.a.stride};
-      args.dy = rows_of(dy, first);
-      args.da = dx.data_ptr<float>() + first * 2 * m;
-      args.db = args.da + m;
-      args.da_stride = args.db_stride = 2 * m;
-      args.channels = m;
-      args.rows = last - first;
-      pointwise_backward(args);
-    });
+    PointwiseBackwardArgs args;
+    args.kind = Pointwise::kSwiGlu;
+    args.a = rows_of(x);
+    args.b = {args.a.data + m, args.a.stride};
+    args.dy = rows_of(dy);
+    args.da = dx.data_ptr<float>();
+    args.db = args.da + m;
+    args.da_stride = args.db_stride = 2 * m;
+    args.channels = m;
+    args.rows = row_count(x);
+    pointwise_backward(args);
     return {dx};
   }
 };
@@ -179,18 +161,16 @@ struct Scale : Function<Scale> {
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx = at::empty_like(x);
     const int64_t channels = x.size(-1);
-    const at::Tensor dw = sum_over_rows(row_count(x), {channels}, x.options(),
-                                        [&](int64_t first, int64_t last, float* to) {
-                                          ScaleBackwardArgs args;
-                                          args.x = rows_of(x, first);
-                                          args.dy = rows_of(dy, first);
-                                          args.weight = weight.data_ptr<float>();
-                                          args.dx = dx.data_ptr<float>() + first * channels;
-                                          args.dx_stride = args.channels = channels;
-                                          args.dweight = to;
-                                          args.rows = last - first;
-                                          scale_backward(args);
-                                        });
+    at::Tensor dw = at::zeros({channels}, x.options());
+    ScaleBackwardArgs args;
+    args.x = rows_of(x);
+    args.dy = rows_of(dy);
+    args.weight = weight.data_ptr<float>();
+    args.dx = dx.data_ptr<float>();
+    args.dx_stride = args.channels = channels;
+    args.dweight = dw.data_ptr<float>();
+    args.rows = row_count(x);
+    scale_backward(args);
     return {dx, dw};
   }
 };
@@ -201,21 +181,19 @@ struct GatedMix : Function<GatedMix> {
                             const MaybeTensor& local_weight, double eps, int64_t heads, bool silu) {
     at::Tensor y = at::empty_like(gate);
     const int64_t channels = gate.size(-1);
-    parallel_parts(row_count(gate), kGrain, [&](int64_t first, int64_t last) {
-      GatedMixArgs args;
-      args.gate = rows_of(gate, first);
-      args.o = rows_of(o, first);
-      args.local = rows_of(local, first);
-      if (o_weight.has_value()) args.o_weight = o_weight->data_ptr<float>();
-      if (local_weight.has_value()) args.local_weight = local_weight->data_ptr<float>();
-      args.eps = static_cast<float>(eps);
-      args.heads = heads;
-      args.silu = silu;
-      args.out = y.data_ptr<float>() + first * channels;
-      args.out_stride = args.channels = channels;
-      args.rows = last - first;
-      vig::gated_mix(args);
-    });
+    GatedMixArgs args;
+    args.gate = rows_of(gate);
+    args.o = rows_of(o);
+    args.local = rows_of(local);
+    if (o_weight.has_value()) args.o_weight = o_weight->data_ptr<float>();
+    if (local_weight.has_value()) args.local_weight = local_weight->data_ptr<float>();
+    args.eps = static_cast<float>(eps);
+    args.heads = heads;
+    args.silu = silu;
+    args.out = y.data_ptr<float>();
+    args.out_stride = args.channels = channels;
+    args.rows = row_count(gate);
+    vig::gated_mix(args);
     ctx->save_for_backward(
         {gate, o, local, o_weight.value_or(at::Tensor()), local_weight.value_or(at::Tensor())});
     ctx->saved_data["eps"] = eps;
@@ -233,27 +211,25 @@ struct GatedMix : Function<GatedMix> {
                dlocal = at::empty_like(local);
     const int64_t channels = gate.size(-1), heads = ctx->saved_data["heads"].toInt();
     const int64_t width = channels / heads;
-    const at::Tensor sums = sum_over_rows(
-        row_count(gate), {2, width}, gate.options(), [&](int64_t first, int64_t last, float* to) {
-          GatedMixBackwardArgs args;
-          args.gate = rows_of(gate, first);
-          args.o = rows_of(o, first);
-          args.local = rows_of(local, first);
-          if (o_weight.defined()) args.o_weight = o_weight.data_ptr<float>();
-          if (local_weight.defined()) args.local_weight = local_weight.data_ptr<float>();
-          args.eps = static_cast<float>(ctx->saved_data["eps"].toDouble());
-          args.heads = heads;
-          args.silu = ctx->saved_data["silu"].toBool();
-          args.dy = rows_of(dy, first);
-          args.dgate = dgate.data_ptr<float>() + first * channels;
-          args.d_o = d_o.data_ptr<float>() + first * channels;
-          args.dlocal = dlocal.data_ptr<float>() + first * channels;
-          args.dgate_stride = args.d_o_stride = args.dlocal_stride = args.channels = channels;
-          args.do_weight = to;
-          args.dlocal_weight = to + width;
-          args.rows = last - first;
-          gated_mix_backward(args);
-        });
+    at::Tensor sums = at::zeros({2, width}, gate.options());
+    GatedMixBackwardArgs args;
+    args.gate = rows_of(gate);
+    args.o = rows_of(o);
+    args.local = rows_of(local);
+    if (o_weight.defined()) args.o_weight = o_weight.data_ptr<float>();
+    if (local_weight.defined()) args.local_weight = local_weight.data_ptr<float>();
+    args.eps = static_cast<float>(ctx->saved_data["eps"].toDouble());
+    args.heads = heads;
+    args.silu = ctx->saved_data["silu"].toBool();
+    args.dy = rows_of(dy);
+    args.dgate = dgate.data_ptr<float>();
+    args.d_o = d_o.data_ptr<float>();
+    args.dlocal = dlocal.data_ptr<float>();
+    args.dgate_stride = args.d_o_stride = args.dlocal_stride = args.channels = channels;
+    args.do_weight = sums.data_ptr<float>();
+    args.dlocal_weight = args.do_weight + width;
+    args.rows = row_count(gate);
+    gated_mix_backward(args);
     return {dgate,
             d_o,
             dlocal,

@@ -5,32 +5,10 @@
 #include <map>
 #include <numbers>
 
-#include "vig/train/parallel.h"
-
 namespace vig::train {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;  // floats a task
-
-// The sum of squares, by blocks of fixed size in a fixed order.
-double squared_norm(const at::Tensor& flat) {
-  const int64_t count = flat.numel();
-  const int64_t blocks = (count + kGrain - 1) / kGrain;
-  std::vector<double> sums(static_cast<size_t>(blocks));
-  const float* data = flat.data_ptr<float>();
-  parallel_each(blocks, [&](int64_t block) {
-    double sum = 0;
-    for (int64_t i = block * kGrain; i < std::min(count, (block + 1) * kGrain); i += 64) {
-      float part = 0;
-      for (int64_t j = i; j < std::min(count, i + 64); ++j) part += data[j] * data[j];
-      sum += part;
-    }
-    sums[static_cast<size_t>(block)] = sum;
-  });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
-}
+constexpr int64_t kGrain = 1 << 15;  // floats
 
 }  // namespace
 
@@ -78,8 +56,8 @@ std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs) {
   return depths;
 }
 
-AdamW::AdamW(const TrainOptions& options, Parameters& parameters)
-    : options_(options), parameters_(parameters) {
+AdamW::AdamW(const TrainOptions& options, Parameters& parameters, Workers& workers)
+    : options_(options), parameters_(parameters), workers_(workers) {
   const std::vector<int> depths = parameter_depths(parameters.specs());
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].requires_grad()) continue;
@@ -93,39 +71,62 @@ AdamW::AdamW(const TrainOptions& options, Parameters& parameters)
   if (options.ema > 0) average_ = parameters.values().detach().clone();
 }
 
-void AdamW::update(const Range& range, double lr, float scale) {
+// By blocks of fixed size in a fixed order, so that it does not depend on the threads.
+double AdamW::squared_norm() {
+  const int64_t count = parameters_.gradients().numel();
+  const float* data = parameters_.gradients().data_ptr<float>();
+  std::vector<double> sums(static_cast<size_t>((count + kGrain - 1) / kGrain));
+  workers_.parts(count, kGrain, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; block += kGrain) {
+      double sum = 0;
+      for (int64_t i = block; i < std::min(last, block + kGrain); i += 64) {
+        float part = 0;
+        for (int64_t j = i; j < std::min(last, i + 64); ++j) part += data[j] * data[j];
+        sum += part;
+      }
+      sums[static_cast<size_t>(block / kGrain)] = sum;
+    }
+  });
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+void AdamW::update(int64_t first, int64_t last, double lr, double scale) {
   const float beta1 = static_cast<float>(options_.beta1);
   const float beta2 = static_cast<float>(options_.beta2);
   const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(steps_));
   const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(steps_));
-  const float rate = static_cast<float>(lr * range.rate / correction1);
   const float root = static_cast<float>(1 / std::sqrt(correction2));
   const float eps = static_cast<float>(options_.adam_eps);
-  const float keep = static_cast<float>(1 - lr * range.rate * range.decay);
+  const float factor = static_cast<float>(scale);
   float* w = parameters_.values().data_ptr<float>();
   const float* g = parameters_.gradients().data_ptr<float>();
   float* m = mean_.data_ptr<float>();
   float* v = square_.data_ptr<float>();
-  parallel_parts(range.end - range.begin, kGrain, [&](int64_t first, int64_t last) {
-    for (int64_t i = range.begin + first; i < range.begin + last; ++i) {
-      const float gradient = g[i] * scale;
+  for (const Range& range : ranges_) {
+    const float rate = static_cast<float>(lr * range.rate / correction1);
+    const float keep = static_cast<float>(1 - lr * range.rate * range.decay);
+    for (int64_t i = std::max(first, range.begin); i < std::min(last, range.end); ++i) {
+      const float gradient = g[i] * factor;
       m[i] = beta1 * m[i] + (1 - beta1) * gradient;
       v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
       w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
     }
-  });
+  }
 }
 
 double AdamW::step(double lr) {
   at::NoGradGuard no_grad;
   ++steps_;
   const bool host = parameters_.values().is_cpu();
-  const double norm = std::sqrt(host ? squared_norm(parameters_.gradients())
-                                     : parameters_.gradients().square().sum().item<double>());
+  const double norm =
+      std::sqrt(host ? squared_norm() : parameters_.gradients().square().sum().item<double>());
   const double scale = options_.clip > 0 && norm > options_.clip ? options_.clip / norm : 1.0;
   if (!std::isfinite(norm)) return norm;  // nothing is touched
   if (host) {
-    for (const Range& range : ranges_) update(range, lr, static_cast<float>(scale));
+    workers_.parts(parameters_.values().numel(), kGrain,
+                   [&](int64_t first, int64_t last) { update(first, last, lr, scale); });
   } else {
     const at::Tensor g = parameters_.gradients() * scale;
     mean_.mul_(options_.beta1).add_(g, 1 - options_.beta1);

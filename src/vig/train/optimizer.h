@@ -9,6 +9,7 @@
 
 #include "vig/train/options.h"
 #include "vig/train/parameters.h"
+#include "vig/train/workers.h"
 
 namespace vig::train {
 
@@ -29,7 +30,7 @@ class Schedule {
 // by that factor for every block between it and the head.
 class AdamW {
  public:
-  AdamW(const TrainOptions& options, Parameters& parameters);
+  AdamW(const TrainOptions& options, Parameters& parameters, Workers& workers);
 
   // Scales the gradient down to `clip` first. Gives its norm before.
   double step(double lr);
@@ -46,10 +47,13 @@ class AdamW {
     float decay;  // of weights
     float rate;   // of the learning rate
   };
-  void update(const Range& range, double lr, float scale);
+  double squared_norm();
+  // The elements from `first` to `last` of the flat tensors.
+  void update(int64_t first, int64_t last, double lr, double scale);
 
   const TrainOptions& options_;
   Parameters& parameters_;
+  Workers& workers_;
   std::vector<Range> ranges_;
   at::Tensor mean_, square_, average_;
   int64_t steps_ = 0;

@@ -24,6 +24,10 @@ Parameters::Parameters(std::span<const ParamSpec> specs, const Weights& weights,
                 static_cast<size_t>(specs_[i].shape.elements()) * sizeof(float));
   }
   values_ = host.to(device);
+  make_leaves();
+}
+
+void Parameters::make_leaves() {
   gradients_ = at::zeros_like(values_);
   views_ = views_of(values_);
   const std::vector<at::Tensor> gradients = views_of(gradients_);
@@ -31,6 +35,18 @@ Parameters::Parameters(std::span<const ParamSpec> specs, const Weights& weights,
     views_[i].set_requires_grad(true);
     views_[i].mutable_grad() = gradients[i];
   }
+}
+
+Parameters Parameters::shard() const {
+  Parameters other;
+  other.specs_ = specs_;
+  other.begins_ = begins_;
+  other.values_ = values_;
+  other.make_leaves();
+  for (size_t i = 0; i < views_.size(); ++i) {
+    other.views_[i].set_requires_grad(views_[i].requires_grad());
+  }
+  return other;
 }
 
 std::vector<at::Tensor> Parameters::views_of(const at::Tensor& flat) const {

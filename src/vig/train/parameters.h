@@ -17,6 +17,10 @@ class Parameters {
   // `weights` are in the order of `specs`.
   Parameters(std::span<const ParamSpec> specs, const Weights& weights, at::Device device);
 
+  // The same values with gradients of their own, for a thread that works on another part of the
+  // batch.
+  Parameters shard() const;
+
   size_t size() const { return specs_.size(); }
   const ParamSpec& spec(size_t i) const { return specs_[i]; }
   const std::vector<ParamSpec>& specs() const { return specs_; }
@@ -40,6 +44,9 @@ class Parameters {
   void freeze(size_t i) { views_[i].set_requires_grad(false); }
 
  private:
+  Parameters() = default;
+  void make_leaves();
+
   std::vector<ParamSpec> specs_;
   std::vector<int64_t> begins_;
   at::Tensor values_, gradients_;

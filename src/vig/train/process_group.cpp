@@ -1,13 +1,16 @@
 #include "vig/train/process_group.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Logging.h>
 #include <torch/version.h>
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 
 #include "vig/base/error.h"
 #include "vig/train/collective.h"
@@ -20,10 +23,35 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// What LibTorch or Gloo has to say, in one line, without the place in their sources.
+// LibTorch logs failures to standard error before it raises them; here they are told once.
+class QuietLog {
+ public:
+  QuietLog() : before_(std::exchange(level(), 3)) {}  // only what is fatal
+  ~QuietLog() { level() = before_; }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+
+ private:
+  static int& level() {
+#ifdef C10_USE_GLOG
+    return FLAGS_minloglevel;
+#else
+    return FLAGS_caffe2_log_level;
+#endif
+  }
+  const int before_;
+};
+
+// What LibTorch or Gloo has to say, in one line, without the place in their sources: the system's
+// words if it comes from there.
 std::string reason(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  const size_t system = text.find("(errno: ");
+  const size_t words = text.find(" - ", system);
+  if (system != std::string::npos && words != std::string::npos) {
+    return text.substr(words + 3, text.find(')', words) - words - 3);
+  }
   text = text.substr(0, text.find('\n'));
   if (text.starts_with('[')) text.erase(0, text.find("] ") + 2);
   while (text.ends_with('.') || text.ends_with(' ')) text.pop_back();
@@ -49,8 +77,8 @@ StorePtr open_store(const GroupPlace& place, milliseconds timeout) {
       fail("cannot listen on {} port {} (MASTER_ADDR, MASTER_PORT): {}", place.host, place.port,
            reason(error));
     }
-    fail("no answer from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s: {}", place.host,
-         place.port, static_cast<double>(timeout.count()) / 1000, reason(error));
+    fail("no answer from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s (see --group-timeout)",
+         place.host, place.port, static_cast<double>(timeout.count()) / 1000);
   }
 }
 
@@ -109,6 +137,7 @@ class ProcessGroup : public Group {
   ProcessGroup(const GroupPlace& place, const JoinOptions& options)
       : rank_(place.rank), size_(place.size), device_(options.device) {
     const auto timeout = milliseconds(std::llround(options.timeout * 1000));
+    const QuietLog quiet;
     store_ = open_store(place, timeout);
     try {
       Meeting(*store_, place, timeout)
@@ -126,14 +155,14 @@ class ProcessGroup : public Group {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void begin_reduce(Parameters& parameters) override {
+  void begin_reduce(std::span<Parameters* const> shards) override {
     if (!buckets_.has_value()) {
-      buckets_.emplace(parameters, [this](const at::Tensor& tensor) { return start_(tensor); });
+      buckets_.emplace(shards, [this](const at::Tensor& tensor) { return start_(tensor); });
     }
     buckets_->begin();
   }
 
-  void finish_reduce(Parameters&) override {
+  void finish_reduce(std::span<Parameters* const>) override {
     talk([&] { buckets_->finish(); });
   }
 

@@ -1,11 +1,9 @@
 #include "vig/train/trainer.h"
 
-#include <ATen/Parallel.h>
-
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
@@ -19,6 +17,7 @@
 #include "vig/train/run_folder.h"
 #include "vig/train/trained_model.h"
 #include "vig/train/walk.h"
+#include "vig/train/workers.h"
 
 namespace vig::train {
 namespace {
@@ -48,6 +47,13 @@ TrainData open_data(const std::string& path, const TrainOptions& options) {
   return {std::move(split.train), std::move(split.validation), parts.ignored};
 }
 
+// Other devices than the CPU want one large batch, from one thread.
+int thread_count(const TrainOptions& options) {
+  if (options.device != "cpu") return 1;
+  if (options.threads > 0) return options.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
 class Run {
  public:
   Run(const TrainOptions& options, const std::string& data, const std::string& out,
@@ -57,7 +63,8 @@ class Run {
         group_(group),
         data_(open_data(data, options)),
         model_(make_trained_model(options, data_.train.classes())),
-        optimizer_(options, model_.parameters),
+        workers_(thread_count(options)),
+        optimizer_(options, model_.parameters, workers_),
         steps_per_epoch_(static_cast<int64_t>(data_.train.size()) / options.batch),
         steps_(static_cast<int64_t>(
             std::ceil(options.epochs * static_cast<double>(steps_per_epoch_) - 1e-9))),
@@ -74,6 +81,9 @@ class Run {
       fail_usage("--batch is {}, expected a multiple of the {} processes", options.batch,
                  group.size());
     }
+    shards_.push_back(&model_.parameters);
+    for (int i = 1; i < workers_.size(); ++i) more_shards_.push_back(model_.parameters.shard());
+    for (Parameters& shard : more_shards_) shards_.push_back(&shard);
     eval_steps_ = std::max<int64_t>(
         1, std::llround(options.eval_every * static_cast<double>(steps_per_epoch_)));
   }
@@ -186,6 +196,41 @@ class Run {
     for (const Problem& problem : batch.problems) events_.problem(problem.sentence);
   }
 
+  struct PartSums {
+    double loss = 0, hits = 0, pictures = 0;
+  };
+
+  // Forward and backward of the pictures from `begin` to `end` of this process' share of a batch.
+  PartSums shard_step(Parameters& shard, const Batch& batch, const at::Tensor& targets,
+                      int64_t begin, int64_t end, const RandomStream& stream) {
+    PartSums sums;
+    shard.zero_gradients();
+    WalkOptions walk_options;
+    walk_options.kernels = options_.kernels;
+    walk_options.drop_path = drop_path();
+    walk_options.seed = stream.bits_at(0);
+    walk_options.picture_stride = group_.size();
+    for (int64_t part = 0; part < options_.parts; ++part) {
+      const int64_t first = begin + (end - begin) * part / options_.parts;
+      const int64_t count = begin + (end - begin) * (part + 1) / options_.parts - first;
+      if (count == 0) continue;
+      walk_options.first_picture = group_.rank() + first * group_.size();
+      const at::Tensor logits =
+          walk_logits(model_.graph, shard.views(),
+                      pictures(batch.data + first * static_cast<int64_t>(picture_floats()), count),
+                      walk_options);
+      const at::Tensor expected = targets.narrow(0, first, count).to(logits.device());
+      // The mean over the whole batch, of which this is a part.
+      const at::Tensor loss =
+          soft_cross_entropy(logits, expected) * (static_cast<double>(count) / options_.batch);
+      loss.backward();
+      sums.loss += loss.item<double>();
+      sums.hits += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();
+      sums.pictures += static_cast<double>(count);
+    }
+    return sums;
+  }
+
   StepReport step() {
     Batch* batch = loader_.next();
     if (batch == nullptr) fail("[train] the epoch ended early");
@@ -198,33 +243,21 @@ class Run {
     mix_batch(options_.mix, stream.fork("mix"), batch->labels, model_.size,
               static_cast<int>(classes), batch->data, targets.data_ptr<float>());
 
-    model_.parameters.zero_gradients();
+    std::vector<PartSums> shard_sums(shards_.size());
+    group_.begin_reduce(shards_);
+    workers_.each([&](int worker) {
+      const int64_t shards = static_cast<int64_t>(shards_.size());
+      const int64_t begin = count * worker / shards, end = count * (worker + 1) / shards;
+      shard_sums[static_cast<size_t>(worker)] =
+          shard_step(*shards_[static_cast<size_t>(worker)], *batch, targets, begin, end, stream);
+    });
+    group_.finish_reduce(shards_);
     double sums[3] = {0, 0, 0};  // loss, hits, pictures
-    const int64_t parts = std::min<int64_t>(options_.parts, std::max<int64_t>(1, count));
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t begin = count * part / parts, end = count * (part + 1) / parts;
-      if (part + 1 == parts) group_.begin_reduce(model_.parameters);
-      if (begin == end) continue;
-      WalkOptions walk_options;
-      walk_options.kernels = options_.kernels;
-      walk_options.drop_path = drop_path();
-      walk_options.seed = stream.bits_at(0);
-      walk_options.first_picture = group_.rank() + begin * group_.size();
-      walk_options.picture_stride = group_.size();
-      const at::Tensor logits = walk_logits(
-          model_.graph, model_.parameters.views(),
-          pictures(batch->data + begin * static_cast<int64_t>(picture_floats()), end - begin),
-          walk_options);
-      const at::Tensor expected = targets.narrow(0, begin, end - begin).to(logits.device());
-      // The mean over the whole batch, of which this is a part.
-      const at::Tensor loss = soft_cross_entropy(logits, expected) *
-                              (static_cast<double>(end - begin) / options_.batch);
-      loss.backward();
-      sums[0] += loss.item<double>();
-      sums[1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();
-      sums[2] += static_cast<double>(end - begin);
+    for (const PartSums& part : shard_sums) {
+      sums[0] += part.loss;
+      sums[1] += part.hits;
+      sums[2] += part.pictures;
     }
-    group_.finish_reduce(model_.parameters);
     group_.sum(sums);
     if (!std::isfinite(sums[0])) {
       fail("the loss of step {} is {}; the last good checkpoint stays (a lower --lr may help)",
@@ -309,7 +342,6 @@ class Run {
   }
 
   void validate(MetricsRow& row) {
-    at::NoGradGuard no_grad;
     const std::vector<at::Tensor> values = model_.parameters.views_of(best_values());
     const std::vector<size_t> order = plain_order(data_.val->size());
     const size_t batch = std::max<size_t>(
@@ -328,14 +360,17 @@ class Run {
       tell_problems(*next);
       const int64_t count = static_cast<int64_t>(next->samples.size());
       if (count == 0) continue;
-      const at::Tensor logits =
-          walk_logits(model_.graph, values, pictures(next->data, count), walk_options)
-              .to(at::kCPU)
-              .contiguous();
+      const int64_t classes = static_cast<int64_t>(model_.classes.size());
+      at::Tensor logits = at::empty({count, classes}, at::kFloat);
+      workers_.parts(count, 1, [&](int64_t first, int64_t last) {
+        at::NoGradGuard no_grad;
+        const float* from = next->data + first * static_cast<int64_t>(picture_floats());
+        logits.narrow(0, first, last - first)
+            .copy_(walk_logits(model_.graph, values, pictures(from, last - first), walk_options));
+      });
       for (int64_t i = 0; i < count; ++i) {
-        metrics.add(
-            {logits.data_ptr<float>() + i * logits.size(1), static_cast<size_t>(logits.size(1))},
-            next->labels[static_cast<size_t>(i)]);
+        metrics.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
+                    next->labels[static_cast<size_t>(i)]);
       }
     }
     double sums[4] = {static_cast<double>(metrics.count), static_cast<double>(metrics.top1_hits),
@@ -357,6 +392,9 @@ class Run {
   Group& group_;
   TrainData data_;
   TrainedModel model_;
+  Workers workers_;
+  std::vector<Parameters> more_shards_;  // beside the model's own
+  std::vector<Parameters*> shards_;      // one a thread
   AdamW optimizer_;
   const int64_t steps_per_epoch_, steps_;
   int64_t eval_steps_ = 1;

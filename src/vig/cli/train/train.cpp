@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -106,11 +105,9 @@ TrainOptions options_of(const TrainCommand& command) {
 }
 
 // One process of the run.
-int run_process(const TrainCommand& command, const TrainOptions& options,
-                const train::GroupPlace& place) {
+int run_process(const TrainCommand& command, TrainOptions options, const train::GroupPlace& place) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  at::set_num_threads(options.threads > 0 ? options.threads
-                                          : std::max(1, cores / place.local_size));
+  if (options.threads == 0) options.threads = std::max(1, cores / place.local_size);
   const auto group = train::join_group(
       place, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
   catch_interrupt();
