@@ -39,7 +39,7 @@ GradientBuckets::GradientBuckets(std::span<Parameters* const> shards, Start star
     }
     Bucket& bucket = buckets_.back();
     bucket.gradients.clear();
-    bucket.parameters += shards.size();
+    ++bucket.parameters;
     for (Parameters* shard : shards) {
       bucket.gradients.push_back(
           shard->gradients().narrow(0, parameters.begin(i), end - parameters.begin(i)));
@@ -50,15 +50,16 @@ GradientBuckets::GradientBuckets(std::span<Parameters* const> shards, Start star
   }
 }
 
-void GradientBuckets::begin() {
-  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters;
+void GradientBuckets::begin(int64_t passes) {
+  const std::lock_guard lock(mutex_);
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters * passes;
   started_ = 0;
-  open_ = true;
+  open_ = passes > 0;
 }
 
 void GradientBuckets::gradient_is_there(size_t bucket) {
   const std::lock_guard lock(mutex_);
-  if (!open_) return;  // an earlier part of the batch
+  if (!open_) return;
   --buckets_[bucket].missing;
   while (started_ < buckets_.size() && buckets_[started_].missing == 0) start_next();
 }
@@ -72,6 +73,7 @@ void GradientBuckets::start_next() {
 }
 
 void GradientBuckets::finish() {
+  const std::lock_guard lock(mutex_);
   open_ = false;
   while (started_ < buckets_.size()) start_next();
   for (Bucket& bucket : buckets_) std::exchange(bucket.wait, nullptr)();

@@ -32,10 +32,12 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Before the last backward pass of a step.
-  void begin();
-  // After it: starts what is left, as gradients that never came are zeros here but may be something
-  // elsewhere, and waits for all.
+  // Before the backward passes of a step: how many there will be, of all shards together. The
+  // gradients of a shard that has none must be zeros now; those of the others may still become so
+  // before its first.
+  void begin(int64_t passes);
+  // After them: starts what is left, as gradients that never came are zeros here but may be
+  // something elsewhere, and waits for all.
   void finish();
 
   size_t size() const { return buckets_.size(); }
@@ -44,8 +46,8 @@ class GradientBuckets {
  private:
   struct Bucket {
     std::vector<at::Tensor> gradients;  // by shard
-    size_t parameters = 0;              // of all shards
-    size_t missing = 0;                 // those whose gradient is not there yet
+    int64_t parameters = 0;
+    int64_t missing = 0;  // gradients that passes have yet to add
     std::function<void()> wait;
   };
   void gradient_is_there(size_t bucket);

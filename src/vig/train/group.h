@@ -20,9 +20,10 @@ class Group {
   virtual ~Group() = default;
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
-  // The gradients of the coming backward passes, one a shard, are to be summed over all shards and
-  // processes as they appear. The shards are the same at every call.
-  virtual void begin_reduce(std::span<Parameters* const>) {}
+  // The gradients of the coming backward passes, so many of all shards together, are to be summed
+  // over all shards and processes as they appear. The shards are the same at every call. One that
+  // has no pass has zeros by now.
+  virtual void begin_reduce(std::span<Parameters* const>, int64_t /*passes*/) {}
   // Returns when the gradients of the first shard are the sum over all shards and processes.
   virtual void finish_reduce(std::span<Parameters* const> shards) {
     for (Parameters* shard : shards.subspan(1)) {

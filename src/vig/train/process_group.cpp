@@ -155,11 +155,11 @@ class ProcessGroup : public Group {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void begin_reduce(std::span<Parameters* const> shards) override {
+  void begin_reduce(std::span<Parameters* const> shards, int64_t passes) override {
     if (!buckets_.has_value()) {
       buckets_.emplace(shards, [this](const at::Tensor& tensor) { return start_(tensor); });
     }
-    buckets_->begin();
+    buckets_->begin(passes);
   }
 
   void finish_reduce(std::span<Parameters* const>) override {

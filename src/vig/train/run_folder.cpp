@@ -50,8 +50,8 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
     lock();
   }
   has_checkpoint_ = std::filesystem::exists(checkpoint());
-  if (has_checkpoint_) check_same_run(path, read_description(checkpoint()), description_);
   if (!writes) return;
+  if (has_checkpoint_) check_same_run(path, read_description(checkpoint()), description_);
   remove_leftovers();
   // The old and the new checkpoint are there at the same time, and two networks beside them.
   const size_t needed = 3 * checkpoint_bytes;

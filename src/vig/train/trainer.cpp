@@ -138,6 +138,7 @@ class Run {
   void check_group() {
     if (group_.size() == 1) return;
     std::map<std::string, std::string> facts = folder_.description();
+    facts.erase("threads");  // machines may have more or fewer
     facts["the training pictures"] = listing_mark(data_.train);
     if (data_.val.has_value()) facts["the validation pictures"] = listing_mark(*data_.val);
     facts["the step to go on from"] = std::to_string(state_.step);
@@ -204,6 +205,7 @@ class Run {
   PartSums shard_step(Parameters& shard, const Batch& batch, const at::Tensor& targets,
                       int64_t begin, int64_t end, const RandomStream& stream) {
     PartSums sums;
+    if (begin == end) return sums;
     shard.zero_gradients();
     WalkOptions walk_options;
     walk_options.kernels = options_.kernels;
@@ -244,12 +246,19 @@ class Run {
               static_cast<int>(classes), batch->data, targets.data_ptr<float>());
 
     std::vector<PartSums> shard_sums(shards_.size());
-    group_.begin_reduce(shards_);
+    const auto begin = [&](size_t shard) {
+      return count * static_cast<int64_t>(shard) / static_cast<int64_t>(shards_.size());
+    };
+    int64_t passes = 0;
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      const int64_t own = begin(i + 1) - begin(i);
+      if (own == 0) shards_[i]->zero_gradients();
+      passes += std::min<int64_t>(own, options_.parts);
+    }
+    group_.begin_reduce(shards_, passes);
     workers_.each([&](int worker) {
-      const int64_t shards = static_cast<int64_t>(shards_.size());
-      const int64_t begin = count * worker / shards, end = count * (worker + 1) / shards;
-      shard_sums[static_cast<size_t>(worker)] =
-          shard_step(*shards_[static_cast<size_t>(worker)], *batch, targets, begin, end, stream);
+      const size_t i = static_cast<size_t>(worker);
+      shard_sums[i] = shard_step(*shards_[i], *batch, targets, begin(i), begin(i + 1), stream);
     });
     group_.finish_reduce(shards_);
     double sums[3] = {0, 0, 0};  // loss, hits, pictures

@@ -13,7 +13,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/progress.h"
 #include "vig/cli/train/commands.h"
-#include "vig/cli/train/workers.h"
+#include "vig/cli/train/processes.h"
 #include "vig/train/process_group.h"
 #include "vig/train/trainer.h"
 
@@ -148,7 +148,7 @@ int run_train(const TrainCommand& command) {
     if (place.has_value()) {
       fail_usage("--workers is for this machine alone, but RANK and MASTER_ADDR are set, too");
     }
-    return run_workers(command.workers, run);
+    return run_processes(command.workers, run);
   }
   return run(place.value_or(train::GroupPlace()));
 }

@@ -12,6 +12,6 @@ namespace vig::cli {
 // one. Here it returns or raises what `work` does, except that train::GroupLost becomes an Error
 // saying what happened to which copy. They meet in a file without a name and speak over the
 // loopback interface. No thread may have been started before.
-int run_workers(int count, const std::function<int(const train::GroupPlace&)>& work);
+int run_processes(int count, const std::function<int(const train::GroupPlace&)>& work);
 
 }  // namespace vig::cli

@@ -1,4 +1,4 @@
-#include "vig/cli/train/workers.h"
+#include "vig/cli/train/processes.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -53,23 +53,23 @@ class SharedFile {
   int fd_;
 };
 
-// The copies, as the first process sees them. They end with it.
-class Workers {
+// The copies, as the first process sees them. They end with it. To the user they are workers.
+class Copies {
  public:
-  Workers() = default;
-  ~Workers() {
-    for (Worker& worker : workers_) {
-      if (worker.status.has_value()) continue;
-      kill(worker.pid, SIGKILL);
-      while (waitpid(worker.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  Copies() = default;
+  ~Copies() {
+    for (Copy& copy : copies_) {
+      if (copy.status.has_value()) continue;
+      kill(copy.pid, SIGKILL);
+      while (waitpid(copy.pid, nullptr, 0) < 0 && errno == EINTR) continue;
     }
   }
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
 
-  void add(pid_t pid) { workers_.push_back({pid, std::nullopt}); }
+  void add(pid_t pid) { copies_.push_back({pid, std::nullopt}); }
   // The copies themselves have none.
-  void forget() { workers_.clear(); }
+  void forget() { copies_.clear(); }
 
   void wait() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);
@@ -80,37 +80,37 @@ class Workers {
 
   // What became of the first that did not end by itself; empty if all did.
   std::string loss() const {
-    for (size_t i = 0; i < workers_.size(); ++i) {
-      if (!workers_[i].status.has_value()) {
-        return fmt::format("worker {} of {} does not answer", i + 1, workers_.size() + 1);
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      if (!copies_[i].status.has_value()) {
+        return fmt::format("worker {} of {} does not answer", i + 1, copies_.size() + 1);
       }
-      const int status = *workers_[i].status;
+      const int status = *copies_[i].status;
       if (!WIFSIGNALED(status)) continue;
-      return fmt::format("worker {} of {} was ended by signal {} ({})", i + 1, workers_.size() + 1,
+      return fmt::format("worker {} of {} was ended by signal {} ({})", i + 1, copies_.size() + 1,
                          WTERMSIG(status), strsignal(WTERMSIG(status)));
     }
     return "";
   }
 
  private:
-  struct Worker {
+  struct Copy {
     pid_t pid;
     std::optional<int> status;  // once it has ended
   };
 
   bool all_ended() {
     bool all = true;
-    for (Worker& worker : workers_) {
+    for (Copy& copy : copies_) {
       int status = 0;
-      if (!worker.status.has_value() && waitpid(worker.pid, &status, WNOHANG) == worker.pid) {
-        worker.status = status;
+      if (!copy.status.has_value() && waitpid(copy.pid, &status, WNOHANG) == copy.pid) {
+        copy.status = status;
       }
-      all = all && worker.status.has_value();
+      all = all && copy.status.has_value();
     }
     return all;
   }
 
-  std::vector<Worker> workers_;
+  std::vector<Copy> copies_;
 };
 
 int run_copy(const train::GroupPlace& place, SharedFile& last_words,
@@ -127,34 +127,34 @@ int run_copy(const train::GroupPlace& place, SharedFile& last_words,
 
 }  // namespace
 
-int run_workers(int count, const std::function<int(const train::GroupPlace&)>& work) {
+int run_processes(int count, const std::function<int(const train::GroupPlace&)>& work) {
   flush_output();  // or every copy would have it
   SharedFile meeting("vig-meeting"), last_words("vig-last-words");
   train::GroupPlace place;
   place.size = place.local_size = count;
   place.file = meeting.path();
   const pid_t self = getpid();
-  Workers workers;
+  Copies copies;
   for (int rank = 1; rank < count; ++rank) {
     const pid_t pid = fork();
     if (pid < 0) fail_errno("fork");
     if (pid > 0) {
-      workers.add(pid);
+      copies.add(pid);
       continue;
     }
-    workers.forget();
+    copies.forget();
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != self) _exit(1);
     place.rank = place.local_rank = rank;
     return run_copy(place, last_words, work);
   }
   try {
     const int status = work(place);
-    workers.wait();
+    copies.wait();
     return status;
   } catch (const train::GroupLost& lost) {
-    workers.wait();
+    copies.wait();
     std::string what = last_words.read();
-    if (what.empty()) what = workers.loss();
+    if (what.empty()) what = copies.loss();
     if (what.empty()) what = lost.what();
     fail("{}; the last checkpoint stays, and the same command goes on from there", what);
   }
