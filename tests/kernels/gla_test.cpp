@@ -233,16 +233,46 @@ TEST_P(GlaOnTarget, ValuesMayHaveRowsOfTheirOwn) {
   }
 }
 
-TEST_P(GlaOnTarget, WhichSweepRunsFirstDoesNotMatter) {
-  for (const Directions directions : kAll) {
-    for (const int64_t value_dim : {45, 64}) {
-      Head head(78, 19, value_dim);
-      Sheet o = head.output();
-      GlaArgs args = head.args(directions, o);
-      args.backward_first = true;
-      gla(args);
-      EXPECT_TRUE(test::same_bits(head.run(directions), o)) << value_dim;
-      EXPECT_TRUE(o.gaps_untouched());
+// As the runtime scans: each half in one direction, then in the other from the states of the first
+// pass. Where the parts are whole chunks, to the bit.
+TEST_P(GlaOnTarget, SplittingTheTokensCarriesTheState) {
+  for (const int64_t value_dim : {45, 64}) {
+    for (const int64_t tokens : {1, 2, 9, 77, 80}) {
+      Head head(tokens, 19, value_dim);
+      const Sheet whole = head.run(Directions::kBoth);
+      for (int64_t split = 0; split <= tokens; split += tokens > 10 ? 16 : 1) {
+        Sheet o = head.output();
+        Buffer states(2 * gla_state_floats(19, value_dim) * sizeof(float) + 128);
+        const auto part = [&](bool back, bool backward, bool second) {
+          GlaArgs args = head.args(Directions::kBoth, o);
+          const int64_t first = back ? split : 0;
+          args.tokens = back ? tokens - split : split;
+          args.q += first * args.qkv_stride;
+          args.k += first * args.qkv_stride;
+          args.v += first * args.qkv_stride;
+          args.o += first * args.o_stride;
+          args.alpha_forward = backward ? nullptr : args.alpha_forward + first * args.alpha_stride;
+          args.alpha_backward =
+              backward ? args.alpha_backward + first * args.alpha_stride : nullptr;
+          args.state =
+              states.floats() + (backward ? (gla_state_floats(19, value_dim) + 15) / 16 * 16 : 0);
+          args.resume = args.add = second;
+          if (!second) args.scale = 1;
+          gla(args);
+        };
+        part(false, false, false);
+        part(true, true, false);
+        part(false, true, true);
+        part(true, false, true);
+        const bool aligned =
+            split % gla_chunk_tokens() == 0 && (tokens - split) % gla_chunk_tokens() == 0;
+        if (aligned) {
+          EXPECT_TRUE(test::same_bits(whole, o)) << tokens << " at " << split;
+        } else {
+          EXPECT_LE(test::distance(whole, o), 1e-5) << tokens << " at " << split;
+        }
+        EXPECT_TRUE(o.gaps_untouched());
+      }
     }
   }
 }

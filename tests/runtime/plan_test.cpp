@@ -90,7 +90,8 @@ void expect_apart(const std::vector<Alive>& alive, const std::string& where) {
 struct Uses {
   std::vector<int> made;                // step that makes each value, -1 for the picture
   std::vector<std::vector<int>> reads;  // steps that read it
-  std::vector<int> region;              // of each step
+  std::vector<int> region;              // of each step, the first of its passes
+  std::vector<int> last_region;         // and the last
 };
 
 Uses uses_of(const Plan& plan) {
@@ -98,8 +99,14 @@ Uses uses_of(const Plan& plan) {
   uses.made.assign(plan.program.values.size(), -1);
   uses.reads.resize(plan.program.values.size());
   uses.region.assign(plan.program.steps.size(), -1);
+  uses.last_region.assign(plan.program.steps.size(), -1);
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     for (int s = plan.regions[r].first; s < plan.regions[r].last; ++s) {
+      uses.last_region[s] = static_cast<int>(r);
+      if (plan.regions[r].pass > 0) {
+        EXPECT_EQ(uses.region[s], static_cast<int>(r) - 1) << "passes follow each other";
+        continue;
+      }
       EXPECT_EQ(uses.region[s], -1) << "step " << s << " is in two regions";
       uses.region[s] = static_cast<int>(r);
     }
@@ -132,12 +139,22 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
       if (place.scratch || place.offset < 0) continue;
       const int born = uses_.made[v] < 0 ? -1 : uses_.region[uses_.made[v]];
       int last = v == 0 || plan_.program.wanted[v] ? regions : born;
-      for (int step : uses_.reads[v]) last = std::max(last, uses_.region[step]);
+      for (int step : uses_.reads[v]) last = std::max(last, uses_.last_region[step]);
+      if (uses_.made[v] >= 0) last = std::max(last, uses_.last_region[uses_.made[v]]);
       if (r < born || r > last) continue;
       const int64_t floats = kBatch * plan_.program.values[v].elements();
       EXPECT_LE(place.offset + floats, plan_.arena_floats);
       EXPECT_EQ(place.stride, plan_.program.values[v].channels) << "rows of the arena are dense";
       alive.push_back({v, place.offset, floats});
+    }
+    for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
+      const auto* gla = std::get_if<GlaStep>(&plan_.program.steps[s].op);
+      if (gla == nullptr || r < uses_.region[s] || r > uses_.last_region[s]) continue;
+      const ScanPlan& scan = plan_.scans[s];
+      const int64_t floats =
+          kBatch * gla->op.heads * scan.blocks * gla_directions(gla->op) * scan.state_floats;
+      EXPECT_LE(scan.offset + floats, plan_.arena_floats);
+      alive.push_back({-1, scan.offset, floats});
     }
     expect_apart(alive, "region " + std::to_string(r));
   }
@@ -178,7 +195,8 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
   for (size_t r = 0; r < plan_.regions.size(); ++r) {
     const Region& region = plan_.regions[r];
     EXPECT_LT(region.first, region.last);
-    EXPECT_EQ(region.first, r == 0 ? 0 : plan_.regions[r - 1].last) << "in order, without gaps";
+    const int before = r == 0 ? 0 : plan_.regions[r - 1].last;
+    EXPECT_EQ(region.first, region.pass > 0 ? before - 1 : before) << "in order, without gaps";
     for (int s = region.first; s < region.last; ++s) {
       const LowOp& op = plan_.program.steps[s].op;
       EXPECT_EQ(region.global, is_global(op));

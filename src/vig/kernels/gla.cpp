@@ -180,7 +180,7 @@ void sweep(const Direction& dir) {
   const size_t width = static_cast<size_t>(args.value_dim);
   const size_t keys = round_up(key_dim, kLanes);
   const size_t state = key_dim * round_up(width, kColumns);
-  std::fill_n(args.state, state, 0.0f);
+  if (!args.resume) std::fill_n(args.state, state, 0.0f);
   Chunk chunk;
   chunk.query = args.state + state;
   chunk.key = chunk.query + kChunk * keys;
@@ -199,20 +199,13 @@ void sweep(const Direction& dir) {
 
 void scan(const GlaArgs& args) {
   const bool both = args.alpha_forward != nullptr && args.alpha_backward != nullptr;
-  const auto forward = [&](bool add, bool last) {
-    if (args.alpha_forward != nullptr) sweep({args, args.alpha_forward, false, add, last});
-  };
-  const auto backward = [&](bool add, bool last) {
-    if (args.alpha_backward != nullptr) sweep({args, args.alpha_backward, true, add, last});
-  };
-  if (args.backward_first) {
-    backward(false, !both);
-    forward(both, true);
-  } else {
-    forward(false, !both);
-    backward(both, true);
+  if (args.alpha_forward != nullptr) sweep({args, args.alpha_forward, false, args.add, !both});
+  if (args.alpha_backward != nullptr) {
+    sweep({args, args.alpha_backward, true, both || args.add, true});
   }
 }
+
+int64_t chunk_tokens() { return kChunk; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace vig
@@ -223,10 +216,13 @@ namespace vig {
 
 HWY_EXPORT(scan);
 HWY_EXPORT(state_floats);
+HWY_EXPORT(chunk_tokens);
 
 size_t gla_state_floats(int64_t key_dim, int64_t value_dim) {
   return HWY_DYNAMIC_DISPATCH(state_floats)(key_dim, value_dim);
 }
+
+int64_t gla_chunk_tokens() { return HWY_DYNAMIC_DISPATCH(chunk_tokens)(); }
 
 void gla(const GlaArgs& args) { HWY_DYNAMIC_DISPATCH(scan)(args); }
 

@@ -29,15 +29,21 @@ struct GlaArgs {
   // for alpha_t above, and the last token's gate is not used. The gradient of v is such a scan.
   bool gates_after = false;
   float scale = 1.0f;
-  // Which sweep runs first. The result has the same bits either way: heads that are worked on side
-  // by side from both ends do not write to neighbouring cache lines at the same time.
-  bool backward_first = false;
+  // A sequence in parts, one direction a call: `resume` goes on from the state that the call for
+  // the neighbouring part left in `state`; `add` makes the result scale * (o + this direction),
+  // where the other one has left o with a scale of 1.
+  bool resume = false;
+  bool add = false;
   float* o = nullptr;  // overwritten; may not overlap the inputs
   int64_t o_stride = 0;
   float* state = nullptr;  // scratch of gla_state_floats, aligned to 64 bytes
 };
 
+// The state itself comes first in it.
 size_t gla_state_floats(int64_t key_dim, int64_t value_dim);
+// Tokens that are worked on together. Parts that begin at multiples of it, counted from the end
+// where the sweep begins, give the same bits as the whole.
+int64_t gla_chunk_tokens();
 
 void gla(const GlaArgs& args);
 

@@ -50,40 +50,10 @@ int64_t Executor::column_tasks(int64_t panels) const {
   return std::min<int64_t>(panels, kColumnTasks * threads_);
 }
 
-Executor::GlaSplit Executor::gla_split(const GlaOp& op, int images) const {
-  const int64_t heads = static_cast<int64_t>(images) * op.heads;
-  const int64_t left = heads % threads_;
-  if (left == 0 || heads >= 8 * threads_) return {heads, 1, heads};
-  int64_t blocks = 1;
-  while (left * blocks % threads_ != 0 && op.value_dim % (2 * blocks) == 0 &&
-         op.value_dim / (2 * blocks) >= 16) {
-    blocks *= 2;
-  }
-  return {heads - left, blocks, heads - left + left * blocks};
-}
-
-Executor::GlaTask Executor::gla_task(const GlaSplit& split, int64_t task) const {
-  // Share s begins with task tasks * s / threads.
-  const int64_t share = ((task + 1) * threads_ - 1) / split.tasks;
-  const auto part = [&](int64_t count, int64_t s) { return count * s / threads_; };
-  const int64_t at = task - part(split.tasks, share);
-  const int64_t cut = split.tasks - split.whole;
-  const int64_t wholes = part(split.whole, share + 1) - part(split.whole, share);
-  if (cut == 0 || split.tasks % threads_ != 0) {
-    // Nothing to even out, or no way to.
-    if (task < split.whole) return {task, 0, 1, share % 2 != 0};
-    const int64_t block = task - split.whole;
-    return {split.whole + block / split.blocks, block % split.blocks, split.blocks, share % 2 != 0};
-  }
-  if (at < wholes) return {part(split.whole, share) + at, 0, 1, share % 2 != 0};
-  const int64_t block = part(cut, share) + at - wholes;
-  return {split.whole + block / split.blocks, block % split.blocks, split.blocks, share % 2 != 0};
-}
-
 int64_t Executor::tasks(const Region& region, int images) const {
   const LowOp& op = plan_.program.steps[region.first].op;
   if (const auto* gla = std::get_if<GlaStep>(&op)) {
-    return gla_split(gla->op, images).tasks;
+    return images * gla_directions(gla->op) * gla->op.heads * plan_.scans[region.first].blocks;
   }
   if (const auto* pool = std::get_if<PoolStep>(&op)) {
     const int64_t channels = plan_.program.values[pool->out].channels;
@@ -108,7 +78,7 @@ void Executor::run(const Region& region, int images, int64_t task, float* scratc
   };
   const LowOp& first = plan_.program.steps[region.first].op;
   if (const auto* gla = std::get_if<GlaStep>(&first)) {
-    run_gla(*gla, images, task, scratch);
+    run_gla(region, *gla, task);
     return clock(region.first);
   }
   if (const auto* pool = std::get_if<PoolStep>(&first)) {
@@ -280,52 +250,49 @@ void Executor::run_step(const DepthwiseStep& step, const Tile& tile) const {
 
 // ---- global steps ----
 
-void Executor::run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const {
+// Tasks are counted by picture, half, head and block, so that a worker's share is a run of rows.
+void Executor::run_gla(const Region& region, const GlaStep& step, int64_t task) const {
   const GlaOp& op = step.op;
-  const GlaTask part = gla_task(gla_split(op, images), task);
-  const int64_t head = part.head % op.heads;
-  const int64_t image = part.head / op.heads;
-  const int64_t width = op.value_dim / part.blocks;
-  const Grid& grid = plan_.program.values[step.qkv];
+  const ScanPlan& scan = plan_.scans[region.first];
+  const int64_t directions = gla_directions(op);
+  const int64_t block = task % scan.blocks;
+  const int64_t head = task / scan.blocks % op.heads;
+  const int64_t half = task / scan.blocks / op.heads % directions;
+  const int64_t image = task / scan.blocks / op.heads / directions;
+  const int64_t width = op.value_dim / scan.blocks;
+  const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
+  const bool both = directions == 2;
+  const bool backward = both ? half != region.pass : op.direction == GlaDirection::kBackward;
+  const int64_t first = both && half == 1 ? scan.split : 0;
+  const int64_t last = both && half == 0 ? scan.split : region.positions;
+
   const Place& qkv = plan_.places[step.qkv];
   const Place& alpha = plan_.places[step.alpha];
   const Place& out = plan_.places[step.out];
-  const int64_t first_row = image * grid.positions();
-  const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
-
+  const int64_t row = image * region.positions + first;
   GlaArgs args;
-  args.tokens = grid.positions();
+  args.tokens = last - first;
   args.key_dim = op.key_dim;
   args.value_dim = width;
-  args.q = arena_ + qkv.offset + first_row * qkv.stride + head * op.key_dim;
+  args.q = arena_ + qkv.offset + row * qkv.stride + head * op.key_dim;
   args.k = args.q + keys;
-  args.v = arena_ + qkv.offset + first_row * qkv.stride + 2 * keys + head * op.value_dim +
-           part.block * width;
+  args.v = arena_ + qkv.offset + row * qkv.stride + 2 * keys + head * op.value_dim + block * width;
   args.qkv_stride = qkv.stride;
-  const float* gates = arena_ + alpha.offset + first_row * alpha.stride + head * op.key_dim;
-  args.alpha_stride = alpha.stride;
-  args.scale = 1.0f / std::sqrt(static_cast<float>(op.key_dim));
-  switch (op.direction) {
-    case GlaDirection::kForward:
-      args.alpha_forward = gates;
-      break;
-    case GlaDirection::kBackward:
-      args.alpha_backward = gates;
-      break;
-    case GlaDirection::kBoth:
-      args.alpha_forward = gates;
-      args.alpha_backward = gates + keys;
-      args.scale *= 0.5f;
-      break;
-    case GlaDirection::kBothShared:
-      args.alpha_forward = args.alpha_backward = gates;
-      args.scale *= 0.5f;
-      break;
+  const float* gates = arena_ + alpha.offset + row * alpha.stride + head * op.key_dim;
+  if (backward) {
+    args.alpha_backward = gates + (op.direction == GlaDirection::kBoth ? keys : 0);
+  } else {
+    args.alpha_forward = gates;
   }
-  args.o = arena_ + out.offset + first_row * out.stride + head * op.value_dim + part.block * width;
+  args.alpha_stride = alpha.stride;
+  args.resume = args.add = region.pass == 1;
+  if (!both || region.pass == 1) {
+    args.scale = 1.0f / std::sqrt(static_cast<float>(op.key_dim)) / static_cast<float>(directions);
+  }
+  args.o = arena_ + out.offset + row * out.stride + head * op.value_dim + block * width;
   args.o_stride = out.stride;
-  args.state = scratch;
-  args.backward_first = part.odd_share;
+  const int64_t unit = (image * op.heads + head) * scan.blocks + block;
+  args.state = arena_ + scan.offset + (unit * directions + (both && backward)) * scan.state_floats;
   gla(args);
 }
 

@@ -36,21 +36,6 @@ class Executor {
   int64_t tile_count(int64_t rows) const;
   int64_t tile_start(int64_t rows, int64_t tile, int64_t tiles) const;
   int64_t column_tasks(int64_t panels) const;
-  // Heads that share out evenly are one task each; the heads left over are cut into blocks. Every
-  // worker's share of the tasks is a run of whole heads followed by a run of blocks.
-  struct GlaSplit {
-    int64_t whole = 0;   // heads that are one task each
-    int64_t blocks = 1;  // tasks of each further head
-    int64_t tasks = 0;
-  };
-  GlaSplit gla_split(const GlaOp& op, int images) const;
-  // What one task scans: columns [block, block + 1) / blocks of a head, counted over the batch.
-  struct GlaTask {
-    int64_t head = 0;
-    int64_t block = 0, blocks = 1;
-    bool odd_share = false;
-  };
-  GlaTask gla_task(const GlaSplit& split, int64_t task) const;
   bool splits_columns(const Region& region, int64_t rows) const;
   Rows rows_of(int value, const Tile& tile) const;
   float* out_of(int value, const Tile& tile) const;
@@ -61,7 +46,7 @@ class Executor {
   void run_step(const MixStep& step, const Tile& tile) const;
   void run_step(const PatchStep& step, const Tile& tile) const;
   void run_step(const DepthwiseStep& step, const Tile& tile) const;
-  void run_gla(const GlaStep& step, int images, int64_t task, float* scratch) const;
+  void run_gla(const Region& region, const GlaStep& step, int64_t task) const;
   void run_pool(const PoolStep& step, int images, int64_t task) const;
 
   const Plan& plan_;

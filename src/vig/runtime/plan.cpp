@@ -34,12 +34,31 @@ std::vector<Region> make_regions(const Program& program, int batch, int threads)
     for (int value : gathered_by(op)) {
       joins = joins && born[value] != static_cast<int>(regions.size()) - 1;
     }
-    if (!joins)
-      regions.push_back({is_global(op), static_cast<int>(i), static_cast<int>(i), positions});
-    regions.back().last = static_cast<int>(i) + 1;
+    const int step = static_cast<int>(i);
+    if (!joins) regions.push_back({is_global(op), step, step, positions});
+    regions.back().last = step + 1;
+    const auto* gla = std::get_if<GlaStep>(&op);
+    if (gla != nullptr && gla_directions(gla->op) == 2) {
+      regions.push_back({true, step, step + 1, positions, 1});
+    }
     born[result_of(op)] = static_cast<int>(regions.size()) - 1;
   }
   return regions;
+}
+
+ScanPlan make_scan(const GlaOp& op, int64_t tokens, int batch, int threads) {
+  constexpr int64_t kNarrowest = 16;  // columns of a block
+  ScanPlan scan;
+  const int64_t chunk = gla_chunk_tokens();
+  scan.split = tokens / 2 / chunk * chunk;
+  const int64_t heads = static_cast<int64_t>(batch) * op.heads * gla_directions(op);
+  while (heads * scan.blocks % threads != 0 && heads * scan.blocks < 8 * threads &&
+         op.value_dim % (2 * scan.blocks) == 0 && op.value_dim / (2 * scan.blocks) >= kNarrowest) {
+    scan.blocks *= 2;
+  }
+  scan.state_floats =
+      aligned(static_cast<int64_t>(gla_state_floats(op.key_dim, op.value_dim / scan.blocks)));
+  return scan;
 }
 
 // When a value is made and last read, in steps and in regions.
@@ -60,6 +79,7 @@ std::vector<Life> lives_of(const Plan& plan) {
         life.last_region = region;
         life.crosses = life.crosses || life.region != region;
       }
+      if (plan.regions[r].pass > 0) continue;  // made by the first
       // A region of one step need not go by tiles, so its result is never a worker's alone, even
       // when nobody reads it.
       const bool alone = plan.regions[r].last - plan.regions[r].first == 1;
@@ -126,20 +146,32 @@ Plan make_plan(Program program, int batch, int threads) {
     arena_values.push_back(static_cast<int>(v));
     plan.places[v].stride = grid.channels;
   }
+  plan.scans.resize(plan.program.steps.size());
+  std::vector<int> scan_steps;
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    const auto* gla = std::get_if<GlaStep>(&plan.program.steps[plan.regions[r].first].op);
+    if (gla == nullptr || plan.regions[r].pass > 0) continue;
+    ScanPlan& scan = plan.scans[plan.regions[r].first];
+    scan = make_scan(gla->op, plan.regions[r].positions, batch, threads);
+    const int passes = gla_directions(gla->op);
+    const int region = static_cast<int>(r);
+    arena.push_back({region, region + passes - 1,
+                     batch * gla->op.heads * scan.blocks * passes * scan.state_floats});
+    scan_steps.push_back(plan.regions[r].first);
+  }
   plan.arena_floats = place_lifetimes(arena);
-  for (size_t i = 0; i < arena.size(); ++i) plan.places[arena_values[i]].offset = arena[i].offset;
+  for (size_t i = 0; i < arena.size(); ++i) {
+    const bool value = i < arena_values.size();
+    int64_t& offset = value ? plan.places[arena_values[i]].offset
+                            : plan.scans[scan_steps[i - arena_values.size()]].offset;
+    offset = arena[i].offset;
+  }
 
   for (const Region& region : plan.regions) {
     std::vector<Lifetime> scratch;
     std::vector<int> scratch_values;
     for (int i = region.first; i < region.last; ++i) {
-      const LowOp& op = plan.program.steps[i].op;
-      if (const auto* gla = std::get_if<GlaStep>(&op)) {
-        plan.scratch_floats =
-            std::max(plan.scratch_floats,
-                     static_cast<int64_t>(gla_state_floats(gla->op.key_dim, gla->op.value_dim)));
-      }
-      const int v = result_of(op);
+      const int v = result_of(plan.program.steps[i].op);
       if (lives[v].crosses) continue;
       const int64_t stride = scratch_stride(plan.program.values[v].channels);
       scratch.push_back({lives[v].step, lives[v].last_step, stride * kMaxTileRows});

@@ -28,12 +28,26 @@ struct Region {
   bool global = false;      // one step with its own way of splitting
   int first = 0, last = 0;  // steps [first, last)
   int64_t positions = 0;    // rows per picture
+  int pass = 0;             // of a scan
+};
+
+// A scan in both directions goes over the tokens in two halves and two passes: first the front half
+// forward and the back half backward, then, from the states the first pass left, the front half
+// backward and the back half forward. So a worker scans the rows it has made itself, and all heads
+// of a picture share out over two workers. Where that is not enough, heads are cut into blocks of
+// value columns.
+struct ScanPlan {
+  int64_t split = 0;         // tokens of the front half
+  int64_t blocks = 1;        // of a head
+  int64_t state_floats = 0;  // of one block and direction
+  int64_t offset = 0;        // of the states in the arena: [batch, heads, blocks, direction]
 };
 
 struct Plan {
   Program program;
   std::vector<Region> regions;
-  std::vector<Place> places;  // of every value; offset -1 for values that no longer exist
+  std::vector<Place> places;    // of every value; offset -1 for values that no longer exist
+  std::vector<ScanPlan> scans;  // by step
   int64_t arena_floats = 0;
   int64_t scratch_floats = 0;  // per worker
 };
