@@ -95,6 +95,9 @@ double AdamW::squared_norm() {
 void AdamW::update(int64_t first, int64_t last, double lr, double scale) {
   const float beta1 = static_cast<float>(options_.beta1);
   const float beta2 = static_cast<float>(options_.beta2);
+  // Not from the rounded betas: 1 - 0.999 would lose three digits.
+  const float rest1 = static_cast<float>(1 - options_.beta1);
+  const float rest2 = static_cast<float>(1 - options_.beta2);
   const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(steps_));
   const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(steps_));
   const float root = static_cast<float>(1 / std::sqrt(correction2));
@@ -109,8 +112,8 @@ void AdamW::update(int64_t first, int64_t last, double lr, double scale) {
     const float keep = static_cast<float>(1 - lr * range.rate * range.decay);
     for (int64_t i = std::max(first, range.begin); i < std::min(last, range.end); ++i) {
       const float gradient = g[i] * factor;
-      m[i] = beta1 * m[i] + (1 - beta1) * gradient;
-      v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+      m[i] = beta1 * m[i] + rest1 * gradient;
+      v[i] = beta2 * v[i] + rest2 * gradient * gradient;
       w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
     }
   }

@@ -1,5 +1,7 @@
 #include "vig/train/options.h"
 
+#include <ATen/Context.h>
+
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -87,6 +89,14 @@ void expect(bool good, const char* name, double value, const char* expected) {
   if (!good) fail_usage("--{} is {}, expected {}", name, value, expected);
 }
 
+void check_device(const std::string& device) {
+  const bool cuda = device == "cuda" || device.starts_with("cuda:");
+  if (device != "cpu" && !cuda) fail_usage("--device is '{}', expected cpu or cuda", device);
+  if (cuda && !at::hasCUDA()) {
+    fail_usage("--device is {}, but LibTorch finds no such card here or was built without", device);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> recipe_names() { return {"imagenet", "small"}; }
@@ -141,6 +151,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.checkpoint_minutes, 0, kHuge), "checkpoint-minutes", o.checkpoint_minutes,
          "at least 0");
   expect(in(o.group_timeout, 0.1, 1e6), "group-timeout", o.group_timeout, "0.1 to 1000000");
+  check_device(o.device);
   check_augment_options(o.augment);
   check_mix_options(o.mix);
 }

@@ -43,7 +43,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
   ModelRequest request;
   request.model = options.model;
   request.fields = options.fields;
-  const bool file_given = !find_source(request).has_weights() ? false : true;
+  const bool file_given = find_source(request).has_weights();
   if (!file_given && options.size > 0) request.fields["image_size"] = std::to_string(options.size);
   const ModelSource source = find_source(request);
   ModelSpec spec = source.spec;
@@ -52,6 +52,9 @@ TrainedModel make_trained_model(const TrainOptions& options,
   if (options.size > 0) spec.recipe = spec.recipe.with_size(options.size);
   const int size = spec.recipe.crop;
   check_depth(spec);
+  const double drop_path =
+      std::visit([](const auto& config) -> double { return config.drop_path; }, spec.config);
+  if (!(drop_path < 1)) fail_usage("field drop_path is {}, expected 0 to below 1", drop_path);
   check_input_size(size, size);
   Graph graph = build_graph(spec, size, size);
   const bool same_count = model_classes(source.spec) == static_cast<int>(classes.size());

@@ -54,6 +54,20 @@ int thread_count(const TrainOptions& options) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+// Of an epoch; whole batches only.
+int64_t count_steps(const Dataset& train, const TrainOptions& options, const Group& group) {
+  if (options.batch % group.size() != 0) {
+    fail_usage("--batch is {}, expected a multiple of the {} processes", options.batch,
+               group.size());
+  }
+  const int64_t steps = static_cast<int64_t>(train.size()) / options.batch;
+  if (steps == 0) {
+    fail("{} training pictures are fewer than one batch of {} (see --batch)", train.size(),
+         options.batch);
+  }
+  return steps;
+}
+
 class Run {
  public:
   Run(const TrainOptions& options, const std::string& data, const std::string& out,
@@ -65,7 +79,7 @@ class Run {
         model_(make_trained_model(options, data_.train.classes())),
         workers_(thread_count(options)),
         optimizer_(options, model_.parameters, workers_),
-        steps_per_epoch_(static_cast<int64_t>(data_.train.size()) / options.batch),
+        steps_per_epoch_(count_steps(data_.train, options, group)),
         steps_(static_cast<int64_t>(
             std::ceil(options.epochs * static_cast<double>(steps_per_epoch_) - 1e-9))),
         schedule_(options, steps_per_epoch_, steps_),
@@ -73,14 +87,6 @@ class Run {
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
         loader_(data_.train, {options.loaders, 3}) {
-    if (steps_per_epoch_ == 0) {
-      fail("{} training pictures are fewer than one batch of {} (see --batch)", data_.train.size(),
-           options.batch);
-    }
-    if (options.batch % group.size() != 0) {
-      fail_usage("--batch is {}, expected a multiple of the {} processes", options.batch,
-                 group.size());
-    }
     shards_.push_back(&model_.parameters);
     for (int i = 1; i < workers_.size(); ++i) more_shards_.push_back(model_.parameters.shard());
     for (Parameters& shard : more_shards_) shards_.push_back(&shard);
@@ -108,10 +114,10 @@ class Run {
       tell_step(report, took, first);
       first = false;
       const bool end = state_.step == steps_;
-      if (state_.step % eval_steps_ == 0 || end) close_row();
+      const bool row = end || state_.step % eval_steps_ == 0;
+      if (row) close_row();
       const bool stop = wants_stop();
-      if (end || stop || state_.step % eval_steps_ == 0 ||
-          seconds_since(saved) > 60 * options_.checkpoint_minutes) {
+      if (row || stop || seconds_since(saved) > 60 * options_.checkpoint_minutes) {
         save();
         saved = Clock::now();
       }
@@ -311,6 +317,7 @@ class Run {
 
   // Validation, the new row of metrics, and the best network so far.
   void close_row() {
+    check_weights();
     MetricsRow row;
     row.epoch = static_cast<double>(state_.step) / static_cast<double>(steps_per_epoch_);
     row.step = state_.step;
@@ -390,7 +397,17 @@ class Run {
     row.val_loss = sums[3] / sums[0];
   }
 
+  // The loss shows it a step late: nothing that is broken may replace what is good.
+  void check_weights() {
+    if (std::isfinite(model_.parameters.values().sum().item<double>())) return;
+    fail(
+        "the weights are not finite after step {}; the last good checkpoint stays (a lower --lr "
+        "may help)",
+        state_.step);
+  }
+
   void save() {
+    check_weights();
     if (group_.rank() != 0) return;
     write_checkpoint(folder_.checkpoint(), state_, model_.parameters, optimizer_,
                      folder_.description());
