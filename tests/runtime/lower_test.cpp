@@ -61,10 +61,10 @@ std::multiset<std::string> described(const Graph& graph, const std::vector<int>&
   return words;
 }
 
-Graph one_block(const std::string& model, Fields fields = {}) {
+Graph one_block(const std::string& model, Fields fields = {}, int size = 64) {
   ModelSpec spec = find_model(model);
   override_fields(spec, fields);
-  return build_graph(spec, 64, 64);
+  return build_graph(spec, size, size);
 }
 
 TEST(Lower, ABlockOfVigT) {
@@ -160,11 +160,16 @@ TEST_P(Programs, JoiningLosesNoMultiplyAdds) {
 }
 
 // Depthwise convolution and projections; the scan; everything to the next block's norm.
-TEST(Regions, ABlockOfVigTIsThreeAndASecondPassOfTheScan) {
-  const auto regions = [](const char* depth) {
-    return make_plan(lower(one_block("vig_t", {{"depth", depth}}), {}), 1).regions.size();
+// Projections with the first pass of the scan, its second pass with the rest; for more workers than
+// halves, both passes by themselves.
+TEST(Regions, ABlockOfVigTIsTwoOrFour) {
+  const auto regions = [](const char* depth, int threads) {
+    const Graph graph = one_block("vig_t", {{"depth", depth}}, 224);
+    return make_plan(lower(graph, {}), 1, threads).regions.size();
   };
-  EXPECT_EQ(regions("3") - regions("2"), 4u);
+  EXPECT_EQ(regions("3", 1) - regions("2", 1), 2u);
+  EXPECT_EQ(regions("3", 2) - regions("2", 2), 2u);
+  EXPECT_EQ(regions("3", 3) - regions("2", 3), 4u);
 }
 
 }  // namespace

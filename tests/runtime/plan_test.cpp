@@ -101,15 +101,15 @@ Uses uses_of(const Plan& plan) {
   uses.region.assign(plan.program.steps.size(), -1);
   uses.last_region.assign(plan.program.steps.size(), -1);
   for (size_t r = 0; r < plan.regions.size(); ++r) {
-    for (int s = plan.regions[r].first; s < plan.regions[r].last; ++s) {
+    const Region& region = plan.regions[r];
+    const auto use = [&](int s, bool again) {
       uses.last_region[s] = static_cast<int>(r);
-      if (plan.regions[r].pass > 0) {
-        EXPECT_EQ(uses.region[s], static_cast<int>(r) - 1) << "passes follow each other";
-        continue;
-      }
-      EXPECT_EQ(uses.region[s], -1) << "step " << s << " is in two regions";
-      uses.region[s] = static_cast<int>(r);
-    }
+      EXPECT_EQ(uses.region[s], again ? static_cast<int>(r) - 1 : -1)
+          << "step " << s << " is in two regions that are not its passes";
+      if (!again) uses.region[s] = static_cast<int>(r);
+    };
+    for (int s = region.first; s < region.last; ++s) use(s, region.global && region.pass > 0);
+    if (region.scan >= 0) use(region.scan, region.pass > 0);
   }
   for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
     EXPECT_GE(uses.region[s], 0) << "step " << s << " is in no region";
@@ -195,8 +195,18 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
   for (size_t r = 0; r < plan_.regions.size(); ++r) {
     const Region& region = plan_.regions[r];
     EXPECT_LT(region.first, region.last);
+    // A scan lies between the regions it goes along with; as two regions it is there twice.
     const int before = r == 0 ? 0 : plan_.regions[r - 1].last;
-    EXPECT_EQ(region.first, region.pass > 0 ? before - 1 : before) << "in order, without gaps";
+    const int expected = region.pass == 0 ? before : region.global ? before - 1 : before + 1;
+    EXPECT_EQ(region.first, expected) << "in order, without gaps";
+    if (region.scan >= 0) {
+      EXPECT_EQ(region.scan, region.pass == 0 ? region.last : region.first - 1);
+      for (int s = region.first; s < region.last; ++s) {
+        const std::vector<int> gathered = gathered_by(plan_.program.steps[s].op);
+        const int scanned = result_of(plan_.program.steps[region.scan].op);
+        EXPECT_EQ(std::count(gathered.begin(), gathered.end(), scanned), 0);
+      }
+    }
     for (int s = region.first; s < region.last; ++s) {
       const LowOp& op = plan_.program.steps[s].op;
       EXPECT_EQ(region.global, is_global(op));

@@ -22,6 +22,22 @@ double seconds_now() {
 
 }  // namespace
 
+// Books the time since the last look to a step.
+class Executor::Clock {
+ public:
+  explicit Clock(double* times) : times_(times), before_(times == nullptr ? 0.0 : seconds_now()) {}
+  void look(int step) {
+    if (times_ == nullptr) return;
+    const double now = seconds_now();
+    times_[step] += now - before_;
+    before_ = now;
+  }
+
+ private:
+  double* times_;
+  double before_;
+};
+
 // ---- splitting: every element is computed the same way however this turns out ----
 
 // Tiles are whole strips of the matrix product, as even as strips allow.
@@ -51,6 +67,7 @@ int64_t Executor::column_tasks(int64_t panels) const {
 }
 
 int64_t Executor::tasks(const Region& region, int images) const {
+  if (region.scan >= 0) return 2 * static_cast<int64_t>(images);
   const LowOp& op = plan_.program.steps[region.first].op;
   if (const auto* gla = std::get_if<GlaStep>(&op)) {
     return images * gla_directions(gla->op) * gla->op.heads * plan_.scans[region.first].blocks;
@@ -69,26 +86,21 @@ int64_t Executor::tasks(const Region& region, int images) const {
 
 void Executor::run(const Region& region, int images, int64_t task, float* scratch,
                    double* times) const {
-  double before = times == nullptr ? 0.0 : seconds_now();
-  const auto clock = [&](int step) {
-    if (times == nullptr) return;
-    const double now = seconds_now();
-    times[step] += now - before;
-    before = now;
-  };
+  Clock clock(times);
   const LowOp& first = plan_.program.steps[region.first].op;
-  if (const auto* gla = std::get_if<GlaStep>(&first)) {
-    run_gla(region, *gla, task);
-    return clock(region.first);
+  if (std::holds_alternative<GlaStep>(first)) {
+    run_scan(region, task);
+    return clock.look(region.first);
   }
   if (const auto* pool = std::get_if<PoolStep>(&first)) {
     run_pool(*pool, images, task);
-    return clock(region.first);
+    return clock.look(region.first);
   }
   const int64_t rows = images * region.positions;
   Tile tile;
   tile.positions = region.positions;
   tile.scratch = scratch;
+  if (region.scan >= 0) return run_half(region, task, tile, clock);
   if (splits_columns(region, rows)) {
     const int64_t panels = gemm_panels(weights_.matrix(std::get<GemmStep>(first).weight));
     tile.last = rows;
@@ -100,6 +112,10 @@ void Executor::run(const Region& region, int images, int64_t task, float* scratc
     tile.first = tile_start(rows, task, tiles);
     tile.last = tile_start(rows, task + 1, tiles);
   }
+  run_steps(region, tile, clock);
+}
+
+void Executor::run_steps(const Region& region, const Tile& tile, Clock& clock) const {
   for (int i = region.first; i < region.last; ++i) {
     std::visit(Overloaded{
                    [&](const GemmStep& step) { run_step(step, tile); },
@@ -112,7 +128,7 @@ void Executor::run(const Region& region, int images, int64_t task, float* scratc
                    [](const PoolStep&) {},
                },
                plan_.program.steps[i].op);
-    clock(i);
+    clock.look(i);
   }
 }
 
@@ -250,49 +266,102 @@ void Executor::run_step(const DepthwiseStep& step, const Tile& tile) const {
 
 // ---- global steps ----
 
+void Executor::run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const {
+  const auto& op = std::get<GlaStep>(plan_.program.steps[region.scan].op).op;
+  const int64_t split = plan_.scans[region.scan].split;
+  const bool back = task % 2 == 1;
+  const bool second = region.pass == 1;
+  ScanPart part;
+  part.image = task / 2;
+  part.backward = back != second;
+  const int64_t begin = part.image * region.positions;
+  const ScanTiles tiles =
+      back ? ScanTiles{begin + split, begin + region.positions} : ScanTiles{begin, begin + split};
+  const int64_t count = tiles.count();
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t t = part.backward ? count - 1 - n : n;
+    tile.first = tiles.start(t);
+    tile.last = tiles.start(t + 1);
+    if (!second) run_steps(region, tile, clock);
+    part.first = tile.first - begin;
+    part.last = tile.last - begin;
+    part.resume = second || n > 0;
+    part.add = second;
+    for (part.head = 0; part.head < op.heads; ++part.head) scan_rows(region.scan, part);
+    clock.look(region.scan);
+    if (second) run_steps(region, tile, clock);
+  }
+}
+
 // Tasks are counted by picture, half, head and block, so that a worker's share is a run of rows.
-void Executor::run_gla(const Region& region, const GlaStep& step, int64_t task) const {
-  const GlaOp& op = step.op;
+void Executor::run_scan(const Region& region, int64_t task) const {
+  const auto& op = std::get<GlaStep>(plan_.program.steps[region.first].op).op;
   const ScanPlan& scan = plan_.scans[region.first];
   const int64_t directions = gla_directions(op);
-  const int64_t block = task % scan.blocks;
-  const int64_t head = task / scan.blocks % op.heads;
-  const int64_t half = task / scan.blocks / op.heads % directions;
-  const int64_t image = task / scan.blocks / op.heads / directions;
+  ScanPart part;
+  part.block = task % scan.blocks;
+  part.head = task / scan.blocks % op.heads;
+  part.image = task / scan.blocks / op.heads / directions;
+  if (directions == 1) {
+    part.last = region.positions;
+    part.backward = op.direction == GlaDirection::kBackward;
+    return scan_rows(region.first, part);
+  }
+  const bool back = task / scan.blocks / op.heads % directions == 1;
+  const bool second = region.pass == 1;
+  part.backward = back != second;
+  part.add = second;
+  const ScanTiles tiles = back ? ScanTiles{scan.split, region.positions} : ScanTiles{0, scan.split};
+  const int64_t count = tiles.count();
+  part.resume = second;
+  if (count == 0) return scan_rows(region.first, part);  // leaves a state for the other half
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t t = part.backward ? count - 1 - n : n;
+    part.first = tiles.start(t);
+    part.last = tiles.start(t + 1);
+    part.resume = second || n > 0;
+    scan_rows(region.first, part);
+  }
+}
+
+void Executor::scan_rows(int step_index, const ScanPart& part) const {
+  const auto& step = std::get<GlaStep>(plan_.program.steps[step_index].op);
+  const GlaOp& op = step.op;
+  const ScanPlan& scan = plan_.scans[step_index];
+  const int64_t directions = gla_directions(op);
   const int64_t width = op.value_dim / scan.blocks;
   const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
-  const bool both = directions == 2;
-  const bool backward = both ? half != region.pass : op.direction == GlaDirection::kBackward;
-  const int64_t first = both && half == 1 ? scan.split : 0;
-  const int64_t last = both && half == 0 ? scan.split : region.positions;
-
   const Place& qkv = plan_.places[step.qkv];
   const Place& alpha = plan_.places[step.alpha];
   const Place& out = plan_.places[step.out];
-  const int64_t row = image * region.positions + first;
+  const int64_t row = part.image * plan_.program.values[step.out].positions() + part.first;
+  const int64_t column = part.head * op.value_dim + part.block * width;
+
   GlaArgs args;
-  args.tokens = last - first;
+  args.tokens = part.last - part.first;
   args.key_dim = op.key_dim;
   args.value_dim = width;
-  args.q = arena_ + qkv.offset + row * qkv.stride + head * op.key_dim;
+  args.q = arena_ + qkv.offset + row * qkv.stride + part.head * op.key_dim;
   args.k = args.q + keys;
-  args.v = arena_ + qkv.offset + row * qkv.stride + 2 * keys + head * op.value_dim + block * width;
+  args.v = arena_ + qkv.offset + row * qkv.stride + 2 * keys + column;
   args.qkv_stride = qkv.stride;
-  const float* gates = arena_ + alpha.offset + row * alpha.stride + head * op.key_dim;
-  if (backward) {
+  const float* gates = arena_ + alpha.offset + row * alpha.stride + part.head * op.key_dim;
+  if (part.backward) {
     args.alpha_backward = gates + (op.direction == GlaDirection::kBoth ? keys : 0);
   } else {
     args.alpha_forward = gates;
   }
   args.alpha_stride = alpha.stride;
-  args.resume = args.add = region.pass == 1;
-  if (!both || region.pass == 1) {
+  args.resume = part.resume;
+  args.add = part.add;
+  if (directions == 1 || part.add) {
     args.scale = 1.0f / std::sqrt(static_cast<float>(op.key_dim)) / static_cast<float>(directions);
   }
-  args.o = arena_ + out.offset + row * out.stride + head * op.value_dim + block * width;
+  args.o = arena_ + out.offset + row * out.stride + column;
   args.o_stride = out.stride;
-  const int64_t unit = (image * op.heads + head) * scan.blocks + block;
-  args.state = arena_ + scan.offset + (unit * directions + (both && backward)) * scan.state_floats;
+  const int64_t unit = (part.image * op.heads + part.head) * scan.blocks + part.block;
+  const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
+  args.state = arena_ + scan.offset + state * scan.state_floats;
   gla(args);
 }
 

@@ -26,6 +26,7 @@ class Executor {
   void run(const Region& region, int images, int64_t task, float* scratch, double* times) const;
 
  private:
+  class Clock;
   struct Tile {
     int64_t first = 0, last = 0;  // rows
     int64_t panel_first = 0, panel_last = -1;
@@ -46,7 +47,20 @@ class Executor {
   void run_step(const MixStep& step, const Tile& tile) const;
   void run_step(const PatchStep& step, const Tile& tile) const;
   void run_step(const DepthwiseStep& step, const Tile& tile) const;
-  void run_gla(const Region& region, const GlaStep& step, int64_t task) const;
+  void run_steps(const Region& region, const Tile& tile, Clock& clock) const;
+  // A half of a picture: all its tiles, with the scan.
+  void run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const;
+  // A block of a head over a half of a picture, or all of it where there is one direction.
+  void run_scan(const Region& region, int64_t task) const;
+  // Which tokens of which block one call of the kernel scans, and what it finds.
+  struct ScanPart {
+    int64_t image = 0, head = 0, block = 0;
+    int64_t first = 0, last = 0;  // rows of the picture
+    bool backward = false;
+    bool resume = false;  // from the state of the rows before
+    bool add = false;     // to the other direction
+  };
+  void scan_rows(int step, const ScanPart& part) const;
   void run_pool(const PoolStep& step, int images, int64_t task) const;
 
   const Plan& plan_;

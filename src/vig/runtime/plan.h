@@ -28,14 +28,18 @@ struct Region {
   bool global = false;      // one step with its own way of splitting
   int first = 0, last = 0;  // steps [first, last)
   int64_t positions = 0;    // rows per picture
-  int pass = 0;             // of a scan
+  // A scan that goes along with the tiles: its first pass takes each tile after the steps, its
+  // second pass before them, while the rows are in the cache. -1: none.
+  int scan = -1;
+  int pass = 0;  // of that scan, or of the region that is one
 };
 
 // A scan in both directions goes over the tokens in two halves and two passes: first the front half
 // forward and the back half backward, then, from the states the first pass left, the front half
-// backward and the back half forward. So a worker scans the rows it has made itself, and all heads
-// of a picture share out over two workers. Where that is not enough, heads are cut into blocks of
-// value columns.
+// backward and the back half forward. So two workers can share a picture, each with the rows it has
+// made itself, and the passes join the regions before and after. Where there are more workers than
+// halves, the passes are regions of their own that share out the heads, and if that is not enough,
+// blocks of their value columns. A pass goes tile by tile in either case, so bits are the same.
 struct ScanPlan {
   int64_t split = 0;         // tokens of the front half
   int64_t blocks = 1;        // of a head
@@ -50,6 +54,14 @@ struct Plan {
   std::vector<ScanPlan> scans;  // by step
   int64_t arena_floats = 0;
   int64_t scratch_floats = 0;  // per worker
+};
+
+// Where the tiles of rows [first, last) begin: even, and of whole strips of the matrix product and
+// chunks of the scan.
+struct ScanTiles {
+  int64_t first = 0, last = 0;
+  int64_t count() const;
+  int64_t start(int64_t tile) const;  // start(count()) is last
 };
 
 // Whether so few rows are better split over the columns of each product.
