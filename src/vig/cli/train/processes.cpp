@@ -22,7 +22,7 @@
 namespace vig::cli {
 namespace {
 
-constexpr double kPatience = 5;  // seconds for copies to end by themselves
+constexpr double kPatience = 2;  // seconds for copies to end by themselves
 
 [[noreturn]] void fail_errno(const char* what) {
   fail("cannot start workers: {}: {}", what, std::generic_category().message(errno));

@@ -1,0 +1,520 @@
+// Several processes train one network: with the result of one, whatever happens to them. Where
+// nothing is killed, threads of this program, each with a group of its own, stand for processes.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "support/errors.h"
+#include "support/run_program.h"
+#include "train/fixtures.h"
+#include "vig/train/process_group.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using train::Group;
+using train::GroupPlace;
+using train::JoinOptions;
+using train::TrainOptions;
+
+constexpr double kPlenty = 100;  // seconds; what should not happen may take that long
+
+double seconds_of(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+GroupPlace place_in_file(int rank, int size, const fs::path& file) {
+  GroupPlace place;
+  place.rank = rank;
+  place.size = size;
+  place.file = file.string();
+  return place;
+}
+
+// What each of several processes raised; empty: nothing.
+std::vector<std::string> run_all(int count, const std::function<void(int rank)>& work) {
+  std::vector<std::string> sentences(static_cast<size_t>(count));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < count; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          work(rank);
+        } catch (const Error& error) {
+          sentences[static_cast<size_t>(rank)] = error.what();
+        }
+      });
+    }
+  }
+  return sentences;
+}
+
+std::vector<std::string> run_group(int count, const std::function<void(Group&)>& work) {
+  const TempDir meeting;
+  return run_all(count, [&](int rank) {
+    const auto group =
+        train::join_group(place_in_file(rank, count, meeting / "file"), {"cpu", kPlenty, "test"});
+    work(*group);
+  });
+}
+
+void train_together(int count, const TrainOptions& options, const std::string& data,
+                    const std::string& out) {
+  const std::vector<std::string> sentences = run_group(
+      count, [&](Group& group) { train::train(options, data, out, train::TrainEvents(), group); });
+  EXPECT_EQ(sentences, std::vector<std::string>(static_cast<size_t>(count)));
+}
+
+bool all_contain(const std::vector<std::string>& sentences, const std::string& words) {
+  return std::ranges::all_of(sentences, [&](const std::string& sentence) {
+    return sentence.find(words) != std::string::npos;
+  });
+}
+
+// Everything on that could depend on who works on which picture; 10 steps.
+TrainOptions equal_options() {
+  TrainOptions options = tiny_options("imagenet");
+  options.fields["drop_path"] = "0.3";
+  options.batch = 48;
+  options.epochs = 10.0 / 3;  // 144 pictures
+  options.lr = 2e-3;
+  options.lr_batch = 0;
+  options.warmup_epochs = 0;
+  options.ema = 0.9;
+  options.threads = 1;
+  return options;
+}
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  std::memcpy(floats.data(), bytes.data(), bytes.size());
+  return floats;
+}
+
+// The largest difference between two runs' checkpoints, relative to the largest number, over
+// weights, their average and the optimiser's state.
+double difference(const fs::path& actual, const fs::path& expected) {
+  const auto one = tensor_bytes(actual / "checkpoint.safetensors");
+  const auto other = tensor_bytes(expected / "checkpoint.safetensors");
+  EXPECT_EQ(one.size(), other.size());
+  double worst = 0;
+  for (const auto& [name, bytes] : other) {
+    const std::vector<float> a = floats_of(one.at(name)), b = floats_of(bytes);
+    EXPECT_EQ(a.size(), b.size()) << name;
+    float largest = 0, farthest = 0;
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      largest = std::max(largest, std::abs(b[i]));
+      farthest = std::max(farthest, std::abs(a[i] - b[i]));
+    }
+    EXPECT_GT(largest, 0) << name;
+    worst = std::max(worst, static_cast<double>(farthest) / largest);
+  }
+  return worst;
+}
+
+class Distributed : public ::testing::Test {
+ protected:
+  Distributed() {
+    write_files(folder_ / "data", striped_pictures(4, 40));
+    setenv("GOMP_SPINCOUNT", "1000", 0);  // as vig-train would, by starting itself once more
+  }
+  std::string data() const { return (folder_ / "data").string(); }
+  std::string out(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::vector<std::string> command(const TrainOptions& options, const std::string& run,
+                                   const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {VIG_TRAIN_BINARY, "train", data(), "--out", out(run)};
+    for (const auto& [name, text] : option_texts(options)) {
+      arguments.push_back("--" + name + "=" + text);
+    }
+    for (const auto& [field, value] : options.fields) {
+      arguments.insert(arguments.end(), {"--set", field + "=" + value});
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(Distributed, ManyProcessesGiveTheResultOfOne) {
+  TrainOptions options = equal_options();
+  train_together(1, options, data(), out("one"));
+  for (const int processes : {2, 3, 4}) {
+    options.threads = processes == 2 ? 2 : 1;
+    options.parts = processes == 3 ? 2 : 1;
+    const std::string run = std::to_string(processes);
+    train_together(processes, options, data(), out(run));
+    // Float sums in another order, ten steps long.
+    EXPECT_LT(difference(out(run), out("one")), 1e-5) << processes;
+  }
+}
+
+TEST_F(Distributed, AlsoWithAFrozenBackbone) {
+  TrainOptions options = equal_options();
+  options.probe = true;
+  train_together(1, options, data(), out("one"));
+  train_together(2, options, data(), out("two"));
+  EXPECT_LT(difference(out("two"), out("one")), 1e-5);
+}
+
+// Shares too small for partners, for threads and for parts: another run than of one process, but a
+// good one, and the same again.
+TEST_F(Distributed, UnevenSharesAreRepeatable) {
+  TrainOptions options = equal_options();
+  options.batch = 9;
+  options.epochs = 0.5;
+  options.threads = 4;
+  options.parts = 2;
+  train_together(3, options, data(), out("first"));
+  train_together(3, options, data(), out("second"));
+  expect_same_runs(out("second"), out("first"));
+}
+
+TEST_F(Distributed, TheProgramStartsWorkers) {
+  const TrainOptions options = equal_options();
+  const RunResult run =
+      run_program(command(options, "program", {"--workers", "2"}), {.time_limit = kPlenty});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.err, "");
+  EXPECT_EQ(run.out.find("best:"), run.out.rfind("best:")) << run.out;
+  EXPECT_NE(run.out.find("best:"), std::string::npos) << run.out;
+  train_together(2, options, data(), out("threads"));
+  expect_same_runs(out("program"), out("threads"));
+}
+
+int free_port() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+TEST_F(Distributed, ProcessesFindEachOtherByTheUsualVariables) {
+  const TrainOptions options = equal_options();
+  const std::string port = std::to_string(free_port());
+  std::vector<std::future<RunResult>> runs;
+  for (const char* rank : {"0", "1"}) {
+    RunOptions run_options;
+    run_options.time_limit = kPlenty;
+    run_options.environment = {std::string("RANK=") + rank, "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
+                               "MASTER_PORT=" + port};
+    runs.push_back(
+        std::async(std::launch::async, run_program, command(options, "processes"), run_options));
+  }
+  const RunResult first = runs[0].get(), second = runs[1].get();
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(first.out.find("best:"), std::string::npos) << first.out;
+  EXPECT_EQ(second.out, "");
+  train_together(2, options, data(), out("threads"));
+  expect_same_runs(out("processes"), out("threads"));
+}
+
+TEST_F(Distributed, HalfSetVariablesAreRefused) {
+  RunOptions run_options;
+  run_options.environment = {"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1"};
+  const RunResult half = run_program(command(equal_options(), "run"), run_options);
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_NE(half.err.find("MASTER_PORT is not set"), std::string::npos) << half.err;
+  run_options.environment.push_back("MASTER_PORT=1");
+  const RunResult both =
+      run_program(command(equal_options(), "run", {"--workers", "2"}), run_options);
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_NE(both.err.find("--workers"), std::string::npos) << both.err;
+  EXPECT_FALSE(fs::exists(out("run")));
+}
+
+// Tens of milliseconds a step, each with a checkpoint: time to do something to it.
+TrainOptions long_options() {
+  TrainOptions options = equal_options();
+  options.size = 64;
+  options.checkpoint_minutes = 0;
+  return options;
+}
+
+// The processes that train into a folder, besides those that this one has started itself: workers.
+std::vector<pid_t> workers_of(const std::string& run) {
+  std::vector<pid_t> workers;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    try {
+      if (read_file(entry.path() / "cmdline").find(run) == std::string::npos) continue;
+      const std::string status = read_file(entry.path() / "status");
+      const int parent = std::stoi(status.substr(status.find("PPid:") + 5));
+      if (parent != getpid()) workers.push_back(std::stoi(name));
+    } catch (const std::runtime_error&) {  // it has ended meanwhile
+    }
+  }
+  return workers;
+}
+
+// Until the run has written its first checkpoint, or has ended for some reason.
+void wait_for_checkpoint(const std::string& run, const std::future<RunResult>& result) {
+  while (!fs::exists(run + "/checkpoint.safetensors") &&
+         result.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout) {
+  }
+}
+
+TEST_F(Distributed, ADeadWorkerEndsTheOthersAndTheRunGoesOn) {
+  const TrainOptions options = long_options();
+  const auto arguments = command(options, "killed", {"--workers", "3"});
+  RunOptions run_options;
+  run_options.time_limit = kPlenty;
+  std::future<RunResult> run = std::async(std::launch::async, run_program, arguments, run_options);
+  wait_for_checkpoint(out("killed"), run);
+  const std::vector<pid_t> workers = workers_of(out("killed"));
+  ASSERT_EQ(workers.size(), 2u) << run.get().err;
+  EXPECT_EQ(kill(workers.back(), SIGKILL), 0);
+  RunResult killed;
+  EXPECT_LT(seconds_of([&] { killed = run.get(); }), kPlenty / 2);
+  EXPECT_EQ(killed.exit_code, 1) << killed.out;
+  EXPECT_NE(killed.err.find("of 3 was ended by signal 9"), std::string::npos) << killed.err;
+  EXPECT_NE(killed.err.find("goes on from there"), std::string::npos) << killed.err;
+  EXPECT_EQ(std::ranges::count(killed.err, '\n'), 1) << killed.err;
+  EXPECT_TRUE(workers_of(out("killed")).empty());
+
+  const RunResult resumed = run_program(arguments, run_options);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.out.find("going on from step"), std::string::npos) << resumed.out;
+  train_together(3, options, data(), out("undisturbed"));
+  expect_same_runs(out("killed"), out("undisturbed"));
+}
+
+TEST_F(Distributed, InterruptedTogetherTheyGoOnTogether) {
+  const TrainOptions options = long_options();
+  RunOptions run_options;
+  run_options.time_limit = kPlenty;
+  std::future<RunResult> run = std::async(std::launch::async, run_program,
+                                          command(options, "run", {"--workers", "2"}), run_options);
+  wait_for_checkpoint(out("run"), run);
+  // A worker alone hears of it; all stop.
+  const std::vector<pid_t> workers = workers_of(out("run"));
+  ASSERT_EQ(workers.size(), 1u) << run.get().err;
+  EXPECT_EQ(kill(workers[0], SIGINT), 0);
+  const RunResult stopped = run.get();
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_NE(stopped.out.find("stopped at step"), std::string::npos) << stopped.out;
+  EXPECT_EQ(stopped.err, "");
+  train_together(2, options, data(), out("run"));
+  train_together(2, options, data(), out("undisturbed"));
+  expect_same_runs(out("run"), out("undisturbed"));
+}
+
+TEST_F(Distributed, WhatFailsIsSaidOnce) {
+  TrainOptions options = equal_options();
+  options.model = "no_such_model";
+  const RunResult run =
+      run_program(command(options, "run", {"--workers", "2"}), {.time_limit = kPlenty});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_NE(run.err.find("no_such_model"), std::string::npos) << run.err;
+  EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
+}
+
+TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
+  const auto train_apart =
+      [&](const std::function<void(TrainOptions&, std::string & data, std::string & run)>& change) {
+        return run_group(2, [&](Group& group) {
+          TrainOptions options = equal_options();
+          std::string pictures = data(), run = out("run");
+          if (group.rank() == 1) change(options, pictures, run);
+          train::train(options, pictures, run, train::TrainEvents(), group);
+        });
+      };
+  EXPECT_TRUE(all_contain(train_apart([](auto& options, auto&, auto&) { options.lr = 0.25; }),
+                          "process 1 does not agree with process 0 on lr"));
+  EXPECT_TRUE(all_contain(train_apart([](auto& options, auto&, auto&) {
+                            options.model = "test_vig_h";
+                            options.fields.clear();
+                          }),
+                          "model"));
+  Files pictures = striped_pictures(4, 40);
+  pictures["class0/other.png"] = pictures.extract("class0/7.png").mapped();
+  write_files(folder_ / "other", pictures);
+  EXPECT_TRUE(all_contain(
+      train_apart([&](auto&, auto& data, auto&) { data = (folder_ / "other").string(); }),
+      "the training pictures"));
+  // A checkpoint on a disk that only one of them sees.
+  TrainOptions options = equal_options();
+  train_together(2, options, data(), out("run"));
+  EXPECT_TRUE(all_contain(train_apart([&](auto&, auto&, auto& run) { run = out("elsewhere"); }),
+                          "the step to go on from"));
+}
+
+TEST(ProcessGroup, AddsUpAndNoticesWhoIsGone) {
+  std::atomic<bool> lost = false;
+  const std::vector<std::string> sentences = run_group(3, [&](Group& group) {
+    double numbers[2] = {1.5, static_cast<double>(group.rank())};
+    for (int i = 0; i < 100; ++i) {
+      numbers[0] = 1.5;
+      numbers[1] = group.rank();
+      group.sum(numbers);
+    }
+    EXPECT_EQ(numbers[0], 4.5);
+    EXPECT_EQ(numbers[1], 3);
+    if (group.rank() == 1) return;  // and its connections close
+    try {
+      group.sum(numbers);
+    } catch (const train::GroupLost&) {
+      lost = true;
+      throw;
+    }
+  });
+  EXPECT_TRUE(lost);
+  EXPECT_EQ(sentences[1], "");
+  EXPECT_NE(sentences[0].find("lost the other processes"), std::string::npos) << sentences[0];
+  EXPECT_NE(sentences[2].find("lost the other processes"), std::string::npos) << sentences[2];
+}
+
+TEST(ProcessGroup, DoesNotWaitForEverForWhoStandsStill) {
+  const TempDir meeting;
+  std::promise<void> over;
+  const std::shared_future<void> end = over.get_future().share();
+  double seconds = 0;
+  const std::vector<std::string> sentences = run_all(2, [&](int rank) {
+    const auto group =
+        train::join_group(place_in_file(rank, 2, meeting / "file"), {"cpu", 2, "test"});
+    if (rank == 1) return end.wait();
+    double number = 1;
+    const auto finally = std::shared_ptr<void>(nullptr, [&](void*) { over.set_value(); });
+    seconds = seconds_of([&] {
+      try {
+        group->sum({&number, 1});
+      } catch (const train::GroupLost&) {
+        number = -1;
+      }
+    });
+    EXPECT_EQ(number, -1);
+  });
+  EXPECT_EQ(sentences, std::vector<std::string>(2));
+  EXPECT_GE(seconds, 1.9);
+  EXPECT_LT(seconds, kPlenty);
+}
+
+// Processes that meet where this test listens, as those of torchrun do.
+class Meeting {
+ public:
+  explicit Meeting() {
+    c10d::TCPStoreOptions options;
+    options.port = 0;
+    options.isServer = true;
+    options.waitWorkers = false;
+    store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+  }
+  GroupPlace place(int rank, int size) const {
+    GroupPlace place;
+    place.rank = rank;
+    place.size = size;
+    place.host = "127.0.0.1";
+    place.port = store_->getPort();
+    place.hosted = true;
+    return place;
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::TCPStore> store_;
+};
+
+TEST(ProcessGroup, MeetsWhereTheLauncherListensAgainAndAgain) {
+  const Meeting meeting;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::vector<std::string> sentences = run_all(2, [&](int rank) {
+      GroupPlace place = meeting.place(rank, 2);
+      place.attempt = attempt;
+      double number = 1;
+      train::join_group(place, {"cpu", kPlenty, "test"})->sum({&number, 1});
+      EXPECT_EQ(number, 2);
+    });
+    EXPECT_EQ(sentences, std::vector<std::string>(2));
+  }
+}
+
+TEST(ProcessGroup, RefusesThoseThatDoNotBelongTogether) {
+  {
+    const Meeting meeting;
+    EXPECT_TRUE(all_contain(run_all(2,
+                                    [&](int rank) {
+                                      train::join_group(
+                                          meeting.place(rank, 2),
+                                          {"cpu", kPlenty, rank == 0 ? "vig 1" : "vig 2"});
+                                    }),
+                            "vig 2"));
+  }
+  {
+    const Meeting meeting;
+    EXPECT_TRUE(all_contain(
+        run_all(2,
+                [&](int rank) {
+                  train::join_group(meeting.place(rank, 2 + rank), {"cpu", kPlenty, "vig"});
+                }),
+        "3 processes"));
+  }
+  const Meeting meeting;
+  const std::vector<std::string> sentences = run_all(2, [&](int) {
+    train::join_group(meeting.place(0, 2), {"cpu", 1, "vig"});
+  });
+  EXPECT_NE((sentences[0] + sentences[1]).find("two processes have the rank 0"), std::string::npos);
+  EXPECT_NE((sentences[0] + sentences[1]).find("process 1 of 2 did not come"), std::string::npos);
+}
+
+TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
+  const auto expect_no_group = [](const GroupPlace& place, const std::string& words) {
+    double seconds = seconds_of([&] {
+      expect_error(ErrorCode::kInput, {words, "within 1 s"}, [&] {
+        train::join_group(place, {"cpu", 1, "vig"});
+      });
+    });
+    EXPECT_LT(seconds, kPlenty);
+  };
+  GroupPlace place;
+  place.rank = 1;
+  place.size = 2;
+  place.host = "127.0.0.1";
+  place.port = free_port();
+  expect_no_group(place, fmt::format("no answer from 127.0.0.1 port {}", place.port));
+  place.rank = 0;
+  expect_no_group(place, "process 1 of 2 did not come");
+
+  // Somebody listens there, but does not speak.
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(fd, 5), 0);
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  place.rank = 1;
+  place.port = ntohs(address.sin_port);
+  expect_no_group(place, "process 0 of 2 did not come");
+  place.rank = 0;
+  expect_error(ErrorCode::kInput, {"cannot listen", "in use"}, [&] {
+    train::join_group(place, {"cpu", 1, "vig"});
+  });
+  close(fd);
+}
+
+}  // namespace
+}  // namespace vig::test

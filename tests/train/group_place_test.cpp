@@ -1,0 +1,114 @@
+// Which place a process finds in its environment.
+#include "vig/train/group_place.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/errors.h"
+
+namespace vig::test {
+namespace {
+
+using train::GroupPlace;
+using Variables = std::map<std::string, std::string>;
+
+std::optional<GroupPlace> place_of(const Variables& variables) {
+  return train::group_place([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+Variables with(Variables variables, const Variables& changes) {
+  for (const auto& [name, value] : changes) variables[name] = value;
+  return variables;
+}
+
+const Variables kMaster = {{"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
+const Variables kUsual = with(kMaster, {{"RANK", "3"}, {"WORLD_SIZE", "8"}});
+
+TEST(GroupPlace, AloneWithoutVariables) {
+  EXPECT_FALSE(place_of({}).has_value());
+  EXPECT_FALSE(place_of({{"RANK", ""}, {"MASTER_ADDR", ""}}).has_value());
+  // A program that runs once in a job of many tasks.
+  EXPECT_FALSE(place_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}).has_value());
+}
+
+TEST(GroupPlace, FromTheUsualVariables) {
+  const GroupPlace place = place_of(kUsual).value();
+  EXPECT_EQ(place.rank, 3);
+  EXPECT_EQ(place.size, 8);
+  EXPECT_EQ(place.host, "node7");
+  EXPECT_EQ(place.port, 29500);
+  EXPECT_EQ(place.local_rank, 0);
+  EXPECT_EQ(place.local_size, 1);
+  EXPECT_FALSE(place.hosted);
+  EXPECT_TRUE(place.file.empty());
+}
+
+TEST(GroupPlace, FromTorchrun) {
+  const GroupPlace place = place_of(with(kUsual, {{"LOCAL_RANK", "1"},
+                                                  {"LOCAL_WORLD_SIZE", "2"},
+                                                  {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                                  {"TORCHELASTIC_RESTART_COUNT", "4"}}))
+                               .value();
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.local_size, 2);
+  EXPECT_TRUE(place.hosted);
+  EXPECT_EQ(place.attempt, 4);
+  EXPECT_FALSE(place_of(with(kUsual, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).value().hosted);
+}
+
+TEST(GroupPlace, FromMpiAndSlurm) {
+  for (const auto& [rank, size] : {std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   {"PMI_RANK", "PMI_SIZE"},
+                                   {"SLURM_PROCID", "SLURM_NTASKS"}}) {
+    const GroupPlace place = place_of(with(kMaster, {{rank, "5"}, {size, "6"}})).value();
+    EXPECT_EQ(place.rank, 5) << rank;
+    EXPECT_EQ(place.size, 6) << rank;
+    // The usual ones go first.
+    EXPECT_EQ(place_of(with(kUsual, {{rank, "5"}, {size, "6"}})).value().rank, 3);
+  }
+  const GroupPlace place = place_of(with(kMaster, {{"SLURM_PROCID", "5"},
+                                                   {"SLURM_NTASKS", "6"},
+                                                   {"SLURM_LOCALID", "1"},
+                                                   {"SLURM_NTASKS_PER_NODE", "2"}}))
+                               .value();
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.local_size, 2);
+}
+
+TEST(GroupPlace, WhatIsMissingIsNamed) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    Variables variables = kUsual;
+    variables.erase(name);
+    expect_error(ErrorCode::kUsage, {std::string(name) + " is not set", "all of"},
+                 [&] { place_of(variables); });
+    expect_error(ErrorCode::kUsage, {" is not set"}, [&] { place_of({{name, "1"}}); });
+  }
+  expect_error(ErrorCode::kUsage, {"SLURM_NTASKS is not set"}, [&] {
+    place_of(with(kMaster, {{"SLURM_PROCID", "0"}}));
+  });
+}
+
+TEST(GroupPlace, WhatMakesNoSenseIsNamed) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
+      {"RANK", {"8", "-1", "x", "1x", " 1", "99999999999999"}},
+      {"WORLD_SIZE", {"0", "-8", "65537", "8.0"}},
+      {"MASTER_PORT", {"0", "65536", "http", "-1"}},
+      {"LOCAL_RANK", {"8", "-1"}},
+      {"LOCAL_WORLD_SIZE", {"0", "9"}},
+      {"TORCHELASTIC_RESTART_COUNT", {"-1", "many"}},
+  };
+  for (const auto& [name, values] : bad) {
+    for (const std::string& value : values) {
+      expect_error(ErrorCode::kUsage, {name + " is '" + value + "'", "whole number"}, [&] {
+        place_of(with(kUsual, {{name, value}}));
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vig::test
