@@ -40,6 +40,18 @@ void check_same_run(const std::string& path, const std::map<std::string, std::st
 
 }  // namespace
 
+FolderLock::~FolderLock() {
+  if (folder_ >= 0) ::close(folder_);
+}
+
+void FolderLock::take(const std::string& folder) {
+  folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Where folders cannot be locked, the user must take care.
+  if (folder_ >= 0 && ::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    fail("{}: another process is training in this folder", folder);
+  }
+}
+
 RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string> description,
                      size_t checkpoint_bytes, bool writes)
     : path_(path), description_(std::move(description)) {
@@ -47,7 +59,7 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
   if (writes) {
     std::filesystem::create_directories(path, error);
     if (error) fail("{}: cannot make the folder: {}", path, error.message());
-    lock();
+    lock_.take(path);
   }
   has_checkpoint_ = std::filesystem::exists(checkpoint());
   if (!writes) return;
@@ -61,20 +73,6 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
          (needed >> 20) + 1);
   }
   write_text(record(), nlohmann::json(description_).dump(1) + "\n");
-}
-
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
-void RunFolder::lock() {
-  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // Where folders cannot be locked, the user must take care.
-  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(lock_);
-    lock_ = -1;
-    fail("{}: another process is training in this folder", path_);
-  }
 }
 
 // What a process that was killed while writing left behind.

@@ -9,6 +9,20 @@
 
 namespace vig::train {
 
+// Held until the end, however that comes.
+class FolderLock {
+ public:
+  FolderLock() = default;
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  // Raises while another process holds it.
+  void take(const std::string& folder);
+
+ private:
+  int folder_ = -1;
+};
+
 class RunFolder {
  public:
   // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
@@ -16,9 +30,6 @@ class RunFolder {
   // differ), or while another process trains in it. With `writes` false it only looks.
   RunFolder(const std::string& path, std::map<std::string, std::string> description,
             size_t checkpoint_bytes, bool writes);
-  ~RunFolder();
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
 
   bool has_checkpoint() const { return has_checkpoint_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
@@ -32,13 +43,12 @@ class RunFolder {
   void write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const;
 
  private:
-  void lock();
   void remove_leftovers() const;
 
   std::string path_;
   std::map<std::string, std::string> description_;
   bool has_checkpoint_ = false;
-  int lock_ = -1;  // the folder itself, held until the end
+  FolderLock lock_;
 };
 
 }  // namespace vig::train

@@ -1,0 +1,200 @@
+// What cannot work is said in one sentence before the first step.
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+#include "train/fixtures.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using train::TrainOptions;
+
+TEST(Options, ValuesAreChecked) {
+  TrainOptions options;
+  const auto expect = [&](const char* name, const char* text,
+                          std::initializer_list<std::string> words) {
+    expect_error(ErrorCode::kUsage, words, [&] { set_option(options, name, text); });
+  };
+  expect("batch", "many", {"--batch is 'many', expected a whole number"});
+  expect("batch", "1.5", {"--batch", "whole"});
+  expect("batch", "99999999999", {"--batch"});
+  expect("lr", "1e-3x", {"--lr is '1e-3x', expected a number"});
+  expect("lr", "", {"--lr"});
+  expect("seed", "-1", {"--seed"});
+  expect("probe", "maybe", {"--probe is 'maybe', expected true or false"});
+  expect("crop", "round", {"--crop is 'round', expected center, resized or padded"});
+  expect("wheels", "4", {"no training option --wheels"});
+  expect_error(ErrorCode::kUsage, {"no recipe 'large'", "imagenet", "small"},
+               [] { train::recipe_options("large"); });
+}
+
+TEST(Options, NumbersThatMakeNoSenseAreNamed) {
+  const std::pair<const char*, const char*> bad[] = {{"epochs", "0"},
+                                                     {"epochs", "nan"},
+                                                     {"batch", "0"},
+                                                     {"batch", "-3"},
+                                                     {"parts", "0"},
+                                                     {"parts", "99999"},
+                                                     {"val-share", "1"},
+                                                     {"loaders", "-1"},
+                                                     {"threads", "5000"},
+                                                     {"size", "-1"},
+                                                     {"size", "99999"},
+                                                     {"eval-every", "0"},
+                                                     {"lr", "-1"},
+                                                     {"lr", "inf"},
+                                                     {"lr-batch", "-1"},
+                                                     {"min-lr", "-1"},
+                                                     {"warmup-lr", "nan"},
+                                                     {"warmup-epochs", "-1"},
+                                                     {"weight-decay", "-1"},
+                                                     {"beta1", "1"},
+                                                     {"beta2", "1.5"},
+                                                     {"adam-eps", "-1"},
+                                                     {"clip", "-1"},
+                                                     {"layer-decay", "0"},
+                                                     {"layer-decay", "1.1"},
+                                                     {"ema", "1"},
+                                                     {"checkpoint-minutes", "-1"},
+                                                     {"device", "tpu"},
+                                                     {"flip", "2"},
+                                                     {"erase", "-0.1"},
+                                                     {"scale-min", "0"},
+                                                     {"rand-augment", "-1"},
+                                                     {"mixup", "-1"},
+                                                     {"mix-probability", "2"},
+                                                     {"smoothing", "1.5"},
+                                                     {"cutout", "nan"}};
+  for (const auto& [name, text] : bad) {
+    TrainOptions options;
+    set_option(options, name, text);
+    EXPECT_THROW(check_options(options), Error) << name << " " << text;
+  }
+}
+
+TEST(Options, RecipesHoldAndReadBack) {
+  for (const std::string& recipe : train::recipe_names()) {
+    const TrainOptions options = train::recipe_options(recipe);
+    EXPECT_NO_THROW(check_options(options)) << recipe;
+    TrainOptions again;
+    for (const auto& [name, text] : option_texts(options)) set_option(again, name, text);
+    EXPECT_EQ(option_texts(again), option_texts(options)) << recipe;
+    EXPECT_EQ(again.lr, options.lr);
+    EXPECT_EQ(again.augment.ratio_min, options.augment.ratio_min) << "to the bit";
+  }
+}
+
+// docs/training.md lists every option with its value in both recipes.
+TEST(Options, ThePageTellsTheRecipes) {
+  const std::string page = read_file(fs::path(VIG_SOURCE_DIR) / "docs/training.md");
+  const auto imagenet = option_texts(train::recipe_options("imagenet"));
+  const auto small = option_texts(train::recipe_options("small"));
+  TrainOptions all;
+  visit_options(all, [&](const char* name, const auto&, const char* help) {
+    const std::string row =
+        fmt::format("\n| `{}` | {} | {} | {} |\n", name, imagenet.at(name), small.at(name), help);
+    EXPECT_NE(page.find(row), std::string::npos) << "the page lacks" << row;
+  });
+}
+
+class BeforeTheFirstStep : public ::testing::Test {
+ protected:
+  BeforeTheFirstStep() { write_files(folder_ / "data", striped_pictures(3, 12)); }
+
+  // Nothing is trained, and no folder made.
+  void expect(ErrorCode code, std::initializer_list<std::string> words, const TrainOptions& options,
+              const std::string& data) {
+    train::TrainEvents events;
+    events.begin = [](const train::RunSummary&) { ADD_FAILURE() << "it began"; };
+    train::Group alone;
+    expect_error(code, words,
+                 [&] { train::train(options, data, (folder_ / "run").string(), events, alone); });
+    EXPECT_FALSE(fs::exists(folder_ / "run"));
+  }
+  void expect(ErrorCode code, std::initializer_list<std::string> words,
+              const TrainOptions& options) {
+    expect(code, words, options, (folder_ / "data").string());
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(BeforeTheFirstStep, BadData) {
+  const TrainOptions options = tiny_options("small");
+  expect(ErrorCode::kInput, {"nowhere"}, options, (folder_ / "nowhere").string());
+  write_files(folder_ / "one", striped_pictures(1, 12));
+  expect(ErrorCode::kInput, {"one", "class"}, options, (folder_ / "one").string());
+  write_files(folder_ / "tested/test", striped_pictures(2, 3));
+  expect(ErrorCode::kInput, {"tested", "no training part"}, options, (folder_ / "tested").string());
+}
+
+TEST_F(BeforeTheFirstStep, BadOptions) {
+  TrainOptions options = tiny_options("small");
+  options.batch = 33;  // a tenth is for validation
+  expect(ErrorCode::kInput, {"32 training pictures", "one batch of 33", "--batch"}, options);
+  options = tiny_options("small");
+  options.lr = -1;
+  expect(ErrorCode::kUsage, {"--lr is -1"}, options);
+  options = tiny_options("small");
+  options.fields["drop_path"] = "1";
+  expect(ErrorCode::kUsage, {"drop_path is 1, expected 0 to below 1"}, options);
+  options.fields["drop_path"] = "much";
+  expect(ErrorCode::kUsage, {"drop_path", "much"}, options);
+  options.fields = {{"wheels", "4"}};
+  expect(ErrorCode::kUsage, {"wheels"}, options);
+  options = tiny_options("small");
+  options.device = "cuda:7";
+  expect(ErrorCode::kUsage, {"--device is cuda:7"}, options);
+}
+
+TEST_F(BeforeTheFirstStep, BadModels) {
+  TrainOptions options = tiny_options("small");
+  options.model = "vig_x";
+  expect(ErrorCode::kUsage, {"vig_x"}, options);
+  options.model = (folder_ / "broken.safetensors").string();
+  write_file(options.model, "x");
+  expect(ErrorCode::kInput, {"broken.safetensors"}, options);
+  options = tiny_options("small");
+  options.size = 3;
+  options.fields["patch_size"] = "16";
+  expect(ErrorCode::kInput, {"3 x 3 is too small"}, options);
+}
+
+TEST_F(BeforeTheFirstStep, OtherOptionsThanTheFoldersRun) {
+  TrainOptions options = tiny_options("small");
+  const std::string data = (folder_ / "data").string(), out = (folder_ / "kept").string();
+  run_training(options, data, out, 1);
+  const auto before = tensor_bytes(folder_ / "kept/checkpoint.safetensors");
+  options.batch = 8;
+  options.fields["depth"] = "1";
+  expect_error(ErrorCode::kUsage, {out, "batch was 16, is 8", "model.depth was 2, is 1"},
+               [&] { run_training(options, data, out); });
+  options = tiny_options("small");
+  write_files(folder_ / "more", striped_pictures(3, 20));
+  expect_error(ErrorCode::kUsage, {"train_pictures was 32, is 54"},
+               [&] { run_training(options, (folder_ / "more").string(), out); });
+  EXPECT_TRUE(tensor_bytes(folder_ / "kept/checkpoint.safetensors") == before);
+}
+
+TEST(BadPictures, AreReportedOnceAndLeftOut) {
+  const TempDir folder;
+  Files pictures = striped_pictures(2, 20);
+  pictures["class0/3.png"] = "no picture";
+  pictures["class1/7.png"].resize(90);
+  write_files(folder / "train", pictures);
+  write_files(folder / "val", striped_pictures(2, 4));
+  TrainOptions options = tiny_options("small");
+  options.batch = 8;
+  options.epochs = 3;
+  const TempDir out;
+  const RunRecord record = run_training(options, folder.path().string(), (out / "run").string());
+  EXPECT_EQ(record.losses.size(), 15u);
+  ASSERT_EQ(record.problems.size(), 2u);
+  const std::string both = record.problems[0] + record.problems[1];
+  EXPECT_NE(both.find("train/class0/3.png: "), std::string::npos) << both;
+  EXPECT_NE(both.find("train/class1/7.png: "), std::string::npos) << both;
+}
+
+}  // namespace
+}  // namespace vig::test

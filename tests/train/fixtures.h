@@ -1,0 +1,39 @@
+// Small pictures to learn from, runs on them, and what runs leave.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/archive_bytes.h"
+#include "support/files.h"
+#include "vig/train/trainer.h"
+
+namespace vig::test {
+
+// CLASS/NUMBER.png, 24 x 24: stripes whose direction and colour are the class's, with noise.
+Files striped_pictures(int classes, int each);
+
+// A network of milliseconds.
+train::TrainOptions tiny_options(const std::string& recipe);
+
+// What a run told, step by step.
+struct RunRecord {
+  train::RunSummary summary;
+  std::vector<double> losses;
+  std::vector<train::MetricsRow> rows;
+  std::vector<std::string> problems;
+  train::TrainResult result;
+};
+
+// Stops after the step `stop_at`, if that is not 0.
+RunRecord run_training(const train::TrainOptions& options, const std::string& data,
+                       const std::string& out, int64_t stop_at = 0);
+
+// By name: the tensors of a file as they lie in it.
+std::map<std::string, std::string> tensor_bytes(const std::filesystem::path& file);
+
+// Both folders hold the same networks and the same state to go on from, bit by bit.
+void expect_same_runs(const std::filesystem::path& actual, const std::filesystem::path& expected);
+
+}  // namespace vig::test

@@ -1,0 +1,199 @@
+// What a run leaves: checkpoints read back to the bit, metrics, and a folder that is one run's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/errors.h"
+#include "support/xml.h"
+#include "train/fixtures.h"
+#include "vig/train/optimizer.h"
+#include "vig/train/run_folder.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using train::AdamW;
+using train::MetricsRow;
+using train::Parameters;
+using train::RunFolder;
+using train::RunState;
+using train::TrainOptions;
+using train::Workers;
+
+const std::map<std::string, std::string> kDescription = {{"batch", "8"}, {"model", "a \"b\" é"}};
+
+// A network of two tensors with an optimiser that has seen a step.
+struct Trained {
+  TrainOptions options;
+  Workers workers{1};
+  std::vector<ParamSpec> specs;
+  Parameters parameters;
+  AdamW optimizer;
+
+  explicit Trained(uint64_t seed, int64_t rows = 3, double ema = 0.9)
+      : options(with_ema(ema)),
+        specs{{"a", {rows, 5}, {Init::Kind::kNormal, 1.0f}},
+              {"b", {7}, {Init::Kind::kNormal, 1.0f}}},
+        parameters(specs, *random_weights(specs, seed), at::kCPU),
+        optimizer(options, parameters, workers) {
+    for (const at::Tensor& view : parameters.views()) view.mutable_grad().copy_(view.cos());
+    optimizer.step(0.1);
+  }
+
+  static TrainOptions with_ema(double ema) {
+    TrainOptions options;
+    options.ema = ema;
+    return options;
+  }
+};
+
+RunState some_state() {
+  RunState state;
+  state.step = 1234567890123;
+  state.loss_sum = 0.1 + 0.2;
+  state.hits = 5;
+  state.seen = 9;
+  state.loss_steps = 3;
+  state.row_seconds = 1.0 / 3;
+  state.seconds = 1e9 / 7;
+  state.best_top1 = 2.0 / 3;
+  state.best_loss = std::nan("");
+  state.best_step = 17;
+  state.rows.resize(2);
+  state.rows[0] = {0.5, 10, 1e-3, 2.25, 0.125, 1.0 / 3, 0.75, 1.0, 812.5, 33.25};
+  state.rows[1].step = 20;  // nothing else measured
+  return state;
+}
+
+TEST(Checkpoint, GivesBackEveryBit) {
+  const TempDir folder;
+  const std::string file = (folder / "c.safetensors").string();
+  Trained saved(1), other(2);
+  const RunState state = some_state();
+  write_checkpoint(file, state, saved.parameters, saved.optimizer, kDescription);
+  EXPECT_EQ(train::read_description(file), kDescription);
+  RunState read;
+  read_checkpoint(file, read, other.parameters, other.optimizer);
+  EXPECT_TRUE(at::equal(other.parameters.values(), saved.parameters.values()));
+  EXPECT_TRUE(at::equal(other.optimizer.mean(), saved.optimizer.mean()));
+  EXPECT_TRUE(at::equal(other.optimizer.square(), saved.optimizer.square()));
+  EXPECT_TRUE(at::equal(other.optimizer.average(), saved.optimizer.average()));
+  EXPECT_EQ(other.optimizer.steps(), state.step);
+  EXPECT_EQ(read.step, state.step);
+  EXPECT_EQ(read.loss_sum, state.loss_sum);
+  EXPECT_EQ(read.hits, state.hits);
+  EXPECT_EQ(read.seen, state.seen);
+  EXPECT_EQ(read.loss_steps, state.loss_steps);
+  EXPECT_EQ(read.row_seconds, state.row_seconds);
+  EXPECT_EQ(read.seconds, state.seconds);
+  EXPECT_EQ(read.best_top1, state.best_top1);
+  EXPECT_TRUE(std::isnan(read.best_loss));
+  EXPECT_EQ(read.best_step, state.best_step);
+  EXPECT_EQ(metrics_csv(read.rows), metrics_csv(state.rows));
+  // The parameters that learn are views of what was read.
+  EXPECT_TRUE(at::equal(other.parameters[1].detach(), saved.parameters[1].detach()));
+}
+
+TEST(Checkpoint, OfAnotherNetworkOrNoneAtAllIsRefused) {
+  const TempDir folder;
+  const std::string file = (folder / "c.safetensors").string();
+  Trained saved(1), wider(1, 40);
+  write_checkpoint(file, {}, saved.parameters, saved.optimizer, kDescription);
+  const at::Tensor before = wider.parameters.values().clone();
+  RunState state;
+  const auto read = [&](Trained& into) {
+    return error_of([&] { read_checkpoint(file, state, into.parameters, into.optimizer); });
+  };
+  EXPECT_NE(read(wider).find("expected a tensor values of"), std::string::npos);
+  EXPECT_TRUE(at::equal(wider.parameters.values(), before));
+
+  Trained plain(1, 3, 0);  // keeps no average, so its checkpoint has none
+  write_checkpoint(file, {}, plain.parameters, plain.optimizer, kDescription);
+  EXPECT_NE(read(saved).find("expected a tensor average"), std::string::npos);
+
+  write_safetensors(file, {}, {});
+  EXPECT_NE(error_of([&] { train::read_description(file); }).find("training checkpoint"),
+            std::string::npos);
+  write_safetensors(file, {}, {{"vig.train.run", "{\"a\": 1}"}});
+  EXPECT_NE(error_of([&] { train::read_description(file); }).find("cannot be read"),
+            std::string::npos);
+  write_file(file, "hello");
+  EXPECT_NE(error_of([&] { train::read_description(file); }).find(file), std::string::npos);
+}
+
+TEST(Metrics, AreATableAndAPicture) {
+  const std::vector<MetricsRow> rows = some_state().rows;
+  EXPECT_EQ(train::metrics_csv(rows),
+            "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_second,"
+            "seconds\n"
+            "0.5,10,0.001,2.250000,0.125000,0.333333,0.750000,1.000000,812.5,33.2\n"
+            "0,20,0,0.000000,0.000000,,,,0.0,0.0\n");
+  EXPECT_EQ(xml_problem(train::curves_svg("a <b> & c", rows)), "");
+  EXPECT_EQ(xml_problem(train::curves_svg("", {})), "");
+}
+
+TEST(RunFolder, SaysBeforeTheRunWhatWillNotWork) {
+  const TempDir folder;
+  const auto open = [&](const std::string& path, size_t bytes = 1000) {
+    return error_of([&] { RunFolder(path, kDescription, bytes, true); });
+  };
+  write_file(folder / "file", "");
+  for (const std::string& path : {(folder / "file").string(), (folder / "file/run").string(),
+                                  std::string("/proc/run"), std::string("/dev/null/run")}) {
+    const std::string problem = open(path);
+    EXPECT_NE(problem.find(path + ": "), std::string::npos) << problem;
+  }
+  const std::string full = open((folder / "run").string(), size_t{1} << 60);
+  EXPECT_NE(full.find("MB left, expected 3298534883329 MB"), std::string::npos) << full;
+}
+
+TEST(RunFolder, BelongsToOneProcessAtATime) {
+  const TempDir folder;
+  const std::string path = (folder / "deep/run").string();
+  {
+    const RunFolder first(path, kDescription, 1000, true);
+    EXPECT_NE(error_of([&] {
+                RunFolder(path, kDescription, 1000, true);
+              }).find("another process is training"),
+              std::string::npos);
+    EXPECT_FALSE(RunFolder(path, kDescription, 1000, false).has_checkpoint()) << "may look";
+  }
+  const RunFolder second(path, kDescription, 1000, true);
+  EXPECT_TRUE(fs::exists(second.record()));
+}
+
+TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
+  const TempDir folder;
+  for (const char* name : {"checkpoint.safetensors.tmp-12-0", "run.json.tmp-99-3",
+                           "metrics.csv.tmp-1-1", "notes.tmp-1-1", "best.safetensors"}) {
+    write_file(folder / name, "x");
+  }
+  const RunFolder run(folder.path().string(), kDescription, 1000, true);
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    left.push_back(entry.path().filename().string());
+  }
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{"best.safetensors", "notes.tmp-1-1", "run.json"}));
+}
+
+TEST(RunFolder, OfAnotherRunIsNotTouched) {
+  const TempDir folder;
+  Trained trained(1);
+  const std::string path = folder.path().string();
+  write_checkpoint(path + "/checkpoint.safetensors", {}, trained.parameters, trained.optimizer,
+                   kDescription);
+  expect_error(ErrorCode::kUsage,
+               {path, "another run", "batch was 8, is 16", "lr was absent, is 1",
+                "model was a \"b\" é)", "give the same options or another folder"},
+               [&] {
+                 RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, 1000, true);
+               });
+  EXPECT_FALSE(fs::exists(folder / "run.json"));
+  EXPECT_TRUE(RunFolder(path, kDescription, 1000, true).has_checkpoint());
+}
+
+}  // namespace
+}  // namespace vig::test

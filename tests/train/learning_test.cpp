@@ -1,0 +1,171 @@
+// Runs that learn, begin from other networks, or break.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "support/errors.h"
+#include "train/fixtures.h"
+#include "vig/train/optimizer.h"
+#include "vig/train/trained_model.h"
+#include "vig/weights/model_info.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using train::TrainedModel;
+using train::TrainOptions;
+
+const std::vector<std::string> kFour = {"class0", "class1", "class2", "class3"};
+
+// Some network of four classes, as a run leaves it.
+std::string trained_file(const TempDir& folder) {
+  TrainOptions options = tiny_options("small");
+  options.seed = 11;
+  const TrainedModel model = make_trained_model(options, kFour);
+  const std::string file = (folder / "four.safetensors").string();
+  write_trained_model(file, model, model.parameters.values(), {{"step", "7"}});
+  return file;
+}
+
+bool is_head(const std::string& name) { return name.starts_with("head."); }
+
+std::string bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()};
+}
+
+// How many of the network's tensors are those of the file, head aside; and of the head.
+std::pair<int, int> taken(const TrainedModel& model, const std::string& file) {
+  const auto stored = tensor_bytes(file);
+  std::pair<int, int> same;
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    const std::string& name = model.parameters.spec(i).name;
+    if (stored.at(name) == bytes_of(model.parameters[i]))
+      ++(is_head(name) ? same.second : same.first);
+  }
+  return same;
+}
+
+TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
+  const TempDir folder;
+  TrainOptions options = tiny_options("small");
+  options.model = trained_file(folder);
+  options.fields = {};
+  options.size = 0;
+  const int others = static_cast<int>(tensor_bytes(options.model).size()) - 2;
+  const TrainedModel same = make_trained_model(options, kFour);
+  EXPECT_FALSE(same.fresh);
+  EXPECT_EQ(same.size, 24);
+  EXPECT_EQ(taken(same, options.model), std::pair(others, 2));
+
+  const TrainedModel more = make_trained_model(options, {"a", "b", "c", "d", "e"});
+  EXPECT_EQ(more.parameters.specs().back().shape[0], 5);
+  EXPECT_EQ(taken(more, options.model), std::pair(others, 0));
+  const auto fresh = random_weights(more.graph.params, options.seed);
+  EXPECT_EQ(std::memcmp(fresh->find("head.weight"),
+                        more.parameters[fresh->index("head.weight")].data_ptr<float>(),
+                        5 * 32 * sizeof(float)),
+            0);
+
+  const TrainedModel renamed = make_trained_model(options, {"a", "b", "c", "d"});
+  EXPECT_EQ(taken(renamed, options.model).first, others);
+  EXPECT_LT(taken(renamed, options.model).second, 2) << "as many classes, but others";
+
+  options.size = 40;  // the table of positions stays and is resized on the way
+  const TrainedModel larger = make_trained_model(options, kFour);
+  EXPECT_EQ(larger.size, 40);
+  EXPECT_EQ(larger.spec.recipe.crop, 40);
+  EXPECT_EQ(larger.graph.node(0).grid.height, 40);
+  EXPECT_EQ(taken(larger, options.model), std::pair(others, 2));
+}
+
+TEST(FineTuning, AnswersAtTheNewSizeAfterwards) {
+  const TempDir folder;
+  write_files(folder / "data", striped_pictures(3, 10));
+  TrainOptions options = tiny_options("small");
+  options.model = trained_file(folder);
+  options.fields = {};
+  options.size = 40;
+  options.batch = 8;
+  options.epochs = 1;
+  const std::string out = (folder / "run").string();
+  const RunRecord record = run_training(options, (folder / "data").string(), out);
+  EXPECT_TRUE(record.result.finished);
+  const SafeTensors file = SafeTensors::open(out + "/last.safetensors");
+  const ModelInfo info = read_model_info(file.metadata(), "last").value();
+  EXPECT_EQ(info.classes, (std::vector<std::string>{"class0", "class1", "class2"}));
+  EXPECT_EQ(info.recipe.crop, 40);
+  EXPECT_EQ(info.overrides.at("image_size"), "24") << "of the table of positions";
+}
+
+TEST(Probe, LeavesTheBackboneBitByBit) {
+  const TempDir folder;
+  write_files(folder / "data", striped_pictures(4, 12));
+  TrainOptions options = tiny_options("imagenet");
+  options.model = trained_file(folder);
+  options.fields = {};
+  options.probe = true;
+  options.epochs = 2;
+  const std::string out = (folder / "run").string();
+  run_training(options, (folder / "data").string(), out);
+  const auto before = tensor_bytes(options.model);
+  for (const char* file : {"/last.safetensors", "/best.safetensors"}) {
+    const auto after = tensor_bytes(out + file);
+    ASSERT_EQ(after.size(), before.size());
+    for (const auto& [name, bytes] : before)
+      EXPECT_EQ(after.at(name) != bytes, is_head(name)) << name;
+  }
+}
+
+TEST(Learning, AnEasyTaskInSeconds) {
+  const TempDir folder;
+  write_files(folder / "train", striped_pictures(3, 40));
+  write_files(folder / "val", striped_pictures(3, 50));
+  TrainOptions options = tiny_options("small");
+  options.augment.flip = 0;  // the stripes' direction is the class
+  options.epochs = 10;
+  options.ema = 0.9;
+  const TempDir out;
+  const RunRecord record = run_training(options, folder.path().string(), (out / "run").string());
+  EXPECT_GT(record.result.state.best_top1, 0.9);
+  EXPECT_GT(record.rows.back().train_top1, 0.9);
+  EXPECT_LT(record.rows.back().val_loss, record.rows.front().val_loss);
+}
+
+TEST(Learning, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
+  const TempDir folder;
+  write_files(folder / "data", striped_pictures(2, 20));
+  TrainOptions options = tiny_options("small");
+  options.batch = 4;
+  options.lr = 100;  // with this decay weights grow ten thousandfold a step
+  options.weight_decay = 100;
+  options.warmup_epochs = 0;
+  options.clip = 0;
+  options.checkpoint_minutes = 0;
+  const std::string data = (folder / "data").string(), out = (folder / "run").string();
+  const std::string problem = error_of([&] { run_training(options, data, out); });
+  EXPECT_NE(problem.find("the last good checkpoint stays"), std::string::npos) << problem;
+
+  const auto good = tensor_bytes(out + "/checkpoint.safetensors");
+  for (const char* name : {"values", "average", "mean", "square"}) {
+    const std::string& bytes = good.at(name);
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    for (const float number : numbers) ASSERT_TRUE(std::isfinite(number)) << name;
+  }
+  train::RunState state;
+  TrainedModel model = make_trained_model(options, {"class0", "class1"});
+  train::Workers workers(1);
+  train::AdamW optimizer(options, model.parameters, workers);
+  read_checkpoint(out + "/checkpoint.safetensors", state, model.parameters, optimizer);
+  EXPECT_GT(state.step, 0);
+
+  // Going on from there ends the same way, and there it still is.
+  EXPECT_NE(error_of([&] { run_training(options, data, out); }).find("stays"), std::string::npos);
+  EXPECT_TRUE(tensor_bytes(out + "/checkpoint.safetensors") == good);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,110 @@
+// A run is repeatable to the last bit: again, with other loaders, interrupted and resumed.
+#include <gtest/gtest.h>
+
+#include "train/fixtures.h"
+
+namespace vig::test {
+namespace {
+
+using train::MetricsRow;
+using train::TrainOptions;
+
+// Everything that draws or remembers is on; 200 steps.
+TrainOptions full_options() {
+  TrainOptions options = tiny_options("imagenet");
+  options.fields["drop_path"] = "0.2";
+  options.seed = 3;
+  options.parts = 2;
+  options.layer_decay = 0.9;
+  options.ema = 0.99;
+  options.augment.cutout = 0.2f;
+  options.epochs = 200.0 / 13;  // 216 pictures in batches of 16
+  options.warmup_epochs = 2;
+  options.eval_every = 4;
+  return options;
+}
+
+void expect_same_rows(const std::vector<MetricsRow>& rows, const std::vector<MetricsRow>& others) {
+  ASSERT_EQ(rows.size(), others.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].step, others[i].step);
+    EXPECT_EQ(rows[i].train_loss, others[i].train_loss) << rows[i].step;
+    EXPECT_EQ(rows[i].train_top1, others[i].train_top1) << rows[i].step;
+    EXPECT_EQ(rows[i].val_loss, others[i].val_loss) << rows[i].step;
+    EXPECT_EQ(rows[i].val_top1, others[i].val_top1) << rows[i].step;
+  }
+}
+
+TEST(Run, IsTheSameAgainAndWhenInterrupted) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string();
+  write_files(data, striped_pictures(4, 60));
+  const auto out = [&](const char* name) { return (folder / name).string(); };
+
+  const RunRecord undisturbed = run_training(full_options(), data, out("undisturbed"));
+  EXPECT_EQ(undisturbed.summary.train_pictures, 216u);
+  EXPECT_EQ(undisturbed.summary.val_pictures, 24u);
+  EXPECT_EQ(undisturbed.summary.steps, 200);
+  EXPECT_EQ(undisturbed.summary.first_step, 0);
+  EXPECT_EQ(undisturbed.losses.size(), 200u);
+  EXPECT_TRUE(undisturbed.result.finished);
+  EXPECT_TRUE(undisturbed.problems.empty());
+  ASSERT_EQ(undisturbed.rows.size(), 4u);  // after 52, 104, 156 and 200 steps
+  EXPECT_EQ(undisturbed.rows.back().step, 200);
+  EXPECT_NEAR(undisturbed.rows.back().epoch, 200.0 / 13, 1e-9);
+  EXPECT_LT(undisturbed.rows.back().train_loss, undisturbed.rows.front().train_loss);
+
+  TrainOptions options = full_options();
+  options.loaders = 3;
+  const RunRecord again = run_training(options, data, out("again"));
+  EXPECT_EQ(again.losses, undisturbed.losses);
+  expect_same_rows(again.rows, undisturbed.rows);
+  expect_same_runs(out("again"), out("undisturbed"));
+
+  std::vector<double> losses;
+  std::vector<MetricsRow> rows;
+  int64_t begin = 0;
+  for (const int64_t stop : {37, 121, 0}) {
+    options.loaders = stop == 121 ? 0 : 2;  // who loads may change on the way
+    const RunRecord part = run_training(options, data, out("interrupted"), stop);
+    EXPECT_EQ(part.summary.first_step, begin);
+    EXPECT_EQ(part.result.finished, stop == 0);
+    EXPECT_EQ(part.result.state.step, stop == 0 ? 200 : stop);
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+    rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+    begin = stop;
+  }
+  EXPECT_EQ(losses, undisturbed.losses);
+  expect_same_rows(rows, undisturbed.rows);
+  expect_same_runs(out("interrupted"), out("undisturbed"));
+
+  const RunRecord finished = run_training(options, data, out("interrupted"));
+  EXPECT_TRUE(finished.result.finished);
+  EXPECT_TRUE(finished.losses.empty()) << "there is nothing left to do";
+  EXPECT_EQ(finished.result.state.best_top1, undisturbed.result.state.best_top1);
+  expect_same_runs(out("interrupted"), out("undisturbed"));
+}
+
+// The other family, and a few steps of it.
+TEST(Run, IsTheSameFromAnArchive) {
+  const TempDir folder;
+  const Files pictures = striped_pictures(3, 30);
+  write_files(folder / "data", pictures);
+  write_file(folder / "data.tar.gz", gzip_bytes(tar_bytes(pictures)));
+  TrainOptions options = full_options();
+  options.model = "test_vig_h";
+  options.fields = {{"drop_path", "0.2"}};
+  options.eval_every = 1;
+  const auto run = [&](const char* data, const char* out) {
+    return run_training(options, (folder / data).string(), (folder / out).string(), 7);
+  };
+  const RunRecord from_folder = run("data", "a"), from_archive = run("data.tar.gz", "b");
+  EXPECT_EQ(from_archive.losses, from_folder.losses);
+  EXPECT_EQ(from_folder.losses.size(), 7u);
+  expect_same_runs(folder / "b", folder / "a");
+  options.seed = 4;
+  EXPECT_NE(run("data", "c").losses[0], from_folder.losses[0]) << "another seed is another run";
+}
+
+}  // namespace
+}  // namespace vig::test
