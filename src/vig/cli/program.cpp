@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -91,12 +90,6 @@ int run_program(const char* name, const char* description, void (*fill)(CLI::App
 std::filesystem::path program_file() {
   std::error_code unknown;
   return std::filesystem::read_symlink("/proc/self/exe", unknown);
-}
-
-bool let_threads_sleep() {
-  constexpr const char* kSpins = "GOMP_SPINCOUNT";
-  if (std::getenv(kSpins) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return false;
-  return setenv(kSpins, "1000", 0) == 0;
 }
 
 }  // namespace vig::cli

@@ -17,9 +17,4 @@ int run_program(const char* name, const char* description,
 // Where this program lies, links followed; empty where the system does not say.
 std::filesystem::path program_file();
 
-// Has OpenMP's threads wait asleep soon after their work: threads that spin starve each other where
-// something else runs on the machine, tenfold. Read when a program is loaded, so only for one that
-// is started afterwards. False when the environment already says how to wait.
-bool let_threads_sleep();
-
 }  // namespace vig::cli

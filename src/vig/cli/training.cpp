@@ -33,7 +33,6 @@ int start_training(char** argv) {
     if (!bench || *argument != kBenchFlag) arguments.push_back(*argument);
   }
   arguments.push_back(nullptr);
-  let_threads_sleep();
   const std::filesystem::path own = program_file();
   const std::string beside = own.empty() ? "" : (own.parent_path() / kProgram).string();
   execv(beside.c_str(), arguments.data());

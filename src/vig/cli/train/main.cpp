@@ -1,7 +1,5 @@
 // `vig-train`: the program behind `vig train`, apart from `vig` because LibTorch takes long to
 // load.
-#include <unistd.h>
-
 #include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
 #include "vig/train/tensor_memory.h"
@@ -16,9 +14,6 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // OpenMP has read its environment by now: with the new one, once more. Should that fail, it is
-  // only slower.
-  if (vig::cli::let_threads_sleep()) execv(vig::cli::program_file().c_str(), argv);
   vig::train::keep_tensor_memory();
   return vig::cli::run_program("vig-train", "Trains ViG and its relatives.", fill, argc, argv);
 }
