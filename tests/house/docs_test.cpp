@@ -38,6 +38,8 @@ void look_like_the_tree(const TempDir& folder) {
   fs::create_symlink(VIG_BINARY, folder / "vig");
 }
 
+fs::path training_program() { return fs::path(VIG_BINARY).replace_filename("vig-train"); }
+
 class Docs : public ::testing::TestWithParam<fs::path> {};
 INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()),
                          [](const auto& test) { return test.param.stem().string(); });
@@ -53,6 +55,8 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
         << where << ": mark commands as sh";
     if (block.info != "sh") continue;
     if (block.comment.starts_with("not run: ")) continue;
+    if (block.text.find("./vig train") != std::string::npos && !fs::exists(training_program()))
+      continue;
     const RunResult result = run_program({"bash", "-euo", "pipefail", "-c", block.text},
                                          {.time_limit = 90, .directory = folder.path()});
     EXPECT_EQ(result.exit_code, 0) << where << "\n" << block.text << result.err;
