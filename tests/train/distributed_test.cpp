@@ -130,10 +130,7 @@ double difference(const fs::path& actual, const fs::path& expected) {
 
 class Distributed : public ::testing::Test {
  protected:
-  Distributed() {
-    write_files(folder_ / "data", striped_pictures(4, 40));
-    setenv("GOMP_SPINCOUNT", "1000", 0);  // as vig-train would, by starting itself once more
-  }
+  Distributed() { write_files(folder_ / "data", striped_pictures(4, 40)); }
   std::string data() const { return (folder_ / "data").string(); }
   std::string out(const std::string& name) const { return (folder_ / name).string(); }
 
