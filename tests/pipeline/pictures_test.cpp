@@ -19,7 +19,7 @@ TEST(Pictures, TwoStepsGiveTheBitsOfOne) {
       const auto count = static_cast<size_t>(size) * static_cast<size_t>(size) * 3;
       std::vector<float> once(count), twice(count);
       const Placement placement = preprocess(read_image(file), recipe, once.data());
-      normalise(picture, recipe, twice.data());
+      normalise(picture.crop, recipe, twice.data());
       EXPECT_EQ(once, twice) << name << " at " << size;
       EXPECT_EQ(placement, picture.placement);
     }

@@ -112,18 +112,6 @@ void jitter_colors(float amount, RandomStream stream, Image& image) {
   for (const auto step : steps) step(image, stream.uniform(1.0f - amount, 1.0f + amount));
 }
 
-void normalize(const Image& image, const Recipe& recipe, float* out) {
-  std::array<std::array<float, 256>, 3> table;
-  for (size_t c = 0; c < 3; ++c) {
-    for (size_t value = 0; value < 256; ++value) {
-      table[c][value] = (static_cast<float>(value) / 255.0f - recipe.mean[c]) / recipe.std[c];
-    }
-  }
-  for (size_t i = 0; i < image.rgb.size(); i += 3) {
-    for (size_t c = 0; c < 3; ++c) out[i + c] = table[c][image.rgb[i + c]];
-  }
-}
-
 // Calls `value` for every float of the box.
 template <typename Function>
 void fill_box(const CropBox& box, int size, float* picture, Function value) {
@@ -242,7 +230,7 @@ void augment(const Image& image, const Recipe& recipe, const AugmentOptions& opt
   if (options.color_jitter > 0) {
     jitter_colors(options.color_jitter, stream.fork("jitter"), picture);
   }
-  normalize(picture, recipe, out);
+  normalise(picture, recipe, out);
   if (options.erase > 0) erase(options, recipe.crop, stream.fork("erase"), out);
   if (options.cutout > 0) cut_out(options.cutout, recipe.crop, stream.fork("cutout"), out);
 }

@@ -87,8 +87,7 @@ Image resize_image(const Image& image, int width, int height, Interpolation inte
   return result;
 }
 
-Placement preprocess(const Image& image, const Recipe& recipe, float* out) {
-  const Image crop = crop_to_recipe(image, recipe);
+void normalise(const Image& image, const Recipe& recipe, float* out) {
   // 256 values per channel: a table gives torchvision's float steps exactly, and cheaply.
   std::array<std::array<float, 256>, 3> table;
   for (size_t c = 0; c < 3; ++c) {
@@ -96,9 +95,13 @@ Placement preprocess(const Image& image, const Recipe& recipe, float* out) {
       table[c][value] = (static_cast<float>(value) / 255.0f - recipe.mean[c]) / recipe.std[c];
     }
   }
-  for (size_t i = 0; i < crop.rgb.size(); i += 3) {
-    for (size_t c = 0; c < 3; ++c) out[i + c] = table[c][crop.rgb[i + c]];
+  for (size_t i = 0; i < image.rgb.size(); i += 3) {
+    for (size_t c = 0; c < 3; ++c) out[i + c] = table[c][image.rgb[i + c]];
   }
+}
+
+Placement preprocess(const Image& image, const Recipe& recipe, float* out) {
+  normalise(crop_to_recipe(image, recipe), recipe, out);
   return place(recipe, image.width, image.height);
 }
 

@@ -44,7 +44,10 @@ Placement place(const Recipe& recipe, int width, int height);
 // Padding is black, so it becomes -mean / std. Only the cropped part of the picture is resized.
 Placement preprocess(const Image& image, const Recipe& recipe, float* out);
 
-// The steps of preprocess, in 8 bits.
+// The last step of it: every value of a picture to (x / 255 - mean) / std.
+void normalise(const Image& image, const Recipe& recipe, float* out);
+
+// The steps before, in 8 bits.
 Image crop_to_recipe(const Image& image, const Recipe& recipe);
 Image resize_image(const Image& image, int width, int height, Interpolation interpolation);
 

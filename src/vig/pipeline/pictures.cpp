@@ -21,13 +21,6 @@ Picture read_picture(const std::string& file, const Recipe& recipe, const Decode
   }
 }
 
-void normalise(const Picture& picture, const Recipe& recipe, float* out) {
-  // The crop is what the recipe leaves, so resizing it to itself changes nothing.
-  Recipe rest = recipe;
-  rest.resize = recipe.crop;
-  preprocess(picture.crop, rest, out);
-}
-
 PictureReader::PictureReader(std::vector<std::string> files, const Recipe& recipe,
                              const DecodeOptions& options, int batch)
     : files_(std::move(files)), recipe_(recipe), options_(options), batch_(std::max(batch, 1)) {}

@@ -26,9 +26,6 @@ Picture make_picture(const std::string& name, const Image& image, const Recipe& 
 // Never raises: a file that is no good comes back with its error.
 Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options);
 
-// Writes crop * crop * 3 floats for a picture cut by the same recipe.
-void normalise(const Picture& picture, const Recipe& recipe, float* out);
-
 // Hands out files in order, `batch` at a time, and reads the next ones in the background.
 class PictureReader {
  public:

@@ -52,7 +52,7 @@ void Runner::run(std::span<const Picture> pictures, const Take& take) {
       fail_usage("{}: cut to {}x{} among pictures cut to {}x{}", pictures[i].name,
                  pictures[i].crop.width, pictures[i].crop.height, side, side);
     }
-    normalise(pictures[i], cut, session->input(static_cast<int>(waiting.size())));
+    normalise(pictures[i].crop, cut, session->input(static_cast<int>(waiting.size())));
     waiting.push_back(i);
     if (static_cast<int>(waiting.size()) == session->batch()) flush(*session);
   }

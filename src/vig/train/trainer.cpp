@@ -364,15 +364,17 @@ class Run {
         static_cast<size_t>(group_.size()),
         std::min<size_t>(static_cast<size_t>(options_.batch) / static_cast<size_t>(options_.parts),
                          256));
-    Loader loader(*data_.val, {options_.loaders, 3});
-    loader.start(make_batches(order, batch, LastBatch::kKeep, group_.rank(), group_.size()),
-                 picture_floats(), [this](const Loader::Slot&, const Image& image, float* out) {
-                   preprocess(image, model_.spec.recipe, out);
-                 });
+    // One for all validations, so that a bad file is reported once.
+    if (!val_loader_) val_loader_.emplace(*data_.val, LoaderOptions{options_.loaders, 3});
+    val_loader_->start(make_batches(order, batch, LastBatch::kKeep, group_.rank(), group_.size()),
+                       picture_floats(),
+                       [this](const Loader::Slot&, const Image& image, float* out) {
+                         preprocess(image, model_.spec.recipe, out);
+                       });
     WalkOptions walk_options;
     walk_options.kernels = options_.kernels;
     ClassificationMetrics metrics(static_cast<int>(model_.classes.size()));
-    while (Batch* next = loader.next()) {
+    while (Batch* next = val_loader_->next()) {
       tell_problems(*next);
       const int64_t count = static_cast<int64_t>(next->samples.size());
       if (count == 0) continue;
@@ -427,6 +429,7 @@ class Run {
   const Schedule schedule_;
   RunFolder folder_;
   Loader loader_;
+  std::optional<Loader> val_loader_;
   RunState state_;
   double pace_ = 0;
 };
