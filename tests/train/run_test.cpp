@@ -1,6 +1,8 @@
 // A run is repeatable to the last bit: again, with other loaders, interrupted and resumed.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "train/fixtures.h"
 
 namespace vig::test {
@@ -83,6 +85,35 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   EXPECT_TRUE(finished.losses.empty()) << "there is nothing left to do";
   EXPECT_EQ(finished.result.state.best_top1, undisturbed.result.state.best_top1);
   expect_same_runs(out("interrupted"), out("undisturbed"));
+}
+
+// How a batch is cut up, and whose operations compute it, changes nothing but the rounding.
+TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string();
+  write_files(data, striped_pictures(3, 30));
+  TrainOptions options = full_options();
+  options.warmup_epochs = 0;
+  options.lr = 1e-3;
+  std::vector<std::vector<double>> losses;
+  const auto run = [&](int threads, int parts, bool kernels) {
+    options.threads = threads;
+    options.parts = parts;
+    options.kernels = kernels;
+    const std::string out = (folder / std::to_string(losses.size())).string();
+    losses.push_back(run_training(options, data, out, 8).losses);
+  };
+  run(1, 1, true);
+  run(2, 3, true);
+  run(5, 1, true);  // shards of three and four pictures
+  run(2, 1, false);
+  EXPECT_GT(std::abs(losses[0][7] - losses[0][0]), 0.01) << "it learns";
+  for (size_t i = 1; i < losses.size(); ++i) {
+    ASSERT_EQ(losses[i].size(), 8u);
+    for (size_t step = 0; step < 8; ++step) {
+      EXPECT_NEAR(losses[i][step], losses[0][step], 2e-5) << i << ", step " << step;
+    }
+  }
 }
 
 // The other family, and a few steps of it.
