@@ -11,6 +11,7 @@
 #include "vig/train/loss.h"
 #include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
+#include "vig/train/tensor_memory.h"
 #include "vig/train/walk.h"
 #include "vig/weights/convert.h"
 
@@ -47,7 +48,11 @@ std::vector<std::string> cases(const std::string& prefix) {
   return files;
 }
 
-class Golden : public testing::TestWithParam<bool> {};  // on our kernels, or not
+class Golden : public testing::TestWithParam<bool> {  // on our kernels, or not
+ protected:
+  // As in the program: LibTorch's own operations must be able to use that memory, too.
+  static void SetUpTestSuite() { keep_tensor_memory(); }
+};
 
 TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
   const std::vector<std::string> files = cases("vig");

@@ -22,49 +22,49 @@ size_t block_bytes(size_t bytes) {
   return (bytes + quarter - 1) / quarter * quarter;
 }
 
+// The address of the memory is all that is handed out: LibTorch's own library calls ask for that.
 class Pool final : public c10::Allocator {
- public:
-  c10::DataPtr allocate(size_t bytes) const override {
-    if (bytes == 0) return {nullptr, nullptr, &release, c10::Device(c10::DeviceType::CPU)};
-    const size_t size = block_bytes(bytes);
-    auto block = take(size);
-    void* data = block->data();
-    return {data, block.release(), &release, c10::Device(c10::DeviceType::CPU)};
-  }
-
-  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
-
- private:
-  std::unique_ptr<Buffer> take(size_t size) const {
-    {
-      const std::lock_guard lock(mutex_);
-      auto& blocks = free_[size];
-      if (!blocks.empty()) {
-        std::unique_ptr<Buffer> block = std::move(blocks.back());
-        blocks.pop_back();
-        return block;
-      }
-    }
-    return std::make_unique<Buffer>(size);
-  }
-
-  static void release(void* context) {
-    if (context == nullptr) return;
-    std::unique_ptr<Buffer> block(static_cast<Buffer*>(context));
-    const Pool& pool = instance();
-    const std::lock_guard lock(pool.mutex_);
-    pool.free_[block->bytes()].push_back(std::move(block));
-  }
-
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<size_t, std::vector<std::unique_ptr<Buffer>>> free_;
-
  public:
   // Never destroyed: tensors in static variables may be freed after everything else.
   static Pool& instance() {
     static Pool& pool = *new Pool;
     return pool;
   }
+
+  c10::DataPtr allocate(size_t bytes) const override {
+    void* data = bytes == 0 ? nullptr : take(block_bytes(bytes));
+    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+
+ private:
+  void* take(size_t size) const {
+    const std::lock_guard lock(mutex_);
+    auto& blocks = free_[size];
+    Buffer block;
+    if (blocks.empty()) {
+      block = Buffer(size);
+    } else {
+      block = std::move(blocks.back());
+      blocks.pop_back();
+    }
+    void* data = block.data();
+    used_.emplace(data, std::move(block));
+    return data;
+  }
+
+  static void release(void* data) {
+    if (data == nullptr) return;
+    const Pool& pool = instance();
+    const std::lock_guard lock(pool.mutex_);
+    auto block = pool.used_.extract(data);
+    pool.free_[block.mapped().bytes()].push_back(std::move(block.mapped()));
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<size_t, std::vector<Buffer>> free_;  // by size
+  mutable std::unordered_map<void*, Buffer> used_;
 };
 
 }  // namespace
