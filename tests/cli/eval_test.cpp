@@ -279,7 +279,7 @@ TEST_F(Eval, InterruptTellsWhatIsDone) {
   for (int i = 0; i < 400; ++i) {
     fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),
                        folder_ / ("data/cat/x" + std::to_string(i) + ".jpg"));
-    if (i % 8 == 0) write_file(folder_ / ("data/hen/y" + std::to_string(i) + ".jpg"), "broken");
+    if (i % 2 == 0) write_file(folder_ / ("data/hen/y" + std::to_string(i) + ".jpg"), "broken");
   }
   const RunResult result =
       interrupt_vig({"eval", "-m", model_, path("data"), "--json", "--size", "896"}, path("err"),
