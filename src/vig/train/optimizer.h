@@ -59,7 +59,7 @@ class AdamW {
   int64_t steps_ = 0;
 };
 
-// How many blocks a parameter's gradient passes from the head, and how many there are:
+// How many blocks a parameter's gradient passes from the head:
 // "blocks.3.attn..." of a plain network, "layers.1.blocks.0..." of a hierarchical one.
 std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs);
 

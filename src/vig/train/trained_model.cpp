@@ -43,8 +43,8 @@ TrainedModel make_trained_model(const TrainOptions& options,
   ModelRequest request;
   request.model = options.model;
   request.fields = options.fields;
-  const bool file_given = find_source(request).has_weights();
-  if (!file_given && options.size > 0) request.fields["image_size"] = std::to_string(options.size);
+  const bool from_file = find_source(request).has_weights();
+  if (!from_file && options.size > 0) request.fields["image_size"] = std::to_string(options.size);
   const ModelSource source = find_source(request);
   ModelSpec spec = source.spec;
   override_field(spec, "classes", std::to_string(classes.size()));
@@ -65,7 +65,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
       if (!is_classifier(parameters.spec(i).name)) parameters.freeze(i);
     }
   }
-  return {std::move(spec),      classes, size, std::move(graph), !source.has_weights(),
+  return {std::move(spec),      classes, size, drop_path, std::move(graph), !from_file,
           std::move(parameters)};
 }
 

@@ -16,9 +16,10 @@ namespace vig::train {
 struct TrainedModel {
   ModelSpec spec;  // with this run's classes and, of a fresh network, its size
   std::vector<std::string> classes;
-  int size = 0;       // of the input
-  Graph graph;        // at that size
-  bool fresh = true;  // not from a file
+  int size = 0;          // of the input
+  double drop_path = 0;  // of the last block
+  Graph graph;           // at that size
+  bool fresh = true;     // not from a file
   Parameters parameters;
 };
 

@@ -215,7 +215,7 @@ class Run {
     shard.zero_gradients();
     WalkOptions walk_options;
     walk_options.kernels = options_.kernels;
-    walk_options.drop_path = drop_path();
+    walk_options.drop_path = model_.drop_path;
     walk_options.seed = stream.bits_at(0);
     walk_options.picture_stride = group_.size();
     for (int64_t part = 0; part < options_.parts; ++part) {
@@ -292,11 +292,6 @@ class Run {
     state_.seen += std::llround(sums[2]);
     report.loss = sums[0];
     return report;
-  }
-
-  double drop_path() const {
-    return std::visit([](const auto& config) { return static_cast<double>(config.drop_path); },
-                      model_.spec.config);
   }
 
   void tell_step(StepReport report, double took, bool first) {
