@@ -38,10 +38,8 @@ class Step {
         graph_(build_graph(spec, size, size)),
         parameters_(graph_.params, *random_weights(graph_.params, 1), at::kCPU),
         workers_(std::min(threads, batch)),
+        shards_(parameters_, workers_.size()),
         optimizer_(options_, parameters_, workers_) {
-    shards_.push_back(&parameters_);
-    for (int i = 1; i < workers_.size(); ++i) more_shards_.push_back(parameters_.shard());
-    for (Parameters& shard : more_shards_) shards_.push_back(&shard);
     pictures_ = at::empty({batch, size, size, 3}, at::kFloat);
     targets_ = at::zeros({batch, model_classes(spec)}, at::kFloat);
     RandomStream stream(2);
@@ -62,7 +60,7 @@ class Step {
       const int64_t batch = pictures_.size(0);
       const int64_t first = batch * worker / workers_.size();
       const int64_t count = batch * (worker + 1) / workers_.size() - first;
-      Parameters& shard = *shards_[static_cast<size_t>(worker)];
+      Parameters& shard = shards_[static_cast<size_t>(worker)];
       shard.zero_gradients();
       const at::Tensor logits =
           walk_logits(graph_, shard.views(), pictures_.narrow(0, first, count), options);
@@ -71,7 +69,7 @@ class Step {
       loss.backward();
       losses[static_cast<size_t>(worker)] = loss.item<double>();
     });
-    Group().finish_reduce(shards_);
+    Group().finish_reduce(shards_.all());
     return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
@@ -90,8 +88,7 @@ class Step {
   const Graph graph_;
   Parameters parameters_;
   Workers workers_;
-  std::vector<Parameters> more_shards_;
-  std::vector<Parameters*> shards_;
+  Shards shards_;
   AdamW optimizer_;
   at::Tensor pictures_, targets_;
 };

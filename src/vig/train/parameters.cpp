@@ -59,4 +59,10 @@ std::vector<at::Tensor> Parameters::views_of(const at::Tensor& flat) const {
   return views;
 }
 
+Shards::Shards(Parameters& first, int count) {
+  for (int i = 1; i < count; ++i) more_.push_back(first.shard());
+  all_.push_back(&first);
+  for (Parameters& shard : more_) all_.push_back(&shard);
+}
+
 }  // namespace vig::train

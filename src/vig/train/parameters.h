@@ -53,4 +53,20 @@ class Parameters {
   std::vector<at::Tensor> views_;
 };
 
+// The model's own parameters and further shards of them, one a thread.
+class Shards {
+ public:
+  Shards(Parameters& first, int count);
+  Shards(const Shards&) = delete;
+  Shards& operator=(const Shards&) = delete;
+
+  size_t size() const { return all_.size(); }
+  Parameters& operator[](size_t i) const { return *all_[i]; }
+  std::span<Parameters* const> all() const { return all_; }
+
+ private:
+  std::vector<Parameters> more_;
+  std::vector<Parameters*> all_;
+};
+
 }  // namespace vig::train

@@ -78,6 +78,7 @@ class Run {
         data_(open_data(data, options)),
         model_(make_trained_model(options, data_.train.classes())),
         workers_(thread_count(options)),
+        shards_(model_.parameters, workers_.size()),
         optimizer_(options, model_.parameters, workers_),
         steps_per_epoch_(count_steps(data_.train, options, group)),
         steps_(static_cast<int64_t>(
@@ -87,9 +88,6 @@ class Run {
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
         loader_(data_.train, {options.loaders, 3}) {
-    shards_.push_back(&model_.parameters);
-    for (int i = 1; i < workers_.size(); ++i) more_shards_.push_back(model_.parameters.shard());
-    for (Parameters& shard : more_shards_) shards_.push_back(&shard);
     eval_steps_ = std::max<int64_t>(
         1, std::llround(options.eval_every * static_cast<double>(steps_per_epoch_)));
   }
@@ -258,15 +256,15 @@ class Run {
     int64_t passes = 0;
     for (size_t i = 0; i < shards_.size(); ++i) {
       const int64_t own = begin(i + 1) - begin(i);
-      if (own == 0) shards_[i]->zero_gradients();
+      if (own == 0) shards_[i].zero_gradients();
       passes += std::min<int64_t>(own, options_.parts);
     }
-    group_.begin_reduce(shards_, passes);
+    group_.begin_reduce(shards_.all(), passes);
     workers_.each([&](int worker) {
       const size_t i = static_cast<size_t>(worker);
-      shard_sums[i] = shard_step(*shards_[i], *batch, targets, begin(i), begin(i + 1), stream);
+      shard_sums[i] = shard_step(shards_[i], *batch, targets, begin(i), begin(i + 1), stream);
     });
-    group_.finish_reduce(shards_);
+    group_.finish_reduce(shards_.all());
     double sums[3] = {0, 0, 0};  // loss, hits, pictures
     for (const PartSums& part : shard_sums) {
       sums[0] += part.loss;
@@ -416,8 +414,7 @@ class Run {
   TrainData data_;
   TrainedModel model_;
   Workers workers_;
-  std::vector<Parameters> more_shards_;  // beside the model's own
-  std::vector<Parameters*> shards_;      // one a thread
+  Shards shards_;
   AdamW optimizer_;
   const int64_t steps_per_epoch_, steps_;
   int64_t eval_steps_ = 1;
