@@ -131,24 +131,27 @@ RunResult disturb(const Arguments& arguments, const fs::path& checkpoint, int ch
 
 TEST_F(Program, KilledAtAnyMomentItEndsWithTheSameWeights) {
   write_files(folder_ / "data", striped_pictures(4, 24));
-  const Arguments more = {"--batch", "16", "--epochs", "10", "--checkpoint-minutes", "0"};
+  // A checkpoint a step, and several times the steps that a fast machine makes until the last kill.
+  const Arguments more = {"--batch", "16", "--epochs", "60", "--eval-every", "20",
+                          "--checkpoint-minutes", "0"};
   const RunResult undisturbed = run_program(training("undisturbed", more));
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
 
   const fs::path out = folder_ / "disturbed";
+  const fs::path checkpoint = out / "checkpoint.safetensors";
+  const RunResult interrupted = disturb(training("disturbed", more), checkpoint, 1, 0, "INT");
+  EXPECT_EQ(interrupted.exit_code, 130) << interrupted.err;
+
   RandomStream stream(static_cast<uint64_t>(::getpid()));  // other moments each time
   int killed = 0;
   for (int round = 0; round < 5; ++round) {
     const int checkpoints = 1 + static_cast<int>(stream.below(7));
     const double delay = 0.04 * stream.uniform();
-    const RunResult result = disturb(training("disturbed", more), out / "checkpoint.safetensors",
-                                     checkpoints, delay, "KILL");
+    const RunResult result =
+        disturb(training("disturbed", more), checkpoint, checkpoints, delay, "KILL");
     killed += result.exit_code == 128 + SIGKILL ? 1 : 0;
   }
   EXPECT_GE(killed, 3);
-  const RunResult interrupted =
-      disturb(training("disturbed", more), out / "checkpoint.safetensors", 1, 0, "INT");
-  EXPECT_EQ(interrupted.exit_code, 130) << interrupted.err;
 
   const RunResult last = run_program(training("disturbed", more));
   ASSERT_EQ(last.exit_code, 0) << last.err;
