@@ -18,15 +18,13 @@ namespace vig {
 namespace HWY_NAMESPACE {
 
 void exp_all(std::vector<float>& x) {
-  for_each_vector(x.size(), [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-    store(exp_clamped(RowTag(), load(x.data() + i)), x.data() + i);
-  });
+  for_each_vector(x.size(), [&](size_t i, const auto& load, const auto& store)
+                                HWY_ATTR { store(exp_clamped(load(x.data() + i)), x.data() + i); });
 }
 
 void reciprocal_all(std::vector<float>& x) {
-  for_each_vector(x.size(), [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-    store(reciprocal(RowTag(), load(x.data() + i)), x.data() + i);
-  });
+  for_each_vector(x.size(), [&](size_t i, const auto& load, const auto& store)
+                                HWY_ATTR { store(reciprocal(load(x.data() + i)), x.data() + i); });
 }
 
 }  // namespace HWY_NAMESPACE

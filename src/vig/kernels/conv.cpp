@@ -54,42 +54,63 @@ HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* i
             tap += g.channels;
           }
         }
-        if constexpr (kSilu) sum = silu(d, sum);
+        if constexpr (kSilu) sum = silu(sum);
         store(sum, out + c);
       });
 }
 
-// 3x3 at kSide neighbouring positions of a line, away from the border: they share taps and inputs.
-// Every sum is in the same order as above.
+// SiLU of neighbouring positions, in step.
+template <int kSide>
+HWY_INLINE void silu_all(RowVec (&v)[kSide]) {
+  static_assert(kSide == 1 || kSide == 2 || kSide == 4);
+  if constexpr (kSide == 1) {
+    v[0] = silu(v[0]);
+  } else if constexpr (kSide == 2) {
+    const Twin<RowVec> y = silu(Twin<RowVec>{v[0], v[1]});
+    v[0] = y.low, v[1] = y.high;
+  } else {
+    const Four y = silu(Four{{v[0], v[1]}, {v[2], v[3]}});
+    v[0] = y.low.low, v[1] = y.low.high, v[2] = y.high.low, v[3] = y.high.high;
+  }
+}
+
+// 3x3 at kSide neighbouring positions of a line, which share taps and inputs. Every sum is in the
+// same order as above; columns outside count as zero.
 template <bool kSilu, int kSide>
-HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at, float* out) {
+HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* image, int64_t y,
+                                int64_t x, float* out) {
   const RowTag d;
-  const int64_t channels = args.grid.channels;
-  const int64_t line = args.grid.width * channels;
-  for_each_vector(static_cast<size_t>(channels),
+  const ConvGrid& g = args.grid;
+  const bool left = x == 0, right = x + kSide == g.width;
+  const int64_t y0 = std::max<int64_t>(0, y - 1), y1 = std::min(g.height - 1, y + 1);
+  const float* first = image + (y0 * g.width + x - 1) * g.channels;
+  const float* taps = args.taps + (y0 - y + 1) * 3 * g.channels;
+  for_each_vector(static_cast<size_t>(g.channels),
                   [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
-                    const float* in = at + static_cast<int64_t>(c) - line - channels;
-                    const float* tap = args.taps + c;
+                    const float* in = first + static_cast<int64_t>(c);
+                    const float* tap = taps + c;
                     RowVec sum[kSide];
 #pragma GCC unroll 16
                     for (int p = 0; p < kSide; ++p) sum[p] = hn::Zero(d);
-                    for (int64_t i = 0; i < 3; ++i) {
-                      RowVec x[kSide + 2];
+                    for (int64_t i = y0; i <= y1; ++i) {
+                      RowVec column[kSide + 2];
+                      column[0] = left ? hn::Zero(d) : load(in);
 #pragma GCC unroll 16
-                      for (int p = 0; p < kSide + 2; ++p) x[p] = load(in + p * channels);
+                      for (int p = 1; p <= kSide; ++p) column[p] = load(in + p * g.channels);
+                      column[kSide + 1] = right ? hn::Zero(d) : load(in + (kSide + 1) * g.channels);
 #pragma GCC unroll 16
                       for (int j = 0; j < 3; ++j) {
-                        const RowVec weight = load(tap + j * channels);
+                        const RowVec weight = load(tap + j * g.channels);
 #pragma GCC unroll 16
                         for (int p = 0; p < kSide; ++p)
-                          sum[p] = hn::MulAdd(x[p + j], weight, sum[p]);
+                          sum[p] = hn::MulAdd(column[p + j], weight, sum[p]);
                       }
-                      in += line;
-                      tap += 3 * channels;
+                      in += g.width * g.channels;
+                      tap += 3 * g.channels;
                     }
+                    if constexpr (kSilu) silu_all(sum);
 #pragma GCC unroll 16
                     for (int p = 0; p < kSide; ++p) {
-                      if constexpr (kSilu) sum[p] = silu(d, sum[p]);
                       store(sum[p], out + static_cast<int64_t>(c) + p * args.out_stride);
                     }
                   });
@@ -98,21 +119,22 @@ HWY_INLINE void depthwise_inner3(const DepthwiseConvArgs& args, const float* at,
 template <bool kSilu>
 void depthwise_all(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
-  constexpr int kSide = 4;
   Walk at(args.first_row, g.height, g.width);
   for (int64_t row = args.first_row; row < args.last_row;) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
-    const float* here = image + (at.y * g.width + at.x) * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const bool inner = args.kernel == 3 && at.y > 0 && at.x > 0 && at.y + 1 < g.height;
+    const int64_t room = std::min(args.last_row - row, g.width - at.x);
     int64_t steps = 1;
-    if (inner && at.x + kSide < g.width && row + kSide <= args.last_row) {
-      depthwise_inner3<kSilu, kSide>(args, here, out);
-      steps = kSide;
-    } else if (inner && at.x + 1 < g.width) {
-      depthwise_inner3<kSilu, 1>(args, here, out);
-    } else {
+    if (args.kernel != 3) {
       depthwise_position<kSilu>(args, image, at.y, at.x, out);
+    } else if (room >= 4) {
+      depthwise_line3<kSilu, 4>(args, image, at.y, at.x, out);
+      steps = 4;
+    } else if (room >= 2) {
+      depthwise_line3<kSilu, 2>(args, image, at.y, at.x, out);
+      steps = 2;
+    } else {
+      depthwise_line3<kSilu, 1>(args, image, at.y, at.x, out);
     }
     row += steps;
     at.next(steps, g.height, g.width);

@@ -88,14 +88,21 @@ template <class F>
 HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t columns, float* c,
                             size_t ldc, const F& f) {
   const RowTag d;
+  size_t r = 0;
   if (columns == kLanes) {
-    for (size_t r = 0; r < rows; ++r) {
+    for (; r < rows; ++r) {
       const float* row = sums + r * kPanel;
       hn::StoreU(f(hn::Load(d, row), hn::Load(d, row + kLanes)), d, c + r * ldc);
     }
-    return;
+  } else if (columns == kPanel) {
+    for (; r + 2 <= rows; r += 2) {
+      const Four v = load_four(sums + r * kPanel);
+      const Four y = f(v, v);
+      store_pair(y.low, c + r * ldc);
+      store_pair(y.high, c + (r + 1) * ldc);
+    }
   }
-  for (size_t r = 0; r < rows; ++r) {
+  for (; r < rows; ++r) {
     for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
       const float* at = sums + r * kPanel + i;
       // The second of a pair is there for single vectors alone.
@@ -111,17 +118,17 @@ void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, Epilogu
   const auto apply = [&](const auto& f) HWY_ATTR { finish_rows(sums, rows, columns, c, ldc, f); };
   switch (epilogue) {
     case Epilogue::kNone:
-      return apply([](RowVec v, RowVec) HWY_ATTR { return v; });
+      return apply([](auto v, auto) HWY_ATTR { return v; });
     case Epilogue::kSilu:
-      return apply([](RowVec v, RowVec) HWY_ATTR { return silu(RowTag(), v); });
+      return apply([](auto v, auto) HWY_ATTR { return silu(v); });
     case Epilogue::kGelu:
-      return apply([](RowVec v, RowVec) HWY_ATTR { return gelu(RowTag(), v); });
+      return apply([](auto v, auto) HWY_ATTR { return gelu(v); });
     case Epilogue::kSigmoid:
-      return apply([](RowVec v, RowVec) HWY_ATTR { return sigmoid(RowTag(), v); });
+      return apply([](auto v, auto) HWY_ATTR { return sigmoid(v); });
     case Epilogue::kDecay:
-      return apply([](RowVec v, RowVec) HWY_ATTR { return decay(RowTag(), v); });
+      return apply([](auto v, auto) HWY_ATTR { return decay(v); });
     case Epilogue::kSwiGlu:
-      return apply([](RowVec v, RowVec pair) HWY_ATTR { return hn::Mul(silu(RowTag(), v), pair); });
+      return apply([](auto v, auto pair) HWY_ATTR { return mul(silu(v), pair); });
     case Epilogue::kAdd:
       for (size_t r = 0; r < rows; ++r) {
         for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {

@@ -23,35 +23,33 @@ HWY_INLINE void map_rows(const PointwiseArgs& args, const F& f) {
     const float* a = args.a.data + r * args.a.stride;
     const float* b = args.b.data == nullptr ? a : args.b.data + r * args.b.stride;
     float* out = args.out + r * args.out_stride;
-    for_each_vector(n, [&](size_t i, const auto& load, const auto& store)
-                           HWY_ATTR { store(f(load(a + i), load(b + i)), out + i); });
+    for_each_in_step(n, [&](size_t i, const auto& load, const auto& store)
+                            HWY_ATTR { store(f(load(a + i), load(b + i)), out + i); });
   }
 }
 
 void map(const PointwiseArgs& args) {
   switch (args.kind) {
     case Pointwise::kSilu:
-      return map_rows(args, [](RowVec a, RowVec) HWY_ATTR { return silu(RowTag(), a); });
+      return map_rows(args, [](auto a, auto) HWY_ATTR { return silu(a); });
     case Pointwise::kGelu:
-      return map_rows(args, [](RowVec a, RowVec) HWY_ATTR { return gelu(RowTag(), a); });
+      return map_rows(args, [](auto a, auto) HWY_ATTR { return gelu(a); });
     case Pointwise::kSigmoid:
-      return map_rows(args, [](RowVec a, RowVec) HWY_ATTR { return sigmoid(RowTag(), a); });
+      return map_rows(args, [](auto a, auto) HWY_ATTR { return sigmoid(a); });
     case Pointwise::kDecay:
-      return map_rows(args, [](RowVec a, RowVec) HWY_ATTR { return decay(RowTag(), a); });
+      return map_rows(args, [](auto a, auto) HWY_ATTR { return decay(a); });
     case Pointwise::kAdd:
-      return map_rows(args, [](RowVec a, RowVec b) HWY_ATTR { return hn::Add(a, b); });
+      return map_rows(args, [](auto a, auto b) HWY_ATTR { return add(a, b); });
     case Pointwise::kMul:
-      return map_rows(args, [](RowVec a, RowVec b) HWY_ATTR { return hn::Mul(a, b); });
+      return map_rows(args, [](auto a, auto b) HWY_ATTR { return mul(a, b); });
     case Pointwise::kSwiGlu:
-      return map_rows(args,
-                      [](RowVec a, RowVec b) HWY_ATTR { return hn::Mul(silu(RowTag(), a), b); });
+      return map_rows(args, [](auto a, auto b) HWY_ATTR { return mul(silu(a), b); });
   }
 }
 
 // The norms' factors of all heads of a row come first: their roots and divisions overlap.
 void mix(const GatedMixArgs& args) {
   constexpr int64_t kHeadsTogether = 8;
-  const RowTag d;
   const size_t n = static_cast<size_t>(args.channels / args.heads);
   const bool o_norm = args.o_weight != nullptr, local_norm = args.local_weight != nullptr;
   const auto scales = [&](const float* x, int64_t count, bool norm, float* to) HWY_ATTR {
@@ -73,24 +71,22 @@ void mix(const GatedMixArgs& args) {
         const float* o = args.o.data + r * args.o.stride + head;
         const float* local = args.local.data + r * args.local.stride + head;
         float* out = args.out + r * args.out_stride + head;
-        const RowVec o_factor = hn::Set(d, o_scale[h]), local_factor = hn::Set(d, local_scale[h]);
-        for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-          const RowVec g = sigmoid(d, load(gate + i));
-          RowVec a = hn::Mul(load(o + i), o_factor);
-          RowVec b = hn::Mul(load(local + i), local_factor);
-          if (o_norm) a = hn::Mul(a, load(args.o_weight + i));
-          if (local_norm) b = hn::Mul(b, load(args.local_weight + i));
-          const RowVec y = hn::MulAdd(g, a, hn::Mul(hn::Sub(hn::Set(d, 1.0f), g), b));
-          store(y, out + i);
+        for_each_in_step(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+          const auto g = sigmoid(load(gate + i));
+          auto a = mul(load(o + i), o_scale[h]);
+          auto b = mul(load(local + i), local_scale[h]);
+          if (o_norm) a = mul(a, load(args.o_weight + i));
+          if (local_norm) b = mul(b, load(args.local_weight + i));
+          store(mul_add(g, a, mul(sub(1.0f, g), b)), out + i);
         });
       }
     }
     // In a pass of its own: two exponentials in one chain are too long to overlap with the next.
     if (args.silu) {
       float* out = args.out + r * args.out_stride;
-      for_each_vector(static_cast<size_t>(args.channels),
-                      [&](size_t i, const auto& load, const auto& store)
-                          HWY_ATTR { store(silu(d, load(out + i)), out + i); });
+      for_each_in_step(static_cast<size_t>(args.channels),
+                       [&](size_t i, const auto& load, const auto& store)
+                           HWY_ATTR { store(silu(load(out + i)), out + i); });
     }
   }
 }

@@ -56,16 +56,16 @@ HWY_INLINE void map_pair(const PointwiseBackwardArgs& args, const F& f) {
 void map_backward(const PointwiseBackwardArgs& args) {
   switch (args.kind) {
     case Pointwise::kSilu:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return silu_slope(RowTag(), a); });
+      return map_slope(args, [](RowVec a) HWY_ATTR { return silu_slope(a); });
     case Pointwise::kGelu:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return gelu_slope(RowTag(), a); });
+      return map_slope(args, [](RowVec a) HWY_ATTR { return gelu_slope(a); });
     case Pointwise::kSigmoid:
       return map_slope(args, [](RowVec a) HWY_ATTR {
-        const auto s = sigmoids(RowTag(), a);
+        const auto s = sigmoids(a);
         return hn::Mul(s.plus, s.minus);
       });
     case Pointwise::kDecay:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return decay_slope(RowTag(), a); });
+      return map_slope(args, [](RowVec a) HWY_ATTR { return decay_slope(a); });
     case Pointwise::kAdd:
       return map_pair(args, [](RowVec, RowVec, RowVec dy) HWY_ATTR { return Pair{dy, dy}; });
     case Pointwise::kMul:
@@ -74,8 +74,7 @@ void map_backward(const PointwiseBackwardArgs& args) {
       });
     case Pointwise::kSwiGlu:
       return map_pair(args, [](RowVec a, RowVec b, RowVec dy) HWY_ATTR {
-        return Pair{hn::Mul(hn::Mul(dy, b), silu_slope(RowTag(), a)),
-                    hn::Mul(dy, silu(RowTag(), a))};
+        return Pair{hn::Mul(hn::Mul(dy, b), silu_slope(a)), hn::Mul(dy, silu(a))};
       });
   }
 }
@@ -188,13 +187,13 @@ void mix_head(const GatedMixBackwardArgs& args, int64_t first, int64_t at, size_
     RowVec do_weight = hn::Zero(d), dlocal_weight = hn::Zero(d);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const Sigmoids<RowVec> g = sigmoids(d, load(gate + r * args.gate.stride + i));
+      const Sigmoids<RowVec> g = sigmoids(load(gate + r * args.gate.stride + i));
       const RowVec oh = hn::Mul(load(o[r].x + i), o[r].scale);
       const RowVec lh = hn::Mul(load(local[r].x + i), local[r].scale);
       const RowVec a = hn::Mul(oh, o_weight), b = hn::Mul(lh, local_weight);
       RowVec d_y = load(dy + r * args.dy.stride + i);
       if (args.silu) {
-        d_y = hn::Mul(d_y, silu_slope(d, hn::MulAdd(g.plus, a, hn::Mul(g.minus, b))));
+        d_y = hn::Mul(d_y, silu_slope(hn::MulAdd(g.plus, a, hn::Mul(g.minus, b))));
       }
       const RowVec d_a = hn::Mul(d_y, g.plus), d_b = hn::Mul(d_y, g.minus);
       store(hn::Mul(hn::Mul(d_a, g.minus), hn::Sub(a, b)), dgate + r * args.dgate_stride + i);
