@@ -170,6 +170,13 @@ void gather_rows(const PatchArgs& args) {
     const int64_t x0 = std::clamp<int64_t>(-x, 0, args.kernel);
     const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, args.kernel);
     const int64_t line = args.kernel * g.channels;
+    if (y >= 0 && y + args.kernel <= g.height && x0 == 0 && x1 == args.kernel) {
+      const float* from = image + (y * g.width + x) * g.channels;
+      for (int64_t ky = 0; ky < args.kernel; ++ky, out += line, from += g.width * g.channels) {
+        copy_row(from, static_cast<size_t>(line), out);
+      }
+      continue;
+    }
     for (int64_t ky = 0; ky < args.kernel; ++ky, out += line) {
       if (y + ky < 0 || y + ky >= g.height) {
         std::fill_n(out, line, 0.0f);

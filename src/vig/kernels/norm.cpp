@@ -36,10 +36,10 @@ void layer_block(const NormArgs& args, int64_t first) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) mean[r] = hn::Add(mean[r], load(in[r] + i));
   });
+  float sums[kRows + kRowLanes];
+  sum_each<kRows>(mean, sums);
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-    mean[r] = hn::Set(d, sum_lanes(mean[r]) / static_cast<float>(n));
-  }
+  for (int r = 0; r < kRows; ++r) mean[r] = hn::Set(d, sums[r] / static_cast<float>(n));
   // The variance in a pass of its own: E[x^2] - mean^2 would cancel.
   for_each_vector(n, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
 #pragma GCC unroll 16
@@ -49,10 +49,9 @@ void layer_block(const NormArgs& args, int64_t first) {
       scale[r] = hn::MulAdd(v, v, scale[r]);
     }
   });
+  inverse_roots<kRows>(scale, n, args.eps, sums);
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-    scale[r] = hn::Set(d, inverse_root(sum_lanes(scale[r]), n, args.eps));
-  }
+  for (int r = 0; r < kRows; ++r) scale[r] = hn::Set(d, sums[r]);
   for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
     const RowVec weight = load(args.weight + i), bias = load(args.bias + i);
 #pragma GCC unroll 16
@@ -85,10 +84,10 @@ void rms_block(const NormArgs& args, int64_t first) {
         scale[r] = hn::MulAdd(v, v, scale[r]);
       }
     });
+    float sums[kRows + kRowLanes];
+    inverse_roots<kRows>(scale, n, args.eps, sums);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      scale[r] = hn::Set(d, inverse_root(sum_lanes(scale[r]), n, args.eps));
-    }
+    for (int r = 0; r < kRows; ++r) scale[r] = hn::Set(d, sums[r]);
     for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
       const RowVec weight = load(args.weight + i);
 #pragma GCC unroll 16

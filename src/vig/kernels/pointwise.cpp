@@ -47,46 +47,52 @@ void map(const PointwiseArgs& args) {
   }
 }
 
-// The norms' factors of all heads of a row come first: their roots and divisions overlap.
+// Heads of rows, one after the other, kHeads at a time: their norms' factors come first, in whole
+// vectors, then the mixes, then the SiLUs: two exponentials in one chain would be too long to
+// overlap with the next.
 void mix(const GatedMixArgs& args) {
-  constexpr int64_t kHeadsTogether = 8;
+  constexpr size_t kHeads = 8;
+  const RowTag d;
   const size_t n = static_cast<size_t>(args.channels / args.heads);
   const bool o_norm = args.o_weight != nullptr, local_norm = args.local_weight != nullptr;
-  const auto scales = [&](const float* x, int64_t count, bool norm, float* to) HWY_ATTR {
-    for (int64_t h = 0; h < count; ++h) {
-      to[h] = norm ? sum_lanes(squares(x + static_cast<size_t>(h) * n, n)) : 0.0f;
+  const size_t total = static_cast<size_t>(args.rows * args.heads);
+  int64_t row = 0, at = 0;
+  for (size_t first = 0; first < total; first += kHeads) {
+    const size_t count = std::min(kHeads, total - first);
+    const float* gate[kHeads];
+    const float* o[kHeads];
+    const float* local[kHeads];
+    float* out[kHeads];
+    RowVec squared[2 * kHeads];  // of o, then of local
+    for (size_t h = 0; h < kHeads; ++h) {
+      squared[h] = squared[kHeads + h] = hn::Zero(d);
+      if (h >= count) continue;
+      gate[h] = args.gate.data + row * args.gate.stride + at;
+      o[h] = args.o.data + row * args.o.stride + at;
+      local[h] = args.local.data + row * args.local.stride + at;
+      out[h] = args.out + row * args.out_stride + at;
+      if (o_norm) squared[h] = squares(o[h], n);
+      if (local_norm) squared[kHeads + h] = squares(local[h], n);
+      at += static_cast<int64_t>(n);
+      if (at == args.channels) at = 0, ++row;
     }
-    for (int64_t h = 0; h < count; ++h) to[h] = norm ? inverse_root(to[h], n, args.eps) : 1.0f;
-  };
-  for (int64_t r = 0; r < args.rows; ++r) {
-    for (int64_t first = 0; first < args.heads; first += kHeadsTogether) {
-      const int64_t count = std::min(kHeadsTogether, args.heads - first);
-      const int64_t at = first * static_cast<int64_t>(n);
-      float o_scale[kHeadsTogether], local_scale[kHeadsTogether];
-      scales(args.o.data + r * args.o.stride + at, count, o_norm, o_scale);
-      scales(args.local.data + r * args.local.stride + at, count, local_norm, local_scale);
-      for (int64_t h = 0; h < count; ++h) {
-        const int64_t head = at + h * static_cast<int64_t>(n);
-        const float* gate = args.gate.data + r * args.gate.stride + head;
-        const float* o = args.o.data + r * args.o.stride + head;
-        const float* local = args.local.data + r * args.local.stride + head;
-        float* out = args.out + r * args.out_stride + head;
-        for_each_in_step(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-          const auto g = sigmoid(load(gate + i));
-          auto a = mul(load(o + i), o_scale[h]);
-          auto b = mul(load(local + i), local_scale[h]);
-          if (o_norm) a = mul(a, load(args.o_weight + i));
-          if (local_norm) b = mul(b, load(args.local_weight + i));
-          store(mul_add(g, a, mul(sub(1.0f, g), b)), out + i);
-        });
-      }
+    float scale[2 * kHeads + kRowLanes];
+    inverse_roots<2 * kHeads>(squared, n, args.eps, scale);
+    if (!o_norm) std::fill_n(scale, kHeads, 1.0f);
+    if (!local_norm) std::fill_n(scale + kHeads, kHeads, 1.0f);
+    for (size_t h = 0; h < count; ++h) {
+      for_each_in_step(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+        const auto g = sigmoid(load(gate[h] + i));
+        auto a = mul(load(o[h] + i), scale[h]);
+        auto b = mul(load(local[h] + i), scale[kHeads + h]);
+        if (o_norm) a = mul(a, load(args.o_weight + i));
+        if (local_norm) b = mul(b, load(args.local_weight + i));
+        store(mul_add(g, a, mul(sub(1.0f, g), b)), out[h] + i);
+      });
     }
-    // In a pass of its own: two exponentials in one chain are too long to overlap with the next.
-    if (args.silu) {
-      float* out = args.out + r * args.out_stride;
-      for_each_in_step(static_cast<size_t>(args.channels),
-                       [&](size_t i, const auto& load, const auto& store)
-                           HWY_ATTR { store(silu(load(out + i)), out + i); });
+    for (size_t h = 0; h < count && args.silu; ++h) {
+      for_each_in_step(n, [&](size_t i, const auto& load, const auto& store)
+                              HWY_ATTR { store(silu(load(out[h] + i)), out[h] + i); });
     }
   }
 }
