@@ -119,6 +119,42 @@ TEST(Zip, FoldersAndEncryption) {
   expect_error(ErrorCode::kInput, {"dog/1", "encrypted"}, [&] { open(locked); });
 }
 
+TEST(Zip, CountsThatLieAreRefused) {
+  const std::vector<ZipFile> six = {{"a", ""}, {"b", ""}, {"c", ""},
+                                    {"d", ""}, {"e", ""}, {"f", ""}};
+  const OpenBytes open;
+  for (const bool zip64 : {false, true}) {
+    std::string bytes = zip_archive(six, zip64);
+    EXPECT_EQ(open(bytes).size(), 6u);
+    const size_t count = zip64 ? bytes.rfind("PK\6\6") + 32 : bytes.rfind("PK\5\6") + 10;
+    for (const char lie : {0, 4, 5, 7}) {
+      bytes[count] = lie;
+      expect_error(ErrorCode::kInput, {open.path(), "as many entries as it says"},
+                   [&] { open(bytes); });
+    }
+  }
+  // Zip64 has room for the whole count.
+  std::string bytes = zip_archive(six, true);
+  bytes[bytes.rfind("PK\6\6") + 32 + 2] = 1;
+  expect_error(ErrorCode::kInput, {"as many entries as it says"}, [&] { open(bytes); });
+  // A directory that ends inside an entry.
+  bytes = zip_archive(six);
+  --bytes[bytes.rfind("PK\5\6") + 12];
+  expect_error(ErrorCode::kInput, {open.path(), "damaged"}, [&] { open(bytes); });
+}
+
+// What writers without zip64 make of many files: the count keeps its lower 16 bits.
+TEST(Zip, CountsMayWrap) {
+  std::vector<ZipFile> files;
+  for (const size_t count : {65535u, 65536u, 70000u}) {
+    while (files.size() < count) files.push_back({std::to_string(files.size()), ""});
+    const std::string bytes = zip_archive(files);
+    const auto archive = open_zip("x.zip", in_memory(bytes));
+    ASSERT_EQ(archive->files().size(), count);
+    EXPECT_EQ(archive->files().back(), std::to_string(count - 1));
+  }
+}
+
 TEST(Zip, RandomDamage) {
   const std::string good = zip_archive({deflated("a/1", noise(200)),
                                         {.name = "a/2", .data = "x", .crc = crc_of("x")},

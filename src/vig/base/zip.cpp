@@ -34,20 +34,26 @@ class ZipReader {
     const Directory directory = find_directory();
     std::vector<ZipEntry> entries;
     std::unordered_set<std::string_view> names;
-    uint64_t at = directory.begin;
-    for (uint64_t i = 0; i < directory.count; ++i) {
+    const uint64_t end = directory.begin + directory.size;
+    for (uint64_t at = directory.begin; at < end;) {
       entries.push_back(read_entry(at));
+      if (at > end) bad("its directory is damaged");
       if (!names.insert(entries.back().name).second) {
         fail("{}: its zip directory names \"{}\" twice", file_, printable(entries.back().name));
       }
     }
+    // Writers that do not know zip64 leave the lower bits of larger counts.
+    const uint64_t count = directory.zip64 ? entries.size() : entries.size() % 65536;
+    if (count != directory.count) bad("its directory does not hold as many entries as it says");
     return entries;
   }
 
  private:
   struct Directory {
     uint64_t begin;
+    uint64_t size;
     uint64_t count;
+    bool zip64;
   };
 
   [[noreturn]] void bad(std::string_view what) const {
@@ -87,20 +93,18 @@ class ZipReader {
 
   Directory find_directory() const {
     const uint64_t end = find_end();
-    Directory directory{u32(end + 16), u16(end + 10)};
-    uint64_t size = u32(end + 12);
-    if (directory.begin == kIn64 || size == kIn64 || directory.count == 0xffff) {
-      if (end < kLocator64Size || u32(end - kLocator64Size) != kLocator64Signature) {
-        bad("its zip64 record is missing");
-      }
+    Directory directory{u32(end + 16), u32(end + 12), u16(end + 10), false};
+    const bool located = end >= kLocator64Size && u32(end - kLocator64Size) == kLocator64Signature;
+    // A count of all ones may also be just that.
+    if (directory.begin == kIn64 || directory.size == kIn64 ||
+        (directory.count == 0xffff && located)) {
+      if (!located) bad("its zip64 record is missing");
       const uint64_t end64 = u64(end - kLocator64Size + 8);
       at(end64, kEnd64Size);
       if (u32(end64) != kEnd64Signature) bad("its zip64 record is missing");
-      directory = {u64(end64 + 48), u64(end64 + 32)};
-      size = u64(end64 + 40);
+      directory = {u64(end64 + 48), u64(end64 + 40), u64(end64 + 32), true};
     }
-    at(directory.begin, size);
-    if (directory.count > size / kEntrySize) bad("its directory is too short");
+    at(directory.begin, directory.size);
     return directory;
   }
 
