@@ -193,9 +193,26 @@ TEST_F(Eval, TakesTestThenValThenTheRest) {
   EXPECT_EQ(part_of({"--split", "train"}), "train");
   EXPECT_EQ(part_of({"--split", "val"}), "val");
   fs::remove_all(folder_ / "parts/val");
-  expect_complaint(eval("parts", {"--split", "val"}), 1, "test and train");
+  expect_complaint(eval("parts", {"--split", "val"}), 1, "only train and test");
   copy_pictures(folder_ / "data");
   expect_complaint(eval("data", {"--split", "test"}), 1, "test");
+}
+
+// A competition's test pictures have no labels; a small part may lack a class.
+TEST_F(Eval, OtherPartsDoNotMatter) {
+  copy_pictures(folder_ / "parts/train");
+  copy_pictures(folder_ / "parts/val");
+  fs::remove_all(folder_ / "parts/val/hen");
+  json of_val = numbers("parts", {"--split", "val"});
+  EXPECT_EQ(of_val["pictures"], 6);
+  EXPECT_EQ(numbers("parts"), of_val);
+  EXPECT_EQ(numbers("parts", {"--split", "train"})["pictures"], 8);
+  fs::create_directories(folder_ / "parts/test");
+  fs::copy_file(data("image/photos/flower.webp"), folder_ / "parts/test/1.webp");
+  EXPECT_EQ(numbers("parts", {"--split", "val"}), of_val);
+  expect_complaint(eval("parts"), 1, "test/1.webp");
+  fs::remove_all(folder_ / "parts/val");
+  expect_complaint(eval("parts", {"--split", "val"}), 1, "only train and test");
 }
 
 TEST_F(Eval, ClassesThatTheModelDoesNotKnow) {

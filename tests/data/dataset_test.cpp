@@ -130,7 +130,7 @@ TEST(Dataset, OtherFilesAreCounted) {
   }
   files["photos/cat/UPPER.PNG"] = numbered_png(9);
   const DatasetParts parts = OpenFiles(files)();
-  EXPECT_EQ(parts.ignored, 6u);
+  EXPECT_EQ(parts.ignored, 5u);  // hidden folders are not even listed
   EXPECT_EQ(parts.whole->size(), 5u);
   EXPECT_EQ(parts.classes(), (std::vector<std::string>{"cat", "dog"}));
   // Beside parts a picture means nothing.
@@ -167,6 +167,9 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   const OpenFiles empty(pictures({"cat", "dog"}, 1));
   fs::create_directories(empty.dir() / "fox");
   expect_error(ErrorCode::kInput, {"\"fox\"", "no pictures"}, [&] { empty(); });
+  const OpenFiles looped(pictures({"cat", "dog"}, 1));
+  fs::create_directory_symlink(".", looped.dir() / "all");
+  EXPECT_EQ(looped().classes(), (std::vector<std::string>{"cat", "dog"}));
 
   const OpenFiles one(pictures({"cat"}, 2));
   EXPECT_EQ(one({.min_classes = 1}).whole->size(), 2u);
@@ -182,7 +185,45 @@ TEST(Dataset, PartsThatDisagreeAreExplained) {
   const OpenFiles many(pictures(folders, 1));
   expect_error(ErrorCode::kInput, {"only in train: 0, 1, 2, 3, 4 and 4 more"}, [&] { many(); });
   const OpenFiles both(pictures({"train/a", "train/b", "val/a", "val/b", "valid/a"}, 1));
-  expect_error(ErrorCode::kInput, {"train, val, valid"}, [&] { both(); });
+  expect_error(ErrorCode::kInput, {"found val, valid,"}, [&] { both(); });
+  EXPECT_EQ(both({.parts = {"train"}}).train->size(), 2u);
+}
+
+// As competitions have it: test pictures without labels, or too few of them for every class.
+TEST(Dataset, PartsNobodyAskedForDoNotMatter) {
+  for (const char* test : {"test", "test/cat", "test/cat/deep", "test/other"}) {
+    const OpenFiles open(pictures({"train/cat", "train/dog", "val/cat", "val/dog", test}, 2));
+    EXPECT_FALSE(survives([&] { open(); })) << test;
+    const DatasetParts both = open({.parts = {"train", "val"}});
+    ASSERT_TRUE(both.train && both.val && !both.test && !both.whole) << test;
+    EXPECT_EQ(both.classes(), (std::vector<std::string>{"cat", "dog"}));
+    EXPECT_EQ(both.there, (std::vector<std::string>{"train", "val", "test"}));
+    EXPECT_EQ(both.ignored, 0u);
+
+    const DatasetParts val = open({.parts = {"val"}});
+    EXPECT_TRUE(val.val && !val.train && !val.test);
+    const DatasetParts first =
+        open({.parts = {"validation", "train", "test"}, .first_part_only = true});
+    EXPECT_TRUE(first.val && !first.train && !first.test);
+  }
+}
+
+TEST(Dataset, NoPartThatWasAskedFor) {
+  const OpenFiles open(pictures({"train/cat", "train/dog"}, 2));
+  for (const bool first_part_only : {false, true}) {
+    const DatasetParts none = open({.parts = {"test", "val"}, .first_part_only = first_part_only});
+    EXPECT_TRUE(!none.whole && !none.train && !none.val && !none.test);
+    EXPECT_EQ(none.there, std::vector<std::string>{"train"});
+    const DatasetParts found =
+        open({.parts = {"test", "val", "train"}, .first_part_only = first_part_only});
+    EXPECT_TRUE(found.train && !found.val && !found.test);
+  }
+  expect_error(ErrorCode::kUsage, {"the part exam", "train, val, test"},
+               [&] { open({.parts = {"exam"}}); });
+  // What has no parts is read whatever was asked for.
+  const DatasetParts whole = OpenFiles(pictures({"cat", "dog"}, 1))({.parts = {"test"}});
+  EXPECT_EQ(whole.whole->size(), 2u);
+  EXPECT_TRUE(whole.there.empty());
 }
 
 TEST(Dataset, DamagedPicturesRaiseWithTheirPlace) {

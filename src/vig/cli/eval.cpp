@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,22 +36,27 @@ struct Part {
   Dataset data;
 };
 
-// The part asked for; else test, else val, else what there is.
-Part choose_part(const DatasetParts& parts, const EvalOptions& options) {
-  std::string there;
+// The part asked for; else test, else val, else train. The others may be as they like.
+DatasetParts read_part(const EvalOptions& options) {
+  std::vector<std::string> wanted = {"test", "val", "train"};
+  if (!options.split.empty()) wanted = {options.split};
+  return open_dataset(options.data, {.archive = {},
+                                     .decode = options.network.decode(),
+                                     .cache_bytes = 0,
+                                     .min_classes = 1,
+                                     .parts = wanted,
+                                     .first_part_only = true});
+}
+
+Part choose_part(const EvalOptions& options) {
+  const DatasetParts parts = read_part(options);
+  if (parts.whole && options.split.empty()) return {"", *parts.whole};
   for (const auto& [name, part] :
        {std::pair{"test", &parts.test}, {"val", &parts.val}, {"train", &parts.train}}) {
-    if (!part->has_value()) continue;
-    if (options.split == name || (options.split.empty() && name != std::string("train"))) {
-      return {name, **part};
-    }
-    there += there.empty() ? name : fmt::format(" and {}", name);
-  }
-  if (options.split.empty()) {
-    return parts.whole ? Part{"", *parts.whole} : Part{"train", *parts.train};
+    if (part->has_value()) return {name, **part};
   }
   fail("{}: has no part {}, only {}", options.data, options.split,
-       there.empty() ? "one without a name" : there);
+       parts.whole ? "one without a name" : fmt::format("{}", fmt::join(parts.there, " and ")));
 }
 
 struct Report {
@@ -165,10 +170,7 @@ void write_whole(std::optional<AtomicFile>& file, const std::string& text) {
 
 int eval(const EvalOptions& options) {
   const ModelSource source = require_weights(chosen_source(options.network));
-  const DatasetParts parts = open_dataset(
-      options.data,
-      {.archive = {}, .decode = options.network.decode(), .cache_bytes = 0, .min_classes = 1});
-  const Part part = choose_part(parts, options);
+  const Part part = choose_part(options);
   // What cannot be written is said before the work, not after.
   std::optional<AtomicFile> confusion, csv;
   if (!options.confusion.empty()) confusion.emplace(options.confusion);

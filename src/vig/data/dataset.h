@@ -31,6 +31,11 @@ struct DatasetOptions {
   size_t cache_bytes = size_t{2} << 30;
   // Fewer classes raise: nothing can be learnt from one.
   size_t min_classes = 2;
+  // Where there are parts, those to read, in the order of preference. The others are as good as not
+  // there: test pictures without labels, or of fewer classes, hinder nobody who trains.
+  std::vector<std::string> parts = {"train", "val", "test"};
+  // Only the first of `parts` that is there.
+  bool first_part_only = false;
 };
 
 class PictureStore;  // the archive and the decoded pictures, shared by all parts
@@ -68,17 +73,18 @@ class Dataset {
   std::vector<Sample> samples_;
 };
 
-// What a path holds: either `whole`, or any of the others. All have the same classes, and every
-// class of each has pictures.
+// What a path holds: either `whole`, or any of the others that were asked for, perhaps none. All
+// have the same classes, and every class of each has pictures.
 struct DatasetParts {
   std::optional<Dataset> whole, train, val, test;
-  size_t ignored = 0;  // files that are no pictures by their extension
+  std::vector<std::string> there;  // all parts by name, read or not; none where it is `whole`
+  size_t ignored = 0;              // files that are no pictures by their extension
 
-  const std::vector<std::string>& classes() const;
+  const std::vector<std::string>& classes() const;  // of what was read; raises Error if nothing
 };
 
 // Raises Error saying what was expected and what was found when the layout is another, a class has
-// no pictures, or parts disagree on the classes.
+// no pictures, or parts disagree on the classes; (usage) when `parts` names another than the three.
 DatasetParts open_dataset(const std::string& path, const DatasetOptions& options = {});
 
 struct DatasetSplit {

@@ -77,7 +77,8 @@ class DatasetReader {
       refuse_half_parts(root, tops);
       result.whole = read_classes(root);
     }
-    if (result.classes().size() < options_.min_classes) {
+    const bool nothing = !result.whole && !result.train && !result.val && !result.test;
+    if (!nothing && result.classes().size() < options_.min_classes) {
       fail("{}: expected at least {} classes, found {} ({}) in the layout {}", path_,
            options_.min_classes, result.classes().size(),
            list_some({result.classes().begin(), result.classes().end()}), kLayout);
@@ -212,24 +213,38 @@ class DatasetReader {
   void read_parts(const std::string& root, const std::set<std::string_view>& tops,
                   DatasetParts& result) const {
     const std::array<std::optional<Dataset>*, 3> parts = {&result.train, &result.val, &result.test};
+    visit_pictures(root, [&](std::string_view name, uint32_t) {
+      if (first_folder(name).empty()) ++result.ignored;  // it lies beside the parts
+    });
+    std::array<std::vector<std::string_view>, 3> folders;
     for (const std::string_view top : tops) {
-      std::optional<Dataset>& part = *parts[static_cast<size_t>(find_part(top))];
-      if (part) fail("{}: found {}, expected one of them", path_, fmt::join(tops, ", "));
-      part = read_classes(root + std::string(top) + "/");
+      folders[static_cast<size_t>(find_part(top))].push_back(top);
     }
-    result.ignored += pictures_.size();  // but for those in parts: some may lie beside them
-    for (const std::optional<Dataset>* part : parts) {
-      if (*part) result.ignored -= (*part)->size();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!folders[i].empty()) result.there.emplace_back(kPartNames[i]);
     }
-    // Their labels mean the same only if their classes are the same.
-    size_t first = 0;
-    while (!*parts[first]) ++first;
-    for (size_t i = first + 1; i < parts.size(); ++i) {
+    for (const std::string& name : options_.parts) {
+      const auto i = static_cast<size_t>(find_part(name));
+      if (folders[i].empty() || *parts[i]) continue;
+      if (folders[i].size() > 1) {
+        fail("{}: found {}, expected one of them", path_, fmt::join(folders[i], ", "));
+      }
+      *parts[i] = read_classes(root + std::string(folders[i].front()) + "/");
+      if (options_.first_part_only) return;
+    }
+    compare_classes(parts);
+  }
+
+  // Labels mean the same in all parts only if the classes are the same.
+  void compare_classes(const std::array<std::optional<Dataset>*, 3>& parts) const {
+    std::optional<size_t> first;
+    for (size_t i = 0; i < parts.size(); ++i) {
       if (!*parts[i]) continue;
-      const auto &expected_classes = (*parts[first])->classes(), &classes = (*parts[i])->classes();
+      if (!first) first = i;
+      const auto &expected_classes = (*parts[*first])->classes(), &classes = (*parts[i])->classes();
       if (classes == expected_classes) continue;
       fail("{}: its parts have different classes; {}", path_,
-           differences(kPartNames[first], expected_classes, kPartNames[i], classes));
+           differences(kPartNames[*first], expected_classes, kPartNames[i], classes));
     }
   }
 
@@ -254,6 +269,11 @@ class DatasetReader {
 };
 
 DatasetParts open_dataset(const std::string& path, const DatasetOptions& options) {
+  for (const std::string& name : options.parts) {
+    if (find_part(name) < 0) {
+      fail_usage("[data] the part {} is asked for, expected {}", name, fmt::join(kPartNames, ", "));
+    }
+  }
   return DatasetReader(path, options).read();
 }
 
