@@ -98,7 +98,21 @@ TEST(FolderArchive, LinksAreFollowedButNotInCircles) {
                           {"dog/4.jpg", "a"},
                           {"dog/friend/1.jpg", "a"},
                           {"fox/3.jpg", "c"}};
-  EXPECT_EQ(read_all(*open_archive(dir.path().string())), expected);
+  const auto archive = open_archive(dir.path().string());
+  EXPECT_EQ(read_all(*archive), expected);
+  // What leads back is no folder of its own.
+  EXPECT_EQ(archive->folders(), (std::vector<std::string>{"cat", "dog", "dog/friend", "fox"}));
+}
+
+TEST(FolderArchive, HiddenFoldersAreLeftAlone) {
+  const TempDir dir;
+  write_files(dir / ".cache", {{"cat/1.jpg", "a"}, {"cat/.git/2.jpg", "b"}, {".trash/3.jpg", "c"}});
+  fs::permissions(dir / ".cache/.trash", fs::perms::none);  // not even tried
+  write_file(dir / ".cache/cat/.4.jpg", "d");
+  const auto archive = open_archive((dir / ".cache").string());
+  EXPECT_EQ(read_all(*archive), (Files{{"cat/1.jpg", "a"}, {"cat/.4.jpg", "d"}}));
+  EXPECT_EQ(archive->folders(), std::vector<std::string>{"cat"});
+  fs::permissions(dir / ".cache/.trash", fs::perms::owner_all);
 }
 
 TEST(FolderArchive, WhatCannotBeReadIsListedAndRaises) {

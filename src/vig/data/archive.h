@@ -47,8 +47,9 @@ class Archive {
   std::vector<std::string> folders_;
 };
 
-// A folder is listed with all below it. Links are followed, but not back into a folder they lie in.
-// Raises Error when something cannot be listed, and when `path` is none of the above.
+// A folder is listed with all below it but folders whose names begin with a dot. Links are
+// followed, but not back into a folder they lie in. Raises Error when something cannot be listed,
+// and when `path` is none of the above.
 std::shared_ptr<const Archive> open_archive(const std::string& path,
                                             const ArchiveOptions& options = {});
 

@@ -40,6 +40,7 @@ class FolderArchive : public Archive {
     if (error) refuse(folder, error);
     // A link may lead back to a folder that is being listed.
     if (std::ranges::find(above_, real) != above_.end()) return;
+    if (!prefix.empty()) folders_.push_back(prefix.substr(0, prefix.size() - 1));
 
     std::vector<Item> items;
     fs::directory_iterator entry(folder, error);
@@ -54,8 +55,8 @@ class FolderArchive : public Archive {
     for (const Item& item : items) {
       const std::string name = prefix + item.name;
       if (item.folder) {
-        folders_.push_back(name);
-        list(folder / item.name, name + "/");
+        // Hidden folders hold no data but what tools leave there, often a lot.
+        if (!item.name.starts_with('.')) list(folder / item.name, name + "/");
       } else {
         files_.push_back(name);
       }
