@@ -10,6 +10,7 @@
 #include "data/archive_bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/zip_bytes.h"
 
 namespace vig::test {
 namespace {
@@ -167,6 +168,19 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   const OpenFiles empty(pictures({"cat", "dog"}, 1));
   fs::create_directories(empty.dir() / "fox");
   expect_error(ErrorCode::kInput, {"\"fox\"", "no pictures"}, [&] { empty(); });
+  const TempDir dir;
+  const Files two = pictures({"cat", "fox"}, 1);
+  write_file(dir / "x.tar", tar_header({.name = "dog", .type = '2', .target = "cat"}) +
+                                tar_header({.name = "list", .type = '2', .target = "fox/0.png"}) +
+                                tar_bytes(two));
+  std::vector<ZipFile> entries = {{.name = "list", .data = "fox/0.png", .link = true},
+                                  {.name = "dog", .data = "cat", .link = true}};
+  for (const auto& [name, bytes] : two) entries.push_back({.name = name, .data = bytes});
+  write_file(dir / "x.zip", zip_archive(entries));
+  for (const char* name : {"x.tar", "x.zip"}) {
+    expect_error(ErrorCode::kInput, {name, "\"dog\"", "no pictures", "CLASS/PICTURE"},
+                 [&] { open_dataset((dir / name).string()); });
+  }
   const OpenFiles looped(pictures({"cat", "dog"}, 1));
   fs::create_directory_symlink(".", looped.dir() / "all");
   EXPECT_EQ(looped().classes(), (std::vector<std::string>{"cat", "dog"}));

@@ -114,6 +114,18 @@ TEST(Zip, FoldersAndEncryption) {
   EXPECT_EQ(archive->folders(), std::vector<std::string>{"cat"});
   EXPECT_EQ(archive->files(), std::vector<std::string>{"dog/1"});
 
+  // Links that lead to no file may stand for folders.
+  std::string endless = "cat/1";
+  for (int i = 0; i < 10000; ++i) endless.insert(0, "./");
+  const auto linked = open.open(zip_archive({deflated("cat/1", "x"),
+                                             {.name = "dog", .data = "cat", .link = true},
+                                             {.name = "fox", .data = "../fox/", .link = true},
+                                             {.name = "gnu/2", .data = "../cat/1", .link = true},
+                                             {.name = "hen", .data = "cat"},
+                                             {.name = "jay", .data = endless, .link = true}}));
+  EXPECT_EQ(linked->folders(), (std::vector<std::string>{"dog", "fox", "jay"}));
+  EXPECT_EQ(linked->files().size(), 6u);
+
   std::string locked = zip_archive({deflated("dog/1", "x")});
   locked[locked.find("PK\1\2") + 8] |= 1;
   expect_error(ErrorCode::kInput, {"dog/1", "encrypted"}, [&] { open(locked); });
@@ -127,7 +139,7 @@ TEST(Zip, CountsThatLieAreRefused) {
     std::string bytes = zip_archive(six, zip64);
     EXPECT_EQ(open(bytes).size(), 6u);
     const size_t count = zip64 ? bytes.rfind("PK\6\6") + 32 : bytes.rfind("PK\5\6") + 10;
-    for (const char lie : {0, 4, 5, 7}) {
+    for (const char lie : {'\0', '\4', '\5', '\7'}) {
       bytes[count] = lie;
       expect_error(ErrorCode::kInput, {open.path(), "as many entries as it says"},
                    [&] { open(bytes); });

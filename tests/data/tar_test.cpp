@@ -150,6 +150,7 @@ TEST(Tar, LinksAreResolvedInsideTheArchive) {
                 tar_header({.name = "d", .type = '2', .target = "../../../../etc/hostname"}) +
                 tar_header({.name = "e", .type = '1', .target = "nothing"}) + tar_end());
   ASSERT_EQ(broken->files().size(), 5u);
+  EXPECT_EQ(broken->folders(), (std::vector<std::string>{"a", "b", "c", "d"}));
   for (size_t i = 0; i < 5; ++i) {
     expect_error(ErrorCode::kInput, {broken->place(i), "link"}, [&] { read_text(*broken, i); });
   }

@@ -27,9 +27,10 @@ std::string zip_archive(const std::vector<ZipFile>& files, bool zip64_end) {
 
     const std::string wide =
         file.zip64 ? u16(1) + u16(24) + u64(unpacked) + u64(packed) + u64(place) : "";
-    directory += "PK\x01\x02"s + u16(0) + u16(0) + kind;
+    directory += "PK\x01\x02"s + u16(file.link ? 3 << 8 : 0) + u16(0) + kind;
     directory += file.zip64 ? u32(0xffffffff) + u32(0xffffffff) : sizes;
-    directory += u16(file.name.size()) + u16(wide.size()) + u16(0) + u16(0) + u16(0) + u32(0);
+    directory += u16(file.name.size()) + u16(wide.size()) + u16(0) + u16(0) + u16(0);
+    directory += u32(file.link ? 0120777u << 16 : 0);
     directory += u32(file.zip64 ? 0xffffffff : place) + file.name + wide;
   }
   const uint64_t begin = archive.size();

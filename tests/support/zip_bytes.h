@@ -17,6 +17,7 @@ struct ZipFile {
   bool zip64 = false;                          // sizes and place in the zip64 field
   uint32_t crc = 0;                            // of the data unpacked
   std::optional<uint64_t> unpacked_size = {};  // that of the data unless given
+  bool link = false;                           // a symbolic link, as Unix has it
 };
 
 std::string zip_archive(const std::vector<ZipFile>& files, bool zip64_end = false);

@@ -25,6 +25,8 @@ constexpr size_t kLocator64Size = 20;
 constexpr uint32_t kIn64 = 0xffffffff;  // "the value stands in the zip64 field"
 constexpr uint16_t kZip64Field = 1;
 constexpr uint16_t kEncrypted = 1;
+constexpr uint16_t kUnix = 3;  // as the system that wrote an entry; it has a file mode then
+constexpr uint32_t kModeKind = 0170000, kModeLink = 0120000;
 
 class ZipReader {
  public:
@@ -121,6 +123,8 @@ class ZipReader {
     }
     const uint16_t method = u16(offset + 10);
     const uint32_t crc = u32(offset + 16);
+    const bool link =
+        u16(offset + 4) >> 8 == kUnix && (u32(offset + 38) >> 16 & kModeKind) == kModeLink;
     uint64_t packed = u32(offset + 20);
     uint64_t size = u32(offset + 24);
     uint64_t local = u32(offset + 42);
@@ -132,7 +136,7 @@ class ZipReader {
     at(local, kLocalSize);
     if (u32(local) != kLocalSignature) bad("its directory points at something else");
     const uint64_t data = local + kLocalSize + u16(local + 26) + u16(local + 28);
-    return {name, at(data, packed), size, method, crc};
+    return {name, at(data, packed), size, method, crc, link};
   }
 
   // Of size, packed size and place, in this order, the field holds those that did not fit 32 bits.

@@ -17,6 +17,7 @@ struct ZipEntry {
   uint64_t size;                        // claimed for the data unpacked; that of `data` if stored
   uint16_t method;                      // others than the two above exist
   uint32_t crc;                         // claimed for the data unpacked
+  bool link;                            // a symbolic link of Unix, the data being where it leads
 };
 
 bool is_zip(std::span<const unsigned char> bytes);

@@ -43,6 +43,10 @@ std::string clean_name(std::string_view name) {
   return clean;
 }
 
+std::string follow_link(const std::string& name, std::string_view target) {
+  return (std::filesystem::path(name).parent_path() / target).lexically_normal().string();
+}
+
 std::string Archive::place(size_t file) const {
   return path_ + (path_.ends_with('/') ? "" : "/") + printable(files_[file], 4096);
 }

@@ -28,7 +28,8 @@ class Archive {
   const std::string& path() const { return path_; }
 
   // Relative, parts joined by one '/', without "." parts. In the order of the archive, a folder's
-  // sorted. `folders` holds at least those that are empty, since the others show in `files`.
+  // sorted. `folders` holds at least those that are empty, since the others show in `files`, and
+  // links that may stand for folders: they lead to no file of the archive.
   const std::vector<std::string>& files() const { return files_; }
   const std::vector<std::string>& folders() const { return folders_; }
 

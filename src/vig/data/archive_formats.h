@@ -31,4 +31,8 @@ ArchiveBytes unpack_gzip(const std::string& path, std::span<const uint8_t> packe
 // A name as Archive::files has it; empty for one that says nothing.
 std::string clean_name(std::string_view name);
 
+// Where the symbolic link `name` leads. Purely by name; what leads out of the archive names nothing
+// in it.
+std::string follow_link(const std::string& name, std::string_view target);
+
 }  // namespace vig

@@ -1,4 +1,4 @@
-#include <filesystem>
+#include <map>
 #include <unordered_map>
 
 #include "vig/base/error.h"
@@ -24,17 +24,17 @@ class TarArchive : public Archive {
           links_.erase(add(name, entry.data));
           break;
         case TarEntry::Kind::kHardLink:
-          links_[add(name, {})] = clean_name(entry.target);
+          links_[add(name, {})] = {clean_name(entry.target), false};
           break;
         case TarEntry::Kind::kSymbolicLink:
-          // Purely by name; what leads out of the archive finds nothing in it.
-          links_[add(name, {})] = (std::filesystem::path(name).parent_path() / entry.target)
-                                      .lexically_normal()
-                                      .string();
+          links_[add(name, {})] = {follow_link(name, entry.target), true};
           break;
       }
     }
-    for (const auto& [file, target] : links_) data_[file] = follow(target);
+    for (const auto& [file, link] : links_) {
+      data_[file] = follow(link.target);
+      if (link.symbolic && data_[file].data() == nullptr) folders_.push_back(files_[file]);
+    }
     files_by_name_ = {};
     links_ = {};
   }
@@ -47,6 +47,11 @@ class TarArchive : public Archive {
   }
 
  private:
+  struct Link {
+    std::string target;
+    bool symbolic;
+  };
+
   // A later entry of the same name replaces the earlier one, as it does when unpacked.
   size_t add(const std::string& name, std::span<const uint8_t> data) {
     const auto [found, added] = files_by_name_.try_emplace(name, files_.size());
@@ -66,7 +71,7 @@ class TarArchive : public Archive {
       if (file == files_by_name_.end()) break;
       const auto link = links_.find(file->second);
       if (link == links_.end()) return data_[file->second];
-      name = link->second;
+      name = link->second.target;
     }
     return {};
   }
@@ -76,7 +81,7 @@ class TarArchive : public Archive {
 
   // While reading.
   std::unordered_map<std::string, size_t> files_by_name_;
-  std::unordered_map<size_t, std::string> links_;
+  std::map<size_t, Link> links_;  // by file
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include <zlib.h>
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "vig/base/error.h"
 #include "vig/base/zip.h"
 #include "vig/data/archive_formats.h"
@@ -24,6 +27,7 @@ class ZipArchive : public Archive {
         entries_.push_back(entry);
       }
     }
+    find_folder_links();
   }
 
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
@@ -48,6 +52,23 @@ class ZipArchive : public Archive {
   }
 
  private:
+  // Links are not followed: one to a file reads as what it is, which is no picture. Those that may
+  // stand for folders are looked for where they are stored, as packers do with what is that short.
+  void find_folder_links() {
+    constexpr size_t kMaxTarget = 4096;  // no system follows longer ones
+    if (std::ranges::none_of(entries_, &ZipEntry::link)) return;
+    const std::unordered_set<std::string_view> names(files_.begin(), files_.end());
+    for (size_t i = 0; i < files_.size(); ++i) {
+      if (!entries_[i].link || entries_[i].method != ZipEntry::kStored) continue;
+      const std::span<const uint8_t> target = entries_[i].data;
+      if (target.size() > kMaxTarget ||
+          !names.contains(follow_link(
+              files_[i], {reinterpret_cast<const char*>(target.data()), target.size()}))) {
+        folders_.push_back(files_[i]);
+      }
+    }
+  }
+
   void inflate_entry(size_t file, std::vector<uint8_t>& out) const {
     const ZipEntry& entry = entries_[file];
     out.resize(entry.size + 1);  // zlib takes no null pointer, and longer content shows
