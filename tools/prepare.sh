@@ -46,6 +46,21 @@ install_packages() {
     ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! command -v sudo >/dev/null; }; then
     return 0
   fi
+  # One at a time, also of ./vig and ./test, which build in different folders: apt-get's own timeout
+  # does not cover the update.
+  local installing
+  exec {installing}>"$root/build/install.lock"
+  if ! flock -n "$installing"; then
+    say "waiting for another installation"
+    flock "$installing"
+  fi
+  read -r -a missing <<<"$(missing_packages "$@")"
+  if ((${#missing[@]} > 0)); then install_missing; fi
+  exec {installing}>&-
+}
+
+# Installs `missing` and leaves it empty.
+install_missing() {
   local log=$root/build/install.log
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600)
   if ((EUID != 0)); then apt=(sudo "${apt[@]}"); fi

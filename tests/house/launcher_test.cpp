@@ -247,6 +247,30 @@ TEST_F(Launcher, TwoAtOnceBuildOnce) {
   EXPECT_EQ(count(calls(), "cmake --build"), 1) << calls();
 }
 
+// They build in different folders, but there is one apt-get.
+TEST_F(Launcher, TwoAtOnceInstallOneAfterTheOther) {
+  has_installed({"alpha"});
+  stand_in("apt-get", R"(
+mkdir "$TEMP/apt-is-at-work" || { touch "$TEMP/clash"; exit 100; }
+sleep 0.3
+while [ $# -gt 0 ] && [ "$1" != --no-install-recommends ]; do shift; done
+if [ $# -gt 0 ]; then shift; fi
+for name; do
+  echo "installed $name " >>"$TEMP/installed"
+  echo "got $name" >>"$TEMP/calls"
+done
+rmdir "$TEMP/apt-is-at-work")");
+  const auto start = [this](const char* script) { return run({(tree_ / script).string()}); };
+  std::future<RunResult> other = std::async(std::launch::async, start, "test");
+  EXPECT_EQ(start("vig").exit_code, 5);
+  const RunResult tests = other.get();
+  EXPECT_EQ(tests.exit_code, 8) << tests.err;
+  EXPECT_FALSE(fs::exists(temp_ / "clash")) << calls();
+  for (const char* name : {"beta", "gamma", "delta"}) {
+    EXPECT_EQ(count(calls(), std::string("got ") + name + "\n"), 1) << calls();
+  }
+}
+
 TEST_F(Launcher, TestEndsAsCtestDoes) {
   const RunResult plain = run({(tree_ / "test").string(), "-R", "a b"});
   EXPECT_EQ(plain.exit_code, 8) << plain.err;
