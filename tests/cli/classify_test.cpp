@@ -75,6 +75,17 @@ TEST_F(Classify, QuotedPatterns) {
   expect_success(vig({"classify", "-m", model_, (folder_ / "odd[1].webp").string()}));
 }
 
+TEST_F(Classify, PatternsThatMatchNothingAreReported) {
+  const std::string nothing = pictures() + "/*.gone";
+  const RunResult some =
+      vig({"classify", "-m", model_, nothing, pictures() + "/*.jpg", "--json", "--top", "1"});
+  expect_complaint(some, 1, nothing + ": found no pictures: nothing matches");
+  EXPECT_EQ(json::parse(some.out).size(), 1u);
+  const RunResult none = vig({"classify", "-m", model_, nothing});
+  expect_complaint(none, 1, nothing + ": found no pictures: nothing matches");
+  EXPECT_EQ(none.out, "");
+}
+
 TEST_F(Classify, AnswersDoNotDependOnBatchOrThreads) {
   const RunResult one =
       vig({"classify", "-m", model_, pictures(), "--json", "--batch", "1", "--threads", "1"});

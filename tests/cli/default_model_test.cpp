@@ -75,9 +75,12 @@ TEST_F(DefaultModel, IsFoundBesideTheProgram) {
   expect_complaint(missing, 2, "share/vig/default.safetensors");
   EXPECT_EQ(count(missing.err, "-m FILE"), 1) << missing.err;
   fs::rename(model_, folder_ / "usr/share/vig/default.safetensors");
-  const RunResult found = run_program(command, no_variable);
-  expect_success(found);
-  EXPECT_EQ(found.out.find(kNote), 0u) << found.out;
+  for (const RunOptions& options :
+       {no_variable, RunOptions{.environment = {"VIG_DEFAULT_MODEL="}}}) {
+    const RunResult found = run_program(command, options);
+    expect_success(found);
+    EXPECT_EQ(found.out.find(kNote), 0u) << found.out;
+  }
 }
 
 // The build's own share/vig leads to models/ in the source, whether there is a model or not.

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 std::string default_model_file() {
   std::error_code error;
-  if (const char* named = std::getenv("VIG_DEFAULT_MODEL"); named != nullptr) {
+  if (const char* named = std::getenv("VIG_DEFAULT_MODEL"); named != nullptr && *named != '\0') {
     if (fs::exists(named, error)) return named;
     fail_usage(
         "VIG_DEFAULT_MODEL names {}, which is not there; name a weight file with -m FILE instead",

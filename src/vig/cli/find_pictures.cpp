@@ -68,7 +68,12 @@ FoundPictures find_pictures(const std::vector<std::string>& arguments) {
       add(argument, found);
       continue;
     }
-    for (const std::string& path : expand(argument)) add(path, found);
+    const std::vector<std::string> paths = expand(argument);
+    if (paths.empty()) {
+      found.problems.push_back(
+          fmt::format("{}: found no pictures: nothing matches the pattern", argument));
+    }
+    for (const std::string& path : paths) add(path, found);
   }
   if (found.files.empty()) {
     if (!found.problems.empty()) fail("{}", found.problems.front());

@@ -8,7 +8,8 @@ namespace vig::cli {
 
 struct FoundPictures {
   std::vector<std::string> files;
-  std::vector<std::string> problems;  // folders that could not be read: one sentence each
+  // Folders that could not be read and patterns that match nothing: one sentence each.
+  std::vector<std::string> problems;
 };
 
 // In the order given. A folder stands for all pictures below it by their extension, sorted; a
