@@ -158,7 +158,7 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   expect(pictures({"cat"}, 2), {"at least 2 classes, found 1 (cat)"});
   expect(pictures({"all/photos/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
   expect(pictures({"train/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
-  expect(pictures({"train", "test"}, 2), {"test/0.png", "no class folder"});
+  expect(pictures({"train", "test"}, 2), {"train/0.png", "no class folder"});
   expect(pictures({"train"}, 2), {"train/0.png", "no class folder"});
   expect(pictures({"train/cat", "train/dog", "extra/cat"}, 1), {"\"train\"", "beside it extra"});
 
