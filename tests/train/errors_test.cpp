@@ -57,7 +57,10 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
                                                      {"layer-decay", "1.1"},
                                                      {"ema", "1"},
                                                      {"checkpoint-minutes", "-1"},
+                                                     {"group-timeout", "nan"},
+                                                     {"group-timeout", "-5"},
                                                      {"device", "tpu"},
+                                                     {"device", "cuda:x"},
                                                      {"flip", "2"},
                                                      {"erase", "-0.1"},
                                                      {"scale-min", "0"},
@@ -125,8 +128,17 @@ TEST_F(BeforeTheFirstStep, BadData) {
   expect(ErrorCode::kInput, {"nowhere"}, options, (folder_ / "nowhere").string());
   write_files(folder_ / "one", striped_pictures(1, 12));
   expect(ErrorCode::kInput, {"one", "class"}, options, (folder_ / "one").string());
+  Files latin = striped_pictures(1, 12);
+  for (const auto& [name, bytes] : striped_pictures(1, 12)) latin["fl\xf6wer/" + name] = bytes;
+  write_files(folder_ / "latin", latin);
+  expect(ErrorCode::kInput, {"latin", "class folder \"fl", "UTF-8"}, options,
+         (folder_ / "latin").string());
   write_files(folder_ / "tested/test", striped_pictures(2, 3));
   expect(ErrorCode::kInput, {"tested", "no training part"}, options, (folder_ / "tested").string());
+  // What is in the test part is nobody's business here.
+  write_files(folder_ / "tested/train", striped_pictures(3, 12));
+  write_file(folder_ / "tested/test/0.png", "no label");
+  run_training(options, (folder_ / "tested").string(), (folder_ / "tested-run").string(), 1);
 }
 
 TEST_F(BeforeTheFirstStep, BadOptions) {
@@ -146,6 +158,14 @@ TEST_F(BeforeTheFirstStep, BadOptions) {
   options = tiny_options("small");
   options.device = "cuda:7";
   expect(ErrorCode::kUsage, {"--device is cuda:7"}, options);
+}
+
+TEST_F(BeforeTheFirstStep, AFolderAmongThePictures) {
+  expect(ErrorCode::kUsage, {"--out", "lies inside of"}, tiny_options("small"),
+         folder_.path().string());
+  // A name that only begins alike lies beside it.
+  run_training(tiny_options("small"), (folder_ / "data").string(), (folder_ / "data-run").string(),
+               1);
 }
 
 TEST_F(BeforeTheFirstStep, BadModels) {
@@ -174,7 +194,48 @@ TEST_F(BeforeTheFirstStep, OtherOptionsThanTheFoldersRun) {
   write_files(folder_ / "more", striped_pictures(3, 20));
   expect_error(ErrorCode::kUsage, {"train_pictures was 32, is 54"},
                [&] { run_training(options, (folder_ / "more").string(), out); });
+  // As many pictures, but other labels.
+  Files renamed;
+  for (const auto& [name, bytes] : striped_pictures(3, 12)) {
+    renamed[name.starts_with("class0") ? "other" + name.substr(6) : name] = bytes;
+  }
+  write_files(folder_ / "renamed", renamed);
+  expect_error(ErrorCode::kUsage, {"train_names was "},
+               [&] { run_training(options, (folder_ / "renamed").string(), out); });
   EXPECT_TRUE(tensor_bytes(folder_ / "kept/checkpoint.safetensors") == before);
+}
+
+// As when a disk goes away: the run ends, and what was good stays.
+TEST(BadPictures, NoneLeftEndTheRun) {
+  const TempDir folder, out;
+  Files pictures;
+  for (const auto& [name, bytes] : striped_pictures(2, 20)) {
+    pictures["train/" + name] = pictures["val/" + name] = bytes;
+  }
+  write_files(folder.path(), pictures);
+  TrainOptions options = tiny_options("small");
+  options.batch = 8;
+  options.epochs = 3;
+  const std::string data = folder.path().string(), run = (out / "run").string();
+  run_training(options, data, run, 7);
+  const auto before = tensor_bytes(out / "run/checkpoint.safetensors");
+  const std::string best = read_file(out / "run/best.safetensors");
+
+  Files broken = pictures;
+  for (auto& [name, bytes] : broken) {
+    if (name.starts_with("train/")) bytes = "no picture";
+  }
+  write_files(folder.path(), broken);
+  expect_error(ErrorCode::kInput, {"none of the pictures of step 8 can be read"},
+               [&] { run_training(options, data, run); });
+  for (auto& [name, bytes] : broken) {
+    bytes = name.starts_with("val/") ? "no picture" : pictures[name];
+  }
+  write_files(folder.path(), broken);
+  expect_error(ErrorCode::kInput, {"none of the 40 validation pictures can be read"},
+               [&] { run_training(options, data, run); });
+  EXPECT_TRUE(tensor_bytes(out / "run/checkpoint.safetensors") == before);
+  EXPECT_TRUE(read_file(out / "run/best.safetensors") == best);
 }
 
 TEST(BadPictures, AreReportedOnceAndLeftOut) {

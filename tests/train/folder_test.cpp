@@ -137,7 +137,7 @@ TEST(Metrics, AreATableAndAPicture) {
 TEST(RunFolder, SaysBeforeTheRunWhatWillNotWork) {
   const TempDir folder;
   const auto open = [&](const std::string& path, size_t bytes = 1000) {
-    return error_of([&] { RunFolder(path, kDescription, bytes, true); });
+    return error_of([&] { RunFolder(path, kDescription, {}, bytes, true); });
   };
   write_file(folder / "file", "");
   for (const std::string& path : {(folder / "file").string(), (folder / "file/run").string(),
@@ -153,15 +153,15 @@ TEST(RunFolder, BelongsToOneProcessAtATime) {
   const TempDir folder;
   const std::string path = (folder / "deep/run").string();
   {
-    const RunFolder first(path, kDescription, 1000, true);
+    const RunFolder first(path, kDescription, {}, 1000, true);
     EXPECT_NE(error_of([&] {
-                RunFolder(path, kDescription, 1000, true);
+                RunFolder(path, kDescription, {}, 1000, true);
               }).find("another process is training"),
               std::string::npos);
-    EXPECT_FALSE(RunFolder(path, kDescription, 1000, false).has_checkpoint()) << "may look";
+    EXPECT_FALSE(RunFolder(path, kDescription, {}, 1000, false).has_checkpoint()) << "may look";
   }
-  const RunFolder second(path, kDescription, 1000, true);
-  EXPECT_TRUE(fs::exists(second.record()));
+  const RunFolder second(path, kDescription, {{"loaders", "2"}}, 1000, true);
+  EXPECT_EQ(read_file(second.record_file()), "{\n \"loaders\": \"2\"\n}\n");
 }
 
 TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
@@ -170,7 +170,7 @@ TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
                            "metrics.csv.tmp-1-1", "notes.tmp-1-1", "best.safetensors"}) {
     write_file(folder / name, "x");
   }
-  const RunFolder run(folder.path().string(), kDescription, 1000, true);
+  const RunFolder run(folder.path().string(), kDescription, {}, 1000, true);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(folder.path())) {
     left.push_back(entry.path().filename().string());
@@ -189,10 +189,10 @@ TEST(RunFolder, OfAnotherRunIsNotTouched) {
                {path, "another run", "batch was 8, is 16", "lr was absent, is 1",
                 "model was a \"b\" é)", "give the same options or another folder"},
                [&] {
-                 RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, 1000, true);
+                 RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, {}, 1000, true);
                });
   EXPECT_FALSE(fs::exists(folder / "run.json"));
-  EXPECT_TRUE(RunFolder(path, kDescription, 1000, true).has_checkpoint());
+  EXPECT_TRUE(RunFolder(path, kDescription, {}, 1000, true).has_checkpoint());
 }
 
 }  // namespace

@@ -77,6 +77,13 @@ TEST(GroupPlace, FromMpiAndSlurm) {
                                .value();
   EXPECT_EQ(place.local_rank, 1);
   EXPECT_EQ(place.local_size, 2);
+  // A step of fewer tasks than the job has on a machine.
+  EXPECT_EQ(
+      place_of(with(kMaster,
+                    {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_NTASKS_PER_NODE", "8"}}))
+          .value()
+          .local_size,
+      2);
 }
 
 TEST(GroupPlace, WhatIsMissingIsNamed) {

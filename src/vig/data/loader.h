@@ -67,6 +67,9 @@ class Loader {
   // one.
   Batch* next();
 
+  // Bad samples that are not reported again; to be changed between epochs, for others' sake.
+  std::unordered_set<size_t>& reported() { return reported_; }
+
  private:
   struct Work;  // a batch in the making
 

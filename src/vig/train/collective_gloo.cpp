@@ -1,4 +1,7 @@
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,8 +19,42 @@ namespace {
 
 using c10d::ProcessGroupGloo;
 
+bool is_loopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
+    return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+  }
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+  return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+bool means_this_machine(const std::string& host) {
+  return host == "localhost" || host.starts_with("127.") || host == "::1";
+}
+
+std::string text_of(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST];
+  const int failed = getnameinfo(address, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? text : "";
+}
+
+// The first address at which other machines may reach this one; empty if there is none.
+std::string outside_address() {
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) return "";
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> list(found, freeifaddrs);
+  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET ||
+        (one->ifa_flags & IFF_UP) == 0 || is_loopback(one->ifa_addr)) {
+      continue;
+    }
+    return text_of(one->ifa_addr, sizeof(sockaddr_in));
+  }
+  return "";
+}
+
 // The address that this machine has on the way to another one; a datagram socket finds it without
-// sending anything. A machine's own name often leads to an address that others cannot reach.
+// sending anything. A machine's own name often leads to its loopback, which others cannot reach.
 std::string address_towards(const std::string& host, int port) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_DGRAM;
@@ -32,13 +69,16 @@ std::string address_towards(const std::string& host, int port) {
     sockaddr_storage own = {};
     socklen_t size = sizeof(own);
     auto* address = reinterpret_cast<sockaddr*>(&own);
-    char text[NI_MAXHOST];
-    const bool known =
-        connect(socket_fd, target->ai_addr, target->ai_addrlen) == 0 &&
-        getsockname(socket_fd, address, &size) == 0 &&
-        getnameinfo(address, size, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) == 0;
+    const bool known = connect(socket_fd, target->ai_addr, target->ai_addrlen) == 0 &&
+                       getsockname(socket_fd, address, &size) == 0;
     close(socket_fd);
-    if (known) return text;
+    if (!known) continue;
+    std::string text = text_of(address, size);
+    if (is_loopback(address) && !means_this_machine(host)) {
+      const std::string outside = outside_address();
+      if (!outside.empty()) text = outside;
+    }
+    if (!text.empty()) return text;
   }
   fail("MASTER_ADDR is '{}', to which no network leads", host);
 }

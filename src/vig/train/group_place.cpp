@@ -1,5 +1,6 @@
 #include "vig/train/group_place.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -13,13 +14,14 @@ constexpr int kMaxProcesses = 1 << 16;
 // Who starts processes, and the variables in which they find themselves.
 struct Launcher {
   const char *rank, *size, *local_rank, *local_size;
+  bool of_job = false;  // local_size is the job's, of which a step may have fewer tasks
 };
 constexpr Launcher kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", true},
 };
 
 class Variables {
@@ -78,7 +80,8 @@ std::optional<GroupPlace> group_place(const Environment& environment) {
   GroupPlace place;
   place.size = variables.number(launcher.size, 1, kMaxProcesses);
   place.rank = variables.number(launcher.rank, 0, place.size - 1);
-  place.local_size = variables.number_or(launcher.local_size, 1, place.size, 1);
+  const int most = launcher.of_job ? kMaxProcesses : place.size;
+  place.local_size = std::min(place.size, variables.number_or(launcher.local_size, 1, most, 1));
   place.local_rank = variables.number_or(launcher.local_rank, 0, place.size - 1, 0);
   place.host = variables.text("MASTER_ADDR");
   place.port = variables.number("MASTER_PORT", 1, 65535);

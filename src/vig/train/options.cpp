@@ -1,6 +1,7 @@
 #include "vig/train/options.h"
 
 #include <ATen/Context.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <charconv>
 #include <cmath>
@@ -90,9 +91,22 @@ void expect(bool good, const char* name, double value, const char* expected) {
 }
 
 void check_device(const std::string& device) {
-  const bool cuda = device == "cuda" || device.starts_with("cuda:");
-  if (device != "cpu" && !cuda) fail_usage("--device is '{}', expected cpu or cuda", device);
-  if (cuda && !at::hasCUDA()) {
+  constexpr std::string_view kNumbered = "cuda:";
+  const bool numbered = device.starts_with(kNumbered);
+  if (device != "cpu" && device != "cuda" && !numbered) {
+    fail_usage("--device is '{}', expected cpu or cuda", device);
+  }
+  if (device == "cpu") return;
+  int number = 0;
+  if (numbered) {
+    const char *begin = device.data() + kNumbered.size(), *end = device.data() + device.size();
+    const auto [last, error] = std::from_chars(begin, end, number);
+    if (error != std::errc() || last != end || number < 0) {
+      fail_usage("--device is '{}', expected a card's number after cuda:", device);
+    }
+  }
+  if (!at::hasCUDA() ||
+      number >= c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).deviceCount()) {
     fail_usage("--device is {}, but LibTorch finds no such card here or was built without", device);
   }
 }

@@ -15,6 +15,7 @@ namespace vig::train {
 struct TrainOptions {
   // What is trained.
   std::string model = "vig_t";                // a model of the zoo, or a weight file to go on from
+  std::string arch;                           // what the file holds, where it does not say
   std::map<std::string, std::string> fields;  // --set, over the model's
   int size = 0;                               // of the input; 0: the model's own
   bool probe = false;                         // only the classifier learns
@@ -56,6 +57,7 @@ struct TrainOptions {
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
   f("model", o.model, "Model of the zoo, or weight file to fine-tune");
+  f("arch", o.arch, "The model that a weight file holds, when the file does not say");
   f("size", o.size, "Side of the input; 0: the model's own");
   f("probe", o.probe, "Train the classifier alone, on a frozen backbone");
   f("val-share", o.val_share, "Share of the training part kept for validation, if there is none");

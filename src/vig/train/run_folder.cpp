@@ -53,7 +53,8 @@ void FolderLock::take(const std::string& folder) {
 }
 
 RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string> description,
-                     size_t checkpoint_bytes, bool writes)
+                     const std::map<std::string, std::string>& record, size_t checkpoint_bytes,
+                     bool writes)
     : path_(path), description_(std::move(description)) {
   std::error_code error;
   if (writes) {
@@ -72,7 +73,9 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
     fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
          (needed >> 20) + 1);
   }
-  write_text(record(), nlohmann::json(description_).dump(1) + "\n");
+  using Json = nlohmann::json;
+  write_text(record_file(),
+             Json(record).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 // What a process that was killed while writing left behind.
@@ -80,7 +83,8 @@ void RunFolder::remove_leftovers() const {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(path_, ignored)) {
     const std::string name = entry.path().filename().string();
-    for (const std::string& file : {checkpoint(), best(), last(), metrics(), curves(), record()}) {
+    for (const std::string& file :
+         {checkpoint(), best(), last(), metrics(), curves(), record_file()}) {
       const std::string start = file.substr(path_.size() + 1) + ".tmp-";
       if (name.starts_with(start)) std::filesystem::remove(entry.path(), ignored);
     }

@@ -28,8 +28,9 @@ class RunFolder {
   // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
   // for the checkpoints to come, when it holds a checkpoint of another run (saying in what they
   // differ), or while another process trains in it. With `writes` false it only looks.
+  // `description` says which run this is, `record` is for people to read.
   RunFolder(const std::string& path, std::map<std::string, std::string> description,
-            size_t checkpoint_bytes, bool writes);
+            const std::map<std::string, std::string>& record, size_t checkpoint_bytes, bool writes);
 
   bool has_checkpoint() const { return has_checkpoint_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
@@ -37,7 +38,7 @@ class RunFolder {
   std::string last() const { return path_ + "/last.safetensors"; }
   std::string metrics() const { return path_ + "/metrics.csv"; }
   std::string curves() const { return path_ + "/curves.svg"; }
-  std::string record() const { return path_ + "/run.json"; }
+  std::string record_file() const { return path_ + "/run.json"; }
   const std::map<std::string, std::string>& description() const { return description_; }
 
   void write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const;

@@ -4,8 +4,10 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <bit>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "vig/base/buffer.h"
@@ -31,9 +33,15 @@ class Pool final : public c10::Allocator {
     return pool;
   }
 
-  c10::DataPtr allocate(size_t bytes) const override {
+  // Without `override`: LibTorch 1 declares the first of these, later ones the other two.
+  c10::DataPtr allocate(size_t bytes) const {
     void* data = bytes == 0 ? nullptr : take(block_bytes(bytes));
     return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+
+  c10::DataPtr allocate(size_t bytes) { return std::as_const(*this).allocate(bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const {
+    std::memcpy(to, from, bytes);
   }
 
   c10::DeleterFnPtr raw_deleter() const override { return &release; }

@@ -42,6 +42,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
                                 const std::vector<std::string>& classes) {
   ModelRequest request;
   request.model = options.model;
+  request.arch = options.arch;
   request.fields = options.fields;
   const bool from_file = find_source(request).has_weights();
   if (!from_file && options.size > 0) request.fields["image_size"] = std::to_string(options.size);

@@ -2,12 +2,10 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
-#include "vig/data/dataset.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
 #include "vig/image/preprocess.h"
@@ -15,6 +13,7 @@
 #include "vig/train/agreement.h"
 #include "vig/train/loss.h"
 #include "vig/train/run_folder.h"
+#include "vig/train/train_data.h"
 #include "vig/train/trained_model.h"
 #include "vig/train/walk.h"
 #include "vig/train/workers.h"
@@ -26,25 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct TrainData {
-  Dataset train;
-  std::optional<Dataset> val;
-  size_t ignored = 0;
-};
-
-// The test part, if there is one, is not touched: it is for reporting at the end.
-TrainData open_data(const std::string& path, const TrainOptions& options) {
-  DatasetParts parts = open_dataset(path);
-  const std::optional<Dataset>& train = parts.train.has_value() ? parts.train : parts.whole;
-  if (!train.has_value()) fail("{}: there is no training part", path);
-  if (parts.val.has_value()) return {*train, parts.val, parts.ignored};
-  const size_t count =
-      static_cast<size_t>(std::llround(options.val_share * static_cast<double>(train->size())));
-  if (count == 0) return {*train, std::nullopt, parts.ignored};
-  DatasetSplit split = split_dataset(*train, count, options.seed);
-  return {std::move(split.train), std::move(split.validation), parts.ignored};
 }
 
 // Other devices than the CPU want one large batch, from one thread.
@@ -75,7 +55,7 @@ class Run {
       : options_(options),
         events_(events),
         group_(group),
-        data_(open_data(data, options)),
+        data_(open_train_data(data, options, group.size())),
         model_(make_trained_model(options, data_.train.classes())),
         workers_(thread_count(options)),
         shards_(model_.parameters, workers_.size()),
@@ -84,7 +64,7 @@ class Run {
         steps_(static_cast<int64_t>(
             std::ceil(options.epochs * static_cast<double>(steps_per_epoch_) - 1e-9))),
         schedule_(options, steps_per_epoch_, steps_),
-        folder_(out, describe(options, model_, data_.train.size()),
+        folder_(out, identity(), record(data),
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
         loader_(data_.train, {options.loaders, 3}) {
@@ -125,26 +105,32 @@ class Run {
   }
 
  private:
-  static std::map<std::string, std::string> describe(const TrainOptions& options,
-                                                     const TrainedModel& model, size_t pictures) {
-    std::map<std::string, std::string> description = option_texts(options);
-    for (const auto& [field, value] : model_fields(model.spec)) {
-      description["model." + field] = value;
+  // Everything the run was told.
+  std::map<std::string, std::string> record(const std::string& data) const {
+    std::map<std::string, std::string> record = option_texts(options_);
+    for (const auto& [field, value] : model_fields(model_.spec)) record["model." + field] = value;
+    record["data"] = data;
+    record["processes"] = std::to_string(group_.size());
+    record["train_pictures"] = std::to_string(data_.train.size());
+    record["train_names"] = listing_mark(data_.train);
+    if (data_.val.has_value()) record["val_names"] = listing_mark(*data_.val);
+    return record;
+  }
+
+  // That of it which changes the result: not where the data lies, how far apart checkpoints are and
+  // who loads pictures.
+  std::map<std::string, std::string> identity() const {
+    std::map<std::string, std::string> identity = record("");
+    for (const char* name : {"data", "checkpoint-minutes", "group-timeout", "loaders"}) {
+      identity.erase(name);
     }
-    description["train_pictures"] = std::to_string(pictures);
-    // How far apart checkpoints are and who loads pictures does not change the result.
-    description.erase("checkpoint-minutes");
-    description.erase("group-timeout");
-    description.erase("loaders");
-    return description;
+    return identity;
   }
 
   void check_group() {
     if (group_.size() == 1) return;
     std::map<std::string, std::string> facts = folder_.description();
     facts.erase("threads");  // machines may have more or fewer
-    facts["the training pictures"] = listing_mark(data_.train);
-    if (data_.val.has_value()) facts["the validation pictures"] = listing_mark(*data_.val);
     facts["the step to go on from"] = std::to_string(state_.step);
     facts["the weights to begin with"] = values_mark(model_.parameters.values());
     check_agreement(group_, facts);
@@ -173,7 +159,19 @@ class Run {
     return stop > 0;
   }
 
+  // An epoch deals the pictures out anew: what one process has reported, no other reports again.
+  void share_reported() {
+    if (group_.size() == 1) return;
+    std::vector<double> reported(data_.train.size());
+    for (const size_t sample : loader_.reported()) reported[sample] = 1;
+    group_.sum(reported);
+    for (size_t i = 0; i < reported.size(); ++i) {
+      if (reported[i] > 0) loader_.reported().insert(i);
+    }
+  }
+
   void begin_epoch(int64_t epoch) {
+    share_reported();
     const std::vector<size_t> order =
         epoch_order(data_.train.size(), options_.seed, static_cast<uint64_t>(epoch));
     std::vector<std::vector<size_t>> batches = make_batches(
@@ -272,6 +270,10 @@ class Run {
       sums[2] += part.pictures;
     }
     group_.sum(sums);
+    if (sums[2] == 0) {
+      fail("none of the pictures of step {} can be read; the last good checkpoint stays",
+           state_.step + 1);
+    }
     if (!std::isfinite(sums[0])) {
       fail("the loss of step {} is {}; the last good checkpoint stays (a lower --lr may help)",
            state_.step + 1, sums[0]);
@@ -328,7 +330,7 @@ class Run {
     state_.row_seconds = 0;
     state_.rows.push_back(row);
 
-    const bool measured = std::isfinite(row.val_top1);
+    const bool measured = data_.val.has_value();
     const bool better = !measured || row.val_top1 > state_.best_top1 ||
                         (row.val_top1 == state_.best_top1 && row.val_loss < state_.best_loss);
     if (better) {
@@ -387,6 +389,10 @@ class Run {
     double sums[4] = {static_cast<double>(metrics.count), static_cast<double>(metrics.top1_hits),
                       static_cast<double>(metrics.top5_hits), metrics.loss_sum};
     group_.sum(sums);
+    if (sums[0] == 0) {
+      fail("none of the {} validation pictures can be read; the last good checkpoint stays",
+           data_.val->size());
+    }
     row.val_top1 = sums[1] / sums[0];
     row.val_top5 = sums[2] / sums[0];
     row.val_loss = sums[3] / sums[0];
@@ -431,6 +437,7 @@ class Run {
 TrainResult train(const TrainOptions& options, const std::string& data, const std::string& out,
                   const TrainEvents& events, Group& group) {
   check_options(options);
+  check_apart(data, out);
   return Run(options, data, out, events, group).run();
 }
 

@@ -36,7 +36,8 @@ struct StepReport {
   double seconds_left = 0;
 };
 
-// What the caller wants to hear. All may be empty. Only the first process of a group speaks.
+// What the caller wants to hear. All may be empty. Only the first process of a group speaks, but
+// for problems, which the one tells that meets them: each once.
 struct TrainEvents {
   std::function<void(const RunSummary&)> begin;
   std::function<void(const StepReport&)> step;

@@ -36,21 +36,31 @@ struct TrainCommand {
 // Lines for people: a status that is overwritten on a terminal, now and then a line elsewhere.
 class Display {
  public:
+  // To someone who may have gone: training goes on without.
+  void say(const std::string& text) {
+    if (alone_) return;
+    try {
+      print(text);
+      flush_output();
+    } catch (const ReaderGone&) {
+      alone_ = true;
+    }
+  }
+
   void begin(const RunSummary& run) {
-    print(fmt::format("{}: {} parameters, {} x {} input, {} classes\n", run.model,
-                      grouped(run.parameters), run.size, run.size, run.classes));
-    print(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
-                      grouped(static_cast<int64_t>(run.train_pictures)),
-                      grouped(static_cast<int64_t>(run.val_pictures)), grouped(run.steps),
-                      grouped(run.steps_per_epoch)));
+    say(fmt::format("{}: {} parameters, {} x {} input, {} classes\n", run.model,
+                    grouped(run.parameters), run.size, run.size, run.classes));
+    say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
+                    grouped(static_cast<int64_t>(run.train_pictures)),
+                    grouped(static_cast<int64_t>(run.val_pictures)), grouped(run.steps),
+                    grouped(run.steps_per_epoch)));
     if (run.ignored_files > 0) {
-      print(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
+      say(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
     }
     if (run.first_step > 0) {
-      print(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
+      say(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
     }
-    print(" epoch        lr   loss  top-1   val loss  val top-1  images/s     left\n");
-    flush_output();
+    say(" epoch        lr   loss  top-1   val loss  val top-1  images/s     left\n");
   }
 
   void step(const StepReport& report) {
@@ -73,11 +83,10 @@ class Display {
     const auto percent = [](double share) {
       return std::isfinite(share) ? fmt::format("{:.2f}", 100 * share) : std::string("-");
     };
-    print(fmt::format("{:6.2f}  {:.2e}  {:5.3f}  {:>5}  {:>9}  {:>9}  {:8.1f}  {:>7}\n", r.epoch,
-                      r.lr, r.train_loss, percent(r.train_top1),
-                      std::isfinite(r.val_loss) ? fmt::format("{:.4f}", r.val_loss) : "-",
-                      percent(r.val_top1), r.images_per_second, clock_text(left_)));
-    flush_output();
+    say(fmt::format("{:6.2f}  {:.2e}  {:5.3f}  {:>5}  {:>9}  {:>9}  {:8.1f}  {:>7}\n", r.epoch,
+                    r.lr, r.train_loss, percent(r.train_top1),
+                    std::isfinite(r.val_loss) ? fmt::format("{:.4f}", r.val_loss) : "-",
+                    percent(r.val_top1), r.images_per_second, clock_text(left_)));
   }
 
   void problem(const std::string& sentence) {
@@ -93,6 +102,7 @@ class Display {
  private:
   const bool terminal_ = isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
+  bool alone_ = false;
   double left_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
@@ -124,22 +134,23 @@ int run_process(const TrainCommand& command, TrainOptions options, const train::
   const bool speaks = group->rank() == 0;
   if (!result.finished) {
     if (speaks) {
-      print(fmt::format("stopped at step {}; the same command goes on from there\n",
-                        result.state.step));
+      display.say(fmt::format("stopped at step {}; the same command goes on from there\n",
+                              result.state.step));
     }
     return kInterruptedExit;
   }
   if (speaks && result.state.best_top1 >= 0) {
-    print(fmt::format("best: {:.2f} % of the validation pictures, in {}/best.safetensors\n",
-                      100 * result.state.best_top1, command.out));
+    display.say(fmt::format("best: {:.2f} % of the validation pictures, in {}/best.safetensors\n",
+                            100 * result.state.best_top1, command.out));
   } else if (speaks) {
-    print(fmt::format("done: {}/last.safetensors\n", command.out));
+    display.say(fmt::format("done: {}/last.safetensors\n", command.out));
   }
   return 0;
 }
 
 int run_train(const TrainCommand& command) {
   const TrainOptions options = options_of(command);
+  train::check_options(options);  // before anybody is waited for
   const auto run = [&](const train::GroupPlace& place) {
     return run_process(command, options, place);
   };
