@@ -183,6 +183,8 @@ struct KeyVector {
   RowVec query[kChunk];  // q_r times the gates up to r
   RowVec gate;           // all gates
 
+  HWY_INLINE KeyVector() {}  // an implicit one would not be compiled for the target
+
   HWY_INLINE void run(const Pairs& pairs) {
     const RowTag d;
     gate = hn::Set(d, 1.0f);

@@ -147,12 +147,18 @@ struct Side {
   float* d_x;
   RowVec scale;  // 1 / root(x); 1 without a norm
   RowVec dot;    // of x * scale and the gradient of that
+
+  HWY_INLINE Side() {}  // an implicit one would not be compiled for the target
 };
 
 HWY_INLINE Side side(const Rows& x, float* d_x, int64_t d_x_stride, int64_t row, int64_t at,
                      size_t n, const float* weight, float eps) {
   const RowTag d;
-  Side s{x.data + row * x.stride + at, d_x + row * d_x_stride + at, hn::Set(d, 1.0f), hn::Zero(d)};
+  Side s;
+  s.x = x.data + row * x.stride + at;
+  s.d_x = d_x + row * d_x_stride + at;
+  s.scale = hn::Set(d, 1.0f);
+  s.dot = hn::Zero(d);
   if (weight != nullptr) s.scale = hn::Set(d, inverse_root(sum_lanes(squares(s.x, n)), n, eps));
   return s;
 }
