@@ -368,7 +368,7 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
   write_files(folder_ / "other", pictures);
   EXPECT_TRUE(all_contain(
       train_apart([&](auto&, auto& data, auto&) { data = (folder_ / "other").string(); }),
-      "the training pictures"));
+      "process 1 does not agree with process 0 on train_names"));
   // A checkpoint on a disk that only one of them sees.
   TrainOptions options = equal_options();
   train_together(2, options, data(), out("run"));
