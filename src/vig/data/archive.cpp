@@ -1,13 +1,12 @@
 #include "vig/data/archive.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "vig/base/error.h"
 #include "vig/base/mapped_file.h"
+#include "vig/base/memory.h"
 #include "vig/base/printable.h"
 #include "vig/base/zip.h"
 #include "vig/data/archive_formats.h"
@@ -20,12 +19,6 @@ bool begins_with(std::span<const uint8_t> bytes, std::string_view start) {
   return bytes.size() >= start.size() &&
          std::equal(start.begin(), start.end(), bytes.begin(),
                     [](char c, uint8_t byte) { return static_cast<uint8_t>(c) == byte; });
-}
-
-uint64_t half_of_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page <= 0) return UINT64_MAX;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) / 2;
 }
 
 }  // namespace
@@ -61,8 +54,8 @@ std::shared_ptr<const Archive> open_archive(const std::string& path,
   // An archive without files is only its end record.
   if (is_zip(content.bytes) || begins_with(content.bytes, "PK\5\6")) return open_zip(path, content);
   if (begins_with(content.bytes, "\x1f\x8b")) {
-    content =
-        unpack_gzip(path, content.bytes, std::min(options.max_unpacked_bytes, half_of_memory()));
+    content = unpack_gzip(path, content.bytes,
+                          std::min(options.max_unpacked_bytes, physical_memory() / 2));
   }
   if (!looks_like_tar(content.bytes)) {
     fail("{}: expected a folder, a .tar, a .tar.gz or a .zip, found another kind of file", path);

@@ -1,13 +1,12 @@
 #include "vig/train/train_data.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/memory.h"
 #include "vig/base/printable.h"
 
 namespace vig::train {
@@ -17,11 +16,8 @@ namespace fs = std::filesystem;
 
 // Decoded pictures may fill an eighth of the machine's memory.
 size_t cache_bytes(int processes) {
-  const size_t most = DatasetOptions().cache_bytes;
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page <= 0) return most / static_cast<size_t>(processes);
-  const size_t memory = static_cast<size_t>(pages) * static_cast<size_t>(page);
-  return std::min(most, memory / 8) / static_cast<size_t>(processes);
+  const uint64_t most = std::min<uint64_t>(DatasetOptions().cache_bytes, physical_memory() / 8);
+  return static_cast<size_t>(most) / static_cast<size_t>(processes);
 }
 
 void check_names(const std::string& path, const std::vector<std::string>& classes) {
