@@ -82,8 +82,8 @@ constexpr auto strip_table(std::integer_sequence<int, kRows...>) {
 constexpr auto kNarrowStrips = strip_table<1>(std::make_integer_sequence<int, kStrip>());
 constexpr auto kStrips = strip_table<2>(std::make_integer_sequence<int, kStrip>());
 
-// Turns `rows` x one panel of sums into results: f(sums, paired sums, row, column). `columns` of
-// them exist in the output.
+// Turns `rows` x one panel of sums into results: f(sums, paired sums). `columns` of them exist in
+// the output.
 template <class F>
 HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t columns, float* c,
                             size_t ldc, const F& f) {
