@@ -13,6 +13,13 @@ fail() {
   exit 1
 }
 
+# hold DESCRIPTOR WORK: locks an open file, and says what is waited for.
+hold() {
+  flock -n "$1" && return
+  say "waiting for another $2"
+  flock "$1"
+}
+
 # packages SECTION...: the names in these sections of the list.
 packages() {
   local wanted=" $* " section='' line
@@ -50,10 +57,7 @@ install_packages() {
   # does not cover the update.
   local installing
   exec {installing}>"$root/build/install.lock"
-  if ! flock -n "$installing"; then
-    say "waiting for another installation"
-    flock "$installing"
-  fi
+  hold "$installing" installation
   read -r -a missing <<<"$(missing_packages "$@")"
   if ((${#missing[@]} > 0)); then install_missing; fi
   exec {installing}>&-
@@ -112,9 +116,6 @@ build() {
 lock() {
   mkdir -p -- "$root/build"
   exec {lock}>"$root/build/$1.lock"
-  if ! flock -n "$lock"; then
-    say "waiting for another build"
-    flock "$lock"
-  fi
+  hold "$lock" build
 }
 unlock() { exec {lock}>&-; }
