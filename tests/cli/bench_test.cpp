@@ -49,6 +49,9 @@ TEST(BenchCommand, ProblemsShowBeforeTheFirstMeasurement) {
   EXPECT_EQ(result.out, "");
   expect_complaint(vig({"bench", "test_vig", "--size", "64,1", "--seconds", "1000"}), 1,
                    "too small");
+  expect_complaint(vig({"bench", "test_vig", "--csv", "/no/such/x.csv", "--seconds", "1000"}), 1,
+                   "/no/such/x.csv");
+  expect_complaint(vig({"bench", "test_vig", "--train=true", "--seconds", "1000"}), 2, "--train");
 }
 
 TEST(BenchCommand, InterruptKeepsWhatWasMeasured) {

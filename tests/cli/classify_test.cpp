@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <set>
 
@@ -63,6 +64,23 @@ TEST_F(Classify, FoldersAreWalkedInOrder) {
     for (const json& score : entry["classes"]) sum += score["probability"].get<double>();
     EXPECT_NEAR(sum, 1, 1e-5);
   }
+}
+
+TEST_F(Classify, FoldersHoldOtherThingsThanPictures) {
+  fs::create_directories(folder_ / "elsewhere");
+  fs::copy_file(data("image/photos/flower.webp"), folder_ / "elsewhere/linked.webp");
+  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "pictures/link");
+  fs::create_directory_symlink(folder_ / "pictures", folder_ / "pictures/below/circle");
+  fs::create_directories(folder_ / "pictures/.thumbs");
+  fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/.thumbs/t.webp");
+  write_file(folder_ / "pictures/._b.PNG", "left by a desktop");
+  const std::string pipe = pictures() + "/pipe.jpg";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "1"});
+  expect_complaint(result, 1, pipe + ": expected a picture file, found a device or pipe");
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[3]["file"], pictures() + "/link/linked.webp");
 }
 
 TEST_F(Classify, QuotedPatterns) {

@@ -117,7 +117,19 @@ TEST(Convert, ClassNamesMustFit) {
                    1, "two.txt: 2 class names, expected the model's 10");
   expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
                         "--classes", (folder / "none.txt").string()}),
-                   1, "none.txt");
+                   1, "none.txt: cannot read the class names: No such file");
+  const std::string rest = "two\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+  write_file(folder / "latin.txt", "caf\xe9\n" + rest);
+  expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
+                        "--classes", (folder / "latin.txt").string()}),
+                   1, "latin.txt: the class name \"caf");
+  EXPECT_FALSE(fs::exists(out));
+  write_file(folder / "marked.txt", "\xef\xbb\xbf one \r\n" + rest);
+  expect_success(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
+                      "--classes", (folder / "marked.txt").string()}));
+  const RunResult named =
+      vig({"classify", "-m", out, "--json", "--top", "10", data("image/photos/flower.webp")});
+  EXPECT_NE(named.out.find("\"one\""), std::string::npos) << named.out;
 }
 
 }  // namespace

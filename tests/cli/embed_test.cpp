@@ -101,6 +101,14 @@ TEST_F(Embed, BadOutputs) {
   }
 }
 
+TEST_F(Embed, WritesThroughLinks) {
+  write_file(folder_ / "target.npy", "old");
+  fs::create_symlink(folder_ / "target.npy", folder_ / "link.npy");
+  embed({"--format", "npy", "--out", (folder_ / "link.npy").string()});
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.npy"));
+  EXPECT_EQ(read_npy(folder_ / "target.npy").values.size(), 2u * 64u);
+}
+
 TEST_F(Embed, LeavesNothingBehind) {
   embed({"--format", "npy", "--out", (folder_ / "vectors.npy").string()});
   for (const auto& entry : fs::directory_iterator(folder_.path())) {

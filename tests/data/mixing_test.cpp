@@ -296,8 +296,8 @@ TEST(Mixing, BadNumbersAreNamed) {
   };
   refused("mixup is -1", [](MixOptions& o) { o.mixup = -1; });
   refused("cutmix is nan", [](MixOptions& o) { o.cutmix = std::nanf(""); });
-  refused("probability of cutmix is 1.5", [](MixOptions& o) { o.switch_probability = 1.5f; });
-  refused("probability is 2", [](MixOptions& o) { o.probability = 2; });
+  refused("mix-switch is 1.5", [](MixOptions& o) { o.switch_probability = 1.5f; });
+  refused("mix-probability is 2", [](MixOptions& o) { o.probability = 2; });
   refused("smoothing is inf", [](MixOptions& o) { o.smoothing = INFINITY; });
   check_mix_options(MixOptions());
 }

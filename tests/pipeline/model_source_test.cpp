@@ -6,6 +6,7 @@
 #include "support/files.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/weights/model_info.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig::test {
 namespace {
@@ -123,6 +124,28 @@ TEST(ModelSource, SavedModelDescribesItself) {
     EXPECT_EQ(std::vector<float>(before->data(i), before->data(i) + count),
               std::vector<float>(after->data(i), after->data(i) + count));
   }
+}
+
+TEST(ModelSource, ArchLeavesTheOtherWordsOfAFile) {
+  const TempDir folder;
+  const std::string saved = (folder / "saved.safetensors").string();
+  ModelSource source = find_source(request(golden("vig-mini-silu.pth"), "test_vig"));
+  source.classes = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+  source.spec.recipe.resize = 77;
+  save_model(source, saved);
+  const ModelSource again = find_source(request(saved, "test_vig"));
+  EXPECT_EQ(again.known, Known::kByHand);
+  EXPECT_EQ(again.classes, source.classes);
+  EXPECT_EQ(again.spec.recipe, source.spec.recipe);
+}
+
+TEST(ModelSource, ATrainingCheckpointIsNoNetwork) {
+  const TempDir folder;
+  const std::string file = (folder / "checkpoint.safetensors").string();
+  const float value = 1;
+  const NamedTensor tensor{"values", {&value, DType::kF32, Shape{1}}};
+  write_safetensors(file, {&tensor, 1}, {{"vig.train.run", "{}"}});
+  EXPECT_TRUE(contains(error_of([&] { find_source(request(file)); }), "best.safetensors"));
 }
 
 TEST(ModelSource, HalfPrecisionIsHalfAsLong) {

@@ -92,24 +92,6 @@ TEST(Metrics, LargeScoresDoNotOverflow) {
   EXPECT_NEAR(metrics.loss(), std::log(2.0), 1e-12);
 }
 
-TEST(Metrics, PartsMergeToTheWhole) {
-  RandomStream random(4);
-  ClassificationMetrics whole(7), parts[3] = {whole, whole, whole};
-  for (int picture = 0; picture < 100; ++picture) {
-    Scores logits;
-    for (int i = 0; i < 7; ++i) logits.push_back(random.normal());
-    const int label = static_cast<int>(random.below(7));
-    whole.add(logits, label);
-    parts[picture * picture % 3].add(logits, label);  // one part stays empty
-  }
-  ClassificationMetrics merged(7);
-  for (const ClassificationMetrics& part : parts) merged.merge(part);
-  EXPECT_NEAR(merged.loss_sum, whole.loss_sum, 1e-9);
-  merged.loss_sum = whole.loss_sum;
-  EXPECT_EQ(merged, whole);
-  expect_error(ErrorCode::kInput, {"6", "7"}, [&] { merged.merge(ClassificationMetrics(6)); });
-}
-
 TEST(Metrics, RefuseWhatIsNoScoreAndCountNothing) {
   ClassificationMetrics metrics(2);
   const float nan = std::numeric_limits<float>::quiet_NaN();

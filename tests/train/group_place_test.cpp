@@ -41,7 +41,7 @@ TEST(GroupPlace, FromTheUsualVariables) {
   EXPECT_EQ(place.size, 8);
   EXPECT_EQ(place.host, "node7");
   EXPECT_EQ(place.port, 29500);
-  EXPECT_EQ(place.local_rank, 0);
+  EXPECT_EQ(place.local_rank, 3) << "so that those of one machine take different cards";
   EXPECT_EQ(place.local_size, 1);
   EXPECT_FALSE(place.hosted);
   EXPECT_TRUE(place.file.empty());

@@ -119,6 +119,21 @@ TEST(Probe, LeavesTheBackboneBitByBit) {
   }
 }
 
+// The classifier is to learn what the network will show it afterwards.
+TEST(Probe, DropsNoPath) {
+  const TempDir folder;
+  write_files(folder / "data", striped_pictures(4, 12));
+  TrainOptions options = tiny_options("imagenet");
+  options.model = trained_file(folder);
+  options.probe = true;
+  options.epochs = 1;
+  const auto losses = [&](const char* drop_path) {
+    options.fields = {{"drop_path", drop_path}};
+    return run_training(options, (folder / "data").string(), (folder / drop_path).string()).losses;
+  };
+  EXPECT_EQ(losses("0.9"), losses("0"));
+}
+
 TEST(Learning, AnEasyTaskInSeconds) {
   const TempDir folder;
   write_files(folder / "train", striped_pictures(3, 40));

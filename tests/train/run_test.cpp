@@ -116,6 +116,23 @@ TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   }
 }
 
+// Sixteen small pictures a pass, unless told otherwise.
+TEST(Run, TakesAsManyPassesAsMemoryAsks) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string();
+  write_files(data, striped_pictures(2, 40));
+  TrainOptions options = full_options();
+  options.batch = 40;
+  options.threads = 1;
+  const auto losses = [&](int parts) {
+    options.parts = parts;
+    return run_training(options, data, (folder / std::to_string(parts)).string(), 3).losses;
+  };
+  const std::vector<double> automatic = losses(0);
+  EXPECT_EQ(automatic, losses(3));
+  EXPECT_NE(automatic, losses(1)) << "sums are rounded otherwise";
+}
+
 // The other family, and a few steps of it.
 TEST(Run, IsTheSameFromAnArchive) {
   const TempDir folder;

@@ -1,17 +1,17 @@
-// The machine's memory.
+// Memory of the machine and of this process.
 #pragma once
 
-#include <unistd.h>
-
+#include <cstddef>
 #include <cstdint>
 
 namespace vig {
 
 // In bytes; the largest number where the system does not tell.
-inline uint64_t physical_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page <= 0) return UINT64_MAX;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
-}
+uint64_t physical_memory();
+
+// The largest resident size so far, or since it was set back, which Linux allows; where it does
+// not, the figure also covers what came before.
+size_t process_peak();
+void reset_process_peak();
 
 }  // namespace vig

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <optional>
 
 #include "vig/base/error.h"
 #include "vig/cli/bench_report.h"
@@ -28,6 +28,7 @@ struct BenchCommand {
   BenchOptions options;
   std::string csv;
   bool json = false;
+  bool train = false;
 };
 
 struct Job {
@@ -61,7 +62,10 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 }
 
 int bench(const BenchCommand& command) {
+  if (command.train) fail_usage("--train takes no value");
   std::vector<Job> jobs = make_jobs(command);
+  std::optional<AtomicFile> csv;
+  if (!command.csv.empty()) csv.emplace(command.csv);
   catch_interrupt();
   BenchOptions options = command.options;
   options.keep_going = [] { return !interrupted(); };
@@ -81,11 +85,10 @@ int bench(const BenchCommand& command) {
     }
   }
   if (command.json) print(report.json(results));
-  if (!command.csv.empty()) {
-    AtomicFile file(command.csv);
+  if (csv.has_value()) {
     const std::string text = report.csv(results);
-    file.write(text.data(), text.size());
-    file.commit();
+    csv->write(text.data(), text.size());
+    csv->commit();
   }
   return interrupted() ? kInterruptedExit : 0;
 }
@@ -119,9 +122,9 @@ void add_bench(CLI::App& app, Command& chosen) {
                     "Also print the time of each kind of operation");
   command->add_option("--csv", options->csv, "Also write the results here")->type_name("FILE");
   add_json(*command, options->json);
-  // For the help: main hands it on to vig-train.
-  command->add_flag("--train")->description(
-      "Measure training instead; its options are its own: vig bench --train --help");
+  // For the help: main hands the plain word on to vig-train.
+  command->add_flag("--train", options->train)
+      ->description("Measure training instead; its options are its own: vig bench --train --help");
   command->footer(
       "Before measuring, the answer is checked: finite, the same bits when run again and with one\n"
       "thread. Rounds of a loop of multiply-adds alternate with the model; % of peak compares the\n"

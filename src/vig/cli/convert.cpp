@@ -1,7 +1,10 @@
 #include <fmt/ranges.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <system_error>
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
@@ -9,6 +12,7 @@
 #include "vig/cli/output.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
+#include "vig/weights/model_info.h"
 
 namespace vig::cli {
 namespace {
@@ -47,21 +51,28 @@ const char* known_by(ModelSource::Known known) {
   return "";
 }
 
-// One name a line; spaces around it and empty lines at the end do not count.
+// One name a line; spaces around it, empty lines at the end and a mark of UTF-8 do not count.
 std::vector<std::string> read_classes(const std::string& file) {
-  constexpr uintmax_t kMaxBytes = uintmax_t{4} << 20;
-  std::error_code error;
-  const uintmax_t bytes = std::filesystem::file_size(file, error);
-  std::ifstream stream(file);
-  if (error || !stream) fail("{}: cannot read the class names", file);
-  if (bytes > kMaxBytes) fail("{}: expected at most {} bytes of class names", file, kMaxBytes);
+  constexpr size_t kMaxBytes = size_t{4} << 20;
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kMaxBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (!stream.is_open() || stream.bad()) {
+    fail("{}: cannot read the class names: {}", file, std::generic_category().message(errno));
+  }
+  if (text.size() > kMaxBytes) fail("{}: expected at most {} bytes of names", file, kMaxBytes);
+  std::istringstream lines(text.starts_with(kMark) ? text.substr(kMark.size()) : text);
   std::vector<std::string> names;
-  for (std::string line; std::getline(stream, line);) {
+  for (std::string line; std::getline(lines, line);) {
     const size_t first = line.find_first_not_of(" \t\r");
     const size_t last = line.find_last_not_of(" \t\r");
     names.push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
   }
   while (!names.empty() && names.back().empty()) names.pop_back();
+  check_class_names(file, names);
   return names;
 }
 

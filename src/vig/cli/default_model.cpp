@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/cli/program.h"
 
 namespace vig::cli {
 
@@ -18,8 +19,7 @@ std::string default_model_file() {
         "VIG_DEFAULT_MODEL names {}, which is not there; name a weight file with -m FILE instead",
         named);
   }
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);  // links are followed
-  const fs::path file = program.parent_path() / "../share/vig/default.safetensors";
+  const fs::path file = program_file().parent_path() / "../share/vig/default.safetensors";
   const fs::path found = fs::canonical(file, error);
   if (!error) return found.string();
   fail_usage("there is no default model at {}; name a weight file with -m FILE (--model)",

@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 #include <glob.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/data/folder_listing.h"
 #include "vig/image/decode.h"
 
 namespace vig::cli {
@@ -15,27 +15,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Links to folders are not followed: they may lead in circles.
-void walk(const fs::path& folder, FoundPictures& found) {
-  std::error_code error;
-  std::vector<fs::path> entries;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    entries.push_back(entry->path());
-  }
-  if (error) {
-    found.problems.push_back(
-        fmt::format("{}: cannot read the folder: {}", folder.string(), error.message()));
-  }
-  std::sort(entries.begin(), entries.end());
-  for (const fs::path& path : entries) {
-    const fs::file_status status = fs::symlink_status(path, error);
-    if (fs::is_directory(status)) {
-      walk(path, found);
-    } else if (has_picture_extension(path.filename().native()) && !fs::is_directory(path, error)) {
+void add_folder(const fs::path& folder, FoundPictures& found) {
+  const FolderListing listing = list_folder(folder);
+  for (const std::string& file : listing.files) {
+    const fs::path path = folder / file;
+    // What desktops leave beside pictures looks like one.
+    if (!has_picture_extension(file) || path.filename().native().starts_with('.')) continue;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      found.problems.push_back(
+          fmt::format("{}: expected a picture file, found a device or pipe", path.string()));
+    } else {
       found.files.push_back(path.string());
     }
   }
+  found.problems.insert(found.problems.end(), listing.problems.begin(), listing.problems.end());
 }
 
 std::vector<std::string> expand(const std::string& pattern) {
@@ -51,7 +46,7 @@ std::vector<std::string> expand(const std::string& pattern) {
 void add(const std::string& path, FoundPictures& found) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    walk(path, found);
+    add_folder(path, found);
   } else {
     found.files.push_back(path);
   }

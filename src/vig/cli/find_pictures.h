@@ -8,13 +8,13 @@ namespace vig::cli {
 
 struct FoundPictures {
   std::vector<std::string> files;
-  // Folders that could not be read and patterns that match nothing: one sentence each.
+  // Folders that could not be read, pipes in them, patterns that match nothing: a sentence each.
   std::vector<std::string> problems;
 };
 
-// In the order given. A folder stands for all pictures below it by their extension, sorted; a
-// pattern (* ? []) that names no file stands for what it matches. A file that is named is taken
-// whatever its extension, and whether it exists shows when it is read.
+// In the order given. A folder stands for all pictures below it by their extension, sorted, hidden
+// ones aside; a pattern (* ? []) that names no file stands for what it matches. A file that is
+// named is taken whatever its extension, and whether it exists shows when it is read.
 // Raises when nothing is found.
 FoundPictures find_pictures(const std::vector<std::string>& arguments);
 

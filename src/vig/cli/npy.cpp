@@ -1,13 +1,9 @@
 #include "vig/cli/npy.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <bit>
-#include <cerrno>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "vig/base/error.h"
 
@@ -19,33 +15,14 @@ constexpr size_t kHeaderBytes = 256;
 
 }  // namespace
 
-NpyWriter::NpyWriter(const std::string& path)
-    : path_(path),
-      temporary_(fmt::format("{}.{}.tmp", path, getpid())),
-      file_(std::fopen(temporary_.c_str(), "wb"), std::fclose) {
-  if (file_ == nullptr) {
-    temporary_.clear();
-    failed();
-  }
-  write(std::string(kHeaderBytes, ' ').data(), kHeaderBytes);
-}
-
-NpyWriter::~NpyWriter() {
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
-}
-
-void NpyWriter::failed() const {
-  fail("{}: cannot write the file: {}", path_, std::generic_category().message(errno));
-}
-
-void NpyWriter::write(const void* data, size_t bytes) {
-  if (std::fwrite(data, 1, bytes, file_.get()) != bytes) failed();
+NpyWriter::NpyWriter(const std::string& path) : path_(path), file_(path) {
+  file_.write(std::string(kHeaderBytes, ' ').data(), kHeaderBytes);
 }
 
 void NpyWriter::append(const std::vector<int>& shape, const std::vector<float>& values) {
   if (rows_ == 0) shape_ = shape;
   if (shape != shape_) fail("{}: rows of different shapes", path_);
-  write(values.data(), values.size() * sizeof(float));
+  file_.write(values.data(), values.size() * sizeof(float));
   ++rows_;
 }
 
@@ -66,13 +43,8 @@ std::string NpyWriter::header() const {
 
 void NpyWriter::finish() {
   const std::string text = header();
-  if (std::fseek(file_.get(), 0, SEEK_SET) != 0) failed();
-  write(text.data(), text.size());
-  if (std::fclose(file_.release()) != 0) failed();
-  std::error_code error;
-  std::filesystem::rename(temporary_, path_, error);
-  if (error) fail("{}: cannot write the file: {}", path_, error.message());
-  temporary_.clear();
+  file_.rewrite_begin(text.data(), text.size());
+  file_.commit();
 }
 
 }  // namespace vig::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "vig/base/printable.h"
 #include "vig/cli/default_model.h"
@@ -31,8 +32,11 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       ->type_name("FILE");
   add_model_changes(command, options.model);
   command
-      .add_option("--size", options.size,
-                  "Side of the network's input in pixels (default: the one in the weight file)")
+      .add_option(
+          "--size", options.size,
+          fmt::format("Side of the network's square input, 1 to {} (default: the one in the "
+                      "weight file)",
+                      kMaxInputSide))
       ->check(CLI::Range(1, kMaxInputSide).description(""))
       ->type_name("N");
   command
@@ -45,7 +49,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
                    "Take pictures as stored, as torchvision does (default: turn them by EXIF)");
   command
       .add_option("--max-pixels", options.max_pixels, "Refuse pictures with more pixels than this")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
       ->capture_default_str()
       ->type_name("N");
 }

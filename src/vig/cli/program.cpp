@@ -38,7 +38,7 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
   app.set_help_flag("-h,--help", "Print help and exit");
   app.get_formatter()->column_width(34);
   app.require_subcommand(0, 1);
-  app.footer("Exit status: 0 success, 1 bad input or data, 2 bad usage.");
+  app.footer("Exit status: 0 success, 1 bad input or data, 2 bad usage, 130 stopped by Ctrl-C.");
   Command chosen;
   fill(app, chosen);
   try {

@@ -125,7 +125,7 @@ void add_verify(CLI::App& app, Command& chosen) {
   command
       ->add_option("--tolerance", options->options.tolerance,
                    "Largest error allowed, as a share of the tensor's largest value")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(CLI::Range(0.0, 1e9).description(""))
       ->capture_default_str()
       ->type_name("X");
   add_threads(*command, options->options.threads);

@@ -1,12 +1,10 @@
 #include "vig/data/archive.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "vig/base/error.h"
 #include "vig/base/mapped_file.h"
-#include "vig/base/memory.h"
 #include "vig/base/printable.h"
 #include "vig/base/zip.h"
 #include "vig/data/archive_formats.h"
@@ -54,8 +52,7 @@ std::shared_ptr<const Archive> open_archive(const std::string& path,
   // An archive without files is only its end record.
   if (is_zip(content.bytes) || begins_with(content.bytes, "PK\5\6")) return open_zip(path, content);
   if (begins_with(content.bytes, "\x1f\x8b")) {
-    content = unpack_gzip(path, content.bytes,
-                          std::min(options.max_unpacked_bytes, physical_memory() / 2));
+    content = unpack_gzip(path, content.bytes, options.max_unpacked_bytes);
   }
   if (!looks_like_tar(content.bytes)) {
     fail("{}: expected a folder, a .tar, a .tar.gz or a .zip, found another kind of file", path);

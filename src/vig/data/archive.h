@@ -5,6 +5,7 @@
 // ever written), and what is damaged or cut short raises one sentence naming file and place.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/memory.h"
+
 namespace vig {
 
 struct ArchiveOptions {
-  // What a .tar.gz may unpack to in memory; the size it states itself is not believed. Never more
-  // than half of the machine's memory.
-  uint64_t max_unpacked_bytes = uint64_t{8} << 30;
+  // What a .tar.gz may unpack to in memory; the size it states itself is not believed.
+  uint64_t max_unpacked_bytes = std::min(uint64_t{8} << 30, physical_memory() / 2);
 };
 
 class Archive {

@@ -164,23 +164,22 @@ void check_augment_options(const AugmentOptions& options) {
     }
   };
   constexpr float kTiny = 1e-4f, kHuge = 1e4f;
-  check("the smallest area of a crop", options.scale_min, kTiny, 1);
-  check("the largest area of a crop", options.scale_max, options.scale_min, 1);
-  check("the smallest ratio of a crop", options.ratio_min, kTiny, kHuge);
-  check("the largest ratio of a crop", options.ratio_max, options.ratio_min, kHuge);
-  check("the padding", options.pad, 0, 1);
-  check("the probability of a flip", options.flip, 0, 1);
-  check("the number of RandAugment operations", static_cast<float>(options.rand_augment_ops), 0,
-        100);
-  check("the probability of RandAugment operations", options.rand_augment_probability, 0, 1);
-  check("the magnitude of RandAugment", options.rand_augment_magnitude, 0, 10);
-  check("the magnitude's deviation of RandAugment", options.rand_augment_deviation, 0, 10);
-  check("the colour jitter", options.color_jitter, 0, 1);
-  check("the probability of erasing", options.erase, 0, 1);
+  check("scale-min", options.scale_min, kTiny, 1);
+  check("scale-max", options.scale_max, options.scale_min, 1);
+  check("ratio-min", options.ratio_min, kTiny, kHuge);
+  check("ratio-max", options.ratio_max, options.ratio_min, kHuge);
+  check("pad", options.pad, 0, 1);
+  check("flip", options.flip, 0, 1);
+  check("rand-augment", static_cast<float>(options.rand_augment_ops), 0, 100);
+  check("rand-augment-probability", options.rand_augment_probability, 0, 1);
+  check("rand-augment-magnitude", options.rand_augment_magnitude, 0, 10);
+  check("rand-augment-std", options.rand_augment_deviation, 0, 10);
+  check("color-jitter", options.color_jitter, 0, 1);
+  check("erase", options.erase, 0, 1);
   check("the smallest erased area", options.erase_area_min, 0, 1);
   check("the largest erased area", options.erase_area_max, options.erase_area_min, 1);
   check("the erased ratio", options.erase_ratio, kTiny, 1);
-  check("the side of the cutout", options.cutout, 0, 1);
+  check("cutout", options.cutout, 0, 1);
 }
 
 CropBox draw_resized_crop(const AugmentOptions& options, int width, int height,

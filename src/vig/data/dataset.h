@@ -8,6 +8,7 @@
 // (cifar10/train/cat/0001.jpg). Names that start with a dot, and __MACOSX, are not there.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/memory.h"
 #include "vig/data/archive.h"
 #include "vig/image/decode.h"
 #include "vig/image/image.h"
@@ -28,7 +30,7 @@ struct DatasetOptions {
   DecodeOptions decode = {};
   // Decoded pictures are kept up to this many bytes, all parts together, first come first kept. 0
   // for data that is seen once.
-  size_t cache_bytes = size_t{2} << 30;
+  uint64_t cache_bytes = std::min(uint64_t{2} << 30, physical_memory() / 8);
   // Fewer classes raise: nothing can be learnt from one.
   size_t min_classes = 2;
   // Where there are parts, those to read, in the order of preference. The others are as good as not

@@ -52,11 +52,11 @@ double draw_beta(double a, double b, RandomStream& stream) {
 }
 
 void check_mix_options(const MixOptions& options) {
-  check("the alpha of mixup", options.mixup, 0, 1000);
-  check("the alpha of cutmix", options.cutmix, 0, 1000);
-  check("the probability of cutmix", options.switch_probability, 0, 1);
-  check("the probability", options.probability, 0, 1);
-  check("the label smoothing", options.smoothing, 0, 1);
+  check("mixup", options.mixup, 0, 1000);
+  check("cutmix", options.cutmix, 0, 1000);
+  check("mix-switch", options.switch_probability, 0, 1);
+  check("mix-probability", options.probability, 0, 1);
+  check("smoothing", options.smoothing, 0, 1);
 }
 
 Mix draw_mix(const MixOptions& options, int size, RandomStream stream) {

@@ -16,7 +16,7 @@ namespace vig {
 class PictureStore {
  public:
   PictureStore(std::shared_ptr<const Archive> archive, const DecodeOptions& options,
-               size_t cache_bytes)
+               uint64_t cache_bytes)
       : archive_(std::move(archive)),
         options_(options),
         room_(cache_bytes),
@@ -32,7 +32,7 @@ class PictureStore {
   const DecodeOptions options_;
 
   mutable std::mutex mutex_;
-  mutable size_t room_;  // bytes that may still be kept
+  mutable uint64_t room_;  // bytes that may still be kept
   mutable std::vector<std::shared_ptr<const Image>> kept_;
 };
 

@@ -41,8 +41,10 @@ Value Builder::conv(Value x, const std::string& name, int out_channels, ConvShap
     return (size + 2 * shape.padding - shape.kernel) / shape.stride + 1;
   };
   if (in.height + 2 * shape.padding < shape.kernel || in.width + 2 * shape.padding < shape.kernel) {
-    fail("[conv] grid {} x {} is too small for kernel {} with padding {} ({})", in.height, in.width,
-         shape.kernel, shape.padding, name);
+    fail(
+        "[conv] grid {} x {} is too small for kernel {} with padding {} ({}); the input must be "
+        "larger",
+        in.height, in.width, shape.kernel, shape.padding, name);
   }
   const int64_t fan_in = static_cast<int64_t>(in.channels) * shape.kernel * shape.kernel;
   const Init init{Init::Kind::kUniform, 1.0f / std::sqrt(static_cast<float>(fan_in))};

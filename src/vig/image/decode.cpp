@@ -131,8 +131,8 @@ void check_size(const std::string& name, int64_t width, int64_t height,
          kMaxResizeSide);
   }
   if (width * height > options.max_pixels) {
-    fail("{}: a picture of {}x{} pixels, over the limit of {} pixels", name, width, height,
-         options.max_pixels);
+    fail("{}: a picture of {}x{} pixels, over the limit of {} pixels (--max-pixels)", name, width,
+         height, options.max_pixels);
   }
 }
 

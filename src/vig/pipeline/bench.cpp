@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 
 #include "vig/base/error.h"
+#include "vig/base/memory.h"
 #include "vig/runtime/machine.h"
 
 namespace vig {
@@ -54,19 +53,6 @@ std::vector<float> run_once(Session& session) {
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-// The high-water mark of the resident size can be set back on Linux; where it cannot, the figure
-// also covers what came before.
-void reset_process_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
-
-size_t process_peak() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    size_t kilobytes = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %zu kB", &kilobytes) == 1) return kilobytes * 1024;
-  }
-  return 0;
 }
 
 struct Rounds {

@@ -32,6 +32,12 @@ auto as_input(const std::string& file, Function&& function) {
   }
 }
 
+// What a file says of itself beside its architecture.
+void take_words(const ModelInfo& info, const Checkpoint& checkpoint, ModelSource& source) {
+  if (checkpoint.metadata().contains("vig.recipe")) source.spec.recipe = info.recipe;
+  source.classes = info.classes;
+}
+
 ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
                           std::shared_ptr<const Checkpoint> checkpoint) {
   ModelSource source;
@@ -43,13 +49,13 @@ ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
     check_depth(spec);
     return spec;
   });
-  if (checkpoint->metadata().contains("vig.recipe")) source.spec.recipe = info.recipe;
-  source.classes = info.classes;
+  take_words(info, *checkpoint, source);
   source.checkpoint = std::move(checkpoint);
   return source;
 }
 
-ModelSource from_arch(const ModelRequest& request, std::shared_ptr<const Checkpoint> checkpoint) {
+ModelSource from_arch(const ModelRequest& request, const std::optional<ModelInfo>& info,
+                      std::shared_ptr<const Checkpoint> checkpoint) {
   ModelSource source;
   source.name = request.model;
   source.known = ModelSource::Known::kByHand;
@@ -60,11 +66,16 @@ ModelSource from_arch(const ModelRequest& request, std::shared_ptr<const Checkpo
     override_fields(spec, shape_fields(spec, *checkpoint));
     return spec;
   });
+  if (info) take_words(*info, *checkpoint, source);
   source.checkpoint = std::move(checkpoint);
   return source;
 }
 
 ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Checkpoint> checkpoint) {
+  if (checkpoint->metadata().contains("vig.train.run")) {
+    fail("{}: a checkpoint to go on training from; the network is in best.safetensors beside it",
+         request.model);
+  }
   const std::vector<ModelSpec> matches = matching_models(*checkpoint);
   if (matches.empty()) {
     fail(
@@ -89,8 +100,8 @@ ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Check
 ModelSource from_file(const ModelRequest& request) {
   auto checkpoint =
       std::make_shared<const Checkpoint>(Checkpoint::open(request.model, request.ema));
-  if (!request.arch.empty()) return from_arch(request, std::move(checkpoint));
   const auto info = read_model_info(checkpoint->metadata(), request.model);
+  if (!request.arch.empty()) return from_arch(request, info, std::move(checkpoint));
   if (info) return from_metadata(request, *info, std::move(checkpoint));
   return from_shapes(request, std::move(checkpoint));
 }

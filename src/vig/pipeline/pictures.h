@@ -34,10 +34,8 @@ class PictureReader {
   PictureReader(const PictureReader&) = delete;
   PictureReader& operator=(const PictureReader&) = delete;
 
-  // Empty at the end.
+  // At most `batch`; empty at the end.
   std::vector<Picture> next();
-  // Pictures handed out together at most.
-  int batch() const { return batch_; }
 
  private:
   std::vector<Picture> read(size_t first) const;

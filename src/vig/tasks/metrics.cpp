@@ -53,17 +53,6 @@ void ClassificationMetrics::add(std::span<const float> logits, int label) {
   ++confusion[{label, static_cast<int>(best - logits.begin())}];
 }
 
-void ClassificationMetrics::merge(const ClassificationMetrics& other) {
-  if (other.classes != classes) {
-    fail("[metrics] results on {} classes cannot join results on {}", other.classes, classes);
-  }
-  count += other.count;
-  top1_hits += other.top1_hits;
-  top5_hits += other.top5_hits;
-  loss_sum += other.loss_sum;
-  for (const auto& [pair, pictures] : other.confusion) confusion[pair] += pictures;
-}
-
 double ClassificationMetrics::top1() const { return share(static_cast<double>(top1_hits), count); }
 double ClassificationMetrics::top5() const { return share(static_cast<double>(top5_hits), count); }
 double ClassificationMetrics::loss() const { return share(loss_sum, count); }

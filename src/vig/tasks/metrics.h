@@ -22,8 +22,8 @@ struct ClassMetrics {
   bool operator==(const ClassMetrics&) const = default;
 };
 
-// Sums, so that parts of a dataset can be counted apart and merged. Everything but the loss is
-// exact; the loss depends on the order of adding in its last bits.
+// Sums, so that those of several processes add up. Everything but the loss is exact; the loss
+// depends on the order of adding in its last bits.
 struct ClassificationMetrics {
   int classes = 0;
   int64_t count = 0;
@@ -41,8 +41,6 @@ struct ClassificationMetrics {
   // ones the smaller index, as in decode_classes. Raises, and counts nothing, when a logit is not
   // finite or the sizes do not fit.
   void add(std::span<const float> logits, int label);
-  // Raises when the other has another number of classes.
-  void merge(const ClassificationMetrics& other);
 
   // Of nothing: NaN.
   double top1() const;

@@ -1,13 +1,12 @@
 #include "vig/train/bench.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "vig/base/error.h"
+#include "vig/base/memory.h"
 #include "vig/base/random.h"
 #include "vig/kernels/peak.h"
 #include "vig/pipeline/bench.h"
@@ -92,12 +91,6 @@ class Step {
   AdamW optimizer_;
   at::Tensor pictures_, targets_;
 };
-
-size_t process_peak() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<size_t>(usage.ru_maxrss) * 1024;
-}
 
 void prove(Step& step) {
   const double loss = step.gradients(true);

@@ -20,6 +20,7 @@ class Group {
   virtual ~Group() = default;
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
+  virtual int local_size() const { return 1; }  // on this machine, as far as it is known
   // The gradients of the coming backward passes, so many of all shards together, are to be summed
   // over all shards and processes as they appear. The shards are the same at every call. One that
   // has no pass has zeros by now.

@@ -82,7 +82,7 @@ std::optional<GroupPlace> group_place(const Environment& environment) {
   place.rank = variables.number(launcher.rank, 0, place.size - 1);
   const int most = launcher.of_job ? kMaxProcesses : place.size;
   place.local_size = std::min(place.size, variables.number_or(launcher.local_size, 1, most, 1));
-  place.local_rank = variables.number_or(launcher.local_rank, 0, place.size - 1, 0);
+  place.local_rank = variables.number_or(launcher.local_rank, 0, place.size - 1, place.rank);
   place.host = variables.text("MASTER_ADDR");
   place.port = variables.number("MASTER_PORT", 1, 65535);
   // torchrun listens itself, and starts all of them again when one has died.

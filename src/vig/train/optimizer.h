@@ -18,6 +18,7 @@ class Schedule {
  public:
   Schedule(const TrainOptions& options, int64_t steps_per_epoch, int64_t steps);
   double lr(int64_t step) const;
+  int64_t warmup() const { return warmup_; }  // steps
 
  private:
   double peak_, low_, start_;

@@ -90,30 +90,24 @@ void expect(bool good, const char* name, double value, const char* expected) {
   if (!good) fail_usage("--{} is {}, expected {}", name, value, expected);
 }
 
-void check_device(const std::string& device) {
+// The number of the card, -1 for the processor.
+int card_of(const std::string& device) {
   constexpr std::string_view kNumbered = "cuda:";
-  const bool numbered = device.starts_with(kNumbered);
-  if (device != "cpu" && device != "cuda" && !numbered) {
+  if (device == "cpu") return -1;
+  if (device == "cuda") return 0;
+  if (!device.starts_with(kNumbered)) {
     fail_usage("--device is '{}', expected cpu or cuda", device);
   }
-  if (device == "cpu") return;
+  const char *begin = device.data() + kNumbered.size(), *end = device.data() + device.size();
   int number = 0;
-  if (numbered) {
-    const char *begin = device.data() + kNumbered.size(), *end = device.data() + device.size();
-    const auto [last, error] = std::from_chars(begin, end, number);
-    if (error != std::errc() || last != end || number < 0) {
-      fail_usage("--device is '{}', expected a card's number after cuda:", device);
-    }
+  const auto [last, error] = std::from_chars(begin, end, number);
+  if (error != std::errc() || last != end || number < 0) {
+    fail_usage("--device is '{}', expected a card's number after cuda:", device);
   }
-  if (!at::hasCUDA() ||
-      number >= c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).deviceCount()) {
-    fail_usage("--device is {}, but LibTorch finds no such card here or was built without", device);
-  }
+  return number;
 }
 
 }  // namespace
-
-std::vector<std::string> recipe_names() { return {"imagenet", "small"}; }
 
 TrainOptions recipe_options(const std::string& recipe) {
   if (recipe == "imagenet") return imagenet();
@@ -139,12 +133,21 @@ std::map<std::string, std::string> option_texts(const TrainOptions& options) {
   return texts;
 }
 
+void check_device(const std::string& device) {
+  const int card = card_of(device);
+  if (card < 0) return;
+  if (!at::hasCUDA() || card >= c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).deviceCount()) {
+    fail_usage("--device is {}, but LibTorch finds no such card here or was built without", device);
+  }
+}
+
 void check_options(const TrainOptions& o) {
   constexpr double kHuge = 1e9;
   const auto in = [](double x, double low, double high) { return x >= low && x <= high; };
   expect(in(o.epochs, 1e-6, kHuge), "epochs", o.epochs, "a positive number");
   expect(in(o.batch, 1, 1 << 20), "batch", o.batch, "1 to 1048576");
-  expect(in(o.parts, 1, o.batch), "parts", o.parts, "1 to the batch");
+  expect(in(o.parts, 0, o.batch), "parts", o.parts, "0 to the batch");
+  expect(o.max_pixels >= 1, "max-pixels", static_cast<double>(o.max_pixels), "at least 1");
   expect(in(o.val_share, 0, 0.9), "val-share", o.val_share, "0 to 0.9");
   expect(in(o.loaders, 0, 256), "loaders", o.loaders, "0 to 256");
   expect(in(o.threads, 0, 1024), "threads", o.threads, "0 to 1024");
@@ -158,14 +161,14 @@ void check_options(const TrainOptions& o) {
   expect(in(o.weight_decay, 0, 100), "weight-decay", o.weight_decay, "0 to 100");
   expect(in(o.beta1, 0, 0.999999), "beta1", o.beta1, "0 to below 1");
   expect(in(o.beta2, 0, 0.9999999), "beta2", o.beta2, "0 to below 1");
-  expect(in(o.adam_eps, 0, 1), "adam-eps", o.adam_eps, "0 to 1");
+  expect(in(o.adam_eps, 1e-30, 1), "adam-eps", o.adam_eps, "1e-30 to 1");
   expect(in(o.clip, 0, kHuge), "clip", o.clip, "at least 0");
   expect(in(o.layer_decay, 0.01, 1), "layer-decay", o.layer_decay, "0.01 to 1");
   expect(in(o.ema, 0, 0.9999999), "ema", o.ema, "0 to below 1");
   expect(in(o.checkpoint_minutes, 0, kHuge), "checkpoint-minutes", o.checkpoint_minutes,
          "at least 0");
   expect(in(o.group_timeout, 0.1, 1e6), "group-timeout", o.group_timeout, "0.1 to 1000000");
-  check_device(o.device);
+  card_of(o.device);
   check_augment_options(o.augment);
   check_mix_options(o.mix);
 }

@@ -9,6 +9,7 @@
 
 #include "vig/data/augment.h"
 #include "vig/data/mixing.h"
+#include "vig/image/decode.h"
 
 namespace vig::train {
 
@@ -22,7 +23,9 @@ struct TrainOptions {
 
   // Data.
   double val_share = 0.1;  // of the training part, where the data names no validation part
-  int loaders = 1;         // threads that decode and augment
+  int64_t max_pixels = DecodeOptions().max_pixels;
+  bool ignore_orientation = false;
+  int loaders = 1;  // threads that decode and augment
   uint64_t seed = 0;
   AugmentOptions augment;
   MixOptions mix;
@@ -30,7 +33,7 @@ struct TrainOptions {
   // Length.
   double epochs = 300;
   int batch = 1024;       // of all processes and accumulated parts together
-  int parts = 1;          // a batch is worked off in this many parts (gradient accumulation)
+  int parts = 0;          // a batch is worked off in this many parts (gradient accumulation)
   int threads = 0;        // 0: all of the machine
   double eval_every = 1;  // epochs between validations
 
@@ -61,12 +64,15 @@ void visit_options(Options& o, F&& f) {
   f("size", o.size, "Side of the input; 0: the model's own");
   f("probe", o.probe, "Train the classifier alone, on a frozen backbone");
   f("val-share", o.val_share, "Share of the training part kept for validation, if there is none");
+  f("max-pixels", o.max_pixels, "Skip pictures with more pixels than this");
+  f("ignore-orientation", o.ignore_orientation, "Take pictures as stored, not turned by EXIF");
   f("loaders", o.loaders, "Threads that decode and augment");
   f("seed", o.seed, "Of the fresh weights, the order and all augmentation");
   f("epochs", o.epochs, "Passes over the training part");
   f("batch", o.batch, "Pictures of a step, over all processes");
-  f("parts", o.parts, "Parts in which a process works off its pictures of a step");
-  f("threads", o.threads, "Threads of a process; 0: all of the machine");
+  f("parts", o.parts,
+    "Passes in which a thread works off its pictures of a step; 0: as memory asks");
+  f("threads", o.threads, "Threads of a process; 0: its share of the machine's");
   f("eval-every", o.eval_every, "Epochs between validations");
   f("lr", o.lr, "Peak learning rate");
   f("lr-batch", o.lr_batch, "Batch that the learning rates are meant for; 0: as they are");
@@ -108,13 +114,14 @@ void visit_options(Options& o, F&& f) {
 // "imagenet" is the paper's; "small" is for thousands of small pictures. Raises a usage error that
 // lists the names for another one.
 TrainOptions recipe_options(const std::string& recipe);
-std::vector<std::string> recipe_names();
 
 // By the names above: for the command line, the run's record, and comparing both.
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
-// Raises a usage error naming the first option that makes no sense.
+// Raises a usage error naming the first option that makes no sense. Whether the device is there is
+// another question, since a process that has asked cannot be forked any more.
 void check_options(const TrainOptions& options);
+void check_device(const std::string& device);
 
 }  // namespace vig::train

@@ -135,7 +135,10 @@ class Meeting {
 class ProcessGroup : public Group {
  public:
   ProcessGroup(const GroupPlace& place, const JoinOptions& options)
-      : rank_(place.rank), size_(place.size), device_(options.device) {
+      : rank_(place.rank),
+        size_(place.size),
+        local_size_(place.local_size),
+        device_(options.device) {
     const auto timeout = milliseconds(std::llround(options.timeout * 1000));
     const QuietLog quiet;
     store_ = open_store(place, timeout);
@@ -154,6 +157,7 @@ class ProcessGroup : public Group {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int local_size() const override { return local_size_; }
 
   void begin_reduce(std::span<Parameters* const> shards, int64_t passes) override {
     if (!buckets_.has_value()) {
@@ -186,7 +190,7 @@ class ProcessGroup : public Group {
     }
   }
 
-  const int rank_, size_;
+  const int rank_, size_, local_size_;
   const at::Device device_;
   StorePtr store_;
   GradientBuckets::Start start_;

@@ -21,8 +21,15 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-void check_same_run(const std::string& path, const std::map<std::string, std::string>& stored,
-                    const std::map<std::string, std::string>& asked) {
+using Json = nlohmann::json;
+using Texts = std::map<std::string, std::string>;
+
+// Paths need not be UTF-8, but files of JSON are.
+std::string dump(const Texts& texts, int indent) {
+  return Json(texts).dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void check_same_run(const std::string& path, const Texts& stored, const Texts& asked) {
   std::vector<std::string> differences;
   for (const auto& [name, value] : asked) {
     const auto found = stored.find(name);
@@ -52,10 +59,9 @@ void FolderLock::take(const std::string& folder) {
   }
 }
 
-RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string> description,
-                     const std::map<std::string, std::string>& record, size_t checkpoint_bytes,
-                     bool writes)
-    : path_(path), description_(std::move(description)) {
+RunFolder::RunFolder(const std::string& path, const Texts& description, const Texts& record,
+                     size_t checkpoint_bytes, bool writes)
+    : path_(path), description_(Json::parse(dump(description, -1)).get<Texts>()) {
   std::error_code error;
   if (writes) {
     std::filesystem::create_directories(path, error);
@@ -73,9 +79,7 @@ RunFolder::RunFolder(const std::string& path, std::map<std::string, std::string>
     fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
          (needed >> 20) + 1);
   }
-  using Json = nlohmann::json;
-  write_text(record_file(),
-             Json(record).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_text(record_file(), dump(record, 1) + "\n");
 }
 
 // What a process that was killed while writing left behind.

@@ -29,7 +29,7 @@ class RunFolder {
   // for the checkpoints to come, when it holds a checkpoint of another run (saying in what they
   // differ), or while another process trains in it. With `writes` false it only looks.
   // `description` says which run this is, `record` is for people to read.
-  RunFolder(const std::string& path, std::map<std::string, std::string> description,
+  RunFolder(const std::string& path, const std::map<std::string, std::string>& description,
             const std::map<std::string, std::string>& record, size_t checkpoint_bytes, bool writes);
 
   bool has_checkpoint() const { return has_checkpoint_; }

@@ -66,7 +66,13 @@ TrainedModel make_trained_model(const TrainOptions& options,
       if (!is_classifier(parameters.spec(i).name)) parameters.freeze(i);
     }
   }
-  return {std::move(spec),      classes, size, drop_path, std::move(graph), !from_file,
+  // A backbone that does not learn shows the classifier what it will show afterwards.
+  return {std::move(spec),
+          classes,
+          size,
+          options.probe ? 0 : drop_path,
+          std::move(graph),
+          !from_file,
           std::move(parameters)};
 }
 

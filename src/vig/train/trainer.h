@@ -23,7 +23,8 @@ struct RunSummary {
   size_t classes = 0, train_pictures = 0, val_pictures = 0;
   size_t ignored_files = 0;
   int64_t steps_per_epoch = 0, steps = 0;
-  int64_t first_step = 0;  // > 0: the run goes on
+  int64_t warmup_steps = 0;  // all of them: the learning rate never falls
+  int64_t first_step = 0;    // > 0: the run goes on
 };
 
 struct StepReport {

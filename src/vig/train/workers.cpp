@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "vig/kernels/denormals.h"
+
 namespace vig::train {
 
 Workers::Workers(int threads) : team_(threads), errors_(static_cast<size_t>(threads)) {
@@ -12,6 +14,7 @@ Workers::Workers(int threads) : team_(threads), errors_(static_cast<size_t>(thre
 
 void Workers::each(const std::function<void(int worker)>& work) {
   team_.run([&](int worker) {
+    const FlushDenormals flush;  // as in the engine
     try {
       work(worker);
     } catch (...) {

@@ -55,6 +55,13 @@ void AtomicFile::write(const void* data, size_t bytes) {
   }
 }
 
+void AtomicFile::rewrite_begin(const void* data, size_t bytes) {
+  if (::lseek(fd_, 0, SEEK_SET) != 0)
+    fail("{}: cannot be written: {}", path_, std::strerror(errno));
+  write(data, bytes);
+  ::lseek(fd_, 0, SEEK_END);
+}
+
 void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("{}: cannot be written: {}", path_, std::strerror(errno));
   const int closed = ::close(std::exchange(fd_, -1));

@@ -17,6 +17,7 @@ class AtomicFile {
   ~AtomicFile();
 
   void write(const void* data, size_t bytes);
+  void rewrite_begin(const void* data, size_t bytes);  // over what was written first
   void commit();
 
  private:

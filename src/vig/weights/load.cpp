@@ -33,8 +33,6 @@ class WeightsMaker {
   template <typename Fill>
   std::shared_ptr<const Weights> finish(std::shared_ptr<const Checkpoint> checkpoint, Fill fill) {
     weights_->owned_ = Buffer(bytes_);
-    if (weights_->owned_.data() == nullptr)
-      fail("not enough memory for {} bytes of weights", bytes_);
     for (size_t i = 0; i < owned_at_.size(); ++i) {
       if (owned_at_[i] == kMapped) continue;
       float* out = weights_->owned_.floats() + owned_at_[i] / sizeof(float);

@@ -165,10 +165,22 @@ std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::st
   return info;
 }
 
+void check_class_names(const std::string& where, const std::vector<std::string>& classes) {
+  for (const std::string& name : classes) {
+    try {
+      json(name).dump();
+    } catch (const json::exception&) {
+      fail("{}: the class name \"{}\" is not in UTF-8, as weight files must be", where,
+           printable(name));
+    }
+  }
+}
+
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
   if (info.arch.empty()) fail("metadata vig.arch: expected a name, found nothing");
   const Recipe& recipe = info.recipe;
   check_recipe("metadata vig.recipe", recipe);
+  check_class_names("metadata vig.classes", info.classes);
   metadata["vig.arch"] = info.arch;
   metadata["vig.overrides"] = dump("vig.overrides", json(info.overrides));
   metadata["vig.classes"] = dump("vig.classes", json(info.classes));

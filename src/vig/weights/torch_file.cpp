@@ -181,7 +181,6 @@ class StateDictReader {
     const int rank = tensor.shape.rank();
     const int64_t count = tensor.shape.elements();
     Buffer buffer(static_cast<size_t>(count) * width);
-    if (buffer.data() == nullptr) fail("{}: not enough memory for its tensors", path());
     auto* out = static_cast<unsigned char*>(buffer.data());
     std::vector<int64_t> index(static_cast<size_t>(rank), 0);
     int64_t source = 0;

@@ -52,16 +52,18 @@ std::string to_csv(const nlohmann::ordered_json& json) {
   std::string names, values;
   for (const auto& [name, value] : json.items()) {
     names += (names.empty() ? "" : ",") + name;
-    values += (values.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>()
-                                             : value.is_number_float()
-                                                 ? fmt::format("{:.4f}", value.get<double>())
-                                                 : value.dump());
+    values += (values.empty() ? "" : ",") +
+              (value.is_string()         ? csv_quoted(value.get<std::string>())
+               : value.is_number_float() ? fmt::format("{:.4f}", value.get<double>())
+                                         : value.dump());
   }
   return names + "\n" + values + "\n";
 }
 
 int run_bench(const BenchCommand& command) {
   const ModelSource source = find_source(command.model.request());
+  std::optional<AtomicFile> csv;
+  if (!command.csv.empty()) csv.emplace(command.csv);
   train::BenchOptions options = command.options;
   options.expansion = !command.alone;
   options.keep_going = [] { return !interrupted(); };
@@ -89,11 +91,10 @@ int run_bench(const BenchCommand& command) {
     }
     print(fmt::format("  peak memory   {}\n", readable_bytes(r.process_bytes)));
   }
-  if (!command.csv.empty()) {
-    AtomicFile file(command.csv);
+  if (csv.has_value()) {
     const std::string text = to_csv(json);
-    file.write(text.data(), text.size());
-    file.commit();
+    csv->write(text.data(), text.size());
+    csv->commit();
   }
   return interrupted() ? kInterruptedExit : 0;
 }

@@ -39,14 +39,15 @@ class SharedFile {
   SharedFile& operator=(const SharedFile&) = delete;
 
   std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
-  void write(const std::string& text) {
-    if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;  // then it is not told
+  // Behind what others have written, as they share one position.
+  void append(const std::string& text) {
+    if (::write(fd_, text.c_str(), text.size() + 1) < 0) return;  // then it is not told
   }
-  std::string read() const {
+  std::string first() const {
     std::string text(4096, '\0');
     const ssize_t size = pread(fd_, text.data(), text.size(), 0);
     text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-    return text;
+    return text.substr(0, text.find('\0'));
   }
 
  private:
@@ -120,7 +121,7 @@ int run_copy(const train::GroupPlace& place, SharedFile& last_words,
   } catch (const train::GroupLost&) {
     // Somebody else has more to say.
   } catch (const std::exception& error) {
-    last_words.write(fmt::format("worker {} of {}: {}", place.rank, place.size, error.what()));
+    last_words.append(fmt::format("worker {} of {}: {}", place.rank, place.size, error.what()));
   }
   return 1;
 }
@@ -153,7 +154,7 @@ int run_processes(int count, const std::function<int(const train::GroupPlace&)>&
     return status;
   } catch (const train::GroupLost& lost) {
     copies.wait();
-    std::string what = last_words.read();
+    std::string what = last_words.first();
     if (what.empty()) what = copies.loss();
     if (what.empty()) what = lost.what();
     fail("{}; the last checkpoint stays, and the same command goes on from there", what);

@@ -57,6 +57,9 @@ class Display {
     if (run.ignored_files > 0) {
       say(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
     }
+    if (run.warmup_steps == run.steps) {
+      say("the warm-up takes the whole run: the learning rate never falls (see --warmup-epochs)\n");
+    }
     if (run.first_step > 0) {
       say(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
     }
@@ -118,6 +121,7 @@ TrainOptions options_of(const TrainCommand& command) {
 int run_process(const TrainCommand& command, TrainOptions options, const train::GroupPlace& place) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   if (options.threads == 0) options.threads = std::max(1, cores / place.local_size);
+  train::check_device(options.device);
   const auto group = train::join_group(
       place, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
   catch_interrupt();
@@ -185,7 +189,7 @@ void add_train(CLI::App& app, Command& chosen) {
                   "Processes on this machine that share the work; several machines have RANK, "
                   "WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, as by torchrun")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
   sub->add_option("--set", command->fields,
                   "Change a field of the model, such as depth=6; may be repeated")
@@ -199,7 +203,9 @@ void add_train(CLI::App& app, Command& chosen) {
     const std::string& first = imagenet.at(name);
     const std::string& second = small.at(name);
     const std::string values = first == second ? first : first + "; small: " + second;
-    const std::string option = fmt::format("--{}", name);
+    // Networks have a short name in all commands.
+    const std::string option =
+        fmt::format("{}--{}", std::string_view(name) == "model" ? "-m," : "", name);
     const auto keep = [command, key = std::string(name)](const auto& given) {
       command->texts[key] = fmt::format("{}", given);
     };
