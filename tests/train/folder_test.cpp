@@ -195,5 +195,19 @@ TEST(RunFolder, OfAnotherRunIsNotTouched) {
   EXPECT_TRUE(RunFolder(path, kDescription, {}, 1000, true).has_checkpoint());
 }
 
+TEST(RunFolder, GoesOnWithAPathThatIsNoText) {
+  const TempDir folder;
+  const std::string path = (folder / "run").string();
+  const std::map<std::string, std::string> description = {{"model", "caf\xe9.safetensors"}};
+  Trained trained(1);
+  {
+    const RunFolder first(path, description, description, 1000, true);
+    write_checkpoint(first.checkpoint(), some_state(), trained.parameters, trained.optimizer,
+                     first.description());
+  }
+  const RunFolder again(path, description, description, 1000, true);
+  EXPECT_TRUE(again.has_checkpoint());
+}
+
 }  // namespace
 }  // namespace vig::test
