@@ -85,11 +85,7 @@ int bench(const BenchCommand& command) {
     }
   }
   if (command.json) print(report.json(results));
-  if (csv.has_value()) {
-    const std::string text = report.csv(results);
-    csv->write(text.data(), text.size());
-    csv->commit();
-  }
+  if (csv) csv->commit_text(report.csv(results));
   return interrupted() ? kInterruptedExit : 0;
 }
 

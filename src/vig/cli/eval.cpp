@@ -163,11 +163,6 @@ std::string Report::confusion() const {
                                    percent(metrics().top1()), grouped(metrics().count)));
 }
 
-void write_whole(std::optional<AtomicFile>& file, const std::string& text) {
-  file->write(text.data(), text.size());
-  file->commit();
-}
-
 int eval(const EvalOptions& options) {
   const ModelSource source = require_weights(chosen_source(options.network));
   const Part part = choose_part(options);
@@ -207,8 +202,8 @@ int eval(const EvalOptions& options) {
   } else {
     print(report.text());
   }
-  if (confusion) write_whole(confusion, report.confusion());
-  if (csv) write_whole(csv, report.csv());
+  if (confusion) confusion->commit_text(report.confusion());
+  if (csv) csv->commit_text(report.csv());
   if (!result.complete) return kInterruptedExit;
   return result.skipped == 0 ? 0 : 1;
 }

@@ -15,12 +15,6 @@
 namespace vig::train {
 namespace {
 
-void write_text(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(text.data(), text.size());
-  file.commit();
-}
-
 using Json = nlohmann::json;
 using Texts = std::map<std::string, std::string>;
 
@@ -79,7 +73,7 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, const Te
     fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
          (needed >> 20) + 1);
   }
-  write_text(record_file(), dump(record, 1) + "\n");
+  AtomicFile(record_file()).commit_text(dump(record, 1) + "\n");
 }
 
 // What a process that was killed while writing left behind.
@@ -96,8 +90,8 @@ void RunFolder::remove_leftovers() const {
 }
 
 void RunFolder::write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const {
-  write_text(metrics(), metrics_csv(rows));
-  write_text(curves(), curves_svg(title, rows));
+  AtomicFile(metrics()).commit_text(metrics_csv(rows));
+  AtomicFile(curves()).commit_text(curves_svg(title, rows));
 }
 
 }  // namespace vig::train

@@ -62,6 +62,11 @@ void AtomicFile::rewrite_begin(const void* data, size_t bytes) {
   ::lseek(fd_, 0, SEEK_END);
 }
 
+void AtomicFile::commit_text(std::string_view text) {
+  write(text.data(), text.size());
+  commit();
+}
+
 void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("{}: cannot be written: {}", path_, std::strerror(errno));
   const int closed = ::close(std::exchange(fd_, -1));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace vig {
 
@@ -19,6 +20,7 @@ class AtomicFile {
   void write(const void* data, size_t bytes);
   void rewrite_begin(const void* data, size_t bytes);  // over what was written first
   void commit();
+  void commit_text(std::string_view text);  // writes it first
 
  private:
   std::string path_;       // as the caller named it, for messages

@@ -91,11 +91,7 @@ int run_bench(const BenchCommand& command) {
     }
     print(fmt::format("  peak memory   {}\n", readable_bytes(r.process_bytes)));
   }
-  if (csv.has_value()) {
-    const std::string text = to_csv(json);
-    csv->write(text.data(), text.size());
-    csv->commit();
-  }
+  if (csv) csv->commit_text(to_csv(json));
   return interrupted() ? kInterruptedExit : 0;
 }
 
