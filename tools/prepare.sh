@@ -92,6 +92,15 @@ follow() {
   if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
+# first_build PRESET: what somebody who waits for it the first time wants to know.
+first_build() {
+  case $1 in
+    release) echo 'compiling the engine for the first time, which took 3 minutes on 2 cores' ;;
+    training) echo 'compiling vig-train for the first time, which took 6 minutes on 2 cores' ;;
+    *) echo 'compiling everything for the first time, which took 15 minutes on 2 cores' ;;
+  esac
+}
+
 # build PRESET [FOLDER]: in build/FOLDER, which is named like the preset unless given.
 build() {
   local preset=$1 folder=$root/build/${2:-$1} log=$root/build/$1.log configure=(cmake)
@@ -103,12 +112,14 @@ build() {
     configure+=(--fresh)
   fi
   SECONDS=0
+  if [[ ! -e $folder/first-build-$preset ]]; then say "$(first_build "$preset")"; fi
   say "building ($preset); the log is $log"
   (cd -- "$root" && "${configure[@]}" --preset "$preset") >>"$log" 2>&1 </dev/null ||
     fail_configuring "$log"
   NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --parallel "$(nproc)" \
     2>&1 </dev/null | follow "$log" ||
     fail "building failed; the compiler's messages are in $log." "$log"
+  : >"$folder/first-build-$preset"
   say "built in $SECONDS s"
 }
 

@@ -1,13 +1,16 @@
 // README and docs: every command shown is run, every output shown is real, every link leads
 // somewhere.
 //
-// A block marked sh is run, blocks of a page one after the other in one folder. The comment
+// A block marked sh is run, blocks of a page one after the other in one copy of the tracked files.
+// The comment
 // `<!-- not run: why -->` on the line before excuses one. A block marked text right after is what
 // it printed, to the letter; `text numbers vary` where only the words must agree.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "house/git_files.h"
 #include "house/markdown.h"
 #include "support/files.h"
 #include "support/run_program.h"
@@ -28,17 +31,17 @@ std::vector<fs::path> pages() {
   return found;
 }
 
-// A folder that looks like the top of the tree, with the built program as ./vig.
-void look_like_the_tree(const TempDir& folder) {
-  for (const auto& entry : fs::directory_iterator(kRoot)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "build" || name == "vig" || name.starts_with(".")) continue;
-    fs::create_symlink(entry.path(), folder / name);
-  }
-  fs::create_symlink(VIG_BINARY, folder / "vig");
-}
-
 fs::path training_program() { return fs::path(VIG_BINARY).replace_filename("vig-train"); }
+
+// Relative to it, sorted.
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_directory()) files.push_back(entry.path().lexically_relative(folder).string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
 
 class Docs : public ::testing::TestWithParam<fs::path> {};
 INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()),
@@ -46,7 +49,11 @@ INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()),
 
 TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
   const TempDir folder;
-  look_like_the_tree(folder);
+  copy_tracked_files(kRoot, folder.path());
+  if (!fs::exists(folder / "README.md")) GTEST_SKIP() << "git tracks no files here";
+  fs::remove(folder / "vig");
+  fs::create_symlink(VIG_BINARY, folder / "vig");
+  const std::vector<std::string> before = files_below(folder.path());
   const std::vector<FencedBlock> blocks = fenced_blocks(read_file(kRoot / GetParam()));
   for (size_t i = 0; i < blocks.size(); ++i) {
     const FencedBlock& block = blocks[i];
@@ -65,6 +72,11 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
         << where << " shows\n"
         << blocks[i + 1].text << "but it prints\n"
         << result.out;
+  }
+  std::vector<std::string> made;
+  std::ranges::set_difference(files_below(folder.path()), before, std::back_inserter(made));
+  for (const std::string& file : unignored_files(kRoot, made)) {
+    ADD_FAILURE() << GetParam() << " makes " << file << ", which .gitignore does not list";
   }
 }
 

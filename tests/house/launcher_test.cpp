@@ -101,6 +101,7 @@ TEST_F(Launcher, BuildsOnceAndPassesEverythingThrough) {
   EXPECT_EQ(first.out, "<one>\n<two words>\n<>\n");
   EXPECT_EQ(count(first.err, "building"), 1) << first.err;
   EXPECT_EQ(count(first.err, "chatter"), 0) << first.err;
+  EXPECT_EQ(count(first.err, "for the first time, which took"), 1) << first.err;
 
   const std::string before = calls();
   const RunResult second = run({vig(), "again"});
@@ -123,7 +124,7 @@ TEST_F(Launcher, BuildsAgainAfterAChange) {
   const auto builds = [this] { return count(calls(), "cmake --build"); };
   ASSERT_EQ(builds(), 1);
   write_file(tree_ / "src/a.cpp", "changed");
-  run({vig()});
+  EXPECT_EQ(count(run({vig()}).err, "for the first time"), 0);
   EXPECT_EQ(builds(), 2);
   fs::remove(tree_ / "src/b");
   run({vig()});

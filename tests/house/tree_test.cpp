@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "house/git_files.h"
 #include "support/files.h"
 #include "support/run_program.h"
 
@@ -16,22 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot(VIG_SOURCE_DIR);
-
-// Tracked files and new ones that are not ignored; empty where there is no git or no repository.
-std::vector<std::string> listed_files() {
-  const RunResult git =
-      run_program({"git", "-c", "safe.directory=*", "-C", kRoot.string(), "ls-files", "-z",
-                   "--cached", "--others", "--exclude-standard"});
-  std::vector<std::string> files;
-  if (git.exit_code != 0) return files;
-  for (size_t start = 0; start < git.out.size();) {
-    const size_t end = git.out.find('\0', start);
-    const std::string file = git.out.substr(start, end - start);
-    if (fs::is_regular_file(kRoot / file)) files.push_back(file);
-    start = end + 1;
-  }
-  return files;
-}
 
 bool is_cpp(const std::string& file) { return file.ends_with(".cpp") || file.ends_with(".h"); }
 
@@ -47,8 +32,8 @@ std::vector<std::string> machine_paths(const std::string& text) {
 }
 
 TEST(Tree, NoSourceFileExceeds600Lines) {
-  const std::vector<std::string> files = listed_files();
-  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  const std::vector<std::string> files = tracked_files(kRoot);
+  if (files.empty()) GTEST_SKIP() << "git tracks no files here";
   for (const std::string& file : files) {
     if (!is_cpp(file)) continue;
     const std::string text = read_file(kRoot / file);
@@ -57,8 +42,8 @@ TEST(Tree, NoSourceFileExceeds600Lines) {
 }
 
 TEST(Tree, NoFileNamesAPathOfOneMachine) {
-  const std::vector<std::string> files = listed_files();
-  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  const std::vector<std::string> files = tracked_files(kRoot);
+  if (files.empty()) GTEST_SKIP() << "git tracks no files here";
   for (const std::string& file : files) {
     const std::string text = read_file(kRoot / file);
     if (text.find('\0') != std::string::npos) continue;  // not text
@@ -82,8 +67,8 @@ TEST(Tree, ClangFormatChangesNothing) {
   if (version.out.find("version 14.") == std::string::npos) {
     GTEST_SKIP() << "needs clang-format 14, found " << version.out;
   }
-  const std::vector<std::string> files = listed_files();
-  if (files.empty()) GTEST_SKIP() << "git lists no files here";
+  const std::vector<std::string> files = tracked_files(kRoot);
+  if (files.empty()) GTEST_SKIP() << "git tracks no files here";
   std::vector<std::string> command = {"clang-format", "--dry-run", "-Werror", "--ferror-limit=1"};
   for (const std::string& file : files) {
     if (is_cpp(file)) command.push_back(file);
