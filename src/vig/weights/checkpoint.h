@@ -1,7 +1,9 @@
 // Any weight file we read: safetensors or a PyTorch checkpoint, told apart by content.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +12,6 @@
 #include "vig/weights/named_tensor.h"
 
 namespace vig {
-
-class MappedFile;
 
 // One set of named tensors in the file's order. From a PyTorch file these are the tensors below
 // `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
@@ -26,11 +26,17 @@ class Checkpoint {
 
   // `prefer_ema` asks for the averaged weights (`model_ema`) and raises when the file has none.
   static Checkpoint open(const std::string& path, bool prefer_ema = false);
+  // The same for bytes in memory; `name` takes the place of the path. `owner` is kept and holds the
+  // bytes; without one the caller keeps them for as long as the checkpoint is used.
+  static Checkpoint from_bytes(const std::string& name, std::span<const unsigned char> bytes,
+                               bool prefer_ema = false,
+                               std::shared_ptr<const void> owner = nullptr);
 
   Checkpoint(Checkpoint&&) = default;
   Checkpoint& operator=(Checkpoint&&) = default;
 
   const std::string& path() const { return path_; }
+  size_t file_bytes() const { return file_bytes_; }
   Format format() const { return format_; }
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   const NamedTensor* find(std::string_view name) const;   // null when absent
@@ -38,13 +44,18 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
+  auto name_of() const {
+    return [this](uint32_t i) -> std::string_view { return tensors_[i].name; };
+  }
 
   std::string path_;
+  size_t file_bytes_ = 0;
   Format format_ = Format::kSafetensors;
   std::vector<NamedTensor> tensors_;
+  std::vector<uint32_t> by_name_;  // indices of tensors_
   Metadata metadata_;
-  std::shared_ptr<const MappedFile> file_;
-  std::vector<Buffer> copies_;  // of tensors whose elements do not stand in row-major order
+  std::shared_ptr<const void> owner_;  // of the bytes
+  std::vector<Buffer> copies_;         // of tensors whose elements do not stand in row-major order
 };
 
 }  // namespace vig
