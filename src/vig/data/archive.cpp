@@ -42,6 +42,8 @@ std::string Archive::place(size_t file) const {
   return path_ + (path_.ends_with('/') ? "" : "/") + printable(files_[file], 4096);
 }
 
+size_t Archive::read_start(size_t, std::span<uint8_t>) const { return 0; }
+
 std::shared_ptr<const Archive> open_archive(const std::string& path,
                                             const ArchiveOptions& options) {
   std::error_code ignored;

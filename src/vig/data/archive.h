@@ -38,6 +38,13 @@ class Archive {
   // "photos.tar/cat/1.jpg", fit for a message.
   std::string place(size_t file) const;
 
+  // How many bytes read() copies to memory, known without reading. Raises Error.
+  virtual uint64_t copied_bytes(size_t file) const = 0;
+
+  // The first bytes of a compressed file, at most those of `out`; 0 where read() costs no more.
+  // Raises Error.
+  virtual size_t read_start(size_t file, std::span<uint8_t> out) const;
+
   // The bytes of one file, as long as both the archive and `scratch` live and are left alone. Any
   // number of threads may read, each with a scratch of its own. Raises Error.
   virtual std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const = 0;

@@ -39,6 +39,8 @@ class TarArchive : public Archive {
     links_ = {};
   }
 
+  uint64_t copied_bytes(size_t) const override { return 0; }
+
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>&) const override {
     if (data_[file].data() == nullptr) {
       fail("{}: a link to a file that the archive does not hold", place(file));

@@ -30,20 +30,37 @@ class ZipArchive : public Archive {
     find_folder_links();
   }
 
-  std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
+  uint64_t copied_bytes(size_t file) const override {
     const ZipEntry& entry = entries_[file];
+    if (entry.method == ZipEntry::kStored) return 0;
+    if (entry.method != ZipEntry::kDeflated) {
+      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
+           entry.method);
+    }
     if (entry.size > kMaxCopiedFile || entry.data.size() > kMaxCopiedFile ||
         entry.size / kMaxRatio > entry.data.size()) {
       fail("{}: {} bytes that claim to unpack to {}, expected a picture", place(file),
            entry.data.size(), entry.size);
     }
+    return entry.size + 1;  // of inflate_entry
+  }
+
+  size_t read_start(size_t file, std::span<uint8_t> out) const override {
+    const ZipEntry& entry = entries_[file];
+    if (entry.method != ZipEntry::kDeflated) return 0;
+    Inflater inflater(entry.data);
+    if (!inflater.start()) fail("{}: not enough memory to unpack it", place(file));
+    return inflater.run(out);
+  }
+
+  std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
+    const ZipEntry& entry = entries_[file];
+    const uint64_t copied = copied_bytes(file);
     std::span<const uint8_t> bytes = entry.data;
-    if (entry.method == ZipEntry::kDeflated) {
+    if (copied > 0) {
+      scratch.resize(copied);  // one byte more, so that longer content shows
       inflate_entry(file, scratch);
       bytes = scratch;
-    } else if (entry.method != ZipEntry::kStored) {
-      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
-           entry.method);
     }
     if (::crc32(0, bytes.data(), static_cast<uInt>(bytes.size())) != entry.crc) {
       fail("{}: damaged: its checksum is not the one in the archive", place(file));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <memory>
 #include <vector>
 
 #include "vig/base/error.h"
@@ -23,11 +24,46 @@ constexpr int64_t kMaxScans = 500;
 constexpr int64_t kMinScansAllowed = 64;
 constexpr int64_t kScanPixelBudget = int64_t{1} << 31;
 
+// The orientation in the first EXIF segment before the first scan. libjpeg would hand out segments,
+// too, but it copies all of a kind into a list whose end it looks for each time.
+int find_orientation(std::span<const uint8_t> jpeg) {
+  constexpr uint8_t kStartOfScan = 0xDA, kEndOfImage = 0xD9, kApp1 = 0xE1;
+  constexpr size_t kLengthBytes = 2;
+  const auto next_marker = [&](size_t at) {
+    // Bytes between segments are passed over, as libjpeg does.
+    while (at + 1 < jpeg.size() &&
+           (jpeg[at] != 0xFF || jpeg[at + 1] == 0 || jpeg[at + 1] == 0xFF)) {
+      ++at;
+    }
+    return at;
+  };
+  for (size_t at = next_marker(2); at + 2 + kLengthBytes <= jpeg.size();) {
+    const uint8_t marker = jpeg[at + 1];
+    at += 2;
+    if (marker == kStartOfScan || marker == kEndOfImage) break;
+    const bool alone = (marker >= 0xD0 && marker <= 0xD8) || marker == 0x01;  // without a length
+    if (!alone) {
+      const size_t length = static_cast<size_t>(jpeg[at]) << 8 | jpeg[at + 1];
+      if (length < kLengthBytes || length > jpeg.size() - at) break;
+      const std::span<const uint8_t> data = jpeg.subspan(at + kLengthBytes, length - kLengthBytes);
+      // Other data, such as XMP, uses the same marker with another title.
+      if (marker == kApp1 && data.size() >= 6 &&
+          std::equal(data.begin(), data.begin() + 4, "Exif")) {
+        return exif_orientation(data);
+      }
+      at += length;
+    }
+    at = next_marker(at);
+  }
+  return 1;
+}
+
 // libjpeg is told to leave by longjmp, so no object with a destructor may live in a frame between
 // `guarded` and libjpeg.
-class JpegReader {
+class JpegDecoder : public PictureDecoder {
  public:
-  explicit JpegReader(const std::string& name) : name_(name) {
+  JpegDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
+      : name_(name) {
     cinfo_.err = jpeg_std_error(&errors_);
     errors_.error_exit = [](j_common_ptr cinfo) {
       self(cinfo).errors_.format_message(cinfo, self(cinfo).message_);
@@ -38,55 +74,39 @@ class JpegReader {
     };
     cinfo_.client_data = this;
     progress_.progress_monitor = [](j_common_ptr cinfo) {
-      JpegReader& reader = self(cinfo);
-      if (reader.cinfo_.input_scan_number <= reader.max_scans_) return;
-      std::snprintf(reader.message_, sizeof(reader.message_), "more than %d scans",
-                    reader.max_scans_);
-      std::longjmp(reader.jump_, 1);
+      JpegDecoder& decoder = self(cinfo);
+      if (decoder.cinfo_.input_scan_number <= decoder.max_scans_) return;
+      std::snprintf(decoder.message_, sizeof(decoder.message_), "more than %d scans",
+                    decoder.max_scans_);
+      std::longjmp(decoder.jump_, 1);
     };
     guarded([&] { jpeg_create_decompress(&cinfo_); });
     cinfo_.progress = &progress_;
-  }
-  ~JpegReader() { jpeg_destroy_decompress(&cinfo_); }
-  JpegReader(const JpegReader&) = delete;
-  JpegReader& operator=(const JpegReader&) = delete;
-
-  StoredImage read(std::span<const uint8_t> bytes, const DecodeOptions& options) {
-    guarded([&] {
-      jpeg_mem_src(&cinfo_, bytes.data(), bytes.size());
-      jpeg_save_markers(&cinfo_, JPEG_APP0 + 1, 0xFFFF);
-      jpeg_read_header(&cinfo_, TRUE);
-    });
-    check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
-    const int64_t pixels = int64_t{cinfo_.image_width} * cinfo_.image_height;
-    max_scans_ =
-        static_cast<int>(std::clamp(kScanPixelBudget / pixels, kMinScansAllowed, kMaxScans));
-
-    const int channels = cinfo_.num_components;
-    if (channels != 1 && channels != 3 && channels != 4) {
-      fail("{}: a JPEG of {} colour components, expected 1, 3 or 4", name_, channels);
+    // Once created, libjpeg's memory must be given back also when the header is no good.
+    try {
+      read_header(bytes, options);
+    } catch (...) {
+      jpeg_destroy_decompress(&cinfo_);
+      throw;
     }
-    cinfo_.out_color_space = channels == 4 ? JCS_CMYK : JCS_RGB;
-    cinfo_.dct_method = JDCT_ISLOW;
-    cinfo_.do_fancy_upsampling = TRUE;
+  }
+  ~JpegDecoder() override { jpeg_destroy_decompress(&cinfo_); }
 
-    StoredImage result;
-    result.image =
-        Image(static_cast<int>(cinfo_.image_width), static_cast<int>(cinfo_.image_height));
-    result.orientation = orientation();
+  Image decode() override {
+    Image image(header_.width, header_.height);
     guarded([&] { jpeg_start_decompress(&cinfo_); });
-    if (channels == 4) {
-      read_cmyk(result.image);
+    if (cinfo_.num_components == 4) {
+      read_cmyk(image);
     } else {
-      read_rgb(result.image);
+      read_rgb(image);
     }
     guarded([&] { jpeg_finish_decompress(&cinfo_); });
-    return result;
+    return image;
   }
 
  private:
-  static JpegReader& self(j_common_ptr cinfo) {
-    return *static_cast<JpegReader*>(cinfo->client_data);
+  static JpegDecoder& self(j_common_ptr cinfo) {
+    return *static_cast<JpegDecoder*>(cinfo->client_data);
   }
 
   // Oddities that cost no pixels. All other warnings mean that part of the picture is guesswork.
@@ -101,15 +121,54 @@ class JpegReader {
     step();
   }
 
-  int orientation() const {
-    for (auto marker = cinfo_.marker_list; marker != nullptr; marker = marker->next) {
-      // Other data, such as XMP, uses the same marker with another title.
-      const std::span<const uint8_t> data(marker->data, marker->data_length);
-      if (data.size() >= 6 && std::equal(data.begin(), data.begin() + 4, "Exif")) {
-        return exif_orientation(data);
-      }
+  void read_header(std::span<const uint8_t> bytes, const DecodeOptions& options) {
+    guarded([&] {
+      jpeg_mem_src(&cinfo_, bytes.data(), bytes.size());
+      jpeg_read_header(&cinfo_, TRUE);
+    });
+    check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
+    const int64_t pixels = int64_t{cinfo_.image_width} * cinfo_.image_height;
+    max_scans_ =
+        static_cast<int>(std::clamp(kScanPixelBudget / pixels, kMinScansAllowed, kMaxScans));
+
+    const int channels = cinfo_.num_components;
+    if (channels != 1 && channels != 3 && channels != 4) {
+      fail("{}: a JPEG of {} colour components, expected 1, 3 or 4", name_, channels);
     }
-    return 1;
+    cinfo_.out_color_space = channels == 4 ? JCS_CMYK : JCS_RGB;
+    cinfo_.dct_method = JDCT_ISLOW;
+    cinfo_.do_fancy_upsampling = TRUE;
+    header_ = {.width = static_cast<int>(cinfo_.image_width),
+               .height = static_cast<int>(cinfo_.image_height),
+               .orientation = find_orientation(bytes),
+               .working_bytes = working_bytes()};
+  }
+
+  // Pictures of several scans keep all coefficients. Beside them there are the sample rows of one
+  // row of blocks with its neighbours, which count for pictures that are very wide.
+  uint64_t working_bytes() {
+    constexpr uint64_t kFixed = uint64_t{1} << 20;  // tables
+    constexpr uint64_t kBlockBytes = DCTSIZE2 * sizeof(JCOEF);
+    const bool all = jpeg_has_multiple_scans(&cinfo_) != 0;
+    uint64_t most_h = 1, most_v = 1;
+    for (int c = 0; c < cinfo_.num_components; ++c) {
+      most_h = std::max<uint64_t>(most_h, static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor));
+      most_v = std::max<uint64_t>(most_v, static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor));
+    }
+    const auto blocks = [](uint64_t side, uint64_t factor, uint64_t most) {
+      // Rounded up to whole MCUs.
+      return (side + most * DCTSIZE - 1) / (most * DCTSIZE) * factor;
+    };
+    uint64_t bytes = kFixed;
+    for (int c = 0; c < cinfo_.num_components; ++c) {
+      const auto h = static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor);
+      const auto v = static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor);
+      const uint64_t across = blocks(cinfo_.image_width, h, most_h);
+      if (all) bytes += across * blocks(cinfo_.image_height, v, most_v) * kBlockBytes;
+      const uint64_t rows = v * DCTSIZE * 2;  // blocks, and the rows above and below them
+      bytes += across * DCTSIZE * rows + uint64_t{cinfo_.image_width} * (most_v + 4);
+    }
+    return bytes;
   }
 
   void read_rgb(Image& image) {
@@ -149,9 +208,9 @@ class JpegReader {
 
 }  // namespace
 
-StoredImage decode_jpeg(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options) {
-  return JpegReader(name).read(bytes, options);
+std::unique_ptr<PictureDecoder> open_jpeg(std::span<const uint8_t> bytes, const std::string& name,
+                                          const DecodeOptions& options) {
+  return std::make_unique<JpegDecoder>(bytes, name, options);
 }
 
 }  // namespace vig

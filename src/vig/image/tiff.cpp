@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "vig/base/error.h"
@@ -20,9 +21,9 @@ namespace {
 // Bounds the memory of one row; more samples than colour and a few masks are not a photograph.
 constexpr int kMaxSamples = 16;
 
-class TiffReader {
+class TiffDecoder : public PictureDecoder {
  public:
-  TiffReader(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
+  TiffDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : bytes_(bytes), name_(name), options_(options) {
     TIFFOpenOptions* open = TIFFOpenOptionsAlloc();
     // Room for a strip or tile that holds the whole picture as four 16-bit channels.
@@ -37,12 +38,29 @@ class TiffReader {
         [](thandle_t self) { return toff_t{reader(self).bytes_.size()}; }, nullptr, nullptr, open);
     TIFFOpenOptionsFree(open);
     if (tiff_ == nullptr) damaged("no valid header or first page");
+    try {
+      read_header();
+    } catch (...) {
+      TIFFClose(tiff_);
+      throw;
+    }
   }
-  ~TiffReader() { TIFFClose(tiff_); }
-  TiffReader(const TiffReader&) = delete;
-  TiffReader& operator=(const TiffReader&) = delete;
+  ~TiffDecoder() override { TIFFClose(tiff_); }
 
-  StoredImage read() {
+  Image decode() override {
+    Image image(header_.width, header_.height);
+    if (!plain_) {
+      read_by_libtiff(image);
+    } else if (TIFFIsTiled(tiff_)) {
+      read_tiles(image);
+    } else {
+      read_rows(image);
+    }
+    return image;
+  }
+
+ private:
+  void read_header() {
     const uint32_t width = required(TIFFTAG_IMAGEWIDTH, "width");
     const uint32_t height = required(TIFFTAG_IMAGELENGTH, "height");
     check_size(name_, width, height, options_);
@@ -64,24 +82,21 @@ class TiffReader {
       photometric_ = PHOTOMETRIC_RGB;
     }
 
-    StoredImage result;
-    result.image = Image(static_cast<int>(width), static_cast<int>(height));
+    plain_ = is_plain();
+    if (plain_) prepare_colours();
     const uint16_t orientation = field16(TIFFTAG_ORIENTATION);
-    if (orientation >= 1 && orientation <= 8) result.orientation = orientation;
-    if (is_plain()) {
-      prepare_colours();
-      TIFFIsTiled(tiff_) ? read_tiles(result.image) : read_rows(result.image);
-    } else {
-      read_by_libtiff(result.image, orientation);
-    }
-    return result;
+    header_ = {.width = static_cast<int>(width),
+               .height = static_cast<int>(height),
+               .orientation = orientation >= 1 && orientation <= 8 ? orientation : 1,
+               .working_bytes = working_bytes()};
   }
 
- private:
-  static TiffReader& reader(thandle_t self) { return *static_cast<TiffReader*>(self); }
+  uint64_t working_bytes() { return 0; }
+
+  static TiffDecoder& reader(thandle_t self) { return *static_cast<TiffDecoder*>(self); }
 
   static tmsize_t read_at(thandle_t self, void* out, tmsize_t size) {
-    TiffReader& r = reader(self);
+    TiffDecoder& r = reader(self);
     const uint64_t at = std::min<uint64_t>(r.position_, r.bytes_.size());
     const uint64_t count = std::min<uint64_t>(static_cast<uint64_t>(size), r.bytes_.size() - at);
     std::memcpy(out, r.bytes_.data() + at, count);
@@ -90,14 +105,14 @@ class TiffReader {
   }
 
   static toff_t seek_to(thandle_t self, toff_t offset, int from) {
-    TiffReader& r = reader(self);
+    TiffDecoder& r = reader(self);
     if (from == SEEK_CUR) offset += r.position_;
     if (from == SEEK_END) offset += r.bytes_.size();
     return r.position_ = offset;
   }
 
   static int keep_first_message(TIFF*, void* self, const char*, const char* format, va_list args) {
-    auto& message = static_cast<TiffReader*>(self)->message_;
+    auto& message = static_cast<TiffDecoder*>(self)->message_;
     if (message[0] == '\0') std::vsnprintf(message, sizeof(message), format, args);
     return 1;  // handled: nothing is printed
   }
@@ -232,7 +247,7 @@ class TiffReader {
     }
   }
 
-  void read_by_libtiff(Image& image, uint16_t orientation) {
+  void read_by_libtiff(Image& image) {
     char reason[1024] = "";
     if (TIFFRGBAImageOK(tiff_, reason) != 1) {
       fail("{}: a TIFF of a kind that is not supported: {}", name_, reason);
@@ -240,8 +255,8 @@ class TiffReader {
     std::vector<uint32_t> raster(static_cast<size_t>(image.width) * image.height);
     // Asking for the file's own orientation gives the pixels as stored.
     if (TIFFReadRGBAImageOriented(tiff_, static_cast<uint32_t>(image.width),
-                                  static_cast<uint32_t>(image.height), raster.data(), orientation,
-                                  1) != 1) {
+                                  static_cast<uint32_t>(image.height), raster.data(),
+                                  field16(TIFFTAG_ORIENTATION), 1) != 1) {
       damaged("pixels cannot be read");
     }
     for (size_t i = 0; i < raster.size(); ++i) {
@@ -260,15 +275,16 @@ class TiffReader {
   TIFF* tiff_ = nullptr;
   uint16_t bits_ = 0, samples_ = 0, photometric_ = 0;
   bool separate_ = false;
+  bool plain_ = false;  // its samples are converted here, not by libtiff
   int channels_ = 1;
   std::array<std::array<uint8_t, 256>, 3> colours_ = {};
 };
 
 }  // namespace
 
-StoredImage decode_tiff(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options) {
-  return TiffReader(bytes, name, options).read();
+std::unique_ptr<PictureDecoder> open_tiff(std::span<const uint8_t> bytes, const std::string& name,
+                                          const DecodeOptions& options) {
+  return std::make_unique<TiffDecoder>(bytes, name, options);
 }
 
 }  // namespace vig

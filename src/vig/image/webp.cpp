@@ -2,9 +2,10 @@
 // an animation and the EXIF data are.
 #include <webp/decode.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
-#include <utility>
 
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
@@ -50,40 +51,71 @@ void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image&
   }
 }
 
-// Where the first frame does not cover the canvas, the picture is black.
-void decode_first_frame(std::span<const uint8_t> riff, const std::string& name, Image& canvas) {
-  const auto frame = find_chunk(riff, "ANMF");
-  if (!frame || frame->size() < kFrameHeader) fail("{}: an animated WebP without frames", name);
-  const int64_t x = int64_t{u24(frame->data())} * 2, y = int64_t{u24(frame->data() + 3)} * 2;
-  const std::span<const uint8_t> bytes = frame->subspan(kFrameHeader);
-  const WebPBitstreamFeatures features = read_features(bytes, name);
-  if (x + features.width > canvas.width || y + features.height > canvas.height) {
-    fail("{}: damaged WebP: a frame of {}x{} at ({}, {}), outside the canvas of {}x{}", name,
-         features.width, features.height, x, y, canvas.width, canvas.height);
+class WebpDecoder : public PictureDecoder {
+ public:
+  WebpDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
+      : bytes_(bytes), name_(name) {
+    // libwebp would still decode the first frame of a cut animation.
+    const uint64_t declared = uint64_t{u32(bytes.data() + 4)} + 8;
+    if (declared > bytes.size()) {
+      fail("{}: damaged WebP: {} bytes, {} declared", name, bytes.size(), declared);
+    }
+    const WebPBitstreamFeatures features = read_features(bytes, name);
+    check_size(name, features.width, features.height, options);
+    animated_ = features.has_animation != 0;
+    header_ = {.width = features.width,
+               .height = features.height,
+               .working_bytes = working_bytes(bytes.size(), features.width, features.height)};
+    if (const auto exif = find_chunk(bytes, "EXIF")) header_.orientation = exif_orientation(*exif);
   }
-  decode_into(bytes, name, canvas, static_cast<int>(x), static_cast<int>(y));
-}
+
+  Image decode() override {
+    Image image(header_.width, header_.height);
+    if (animated_) {
+      decode_first_frame(image);
+    } else {
+      decode_into(bytes_, name_, image);
+    }
+    return image;
+  }
+
+ private:
+  // Lossless pictures, and the alpha of others, are decoded to 32 bits per pixel. Their prefix
+  // codes take more than the pixels of small pictures: a group of five tables for every block of
+  // 4x4 pixels, up to 2^16 groups, each of which takes some bits of the file.
+  static uint64_t working_bytes(uint64_t file_bytes, int width, int height) {
+    constexpr uint64_t kFixed = uint64_t{2} << 20;
+    constexpr uint64_t kPixelBytes = 5, kGroupBytes = 6000, kGroupBits = 15, kRowBytes = 128;
+    const uint64_t w = static_cast<uint64_t>(width), h = static_cast<uint64_t>(height);
+    const uint64_t groups =
+        std::min({uint64_t{1} << 16, (w + 3) / 4 * ((h + 3) / 4), file_bytes * 8 / kGroupBits});
+    return kFixed + w * h * kPixelBytes + w * kRowBytes + groups * kGroupBytes;
+  }
+
+  // Where the first frame does not cover the canvas, the picture is black.
+  void decode_first_frame(Image& canvas) const {
+    const auto frame = find_chunk(bytes_, "ANMF");
+    if (!frame || frame->size() < kFrameHeader) fail("{}: an animated WebP without frames", name_);
+    const int64_t x = int64_t{u24(frame->data())} * 2, y = int64_t{u24(frame->data() + 3)} * 2;
+    const std::span<const uint8_t> bytes = frame->subspan(kFrameHeader);
+    const WebPBitstreamFeatures features = read_features(bytes, name_);
+    if (x + features.width > canvas.width || y + features.height > canvas.height) {
+      fail("{}: damaged WebP: a frame of {}x{} at ({}, {}), outside the canvas of {}x{}", name_,
+           features.width, features.height, x, y, canvas.width, canvas.height);
+    }
+    decode_into(bytes, name_, canvas, static_cast<int>(x), static_cast<int>(y));
+  }
+
+  std::span<const uint8_t> bytes_;
+  const std::string& name_;
+  bool animated_ = false;
+};
 
 }  // namespace
 
-StoredImage decode_webp(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options) {
-  // libwebp would still decode the first frame of a cut animation.
-  const uint64_t declared = uint64_t{u32(bytes.data() + 4)} + 8;
-  if (declared > bytes.size()) {
-    fail("{}: damaged WebP: {} bytes, {} declared", name, bytes.size(), declared);
-  }
-  const WebPBitstreamFeatures features = read_features(bytes, name);
-  check_size(name, features.width, features.height, options);
-  StoredImage result;
-  result.image = Image(features.width, features.height);
-  if (features.has_animation) {
-    decode_first_frame(bytes, name, result.image);
-  } else {
-    decode_into(bytes, name, result.image);
-  }
-  if (const auto exif = find_chunk(bytes, "EXIF")) result.orientation = exif_orientation(*exif);
-  return result;
+std::unique_ptr<PictureDecoder> open_webp(std::span<const uint8_t> bytes, const std::string& name,
+                                          const DecodeOptions& options) {
+  return std::make_unique<WebpDecoder>(bytes, name, options);
 }
 
 }  // namespace vig
