@@ -23,6 +23,15 @@ bool begins_with(std::span<const uint8_t> bytes, std::string_view start) {
                     [](char c, uint8_t byte) { return static_cast<uint8_t>(c) == byte; });
 }
 
+bool is_clean(std::string_view name) {
+  const auto at = [&](size_t i) { return i < name.size() ? name[i] : '/'; };
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool begins = i == 0 || name[i - 1] == '/';
+    if (begins && (name[i] == '/' || (name[i] == '.' && at(i + 1) == '/'))) return false;
+  }
+  return !name.ends_with('/');
+}
+
 // A small file that became large takes memory from the decoders of pictures as long as it is open.
 // Honest archives of pictures are not counted: their size is known to who opens them.
 std::shared_ptr<const Archive> count_unpacked(std::shared_ptr<const Archive> archive,
@@ -44,6 +53,8 @@ std::shared_ptr<const Archive> count_unpacked(std::shared_ptr<const Archive> arc
 }  // namespace
 
 std::string clean_name(std::string_view name) {
+  // Nearly all are clean; part by part, long ones would cost seconds.
+  if (is_clean(name)) return std::string(name);
   std::string clean;
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());

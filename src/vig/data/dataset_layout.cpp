@@ -30,7 +30,8 @@ int find_part(std::string_view folder) {
 
 // What desktops and tools leave behind, ".." included.
 bool is_hidden(std::string_view name) {
-  return name.starts_with('.') || name.find("/.") != std::string_view::npos ||
+  const auto hidden = [](char before, char c) { return before == '/' && c == '.'; };
+  return name.starts_with('.') || std::ranges::adjacent_find(name, hidden) != name.end() ||
          name.starts_with("__MACOSX/");
 }
 
