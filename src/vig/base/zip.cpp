@@ -36,11 +36,15 @@ class ZipReader {
     const Directory directory = find_directory();
     std::vector<ZipEntry> entries;
     const uint64_t end = directory.begin + directory.size;
+    uint64_t packed = 0;
     for (uint64_t at = directory.begin; at < end;) {
       if (entries.size() == most_) {
         fail("{}: expected at most {} entries in its zip directory, found more", file_, most_);
       }
       entries.push_back(read_entry(at));
+      // Entries that share data would unpack to more than any ratio allows.
+      packed += entries.back().data.size();
+      if (packed > bytes_.size()) bad("its entries overlap");
       if (at > end) bad("its directory is damaged");
     }
     check_names(entries);

@@ -19,8 +19,15 @@
 namespace vig {
 
 struct ArchiveOptions {
-  // What a .tar.gz may unpack to in memory; the size it states itself is not believed.
+  // What a .tar.gz may unpack to in memory; the size it states itself is not believed. Besides,
+  // that is at most 20 times its own size, or 256 MB where that is more: pictures are compressed
+  // already.
   uint64_t max_unpacked_bytes = std::min(uint64_t{8} << 30, physical_memory() / 2);
+};
+
+struct FileSize {
+  uint64_t bytes;
+  uint64_t copied;  // how many bytes Archive::read puts into its scratch
 };
 
 class Archive {
@@ -37,6 +44,13 @@ class Archive {
 
   // "photos.tar/cat/1.jpg", fit for a message.
   std::string place(size_t file) const;
+
+  // Known, or at least claimed, without reading the file. Raises Error.
+  virtual FileSize size(size_t file) const = 0;
+
+  // The first bytes of a compressed file, at most those of `out`; 0 where read() costs no more.
+  // Raises Error.
+  virtual size_t read_start(size_t file, std::span<uint8_t> out) const;
 
   // The bytes of one file, as long as both the archive and `scratch` live and are left alone. Any
   // number of threads may read, each with a scratch of its own. Raises Error.

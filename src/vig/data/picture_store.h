@@ -24,10 +24,13 @@ class PictureStore {
 
   const Archive& archive() const { return *archive_; }
 
-  // For any number of threads. Raises Error.
+  // For any number of threads, each of which drops a picture before it asks for the next one: what
+  // is not kept takes memory from the budget until then. Raises Error.
   std::shared_ptr<const Image> decode(size_t file) const;
 
  private:
+  LoadedImage load(size_t file) const;
+
   const std::shared_ptr<const Archive> archive_;
   const DecodeOptions options_;
 

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
 #include "vig/image/formats.h"
+#include "vig/image/picture_file.h"
 #include "vig/kernels/resize.h"
 
 namespace vig {
@@ -26,23 +24,20 @@ using namespace std::string_view_literals;
 constexpr std::string_view kSupported = "JPEG, PNG, WebP and TIFF";
 constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"};
 
-using Decoder = StoredImage (*)(std::span<const uint8_t>, const std::string&, const DecodeOptions&);
-
-// How files begin; '?' stands for any byte.
-struct Signature {
-  std::string_view bytes;
-  std::string_view format;
-  Decoder decoder;  // null: known, but not supported
+struct Format {
+  std::string_view signature;  // how files begin; '?' stands for any byte
+  std::string_view name;
+  OpenPicture* open;  // null: known, but not supported
 };
 
-constexpr Signature kSignatures[] = {
-    {"\xFF\xD8\xFF"sv, "JPEG", decode_jpeg},
-    {"\x89PNG\r\n\x1A\n"sv, "PNG", decode_png},
-    {"RIFF????WEBP"sv, "WebP", decode_webp},
-    {"II*\0"sv, "TIFF", decode_tiff},
-    {"MM\0*"sv, "TIFF", decode_tiff},
-    {"II+\0"sv, "TIFF", decode_tiff},
-    {"MM\0+"sv, "TIFF", decode_tiff},
+constexpr Format kFormats[] = {
+    {"\xFF\xD8\xFF"sv, "JPEG", open_jpeg},
+    {"\x89PNG\r\n\x1A\n"sv, "PNG", open_png},
+    {"RIFF????WEBP"sv, "WebP", open_webp},
+    {"II*\0"sv, "TIFF", open_tiff},
+    {"MM\0*"sv, "TIFF", open_tiff},
+    {"II+\0"sv, "TIFF", open_tiff},
+    {"MM\0+"sv, "TIFF", open_tiff},
     {"BM"sv, "BMP", nullptr},
     {"GIF8"sv, "GIF", nullptr},
     {"P1\n"sv, "PBM", nullptr},
@@ -71,11 +66,11 @@ bool matches(std::span<const uint8_t> bytes, std::string_view signature) {
   return true;
 }
 
-Decoder find_decoder(std::span<const uint8_t> bytes, const std::string& name) {
-  for (const Signature& signature : kSignatures) {
-    if (!matches(bytes, signature.bytes)) continue;
-    if (signature.decoder != nullptr) return signature.decoder;
-    fail("{}: a {} file; supported pictures are {}", name, signature.format, kSupported);
+OpenPicture* find_format(std::span<const uint8_t> bytes, const std::string& name) {
+  for (const Format& format : kFormats) {
+    if (!matches(bytes, format.signature)) continue;
+    if (format.open != nullptr) return format.open;
+    fail("{}: a {} file; supported pictures are {}", name, format.name, kSupported);
   }
   if (bytes.empty()) fail("{}: the file is empty, expected a picture", name);
   std::string start;
@@ -86,37 +81,73 @@ Decoder find_decoder(std::span<const uint8_t> bytes, const std::string& name) {
        start);
 }
 
-std::vector<uint8_t> read_bytes(const std::string& path, int64_t limit) {
-  // Asked first, because opening a directory succeeds and only reading it fails.
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    fail("{}: a directory, expected a picture file", path);
-  }
-  errno = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (file == nullptr) {
-    fail("{}: cannot open the picture: {}", path, std::generic_category().message(errno));
-  }
-  // In blocks, because pipes and devices do not know their size; for plain files in one piece of
-  // memory, because growing would hold the file twice.
-  constexpr size_t kBlock = size_t{1} << 20;
-  std::vector<uint8_t> bytes;
-  const uintmax_t size = std::filesystem::file_size(path, ignored);
-  if (!ignored && size <= static_cast<uint64_t>(limit)) bytes.reserve(size + kBlock);
-  for (size_t got = kBlock; got == kBlock;) {
-    const size_t before = bytes.size();
-    if (before > static_cast<uint64_t>(limit)) {
-      fail("{}: longer than the {} bytes allowed for a picture file", path, limit);
+int64_t allowed_pixels(const DecodeOptions& options) {
+  return std::clamp<int64_t>(options.max_pixels, 0, kMaxResizeSide * kMaxResizeSide);
+}
+
+bool is_turned(const PictureHeader& header, const DecodeOptions& options) {
+  return options.apply_orientation && header.orientation != 1;
+}
+
+uint64_t rgb_bytes(const PictureHeader& header) {
+  return static_cast<uint64_t>(header.width) * static_cast<uint64_t>(header.height) * 3;
+}
+
+// What decode_open holds at its peak.
+uint64_t decoding_bytes(const PictureHeader& header, const DecodeOptions& options) {
+  const uint64_t rgb = rgb_bytes(header);
+  return rgb + std::max(header.working_bytes, is_turned(header, options) ? rgb : 0);
+}
+
+Image decode_open(std::unique_ptr<PictureDecoder> decoder, const DecodeOptions& options) {
+  const PictureHeader header = decoder->header();
+  Image image = decoder->decode();
+  decoder.reset();  // turning needs memory of its own
+  if (!is_turned(header, options)) return image;
+  return orient(std::move(image), header.orientation);
+}
+
+void check_memory(const std::string& name, uint64_t bytes, uint64_t limit) {
+  if (bytes <= limit) return;
+  fail("{}: decoding takes {} bytes of memory, over the limit of {} (it grows with --max-pixels)",
+       name, bytes, limit);
+}
+
+// Never waits while it holds memory: what does not fit beside others is dropped, and read again
+// when there is room for all of it.
+LoadedImage load_waiting(const PictureSource& source, const DecodeOptions& options) {
+  MemoryBudget& budget = picture_memory();
+  budget.raise_capacity(decoding_limit(options));
+  const uint64_t limit = budget.limit();
+  check_memory(source.name, source.copied, limit);
+  // Reading the header may copy the file a few times, as tags of TIFF are.
+  constexpr uint64_t kOpening = 4;
+  for (uint64_t decoding = std::min(source.bytes * kOpening, limit - source.copied);;) {
+    LoadedImage loaded;
+    loaded.memory = budget.take(source.copied + decoding);
+    std::vector<uint8_t> scratch;
+    const std::span<const uint8_t> bytes = source.read(scratch);
+    auto decoder = find_format(bytes, source.name)(bytes, source.name, options);
+    const uint64_t needed = decoding_bytes(decoder->header(), options);
+    check_memory(source.name, source.copied + needed, limit);
+    if (needed > decoding && !loaded.memory.try_grow(needed - decoding)) {
+      decoding = needed;
+      continue;
     }
-    bytes.resize(before + kBlock);
-    got = std::fread(bytes.data() + before, 1, kBlock, file.get());
-    bytes.resize(before + got);
+    loaded.image = decode_open(std::move(decoder), options);
+    scratch = {};
+    loaded.memory.shrink_to(loaded.image.rgb.size());
+    return loaded;
   }
-  if (std::ferror(file.get())) {
-    fail("{}: cannot read the picture: {}", path, std::generic_category().message(errno));
+}
+
+template <typename Work>
+auto with_memory(const std::string& name, const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    fail("{}: not enough memory for the picture", name);
   }
-  return bytes;
 }
 
 }  // namespace
@@ -146,25 +177,55 @@ bool has_picture_extension(std::string_view name) {
   });
 }
 
-Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
-                   const DecodeOptions& options) {
-  const Decoder decoder = find_decoder(bytes, name);
-  try {
-    StoredImage stored = decoder(bytes, name, options);
-    if (!options.apply_orientation) return std::move(stored.image);
-    return orient(std::move(stored.image), stored.orientation);
-  } catch (const std::bad_alloc&) {
-    fail("{}: not enough memory for the picture", name);
+uint64_t max_file_bytes(const DecodeOptions& options) {
+  constexpr uint64_t kMetadata = uint64_t{64} << 20;
+  return static_cast<uint64_t>(allowed_pixels(options)) * 8 + kMetadata;
+}
+
+uint64_t decoding_limit(const DecodeOptions& options) {
+  constexpr uint64_t kLeast = uint64_t{128} << 20;
+  return std::max(kLeast, static_cast<uint64_t>(allowed_pixels(options)) * 13);
+}
+
+void check_signature(std::span<const uint8_t> start, const std::string& name) {
+  find_format(start, name);
+}
+
+LoadedImage load_image(const PictureSource& source, const DecodeOptions& options) {
+  return with_memory(source.name, [&] {
+    if (source.bytes > max_file_bytes(options)) {
+      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
+           source.bytes, max_file_bytes(options));
+    }
+    return load_waiting(source, options);
+  });
+}
+
+LoadedImage load_image(const std::string& path, const DecodeOptions& options) {
+  PictureFile file(path);
+  if (const std::optional<uint64_t> size = file.size()) {
+    return load_image({path, *size, *size,
+                       [&](std::vector<uint8_t>& scratch) {
+                         file.read(scratch, *size);
+                         return std::span<const uint8_t>(scratch);
+                       }},
+                      options);
   }
+  // A pipe cannot be read twice.
+  const std::vector<uint8_t> bytes =
+      with_memory(path, [&] { return file.read_stream(max_file_bytes(options)); });
+  return load_image(
+      {path, bytes.size(), bytes.size(), [&](std::vector<uint8_t>&) { return std::span(bytes); }},
+      options);
 }
 
 Image read_image(const std::string& path, const DecodeOptions& options) {
-  // No sane coding of an allowed picture is longer than four 16-bit channels; small ones may carry
-  // profiles and thumbnails.
-  constexpr int64_t kMetadata = int64_t{64} << 20;
-  const int64_t pixels =
-      std::clamp<int64_t>(options.max_pixels, 0, kMaxResizeSide * kMaxResizeSide);
-  return decode_image(read_bytes(path, pixels * 8 + kMetadata), path, options);
+  return load_image(path, options).image;
+}
+
+Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
+                   const DecodeOptions& options) {
+  return load_image({name, 0, 0, [&](std::vector<uint8_t>&) { return bytes; }}, options).image;
 }
 
 }  // namespace vig

@@ -6,14 +6,18 @@
 // first is taken.
 //
 // Files are not trusted. Sizes are checked before memory is taken, damaged or cut files raise, and
-// time and memory are bounded by DecodeOptions::max_pixels.
+// time and memory are bounded by DecodeOptions::max_pixels: all decoders of the process share one
+// budget (picture_memory), in which pictures wait for their turn.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "vig/base/memory_budget.h"
 #include "vig/image/image.h"
 
 namespace vig {
@@ -22,8 +26,7 @@ struct DecodeOptions {
   // Turn the picture the way its EXIF or TIFF orientation says. Off: as stored, which is what
   // torchvision's loaders do and what published accuracies were measured with.
   bool apply_orientation = true;
-  // Larger pictures are refused. The worst case (a progressive four-channel JPEG) takes 11 bytes
-  // per pixel, so the default stays below 0.75 GB.
+  // Larger pictures are refused. Memory follows it, too: see decoding_limit.
   int64_t max_pixels = int64_t{1} << 26;
 };
 
@@ -32,11 +35,41 @@ struct DecodeOptions {
 std::span<const std::string_view> picture_extensions();
 bool has_picture_extension(std::string_view name);  // in whatever case
 
-// `name` stands for the picture in error messages. Raises Error.
+// How long a picture file may be: as four 16-bit channels, which no sane coding exceeds, and room
+// for profiles and thumbnails.
+uint64_t max_file_bytes(const DecodeOptions& options);
+
+// The memory for the bytes and pixels of all pictures being decoded: 13 bytes per pixel of the
+// largest picture allowed, 872 MB by default. A picture that alone takes more is refused. The worst
+// case that must fit, a progressive four-channel JPEG, takes 11.
+uint64_t decoding_limit(const DecodeOptions& options);
+
+// A picture and the memory that it takes from the budget. A thread drops it before it loads the
+// next one, because it would wait for itself.
+struct LoadedImage {
+  Image image;
+  MemoryBudget::Lease memory;
+};
+
+// Where the bytes of a picture file come from.
+struct PictureSource {
+  std::string name;  // for messages
+  uint64_t bytes;    // of the file, as known before reading it
+  uint64_t copied;   // bytes that `read` puts into its scratch
+  // The whole file, as long as scratch lives. Called again after waiting for memory.
+  std::function<std::span<const uint8_t>(std::vector<uint8_t>& scratch)> read;
+};
+
+// All three raise Error, also when the file cannot be read.
+LoadedImage load_image(const PictureSource& source, const DecodeOptions& options = {});
+LoadedImage load_image(const std::string& path, const DecodeOptions& options = {});
+// `name` stands for the picture in error messages.
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options = {});
-
-// Raises Error, also when the file cannot be read.
+// For callers that keep pictures: what they keep is not counted.
 Image read_image(const std::string& path, const DecodeOptions& options = {});
+
+// Raises Error unless a file that begins so is a picture in a supported format.
+void check_signature(std::span<const uint8_t> start, const std::string& name);
 
 }  // namespace vig

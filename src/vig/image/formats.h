@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -10,21 +11,41 @@
 
 namespace vig {
 
-struct StoredImage {
-  Image image;          // as stored
+// What the header of a picture file says.
+struct PictureHeader {
+  int width = 0;
+  int height = 0;
   int orientation = 1;  // EXIF's, 1 to 8
+  // The most memory that decode() holds at a time beside the file's bytes and the resulting RGB
+  // picture: coefficients, strips, tiles, planes, rows. An upper bound for any content, since
+  // decoders of several threads share one budget.
+  uint64_t working_bytes = 0;
 };
 
-StoredImage decode_jpeg(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options);
-StoredImage decode_png(std::span<const uint8_t> bytes, const std::string& name,
-                       const DecodeOptions& options);
-StoredImage decode_webp(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options);
-StoredImage decode_tiff(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options);
+// A picture file whose header was read. Opening one calls check_size before anything grows with the
+// picture, and takes no more memory than a few times the file's size.
+class PictureDecoder {
+ public:
+  virtual ~PictureDecoder() = default;
 
-// Every decoder calls this with the declared size before it takes memory for pixels.
+  const PictureHeader& header() const { return header_; }
+  // The picture as stored, of the header's width and height. Called at most once.
+  virtual Image decode() = 0;
+
+ protected:
+  PictureDecoder() = default;
+  PictureDecoder(const PictureDecoder&) = delete;
+  PictureDecoder& operator=(const PictureDecoder&) = delete;
+
+  PictureHeader header_;
+};
+
+// `bytes`, `name` and `options` outlive the decoder.
+using OpenPicture = std::unique_ptr<PictureDecoder>(std::span<const uint8_t> bytes,
+                                                    const std::string& name,
+                                                    const DecodeOptions& options);
+OpenPicture open_jpeg, open_png, open_webp, open_tiff;
+
 void check_size(const std::string& name, int64_t width, int64_t height,
                 const DecodeOptions& options);
 

@@ -7,29 +7,53 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
 #include "vig/image/formats.h"
+#include "vig/image/jpeg_segments.h"
 
 namespace vig {
 namespace {
 
-// A progressive file may repeat scans of a few bytes each, and every one of them costs a walk over
-// the whole picture, about 0.7 ns per pixel. Honest encoders write about ten. Small pictures may
-// have as many scans as the format makes sense for, large ones as many as fit the budget.
-constexpr int64_t kMaxScans = 500;
-constexpr int64_t kMinScansAllowed = 64;
-constexpr int64_t kScanPixelBudget = int64_t{1} << 31;
+// A progressive file may repeat scans of a few bytes each, and every one of them visits
+// coefficients of the whole picture, in about 1 ns each. Honest encoders visit each of them up to
+// four times in about ten scans. The limit allows that for the largest pictures and ends within 2
+// s.
+constexpr int kMaxScans = 500;
+constexpr uint64_t kMaxVisits = uint64_t{3} << 29;
+// Blocks cost something even where a scan takes one coefficient of each.
+constexpr uint64_t kMinVisitsPerBlock = 8;
+// Arithmetic coding takes up to 90 ns for a coefficient and as little as one bit of the file.
+constexpr uint64_t kMaxArithmeticVisits = uint64_t{1} << 25;
+
+// The orientation in the first EXIF segment before the first scan. libjpeg would hand out segments,
+// too, but it copies all of a kind into a list whose end it looks for each time.
+int find_orientation(std::span<const uint8_t> jpeg) {
+  constexpr uint8_t kApp1 = 0xE1;
+  for (JpegSegments segments(jpeg); segments.next();) {
+    const std::span<const uint8_t> data = segments.data();
+    // Other data, such as XMP, uses the same marker with another title.
+    if (segments.marker() == kApp1 && data.size() >= 6 &&
+        std::equal(data.begin(), data.begin() + 4, "Exif")) {
+      return exif_orientation(data);
+    }
+  }
+  return 1;
+}
 
 // libjpeg is told to leave by longjmp, so no object with a destructor may live in a frame between
 // `guarded` and libjpeg.
-class JpegReader {
+class JpegDecoder : public PictureDecoder {
  public:
-  explicit JpegReader(const std::string& name) : name_(name) {
+  JpegDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
+      : name_(name) {
     cinfo_.err = jpeg_std_error(&errors_);
     errors_.error_exit = [](j_common_ptr cinfo) {
+      self(cinfo).no_memory_ = cinfo->err->msg_code == JERR_OUT_OF_MEMORY;
       self(cinfo).errors_.format_message(cinfo, self(cinfo).message_);
       std::longjmp(self(cinfo).jump_, 1);
     };
@@ -38,55 +62,35 @@ class JpegReader {
     };
     cinfo_.client_data = this;
     progress_.progress_monitor = [](j_common_ptr cinfo) {
-      JpegReader& reader = self(cinfo);
-      if (reader.cinfo_.input_scan_number <= reader.max_scans_) return;
-      std::snprintf(reader.message_, sizeof(reader.message_), "more than %d scans",
-                    reader.max_scans_);
-      std::longjmp(reader.jump_, 1);
+      if (!self(cinfo).count_scan()) std::longjmp(self(cinfo).jump_, 1);
     };
     guarded([&] { jpeg_create_decompress(&cinfo_); });
     cinfo_.progress = &progress_;
-  }
-  ~JpegReader() { jpeg_destroy_decompress(&cinfo_); }
-  JpegReader(const JpegReader&) = delete;
-  JpegReader& operator=(const JpegReader&) = delete;
-
-  StoredImage read(std::span<const uint8_t> bytes, const DecodeOptions& options) {
-    guarded([&] {
-      jpeg_mem_src(&cinfo_, bytes.data(), bytes.size());
-      jpeg_save_markers(&cinfo_, JPEG_APP0 + 1, 0xFFFF);
-      jpeg_read_header(&cinfo_, TRUE);
-    });
-    check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
-    const int64_t pixels = int64_t{cinfo_.image_width} * cinfo_.image_height;
-    max_scans_ =
-        static_cast<int>(std::clamp(kScanPixelBudget / pixels, kMinScansAllowed, kMaxScans));
-
-    const int channels = cinfo_.num_components;
-    if (channels != 1 && channels != 3 && channels != 4) {
-      fail("{}: a JPEG of {} colour components, expected 1, 3 or 4", name_, channels);
+    // Once created, libjpeg's memory must be given back also when the header is no good.
+    try {
+      read_header(bytes, options);
+    } catch (...) {
+      jpeg_destroy_decompress(&cinfo_);
+      throw;
     }
-    cinfo_.out_color_space = channels == 4 ? JCS_CMYK : JCS_RGB;
-    cinfo_.dct_method = JDCT_ISLOW;
-    cinfo_.do_fancy_upsampling = TRUE;
+  }
+  ~JpegDecoder() override { jpeg_destroy_decompress(&cinfo_); }
 
-    StoredImage result;
-    result.image =
-        Image(static_cast<int>(cinfo_.image_width), static_cast<int>(cinfo_.image_height));
-    result.orientation = orientation();
+  Image decode() override {
+    Image image(header_.width, header_.height);
     guarded([&] { jpeg_start_decompress(&cinfo_); });
-    if (channels == 4) {
-      read_cmyk(result.image);
+    if (cinfo_.num_components == 4) {
+      read_cmyk(image);
     } else {
-      read_rgb(result.image);
+      read_rgb(image);
     }
     guarded([&] { jpeg_finish_decompress(&cinfo_); });
-    return result;
+    return image;
   }
 
  private:
-  static JpegReader& self(j_common_ptr cinfo) {
-    return *static_cast<JpegReader*>(cinfo->client_data);
+  static JpegDecoder& self(j_common_ptr cinfo) {
+    return *static_cast<JpegDecoder*>(cinfo->client_data);
   }
 
   // Oddities that cost no pixels. All other warnings mean that part of the picture is guesswork.
@@ -97,19 +101,79 @@ class JpegReader {
 
   template <typename Step>
   void guarded(const Step& step) {
-    if (setjmp(jump_) != 0) fail("{}: damaged JPEG: {}", name_, message_);
+    if (setjmp(jump_) != 0) {
+      if (no_memory_) throw std::bad_alloc();
+      fail("{}: damaged JPEG: {}", name_, message_);
+    }
     step();
   }
 
-  int orientation() const {
-    for (auto marker = cinfo_.marker_list; marker != nullptr; marker = marker->next) {
-      // Other data, such as XMP, uses the same marker with another title.
-      const std::span<const uint8_t> data(marker->data, marker->data_length);
-      if (data.size() >= 6 && std::equal(data.begin(), data.begin() + 4, "Exif")) {
-        return exif_orientation(data);
-      }
+  void read_header(std::span<const uint8_t> bytes, const DecodeOptions& options) {
+    guarded([&] {
+      jpeg_mem_src(&cinfo_, bytes.data(), bytes.size());
+      jpeg_read_header(&cinfo_, TRUE);
+    });
+    check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
+    if (!count_scan()) fail("{}: damaged JPEG: {}", name_, message_);
+
+    const int channels = cinfo_.num_components;
+    if (channels != 1 && channels != 3 && channels != 4) {
+      fail("{}: a JPEG of {} colour components, expected 1, 3 or 4", name_, channels);
     }
-    return 1;
+    cinfo_.out_color_space = channels == 4 ? JCS_CMYK : JCS_RGB;
+    cinfo_.dct_method = JDCT_ISLOW;
+    cinfo_.do_fancy_upsampling = TRUE;
+    header_ = {.width = static_cast<int>(cinfo_.image_width),
+               .height = static_cast<int>(cinfo_.image_height),
+               .orientation = find_orientation(bytes),
+               .working_bytes = working_bytes()};
+  }
+
+  // Adds what a scan that has just begun will cost. False, with a message, when it is too much.
+  bool count_scan() {
+    if (cinfo_.input_scan_number <= counted_scans_) return true;
+    counted_scans_ = cinfo_.input_scan_number;
+    const auto band = static_cast<uint64_t>(std::max(cinfo_.Se - cinfo_.Ss + 1, 1));
+    for (int i = 0; i < cinfo_.comps_in_scan; ++i) {
+      const jpeg_component_info& component = *cinfo_.cur_comp_info[i];
+      visits_ += uint64_t{component.width_in_blocks} * component.height_in_blocks *
+                 std::max(band, kMinVisitsPerBlock);
+    }
+    const uint64_t most = cinfo_.arith_code ? kMaxArithmeticVisits : kMaxVisits;
+    if (visits_ <= most && counted_scans_ <= kMaxScans) return true;
+    std::snprintf(message_, sizeof(message_),
+                  "%d scans that visit %llu coefficients, expected at most %d and %llu%s",
+                  counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
+                  static_cast<unsigned long long>(most),
+                  cinfo_.arith_code ? " with arithmetic coding" : "");
+    return false;
+  }
+
+  // Pictures of several scans keep all coefficients. Beside them there are the sample rows of one
+  // row of blocks with its neighbours, which count for pictures that are very wide.
+  uint64_t working_bytes() {
+    constexpr uint64_t kFixed = uint64_t{1} << 20;  // tables
+    constexpr uint64_t kBlockBytes = DCTSIZE2 * sizeof(JCOEF);
+    const bool all = jpeg_has_multiple_scans(&cinfo_) != 0;
+    uint64_t most_h = 1, most_v = 1;
+    for (int c = 0; c < cinfo_.num_components; ++c) {
+      most_h = std::max<uint64_t>(most_h, static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor));
+      most_v = std::max<uint64_t>(most_v, static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor));
+    }
+    const auto blocks = [](uint64_t side, uint64_t factor, uint64_t most) {
+      // Rounded up to whole MCUs.
+      return (side + most * DCTSIZE - 1) / (most * DCTSIZE) * factor;
+    };
+    uint64_t bytes = kFixed;
+    for (int c = 0; c < cinfo_.num_components; ++c) {
+      const auto h = static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor);
+      const auto v = static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor);
+      const uint64_t across = blocks(cinfo_.image_width, h, most_h);
+      if (all) bytes += across * blocks(cinfo_.image_height, v, most_v) * kBlockBytes;
+      const uint64_t rows = v * DCTSIZE * 2;  // blocks, and the rows above and below them
+      bytes += across * DCTSIZE * rows + uint64_t{cinfo_.image_width} * (most_v + 4);
+    }
+    return bytes;
   }
 
   void read_rgb(Image& image) {
@@ -144,14 +208,16 @@ class JpegReader {
   jpeg_progress_mgr progress_ = {};
   std::jmp_buf jump_ = {};
   char message_[JMSG_LENGTH_MAX] = {};
-  int max_scans_ = static_cast<int>(kMaxScans);
+  bool no_memory_ = false;
+  int counted_scans_ = 0;
+  uint64_t visits_ = 0;  // of coefficients by these scans
 };
 
 }  // namespace
 
-StoredImage decode_jpeg(std::span<const uint8_t> bytes, const std::string& name,
-                        const DecodeOptions& options) {
-  return JpegReader(name).read(bytes, options);
+std::unique_ptr<PictureDecoder> open_jpeg(std::span<const uint8_t> bytes, const std::string& name,
+                                          const DecodeOptions& options) {
+  return std::make_unique<JpegDecoder>(bytes, name, options);
 }
 
 }  // namespace vig

@@ -12,7 +12,8 @@ Picture make_picture(const std::string& name, const Image& image, const Recipe& 
 
 Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options) {
   try {
-    return make_picture(file, read_image(file, options), recipe);
+    const LoadedImage loaded = load_image(file, options);
+    return make_picture(file, loaded.image, recipe);
   } catch (const std::exception& error) {
     Picture bad;
     bad.name = file;
