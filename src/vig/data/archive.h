@@ -23,6 +23,11 @@ struct ArchiveOptions {
   uint64_t max_unpacked_bytes = std::min(uint64_t{8} << 30, physical_memory() / 2);
 };
 
+struct FileSize {
+  uint64_t bytes;
+  uint64_t copied;  // how many bytes Archive::read puts into its scratch
+};
+
 class Archive {
  public:
   virtual ~Archive() = default;
@@ -38,8 +43,8 @@ class Archive {
   // "photos.tar/cat/1.jpg", fit for a message.
   std::string place(size_t file) const;
 
-  // How many bytes read() copies to memory, known without reading. Raises Error.
-  virtual uint64_t copied_bytes(size_t file) const = 0;
+  // Known, or at least claimed, without reading the file. Raises Error.
+  virtual FileSize size(size_t file) const = 0;
 
   // The first bytes of a compressed file, at most those of `out`; 0 where read() costs no more.
   // Raises Error.

@@ -3,6 +3,7 @@
 #include "vig/base/error.h"
 #include "vig/data/archive_formats.h"
 #include "vig/data/folder_listing.h"
+#include "vig/image/picture_file.h"
 
 namespace vig {
 namespace {
@@ -16,15 +17,25 @@ class FolderArchive : public Archive {
     folders_ = std::move(listing.folders);
   }
 
+  FileSize size(size_t file) const override {
+    const uint64_t bytes = *open(file).size();
+    return {bytes, bytes};
+  }
+
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
-    const auto mapped = MappedFile::open((std::filesystem::path(path_) / files_[file]).string());
-    const std::span<const uint8_t> bytes = mapped->bytes();
-    if (bytes.size() > kMaxCopiedFile) {
-      fail("{}: a file of {} bytes, expected a picture of at most {}", place(file), bytes.size(),
+    PictureFile opened = open(file);
+    if (*opened.size() > kMaxCopiedFile) {
+      fail("{}: a file of {} bytes, expected a picture of at most {}", place(file), *opened.size(),
            kMaxCopiedFile);
     }
-    scratch.assign(bytes.begin(), bytes.end());
+    opened.read(scratch, *opened.size());
     return scratch;
+  }
+
+ private:
+  PictureFile open(size_t file) const {
+    return PictureFile((std::filesystem::path(path_) / files_[file]).string(),
+                       PictureFile::Kind::kRegular);
   }
 };
 

@@ -9,7 +9,8 @@ LoadedImage PictureStore::load(size_t file) const {
   // What is compressed shows what it is before all of it is unpacked.
   uint8_t start[64];
   if (const size_t size = archive_->read_start(file, start)) check_signature({start, size}, place);
-  return load_image({place, archive_->copied_bytes(file),
+  const FileSize size = archive_->size(file);
+  return load_image({place, size.bytes, size.copied,
                      [&](std::vector<uint8_t>& scratch) { return archive_->read(file, scratch); }},
                     options_);
 }

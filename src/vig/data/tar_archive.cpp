@@ -39,7 +39,7 @@ class TarArchive : public Archive {
     links_ = {};
   }
 
-  uint64_t copied_bytes(size_t) const override { return 0; }
+  FileSize size(size_t file) const override { return {data_[file].size(), 0}; }
 
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>&) const override {
     if (data_[file].data() == nullptr) {

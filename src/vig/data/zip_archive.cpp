@@ -13,6 +13,9 @@ namespace {
 // One byte of deflated data gives at most four copies of 258 bytes.
 constexpr uint64_t kMaxRatio = 1032;
 
+// Room by which longer content shows; besides, zlib takes no null pointer.
+constexpr uint64_t kOneMore = 1;
+
 class ZipArchive : public Archive {
  public:
   ZipArchive(const std::string& path, const ArchiveBytes& content)
@@ -30,37 +33,37 @@ class ZipArchive : public Archive {
     find_folder_links();
   }
 
-  uint64_t copied_bytes(size_t file) const override {
+  FileSize size(size_t file) const override {
     const ZipEntry& entry = entries_[file];
-    if (entry.method == ZipEntry::kStored) return 0;
-    if (entry.method != ZipEntry::kDeflated) {
-      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
-           entry.method);
-    }
     if (entry.size > kMaxCopiedFile || entry.data.size() > kMaxCopiedFile ||
         entry.size / kMaxRatio > entry.data.size()) {
       fail("{}: {} bytes that claim to unpack to {}, expected a picture", place(file),
            entry.data.size(), entry.size);
     }
-    return entry.size + 1;  // of inflate_entry
+    const bool copied = entry.method == ZipEntry::kDeflated;
+    return {entry.size, copied ? entry.size + kOneMore : 0};
   }
 
   size_t read_start(size_t file, std::span<uint8_t> out) const override {
-    const ZipEntry& entry = entries_[file];
-    if (entry.method != ZipEntry::kDeflated) return 0;
-    Inflater inflater(entry.data);
-    if (!inflater.start()) fail("{}: not enough memory to unpack it", place(file));
-    return inflater.run(out);
+    if (entries_[file].method != ZipEntry::kDeflated) return 0;
+    return inflate_entry(file, out).bytes;
   }
 
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
     const ZipEntry& entry = entries_[file];
-    const uint64_t copied = copied_bytes(file);
+    const FileSize expected = size(file);
     std::span<const uint8_t> bytes = entry.data;
-    if (copied > 0) {
-      scratch.resize(copied);  // one byte more, so that longer content shows
-      inflate_entry(file, scratch);
+    if (entry.method == ZipEntry::kDeflated) {
+      scratch.resize(expected.copied);
+      const Inflated inflated = inflate_entry(file, scratch);
+      if (!inflated.complete || inflated.bytes != entry.size) {
+        fail("{}: damaged: it does not unpack to the {} bytes it claims", place(file), entry.size);
+      }
+      scratch.resize(entry.size);
       bytes = scratch;
+    } else if (entry.method != ZipEntry::kStored) {
+      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
+           entry.method);
     }
     if (::crc32(0, bytes.data(), static_cast<uInt>(bytes.size())) != entry.crc) {
       fail("{}: damaged: its checksum is not the one in the archive", place(file));
@@ -86,9 +89,14 @@ class ZipArchive : public Archive {
     }
   }
 
-  void inflate_entry(size_t file, std::vector<uint8_t>& out) const {
+  struct Inflated {
+    uint64_t bytes;
+    bool complete;  // all of the entry, and nothing wrong with it
+  };
+
+  // As much as `out`, which is not empty, has room for.
+  Inflated inflate_entry(size_t file, std::span<uint8_t> out) const {
     const ZipEntry& entry = entries_[file];
-    out.resize(entry.size + 1);  // zlib takes no null pointer, and longer content shows
     z_stream stream = {};
     if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
       fail("{}: not enough memory to unpack it", place(file));
@@ -99,10 +107,8 @@ class ZipArchive : public Archive {
     stream.avail_out = static_cast<uInt>(out.size());
     const int status = ::inflate(&stream, Z_FINISH);
     ::inflateEnd(&stream);
-    if (status != Z_STREAM_END || stream.total_out != entry.size) {
-      fail("{}: damaged: it does not unpack to the {} bytes it claims", place(file), entry.size);
-    }
-    out.resize(entry.size);
+    if (status == Z_MEM_ERROR) fail("{}: not enough memory to unpack it", place(file));
+    return {stream.total_out, status == Z_STREAM_END};
   }
 
   std::shared_ptr<const void> owner_;

@@ -194,9 +194,9 @@ void check_signature(std::span<const uint8_t> start, const std::string& name) {
 
 LoadedImage load_image(const PictureSource& source, const DecodeOptions& options) {
   return with_memory(source.name, [&] {
-    if (source.copied > max_file_bytes(options)) {
+    if (source.bytes > max_file_bytes(options)) {
       fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
-           source.copied, max_file_bytes(options));
+           source.bytes, max_file_bytes(options));
     }
     return load_waiting(source, options);
   });
@@ -205,7 +205,7 @@ LoadedImage load_image(const PictureSource& source, const DecodeOptions& options
 LoadedImage load_image(const std::string& path, const DecodeOptions& options) {
   PictureFile file(path);
   if (const std::optional<uint64_t> size = file.size()) {
-    return load_image({path, *size,
+    return load_image({path, *size, *size,
                        [&](std::vector<uint8_t>& scratch) {
                          file.read(scratch, *size);
                          return std::span<const uint8_t>(scratch);
@@ -215,8 +215,9 @@ LoadedImage load_image(const std::string& path, const DecodeOptions& options) {
   // A pipe cannot be read twice.
   const std::vector<uint8_t> bytes =
       with_memory(path, [&] { return file.read_stream(max_file_bytes(options)); });
-  return load_image({path, bytes.size(), [&](std::vector<uint8_t>&) { return std::span(bytes); }},
-                    options);
+  return load_image(
+      {path, bytes.size(), bytes.size(), [&](std::vector<uint8_t>&) { return std::span(bytes); }},
+      options);
 }
 
 Image read_image(const std::string& path, const DecodeOptions& options) {
@@ -225,7 +226,7 @@ Image read_image(const std::string& path, const DecodeOptions& options) {
 
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options) {
-  return load_image({name, 0, [&](std::vector<uint8_t>&) { return bytes; }}, options).image;
+  return load_image({name, 0, 0, [&](std::vector<uint8_t>&) { return bytes; }}, options).image;
 }
 
 }  // namespace vig

@@ -54,7 +54,8 @@ struct LoadedImage {
 // Where the bytes of a picture file come from.
 struct PictureSource {
   std::string name;  // for messages
-  uint64_t copied;   // bytes that `read` puts into its scratch, which need not be read to be known
+  uint64_t bytes;    // of the file, as known before reading it
+  uint64_t copied;   // bytes that `read` puts into its scratch
   // The whole file, as long as scratch lives. Called again after waiting for memory.
   std::function<std::span<const uint8_t>(std::vector<uint8_t>& scratch)> read;
 };

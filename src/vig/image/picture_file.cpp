@@ -1,6 +1,8 @@
 #include "vig/image/picture_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -9,16 +11,25 @@
 
 namespace vig {
 
-PictureFile::PictureFile(const std::string& path) : path_(path), file_(nullptr, std::fclose) {
-  errno = 0;
-  file_.reset(std::fopen(path.c_str(), "rbe"));
+PictureFile::PictureFile(const std::string& path, Kind kind)
+    : path_(path), file_(nullptr, std::fclose) {
+  const int wait = kind == Kind::kAny ? 0 : O_NONBLOCK;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait);
+  if (descriptor >= 0) {
+    file_.reset(::fdopen(descriptor, "rb"));
+    if (file_ == nullptr) ::close(descriptor);
+  }
   struct stat status;
-  if (file_ == nullptr || ::fstat(::fileno(file_.get()), &status) != 0) {
+  if (file_ == nullptr || ::fstat(descriptor, &status) != 0) {
     fail("{}: cannot open the picture: {}", path, std::generic_category().message(errno));
   }
   // Opening a directory succeeds and only reading it fails.
   if (S_ISDIR(status.st_mode)) fail("{}: a directory, expected a picture file", path);
-  if (S_ISREG(status.st_mode)) size_ = static_cast<uint64_t>(status.st_size);
+  if (S_ISREG(status.st_mode)) {
+    size_ = static_cast<uint64_t>(status.st_size);
+  } else if (kind == Kind::kRegular) {
+    fail("{}: expected a regular file, found a device or pipe", path);
+  }
 }
 
 void PictureFile::check() const {

@@ -12,8 +12,11 @@ namespace vig {
 
 class PictureFile {
  public:
-  // Raises Error when it is a directory or cannot be opened.
-  explicit PictureFile(const std::string& path);
+  // A pipe blocks until somebody writes to it, so it is read only where it was asked for by name.
+  enum class Kind { kAny, kRegular };
+
+  // Raises Error when it cannot be opened, is a directory or not of this kind.
+  explicit PictureFile(const std::string& path, Kind kind = Kind::kAny);
 
   // Known for regular files; pipes and devices do not know theirs.
   std::optional<uint64_t> size() const { return size_; }
