@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "support/errors.h"
@@ -52,6 +54,28 @@ TEST(Checkpoint, ReleasedLayout) {
 
 TEST(Checkpoint, BareStateDict) {
   expect_golden(Checkpoint::open(golden("vig-mini-silu-bare.pth")), false);
+}
+
+TEST(Checkpoint, BytesInMemoryAreReadLikeAFile) {
+  for (const char* name : {"vig-mini-silu.pth", "vig-mini-silu.safetensors"}) {
+    SCOPED_TRACE(name);
+    const Checkpoint file = Checkpoint::open(golden(name));
+    const auto bytes = std::make_shared<const std::string>(read_file(golden(name)));
+    const std::span<const unsigned char> view(reinterpret_cast<const unsigned char*>(bytes->data()),
+                                              bytes->size());
+    const Checkpoint memory = Checkpoint::from_bytes("a request", view, false, bytes);
+    EXPECT_EQ(memory.path(), "a request");
+    EXPECT_EQ(memory.format(), file.format());
+    EXPECT_EQ(bytes.use_count(), 2);  // ours and the checkpoint's
+    ASSERT_EQ(memory.tensors().size(), file.tensors().size());
+    for (size_t i = 0; i < file.tensors().size(); ++i) {
+      EXPECT_EQ(memory.tensors()[i].name, file.tensors()[i].name);
+      EXPECT_EQ(to_floats(memory.tensors()[i].view), to_floats(file.tensors()[i].view));
+    }
+    const auto cut = view.first(view.size() - 1);
+    EXPECT_TRUE(
+        error_of([&] { Checkpoint::from_bytes("a request", cut); }).starts_with("a request: "));
+  }
 }
 
 TEST(Checkpoint, HalfPrecisionWithDataParallelPrefix) {

@@ -10,6 +10,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "vig/base/mapped_file.h"
 #include "vig/weights/convert.h"
 #include "weights/memory_file.h"
 #include "weights/torch_bytes.h"
@@ -141,11 +142,11 @@ TEST(SafeTensors, TheMappingOutlivesTheFileAndTheReader) {
   const std::string path = dir / "x.safetensors";
   const std::vector<float> values = {1, 2, 3};
   write_safetensors(path, std::vector<NamedTensor>{{"a", {values.data(), DType::kF32, {3}}}});
-  std::shared_ptr<const MappedFile> mapping;
+  std::shared_ptr<const void> mapping;
   TensorView view;
   {
     const SafeTensors file = SafeTensors::open(path);
-    mapping = file.file();
+    mapping = file.owner();
     view = file.tensors()[0].view;
   }
   fs::remove(path);

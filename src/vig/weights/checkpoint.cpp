@@ -30,9 +30,8 @@ void strip_parallel_prefix(std::vector<NamedTensor>& tensors) {
   for (NamedTensor& tensor : tensors) tensor.name.erase(0, depth * kParallelPrefix.size());
 }
 
-bool looks_like_safetensors(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  return (bytes.size() > 8 && bytes[8] == '{') || file.path().ends_with(".safetensors");
+bool looks_like_safetensors(const std::string& name, std::span<const unsigned char> bytes) {
+  return (bytes.size() > 8 && bytes[8] == '{') || name.ends_with(".safetensors");
 }
 
 std::string_view describe(std::span<const unsigned char> bytes) {
@@ -49,31 +48,36 @@ std::string_view describe(std::span<const unsigned char> bytes) {
 }  // namespace
 
 Checkpoint Checkpoint::open(const std::string& path, bool prefer_ema) {
+  const auto file = MappedFile::open(path);
+  return from_bytes(path, file->bytes(), prefer_ema, file);
+}
+
+Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsigned char> bytes,
+                                  bool prefer_ema, std::shared_ptr<const void> owner) {
   Checkpoint result;
-  result.path_ = path;
-  result.file_ = MappedFile::open(path);
-  const auto bytes = result.file_->bytes();
+  result.path_ = name;
+  result.owner_ = std::move(owner);
 
   const bool zip = is_zip(bytes);
   if (zip || is_torch_legacy(bytes)) {
     result.format_ = zip ? Format::kTorchZip : Format::kTorchLegacy;
     const TorchContainer container =
-        zip ? open_torch_zip(bytes, path) : open_torch_legacy(bytes, path);
-    TorchStateDict dict = read_state_dict(container, *result.file_, prefer_ema);
+        zip ? open_torch_zip(bytes, name) : open_torch_legacy(bytes, name);
+    TorchStateDict dict = read_state_dict(container, name, bytes.size(), prefer_ema);
     result.tensors_ = std::move(dict.tensors);
     result.copies_ = std::move(dict.copies);
-  } else if (looks_like_safetensors(*result.file_)) {
-    const SafeTensors file = SafeTensors::parse(result.file_);
+  } else if (looks_like_safetensors(name, bytes)) {
+    const SafeTensors file = SafeTensors::from_bytes(name, bytes);
     if (prefer_ema) {
       fail(
           "{}: expected averaged weights beside the others, found a safetensors file, which holds "
           "one set",
-          path);
+          name);
     }
     result.tensors_ = file.tensors();
     result.metadata_ = file.metadata();
   } else {
-    fail("{}: expected a safetensors file or a PyTorch checkpoint, found {}", path,
+    fail("{}: expected a safetensors file or a PyTorch checkpoint, found {}", name,
          describe(bytes));
   }
   strip_parallel_prefix(result.tensors_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +11,6 @@
 #include "vig/weights/named_tensor.h"
 
 namespace vig {
-
-class MappedFile;
 
 // One set of named tensors in the file's order. From a PyTorch file these are the tensors below
 // `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
@@ -26,6 +25,11 @@ class Checkpoint {
 
   // `prefer_ema` asks for the averaged weights (`model_ema`) and raises when the file has none.
   static Checkpoint open(const std::string& path, bool prefer_ema = false);
+  // The same for bytes in memory; `name` takes the place of the path. `owner` is kept and holds the
+  // bytes; without one the caller keeps them for as long as the checkpoint is used.
+  static Checkpoint from_bytes(const std::string& name, std::span<const unsigned char> bytes,
+                               bool prefer_ema = false,
+                               std::shared_ptr<const void> owner = nullptr);
 
   Checkpoint(Checkpoint&&) = default;
   Checkpoint& operator=(Checkpoint&&) = default;
@@ -43,8 +47,8 @@ class Checkpoint {
   Format format_ = Format::kSafetensors;
   std::vector<NamedTensor> tensors_;
   Metadata metadata_;
-  std::shared_ptr<const MappedFile> file_;
-  std::vector<Buffer> copies_;  // of tensors whose elements do not stand in row-major order
+  std::shared_ptr<const void> owner_;  // of the bytes
+  std::vector<Buffer> copies_;         // of tensors whose elements do not stand in row-major order
 };
 
 }  // namespace vig

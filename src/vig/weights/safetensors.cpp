@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "vig/base/error.h"
+#include "vig/base/mapped_file.h"
 #include "vig/base/printable.h"
 #include "vig/weights/convert.h"
 
@@ -216,11 +217,13 @@ void check_coverage(const std::string& file, const std::vector<NamedTensor>& ten
 
 }  // namespace
 
-SafeTensors SafeTensors::open(const std::string& path) { return parse(MappedFile::open(path)); }
+SafeTensors SafeTensors::open(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return from_bytes(path, file->bytes(), file);
+}
 
-SafeTensors SafeTensors::parse(std::shared_ptr<const MappedFile> file) {
-  const std::string& path = file->path();
-  const auto bytes = file->bytes();
+SafeTensors SafeTensors::from_bytes(const std::string& path, std::span<const unsigned char> bytes,
+                                    std::shared_ptr<const void> owner) {
   if (bytes.size() < 8) {
     fail("{}: expected a safetensors file, found only {} bytes", path, bytes.size());
   }
@@ -246,7 +249,7 @@ SafeTensors SafeTensors::parse(std::shared_ptr<const MappedFile> file) {
   }
   check_coverage(path, result.tensors_, data);
   result.metadata_ = std::move(reader.metadata);
-  result.file_ = std::move(file);
+  result.owner_ = std::move(owner);
   return result;
 }
 

@@ -8,28 +8,30 @@
 #include <string_view>
 #include <vector>
 
-#include "vig/base/mapped_file.h"
 #include "vig/weights/named_tensor.h"
 
 namespace vig {
 
-// A checked file: every view lies inside the mapping, no two overlap, and no byte is left over.
-// Copies share the mapping, which lives as long as the last of them.
+// A checked file: every view lies inside its bytes, no two overlap, and no byte is left over.
+// Copies share what holds the bytes, which lives as long as the last of them.
 class SafeTensors {
  public:
   // Raises one sentence that names the file on anything malformed. Allocates for the header only.
   static SafeTensors open(const std::string& path);
-  static SafeTensors parse(std::shared_ptr<const MappedFile> file);
+  // The same for bytes in memory; `name` begins every message. `owner` is kept and holds the bytes;
+  // without one the caller keeps them for as long as any view is used.
+  static SafeTensors from_bytes(const std::string& name, std::span<const unsigned char> bytes,
+                                std::shared_ptr<const void> owner = nullptr);
 
   const std::vector<NamedTensor>& tensors() const { return tensors_; }  // in the header's order
   const NamedTensor* find(std::string_view name) const;                 // null when absent
   const Metadata& metadata() const { return metadata_; }
-  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
 
  private:
   SafeTensors() = default;
 
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const void> owner_;
   std::vector<NamedTensor> tensors_;
   Metadata metadata_;
 };

@@ -39,8 +39,11 @@ struct StridedTensor {
 
 class StateDictReader {
  public:
-  StateDictReader(const TorchContainer& container, const MappedFile& file)
-      : pickle_(container.pickle), storages_(container.storages), file_(file) {}
+  StateDictReader(const TorchContainer& container, const std::string& file, size_t file_bytes)
+      : pickle_(container.pickle),
+        storages_(container.storages),
+        file_(file),
+        file_bytes_(file_bytes) {}
 
   TorchStateDict read(bool prefer_ema) {
     const Value& dict = choose(prefer_ema);
@@ -52,17 +55,16 @@ class StateDictReader {
       const Value* call = tensor_call(pickle_[dict.items[i + 1]]);
       if (key.kind != Kind::kText || call == nullptr) continue;
       if (!names.insert(key.text).second) {
-        fail("{}: tensor \"{}\" is given twice", path(), printable(key.text));
+        fail("{}: tensor \"{}\" is given twice", file_, printable(key.text));
       }
       tensors.push_back(rebuild(key.text, *call));
       const StridedTensor& tensor = tensors.back();
       claimed += static_cast<uint64_t>(tensor.shape.elements()) * dtype_size(tensor.dtype);
-      if (claimed / kMaxSharing > file_.bytes().size()) {
-        fail("{}: its tensors claim far more bytes than the file's {}", path(),
-             file_.bytes().size());
+      if (claimed / kMaxSharing > file_bytes_) {
+        fail("{}: its tensors claim far more bytes than the file's {}", file_, file_bytes_);
       }
     }
-    if (tensors.empty()) fail("{}: expected a state dict, found no tensors", path());
+    if (tensors.empty()) fail("{}: expected a state dict, found no tensors", file_);
 
     TorchStateDict result;
     for (StridedTensor& tensor : tensors) {
@@ -75,11 +77,9 @@ class StateDictReader {
   }
 
  private:
-  const std::string& path() const { return file_.path(); }
-
   const Value& choose(bool prefer_ema) const {
     const Value& root = pickle_.root();
-    if (root.kind != Kind::kDict) fail("{}: expected a dictionary of tensors, found none", path());
+    if (root.kind != Kind::kDict) fail("{}: expected a dictionary of tensors, found none", file_);
     const auto dict_at = [&](std::initializer_list<std::string_view> keys) -> const Value* {
       for (std::string_view key : keys) {
         const Value* found = pickle_.find(root, key);
@@ -89,14 +89,13 @@ class StateDictReader {
     };
     if (prefer_ema) {
       if (const Value* ema = dict_at({"model_ema", "state_dict_ema"})) return *ema;
-      fail("{}: expected averaged weights under \"model_ema\", found {}", path(), keys_of(root));
+      fail("{}: expected averaged weights under \"model_ema\", found {}", file_, keys_of(root));
     }
     if (const Value* dict = dict_at({"model", "state_dict", "model_ema"})) return *dict;
     for (size_t i = 1; i < root.items.size(); i += 2) {
       if (tensor_call(pickle_[root.items[i]]) != nullptr) return root;
     }
-    fail("{}: expected tensors, or a dictionary \"model\" of them, found {}", path(),
-         keys_of(root));
+    fail("{}: expected tensors, or a dictionary \"model\" of them, found {}", file_, keys_of(root));
   }
 
   std::string keys_of(const Value& dict) const {
@@ -124,10 +123,10 @@ class StateDictReader {
   // _rebuild_tensor_v2(storage, offset, sizes, strides, ...)
   StridedTensor rebuild(std::string_view name, const Value& call) const {
     const auto bad = [&](std::string_view what) {
-      fail("{}: tensor \"{}\" {}", path(), printable(name), what);
+      fail("{}: tensor \"{}\" {}", file_, printable(name), what);
     };
     if (call.items.size() < 4) bad("is described in an unknown way");
-    const StorageRef ref = storage_ref(pickle_, pickle_[call.items[0]], path());
+    const StorageRef ref = storage_ref(pickle_, pickle_[call.items[0]], file_);
     const Value& offset = pickle_[call.items[1]];
     const auto sizes = counts(pickle_[call.items[2]]);
     auto strides = counts(pickle_[call.items[3]]);
@@ -141,7 +140,7 @@ class StateDictReader {
     if (storage == storages_.end()) bad("has its storage missing");
     const size_t width = dtype_size(ref.dtype);
     if (static_cast<uint64_t>(ref.numel) > storage->second.size() / width) {
-      fail("{}: tensor \"{}\" needs a storage of {} {}, found {} bytes", path(), printable(name),
+      fail("{}: tensor \"{}\" needs a storage of {} {}, found {} bytes", file_, printable(name),
            ref.numel, dtype_name(ref.dtype), storage->second.size());
     }
 
@@ -201,14 +200,15 @@ class StateDictReader {
 
   const Pickle& pickle_;
   const std::unordered_map<std::string_view, std::span<const unsigned char>>& storages_;
-  const MappedFile& file_;
+  const std::string& file_;
+  size_t file_bytes_;
 };
 
 }  // namespace
 
-TorchStateDict read_state_dict(const TorchContainer& container, const MappedFile& file,
-                               bool prefer_ema) {
-  return StateDictReader(container, file).read(prefer_ema);
+TorchStateDict read_state_dict(const TorchContainer& container, const std::string& file,
+                               size_t file_bytes, bool prefer_ema) {
+  return StateDictReader(container, file, file_bytes).read(prefer_ema);
 }
 
 }  // namespace vig
