@@ -37,8 +37,12 @@ class ZipReader {
     std::vector<ZipEntry> entries;
     std::unordered_set<std::string_view> names;
     const uint64_t end = directory.begin + directory.size;
+    uint64_t packed = 0;
     for (uint64_t at = directory.begin; at < end;) {
       entries.push_back(read_entry(at));
+      // Entries that share data would unpack to more than any ratio allows.
+      packed += entries.back().data.size();
+      if (packed > bytes_.size()) bad("its entries overlap");
       if (at > end) bad("its directory is damaged");
       if (!names.insert(entries.back().name).second) {
         fail("{}: its zip directory names \"{}\" twice", file_, printable(entries.back().name));

@@ -30,7 +30,8 @@ int find_part(std::string_view folder) {
 
 // What desktops and tools leave behind, ".." included.
 bool is_hidden(std::string_view name) {
-  return name.starts_with('.') || name.find("/.") != std::string_view::npos ||
+  const auto hidden = [](char before, char c) { return before == '/' && c == '.'; };
+  return name.starts_with('.') || std::ranges::adjacent_find(name, hidden) != name.end() ||
          name.starts_with("__MACOSX/");
 }
 
@@ -92,6 +93,11 @@ class DatasetReader {
     uint32_t file;
   };
 
+  struct Other {  // than a picture
+    std::string_view name;
+    bool folder;
+  };
+
   static std::string expected() { return fmt::format("expected {}", kLayout); }
 
   void find_pictures() {
@@ -106,10 +112,10 @@ class DatasetReader {
         continue;
       }
       ++ignored_;
-      if (!hidden) others_.push_back(files[i]);
+      if (!hidden) others_.push_back({files[i], false});
     }
     for (const std::string& folder : archive_->folders()) {
-      if (!is_hidden(folder + "/")) others_.push_back(folder + "/");
+      if (!is_hidden(folder + "/")) others_.push_back({folder, true});
     }
     if (pictures_.empty()) {
       fail("{}: found no pictures among {} files, where pictures end in {}; {}", path_,
@@ -117,20 +123,26 @@ class DatasetReader {
     }
   }
 
-  // Descends while a single folder holds everything and is neither a part nor a class.
+  // What all pictures' names begin with, up to its last folder that is neither a part nor a class.
+  // Found in one pass over the names, which may be thousands of folders deep.
   std::string find_root() const {
-    std::string root;
-    for (;;) {
-      const std::string_view folder = first_folder(pictures_.front().name.substr(root.size()));
-      if (folder.empty() || find_part(folder) >= 0) return root;
-      const std::string next = root + std::string(folder) + "/";
-      const bool wraps = std::ranges::all_of(pictures_, [&](const Picture& picture) {
-        return picture.name.starts_with(next) &&
-               !first_folder(picture.name.substr(next.size())).empty();
-      });
-      if (!wraps) return root;
-      root = next;
+    const std::string_view first = pictures_.front().name;
+    size_t common = first.size();
+    for (const Picture& picture : pictures_) {
+      const std::string_view name = picture.name;
+      const auto differ = std::ranges::mismatch(first.substr(0, common), name).in1;
+      common = static_cast<size_t>(differ - first.begin());
+      // The last folder of a picture is its class.
+      const size_t file = name.rfind('/');
+      const size_t label = file == 0 || file == std::string_view::npos ? std::string_view::npos
+                                                                       : name.rfind('/', file - 1);
+      common = label == std::string_view::npos ? 0 : std::min(common, label + 1);
     }
+    size_t root = 0;
+    for (size_t slash; (slash = first.find('/', root)) < common; root = slash + 1) {
+      if (find_part(first.substr(root, slash - root)) >= 0) break;
+    }
+    return std::string(first.substr(0, root));
   }
 
   // Of pictures and names below a folder, its own name taken off.
@@ -200,9 +212,11 @@ class DatasetReader {
 
   void refuse_empty_classes(const std::string& folder,
                             const std::map<std::string_view, int32_t>& labels) const {
-    for (const std::string& other : others_) {
-      if (!other.starts_with(folder)) continue;
-      const std::string_view label = first_folder(std::string_view(other).substr(folder.size()));
+    for (const Other& other : others_) {
+      if (!other.name.starts_with(folder)) continue;
+      const std::string_view below = other.name.substr(folder.size());
+      const bool itself = other.folder && below.find('/') == std::string_view::npos;
+      const std::string_view label = itself ? below : first_folder(below);
       if (label.empty() || labels.contains(label)) continue;
       fail("{}: the folder \"{}\" holds no pictures, which end in {}; {}", path_,
            printable(folder + std::string(label)), fmt::join(picture_extensions(), " "),
@@ -264,7 +278,7 @@ class DatasetReader {
   const std::shared_ptr<const Archive> archive_;
   const std::shared_ptr<const PictureStore> store_;
   std::vector<Picture> pictures_;
-  std::vector<std::string> others_;  // files that are no pictures; folders, ending in '/'
+  std::vector<Other> others_;
   size_t ignored_ = 0;
 };
 

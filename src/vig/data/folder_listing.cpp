@@ -1,9 +1,13 @@
 #include "vig/data/folder_listing.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <map>
 #include <system_error>
+#include <utility>
 
 #include "vig/base/printable.h"
 
@@ -16,15 +20,27 @@ class Lister {
  public:
   explicit Lister(FolderListing& listing) : listing_(listing) {}
 
-  // `prefix` is empty or ends in '/'.
-  void list(const fs::path& folder, const std::string& prefix) {
-    std::error_code error;
-    const fs::path real = fs::canonical(folder, error);
-    if (error) return refuse(folder, error);
+  // `prefix` is empty or ends in '/'. False when listing must end.
+  bool list(const fs::path& folder, const std::string& prefix) {
+    struct stat status;
+    if (::stat(folder.c_str(), &status) != 0) {
+      refuse(folder, std::error_code(errno, std::generic_category()));
+      return true;
+    }
+    const Identity real = {status.st_dev, status.st_ino};
     // A link may lead back to a folder that is being listed.
-    if (std::ranges::find(above_, real) != above_.end()) return;
+    if (std::ranges::find(above_, real) != above_.end()) return true;
+    if (++times_[real] > kMaxTimes) {
+      listing_ = {};
+      listing_.problems.push_back(fmt::format(
+          "{}: links lead to this folder in more than {} ways, expected none that lead to each "
+          "other",
+          printable(folder.string(), 4096), kMaxTimes));
+      return false;
+    }
     if (!prefix.empty()) listing_.folders.push_back(prefix.substr(0, prefix.size() - 1));
 
+    std::error_code error;
     std::vector<Item> items;
     fs::directory_iterator entry(folder, error);
     for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
@@ -39,15 +55,22 @@ class Lister {
       const std::string name = prefix + item.name;
       if (item.folder) {
         // Hidden folders hold no data but what tools leave there, often a lot.
-        if (!item.name.starts_with('.')) list(folder / item.name, name + "/");
+        if (!item.name.starts_with('.') && !list(folder / item.name, name + "/")) return false;
       } else {
         listing_.files.push_back(name);
       }
     }
     above_.pop_back();
+    return true;
   }
 
  private:
+  using Identity = std::pair<dev_t, ino_t>;
+
+  // Class folders may well be links to one folder, but folders that link to each other have as many
+  // paths as their names have orders.
+  static constexpr int kMaxTimes = 256;
+
   struct Item {
     std::string name;
     bool folder;
@@ -60,7 +83,8 @@ class Lister {
   }
 
   FolderListing& listing_;
-  std::vector<fs::path> above_;  // folders being listed, without links
+  std::vector<Identity> above_;    // folders being listed
+  std::map<Identity, int> times_;  // that a folder was listed
 };
 
 }  // namespace

@@ -71,10 +71,9 @@ class Inflater {
       written_ += out - stream_.avail_out;
       if (written_ > limit_) {
         fail(
-            "{}: unpacks to more than the {} bytes allowed in memory; unpack it, or make it a "
-            ".tar, "
-            "which is read in place",
-            path_, limit_);
+            "{}: {} bytes that unpack to more than the {} bytes allowed in memory; unpack it, or "
+            "make it a .tar, which is read in place",
+            path_, packed_.size(), limit_);
       }
       if (status == Z_STREAM_END) return;
       if (status == Z_MEM_ERROR) no_memory();
@@ -120,9 +119,11 @@ class Inflater {
 }  // namespace
 
 ArchiveBytes unpack_gzip(const std::string& path, std::span<const uint8_t> packed, uint64_t limit) {
+  constexpr uint64_t kRatio = 20, kAlways = uint64_t{256} << 20;
   // So that adding one to it is harmless.
   constexpr uint64_t kMax = uint64_t{1} << 62;
-  return Inflater(path, packed, std::min(limit, kMax)).run();
+  const uint64_t by_size = std::max(kAlways, std::min(packed.size(), kMax / kRatio) * kRatio);
+  return Inflater(path, packed, std::min(limit, by_size)).run();
 }
 
 }  // namespace vig

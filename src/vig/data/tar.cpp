@@ -13,7 +13,8 @@ using Bytes = std::span<const uint8_t>;
 using namespace std::string_view_literals;
 
 constexpr size_t kBlock = 512;
-constexpr uint64_t kMaxMeta = 1 << 20;  // a name of this length is none
+constexpr uint64_t kMaxMeta = 1 << 20;  // of a header that says more about the next entry
+constexpr size_t kMaxName = 4096;       // as long as Linux allows a path to be
 
 // Fields of a header: offset, size.
 struct Field {
@@ -177,6 +178,7 @@ bool TarReader::next(TarEntry& entry) {
     }
     entry.target =
         target_ ? *std::move(target_) : std::string(until_null(as_text(kTarget.of(header))));
+    if (std::max(entry.name.size(), entry.target.size()) > kMaxName) bad("a name is too long");
     const uint64_t size = size_.value_or(header_size);
     name_.reset();
     target_.reset();

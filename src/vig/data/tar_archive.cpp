@@ -1,5 +1,6 @@
 #include <map>
-#include <unordered_map>
+#include <optional>
+#include <unordered_set>
 
 #include "vig/base/error.h"
 #include "vig/data/archive_formats.h"
@@ -24,18 +25,23 @@ class TarArchive : public Archive {
           links_.erase(add(name, entry.data));
           break;
         case TarEntry::Kind::kHardLink:
-          links_[add(name, {})] = {clean_name(entry.target), false};
+          links_[add(name, {})] = {.target = clean_name(entry.target), .symbolic = false};
           break;
         case TarEntry::Kind::kSymbolicLink:
-          links_[add(name, {})] = {follow_link(name, entry.target), true};
+          links_[add(name, {})] = {.target = follow_link(name, entry.target), .symbolic = true};
           break;
       }
     }
+    for (auto& [file, link] : links_) {
+      const auto found = files_by_name_.find(link.target);
+      if (found != files_by_name_.end()) link.file = *found;
+      link.target = {};
+    }
     for (const auto& [file, link] : links_) {
-      data_[file] = follow(link.target);
+      data_[file] = follow(link);
       if (link.symbolic && data_[file].data() == nullptr) folders_.push_back(files_[file]);
     }
-    files_by_name_ = {};
+    files_by_name_.clear();
     links_ = {};
   }
 
@@ -49,31 +55,46 @@ class TarArchive : public Archive {
   }
 
  private:
+  // Files by their number or their name: names may be long, so they are held once.
+  struct ByName {
+    using is_transparent = void;
+    const std::vector<std::string>* files;
+
+    const std::string& name(size_t file) const { return (*files)[file]; }
+    const std::string& name(const std::string& name) const { return name; }
+    template <typename File>
+    size_t operator()(const File& file) const {
+      return std::hash<std::string>()(name(file));
+    }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return name(a) == name(b);
+    }
+  };
+
   struct Link {
     std::string target;
     bool symbolic;
+    std::optional<size_t> file = {};  // the target, if the archive holds it
   };
 
   // A later entry of the same name replaces the earlier one, as it does when unpacked.
   size_t add(const std::string& name, std::span<const uint8_t> data) {
-    const auto [found, added] = files_by_name_.try_emplace(name, files_.size());
-    if (added) {
-      files_.push_back(name);
-      data_.push_back(data);
-    } else {
-      data_[found->second] = data;
+    if (const auto found = files_by_name_.find(name); found != files_by_name_.end()) {
+      data_[*found] = data;
+      return *found;
     }
-    return found->second;
+    files_.push_back(name);
+    data_.push_back(data);
+    return *files_by_name_.insert(files_.size() - 1).first;
   }
 
-  std::span<const uint8_t> follow(std::string name) const {
+  std::span<const uint8_t> follow(Link link) const {
     constexpr int kMaxLinks = 40;  // as many as Linux follows
-    for (int i = 0; i < kMaxLinks; ++i) {
-      const auto file = files_by_name_.find(name);
-      if (file == files_by_name_.end()) break;
-      const auto link = links_.find(file->second);
-      if (link == links_.end()) return data_[file->second];
-      name = link->second.target;
+    for (int i = 0; i < kMaxLinks && link.file; ++i) {
+      const auto next = links_.find(*link.file);
+      if (next == links_.end()) return data_[*link.file];
+      link = next->second;
     }
     return {};
   }
@@ -82,7 +103,7 @@ class TarArchive : public Archive {
   std::vector<std::span<const uint8_t>> data_;  // null: a link to nothing
 
   // While reading.
-  std::unordered_map<std::string, size_t> files_by_name_;
+  std::unordered_set<size_t, ByName, ByName> files_by_name_{0, ByName{&files_}, ByName{&files_}};
   std::map<size_t, Link> links_;  // by file
 };
 

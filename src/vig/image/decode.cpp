@@ -107,7 +107,8 @@ Image decode_open(std::unique_ptr<PictureDecoder> decoder, const DecodeOptions& 
   const PictureHeader header = decoder->header();
   Image image = decoder->decode();
   decoder.reset();  // turning needs memory of its own
-  return is_turned(header, options) ? orient(std::move(image), header.orientation) : image;
+  if (!is_turned(header, options)) return image;
+  return orient(std::move(image), header.orientation);
 }
 
 void check_memory(const std::string& name, uint64_t bytes, uint64_t limit) {
@@ -122,8 +123,10 @@ LoadedImage load_waiting(const PictureSource& source, const DecodeOptions& optio
   MemoryBudget& budget = picture_memory();
   budget.raise_capacity(decoding_limit(options));
   const uint64_t limit = budget.limit();
-  for (uint64_t decoding = 0;;) {
-    check_memory(source.name, source.copied + decoding, limit);
+  check_memory(source.name, source.copied, limit);
+  // Reading the header may copy the file a few times, as tags of TIFF are.
+  constexpr uint64_t kOpening = 4;
+  for (uint64_t decoding = std::min(source.bytes * kOpening, limit - source.copied);;) {
     LoadedImage loaded;
     loaded.memory = budget.take(source.copied + decoding);
     std::vector<uint8_t> scratch;

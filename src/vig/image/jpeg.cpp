@@ -8,52 +8,39 @@
 #include <algorithm>
 #include <csetjmp>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
 #include "vig/image/formats.h"
+#include "vig/image/jpeg_segments.h"
 
 namespace vig {
 namespace {
 
-// A progressive file may repeat scans of a few bytes each, and every one of them costs a walk over
-// the whole picture, about 0.7 ns per pixel. Honest encoders write about ten. Small pictures may
-// have as many scans as the format makes sense for, large ones as many as fit the budget.
-constexpr int64_t kMaxScans = 500;
-constexpr int64_t kMinScansAllowed = 64;
-constexpr int64_t kScanPixelBudget = int64_t{1} << 31;
+// A progressive file may repeat scans of a few bytes each, and every one of them visits
+// coefficients of the whole picture, in about 1 ns each. Honest encoders visit each of them up to
+// four times in about ten scans. The limit allows that for the largest pictures and ends within 2
+// s.
+constexpr int kMaxScans = 500;
+constexpr uint64_t kMaxVisits = uint64_t{3} << 29;
+// Blocks cost something even where a scan takes one coefficient of each.
+constexpr uint64_t kMinVisitsPerBlock = 8;
+// Arithmetic coding takes up to 90 ns for a coefficient and as little as one bit of the file.
+constexpr uint64_t kMaxArithmeticVisits = uint64_t{1} << 25;
 
 // The orientation in the first EXIF segment before the first scan. libjpeg would hand out segments,
 // too, but it copies all of a kind into a list whose end it looks for each time.
 int find_orientation(std::span<const uint8_t> jpeg) {
-  constexpr uint8_t kStartOfScan = 0xDA, kEndOfImage = 0xD9, kApp1 = 0xE1;
-  constexpr size_t kLengthBytes = 2;
-  const auto next_marker = [&](size_t at) {
-    // Bytes between segments are passed over, as libjpeg does.
-    while (at + 1 < jpeg.size() &&
-           (jpeg[at] != 0xFF || jpeg[at + 1] == 0 || jpeg[at + 1] == 0xFF)) {
-      ++at;
+  constexpr uint8_t kApp1 = 0xE1;
+  for (JpegSegments segments(jpeg); segments.next();) {
+    const std::span<const uint8_t> data = segments.data();
+    // Other data, such as XMP, uses the same marker with another title.
+    if (segments.marker() == kApp1 && data.size() >= 6 &&
+        std::equal(data.begin(), data.begin() + 4, "Exif")) {
+      return exif_orientation(data);
     }
-    return at;
-  };
-  for (size_t at = next_marker(2); at + 2 + kLengthBytes <= jpeg.size();) {
-    const uint8_t marker = jpeg[at + 1];
-    at += 2;
-    if (marker == kStartOfScan || marker == kEndOfImage) break;
-    const bool alone = (marker >= 0xD0 && marker <= 0xD8) || marker == 0x01;  // without a length
-    if (!alone) {
-      const size_t length = static_cast<size_t>(jpeg[at]) << 8 | jpeg[at + 1];
-      if (length < kLengthBytes || length > jpeg.size() - at) break;
-      const std::span<const uint8_t> data = jpeg.subspan(at + kLengthBytes, length - kLengthBytes);
-      // Other data, such as XMP, uses the same marker with another title.
-      if (marker == kApp1 && data.size() >= 6 &&
-          std::equal(data.begin(), data.begin() + 4, "Exif")) {
-        return exif_orientation(data);
-      }
-      at += length;
-    }
-    at = next_marker(at);
   }
   return 1;
 }
@@ -66,6 +53,7 @@ class JpegDecoder : public PictureDecoder {
       : name_(name) {
     cinfo_.err = jpeg_std_error(&errors_);
     errors_.error_exit = [](j_common_ptr cinfo) {
+      self(cinfo).no_memory_ = cinfo->err->msg_code == JERR_OUT_OF_MEMORY;
       self(cinfo).errors_.format_message(cinfo, self(cinfo).message_);
       std::longjmp(self(cinfo).jump_, 1);
     };
@@ -74,11 +62,7 @@ class JpegDecoder : public PictureDecoder {
     };
     cinfo_.client_data = this;
     progress_.progress_monitor = [](j_common_ptr cinfo) {
-      JpegDecoder& decoder = self(cinfo);
-      if (decoder.cinfo_.input_scan_number <= decoder.max_scans_) return;
-      std::snprintf(decoder.message_, sizeof(decoder.message_), "more than %d scans",
-                    decoder.max_scans_);
-      std::longjmp(decoder.jump_, 1);
+      if (!self(cinfo).count_scan()) std::longjmp(self(cinfo).jump_, 1);
     };
     guarded([&] { jpeg_create_decompress(&cinfo_); });
     cinfo_.progress = &progress_;
@@ -117,7 +101,10 @@ class JpegDecoder : public PictureDecoder {
 
   template <typename Step>
   void guarded(const Step& step) {
-    if (setjmp(jump_) != 0) fail("{}: damaged JPEG: {}", name_, message_);
+    if (setjmp(jump_) != 0) {
+      if (no_memory_) throw std::bad_alloc();
+      fail("{}: damaged JPEG: {}", name_, message_);
+    }
     step();
   }
 
@@ -127,9 +114,7 @@ class JpegDecoder : public PictureDecoder {
       jpeg_read_header(&cinfo_, TRUE);
     });
     check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
-    const int64_t pixels = int64_t{cinfo_.image_width} * cinfo_.image_height;
-    max_scans_ =
-        static_cast<int>(std::clamp(kScanPixelBudget / pixels, kMinScansAllowed, kMaxScans));
+    if (!count_scan()) fail("{}: damaged JPEG: {}", name_, message_);
 
     const int channels = cinfo_.num_components;
     if (channels != 1 && channels != 3 && channels != 4) {
@@ -142,6 +127,26 @@ class JpegDecoder : public PictureDecoder {
                .height = static_cast<int>(cinfo_.image_height),
                .orientation = find_orientation(bytes),
                .working_bytes = working_bytes()};
+  }
+
+  // Adds what a scan that has just begun will cost. False, with a message, when it is too much.
+  bool count_scan() {
+    if (cinfo_.input_scan_number <= counted_scans_) return true;
+    counted_scans_ = cinfo_.input_scan_number;
+    const auto band = static_cast<uint64_t>(std::max(cinfo_.Se - cinfo_.Ss + 1, 1));
+    for (int i = 0; i < cinfo_.comps_in_scan; ++i) {
+      const jpeg_component_info& component = *cinfo_.cur_comp_info[i];
+      visits_ += uint64_t{component.width_in_blocks} * component.height_in_blocks *
+                 std::max(band, kMinVisitsPerBlock);
+    }
+    const uint64_t most = cinfo_.arith_code ? kMaxArithmeticVisits : kMaxVisits;
+    if (visits_ <= most && counted_scans_ <= kMaxScans) return true;
+    std::snprintf(message_, sizeof(message_),
+                  "%d scans that visit %llu coefficients, expected at most %d and %llu%s",
+                  counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
+                  static_cast<unsigned long long>(most),
+                  cinfo_.arith_code ? " with arithmetic coding" : "");
+    return false;
   }
 
   // Pictures of several scans keep all coefficients. Beside them there are the sample rows of one
@@ -203,7 +208,9 @@ class JpegDecoder : public PictureDecoder {
   jpeg_progress_mgr progress_ = {};
   std::jmp_buf jump_ = {};
   char message_[JMSG_LENGTH_MAX] = {};
-  int max_scans_ = static_cast<int>(kMaxScans);
+  bool no_memory_ = false;
+  int counted_scans_ = 0;
+  uint64_t visits_ = 0;  // of coefficients by these scans
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
@@ -38,18 +40,24 @@ class PngDecoder : public PictureDecoder {
  public:
   PngDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : bytes_(bytes), name_(name) {
-    png_ = png_create_read_struct(
+    png_ = png_create_read_struct_2(
         PNG_LIBPNG_VER_STRING, this,
         [](png_structp png, png_const_charp message) {
           auto& self = *static_cast<PngDecoder*>(png_get_error_ptr(png));
           std::snprintf(self.message_, sizeof(self.message_), "%s", message);
           png_longjmp(png, 1);
         },
-        [](png_structp, png_const_charp) {});
+        [](png_structp, png_const_charp) {}, this,
+        [](png_structp png, png_alloc_size_t size) -> png_voidp {
+          void* memory = std::malloc(size);
+          if (memory == nullptr) static_cast<PngDecoder*>(png_get_mem_ptr(png))->no_memory_ = true;
+          return memory;
+        },
+        [](png_structp, png_voidp memory) { std::free(memory); });
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
-      fail("{}: libpng cannot start", name_);
+      throw std::bad_alloc();
     }
     try {
       read_header(options);
@@ -115,7 +123,10 @@ class PngDecoder : public PictureDecoder {
 
   template <typename Step>
   void guarded(const Step& step) {
-    if (setjmp(png_jmpbuf(png_)) != 0) fail("{}: damaged PNG: {}", name_, message_);
+    if (setjmp(png_jmpbuf(png_)) != 0) {
+      if (no_memory_) throw std::bad_alloc();
+      fail("{}: damaged PNG: {}", name_, message_);
+    }
     step();
   }
 
@@ -125,6 +136,7 @@ class PngDecoder : public PictureDecoder {
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   char message_[256] = {};
+  bool no_memory_ = false;
 };
 
 }  // namespace

@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "vig/base/error.h"
 #include "vig/image/formats.h"
+#include "vig/image/jpeg_segments.h"
+#include "vig/image/tiff_tags.h"
 
 namespace vig {
 namespace {
@@ -25,7 +29,10 @@ class TiffDecoder : public PictureDecoder {
  public:
   TiffDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : bytes_(bytes), name_(name), options_(options) {
+    check_tiff_tags(bytes, name);
+    errno = 0;
     TIFFOpenOptions* open = TIFFOpenOptionsAlloc();
+    if (open == nullptr) throw std::bad_alloc();
     // Room for a strip or tile that holds the whole picture as four 16-bit channels.
     room_ = std::clamp<int64_t>(options.max_pixels, 1 << 20, int64_t{1} << 40) * 8;
     TIFFOpenOptionsSetMaxSingleMemAlloc(open, room_);
@@ -49,6 +56,7 @@ class TiffDecoder : public PictureDecoder {
 
   Image decode() override {
     Image image(header_.width, header_.height);
+    errno = 0;
     if (!plain_) {
       read_by_libtiff(image);
     } else if (TIFFIsTiled(tiff_)) {
@@ -67,9 +75,14 @@ class TiffDecoder : public PictureDecoder {
     bits_ = field16(TIFFTAG_BITSPERSAMPLE);
     samples_ = field16(TIFFTAG_SAMPLESPERPIXEL);
     separate_ = field16(TIFFTAG_PLANARCONFIG) == PLANARCONFIG_SEPARATE;
-    const uint16_t compression = field16(TIFFTAG_COMPRESSION);
-    if (compression == COMPRESSION_OJPEG) {
+    compression_ = field16(TIFFTAG_COMPRESSION);
+    if (compression_ == COMPRESSION_OJPEG) {
       fail("{}: a TIFF with old-style JPEG compression, which is not supported", name_);
+    }
+    // Their data have sizes of their own, which nothing bounds.
+    if (compression_ == COMPRESSION_JBIG || compression_ == COMPRESSION_LERC) {
+      fail("{}: a TIFF with {} compression, which is not supported", name_,
+           compression_ == COMPRESSION_JBIG ? "JBIG" : "LERC");
     }
     if (samples_ < 1 || samples_ > kMaxSamples) {
       fail("{}: a TIFF of {} samples per pixel, expected 1 to {}", name_, samples_, kMaxSamples);
@@ -77,7 +90,7 @@ class TiffDecoder : public PictureDecoder {
     if (TIFFGetField(tiff_, TIFFTAG_PHOTOMETRIC, &photometric_) != 1) {
       fail("{}: a TIFF that does not say how its samples mean colour", name_);
     }
-    if (photometric_ == PHOTOMETRIC_YCBCR && compression == COMPRESSION_JPEG && !separate_) {
+    if (photometric_ == PHOTOMETRIC_YCBCR && compression_ == COMPRESSION_JPEG && !separate_) {
       TIFFSetField(tiff_, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
       photometric_ = PHOTOMETRIC_RGB;
     }
@@ -87,11 +100,99 @@ class TiffDecoder : public PictureDecoder {
     const uint16_t orientation = field16(TIFFTAG_ORIENTATION);
     header_ = {.width = static_cast<int>(width),
                .height = static_cast<int>(height),
-               .orientation = orientation >= 1 && orientation <= 8 ? orientation : 1,
-               .working_bytes = working_bytes()};
+               .orientation = orientation >= 1 && orientation <= 8 ? orientation : 1};
+    const Pieces pieces = find_pieces();
+    check_work(pieces);
+    header_.working_bytes = working_bytes(pieces);
   }
 
-  uint64_t working_bytes() { return 0; }
+  // Strips or tiles, of which libtiff decodes each as a whole.
+  struct Pieces {
+    uint64_t count;
+    uint64_t bytes;  // of each, decoded
+  };
+
+  Pieces find_pieces() {
+    const uint64_t planes = separate_ ? samples_ : 1;
+    if (!TIFFIsTiled(tiff_)) {
+      return {TIFFNumberOfStrips(tiff_), static_cast<uint64_t>(TIFFStripSize(tiff_))};
+    }
+    const int64_t tile_width = required(TIFFTAG_TILEWIDTH, "tile width");
+    const int64_t tile_height = required(TIFFTAG_TILELENGTH, "tile height");
+    check_size(name_, tile_width, tile_height, options_);
+    const auto across = [](uint64_t side, int64_t tile) {
+      return (side + static_cast<uint64_t>(tile) - 1) / static_cast<uint64_t>(tile);
+    };
+    return {across(static_cast<uint64_t>(header_.width), tile_width) *
+                across(static_cast<uint64_t>(header_.height), tile_height) * planes,
+            static_cast<uint64_t>(TIFFTileSize(tiff_))};
+  }
+
+  // Tiles may be larger than the picture, and all may share the same bytes of the file, so neither
+  // its size nor the picture's bounds the work.
+  void check_work(const Pieces& pieces) {
+    const uint64_t pixels =
+        static_cast<uint64_t>(header_.width) * static_cast<uint64_t>(header_.height);
+    const uint64_t own = (pixels * samples_ * bits_ + 7) / 8;
+    // Four times for tiles that reach beyond the picture's edges; in all, as four 16-bit channels.
+    constexpr uint64_t kPadding = uint64_t{64} << 20;
+    const uint64_t most = std::min(own * 4, static_cast<uint64_t>(room_)) + kPadding;
+    if (pieces.bytes == 0 || pieces.bytes > most || pieces.count > most / pieces.bytes) {
+      fail(
+          "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for a "
+          "picture of {}x{} pixels",
+          name_, pieces.count, pieces.bytes, most, header_.width, header_.height);
+    }
+    const uint64_t most_pieces = (uint64_t{1} << 16) + pixels / 1024;
+    if (pieces.count > most_pieces) {
+      fail("{}: a TIFF of {} strips or tiles, expected at most {} for a picture of {}x{} pixels",
+           name_, pieces.count, most_pieces, header_.width, header_.height);
+    }
+    constexpr uint64_t kShared = uint64_t{16} << 20;
+    uint64_t packed = 0;
+    for (uint32_t i = 0; i < pieces.count; ++i) {
+      const uint64_t offset = std::min<uint64_t>(TIFFGetStrileOffset(tiff_, i), bytes_.size());
+      const uint64_t size =
+          std::min<uint64_t>(TIFFGetStrileByteCount(tiff_, i), bytes_.size() - offset);
+      packed += size;
+      if (packed > bytes_.size() * 2 + kShared) {
+        fail("{}: damaged TIFF: its strips or tiles overlap", name_);
+      }
+      if (compression_ == COMPRESSION_JPEG) check_jpeg(bytes_.subspan(offset, size));
+    }
+  }
+
+  // TIFF knows no progressive JPEG. libtiff decodes it, with up to 100 scans for every piece.
+  void check_jpeg(std::span<const uint8_t> jpeg) const {
+    constexpr uint8_t kBaseline = 0xC0, kExtended = 0xC1, kTables = 0xC4, kLastFrame = 0xCF;
+    for (JpegSegments segments(jpeg); segments.next();) {
+      const uint8_t marker = segments.marker();
+      if (marker < kBaseline || marker > kLastFrame || marker == kTables) continue;
+      if (marker == kBaseline || marker == kExtended) continue;
+      fail("{}: a TIFF with JPEG data of kind {:02x}, expected sequential Huffman coding", name_,
+           marker);
+    }
+  }
+
+  // Beside the picture: the file's bytes of one piece, the piece decoded unless it is read row by
+  // row, and what its decoder keeps of it; where libtiff converts, also its own picture of 4 bytes
+  // per pixel and the pieces of other planes.
+  uint64_t working_bytes(const Pieces& pieces) {
+    constexpr uint64_t kFixed = uint64_t{4} << 20;
+    // Above this libtiff refuses the coefficients of a JPEG of several scans.
+    constexpr uint64_t kCoefficients = 100'000'000;
+    const uint64_t pixels =
+        static_cast<uint64_t>(header_.width) * static_cast<uint64_t>(header_.height);
+    const uint64_t planes = separate_ && !plain_ ? std::min<uint64_t>(samples_, 4) : 1;
+    const bool by_row = plain_ && !TIFFIsTiled(tiff_);
+    uint64_t bytes = kFixed + bytes_.size();
+    bytes += by_row ? static_cast<uint64_t>(TIFFScanlineSize(tiff_)) * 4 : pieces.bytes * planes;
+    if (!plain_) bytes += pixels * 4;
+    if (compression_ == COMPRESSION_JPEG) bytes += std::min(kCoefficients, pieces.bytes * 2);
+    if (compression_ == COMPRESSION_WEBP) bytes += pieces.bytes * 3;
+    const bool window = compression_ == COMPRESSION_LZMA || compression_ == COMPRESSION_ZSTD;
+    return bytes + (window ? pieces.bytes : 0);
+  }
 
   static TiffDecoder& reader(thandle_t self) { return *static_cast<TiffDecoder*>(self); }
 
@@ -119,6 +220,8 @@ class TiffDecoder : public PictureDecoder {
   static int ignore_message(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
   [[noreturn]] void damaged(const char* what) const {
+    // Of a failed allocation libtiff says as little as of a damaged file.
+    if (errno == ENOMEM) throw std::bad_alloc();
     fail("{}: damaged TIFF: {}", name_, message_[0] != '\0' ? message_ : what);
   }
 
@@ -219,15 +322,12 @@ class TiffDecoder : public PictureDecoder {
   void read_tiles(Image& image) {
     const int64_t tile_width = required(TIFFTAG_TILEWIDTH, "tile width");
     const int64_t tile_height = required(TIFFTAG_TILELENGTH, "tile height");
-    check_size(name_, tile_width, tile_height, options_);
     const size_t row_bytes =
         (static_cast<size_t>(tile_width) * (separate_ ? 1 : samples_) * bits_ + 7) / 8;
     const tmsize_t tile_bytes = TIFFTileSize(tiff_);
     if (tile_bytes <= 0 || static_cast<size_t>(tile_bytes) < row_bytes * tile_height) {
       damaged("tiles are too small");
     }
-    // Tiles have a size of their own, which may exceed the picture's.
-    if (tile_bytes > room_) damaged("tiles are larger than any allowed picture");
     std::vector<uint8_t> tile(static_cast<size_t>(tile_bytes));
     for (int plane = 0; plane < planes(); ++plane) {
       for (int64_t y = 0; y < image.height; y += tile_height) {
@@ -273,7 +373,7 @@ class TiffDecoder : public PictureDecoder {
   uint64_t position_ = 0;
   char message_[256] = {};
   TIFF* tiff_ = nullptr;
-  uint16_t bits_ = 0, samples_ = 0, photometric_ = 0;
+  uint16_t bits_ = 0, samples_ = 0, photometric_ = 0, compression_ = 0;
   bool separate_ = false;
   bool plain_ = false;  // its samples are converted here, not by libtiff
   int channels_ = 1;

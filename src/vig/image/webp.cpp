@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "vig/base/error.h"
@@ -41,12 +42,18 @@ WebPBitstreamFeatures read_features(std::span<const uint8_t> bytes, const std::s
 }
 
 // Draws the picture in `bytes` at (x, y).
-void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image& image, int x = 0,
-                 int y = 0) {
+void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image& image, int x,
+                 int y) {
   uint8_t* out = image.row(y) + x * 3;
   const size_t room = static_cast<size_t>(image.rgb.data() + image.rgb.size() - out);
-  if (WebPDecodeRGBInto(bytes.data(), bytes.size(), out, room,
-                        static_cast<int>(image.row_bytes())) == nullptr) {
+  WebPDecoderConfig config;
+  if (!WebPInitDecoderConfig(&config)) fail("{}: libwebp is of another version", name);
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA = {out, static_cast<int>(image.row_bytes()), room};
+  const VP8StatusCode status = WebPDecode(bytes.data(), bytes.size(), &config);
+  if (status == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();
+  if (status != VP8_STATUS_OK) {
     fail("{}: damaged WebP: the pixels cannot be decoded or end early", name);
   }
 }
@@ -60,55 +67,58 @@ class WebpDecoder : public PictureDecoder {
     if (declared > bytes.size()) {
       fail("{}: damaged WebP: {} bytes, {} declared", name, bytes.size(), declared);
     }
-    const WebPBitstreamFeatures features = read_features(bytes, name);
+    WebPBitstreamFeatures features = read_features(bytes, name);
     check_size(name, features.width, features.height, options);
-    animated_ = features.has_animation != 0;
-    header_ = {.width = features.width,
-               .height = features.height,
-               .working_bytes = working_bytes(bytes.size(), features.width, features.height)};
+    header_.width = features.width;
+    header_.height = features.height;
+    if (features.has_animation) features = find_first_frame();
+    header_.working_bytes = working_bytes(features);
     if (const auto exif = find_chunk(bytes, "EXIF")) header_.orientation = exif_orientation(*exif);
   }
 
+  // Where the first frame of an animation does not cover the canvas, the picture is black.
   Image decode() override {
     Image image(header_.width, header_.height);
-    if (animated_) {
-      decode_first_frame(image);
-    } else {
-      decode_into(bytes_, name_, image);
-    }
+    decode_into(bytes_, name_, image, x_, y_);
     return image;
   }
 
  private:
-  // Lossless pictures, and the alpha of others, are decoded to 32 bits per pixel. Their prefix
-  // codes take more than the pixels of small pictures: a group of five tables for every block of
-  // 4x4 pixels, up to 2^16 groups, each of which takes some bits of the file.
-  static uint64_t working_bytes(uint64_t file_bytes, int width, int height) {
-    constexpr uint64_t kFixed = uint64_t{2} << 20;
-    constexpr uint64_t kPixelBytes = 5, kGroupBytes = 6000, kGroupBits = 15, kRowBytes = 128;
-    const uint64_t w = static_cast<uint64_t>(width), h = static_cast<uint64_t>(height);
-    const uint64_t groups =
-        std::min({uint64_t{1} << 16, (w + 3) / 4 * ((h + 3) / 4), file_bytes * 8 / kGroupBits});
-    return kFixed + w * h * kPixelBytes + w * kRowBytes + groups * kGroupBytes;
-  }
-
-  // Where the first frame does not cover the canvas, the picture is black.
-  void decode_first_frame(Image& canvas) const {
+  WebPBitstreamFeatures find_first_frame() {
     const auto frame = find_chunk(bytes_, "ANMF");
     if (!frame || frame->size() < kFrameHeader) fail("{}: an animated WebP without frames", name_);
     const int64_t x = int64_t{u24(frame->data())} * 2, y = int64_t{u24(frame->data() + 3)} * 2;
-    const std::span<const uint8_t> bytes = frame->subspan(kFrameHeader);
-    const WebPBitstreamFeatures features = read_features(bytes, name_);
-    if (x + features.width > canvas.width || y + features.height > canvas.height) {
+    bytes_ = frame->subspan(kFrameHeader);
+    const WebPBitstreamFeatures features = read_features(bytes_, name_);
+    if (x + features.width > header_.width || y + features.height > header_.height) {
       fail("{}: damaged WebP: a frame of {}x{} at ({}, {}), outside the canvas of {}x{}", name_,
-           features.width, features.height, x, y, canvas.width, canvas.height);
+           features.width, features.height, x, y, header_.width, header_.height);
     }
-    decode_into(bytes, name_, canvas, static_cast<int>(x), static_cast<int>(y));
+    x_ = static_cast<int>(x);
+    y_ = static_cast<int>(y);
+    return features;
   }
 
-  std::span<const uint8_t> bytes_;
+  // Lossy pictures take rows. Lossless ones, and the alpha of lossy ones, are decoded to 32 bits
+  // per pixel; besides there are prefix codes: a group of five tables for each block of 4x4 pixels,
+  // up to 2^16 groups, each of which takes some bits of the file.
+  uint64_t working_bytes(const WebPBitstreamFeatures& features) const {
+    constexpr uint64_t kFixed = uint64_t{2} << 20, kRowBytes = 128;
+    constexpr uint64_t kGroupBytes = 6600, kGroupBits = 15;
+    constexpr int kLossy = 1;
+    const auto w = static_cast<uint64_t>(features.width),
+               h = static_cast<uint64_t>(features.height);
+    const uint64_t rows = kFixed + w * kRowBytes;
+    if (features.format == kLossy && !features.has_alpha) return rows;
+    const uint64_t pixel_bytes = features.format == kLossy ? 5 : 4;
+    const uint64_t groups =
+        std::min({uint64_t{1} << 16, (w + 3) / 4 * ((h + 3) / 4), bytes_.size() * 8 / kGroupBits});
+    return rows + w * h * pixel_bytes + groups * kGroupBytes;
+  }
+
+  std::span<const uint8_t> bytes_;  // of the picture, or of its first frame
   const std::string& name_;
-  bool animated_ = false;
+  int x_ = 0, y_ = 0;  // of that frame
 };
 
 }  // namespace
