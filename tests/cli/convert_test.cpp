@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 
@@ -6,6 +7,7 @@
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/convert.h"
+#include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
@@ -61,9 +63,111 @@ TEST(Convert, HalfPrecisionOnRequest) {
   const std::string full = (folder / "full.safetensors").string();
   const std::string half = (folder / "half.safetensors").string();
   expect_success(vig({"convert", golden("vig-mini-silu.pth"), full, "--arch", "test_vig"}));
-  expect_success(vig({"convert", full, half, "--half"}));  // the file describes itself
+  // The file describes itself.
+  const RunResult result = vig({"convert", full, half, "--dtype", "float16"});
+  expect_success(result);
+  EXPECT_NE(result.out.find("without names, float16, "), std::string::npos) << result.out;
   EXPECT_LT(fs::file_size(half), fs::file_size(full) * 6 / 10);
   EXPECT_LT(golden_error(half), 1e-2);
+}
+
+TEST(Convert, TheStoredTypeStaysUnlessTold) {
+  const TempDir folder;
+  const std::string kept = (folder / "kept.safetensors").string();
+  const std::string wide = (folder / "wide.safetensors").string();
+  const RunResult result =
+      vig({"convert", golden("vig-mini-silu-half-ddp.pth"), kept, "--arch", "test_vig"});
+  expect_success(result);
+  EXPECT_NE(result.out.find(", float16, "), std::string::npos) << result.out;
+  const SafeTensors file = SafeTensors::open(kept);
+  for (const NamedTensor& tensor : file.tensors()) {
+    EXPECT_EQ(tensor.view.dtype, DType::kF16) << tensor.name;
+  }
+  const RunResult widened = vig({"convert", kept, wide, "--dtype", "float32"});
+  EXPECT_NE(widened.out.find(", float32, "), std::string::npos) << widened.out;
+  EXPECT_EQ(SafeTensors::open(wide).tensors()[0].view.dtype, DType::kF32);
+  expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int8"}), 2, "--dtype");
+}
+
+TEST(Convert, TheFormatFollowsTheName) {
+  const TempDir folder;
+  for (const char* name : {"x.onnx", "x.pth", "x"}) {
+    const std::string out = (folder / name).string();
+    expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig"}), 2,
+                     ".safetensors");
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
+// As published checkpoints come: random numbers, no word on what they are.
+std::string write_published(const TempDir& folder, const std::string& name,
+                            const std::map<std::string, std::string>& fields,
+                            const Metadata& metadata = {}) {
+  const std::string file = (folder / (name + ".safetensors")).string();
+  ModelSpec spec = find_model(name);
+  override_fields(spec, fields);
+  const Graph graph = build_graph(spec, spec.recipe.crop, spec.recipe.crop);
+  const auto weights = random_weights(graph.params, 1);
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < weights->size(); ++i) {
+    tensors.push_back(
+        {weights->spec(i).name, {weights->data(i), DType::kF32, weights->spec(i).shape}});
+  }
+  write_safetensors(file, tensors, metadata);
+  return file;
+}
+
+TEST(Convert, PublishedModelsOfAThousandClassesHaveImagenetsNames) {
+  const TempDir folder;
+  const std::string file = write_published(folder, "vig_t", {{"image_size", "32"}});
+  const std::string out = (folder / "out.safetensors").string();
+  const auto names = [&] {
+    const RunResult result = vig({"info", out, "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out)["classes"].get<std::vector<std::string>>();
+  };
+  const RunResult result = vig({"convert", file, out});
+  expect_success(result);
+  EXPECT_NE(result.out.find("1000 classes with ImageNet's names, "), std::string::npos)
+      << result.out;
+  EXPECT_NE(result.out.find("--classes none"), std::string::npos) << result.out;
+  ASSERT_EQ(names().size(), 1000u);
+  EXPECT_EQ(names()[207], "golden retriever");
+
+  const RunResult without = vig({"convert", file, out, "--force", "--classes", "none"});
+  expect_success(without);
+  EXPECT_NE(without.out.find("without names"), std::string::npos) << without.out;
+  EXPECT_TRUE(names().empty());
+  // A file that describes itself and has no names keeps none, unless told.
+  const std::string again = (folder / "again.safetensors").string();
+  const RunResult described = vig({"convert", out, again});
+  EXPECT_NE(described.out.find("without names"), std::string::npos) << described.out;
+  const RunResult told = vig({"convert", out, again, "--force", "--classes", "imagenet"});
+  EXPECT_NE(told.out.find("with ImageNet's names"), std::string::npos) << told.out;
+}
+
+TEST(Convert, OtherModelsHaveNoNamesByThemselves) {
+  const TempDir folder;
+  const std::string out = (folder / "out.safetensors").string();
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& part) {
+    std::vector<std::string> all = {"convert"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.insert(all.end(), {out, "--force"});
+    const RunResult result = vig(all);
+    expect_success(result);
+    EXPECT_NE(result.out.find(part), std::string::npos) << result.out;
+  };
+  // A thousand classes of something else, and a published model of other classes.
+  says({write_published(folder, "test_vig", {{"classes", "1000"}}), "--arch", "test_vig"},
+       "1000 classes without names");
+  says({write_published(folder, "vig_t", {{"image_size", "32"}, {"classes", "999"}})},
+       "999 classes without names");
+  says({write_published(folder, "vig_t", {{"image_size", "32"}, {"depth", "2"}}), "--arch", "vig_t",
+        "--set", "depth=2"},
+       "1000 classes without names");
+  expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
+                        "--classes", "imagenet", "--force"}),
+                   1, "imagenet: 1000 class names, expected the model's 10");
 }
 
 TEST(Convert, ArchitectureFromFields) {
@@ -85,7 +189,7 @@ TEST(Convert, AveragedWeights) {
 
 TEST(Convert, RefusesToReplaceAFile) {
   const TempDir folder;
-  const std::string out = (folder / "precious").string();
+  const std::string out = (folder / "precious.safetensors").string();
   write_file(out, "mine");
   expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig"}), 1,
                    "--force");
@@ -104,7 +208,7 @@ TEST(Convert, SaysWhatIsMissing) {
       << wrong.err;
   EXPECT_FALSE(fs::exists(out));
   expect_complaint(vig({"convert", golden("vig-mini-silu.pth"),
-                        (folder / "no/such/folder/x").string(), "--arch", "test_vig"}),
+                        (folder / "no/such/folder/x.safetensors").string(), "--arch", "test_vig"}),
                    1, "no/such/folder");
 }
 
@@ -117,12 +221,17 @@ TEST(Convert, ClassNamesMustFit) {
                    1, "two.txt: 2 class names, expected the model's 10");
   expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
                         "--classes", (folder / "none.txt").string()}),
-                   1, "none.txt: cannot read the class names: No such file");
+                   1, "none.txt: cannot be opened: No such file");
   const std::string rest = "two\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
   write_file(folder / "latin.txt", "caf\xe9\n" + rest);
   expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
                         "--classes", (folder / "latin.txt").string()}),
                    1, "latin.txt: the class name \"caf");
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",
+                        "--classes", (folder / "pipe").string()},
+                       {.time_limit = 20}),
+                   1, "pipe: expected a regular file, found a device or pipe");
   EXPECT_FALSE(fs::exists(out));
   write_file(folder / "marked.txt", "\xef\xbb\xbf one \r\n" + rest);
   expect_success(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig",

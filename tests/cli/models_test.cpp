@@ -1,6 +1,9 @@
 // `vig models` and `vig info`.
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <set>
+
 #include "cli/vig.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/safetensors.h"
@@ -75,6 +78,50 @@ TEST(Info, TableWithChanges) {
   EXPECT_NE(result.out.find("classes 5"), std::string::npos);
   EXPECT_NE(result.out.find("layers.3.blocks.0.op.o_proj"), std::string::npos);
   EXPECT_NE(result.out.find("multiply-adds"), std::string::npos);
+}
+
+// Of the lines above the table, those that name a size name one.
+TEST(Info, ShowsOneInputSize) {
+  const TempDir folder;
+  const std::string file = make_model(folder);
+  const auto sizes = [](const RunResult& result) {
+    expect_success(result);
+    std::set<std::string> found;
+    const std::string text = result.out.substr(0, result.out.find("\n\n"));
+    const std::regex size("[0-9]+x[0-9]+");
+    for (std::sregex_iterator i(text.begin(), text.end(), size), end; i != end; ++i) {
+      found.insert(i->str());
+    }
+    EXPECT_EQ(text.find("image_size"), std::string::npos) << text;
+    return found;
+  };
+  using Sizes = std::set<std::string>;
+  EXPECT_EQ(sizes(vig({"info", "vig_t"})), Sizes{"224x224"});
+  EXPECT_EQ(sizes(vig({"info", file})), Sizes{"64x64"});
+  EXPECT_EQ(sizes(vig({"info", "vig_t", "--set", "image_size=384"})), Sizes{"384x384"});
+  EXPECT_EQ(sizes(vig({"info", "vig_h_t", "--set", "image_size=384", "--size", "96"})),
+            Sizes{"96x96"});
+  // The position table is named where it was made for another size.
+  const RunResult other = vig({"info", file, "--size", "96"});
+  EXPECT_EQ(sizes(other), (Sizes{"64x64", "96x96"}));
+  EXPECT_NE(other.out.find("centre 96x96"), std::string::npos) << other.out;
+  EXPECT_NE(other.out.find("input: 96x96, one picture, position table resized from 64x64\n"),
+            std::string::npos)
+      << other.out;
+  EXPECT_EQ(sizes(vig({"info", file, "--size", "64x96"})), (Sizes{"64x64", "64x96"}));
+  const json as_json = json::parse(vig({"info", file, "--size", "96", "--json"}).out);
+  EXPECT_EQ(as_json["input"], json({96, 96}));
+  EXPECT_EQ(as_json["recipe"]["crop"], 96);
+}
+
+TEST(Info, CountsThatDoNotFitAreAnError) {
+  expect_complaint(vig({"info", "vig_t", "--set", "embed_dim=1048576", "--set", "heads=1", "--set",
+                        "depth=1", "--size", "8192"}),
+                   2, "multiply-adds do not fit 63 bits");
+}
+
+TEST(Info, StagesThatDisagreeSayWhatToGive) {
+  expect_complaint(vig({"info", "vig_h_t", "--set", "depths=2,2"}), 2, "depths=2,2 are 2");
 }
 
 TEST(Info, OfAFile) {

@@ -22,8 +22,10 @@ const fs::path kFolder = fs::path(VIG_SOURCE_DIR) / "tests/fuzz";
 const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"avif", run_avif},
     {"bmp", run_bmp},
+    {"class_names", run_class_names},
     {"exif", run_exif},
     {"gif", run_gif},
+    {"golden", run_golden},
     {"gzip", run_gzip},
     {"heic", run_heic},
     {"jpeg", run_jpeg},

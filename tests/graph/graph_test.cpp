@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
+#include "support/errors.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {
@@ -65,6 +67,34 @@ TEST(Graph, LabelsNameTheParameterOrTheModule) {
                                           "qkv", "gate",   "mix",    "mixed",     "gamma1", "ffn"};
   EXPECT_EQ(labels, expected);
   EXPECT_EQ(graph.label(0), "");
+}
+
+// A count that does not fit is an error, never a negative number.
+TEST(Graph, CountsThatDoNotFitAreErrors) {
+  const auto wide = [](int channels, int layers) {
+    Builder b(8192, 8192);
+    Value x = b.input();
+    for (int i = 0; i < layers; ++i) {
+      x = b.linear(x, "layer" + std::to_string(i), channels, false, Init{});
+    }
+    return std::move(b).finish();
+  };
+  constexpr int kWide = 1 << 20;  // 2^26 positions x 2^40 weights do not fit, by a factor of 8
+  const Graph large = wide(kWide, 2);
+  EXPECT_EQ(large.param_count(), int64_t{3} * kWide + int64_t{kWide} * kWide);
+  expect_error(ErrorCode::kUsage, {"multiply-adds do not fit 63 bits"},
+               [&] { count_macs(large, large.nodes.back()); });
+  expect_error(ErrorCode::kUsage, {"multiply-adds"}, [&] { count_macs(large); });
+  // Each layer fits, their sum does not: 2^26 x 2^36 = 2^62.
+  const Graph long_one = wide(1 << 18, 3);
+  EXPECT_EQ(count_macs(long_one, long_one.nodes.back()).dense, int64_t{1} << 62);
+  expect_error(ErrorCode::kUsage, {"multiply-adds"}, [&] { count_macs(long_one); });
+  const MacCount half{int64_t{1} << 62, int64_t{1} << 62};
+  expect_error(ErrorCode::kUsage, {"multiply-adds"}, [&] { half.total(); });
+  // And parameters.
+  Graph many;
+  many.params.assign(2, ParamSpec{"p", Shape{int64_t{1} << 31, int64_t{1} << 31}, Init{}});
+  expect_error(ErrorCode::kUsage, {"parameters do not fit 63 bits"}, [&] { many.param_count(); });
 }
 
 TEST(Graph, CountsParameters) {

@@ -134,6 +134,17 @@ TEST(Overrides, UnknownNamesAreListed) {
   });
 }
 
+TEST(Overrides, StagesThatDisagreeAreNamedWithTheirFields) {
+  expect_error(ErrorCode::kUsage,
+               {"dims=96,192,384,768 are 4", "depths=2,2 are 2", "heads=3,6,12,24 are 4", "--set"},
+               [] {
+                 build_graph(with("vig_h_t", {{"depths", "2,2"}}), 64, 64);
+               });
+  expect_error(ErrorCode::kUsage, {"dims=16 are 1 stages", "depths=2,2,5,2 are 4"}, [] {
+    build_graph(with("vig_h_t", {{"dims", "16"}}), 64, 64);
+  });
+}
+
 TEST(Overrides, BadValuesAreUsageErrors) {
   const std::pair<const char*, const char*> plain[] = {
       {"depth", ""},         {"depth", "0"},
@@ -169,14 +180,15 @@ TEST(Overrides, NumbersThatDoNotFitTogetherAreUsageErrors) {
   };
   refused("vig_t", {{"heads", "5"}}, {"blocks.0.attn", "5 heads", "96", "192"});
   refused("vig_t", {{"embed_dim", "33"}}, {"33", "even"});
-  refused("vig_t", {{"embed_dim", "1"}}, {"embedding width is 1"});
-  refused("vig_t", {{"patch_size", "6"}}, {"patch size is 6", "multiple of 4"});
-  refused("vig_t", {{"patch_size", "1"}}, {"patch size is 1"});
+  refused("vig_t", {{"embed_dim", "1"}}, {"embed_dim is 1"});
+  refused("vig_t", {{"patch_size", "6"}}, {"patch_size is 6", "multiple of 4"});
+  refused("vig_t", {{"patch_size", "1"}}, {"patch_size is 1"});
   refused("vig_t", {{"expand_v", "2"}}, {"384", "192", "locality"});
   refused("vig_t", {{"expand_k", "0"}}, {"key width 0"});
-  refused("vig_h_t", {{"dims", "16,32"}}, {"2 widths", "4 depths", "4 head counts"});
+  refused("vig_h_t", {{"dims", "16,32"}},
+          {"dims=16,32 are 2", "depths=2,2,5,2 are 4", "heads=3,6,12,24 are 4"});
   refused("vig_h_t", {{"heads", "3,6,12,25"}}, {"layers.3.blocks.0.op", "25 heads"});
-  refused("vig_h_t", {{"patch_size", "8"}}, {"patch size is 8", "expected 4"});
+  refused("vig_h_t", {{"patch_size", "8"}}, {"patch_size is 8", "expected 4"});
 }
 
 }  // namespace

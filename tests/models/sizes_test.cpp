@@ -75,7 +75,7 @@ TEST(Sizes, AnImageSizeWithoutATokenIsRefused) {
   for (const char* size : {"1", "6"}) {
     ModelSpec spec = find_model("vig_t");
     override_field(spec, "image_size", size);
-    expect_error(ErrorCode::kUsage, {"image size", size, "patch size 16"},
+    expect_error(ErrorCode::kUsage, {"image_size", size, "patch_size 16"},
                  [&] { build_graph(spec, 224, 224); });
   }
   ModelSpec spec = find_model("vig_t");

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "pipeline/fixtures.h"
 #include "support/files.h"
 #include "vig/pipeline/save_model.h"
@@ -142,13 +145,74 @@ TEST(ModelSource, ATrainingCheckpointIsNoNetwork) {
 TEST(ModelSource, HalfPrecisionIsHalfAsLong) {
   const TempDir folder;
   const ModelSource source = find_source(request(golden("vig-mini-silu.pth"), "test_vig"));
-  save_model(source, (folder / "full").string());
-  save_model(source, (folder / "half").string(), Precision::kHalf);
-  EXPECT_LT(std::filesystem::file_size(folder / "half"),
-            std::filesystem::file_size(folder / "full") * 6 / 10);
-  const ModelSource half = find_source(request((folder / "half").string()));
-  EXPECT_NEAR(source_weights(half)->find("norm.weight")[0],
+  const std::string full = (folder / "full.safetensors").string();
+  const std::string half = (folder / "half.safetensors").string();
+  EXPECT_EQ(save_model(source, full), std::set{DType::kF32});
+  EXPECT_EQ(save_model(source, half, DType::kF16), std::set{DType::kF16});
+  EXPECT_LT(std::filesystem::file_size(half), std::filesystem::file_size(full) * 6 / 10);
+  const ModelSource halved = find_source(request(half));
+  EXPECT_NEAR(source_weights(halved)->find("norm.weight")[0],
               source_weights(source)->find("norm.weight")[0], 1e-3f);
+}
+
+TEST(ModelSource, TheStoredTypeStays) {
+  const TempDir folder;
+  const std::string path = (folder / "saved.safetensors").string();
+  const std::string again = (folder / "again.safetensors").string();
+  const ModelSource source = find_source(request(golden("vig-mini-silu-half-ddp.pth"), "test_vig"));
+  EXPECT_EQ(save_model(source, path), std::set{DType::kF16});
+  const auto expect_same_bytes = [](const Checkpoint& a, const Checkpoint& b) {
+    ASSERT_EQ(a.tensors().size(), b.tensors().size());
+    for (const NamedTensor& tensor : a.tensors()) {
+      const NamedTensor* other = b.find(tensor.name);
+      ASSERT_NE(other, nullptr);
+      ASSERT_EQ(other->view.dtype, tensor.view.dtype);
+      ASSERT_EQ(std::memcmp(other->view.data, tensor.view.data, tensor.view.bytes()), 0);
+    }
+  };
+  expect_same_bytes(*source.checkpoint, Checkpoint::open(path));
+  // There and back: widening loses nothing.
+  EXPECT_EQ(save_model(find_source(request(path)), again, DType::kF32), std::set{DType::kF32});
+  EXPECT_EQ(save_model(find_source(request(again)), path, DType::kF16), std::set{DType::kF16});
+  expect_same_bytes(*source.checkpoint, Checkpoint::open(path));
+  EXPECT_EQ(save_model(find_source(request(again)), path, DType::kBF16), std::set{DType::kBF16});
+  const float exact = source_weights(source)->find("norm.weight")[0];
+  EXPECT_NEAR(source_weights(find_source(request(path)))->find("norm.weight")[0], exact,
+              std::abs(exact) / 128);
+}
+
+TEST(ModelSource, NumbersThatDoNotFitTheTypeAreNotRounded) {
+  const TempDir folder;
+  const std::string file = (folder / "large.safetensors").string();
+  const Graph graph = build_graph(find_model("test_vig"), 64, 64);
+  const auto weights = random_weights(graph.params, 1);
+  std::vector<NamedTensor> tensors;
+  std::vector<float> norm(64, 1e6f);
+  for (size_t i = 0; i < weights->size(); ++i) {
+    const ParamSpec& spec = weights->spec(i);
+    const float* data = spec.name == "norm.weight" ? norm.data() : weights->data(i);
+    tensors.push_back({spec.name, {data, DType::kF32, spec.shape}});
+  }
+  write_safetensors(file, tensors, {{"vig.arch", "test_vig"}});
+  const std::string out = (folder / "out.safetensors").string();
+  const ModelSource source = find_source(request(file));
+  EXPECT_EQ(error_of([&] { save_model(source, out, DType::kF16); }),
+            file + ": tensor \"norm.weight\" holds 1000000, which F16 cannot");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  save_model(source, out, DType::kBF16);
+}
+
+TEST(ModelSource, TheFormatFollowsTheName) {
+  const TempDir folder;
+  const ModelSource source = find_source(request(golden("vig-mini-silu.pth"), "test_vig"));
+  for (const char* name : {"x.onnx", "x.pth", "x", "safetensors"}) {
+    const std::string path = (folder / name).string();
+    ErrorCode code = ErrorCode::kInput;
+    EXPECT_EQ(error_of([&] { save_model(source, path); }, &code),
+              path + ": the format follows the name, and the one we write is .safetensors");
+    EXPECT_EQ(code, ErrorCode::kUsage);
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
 }
 
 TEST(ModelSource, HostileMetadataIsAnInputError) {
@@ -162,6 +226,18 @@ TEST(ModelSource, HostileMetadataIsAnInputError) {
       {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"image_size": 60000})"}},
       {{"vig.arch", "test_vig"}, {"vig.classes", R"(["only", "two"])"}},
       {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"classes": "many"})"}},
+      // Each field has a value that it may have, but not beside the others.
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"heads": 5})"}},
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"embed_dim": 191})"}},
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"patch_size": 6})"}},
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"expand_v": "2"})"}},
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"image_size": 2})"}},
+      {{"vig.arch", "vig_h_t"}, {"vig.overrides", R"({"depths": "2,2"})"}},
+      {{"vig.arch", "vig_h_t"}, {"vig.overrides", R"({"patch_size": 8})"}},
+      {{"vig.arch", "vig_t"}, {"vig.overrides", R"({"depth": 2, "depth": 3})"}},
+      {{"vig.arch", "vig_t"},
+       {"vig.recipe", R"({"resize":9,"crop":9,"crop":9,"interpolation":"bicubic",)"
+                      R"("mean":[0,0,0],"std":[1,1,1]})"}},
   };
   const float one = 1;
   for (const Metadata& metadata : cases) {
@@ -187,6 +263,61 @@ TEST(ModelSource, HostileShapesAreAnInputError) {
   code = ErrorCode::kUsage;
   error_of([&] { find_source(request(file, "vig_t")); }, &code);
   EXPECT_EQ(code, ErrorCode::kInput);
+}
+
+TEST(ModelSource, PositionTablesThatClaimEverythingAndHoldNothing) {
+  const TempDir folder;
+  const std::string file = (folder / "hostile.safetensors").string();
+  for (const int64_t rows :
+       {INT64_MAX, INT64_MAX - 1, int64_t{1} << 62, (int64_t{1} << 32) + 1, int64_t{0}}) {
+    SCOPED_TRACE(rows);
+    write_safetensors(
+        file, std::vector<NamedTensor>{{"pos_embed", {nullptr, DType::kF32, Shape{0, rows, 1}}}});
+    ErrorCode code = ErrorCode::kUsage;
+    EXPECT_TRUE(contains(error_of([&] { find_source(request(file)); }, &code), "--arch"));
+    EXPECT_EQ(code, ErrorCode::kInput);
+    // No picture size follows from it.
+    EXPECT_EQ(find_source(request(file, "vig_t")).spec.recipe.crop, 224);
+  }
+}
+
+TEST(ModelSource, FieldsThatACallerGivesAreTheCallers) {
+  const TempDir folder;
+  const std::string file = (folder / "model.safetensors").string();
+  write_bare(find_model("test_vig"), file, {{"vig.arch", "test_vig"}});
+  for (const char* arch : {"", "test_vig"}) {
+    SCOPED_TRACE(arch);
+    ErrorCode code = ErrorCode::kInput;
+    const std::string message = error_of(
+        [&] {
+          find_source(request(file, arch, {{"heads", "5"}}));
+        },
+        &code);
+    EXPECT_EQ(code, ErrorCode::kUsage) << message;
+    EXPECT_TRUE(contains(message, "5 heads")) << message;
+  }
+}
+
+TEST(ModelSource, ASmallFileMayNotAskForAHugePicture) {
+  const TempDir folder;
+  const std::string file = (folder / "model.safetensors").string();
+  const auto with_crop = [&](int crop, const std::string& fields) {
+    write_bare(find_model("test_vig"), file,
+               {{"vig.arch", "test_vig"},
+                {"vig.overrides", fields},
+                {"vig.recipe", fmt::format(R"({{"resize":{0},"crop":{0},"interpolation":"bicubic",)"
+                                           R"("mean":[0,0,0],"std":[1,1,1]}})",
+                                           crop)}});
+    return find_source(request(file));
+  };
+  check_own_work(with_crop(1024, "{}"));
+  const std::string memory = error_of([&] { check_own_work(with_crop(2800, "{}")); });
+  EXPECT_TRUE(memory.starts_with(file + ": 1 picture of 2800x2800 would make values of "))
+      << memory;
+  EXPECT_TRUE(contains(memory, "--size")) << memory;
+  // Many blocks on a picture whose values are small: work.
+  const std::string work = error_of([&] { check_own_work(with_crop(1024, R"({"depth": 200})")); });
+  EXPECT_TRUE(contains(work, "multiply-adds, expected at most ")) << work;
 }
 
 }  // namespace

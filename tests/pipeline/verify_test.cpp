@@ -1,6 +1,7 @@
 #include "vig/pipeline/verify.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -181,17 +182,29 @@ TEST(Verify, RaisesForBadConfigurations) {
                                 "{\"config\": {\"family\": \"vig\", \"depth\": 1048576}}",
                                 "{\"config\": {\"family\": \"vig\", \"depth\": null}}",
                                 "{\"config\": {\"family\": \"vig\", \"depth\": {\"a\": 1}}}",
-                                "{\"config\": {\"family\": \"vig\", \"wheels\": 4}}"}) {
+                                "{\"config\": {\"family\": \"vig\", \"wheels\": 4}}",
+                                "{\"config\": {\"family\": \"vig\", \"heads\": 5}}"}) {
     write_file(beside, bad);
-    const std::string message = error_of([&] { verify_case(file); });
+    ErrorCode code = ErrorCode::kUsage;
+    const std::string message = error_of([&] { verify_case(file); }, &code);
     EXPECT_NE(message.find("vig-mini-eps"), std::string::npos) << bad << ": " << message;
+    EXPECT_EQ(code, ErrorCode::kInput) << message;
   }
+  // Valid JSON but for a key that is given twice with one value.
+  std::string twice = good;
+  twice.replace(twice.find("\"config\""), 0, "\"config\": {}, ");
+  write_file(beside, twice);
+  EXPECT_EQ(error_of([&] { verify_case(file); }), beside + ": gives \"config\" twice");
   write_file(beside, std::string(2 << 20, ' '));
   error_of([&] { verify_case(file); });
   write_file(beside, std::string(100000, '['));
   error_of([&] { verify_case(file); });
   std::filesystem::remove(beside);
   error_of([&] { verify_case(file); });
+  ASSERT_EQ(mkfifo(beside.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { verify_case(file); }),
+            beside + ": expected a regular file, found a device or pipe");
+  std::filesystem::remove(beside);
   write_file(beside, good);
   EXPECT_TRUE(verify_case(file).passed());
 }

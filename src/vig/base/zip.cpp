@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_set>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -30,24 +29,25 @@ constexpr uint32_t kModeKind = 0170000, kModeLink = 0120000;
 
 class ZipReader {
  public:
-  ZipReader(Bytes bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+  ZipReader(Bytes bytes, const std::string& file, size_t most)
+      : bytes_(bytes), file_(file), most_(most) {}
 
   std::vector<ZipEntry> read() {
     const Directory directory = find_directory();
     std::vector<ZipEntry> entries;
-    std::unordered_set<std::string_view> names;
     const uint64_t end = directory.begin + directory.size;
     uint64_t packed = 0;
     for (uint64_t at = directory.begin; at < end;) {
+      if (entries.size() == most_) {
+        fail("{}: expected at most {} entries in its zip directory, found more", file_, most_);
+      }
       entries.push_back(read_entry(at));
       // Entries that share data would unpack to more than any ratio allows.
       packed += entries.back().data.size();
       if (packed > bytes_.size()) bad("its entries overlap");
       if (at > end) bad("its directory is damaged");
-      if (!names.insert(entries.back().name).second) {
-        fail("{}: its zip directory names \"{}\" twice", file_, printable(entries.back().name));
-      }
     }
+    check_names(entries);
     // Writers that do not know zip64 leave the lower bits of larger counts.
     const uint64_t count = directory.zip64 ? entries.size() : entries.size() % 65536;
     if (count != directory.count) bad("its directory does not hold as many entries as it says");
@@ -64,6 +64,18 @@ class ZipReader {
 
   [[noreturn]] void bad(std::string_view what) const {
     fail("{}: broken zip archive: {}", file_, what);
+  }
+
+  // By sorting: names can be chosen so that all of them have one hash.
+  void check_names(const std::vector<ZipEntry>& entries) const {
+    std::vector<std::string_view> names;
+    names.reserve(entries.size());
+    for (const ZipEntry& entry : entries) names.push_back(entry.name);
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice != names.end()) {
+      fail("{}: its zip directory names \"{}\" twice", file_, printable(*twice));
+    }
   }
 
   Bytes at(uint64_t offset, uint64_t size) const {
@@ -168,6 +180,7 @@ class ZipReader {
 
   Bytes bytes_;
   const std::string& file_;
+  size_t most_;
 };
 
 }  // namespace
@@ -177,8 +190,8 @@ bool is_zip(Bytes bytes) {
   return bytes.size() >= 4 && std::equal(kMagic, kMagic + 4, bytes.begin());
 }
 
-std::vector<ZipEntry> read_zip_directory(Bytes bytes, const std::string& file) {
-  return ZipReader(bytes, file).read();
+std::vector<ZipEntry> read_zip_directory(Bytes bytes, const std::string& file, size_t most) {
+  return ZipReader(bytes, file, most).read();
 }
 
 }  // namespace vig

@@ -1,18 +1,18 @@
 #include <fmt/ranges.h>
 
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <optional>
+#include <set>
 #include <system_error>
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/models/imagenet_classes.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
-#include "vig/weights/model_info.h"
+#include "vig/weights/class_names.h"
 
 namespace vig::cli {
 namespace {
@@ -20,9 +20,9 @@ namespace {
 struct ConvertOptions {
   ModelOptions model;
   std::string out;
-  std::string classes;
+  std::string classes;  // a file, "imagenet", "none" or empty
+  std::string dtype;    // empty: as stored
   bool ema = false;
-  bool half = false;
   bool force = false;
 };
 
@@ -51,32 +51,59 @@ const char* known_by(ModelSource::Known known) {
   return "";
 }
 
-// One name a line; spaces around it, empty lines at the end and a mark of UTF-8 do not count.
-std::vector<std::string> read_classes(const std::string& file) {
-  constexpr size_t kMaxBytes = size_t{4} << 20;
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  if (!stream.is_open() || stream.bad()) {
-    fail("{}: cannot read the class names: {}", file, std::generic_category().message(errno));
-  }
-  if (text.size() > kMaxBytes) fail("{}: expected at most {} bytes of names", file, kMaxBytes);
-  std::istringstream lines(text.starts_with(kMark) ? text.substr(kMark.size()) : text);
+constexpr std::pair<const char*, DType> kTypes[] = {
+    {"float64", DType::kF64},
+    {"float32", DType::kF32},
+    {"float16", DType::kF16},
+    {"bfloat16", DType::kBF16},
+};
+
+std::string type_names(const std::set<DType>& types) {
   std::vector<std::string> names;
-  for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find_first_not_of(" \t\r");
-    const size_t last = line.find_last_not_of(" \t\r");
-    names.push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
+  for (const auto& [name, type] : kTypes) {
+    if (types.contains(type)) names.push_back(name);
   }
-  while (!names.empty() && names.back().empty()) names.pop_back();
-  check_class_names(file, names);
-  return names;
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+std::optional<DType> wanted_type(const ConvertOptions& options) {
+  for (const auto& [name, type] : kTypes) {
+    if (options.dtype == name) return type;
+  }
+  return std::nullopt;
+}
+
+// A checkpoint of a published network for 1000 classes that says nothing of itself: ImageNet's.
+bool is_published(const ModelSource& source) {
+  if (source.checkpoint->metadata().contains("vig.arch")) return false;
+  if (source.spec.name.starts_with("test_") || model_classes(source.spec) != 1000) return false;
+  const auto changed = changed_fields(source.spec);
+  return changed.empty() || (changed.size() == 1 && changed.contains("image_size"));
+}
+
+// Sets the names of the classes; gives what there is to say about them.
+std::string choose_classes(const ConvertOptions& options, ModelSource& source) {
+  const int count = model_classes(source.spec);
+  if (options.classes == "none") {
+    source.classes.clear();
+  } else if (options.classes == "imagenet") {
+    source.classes = imagenet_classes();
+  } else if (!options.classes.empty()) {
+    source.classes = read_class_names(options.classes);
+  } else if (source.classes.empty() && is_published(source)) {
+    source.classes = imagenet_classes();
+    return "with ImageNet's names, as this is a published model (--classes none leaves them out)";
+  }
+  if (source.classes.empty()) return "without names";
+  if (source.classes.size() != static_cast<size_t>(count)) {
+    fail("{}: {} class names, expected the model's {}", options.classes, source.classes.size(),
+         count);
+  }
+  return options.classes == "imagenet" ? "with ImageNet's names" : "with names";
 }
 
 int convert(const ConvertOptions& options) {
+  check_output_format(options.out);
   std::error_code error;
   if (!options.force && std::filesystem::exists(options.out, error)) {
     fail("{} exists already; give --force to replace it", options.out);
@@ -85,14 +112,7 @@ int convert(const ConvertOptions& options) {
   request.ema = options.ema;
   ModelSource source = find_source(request);
   require_weights(source);
-  if (!options.classes.empty()) {
-    source.classes = read_classes(options.classes);
-    const int classes = model_classes(source.spec);
-    if (source.classes.size() != static_cast<size_t>(classes)) {
-      fail("{}: {} class names, expected the model's {}", options.classes, source.classes.size(),
-           classes);
-    }
-  }
+  const std::string names = choose_classes(options, source);
   std::string changes;
   for (const auto& [field, value] : changed_fields(source.spec)) {
     changes += fmt::format(", {}={}", field, value);
@@ -100,12 +120,11 @@ int convert(const ConvertOptions& options) {
   print(fmt::format("{}: {}, {} tensors, {} {}{}\n", source.name,
                     format_name(source.checkpoint->format()), source.checkpoint->tensors().size(),
                     known_by(source.known), source.spec.name, changes));
-  save_model(source, options.out, options.half ? Precision::kHalf : Precision::kFloat);
+  const std::set<DType> types = save_model(source, options.out, wanted_type(options));
   const uintmax_t bytes = std::filesystem::file_size(options.out, error);
-  print(fmt::format("{}: {} class{} {}, {}{}\n", options.out, model_classes(source.spec),
-                    model_classes(source.spec) == 1 ? "" : "es",
-                    source.classes.empty() ? "without names" : "with names",
-                    options.half ? "half precision, " : "", readable_bytes(error ? 0 : bytes)));
+  print(fmt::format("{}: {} class{} {}, {}, {}\n", options.out, model_classes(source.spec),
+                    model_classes(source.spec) == 1 ? "" : "es", names, type_names(types),
+                    readable_bytes(error ? 0 : bytes)));
   return 0;
 }
 
@@ -118,16 +137,21 @@ void add_convert(CLI::App& app, Command& chosen) {
   command->add_option("in", options->model.model, "PyTorch checkpoint or safetensors file")
       ->required()
       ->type_name("IN");
-  command->add_option("out", options->out, "Safetensors file to write")
+  command->add_option("out", options->out, "File to write; its name ends in .safetensors")
       ->required()
       ->type_name("OUT");
   add_model_changes(*command, options->model);
   command->add_flag("--ema", options->ema, "Take the averaged weights of a training checkpoint");
   command
       ->add_option("--classes", options->classes,
-                   "Text file with the names of the classes, one a line, in order")
+                   "Names of the classes: a text file with one a line, \"imagenet\" or \"none\" "
+                   "(default: the file's own; ImageNet's for a published model of 1000 classes)")
       ->type_name("FILE");
-  command->add_flag("--half", options->half, "Store 16-bit floats (default: 32-bit)");
+  command
+      ->add_option("--dtype", options->dtype,
+                   "Type of the numbers: float32, float16 or bfloat16 (default: as stored)")
+      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}).description(""))
+      ->type_name("TYPE");
   command->add_flag("--force", options->force, "Replace OUT if it exists");
   command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
 }

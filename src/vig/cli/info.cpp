@@ -60,11 +60,26 @@ Metadata other_metadata(const ModelSource& source) {
   return metadata;
 }
 
-std::string description(const ModelSource& source) {
+// The one input size there is to speak of; the position table may have been made for another.
+std::string input_line(const ModelSpec& spec, const InputSize& size) {
+  std::string text = fmt::format("input: {}x{}, one picture", size.height, size.width);
+  const auto* plain = std::get_if<VigConfig>(&spec.config);
+  if (plain == nullptr || !plain->position) return text;
+  const int table = plain->image_size;
+  if (table == size.height && table == size.width) return text;
+  return text + fmt::format(", position table resized from {}x{}", table, table);
+}
+
+// As the file has it, or for the square input that was asked for.
+Recipe recipe_at(const ModelSpec& spec, const InputSize& size) {
+  return size.height == size.width ? spec.recipe.with_size(size.height) : spec.recipe;
+}
+
+std::string description(const ModelSource& source, const InputSize& size) {
   const ModelSpec& spec = source.spec;
   std::string text = fmt::format("{}: {}, {}", source.name, spec.name, spec.note);
   for (const auto& [field, value] : changed_fields(spec)) {
-    text += fmt::format(", {} {}", field, value);
+    if (field != "image_size") text += fmt::format(", {} {}", field, value);
   }
   text += "\n";
   if (!source.has_weights()) return text;
@@ -73,18 +88,22 @@ std::string description(const ModelSource& source) {
   if (!source.classes.empty()) {
     text += fmt::format(" ({})", printable_list(source.classes, kNamesShown));
   }
-  const Recipe& recipe = spec.recipe;
-  text += fmt::format("\nrecipe: short side to {} ({}), centre {}x{}, mean {}, std {}\n",
-                      recipe.resize, interpolation_name(recipe.interpolation), recipe.crop,
-                      recipe.crop, fmt::join(recipe.mean, " "), fmt::join(recipe.std, " "));
+  const Recipe recipe = recipe_at(spec, size);
+  text += "\nrecipe: ";
+  if (size.height == size.width) {
+    text +=
+        fmt::format("short side to {}, centre {}x{}, ", recipe.resize, recipe.crop, recipe.crop);
+  }
+  text += fmt::format("{}, mean {}, std {}\n", interpolation_name(recipe.interpolation),
+                      fmt::join(recipe.mean, " "), fmt::join(recipe.std, " "));
   for (const auto& [key, value] : other_metadata(source)) {
     text += fmt::format("{}: {}\n", printable(key), printable(value, 1000));
   }
   return text;
 }
 
-ordered_json description_json(const ModelSource& source) {
-  const Recipe& recipe = source.spec.recipe;
+ordered_json description_json(const ModelSource& source, const InputSize& size) {
+  const Recipe recipe = recipe_at(source.spec, size);
   ordered_json json = {{"model", source.name},
                        {"arch", source.spec.name},
                        {"fields", model_fields(source.spec)},
@@ -116,8 +135,8 @@ void print_table(const ModelSource& source, const InputSize& size,
     sum.macs += layer.macs;
     sum.bytes = std::max(sum.bytes, layer.bytes);
   }
-  print(description(source));
-  print(fmt::format("input: {}x{}, one picture\n\n", size.height, size.width));
+  print(description(source, size));
+  print(input_line(source.spec, size) + "\n\n");
   print(table.text());
   print(
       fmt::format("\nparameters      {}\nmultiply-adds   {} dense + {} scan = {}\n"
@@ -128,7 +147,7 @@ void print_table(const ModelSource& source, const InputSize& size,
 
 void print_as_json(const ModelSource& source, const InputSize& size, const Graph& graph,
                    const std::vector<Layer>& layers) {
-  ordered_json json = description_json(source);
+  ordered_json json = description_json(source, size);
   const MacCount macs = count_macs(graph);
   json["input"] = {size.height, size.width};
   json["parameters"] = graph.param_count();

@@ -71,7 +71,9 @@ ModelSource chosen_source(const NetworkOptions& options) {
 
 Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options) {
   const Recipe& own = source.spec.recipe;
-  return options.size == 0 ? own : own.with_size(options.size);
+  if (options.size != 0) return own.with_size(options.size);
+  if (source.has_weights()) check_own_work(source);
+  return own;
 }
 
 std::string default_model_note(const ModelSource& source, const NetworkOptions& options) {

@@ -1,6 +1,39 @@
 #include "vig/graph/graph.h"
 
+#include "vig/base/error.h"
+
 namespace vig {
+namespace {
+
+[[noreturn]] void beyond_63_bits(std::string_view what) {
+  fail_usage("the model's {} do not fit 63 bits; make its fields or the input size smaller", what);
+}
+
+int64_t checked_sum(std::string_view what, int64_t a, int64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum)) beyond_63_bits(what);
+  return sum;
+}
+
+int64_t checked_product(std::string_view what, std::initializer_list<int64_t> factors) {
+  int64_t product = 1;
+  for (int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) beyond_63_bits(what);
+  }
+  return product;
+}
+
+constexpr std::string_view kMacs = "multiply-adds";
+
+}  // namespace
+
+int64_t MacCount::total() const { return checked_sum(kMacs, dense, scan); }
+
+MacCount& MacCount::operator+=(const MacCount& other) {
+  dense = checked_sum(kMacs, dense, other.dense);
+  scan = checked_sum(kMacs, scan, other.scan);
+  return *this;
+}
 
 const char* op_name(const Op& op) {
   return std::visit(Overloaded{
@@ -64,22 +97,26 @@ std::string Graph::label(int node) const {
 
 int64_t Graph::param_count() const {
   int64_t count = 0;
-  for (const ParamSpec& param : params) count += param.shape.elements();
+  for (const ParamSpec& param : params) {
+    count = checked_sum("parameters", count, param.shape.elements());
+  }
   return count;
 }
 
 MacCount count_macs(const Graph& graph, const Node& node) {
   MacCount macs;
   const auto weight_per_position = [&] {
-    macs.dense = node.grid.positions() * graph.params[node.params[0]].shape.elements();
+    macs.dense = checked_product(
+        kMacs, {node.grid.positions(), graph.params[node.params[0]].shape.elements()});
   };
   std::visit(Overloaded{
                  [&](const ConvOp&) { weight_per_position(); },
                  [&](const DepthwiseConvOp&) { weight_per_position(); },
                  [&](const LinearOp&) { weight_per_position(); },
                  [&](const GlaOp& op) {
-                   macs.scan = node.grid.positions() * op.heads * 3 * op.key_dim * op.value_dim *
-                               gla_directions(op);
+                   macs.scan =
+                       checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
+                                               op.value_dim, gla_directions(op)});
                  },
                  [](const InputOp&) {},
                  [](const LayerNormOp&) {},

@@ -46,12 +46,9 @@ struct MacCount {
   int64_t dense = 0;  // linear, convolution, depthwise convolution
   int64_t scan = 0;   // recurrent form: 3 K V per token, head and direction
 
-  int64_t total() const { return dense + scan; }
-  MacCount& operator+=(const MacCount& other) {
-    dense += other.dense;
-    scan += other.scan;
-    return *this;
-  }
+  // Both raise a usage error when the count does not fit 63 bits, as count_macs does.
+  int64_t total() const;
+  MacCount& operator+=(const MacCount& other);
 };
 
 struct Graph {

@@ -34,8 +34,10 @@ Value attention(Builder& b, Value x, const std::string& name, const std::string&
 
 void check_heads(const std::string& where, int heads, int key_dim, int value_dim) {
   if (heads < 1 || key_dim < 1 || value_dim < 1 || key_dim % heads != 0 || value_dim % heads != 0) {
-    fail_usage("[{}] {} heads do not divide key width {} and value width {}", where, heads, key_dim,
-               value_dim);
+    fail_usage(
+        "[{}] {} heads do not divide key width {} and value width {} (fields heads, expand_k and "
+        "expand_v)",
+        where, heads, key_dim, value_dim);
   }
 }
 
@@ -43,8 +45,10 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   const int d = b.grid(u).channels;
   check_heads(name, config.heads, config.key_dim, config.value_dim);
   if (config.locality && config.value_dim != d) {
-    fail_usage("[{}] value width {} differs from the embedding width {}, which locality needs",
-               name, config.value_dim, d);
+    fail_usage(
+        "[{}] value width {} differs from the embedding width {}, which locality needs "
+        "(expand_v=1)",
+        name, config.value_dim, d);
   }
   Value local = u;
   if (config.locality) {

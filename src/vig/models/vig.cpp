@@ -47,7 +47,7 @@ Value stem(Builder& b, const VigConfig& config) {
 int grid_side(const VigConfig& config, int size) {
   const auto out = [&](int n, const Builder::ConvShape& c) {
     if (n + 2 * c.padding < c.kernel) {
-      fail_usage("[vig] image size {} is too small for patch size {}", size, config.patch_size);
+      fail_usage("[vig] image_size {} is too small for patch_size {}", size, config.patch_size);
     }
     return (n + 2 * c.padding - c.kernel) / c.stride + 1;
   };
@@ -99,10 +99,10 @@ Value block(Builder& b, Value x, const std::string& name, const VigConfig& confi
 
 Graph build_vig(const VigConfig& config, int height, int width) {
   if (config.patch_size < 2 || (config.conv_stem && config.patch_size % 4 != 0)) {
-    fail_usage("[vig] patch size is {}, expected a multiple of 4", config.patch_size);
+    fail_usage("[vig] patch_size is {}, expected a multiple of 4", config.patch_size);
   }
   if (config.embed_dim < 2 || config.embed_dim % 2 != 0) {
-    fail_usage("[vig] embedding width is {}, expected an even number", config.embed_dim);
+    fail_usage("[vig] embed_dim is {}, expected an even number", config.embed_dim);
   }
   Builder b(height, width);
   Value x = stem(b, config);

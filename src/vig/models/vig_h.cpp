@@ -5,6 +5,8 @@
 // Parameter names and order of operations are those of the released checkpoints.
 #include "vig/models/vig_h.h"
 
+#include <fmt/ranges.h>
+
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
 
@@ -36,11 +38,14 @@ Value block(Builder& b, Value x, const std::string& name, int heads, const VigHC
 Graph build_vig_h(const VigHConfig& config, int height, int width) {
   const size_t stages = config.dims.size();
   if (stages == 0 || config.depths.size() != stages || config.heads.size() != stages) {
-    fail_usage("[vig_h] {} widths, {} depths and {} head counts, expected one of each per stage",
-               stages, config.depths.size(), config.heads.size());
+    fail_usage(
+        "[vig_h] dims={} are {} stages, depths={} are {} and heads={} are {}; give the three for "
+        "the same number of stages, each by --set FIELD=VALUE",
+        fmt::join(config.dims, ","), stages, fmt::join(config.depths, ","), config.depths.size(),
+        fmt::join(config.heads, ","), config.heads.size());
   }
   if (config.patch_size != 4) {
-    fail_usage("[vig_h] patch size is {}, expected 4", config.patch_size);
+    fail_usage("[vig_h] patch_size is {}, expected 4", config.patch_size);
   }
   Builder b(height, width);
   Value x = b.conv(b.input(), "patch_embed.0", config.dims[0] / 2, kHalve);

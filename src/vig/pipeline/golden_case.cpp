@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/base/regular_file.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/weights/convert.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-constexpr int kMaxConfigDepth = 8;
+constexpr JsonLimits kConfigLimits{size_t{1} << 20, 8};
 
 // As the original code calls its arguments; every other key is a field of ours.
 const std::map<std::string, std::string> kFieldNames = {
@@ -30,30 +30,6 @@ const std::set<std::string> kScanTensors = {
     "q",  "k",  "v",  "gate_logit_forward",  "gate_logit_backward",  "o", "do",
     "dq", "dk", "dv", "dgate_logit_forward", "dgate_logit_backward",
 };
-
-std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail("{}: cannot open the case's configuration", file);
-  std::string text(kMaxConfigBytes + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  if (text.size() > kMaxConfigBytes) {
-    fail("{}: expected a configuration of at most {} bytes", file, kMaxConfigBytes);
-  }
-  return text;
-}
-
-json parse_config(const std::string& file) {
-  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxConfigDepth) fail("{}: expected plain JSON, found it nested too deep", file);
-    return true;
-  };
-  try {
-    return json::parse(read_text(file), check_depth);
-  } catch (const json::exception&) {
-    fail("{}: expected JSON, found something else", file);
-  }
-}
 
 // 4, true, "gated" and [1, 2] in the form override_field takes.
 std::string field_text(const json& value) {
@@ -95,14 +71,11 @@ ModelSpec spec_from(const std::string& file, const json& config, const Shape& in
 }
 
 // Every activation the case promises must be there to be compared.
-void check_promised(const GoldenCase& golden, const std::string& file, const json& description) {
-  if (!description.contains("activations")) return;
-  const json& promised = description["activations"];
-  if (!promised.is_array()) fail("{}: expected \"activations\" to be an array", file);
-  for (const json& name : promised) {
-    if (!name.is_string() || golden.tensors->find(name.get<std::string>()) == nullptr) {
-      fail("{}: promises {}, which {} does not hold", file, printable(name.dump(), 80),
-           golden.file);
+void check_promised(const GoldenCase& golden, const std::string& file,
+                    const std::vector<std::string>& promised) {
+  for (const std::string& name : promised) {
+    if (golden.tensors->find(name) == nullptr) {
+      fail("{}: promises \"{}\", which {} does not hold", file, printable(name, 80), golden.file);
     }
   }
 }
@@ -126,6 +99,26 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
+                                 const Shape& input) {
+  const json description = parse_strict_json(file, text, kConfigLimits);
+  if (!description.is_object() || !description.contains("config")) {
+    fail("{}: expected an object \"config\" with a \"family\"", file);
+  }
+  GoldenConfig config;
+  config.spec = spec_from(file, description["config"], input);
+  if (!description.contains("activations")) return config;
+  const json& promised = description["activations"];
+  if (!promised.is_array()) fail("{}: expected \"activations\" to be an array", file);
+  for (const json& name : promised) {
+    if (!name.is_string()) {
+      fail("{}: expected \"activations\" to be names, found {}", file, printable(name.dump(), 80));
+    }
+    config.activations.push_back(name.get<std::string>());
+  }
+  return config;
+}
+
 GoldenCase open_golden_case(const std::string& file) {
   GoldenCase golden;
   golden.file = file;
@@ -144,12 +137,10 @@ GoldenCase open_golden_case(const std::string& file) {
     fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
   }
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
-  const json description = parse_config(beside);
-  if (!description.is_object() || !description.contains("config")) {
-    fail("{}: expected an object \"config\" with a \"family\"", beside);
-  }
-  golden.spec = spec_from(beside, description["config"], input);
-  check_promised(golden, beside, description);
+  GoldenConfig config =
+      parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input);
+  golden.spec = std::move(config.spec);
+  check_promised(golden, beside, config.activations);
   return golden;
 }
 

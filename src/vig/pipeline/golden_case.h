@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "vig/models/registry.h"
 #include "vig/weights/checkpoint.h"
@@ -21,6 +23,17 @@ struct GoldenCase {
   // Raises when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
 };
+
+// What the text beside a network's tensors says.
+struct GoldenConfig {
+  ModelSpec spec;
+  std::vector<std::string> activations;  // names of tensors that the case promises to hold
+};
+
+// `file` begins every message; sizes in the text must be those of `input`, [batch, 3, height,
+// width].
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
+                                 const Shape& input);
 
 // Opens FILE.safetensors, and for a network FILE.json beside it. Raises when a tensor is neither
 // something to compare nor known to be left out: a check that cannot be made is no pass.

@@ -15,21 +15,20 @@ namespace vig {
 namespace {
 
 constexpr uint64_t kRandomSeed = 1;
-constexpr int64_t kMaxBlocks = 4096;
+// Ten times the deepest published network; planning takes the square of it.
+constexpr int64_t kMaxBlocks = 256;
 
 bool is_zoo_name(const std::string& name) {
   const auto& zoo = model_zoo();
   return std::any_of(zoo.begin(), zoo.end(), [&](const ModelSpec& s) { return s.name == name; });
 }
 
-// What stands in a file is input, even where the same words of a caller would be bad usage.
-template <typename Function>
-auto as_input(const std::string& file, Function&& function) {
-  try {
-    return function();
-  } catch (const Error& error) {
-    fail("{}: {}", file, printable(error.what(), 400));
-  }
+// A network that can be built for its own input size.
+void check_network(const ModelSpec& spec) {
+  const int side = spec.recipe.crop;
+  check_depth(spec);
+  check_input_size(side, side);
+  build_graph(spec, side, side);
 }
 
 // What a file says of itself beside its architecture.
@@ -46,7 +45,6 @@ ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
   source.spec = as_input(request.model, [&] {
     ModelSpec spec = find_model(info.arch);
     override_fields(spec, info.overrides);
-    check_depth(spec);
     return spec;
   });
   take_words(info, *checkpoint, source);
@@ -123,14 +121,14 @@ ModelSource find_source(const ModelRequest& request) {
                                  std::filesystem::exists(request.model, ignored);
     if (!looks_like_file) find_model(request.model);  // raises with the list of names
     source = from_file(request);
+    // What a caller says of a file's network may be wrong, too.
+    if (source.known != ModelSource::Known::kByHand || request.fields.empty()) {
+      as_input(source.name, [&] { check_network(source.spec); });
+    }
   }
-  override_fields(source.spec, request.fields);
-  check_depth(source.spec);
-  const int side = source.spec.recipe.crop;
-  if (source.has_weights()) {
-    as_input(source.name, [&] { check_input_size(side, side); });
-  } else {
-    check_input_size(side, side);
+  if (!request.fields.empty() || !source.has_weights()) {
+    override_fields(source.spec, request.fields);
+    check_network(source.spec);
   }
   const auto classes = static_cast<size_t>(model_classes(source.spec));
   if (!source.classes.empty() && source.classes.size() != classes) {
@@ -160,6 +158,40 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec) {
     if (changed.at(name) == value) changed.erase(name);
   }
   return changed;
+}
+
+void check_own_work(const ModelSource& source) {
+  const int side = source.spec.recipe.crop;
+  const Graph graph = build_graph(source.spec, side, side);
+  check_work(source.name, source.checkpoint->file_bytes(), graph, 1);
+}
+
+void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {
+  // Per byte of the file: a number of 4 bytes may meet 65536 positions, as many as a picture of
+  // 1024 x 1024 has in patches of 4 x 4. Below a floor nobody has to wait.
+  constexpr int64_t kMacsPerByte = 16384, kMacsFloor = int64_t{1} << 33;
+  constexpr int64_t kBytesPerByte = 16, kBytesFloor = int64_t{64} << 20;
+  const auto size = static_cast<int64_t>(std::min(file_bytes, size_t{1} << 40));
+  const int64_t most_macs = std::max(kMacsPerByte * size, kMacsFloor);
+  const int64_t most_bytes = std::max(kBytesPerByte * size, kBytesFloor);
+  const Grid& input = graph.nodes.front().grid;
+  const int64_t macs = as_input(file, [&] { return count_macs(graph).total(); });
+  if (macs > most_macs / batch) {
+    fail(
+        "{}: {} picture{} of {}x{} would need {} multiply-adds, expected at most {} for a file of "
+        "{} bytes; give --size N for a smaller input",
+        file, batch, batch == 1 ? "" : "s", input.height, input.width,
+        static_cast<double>(macs) * static_cast<double>(batch), most_macs, file_bytes);
+  }
+  for (const Node& node : graph.nodes) {
+    const int64_t bytes = node.grid.elements() * static_cast<int64_t>(sizeof(float));
+    if (bytes <= most_bytes / batch) continue;
+    fail(
+        "{}: {} picture{} of {}x{} would make values of {} bytes, expected at most {} for a file "
+        "of {} bytes; give --size N for a smaller input",
+        file, batch, batch == 1 ? "" : "s", input.height, input.width,
+        static_cast<double>(bytes) * static_cast<double>(batch), most_bytes, file_bytes);
+  }
 }
 
 void check_depth(const ModelSpec& spec) {

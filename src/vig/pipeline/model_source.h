@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/models/registry.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/load.h"
@@ -36,7 +38,8 @@ struct ModelSource {
   bool has_weights() const { return checkpoint != nullptr; }
 };
 
-// Raises when there is no such model or file, and when a file's network cannot be told.
+// Raises when there is no such model or file, when a file's network cannot be told, and when the
+// network cannot be built from its fields: bad input if a file gives them, bad usage otherwise.
 ModelSource find_source(const ModelRequest& request);
 
 // Binds the file's tensors to the model's parameters; raises with a list of all that do not fit.
@@ -52,6 +55,23 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 // Raises when the model has so many blocks that the number must be a mistake (or malice in a file),
 // before a graph of them fills the memory.
 void check_depth(const ModelSpec& spec);
+
+// Raises when a picture of the file's own input size needs far more work or memory than the file's
+// bytes suggest: a small file must not occupy a machine for minutes. Not for sizes that a caller
+// chose.
+void check_own_work(const ModelSource& source);
+// The same for any graph of a file of `file_bytes` that runs `batch` pictures at once.
+void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch);
+
+// What stands in a file is input, even where the same words of a caller would be bad usage.
+template <typename Function>
+auto as_input(const std::string& file, Function&& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    fail("{}: {}", file, printable(error.what(), 400));
+  }
+}
 
 // The largest side of an input picture.
 inline constexpr int kMaxInputSide = 8192;

@@ -12,6 +12,8 @@ namespace {
 // The classifier's weight and the position table, as both families name them.
 constexpr const char* kHeads[] = {"head.weight", "classifier.head.weight"};
 constexpr const char* kPosition = "pos_embed";
+// Of a position table: far above any, far below what its square root and products could not hold.
+constexpr int64_t kMaxTableRows = int64_t{1} << 32;
 
 int field(const std::map<std::string, std::string>& fields, const std::string& name) {
   return std::stoi(fields.at(name));
@@ -42,9 +44,10 @@ std::map<std::string, std::string> shape_fields(const ModelSpec& spec,
   const NamedTensor* table = checkpoint.find(kPosition);
   if (table != nullptr && table->view.shape.rank() == 3) {
     const int64_t rows = table->view.shape[1];
+    if (rows < 1 || rows > kMaxTableRows) return found;  // an empty tensor may claim any size
     const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
     const int64_t size = side * field(model_fields(spec), "patch_size");
-    if (side * side == rows && size > 0) found["image_size"] = fmt::format("{}", size);
+    if (side * side == rows) found["image_size"] = fmt::format("{}", size);
   }
   return found;
 }

@@ -10,31 +10,56 @@
 namespace vig {
 namespace {
 
-std::vector<uint16_t> to_half(const ParamSpec& spec, const float* values) {
-  std::vector<uint16_t> halves(static_cast<size_t>(spec.shape.elements()));
-  for (size_t i = 0; i < halves.size(); ++i) {
-    halves[i] = f32_to_f16(values[i]);
-    if (std::isfinite(values[i]) && !std::isfinite(f16_to_f32(halves[i]))) {
-      fail("{} holds {}, which half precision cannot", spec.name, values[i]);
+constexpr std::string_view kExtension = ".safetensors";
+
+// Both 16-bit types; one converts a float to bits, the other back.
+template <typename To, typename From>
+std::vector<uint16_t> rounded(const std::string& file, const ParamSpec& spec, const float* values,
+                              DType dtype, To to, From from) {
+  std::vector<uint16_t> bits(static_cast<size_t>(spec.shape.elements()));
+  for (size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = to(values[i]);
+    if (std::isfinite(values[i]) && !std::isfinite(from(bits[i]))) {
+      fail("{}: tensor \"{}\" holds {}, which {} cannot", file, spec.name, values[i],
+           dtype_name(dtype));
     }
   }
-  return halves;
+  return bits;
 }
 
 }  // namespace
 
-void save_model(const ModelSource& source, const std::string& path, Precision precision) {
+void check_output_format(const std::string& path) {
+  if (path.ends_with(kExtension)) return;
+  fail_usage("{}: the format follows the name, and the one we write is {}", path, kExtension);
+}
+
+std::set<DType> save_model(const ModelSource& source, const std::string& path,
+                           std::optional<DType> dtype) {
+  check_output_format(path);
   const auto weights = source_weights(require_weights(source));
   std::vector<std::vector<uint16_t>> halves;
   std::vector<NamedTensor> tensors;
+  std::set<DType> written;
   for (size_t i = 0; i < weights->size(); ++i) {
     const ParamSpec& spec = weights->spec(i);
-    if (precision == Precision::kHalf) {
-      halves.push_back(to_half(spec, weights->data(i)));
-      tensors.push_back({spec.name, {halves.back().data(), DType::kF16, spec.shape}});
-    } else {
-      tensors.push_back({spec.name, {weights->data(i), DType::kF32, spec.shape}});
+    const TensorView& stored = source.checkpoint->find(spec.name)->view;
+    const DType type = dtype.value_or(stored.dtype);
+    const float* floats = weights->data(i);
+    const void* data = floats;
+    if (type == stored.dtype) {
+      data = stored.data;
+    } else if (type == DType::kF16) {
+      halves.push_back(rounded(source.name, spec, floats, type, f32_to_f16, f16_to_f32));
+      data = halves.back().data();
+    } else if (type == DType::kBF16) {
+      halves.push_back(rounded(source.name, spec, floats, type, f32_to_bf16, bf16_to_f32));
+      data = halves.back().data();
+    } else if (type != DType::kF32) {
+      fail_usage("weights of type {}, expected F32, F16 or BF16", dtype_name(type));
     }
+    tensors.push_back({spec.name, {data, type, spec.shape}});
+    written.insert(type);
   }
   ModelInfo info;
   info.arch = source.spec.name;
@@ -42,6 +67,7 @@ void save_model(const ModelSource& source, const std::string& path, Precision pr
   info.classes = source.classes;
   info.recipe = source.spec.recipe;
   write_safetensors(path, tensors, encode_model_info(info, source.checkpoint->metadata()));
+  return written;
 }
 
 }  // namespace vig

@@ -1,18 +1,24 @@
 // Writing a model as one file that is all the engine needs.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 
 #include "vig/pipeline/model_source.h"
 
 namespace vig {
 
-enum class Precision { kFloat, kHalf };
+// Raises a usage error unless the name ends in ".safetensors": a file's format follows its name,
+// and that is the one we write.
+void check_output_format(const std::string& path);
 
 // Safetensors with the model's tensors alone, in the order of the graph, and its description in the
-// metadata; other metadata of the source is kept. Raises when a tensor does not fit the model, or a
-// number does not fit half precision. All or nothing; an existing file is replaced.
-void save_model(const ModelSource& source, const std::string& path,
-                Precision precision = Precision::kFloat);
+// metadata; other metadata of the source is kept. Each tensor keeps its stored type and bits, or is
+// rounded to `dtype` (F32, F16 or BF16). Gives the types written. Raises for a name of another
+// format, when a tensor does not fit the model, and when a finite number does not fit `dtype`. All
+// or nothing; an existing file is replaced.
+std::set<DType> save_model(const ModelSource& source, const std::string& path,
+                           std::optional<DType> dtype = std::nullopt);
 
 }  // namespace vig

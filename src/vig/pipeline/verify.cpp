@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/pipeline/golden_case.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/scan.h"
@@ -85,18 +87,30 @@ std::shared_ptr<const Weights> case_weights(const GoldenCase& golden, const Grap
 struct Comparison {
   std::string name;
   int node = -1;
+  Arrangement order = Arrangement::kChannelsLast;
 };
 
-std::vector<Comparison> comparisons(const GoldenCase& golden, const Graph& graph) {
+// Every tensor to compare has the size of its node's value, so that what is kept while running
+// takes no more memory than the file suggests.
+std::vector<Comparison> comparisons(const GoldenCase& golden, const Graph& graph, int64_t batch) {
+  std::map<std::string_view, int> modules;
+  for (const Output& module : graph.modules) modules.emplace(module.name, module.node);
   std::vector<Comparison> list;
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
     if (!tensor.name.starts_with(kActivation)) continue;
     const std::string module = tensor.name.substr(kActivation.size());
-    const int node = graph.find_module(module);
-    if (node < 0) fail("{}: the network has no module \"{}\"", golden.file, module);
-    list.push_back({tensor.name, node});
+    const auto found = modules.find(module);
+    if (found == modules.end()) {
+      fail("{}: the network has no module \"{}\"", golden.file, printable(module));
+    }
+    list.push_back({tensor.name, found->second});
   }
   list.push_back({"output", graph.find_output("logits")});
+  for (Comparison& entry : list) {
+    const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
+    const Shape& shape = golden.tensor(entry.name).shape;
+    entry.order = arrangement(where, shape, batch, graph.node(entry.node));
+  }
   return list;
 }
 
@@ -107,9 +121,11 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
     fail("{}: the input is {}, expected sizes of at most {}", golden.file, shape.str(),
          kMaxInputSide);
   }
-  const Graph graph =
-      build_graph(golden.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
-  const std::vector<Comparison> list = comparisons(golden, graph);
+  const Graph graph = as_input(golden.file, [&] {
+    return build_graph(golden.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
+  });
+  check_work(golden.file, golden.tensors->file_bytes(), graph, batch);
+  const std::vector<Comparison> list = comparisons(golden, graph, batch);
   SessionOptions session_options;
   session_options.batch = static_cast<int>(batch);
   session_options.threads = options.threads;
@@ -129,10 +145,8 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
   for (const Comparison& entry : list) {
     const TensorView& reference = golden.tensor(entry.name);
     const Node& node = graph.node(entry.node);
-    const std::string where = golden.file + ": tensor \"" + entry.name + "\"";
-    const Arrangement order = arrangement(where, reference.shape, batch, node);
     std::vector<float> expected = to_floats(reference);
-    if (order == Arrangement::kChannelsFirst) {
+    if (entry.order == Arrangement::kChannelsFirst) {
       expected = channels_last(expected, batch, node.grid.channels);
     }
     std::vector<float> found;

@@ -50,7 +50,11 @@ TrainedModel make_trained_model(const TrainOptions& options,
   ModelSpec spec = source.spec;
   override_field(spec, "classes", std::to_string(classes.size()));
   spec.recipe = source.spec.recipe;
-  if (options.size > 0) spec.recipe = spec.recipe.with_size(options.size);
+  if (options.size > 0) {
+    spec.recipe = spec.recipe.with_size(options.size);
+  } else if (from_file) {
+    check_own_work(source);
+  }
   const int size = spec.recipe.crop;
   check_depth(spec);
   const double drop_path =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/base/mapped_file.h"
@@ -56,6 +57,7 @@ Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsig
                                   bool prefer_ema, std::shared_ptr<const void> owner) {
   Checkpoint result;
   result.path_ = name;
+  result.file_bytes_ = bytes.size();
   result.owner_ = std::move(owner);
 
   const bool zip = is_zip(bytes);
@@ -81,12 +83,15 @@ Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsig
          describe(bytes));
   }
   strip_parallel_prefix(result.tensors_);
+  result.by_name_.resize(result.tensors_.size());
+  std::iota(result.by_name_.begin(), result.by_name_.end(), 0u);
+  std::ranges::sort(result.by_name_, {}, result.name_of());
   return result;
 }
 
 const NamedTensor* Checkpoint::find(std::string_view name) const {
-  const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
-  return found == tensors_.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(by_name_, name, {}, name_of());
+  return found == by_name_.end() || name_of()(*found) != name ? nullptr : &tensors_[*found];
 }
 
 }  // namespace vig

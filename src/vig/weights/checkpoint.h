@@ -1,6 +1,7 @@
 // Any weight file we read: safetensors or a PyTorch checkpoint, told apart by content.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ class Checkpoint {
   Checkpoint& operator=(Checkpoint&&) = default;
 
   const std::string& path() const { return path_; }
+  size_t file_bytes() const { return file_bytes_; }
   Format format() const { return format_; }
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   const NamedTensor* find(std::string_view name) const;   // null when absent
@@ -42,10 +44,15 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
+  auto name_of() const {
+    return [this](uint32_t i) -> std::string_view { return tensors_[i].name; };
+  }
 
   std::string path_;
+  size_t file_bytes_ = 0;
   Format format_ = Format::kSafetensors;
   std::vector<NamedTensor> tensors_;
+  std::vector<uint32_t> by_name_;  // indices of tensors_
   Metadata metadata_;
   std::shared_ptr<const void> owner_;  // of the bytes
   std::vector<Buffer> copies_;         // of tensors whose elements do not stand in row-major order

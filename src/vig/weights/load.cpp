@@ -102,21 +102,18 @@ size_t Weights::index(std::string_view name) const {
 std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
                                             std::shared_ptr<const Checkpoint> checkpoint,
                                             const LoadOptions& options) {
-  std::unordered_map<std::string_view, const NamedTensor*> tensors;
-  for (const NamedTensor& tensor : checkpoint->tensors()) tensors.emplace(tensor.name, &tensor);
-
   Mismatch mismatch;
   std::unordered_set<std::string_view> asked;
   std::vector<const TensorView*> views(specs.size(), nullptr);
   for (size_t i = 0; i < specs.size(); ++i) {
     const ParamSpec& spec = specs[i];
     asked.insert(spec.name);
-    const auto found = tensors.find(spec.name);
-    if (found == tensors.end()) {
+    const NamedTensor* found = checkpoint->find(spec.name);
+    if (found == nullptr) {
       mismatch.missing.push_back(spec.name + " " + spec.shape.str());
       continue;
     }
-    views[i] = &found->second->view;
+    views[i] = &found->view;
     if (views[i]->shape != spec.shape) {
       mismatch.misshapen.push_back(fmt::format("{}: expected {}, found {}", spec.name,
                                                spec.shape.str(), views[i]->shape.str()));

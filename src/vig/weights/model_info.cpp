@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig {
 namespace {
@@ -14,24 +15,8 @@ using nlohmann::json;
 
 constexpr int kMaxSize = 65536;
 // Twenty thousand class names take under a megabyte.
-constexpr size_t kMaxText = size_t{4} << 20;
-constexpr int kMaxDepth = 4;
-
-// Where a value stands, for messages: "FILE: metadata vig.recipe".
-json parse(const std::string& where, const std::string& text) {
-  if (text.size() > kMaxText) {
-    fail("{}: expected at most {} bytes, found {}", where, kMaxText, text.size());
-  }
-  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxDepth) fail("{}: expected plain JSON, found it nested too deep", where);
-    return true;
-  };
-  try {
-    return json::parse(text, check_depth);
-  } catch (const json::exception&) {
-    fail("{}: expected JSON, found \"{}\"", where, printable(text, 40));
-  }
-}
+constexpr JsonLimits kClassesLimits{size_t{4} << 20, 1};
+constexpr JsonLimits kFieldsLimits{size_t{64} << 10, 2};
 
 Interpolation interpolation_from(const std::string& where, const json& value) {
   if (value == "bilinear") return Interpolation::kBilinear;
@@ -153,15 +138,15 @@ std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::st
   ModelInfo info;
   info.arch = arch->second;
   if (info.arch.empty()) fail("{}: metadata vig.arch: expected a name, found nothing", file);
-  const auto read = [&](const std::string& key, auto decode, auto& into) {
+  const auto read = [&](const std::string& key, const JsonLimits& limits, auto decode, auto& into) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) return;
     const std::string where = fmt::format("{}: metadata {}", file, key);
-    into = decode(where, parse(where, found->second));
+    into = decode(where, parse_strict_json(where, found->second, limits));
   };
-  read("vig.overrides", overrides_from, info.overrides);
-  read("vig.classes", classes_from, info.classes);
-  read("vig.recipe", recipe_from, info.recipe);
+  read("vig.overrides", kFieldsLimits, overrides_from, info.overrides);
+  read("vig.classes", kClassesLimits, classes_from, info.classes);
+  read("vig.recipe", kFieldsLimits, recipe_from, info.recipe);
   return info;
 }
 

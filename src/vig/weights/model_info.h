@@ -27,8 +27,8 @@ struct ModelInfo {
   bool operator==(const ModelInfo&) const = default;
 };
 
-// Nothing when there is no `vig.arch`; the other keys may each be absent. Raises on malformed JSON
-// or values out of range; `file` begins the message.
+// Nothing when there is no `vig.arch`; the other keys may each be absent. Raises on malformed JSON,
+// keys given twice and values out of range; `file` begins the message.
 std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::string& file);
 
 // Raises for a class name that a weight file cannot hold; `where` begins the message.

@@ -21,7 +21,9 @@ class PickleReader : PickleMachine {
       if (!step_scalar(op) && !step_container(op) && !step_object(op)) {
         bad(fmt::format("has opcode 0x{:02x}, which no state dict needs", static_cast<int>(op)));
       }
-      if (stack_.size() > kMaxStack) bad("piles up too many values");
+      if (stack_.size() > kMaxStack) {
+        bad(fmt::format("piles up more than {} values", kMaxStack));
+      }
     }
     Pickle pickle;
     pickle.root_ = pop();
@@ -118,7 +120,9 @@ class PickleReader : PickleMachine {
     switch (op) {
       case kMark:
         marks_.push_back(stack_.size());
-        if (marks_.size() > kMaxStack) bad("opens too many groups");
+        if (marks_.size() > kMaxStack) {
+          bad(fmt::format("opens more than {} groups", kMaxStack));
+        }
         return true;
       case kPop:
         if (stack_.size() == fence() && !marks_.empty()) {
@@ -195,7 +199,10 @@ class PickleReader : PickleMachine {
     }
   }
 
-  void push_items(Kind kind, std::vector<Id>&& items) { push_new(kind).items = std::move(items); }
+  void push_items(Kind kind, std::vector<Id>&& items) {
+    count_items(items.size());
+    push_new(kind).items = std::move(items);
+  }
 
   bool step_object(PickleOp op) {
     using enum PickleOp;
@@ -227,7 +234,7 @@ class PickleReader : PickleMachine {
         put(little_endian(4));
         return true;
       case kMemoize:
-        put(memo_.size());
+        put(memo_used_);
         return true;
       case kGlobal: {
         const auto module = take_line();
@@ -293,14 +300,11 @@ class PickleReader : PickleMachine {
 
   void call(Id callable, std::vector<Id>&& arguments) {
     if (values_[callable].kind != Kind::kGlobal) bad("calls something without a name");
-    // Arguments may be a stored tuple called with again and again: what is copied is bounded by
-    // what is read, as it would be if each were written out.
-    copied_ += arguments.size();
+    count_items(arguments.size());  // perhaps a stored tuple, called with again and again
     const KnownGlobal* known = values_[callable].global;
     switch (known->role) {
       case GlobalRole::kDict: {
         const auto pairs = pairs_of(arguments);
-        copied_ += pairs.size();
         extend(push_new(Kind::kDict), Kind::kDict, pairs);
         break;
       }
@@ -319,7 +323,6 @@ class PickleReader : PickleMachine {
       case GlobalRole::kStorage:
         bad("calls a storage type");
     }
-    if (copied_ > bytes_.size()) bad("repeats itself without end");
   }
 
   // OrderedDict([(key, value), ...]), as Python 2 writes it.
@@ -336,8 +339,6 @@ class PickleReader : PickleMachine {
     }
     return pairs;
   }
-
-  size_t copied_ = 0;
 };
 
 Pickle Pickle::parse(std::span<const unsigned char> bytes, const std::string& file) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <unordered_map>
 #include <utility>
 
 #include "vig/base/error.h"
@@ -23,6 +22,8 @@ class PickleMachine {
   static constexpr size_t kMaxBytes = size_t{64} << 20;
   static constexpr size_t kMaxValues = 1'000'000;
   static constexpr size_t kMaxStack = 1'000'000;
+  static constexpr size_t kMaxItems = 4'000'000;  // of all containers and calls together
+  static constexpr size_t kMaxMemo = 1'000'000;
 
   PickleMachine(std::span<const unsigned char> bytes, const std::string& file)
       : bytes_(bytes.subspan(0, std::min(bytes.size(), kMaxBytes))), file_(file) {}
@@ -74,7 +75,7 @@ class PickleMachine {
   // --- values and stack --------------------------------------------------------------------------
 
   Value& push_new(Kind kind) {
-    if (values_.size() == kMaxValues) bad("holds more than a million values");
+    if (values_.size() == kMaxValues) bad(fmt::format("holds more than {} values", kMaxValues));
     stack_.push_back(static_cast<Id>(values_.size()));
     values_.emplace_back().kind = kind;
     return values_.back();
@@ -113,24 +114,38 @@ class PickleMachine {
     return items;
   }
 
+  // One reference takes a byte of the file or, where a stored argument list is called with again,
+  // none: they are counted before they are stored.
+  void count_items(size_t count) {
+    items_ += count;
+    if (items_ > kMaxItems) bad(fmt::format("holds more than {} references", kMaxItems));
+  }
+
   void extend(Value& value, Kind kind, std::span<const Id> items) {
     const bool inert = value.kind == Kind::kCall && value.global->role == GlobalRole::kInert;
     if (inert || value.kind == Kind::kOpaque) return;  // never looked at
     if (value.kind != kind || (kind == Kind::kDict && items.size() % 2 != 0)) {
       bad("adds to a value that cannot hold it");
     }
+    count_items(items.size());
     value.items.insert(value.items.end(), items.begin(), items.end());
   }
 
   void put(uint64_t slot) {
     top();  // checks that there is one
+    // Writers of pickles number their slots from 0 or 1 on, so that an array holds them; a hash
+    // table could be filled with numbers that all collide.
+    if (slot >= kMaxMemo) bad(fmt::format("stores more than {} values for later", kMaxMemo));
+    if (slot >= memo_.size()) memo_.resize(slot + 1, kNoValue);
+    memo_used_ += memo_[slot] == kNoValue;
     memo_[slot] = stack_.back();
   }
 
   void get(uint64_t slot) {
-    const auto found = memo_.find(slot);
-    if (found == memo_.end()) bad("recalls a value that it never stored");
-    stack_.push_back(found->second);
+    if (slot >= memo_.size() || memo_[slot] == kNoValue) {
+      bad("recalls a value that it never stored");
+    }
+    stack_.push_back(memo_[slot]);
   }
 
   std::span<const unsigned char> bytes_;
@@ -139,7 +154,10 @@ class PickleMachine {
   std::vector<Value> values_;
   std::vector<Id> stack_;
   std::vector<size_t> marks_;  // stack heights
-  std::unordered_map<uint64_t, Id> memo_;
+  static constexpr Id kNoValue = UINT32_MAX;
+  std::vector<Id> memo_;  // by slot
+  size_t memo_used_ = 0;  // slots that hold a value
+  size_t items_ = 0;
 };
 
 }  // namespace vig

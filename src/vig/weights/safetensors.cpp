@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_set>
+#include <set>
 
 #include "vig/base/error.h"
 #include "vig/base/mapped_file.h"
@@ -14,9 +14,6 @@
 namespace vig {
 namespace {
 
-// The format's own limits: a larger header is a mistake or an attack.
-constexpr uint64_t kMaxHeader = 100'000'000;
-constexpr size_t kMaxRank = 64;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 struct Entry {
@@ -40,7 +37,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       place_ = Place::kRoot;
     } else if (place_ == Place::kRoot) {
       place_ = key_ == kMetadataKey ? Place::kMetadata : Place::kTensor;
-      if (place_ == Place::kTensor) entries.push_back({key_, {}, {}, {}});
+      if (place_ == Place::kTensor) add_entry();
     } else {
       refuse("an object");
     }
@@ -67,6 +64,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     } else if (place_ == Place::kMetadata) {
       if (metadata.contains(name)) {
         fail("{}: metadata names \"{}\" twice", file_, printable(name));
+      }
+      if (metadata.size() == SafeTensors::kMaxMetadataKeys) {
+        fail("{}: expected at most {} keys of metadata, found more", file_,
+             SafeTensors::kMaxMetadataKeys);
       }
     } else if (name != "dtype" && name != "shape" && name != "data_offsets") {
       fail("{}: tensor \"{}\" has an unknown property \"{}\"", file_,
@@ -112,7 +113,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (place_ != Place::kNumbers) refuse("a number");
     if (value > static_cast<uint64_t>(INT64_MAX)) refuse("a number beyond 63 bits");
-    if (numbers_->size() == kMaxRank) refuse("more than 64 numbers");
+    if (numbers_->size() == SafeTensors::kMaxRank) refuse("more than 64 numbers");
     numbers_->push_back(static_cast<int64_t>(value));
     return true;
   }
@@ -130,6 +131,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   enum class Place { kOutside, kRoot, kMetadata, kTensor, kNumbers };
+
+  void add_entry() {
+    if (entries.size() == SafeTensors::kMaxTensors) {
+      fail("{}: expected at most {} tensors, found more", file_, SafeTensors::kMaxTensors);
+    }
+    entries.push_back({key_, {}, {}, {}});
+  }
 
   [[noreturn]] void refuse(std::string_view found) const {
     switch (place_) {
@@ -154,7 +162,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   Place place_ = Place::kOutside;
   std::string key_;
   std::vector<int64_t>* numbers_ = nullptr;
-  std::unordered_set<std::string> names_;
+  // Ordered: names in a file can be chosen so that all of them have one hash.
+  std::set<std::string> names_;
 };
 
 // Checks one entry by itself and makes its view.
@@ -229,7 +238,11 @@ SafeTensors SafeTensors::from_bytes(const std::string& path, std::span<const uns
   }
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[static_cast<size_t>(i)];
-  if (length > kMaxHeader || length > bytes.size() - 8) {
+  if (length > SafeTensors::kMaxHeader) {
+    fail("{}: expected a safetensors header of at most {} bytes, found one of {}", path,
+         SafeTensors::kMaxHeader, length);
+  }
+  if (length > bytes.size() - 8) {
     fail("{}: expected a safetensors header of {} bytes, found a file of {}", path, length,
          bytes.size());
   }

@@ -16,6 +16,13 @@ namespace vig {
 // Copies share what holds the bytes, which lives as long as the last of them.
 class SafeTensors {
  public:
+  // What is above is a mistake or an attack; the writer keeps to the same limits. The first is the
+  // format's own.
+  static constexpr size_t kMaxHeader = 100'000'000;
+  static constexpr size_t kMaxTensors = 100'000;
+  static constexpr size_t kMaxMetadataKeys = 10'000;
+  static constexpr size_t kMaxRank = 64;
+
   // Raises one sentence that names the file on anything malformed. Allocates for the header only.
   static SafeTensors open(const std::string& path);
   // The same for bytes in memory; `name` begins every message. `owner` is kept and holds the bytes;
@@ -38,8 +45,8 @@ class SafeTensors {
 
 // Writes all or nothing: into a temporary file beside `path`, flushed to the disk, then renamed.
 // The header keeps the order given; the bytes go by decreasing element size from a multiple of 64,
-// so that each tensor is aligned to its own element. Raises on repeated names and on any failure of
-// the file system, leaving `path` as it was.
+// so that each tensor is aligned to its own element. Raises on repeated names, above the reader's
+// limits and on any failure of the file system, leaving `path` as it was.
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const Metadata& metadata = {});
 

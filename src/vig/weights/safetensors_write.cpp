@@ -12,7 +12,6 @@ namespace vig {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kMaxHeader = 100'000'000;
 
 // JSON for a text; names from elsewhere may not be UTF-8, which JSON cannot hold.
 std::string quoted(const std::string& path, const std::string& text) {
@@ -27,6 +26,12 @@ std::string quoted(const std::string& path, const std::string& text) {
 
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const Metadata& metadata) {
+  if (tensors.size() > SafeTensors::kMaxTensors ||
+      metadata.size() > SafeTensors::kMaxMetadataKeys) {
+    fail("{}: cannot be written: {} tensors and {} keys of metadata, and readers accept {} and {}",
+         path, tensors.size(), metadata.size(), SafeTensors::kMaxTensors,
+         SafeTensors::kMaxMetadataKeys);
+  }
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater{},
@@ -62,9 +67,9 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   header += '}';
   header.resize((header.size() + 8 + kAlignment - 1) / kAlignment * kAlignment - 8, ' ');
 
-  if (header.size() > kMaxHeader) {
+  if (header.size() > SafeTensors::kMaxHeader) {
     fail("{}: cannot be written: its header would have {} bytes, and readers accept {}", path,
-         header.size(), kMaxHeader);
+         header.size(), SafeTensors::kMaxHeader);
   }
 
   unsigned char length[8];

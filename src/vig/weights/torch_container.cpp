@@ -13,6 +13,9 @@ using Bytes = std::span<const unsigned char>;
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
+// A storage for each tensor, optimiser state beside them, and a few more.
+constexpr size_t kMaxZipEntries = 500'000;
+
 bool is_count(const Value& value) { return value.kind == Kind::kInt && value.integer >= 0; }
 
 int64_t read_int64(Bytes bytes, size_t at) {
@@ -33,7 +36,7 @@ bool is_torch_legacy(Bytes bytes) {
 
 TorchContainer open_torch_zip(Bytes bytes, const std::string& file) {
   // Everything lies in one folder, named after the file that was saved: NAME/data.pkl.
-  const auto entries = read_zip_directory(bytes, file);
+  const auto entries = read_zip_directory(bytes, file, kMaxZipEntries);
   std::string_view folder;
   Bytes pickle;
   for (const ZipEntry& entry : entries) {
@@ -92,7 +95,7 @@ TorchContainer open_torch_legacy(Bytes bytes, const std::string& file) {
   const Pickle keys = next();
   if (keys.root().kind != Kind::kList) fail("{}: expected a list of storages, found none", file);
 
-  std::unordered_map<std::string_view, StorageRef> refs;
+  std::map<std::string_view, StorageRef> refs;
   for (const Value& value : container.pickle.values()) {
     if (value.kind != Kind::kPersistent) continue;
     const StorageRef ref = storage_ref(container.pickle, value, file);

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "vig/weights/pickle.h"
 
@@ -24,7 +24,8 @@ struct StorageRef {
 
 struct TorchContainer {
   Pickle pickle;
-  std::unordered_map<std::string_view, std::span<const unsigned char>> storages;  // by key
+  // By key; ordered, because keys can be chosen so that all of them have one hash.
+  std::map<std::string_view, std::span<const unsigned char>> storages;
 };
 
 bool is_torch_legacy(std::span<const unsigned char> bytes);

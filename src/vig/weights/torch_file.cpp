@@ -2,7 +2,7 @@
 
 #include <cstring>
 #include <optional>
-#include <unordered_set>
+#include <set>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -14,6 +14,7 @@ using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
 constexpr size_t kMaxRank = 64;
+constexpr size_t kMaxTensors = 100'000;
 // Tied weights share a storage, so tensors may claim more bytes than there are; but a small file
 // that names one storage ten thousand times wants to fill a memory or a disk.
 constexpr uint64_t kMaxSharing = 4;
@@ -48,7 +49,7 @@ class StateDictReader {
   TorchStateDict read(bool prefer_ema) {
     const Value& dict = choose(prefer_ema);
     std::vector<StridedTensor> tensors;
-    std::unordered_set<std::string_view> names;
+    std::set<std::string_view> names;
     uint64_t claimed = 0;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const Value& key = pickle_[dict.items[i]];
@@ -56,6 +57,9 @@ class StateDictReader {
       if (key.kind != Kind::kText || call == nullptr) continue;
       if (!names.insert(key.text).second) {
         fail("{}: tensor \"{}\" is given twice", file_, printable(key.text));
+      }
+      if (tensors.size() == kMaxTensors) {
+        fail("{}: expected at most {} tensors, found more", file_, kMaxTensors);
       }
       tensors.push_back(rebuild(key.text, *call));
       const StridedTensor& tensor = tensors.back();
@@ -99,11 +103,13 @@ class StateDictReader {
   }
 
   std::string keys_of(const Value& dict) const {
+    constexpr int kShown = 10;
     std::string list;
+    int shown = 0;
     for (size_t i = 0; i < dict.items.size(); i += 2) {
       const Value& key = pickle_[dict.items[i]];
       if (key.kind != Kind::kText) continue;
-      if (i == 20) return list + ", ...";
+      if (shown++ == kShown) return list + ", ...";
       list += (list.empty() ? "\"" : ", \"") + printable(key.text, 40) + "\"";
     }
     return list.empty() ? "nothing" : "only " + list;
@@ -177,29 +183,32 @@ class StateDictReader {
 
   Buffer copy(const StridedTensor& tensor) const {
     const size_t width = dtype_size(tensor.dtype);
-    const int rank = tensor.shape.rank();
+    std::vector<int64_t> sizes, strides;  // of the axes with something to count
+    for (int axis = 0; axis < tensor.shape.rank(); ++axis) {
+      if (tensor.shape[axis] == 1) continue;
+      sizes.push_back(tensor.shape[axis]);
+      strides.push_back(tensor.strides[static_cast<size_t>(axis)]);
+    }
     const int64_t count = tensor.shape.elements();
     Buffer buffer(static_cast<size_t>(count) * width);
     auto* out = static_cast<unsigned char*>(buffer.data());
-    std::vector<int64_t> index(static_cast<size_t>(rank), 0);
+    std::vector<int64_t> index(sizes.size(), 0);
     int64_t source = 0;
     for (int64_t i = 0; i < count; ++i) {
       std::memcpy(out + static_cast<size_t>(i) * width,
                   tensor.data + static_cast<size_t>(source) * width, width);
-      for (int axis = rank - 1; axis >= 0; --axis) {  // count up, the last axis fastest
-        if (tensor.shape[axis] == 1) continue;
-        const auto a = static_cast<size_t>(axis);
-        source += tensor.strides[a];
-        if (++index[a] < tensor.shape[axis]) break;
-        source -= tensor.strides[a] * tensor.shape[axis];
-        index[a] = 0;
+      for (size_t axis = sizes.size(); axis-- > 0;) {  // count up, the last axis fastest
+        source += strides[axis];
+        if (++index[axis] < sizes[axis]) break;
+        source -= strides[axis] * sizes[axis];
+        index[axis] = 0;
       }
     }
     return buffer;
   }
 
   const Pickle& pickle_;
-  const std::unordered_map<std::string_view, std::span<const unsigned char>>& storages_;
+  const std::map<std::string_view, std::span<const unsigned char>>& storages_;
   const std::string& file_;
   size_t file_bytes_;
 };
