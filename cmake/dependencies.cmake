@@ -10,6 +10,7 @@ find_package(TIFF REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(heif REQUIRED libheif)
 
 if(VIG_TORCH)
   find_package(Torch REQUIRED)

@@ -66,6 +66,27 @@ TEST_F(Classify, FoldersAreWalkedInOrder) {
   }
 }
 
+TEST_F(Classify, FoldersHoldPicturesOfEveryFormat) {
+  const fs::path all = folder_ / "all";
+  fs::create_directories(all);
+  const std::pair<const char*, const char*> files[] = {
+      {"photo.avif", "a.avif"}, {"rgb24.bmp", "b.BMP"},  {"palette.gif", "c.gif"},
+      {"photo.heic", "d.heic"}, {"grid.heic", "e.heif"}, {"binary.pbm", "f.pbm"},
+      {"binary.pgm", "g.pgm"},  {"text.ppm", "h.pnm"},   {"binary.ppm", "i.ppm"},
+  };
+  for (const auto& [from, to] : files) {
+    fs::copy_file(data(std::string("image/formats/") + from), all / to);
+  }
+  const RunResult result = vig({"classify", "-m", model_, all.string(), "--json", "--top", "1"});
+  expect_success(result);
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), std::size(files));
+  for (size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i]["file"], (all / files[i].second).string());
+    EXPECT_TRUE(list[i].contains("classes")) << list[i];
+  }
+}
+
 TEST_F(Classify, FoldersHoldOtherThingsThanPictures) {
   fs::create_directories(folder_ / "elsewhere");
   fs::copy_file(data("image/photos/flower.webp"), folder_ / "elsewhere/linked.webp");

@@ -112,19 +112,21 @@ TEST(Decode, GrayHasEqualChannels) {
 TEST(Decode, NamesFormatsItDoesNotRead) {
   using namespace std::string_view_literals;
   const std::pair<std::string_view, std::string> cases[] = {
-      {"BM\x36\0\0\0"sv, "BMP"},
-      {"GIF89a\1\0\1\0"sv, "GIF"},
-      {"P6\n1 1\n255\nabc"sv, "PPM"},
-      {"\0\0\0\x1C\x66typavif"sv, "AVIF"},
+      {"8BPS\0\1"sv, "Photoshop"},
+      {"\xFF\x0A\0"sv, "JPEG XL"},
+      {"%PDF-1.4"sv, "PDF"},
       {"version https://git-lfs.github.com/spec/v1\n"sv, "Git LFS pointer"},
   };
   for (const auto& [bytes, format] : cases) {
-    EXPECT_EQ(error_of_bytes(bytes),
-              "x: a " + format + " file; supported pictures are JPEG, PNG, WebP and TIFF");
+    EXPECT_EQ(
+        error_of_bytes(bytes),
+        "x: a " + format +
+            " file; supported pictures are JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and AVIF");
   }
-  EXPECT_EQ(error_of_bytes("hello"),
-            "x: not a picture in a supported format (JPEG, PNG, WebP and TIFF); it starts with the "
-            "bytes 68 65 6c 6c");
+  EXPECT_EQ(
+      error_of_bytes("hello"),
+      "x: not a picture in a supported format (JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and "
+      "AVIF); it starts with the bytes 68 65 6c 6c");
   EXPECT_EQ(error_of_bytes(""), "x: the file is empty, expected a picture");
 }
 

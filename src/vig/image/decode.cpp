@@ -21,8 +21,10 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kSupported = "JPEG, PNG, WebP and TIFF";
-constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"};
+constexpr std::string_view kSupported = "JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and AVIF";
+constexpr std::string_view kExtensions[] = {".jpg",  ".jpeg", ".png",  ".webp", ".tif",
+                                            ".tiff", ".bmp",  ".gif",  ".ppm",  ".pgm",
+                                            ".pbm",  ".pnm",  ".heic", ".heif", ".avif"};
 
 struct Format {
   std::string_view signature;  // how files begin; '?' stands for any byte
@@ -38,18 +40,20 @@ constexpr Format kFormats[] = {
     {"MM\0*"sv, "TIFF", open_tiff},
     {"II+\0"sv, "TIFF", open_tiff},
     {"MM\0+"sv, "TIFF", open_tiff},
-    {"BM"sv, "BMP", nullptr},
-    {"GIF8"sv, "GIF", nullptr},
-    {"P1\n"sv, "PBM", nullptr},
-    {"P2\n"sv, "PGM", nullptr},
-    {"P3\n"sv, "PPM", nullptr},
-    {"P4\n"sv, "PBM", nullptr},
-    {"P5\n"sv, "PGM", nullptr},
-    {"P6\n"sv, "PPM", nullptr},
+    {"BM"sv, "BMP", open_bmp},
+    {"GIF8"sv, "GIF", open_gif},
+    {"P1"sv, "PBM", open_pnm},
+    {"P2"sv, "PGM", open_pnm},
+    {"P3"sv, "PPM", open_pnm},
+    {"P4"sv, "PBM", open_pnm},
+    {"P5"sv, "PGM", open_pnm},
+    {"P6"sv, "PPM", open_pnm},
+    {"????ftyphei"sv, "HEIC", open_heif},
+    {"????ftyphev"sv, "HEIC", open_heif},
+    {"????ftypavi"sv, "AVIF", open_heif},
+    {"????ftypmif1"sv, "HEIF", open_heif},
+    {"????ftypmsf1"sv, "HEIF", open_heif},
     {"8BPS"sv, "Photoshop", nullptr},
-    {"????ftypavif"sv, "AVIF", nullptr},
-    {"????ftyphei"sv, "HEIC", nullptr},
-    {"????ftypmif1"sv, "HEIF", nullptr},
     {"\xFF\x0A"sv, "JPEG XL", nullptr},
     {"\0\0\0\x0CJXL "sv, "JPEG XL", nullptr},
     {"\0\0\0\x0CjP  "sv, "JPEG 2000", nullptr},

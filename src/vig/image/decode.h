@@ -1,4 +1,5 @@
-// Picture files to 8-bit RGB: JPEG, PNG, WebP and TIFF, told apart by their content.
+// Picture files to 8-bit RGB: JPEG, PNG, WebP, TIFF, BMP, GIF, PBM/PGM/PPM, HEIC and AVIF, told
+// apart by their content.
 //
 // Colours come out as Pillow's convert("RGB") gives them: alpha and colour keys are dropped without
 // compositing, gray and palette are expanded, gamma and colour profiles are ignored, 16-bit samples

@@ -44,7 +44,7 @@ class PictureDecoder {
 using OpenPicture = std::unique_ptr<PictureDecoder>(std::span<const uint8_t> bytes,
                                                     const std::string& name,
                                                     const DecodeOptions& options);
-OpenPicture open_jpeg, open_png, open_webp, open_tiff;
+OpenPicture open_jpeg, open_png, open_webp, open_tiff, open_bmp, open_gif, open_pnm, open_heif;
 
 void check_size(const std::string& name, int64_t width, int64_t height,
                 const DecodeOptions& options);

@@ -1,0 +1,153 @@
+// HEIC and AVIF. The tiles of a picture are decoded one by one by libheif; putting them together,
+// cropping and turning are done here.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "vig/base/error.h"
+#include "vig/image/coded_size.h"
+#include "vig/image/exif.h"
+#include "vig/image/formats.h"
+#include "vig/image/heif_container.h"
+#include "vig/image/libheif.h"
+
+namespace vig {
+namespace {
+
+// A few bytes can make the codec compute a whole frame or slice. Honest pictures have one of them;
+// progressive AVIF has up to four frames, and HEVC may be cut into slices.
+constexpr int64_t kMaxPasses = 200;
+constexpr int64_t kMinPassesAllowed = 2;
+constexpr int64_t kPassPixelBudget = int64_t{1} << 27;
+constexpr int64_t kMaxReferences = 8;  // frames that a codec keeps
+
+Image crop(const Image& image, const HeifTransform& to) {
+  Image result(static_cast<int>(to.width), static_cast<int>(to.height));
+  for (int y = 0; y < result.height; ++y) {
+    std::copy_n(image.row(static_cast<int>(to.top) + y) + to.left * 3, result.row_bytes(),
+                result.row(y));
+  }
+  return result;
+}
+
+Image transform(Image image, const HeifTransform& change) {
+  // In the numbers of EXIF, which say how to turn what is stored.
+  constexpr int kTurnLeft = 8, kFlipRows = 4, kFlipColumns = 2;
+  switch (change.kind) {
+    case HeifTransform::Kind::kCrop:
+      return crop(image, change);
+    case HeifTransform::Kind::kTurnLeft:
+      return orient(std::move(image), kTurnLeft);
+    case HeifTransform::Kind::kFlipRows:
+      return orient(std::move(image), kFlipRows);
+    case HeifTransform::Kind::kFlipColumns:
+      return orient(std::move(image), kFlipColumns);
+  }
+  return image;
+}
+
+class HeifDecoder : public PictureDecoder {
+ public:
+  HeifDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
+      : name_(name), picture_(read_heif_container(bytes, name)) {
+    check_size(name_, picture_.width, picture_.height, options);
+    set_shown_size();
+    uint64_t largest = 0;
+    for (const CodedPicture& tile : picture_.tiles) {
+      check_size(name_, tile.width, tile.height, options);
+      largest = std::max(largest, working_bytes(tile, options));
+    }
+    const uint64_t canvas = static_cast<uint64_t>(picture_.width * picture_.height) * 3;
+    const uint64_t turning = picture_.transforms.empty() ? 0 : canvas;
+    header_.working_bytes = std::max((is_grid() ? canvas : 0) + largest, turning);
+  }
+
+  Image decode() override {
+    Image image = is_grid() ? decode_grid() : decode_tile(picture_.tiles[0]);
+    for (const HeifTransform& change : picture_.transforms) {
+      image = transform(std::move(image), change);
+    }
+    return image;
+  }
+
+ private:
+  // A grid may have a single tile that is larger than the picture.
+  bool is_grid() const {
+    return picture_.width != picture_.tiles[0].width || picture_.height != picture_.tiles[0].height;
+  }
+
+  // The data in one piece; `joined` holds it where it is in several.
+  static std::span<const uint8_t> join(const CodedPicture& tile, std::vector<uint8_t>& joined) {
+    if (tile.parts.size() == 1) return tile.parts[0];
+    joined.reserve(tile.data_bytes());
+    for (const auto& part : tile.parts) joined.insert(joined.end(), part.begin(), part.end());
+    return joined;
+  }
+
+  void set_shown_size() {
+    int64_t width = picture_.width, height = picture_.height;
+    for (const HeifTransform& change : picture_.transforms) {
+      if (change.kind == HeifTransform::Kind::kCrop) {
+        width = change.width;
+        height = change.height;
+      } else if (change.kind == HeifTransform::Kind::kTurnLeft) {
+        std::swap(width, height);
+      }
+    }
+    header_.width = static_cast<int>(width);
+    header_.height = static_cast<int>(height);
+  }
+
+  // What decoding one tile takes, the RGB result left out.
+  uint64_t working_bytes(const CodedPicture& tile, const DecodeOptions& options) {
+    std::vector<uint8_t> joined;
+    const CodedSize size = coded_size(tile, join(tile, joined), name_);
+    check_size(name_, size.width, size.height, options);
+    const int64_t allowed =
+        std::clamp(kPassPixelBudget / size.pixels(), kMinPassesAllowed, kMaxPasses);
+    if (size.passes > allowed) {
+      fail("{}: damaged HEIC or AVIF: {} frames and slices in a picture, expected at most {}",
+           name_, size.passes, allowed);
+    }
+    // Measured as multiples of a frame: the codec's own, its coefficients, libheif's copies before
+    // and after each conversion.
+    const int64_t copies = tile.codec == HeifCodec::kAv1 ? 4 : 3;
+    const int64_t frames = std::clamp<int64_t>(size.frames, 1, kMaxReferences);
+    return static_cast<uint64_t>(size.frame_bytes() * copies * frames + size.pixels()) +
+           tile.data_bytes() * 3;
+  }
+
+  Image decode_tile(const CodedPicture& tile) const {
+    std::vector<uint8_t> joined;
+    return decode_coded(tile, join(tile, joined), name_);
+  }
+
+  Image decode_grid() const {
+    Image image(static_cast<int>(picture_.width), static_cast<int>(picture_.height));
+    for (size_t i = 0; i < picture_.tiles.size(); ++i) {
+      const Image tile = decode_tile(picture_.tiles[i]);
+      const auto column = static_cast<int>(static_cast<int64_t>(i) % picture_.columns);
+      const auto row = static_cast<int>(static_cast<int64_t>(i) / picture_.columns);
+      const int left = column * tile.width, top = row * tile.height;
+      const int width = std::min(tile.width, image.width - left);
+      const int height = std::min(tile.height, image.height - top);
+      for (int y = 0; y < height; ++y) {
+        std::copy_n(tile.row(y), static_cast<size_t>(width) * 3, image.row(top + y) + left * 3);
+      }
+    }
+    return image;
+  }
+
+  const std::string& name_;
+  HeifPicture picture_;
+};
+
+}  // namespace
+
+std::unique_ptr<PictureDecoder> open_heif(std::span<const uint8_t> bytes, const std::string& name,
+                                          const DecodeOptions& options) {
+  return std::make_unique<HeifDecoder>(bytes, name, options);
+}
+
+}  // namespace vig

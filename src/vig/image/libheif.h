@@ -1,0 +1,21 @@
+// HEVC and AV1 pictures decoded by libheif.
+//
+// The library is loaded when the first such picture is met: with the codecs that it draws in it
+// would take longer to load than the whole program.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "vig/image/heif_container.h"
+#include "vig/image/image.h"
+
+namespace vig {
+
+// `data` holds the parts of `picture` in one piece. The result has the declared size. Raises Error
+// naming `name`, also where the library is missing.
+Image decode_coded(const CodedPicture& picture, std::span<const uint8_t> data,
+                   const std::string& name);
+
+}  // namespace vig

@@ -1,0 +1,11 @@
+#include "fuzz/picture.h"
+
+namespace vig::fuzz {
+
+using namespace std::string_view_literals;
+
+void run_avif(Bytes bytes) {
+  decode_picture(bytes, {"????ftypavi"sv, "????ftypmif1"sv}, open_heif);
+}
+
+}  // namespace vig::fuzz

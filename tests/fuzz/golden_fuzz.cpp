@@ -1,0 +1,8 @@
+#include "fuzz/targets.h"
+#include "vig/pipeline/golden_case.h"
+
+namespace vig::fuzz {
+
+void run_golden(Bytes bytes) { parse_golden_config("x", as_text(bytes), {1, 3, 32, 32}); }
+
+}  // namespace vig::fuzz
