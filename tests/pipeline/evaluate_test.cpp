@@ -162,7 +162,7 @@ TEST_F(Evaluate, BrokenPicturesAreReportedAndLeftOut) {
     int64_t seen = 0;
     const Evaluation result =
         evaluate(runner, data(),
-                 {.on_problem = [&](const std::string& sentence) { problems.push_back(sentence); },
+                 {.on_problem = [&](size_t, const std::string& sentence) { problems.push_back(sentence); },
                   .on_batch = [&](int64_t samples) { return (seen += samples) > 0; }});
     expect_equal(result.metrics, good);
     EXPECT_EQ(result.skipped, 2);
@@ -187,7 +187,7 @@ TEST_F(Evaluate, NumbersThatAreNotFiniteAreNoAnswer) {
   Runner runner(source, {.threads = 1, .batch = 2});
   std::string problem;
   const Evaluation result = evaluate(
-      runner, data(), {.on_problem = [&](const std::string& sentence) { problem = sentence; }});
+      runner, data(), {.on_problem = [&](size_t, const std::string& sentence) { problem = sentence; }});
   EXPECT_EQ(result.skipped, 7);
   EXPECT_EQ(result.metrics.count, 0);
   EXPECT_NE(problem.find("finite"), std::string::npos) << problem;

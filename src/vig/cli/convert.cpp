@@ -8,6 +8,7 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/file_roles.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/pipeline/model_source.h"
@@ -77,6 +78,11 @@ std::vector<std::string> read_classes(const std::string& file) {
 }
 
 int convert(const ConvertOptions& options) {
+  FileRoles roles;
+  roles.write("OUT", options.out, /*stoppable=*/false);
+  roles.read("checkpoint", options.model.model);
+  if (!options.classes.empty()) roles.read("class file", options.classes);
+  roles.check();
   std::error_code error;
   if (!options.force && std::filesystem::exists(options.out, error)) {
     fail("{} exists already; give --force to replace it", options.out);
