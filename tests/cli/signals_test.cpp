@@ -118,7 +118,7 @@ TEST_F(Signals, OtherCommandsEndAtOnce) {
   close(end);
 }
 
-TEST_F(Signals, IgnoredOnesStayIgnored) {
+TEST_F(Signals, NohupKeepsItRunning) {
   StartedProgram program({"/bin/sh", "-c",
                           std::string("trap '' HUP; exec '") + VIG_BINARY + "' classify -m '" +
                               model_ + "' '" + pipe_.path() + "'"},
@@ -153,12 +153,12 @@ TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
   EXPECT_EQ(json::parse(read_file(out("x.json"))).size(), 2u);
 }
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
 TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
-  const std::string embed = quoted(VIG_BINARY) + " embed -m " + quoted(model_) + " " +
-                            quoted(data("image/photos/flower.webp")) + " --map --out " +
-                            quoted(out("x.json"));
+  const std::string embed = in_quotes(VIG_BINARY) + " embed -m " + in_quotes(model_) + " " +
+                            in_quotes(data("image/photos/flower.webp")) + " --map --out " +
+                            in_quotes(out("x.json"));
   const RunResult result = run_program({"bash", "-c", "ulimit -f 1; exec " + embed});
   expect_complaint(result, 1, "x.json: cannot be written: File too large");
   EXPECT_EQ(files(), std::vector<std::string>{});
@@ -166,21 +166,21 @@ TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
 
 // A closed stream's number must not go to the next file that is opened.
 TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
-  const std::string picture = quoted(data("image/photos/flower.webp"));
+  const std::string picture = in_quotes(data("image/photos/flower.webp"));
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};  // so that there is a note to print
   const std::string embed =
-      "exec " + quoted(VIG_BINARY) + " embed " + picture + " --format npy --out ";
-  ASSERT_EQ(run_program({"bash", "-c", embed + quoted(out("whole.npy"))}, options).exit_code, 0);
+      "exec " + in_quotes(VIG_BINARY) + " embed " + picture + " --format npy --out ";
+  ASSERT_EQ(run_program({"bash", "-c", embed + in_quotes(out("whole.npy"))}, options).exit_code, 0);
   for (const char* closed : {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-", "0<&-", "1>&-"}) {
     SCOPED_TRACE(closed);
     const RunResult result =
-        run_program({"bash", "-c", embed + quoted(out("x.npy")) + " " + closed}, options);
+        run_program({"bash", "-c", embed + in_quotes(out("x.npy")) + " " + closed}, options);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(read_file(out("x.npy")), read_file(out("whole.npy")));
   }
   const RunResult result = run_program(
-      {"bash", "-c", quoted(VIG_BINARY) + " classify -m " + quoted(model_) + " - 0<&-"});
+      {"bash", "-c", in_quotes(VIG_BINARY) + " classify -m " + in_quotes(model_) + " - 0<&-"});
   expect_complaint(result, 1, "standard input: cannot be read");
 }
 

@@ -24,9 +24,9 @@ void handle(void (*handler)(int)) {
   sigemptyset(&action.sa_mask);
   for (const int signal : kSignals) {
     struct sigaction old = {};
-    if (sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) {
-      sigaction(signal, &action, nullptr);
-    }
+    sigaction(signal, nullptr, &old);
+    if (signal == SIGHUP && old.sa_handler == SIG_IGN) continue;  // nohup
+    sigaction(signal, &action, nullptr);
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // At first each removes the temporary files and ends the program at once. After catch_interrupt()
 // what is under way is finished and reported, then the program ends; a second signal ends it at
-// once. The exit status is 128 + the signal's number. One that was ignored when the program started
-// (as by nohup) stays ignored.
+// once. The exit status is 128 + the signal's number. A SIGHUP that is ignored when the program
+// starts (nohup) stays ignored.
 #pragma once
 
 namespace vig::cli {

@@ -10,6 +10,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/data/archive_formats.h"
 #include "vig/data/dataset.h"
 #include "vig/data/picture_store.h"
 
@@ -92,7 +93,16 @@ class DatasetReader {
     uint32_t file;
   };
 
-  static std::string expected() { return fmt::format("expected {}", kLayout); }
+  // What is supported, and what is there instead.
+  std::string expected() const {
+    std::string text = fmt::format("expected {}", kLayout);
+    for (const std::string& other : others_) {
+      const std::string_view labels = label_format(other);
+      if (labels.empty()) continue;
+      return text + fmt::format("; {} ({}) are not supported", labels, printable(other));
+    }
+    return text;
+  }
 
   void find_pictures() {
     const std::vector<std::string>& files = archive_->files();

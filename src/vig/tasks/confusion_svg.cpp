@@ -68,7 +68,7 @@ class Drawing {
   std::string text(std::string_view title) {
     const double side = layout_.side(metrics_.classes);
     const double right = left_ + side + layout_.edge(), bottom = top_ + side + layout_.edge();
-    const double key = bottom + 16, list = key + 56;
+    const double key = bottom + 16, list = key + 66;
     const double height =
         listed_.empty() ? key + 44 : list + kListLine * static_cast<double>(listed_.size() + 1);
     double width = std::max({right, 16 + 15 * svg_label(title).width, left_ + kKeyWidth});
