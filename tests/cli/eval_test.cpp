@@ -248,6 +248,7 @@ TEST_F(Eval, ThePageOfMistakes) {
   EXPECT_NE(page.find("The 2 surest of " + std::to_string(wrong) + " mistakes among 8"),
             std::string::npos);
   expect_complaint(eval("data", {"--mistakes", "0"}), 2, "--mistakes");
+  expect_complaint(eval("data", {"--page", path("n.html")}), 2, "--mistakes");
 }
 
 // Pictures and pages are passed on; where they were made is nobody's business.

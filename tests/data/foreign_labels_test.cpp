@@ -9,7 +9,7 @@
 namespace vig::test {
 namespace {
 
-void expect_refusal(const Files& files, const std::vector<std::string>& parts) {
+void expect_refusal(const Files& files, std::initializer_list<std::string> parts) {
   const TempDir folder;
   write_files(folder.path(), files);
   expect_error(ErrorCode::kInput, parts, [&] { open_dataset(folder.path().string()); });

@@ -60,10 +60,10 @@ Part choose_part(const EvalOptions& options) {
 // The answers to single pictures, where somebody asked for them.
 class Predictions {
  public:
-  explicit Predictions(const Dataset& data) : data_(data), all_(data.size()), top_(0) {}
+  Predictions(const Dataset& data, int classes)
+      : data_(data), all_(data.size()), top_(std::min(kTop, classes)) {}
 
   void add(size_t sample, int label, std::span<const float> logits) {
-    top_ = std::min<int>(kTop, static_cast<int>(logits.size()));
     all_[sample].label = label;
     all_[sample].answer = decode_classes(logits, top_, {});
   }
@@ -90,7 +90,7 @@ class Predictions {
 
   const Dataset& data_;
   std::vector<Prediction> all_;
-  int top_;
+  const int top_;
 };
 
 // What cannot be written is said before the work, not after.
@@ -131,7 +131,8 @@ int eval(const EvalOptions& options) {
   const auto total = static_cast<int64_t>(part.data.size());
   Progress progress(total, "pictures");
   std::optional<Predictions> predictions;
-  if (outputs.predictions || outputs.mistakes) predictions.emplace(part.data);
+  if (outputs.predictions || outputs.mistakes)
+    predictions.emplace(part.data, model_classes(source.spec));
   const std::vector<int> output_of =
       match_classes(part.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
@@ -207,12 +208,12 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->add_option("--predictions", options->predictions,
                    "Also write a CSV line for each picture: its file, label and best five answers")
       ->type_name("FILE.csv");
-  command
-      ->add_option("--mistakes", options->mistakes,
-                   "Also make a page of the N mistakes with the highest probability, with pictures")
-      ->check(CLI::Range(1, 10000).description(""))
-      ->type_name("N");
+  CLI::Option* mistakes = command->add_option(
+      "--mistakes", options->mistakes,
+      "Also make a page of the N mistakes with the highest probability, with pictures");
+  mistakes->check(CLI::Range(1, 10000).description(""))->type_name("N");
   command->add_option("--page", options->page, "Where the page of --mistakes goes")
+      ->needs(mistakes)
       ->capture_default_str()
       ->type_name("FILE.html");
   add_json(*command, options->json);
