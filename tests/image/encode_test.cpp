@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "support/errors.h"
@@ -14,8 +15,8 @@ Image slope(int width, int height) {
   Image image(width, height);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      image.row(y)[3 * x] = static_cast<uint8_t>(255 * x / width);
-      image.row(y)[3 * x + 1] = static_cast<uint8_t>(255 * y / height);
+      image.row(y)[3 * x] = static_cast<uint8_t>(std::min(x, 255));
+      image.row(y)[3 * x + 1] = static_cast<uint8_t>(std::min(y, 255));
       image.row(y)[3 * x + 2] = 128;
     }
   }

@@ -47,6 +47,6 @@ void catch_interrupt() { handle(note); }
 
 bool interrupted() { return g_signal != 0; }
 
-int interrupted_exit() { return 128 + (interrupted() ? g_signal : SIGINT); }
+int interrupted_exit() { return interrupted() ? 128 + g_signal : kInterruptedExit; }
 
 }  // namespace vig::cli

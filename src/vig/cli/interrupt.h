@@ -8,13 +8,15 @@
 
 namespace vig::cli {
 
+inline constexpr int kInterruptedExit = 130;  // of Ctrl-C
+
 // Once, at the start. Besides: writes beyond a file size limit and to a reader that has gone fail
 // with an error instead of ending the program.
 void handle_signals();
 
 void catch_interrupt();
 bool interrupted();
-// 130 after Ctrl-C, and where another process of the same run was interrupted.
+// kInterruptedExit where no signal came: another process of the same run had it.
 int interrupted_exit();
 
 }  // namespace vig::cli

@@ -93,16 +93,7 @@ class DatasetReader {
     uint32_t file;
   };
 
-  // What is supported, and what is there instead.
-  std::string expected() const {
-    std::string text = fmt::format("expected {}", kLayout);
-    for (const std::string& other : others_) {
-      const std::string_view labels = label_format(other);
-      if (labels.empty()) continue;
-      return text + fmt::format("; {} ({}) are not supported", labels, printable(other));
-    }
-    return text;
-  }
+  static std::string expected() { return fmt::format("expected {}", kLayout); }
 
   void find_pictures() {
     const std::vector<std::string>& files = archive_->files();
@@ -123,7 +114,7 @@ class DatasetReader {
     }
     if (pictures_.empty()) {
       fail("{}: found no pictures among {} files, where pictures end in {}; {}", path_,
-           files.size(), fmt::join(picture_extensions(), " "), expected());
+           files.size(), fmt::join(picture_extensions(), " "), expected() + unsupported());
     }
   }
 
@@ -183,7 +174,7 @@ class DatasetReader {
       const std::string_view label = first_folder(name);
       if (label.empty()) {
         fail("{}: the picture \"{}\" lies in no class folder; {}", path_,
-             printable(folder + std::string(name)), expected());
+             printable(folder + std::string(name)), expected() + unsupported());
       }
       labels.emplace(label, 0);
     });
@@ -216,7 +207,7 @@ class DatasetReader {
       if (label.empty() || labels.contains(label)) continue;
       fail("{}: the folder \"{}\" holds no pictures, which end in {}; {}", path_,
            printable(folder + std::string(label)), fmt::join(picture_extensions(), " "),
-           expected());
+           expected() + unsupported());
     }
   }
 
@@ -267,6 +258,16 @@ class DatasetReader {
     if (!only_a.empty()) parts.push_back(fmt::format("only in {}: {}", a_name, list_some(only_a)));
     if (!only_b.empty()) parts.push_back(fmt::format("only in {}: {}", b_name, list_some(only_b)));
     return fmt::format("{}", fmt::join(parts, "; "));
+  }
+
+  // A word on labels that are kept in files, where there are such; else empty.
+  std::string unsupported() const {
+    for (const std::string& file : archive_->files()) {
+      const std::string_view labels = is_hidden(file) ? "" : label_format(file);
+      if (labels.empty()) continue;
+      return fmt::format("; {} ({}) are not supported", labels, printable(file));
+    }
+    return "";
   }
 
   const std::string& path_;

@@ -141,7 +141,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const train::
       display.say(fmt::format("stopped at step {}; the same command goes on from there\n",
                               result.state.step));
     }
-    return interrupted_exit();
+    return kInterruptedExit;
   }
   if (speaks && result.state.best_top1 >= 0) {
     display.say(fmt::format("best: {:.2f} % of the validation pictures, in {}/best.safetensors\n",
