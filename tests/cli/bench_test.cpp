@@ -62,7 +62,8 @@ TEST(BenchCommand, InterruptKeepsWhatWasMeasured) {
       {"bench", "test_vig", "--batch", "1,2,3,4,5,6,7,8", "--seconds", "0.5", "--csv", csv}, out,
       4);
   EXPECT_EQ(result.exit_code, 130) << result.err;
-  const std::string rows = read_file(csv);
+  EXPECT_FALSE(std::filesystem::exists(csv));
+  const std::string rows = read_file(csv + ".partial");
   EXPECT_GE(std::count(rows.begin(), rows.end(), '\n'), 2) << rows;
   EXPECT_LT(std::count(rows.begin(), rows.end(), '\n'), 9) << rows;
 }

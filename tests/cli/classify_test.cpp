@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -239,6 +240,70 @@ TEST_F(Classify, EveryBrokenPicture) {
       expect_success(result);
     }
   }
+}
+
+TEST_F(Classify, StandardInputIsAPicture) {
+  RunOptions options;
+  options.input = read_file(data("image/photos/flower.webp"));
+  const RunResult file =
+      vig({"classify", "-m", model_, data("image/photos/flower.webp"), "--json"});
+  json expected = json::parse(file.out);
+  for (const char* name : {"-", "/dev/stdin"}) {
+    const RunResult result = vig({"classify", "-m", model_, name, "--json"}, options);
+    expect_success(result);
+    expected[0]["file"] = name;
+    EXPECT_EQ(json::parse(result.out), expected);
+  }
+  expect_complaint(vig({"classify", "-m", model_, "-"}), 1, "standard input: the file is empty");
+  options.input = "no picture";
+  expect_complaint(vig({"classify", "-m", model_, "-"}, options), 1,
+                   "standard input: not a picture");
+}
+
+// Numbers as short as read back to the same float.
+TEST_F(Classify, NumbersAreShort) {
+  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "10"});
+  size_t seen = 0;
+  for (const json& picture : json::parse(result.out)) {
+    for (const json& score : picture["classes"]) {
+      for (const char* key : {"probability", "logit"}) {
+        const std::string text = score[key].dump();
+        const auto value = static_cast<float>(score[key].get<double>());
+        EXPECT_EQ(std::stod(text), std::stod(fmt::format("{}", value))) << text;
+        EXPECT_NE(result.out.find(text), std::string::npos) << text;
+        EXPECT_LE(std::count_if(text.begin(), text.end(), isdigit), 13) << text;
+        ++seen;
+      }
+    }
+  }
+  EXPECT_EQ(seen, 60u);
+}
+
+TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
+  const std::string pipe = pictures() + "/pipe.jpg";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const RunResult result = vig({"classify", "-m", model_, pictures() + "/*.*", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find(pipe + ": expected a picture file, found a device or pipe"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(json::parse(result.out).size(), 3u);  // b.PNG, c.jpg and notes.txt, which is broken
+}
+
+TEST_F(Classify, TableOfAnswers) {
+  const std::string table = (folder_ / "t.csv").string();
+  const RunResult result =
+      vig({"classify", "-m", model_, pictures() + "/b.PNG", "--top", "2", "--csv", table});
+  expect_success(result);
+  const std::string text = read_file(table);
+  EXPECT_TRUE(
+      text.starts_with("file,index1,class1,probability1,index2,class2,probability2,error\n"
+                       "\"" +
+                       pictures() + "/b.PNG\","))
+      << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  expect_complaint(vig({"classify", "-m", model_, pictures(), "--csv", "/no/such/x.csv"}), 1,
+                   "/no/such/x.csv");
 }
 
 }  // namespace

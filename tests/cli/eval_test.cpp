@@ -5,6 +5,10 @@
 
 #include "cli/vig.h"
 #include "support/xml.h"
+#include "vig/base/utf8.h"
+#include "vig/models/registry.h"
+#include "vig/weights/load.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig::test {
 namespace {
@@ -90,6 +94,10 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
   EXPECT_NEAR(report["top1"].get<double>(), 1.0 * top1 / count, 1e-12);
   EXPECT_NEAR(report["top5"].get<double>(), 1.0 * top5 / count, 1e-12);
   EXPECT_NEAR(report["loss"].get<double>(), loss / count, 1e-5);
+  double recall = 0;
+  for (const int index : {2, 7, 9}) recall += report["classes"][index]["recall"].get<double>() / 3;
+  EXPECT_NEAR(report["balanced_accuracy"].get<double>(), recall, 1e-12);
+  EXPECT_GE(report["macro_f1"], 0);
   ASSERT_EQ(report["confusion"].size(), confusion.size());
   for (const json& cell : report["confusion"]) {
     EXPECT_EQ((confusion[{cell["label"], cell["answer"]}]), cell["pictures"]);
@@ -133,6 +141,9 @@ TEST_F(Eval, TextHasTheSameNumbers) {
   EXPECT_NEAR(std::stod(facts["top-1"]), 100 * report["top1"].get<double>(), 0.0051);
   EXPECT_NEAR(std::stod(facts["top-5"]), 100 * report["top5"].get<double>(), 0.0051);
   EXPECT_NEAR(std::stod(facts["loss"]), report["loss"].get<double>(), 0.000051);
+  EXPECT_NEAR(std::stod(facts["balanced"]), 100 * report["balanced_accuracy"].get<double>(),
+              0.0051);
+  EXPECT_NEAR(std::stod(facts["macro"].substr(2)), report["macro_f1"].get<double>(), 0.000051);
   EXPECT_NE(facts["speed"].find("images/s"), std::string::npos);
   std::string line;
   std::getline(lines, line);
@@ -177,6 +188,164 @@ TEST_F(Eval, FilesForTablesAndPictures) {
     expect_complaint(result, 1, "no/such/folder/x");
     EXPECT_EQ(result.out, "");
   }
+}
+
+// A line for each picture in the order of the data, with what `vig classify` answers.
+TEST_F(Eval, PredictionsAreThoseOfClassify) {
+  fs::rename(folder_ / "data/hen/1.webp", folder_ / "data/hen/1, \"a\".webp");
+  write_file(folder_ / "data/jay/broken.png", "no picture");
+  EXPECT_EQ(eval("data", {"--predictions", path("p.csv"), "--threads", "2"}).exit_code, 1);
+  const RunResult classify =
+      vig({"classify", "-m", model_, path("data"), "--top", "5", "--csv", path("c.csv"), "--json"});
+  std::istringstream lines(read_file(path("p.csv"))), answers(read_file(path("c.csv")));
+  std::string line, answer;
+  std::getline(lines, line);
+  std::getline(answers, answer);
+  EXPECT_EQ(answer.substr(0, 26), "file,index1,class1,probabi");
+  EXPECT_EQ(line, "file,label,correct" + answer.substr(4));
+  const json list = json::parse(classify.out);
+  ASSERT_EQ(list.size(), kPictures.size() + 1);
+  for (const json& picture : list) {
+    const std::string file = picture["file"];
+    ASSERT_TRUE(std::getline(lines, line) && std::getline(answers, answer));
+    const std::string label = fs::path(file).lexically_relative(path("data")).begin()->string();
+    std::string quoted = "\"";
+    for (const char c : file) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    quoted += "\"";
+    ASSERT_TRUE(answer.starts_with(quoted + ",")) << answer;
+    const std::string rest = answer.substr(quoted.size());
+    if (picture.contains("error")) {
+      EXPECT_TRUE(rest.starts_with(",,,,")) << rest;
+      EXPECT_EQ(line, quoted + ",\"" + label + "\"," + rest);
+      continue;
+    }
+    const json& best = picture["classes"][0];
+    const bool correct = best["name"] == label;
+    EXPECT_TRUE(rest.starts_with("," + best["index"].dump() + "," + best["name"].dump() + "," +
+                                 best["probability"].dump() + ","))
+        << rest;
+    EXPECT_EQ(line, quoted + ",\"" + label + (correct ? "\",true" : "\",false") + rest);
+  }
+  EXPECT_FALSE(std::getline(lines, line)) << line;
+}
+
+TEST_F(Eval, ThePageOfMistakes) {
+  const json report = numbers("data", {"--mistakes", "2", "--page", path("m.html")});
+  const std::string page = read_file(path("m.html"));
+  EXPECT_EQ(xml_problem(page.substr(page.find('\n') + 1)), "");
+  const auto times = [&](const std::string& part) {
+    size_t count = 0;
+    for (size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(times("<figure>"), 2u);
+  EXPECT_EQ(times("src=\"data:image/jpeg;base64,/9j/"), 2u);
+  EXPECT_EQ(times("class=\"wrong\""), 2u);
+  EXPECT_EQ(times("http"), 1u);  // of http-equiv
+  EXPECT_LT(page.size(), 200'000u);
+  const auto wrong = static_cast<int>(std::lround(8 * (1 - report["top1"].get<double>())));
+  EXPECT_NE(page.find("The 2 surest of " + std::to_string(wrong) + " mistakes among 8"),
+            std::string::npos);
+  expect_complaint(eval("data", {"--mistakes", "0"}), 2, "--mistakes");
+  expect_complaint(eval("data", {"--page", path("n.html")}), 2, "--mistakes");
+}
+
+// Pictures and pages are passed on; where they were made is nobody's business.
+TEST_F(Eval, TitlesNameNoFolders) {
+  expect_success(
+      eval("data", {"--confusion", path("c.svg"), "--mistakes", "1", "--page", path("m.html")}));
+  const std::string svg = read_file(path("c.svg")), page = read_file(path("m.html"));
+  EXPECT_EQ(svg.find(folder_.path().string()), std::string::npos);
+  EXPECT_NE(svg.find(">model.safetensors on data: top-1 "), std::string::npos);
+  EXPECT_NE(page.find("<h1>Mistakes of model.safetensors on data</h1>"), std::string::npos);
+  RunOptions inside;
+  inside.directory = folder_ / "data";
+  expect_success(
+      vig({"eval", "-m", "../model.safetensors", "../data/", "--confusion", "../d.svg"}, inside));
+  EXPECT_NE(read_file(path("d.svg")).find(">model.safetensors on data: top-1 "), std::string::npos);
+}
+
+TEST_F(Eval, FiveBestOfThreeClassesSayNothing) {
+  ModelSpec spec = find_model("test_vig");
+  override_field(spec, "classes", "3");
+  const auto weights = random_weights(build_graph(spec, 64, 64).params, 1);
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < weights->size(); ++i) {
+    tensors.push_back(
+        {weights->spec(i).name, {weights->data(i), DType::kF32, weights->spec(i).shape}});
+  }
+  write_safetensors(path("three.safetensors"), tensors,
+                    {{"vig.arch", "test_vig"}, {"vig.overrides", R"({"classes": "3"})"}});
+  model_ = path("three.safetensors");
+  EXPECT_TRUE(numbers("data", {"--predictions", path("p.csv")})["top5"].is_null());
+  EXPECT_EQ(eval("data").out.find("top-5"), std::string::npos);
+  EXPECT_NE(eval("data").out.find("top-1"), std::string::npos);
+  const std::string table = read_file(path("p.csv"));
+  EXPECT_NE(table.find(",probability3,error\n"), std::string::npos) << table;
+}
+
+// Names of classes as wide as they are shown.
+TEST_F(Eval, ColumnsAlignWithWideNames) {
+  write_file(folder_ / "classes.txt",
+             "ant\n漢字漢字漢字\ncat\ne\u0301e\u0301l\neel\nfox\ngnu\nhen\nibis\njay\n");
+  ASSERT_EQ(vig({"convert", golden("vig-mini-silu.pth"), model_, "--arch", "test_vig", "--classes",
+                 path("classes.txt"), "--force"})
+                .exit_code,
+            0);
+  const RunResult result = eval("data");
+  expect_success(result);
+  std::istringstream lines(result.out.substr(result.out.find("class ")));
+  std::string line;
+  std::getline(lines, line);
+  const size_t end = display_width(line.substr(0, line.find("pictures") + 8));
+  for (int row = 0; row < 10; ++row) {
+    std::getline(lines, line);
+    const size_t number = line.find_first_of("0123456789");
+    ASSERT_NE(number, std::string::npos);
+    EXPECT_EQ(display_width(line.substr(0, number + 1)), end) << line;
+  }
+}
+
+TEST_F(Eval, NothingInANameSteersTheTerminal) {
+  write_file(folder_ / "classes.txt",
+             "a\u009b31mnt\nb\u202eee\ncat\ndog\neel\nfox\ngnu\nhen\nibis\njay\n");
+  ASSERT_EQ(vig({"convert", golden("vig-mini-silu.pth"), model_, "--arch", "test_vig", "--classes",
+                 path("classes.txt"), "--force"})
+                .exit_code,
+            0);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"eval", "-m", model_, path("data")},
+        {"eval", "-m", model_, path("data"), "--json"},
+        {"classify", "-m", model_, path("data"), "--top", "10"},
+        {"classify", "-m", model_, path("data"), "--top", "10", "--json"},
+        {"info", model_},
+        {"info", model_, "--json"}}) {
+    const RunResult result = vig(command);
+    expect_success(result);
+    EXPECT_EQ(result.out.find("\u009b"), std::string::npos) << command[0];
+    EXPECT_EQ(result.out.find("\u202e"), std::string::npos) << command[0];
+  }
+  EXPECT_NE(eval("data").out.find("a\\xc2\\x9b31mnt"), std::string::npos);
+  EXPECT_EQ(numbers("data")["classes"][0]["name"], "a\u009b31mnt");  // escaped, not changed
+}
+
+// Both decode options change what the network sees.
+TEST_F(Eval, DecodeOptionsReachThePictures) {
+  fs::create_directories(folder_ / "turned/cat");
+  fs::copy_file(data("image/photos/hopper_orient6.webp"), folder_ / "turned/cat/1.webp");
+  const json turned = numbers("turned"), stored = numbers("turned", {"--ignore-orientation"});
+  EXPECT_NE(turned["loss"], stored["loss"]);
+  const RunResult classify = vig(
+      {"classify", "-m", model_, path("turned"), "--json", "--top", "10", "--ignore-orientation"});
+  for (const json& score : json::parse(classify.out)[0]["classes"]) {
+    if (score["name"] != "cat") continue;
+    EXPECT_NEAR(stored["loss"].get<double>(), -std::log(score["probability"].get<double>()), 1e-5);
+  }
+  const RunResult small = eval("data", {"--max-pixels", "10"});
+  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_NE(small.out.find("pictures  2\nskipped   6\n"), std::string::npos) << small.out;
+  EXPECT_NE(small.err.find("--max-pixels"), std::string::npos) << small.err;
 }
 
 TEST_F(Eval, TakesTestThenValThenTheRest) {
@@ -299,7 +468,9 @@ TEST_F(Eval, InterruptTellsWhatIsDone) {
     if (i % 2 == 0) write_file(folder_ / ("data/hen/y" + std::to_string(i) + ".jpg"), "broken");
   }
   const RunResult result =
-      interrupt_vig({"eval", "-m", model_, path("data"), "--json", "--size", "896"}, path("err"),
+      interrupt_vig({"eval", "-m", model_, path("data"), "--json", "--size", "896", "--csv",
+                     path("c.csv"), "--confusion", path("c.svg"), "--predictions", path("p.csv")},
+                    path("err"),
                     /*lines=*/1, /*stream=*/2);
   EXPECT_EQ(result.exit_code, 130) << read_file(path("err"));
   EXPECT_NE(read_file(path("err")).find("stopped after"), std::string::npos);
@@ -307,6 +478,13 @@ TEST_F(Eval, InterruptTellsWhatIsDone) {
   EXPECT_EQ(report["complete"], false);
   EXPECT_GE(report["skipped"], 1);
   EXPECT_LT(report["pictures"], 400);
+  for (const char* name : {"c.csv", "c.svg", "p.csv"}) {
+    EXPECT_FALSE(fs::exists(path(name))) << name;
+    EXPECT_TRUE(fs::exists(path(std::string(name) + ".partial"))) << name;
+  }
+  const std::string rows = read_file(path("p.csv.partial"));
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n') - 1,
+            report["pictures"].get<int>() + report["skipped"].get<int>());
 }
 
 }  // namespace

@@ -66,6 +66,20 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"bench", "vig_t", "--seconds", "0"}), 2, "--seconds");
 }
 
+TEST(Usage, TyposGetASuggestion) {
+  expect_complaint(vig({"clasify", "x.png"}), 2,
+                   "there is no command 'clasify' (did you mean 'classify'?)");
+  expect_complaint(vig({"trian", "x"}), 2, "(did you mean 'train'?)");
+  expect_complaint(vig({"eval", "x", "--confuson", "y"}), 2,
+                   "there is no option '--confuson' (did you mean '--confusion'?); see vig eval");
+  expect_complaint(vig({"classify", "--to=3", "x.png"}), 2, "(did you mean '--top'?)");
+  expect_complaint(vig({"--verson"}), 2, "(did you mean '--version'?)");
+  expect_complaint(vig({"info", "vig_tt"}), 2, "'vig_tt' (did you mean 'vig_t'?)");
+  expect_complaint(vig({"info", "vig_t", "--set", "dept=3"}), 2, "'dept' (did you mean 'depth'?)");
+  EXPECT_EQ(vig({"fly"}).err.find("did you mean"), std::string::npos);
+  EXPECT_EQ(vig({"models", "--qqqqqq"}).err.find("did you mean"), std::string::npos);
+}
+
 TEST(Usage, AReaderThatGoesAwayIsNoCrash) {
   const std::string script =
       std::string("(sleep 0.3; exec '") + VIG_BINARY + "' models) | true; echo ${PIPESTATUS[0]}";

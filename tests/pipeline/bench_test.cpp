@@ -55,5 +55,11 @@ TEST(Bench, StopsWhenAsked) {
   EXPECT_GE(result.runs, 1);
 }
 
+TEST(Bench, MoreThanThePeakIsSaid) {
+  EXPECT_EQ(disturbed_peak(0.5), "");
+  EXPECT_EQ(disturbed_peak(1.0), "");
+  EXPECT_NE(disturbed_peak(1.001).find("more than 100 % of peak"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace vig::test

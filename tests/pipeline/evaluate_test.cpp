@@ -117,6 +117,32 @@ TEST_F(Evaluate, CountsTheAnswersOfClassify) {
   }
 }
 
+TEST_F(Evaluate, HandsOutEveryAnswer) {
+  write_file(folder_ / "data/a/empty.png", "");
+  const Dataset pictures = data();
+  Runner runner(source_, {.threads = 1, .batch = 3});
+  ClassificationMetrics counted(10);
+  std::vector<int> answers(pictures.size()), problems(pictures.size());
+  const Evaluation result =
+      evaluate(runner, pictures,
+               {.decoders = 2,
+                .on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
+                .on_answer =
+                    [&](size_t sample, int label, std::span<const float> logits) {
+                      ++answers[sample];
+                      EXPECT_EQ(source_.classes[static_cast<size_t>(label)],
+                                pictures.classes()[static_cast<size_t>(pictures.label(sample))]);
+                      counted.add(logits, label);
+                    }});
+  EXPECT_EQ(counted, result.metrics);
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    const bool broken = pictures.name(i) == "a/empty.png";
+    EXPECT_EQ(answers[i], broken ? 0 : 1) << pictures.name(i);
+    EXPECT_EQ(problems[i], broken ? 1 : 0) << pictures.name(i);
+    EXPECT_EQ(pictures.path(i), (folder_ / "data").string() + "/" + std::string(pictures.name(i)));
+  }
+}
+
 TEST_F(Evaluate, DependsOnNothingButPicturesAndWeights) {
   const std::string archive = (folder_ / "data.tar").string();
   ASSERT_EQ(run_program({"tar", "-cf", archive, "-C", folder_.path().string(), "data"}).exit_code,
@@ -160,10 +186,10 @@ TEST_F(Evaluate, BrokenPicturesAreReportedAndLeftOut) {
     Runner runner(source_, {.threads = 1, .batch = batch});
     std::vector<std::string> problems;
     int64_t seen = 0;
-    const Evaluation result =
-        evaluate(runner, data(),
-                 {.on_problem = [&](const std::string& sentence) { problems.push_back(sentence); },
-                  .on_batch = [&](int64_t samples) { return (seen += samples) > 0; }});
+    const Evaluation result = evaluate(
+        runner, data(),
+        {.on_problem = [&](size_t, const std::string& sentence) { problems.push_back(sentence); },
+         .on_batch = [&](int64_t samples) { return (seen += samples) > 0; }});
     expect_equal(result.metrics, good);
     EXPECT_EQ(result.skipped, 2);
     EXPECT_EQ(seen, 9);
@@ -186,8 +212,9 @@ TEST_F(Evaluate, NumbersThatAreNotFiniteAreNoAnswer) {
   source.classes = source_.classes;
   Runner runner(source, {.threads = 1, .batch = 2});
   std::string problem;
-  const Evaluation result = evaluate(
-      runner, data(), {.on_problem = [&](const std::string& sentence) { problem = sentence; }});
+  const Evaluation result =
+      evaluate(runner, data(),
+               {.on_problem = [&](size_t, const std::string& sentence) { problem = sentence; }});
   EXPECT_EQ(result.skipped, 7);
   EXPECT_EQ(result.metrics.count, 0);
   EXPECT_NE(problem.find("finite"), std::string::npos) << problem;

@@ -37,7 +37,9 @@ TEST(PictureReader, HandsOutAllFilesInOrder) {
       picture_file("photos/pixel_1x1.png"), picture_file("broken/zero_byte.png"),
       picture_file("photos/pixel_1x1.jpg"), "missing.png", picture_file("photos/hopper_1bit.png")};
   for (const int batch : {1, 2, 5, 9}) {
-    PictureReader reader(names, Recipe().with_size(32), {}, batch);
+    PictureReader reader(names, batch, [](const std::string& file) {
+      return read_picture(file, Recipe().with_size(32), {});
+    });
     std::vector<std::string> seen;
     std::vector<bool> good;
     for (auto pictures = reader.next(); !pictures.empty(); pictures = reader.next()) {
@@ -54,8 +56,8 @@ TEST(PictureReader, HandsOutAllFilesInOrder) {
 }
 
 TEST(PictureReader, MayEndEarly) {
-  PictureReader reader(std::vector<std::string>(9, picture_file("photos/hopper_1bit.png")),
-                       Recipe(), {}, 2);
+  PictureReader reader(std::vector<std::string>(9, picture_file("photos/hopper_1bit.png")), 2,
+                       [](const std::string& file) { return read_picture(file, Recipe(), {}); });
   EXPECT_EQ(reader.next().size(), 2u);  // and the next ones are still being read
 }
 

@@ -76,6 +76,69 @@ TEST(ConfusionSvg, FromTwoToManyClasses) {
   }
 }
 
+// Labels go down, answers to the right: the square of (label 2, answer 0) is in the first column
+// and the third row, and its count stands in it.
+TEST(ConfusionSvg, RowsAreLabelsAndColumnsAnswers) {
+  ClassificationMetrics metrics(3);
+  metrics.confusion = {{{0, 0}, 5}, {{2, 0}, 3}, {{1, 2}, 4}};
+  const std::string svg = confusion_svg(metrics, numbered_names(3), "t");
+  const auto corner = [&](const std::string& title) {
+    std::smatch found;
+    const std::regex square(title + "[^<]*</title><rect x=\"([0-9.]+)\" y=\"([0-9.]+)\"");
+    EXPECT_TRUE(std::regex_search(svg, found, square)) << title;
+    return std::pair(std::stod(found[1]), std::stod(found[2]));
+  };
+  const auto [x, y] = corner("number 0 taken for class number 0");
+  const double cell = 56;
+  EXPECT_EQ(corner("number 2 taken for class number 0"), std::pair(x, y + 2 * cell));
+  EXPECT_EQ(corner("number 1 taken for class number 2"), std::pair(x + 2 * cell, y + cell));
+  std::smatch count;
+  ASSERT_TRUE(std::regex_search(svg, count,
+                                std::regex("<text x=\"([0-9.]+)\" y=\"([0-9.]+)\"[^>]*>3</text>")));
+  EXPECT_NEAR(std::stod(count[1]), x + cell / 2, 0.1);
+  EXPECT_NEAR(std::stod(count[2]), y + 2.5 * cell, cell / 4);
+}
+
+std::vector<std::string> texts_of(const std::string& svg, const std::string& kind) {
+  std::vector<std::string> texts;
+  const std::regex text("<text class=\"" + kind + "\"[^>]*>([^<]*)</text>");
+  for (std::sregex_iterator i(svg.begin(), svg.end(), text), end; i != end; ++i) {
+    texts.push_back((*i)[1]);
+  }
+  return texts;
+}
+
+TEST(ConfusionSvg, RecallAndPrecisionAtTheEdges) {
+  ClassificationMetrics metrics(3);
+  metrics.confusion = {{{0, 0}, 3}, {{0, 1}, 1}, {{1, 1}, 1}};
+  const std::string svg = confusion_svg(metrics, {}, "t");
+  EXPECT_EQ(texts_of(svg, "recall"), (std::vector<std::string>{"75 %", "100 %", "-"}));
+  EXPECT_EQ(texts_of(svg, "precision"), (std::vector<std::string>{"100 %", "50 %", "-"}));
+  EXPECT_NE(svg.find(">recall<"), std::string::npos);
+  EXPECT_NE(svg.find(">precision<"), std::string::npos);
+  EXPECT_NE(svg.find("class=\"key\""), std::string::npos);
+  EXPECT_TRUE(texts_of(svg, "confusion").empty());
+}
+
+TEST(ConfusionSvg, TheLargestConfusionsOfManyClasses) {
+  ClassificationMetrics metrics(31);
+  for (int i = 0; i < 31; ++i) {
+    metrics.confusion[{i, i}] = 100;
+    metrics.confusion[{i, (i + 1) % 31}] = i % 16;
+  }
+  EXPECT_EQ(largest_confusions(metrics, 3),
+            (std::vector<Confusion>{{15, 16, 15}, {14, 15, 14}, {30, 0, 14}}));
+  const std::string svg = confusion_svg(metrics, numbered_names(31), "t");
+  EXPECT_EQ(xml_problem(svg), "");
+  const std::vector<std::string> listed = texts_of(svg, "confusion");
+  ASSERT_EQ(listed.size(), 10u);
+  EXPECT_EQ(listed[0], "class number 15 taken for class number 16: 15 of 115 pictures");
+  EXPECT_EQ(listed[2], "class number 30 taken for class number 0: 14 of 114 pictures");
+  metrics.classes = 30;
+  metrics.confusion = {{{0, 1}, 5}};
+  EXPECT_TRUE(texts_of(confusion_svg(metrics, {}, "t"), "confusion").empty());
+}
+
 TEST(ConfusionSvg, CountsThatDoNotFitAreLeftToThePointer) {
   ClassificationMetrics metrics(40);
   metrics.confusion[{0, 0}] = 7;

@@ -39,6 +39,26 @@ TEST(Metrics, CountsByHand) {
   EXPECT_EQ(classes[2], (ClassMetrics{.count = 1, .answered = 2, .correct = 1}));
 }
 
+TEST(Metrics, EveryClassCountsTheSame) {
+  ClassificationMetrics metrics(4);
+  for (int i = 0; i < 8; ++i) metrics.add(Scores{3, 1, 0, 0}, 0);  // 8 of 8
+  metrics.add(Scores{3, 1, 0, 0}, 1);                              // 1 taken for 0
+  metrics.add(Scores{1, 3, 0, 0}, 1);                              // right
+  metrics.add(Scores{0, 0, 3, 1}, 1);                              // 1 taken for 2
+  EXPECT_DOUBLE_EQ(metrics.top1(), 9.0 / 11);
+  EXPECT_DOUBLE_EQ(metrics.balanced_accuracy(), (1 + 1.0 / 3) / 2);  // 2 and 3 show nowhere
+  // Class 2 was answered and never right; class 3 is neither shown nor answered.
+  EXPECT_DOUBLE_EQ(metrics.macro_f1(), (16.0 / 17 + 2.0 / 4 + 0) / 3);
+  EXPECT_DOUBLE_EQ(metrics.per_class()[0].f1(), 16.0 / 17);
+  EXPECT_TRUE(std::isnan(metrics.per_class()[3].f1()));
+}
+
+TEST(Metrics, FiveOfFiveIsNoAchievement) {
+  EXPECT_FALSE(ClassificationMetrics(2).has_top5());
+  EXPECT_FALSE(ClassificationMetrics(5).has_top5());
+  EXPECT_TRUE(ClassificationMetrics(6).has_top5());
+}
+
 TEST(Metrics, OfNothingAreNaN) {
   const ClassificationMetrics metrics(2);
   EXPECT_TRUE(std::isnan(metrics.top1()));

@@ -1,120 +1,102 @@
-// What reaches the disk, and in which order: a rename that overtakes the bytes it names leaves an
-// empty file under the final name after a power cut.
 #include "vig/weights/atomic_file.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/syscall.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include <memory>
+#include <set>
 
-#include "support/errors.h"
 #include "support/files.h"
-#include "vig/weights/safetensors.h"
-
-namespace {
-
-// The calls below take the place of the C library's in this program.
-struct Recorded {
-  bool on = false;
-  int fail_fsync = 0;  // errno of every fsync, if not 0
-  std::vector<std::string> calls;
-} recorded;
-
-std::string name_of(int fd) {
-  char target[4096];
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t length = readlink(link.c_str(), target, sizeof(target));
-  return std::filesystem::path(std::string(target, length < 0 ? 0 : static_cast<size_t>(length)))
-      .filename()
-      .string();
-}
-
-std::string short_name(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.find(".tmp-") == std::string::npos ? name : "temporary";
-}
-
-}  // namespace
-
-extern "C" {
-
-int fsync(int fd) {
-  if (recorded.on) recorded.calls.push_back("fsync " + short_name(name_of(fd)));
-  if (recorded.on && recorded.fail_fsync != 0) {
-    errno = recorded.fail_fsync;
-    return -1;
-  }
-  return static_cast<int>(syscall(SYS_fsync, fd));
-}
-
-ssize_t write(int fd, const void* data, size_t bytes) {
-  if (recorded.on) recorded.calls.push_back("write " + short_name(name_of(fd)));
-  return syscall(SYS_write, fd, data, bytes);
-}
-
-int rename(const char* from, const char* to) noexcept {
-  if (recorded.on) recorded.calls.push_back("rename " + short_name(from) + " " + short_name(to));
-  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
-}
-
-}  // extern "C"
 
 namespace vig::test {
 namespace {
 
-// The calls that `action` makes.
-template <typename Action>
-std::vector<std::string> calls_of(Action action) {
-  recorded.calls.clear();
-  recorded.on = true;
-  try {
-    action();
-  } catch (...) {
-    recorded.on = false;
-    throw;
+namespace fs = std::filesystem;
+
+std::set<std::string> names_in(const TempDir& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    names.insert(entry.path().filename().string());
   }
-  recorded.on = false;
-  return recorded.calls;
+  return names;
 }
 
-TEST(AtomicFile, IsFlushedThenNamedThenItsFolderIsFlushed) {
-  const TempDir dir;
-  const auto calls = calls_of([&] { AtomicFile(dir / "x").commit_text("text"); });
-  const std::string folder = dir.path().filename().string();
-  EXPECT_EQ(calls, (std::vector<std::string>{"write temporary", "fsync temporary",
-                                             "rename temporary x", "fsync " + folder}));
-  EXPECT_EQ(read_file(dir / "x"), "text");
+TEST(AtomicFile, AppearsWholeOrNotAtAll) {
+  const TempDir folder;
+  write_file(folder / "x", "old");
+  {
+    AtomicFile file((folder / "x").string());
+    file.write("new", 3);
+    EXPECT_EQ(read_file(folder / "x"), "old");
+    EXPECT_EQ(names_in(folder).size(), 2u);
+  }
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  AtomicFile((folder / "x").string()).commit_text("new");
+  EXPECT_EQ(read_file(folder / "x"), "new");
+  EXPECT_EQ(names_in(folder), std::set<std::string>{"x"});
 }
 
-TEST(AtomicFile, IsHowWeightsAreWritten) {
-  const TempDir dir;
-  const float value = 1;
-  const NamedTensor tensor{"a", {&value, DType::kF32, Shape{1}}};
-  const auto calls = calls_of([&] { write_safetensors(dir / "x.safetensors", {&tensor, 1}); });
-  ASSERT_GE(calls.size(), 3u);
-  EXPECT_EQ(calls[calls.size() - 3], "fsync temporary");
-  EXPECT_EQ(calls[calls.size() - 2], "rename temporary x.safetensors");
+TEST(AtomicFile, StoppedWorkHasANameOfItsOwn) {
+  const TempDir folder;
+  write_file(folder / "x", "old");
+  AtomicFile file((folder / "x").string());
+  file.write("half", 4);
+  file.commit_partial();
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  EXPECT_EQ(read_file(folder / "x.partial"), "half");
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{"x", "x.partial"}));
 }
 
-TEST(AtomicFile, IsNotNamedWhenItCannotBeFlushed) {
-  const TempDir dir;
-  write_file(dir / "x", "before");
-  recorded.fail_fsync = EIO;
-  std::string message;
-  const auto calls =
-      calls_of([&] { message = error_of([&] { AtomicFile(dir / "x").commit_text("text"); }); });
-  recorded.fail_fsync = 0;
-  EXPECT_EQ(message, (dir / "x").string() + ": cannot be written: Input/output error");
-  EXPECT_EQ(calls, (std::vector<std::string>{"write temporary", "fsync temporary"}));
-  EXPECT_EQ(read_file(dir / "x"), "before");
-  // The temporary file is gone.
-  const std::filesystem::directory_iterator files(dir.path());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+TEST(AtomicFile, SignalsRemoveWhatIsOpen) {
+  const TempDir folder;
+  auto a = std::make_unique<AtomicFile>((folder / "a").string());
+  AtomicFile b((folder / "b").string());
+  b.write("b", 1);
+  a.reset();
+  AtomicFile((folder / "c").string()).commit_text("c");
+  EXPECT_EQ(names_in(folder).size(), 2u);
+  remove_temporary_files();
+  EXPECT_EQ(names_in(folder), std::set<std::string>{"c"});
+}
+
+TEST(AtomicFile, AForkedProcessRemovesNothingOfItsParent) {
+  const TempDir folder;
+  AtomicFile file((folder / "x").string());
+  const pid_t child = fork();
+  if (child == 0) {
+    remove_temporary_files();
+    _exit(0);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  file.commit_text("whole");
+  EXPECT_EQ(read_file(folder / "x"), "whole");
+}
+
+// Recognised by name and by the lock that its process no longer holds.
+TEST(AtomicFile, LeftoversOfKilledProcessesAreRemoved) {
+  const TempDir folder;
+  const std::set<std::string> others = {"x.tmp-1",    "x.tmp-1-2-3", "x.tmp-a-1", "x.tmp--1",
+                                        "yx.tmp-1-1", "x.tmp-1-1.b", "y.tmp-1-1", "x.partial"};
+  for (const std::string& name : others) write_file(folder / name, "not ours");
+  write_file(folder / "x.tmp-1-7", "left");
+  write_file(folder / "x.tmp-4242424-0", "left");
+  fs::create_directory(folder / "x.tmp-3-3");
+  fs::create_symlink(folder / "y.tmp-1-1", folder / "x.tmp-4-4");
+  AtomicFile((folder / "x").string()).commit_text("new");
+  std::set<std::string> expected = others;
+  expected.insert({"x", "x.tmp-3-3", "x.tmp-4-4"});
+  EXPECT_EQ(names_in(folder), expected);
+}
+
+TEST(AtomicFile, TheTemporaryOfALivingProcessStays) {
+  const TempDir folder;
+  AtomicFile first((folder / "x").string());
+  first.write("first", 5);
+  AtomicFile((folder / "x").string()).commit_text("second");
+  EXPECT_EQ(read_file(folder / "x"), "second");
+  first.commit();
+  EXPECT_EQ(read_file(folder / "x"), "first");
 }
 
 }  // namespace

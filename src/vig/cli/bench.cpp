@@ -7,11 +7,12 @@
 #include "vig/base/error.h"
 #include "vig/cli/bench_report.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/file_roles.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/cli/output_file.h"
 #include "vig/runtime/session.h"
-#include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
 namespace {
@@ -63,8 +64,12 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 
 int bench(const BenchCommand& command) {
   if (command.train) fail_usage("--train takes no value");
+  FileRoles roles;
+  roles.write("--csv", command.csv);
+  for (const std::string& model : command.models) roles.read("model", model);
+  roles.check();
   std::vector<Job> jobs = make_jobs(command);
-  std::optional<AtomicFile> csv;
+  std::optional<OutputFile> csv;
   if (!command.csv.empty()) csv.emplace(command.csv);
   catch_interrupt();
   BenchOptions options = command.options;
@@ -85,8 +90,8 @@ int bench(const BenchCommand& command) {
     }
   }
   if (command.json) print(report.json(results));
-  if (csv) csv->commit_text(report.csv(results));
-  return interrupted() ? kInterruptedExit : 0;
+  if (csv) csv->finish(report.csv(results));
+  return interrupted() ? interrupted_exit() : 0;
 }
 
 }  // namespace
@@ -124,7 +129,10 @@ void add_bench(CLI::App& app, Command& chosen) {
   command->footer(
       "Before measuring, the answer is checked: finite, the same bits when run again and with one\n"
       "thread. Rounds of a loop of multiply-adds alternate with the model; % of peak compares the\n"
-      "fastest quarters of both. A multiply-add counts as two operations, the scan's included.");
+      "fastest quarters of both. A multiply-add counts as two operations, the scan's included. "
+      "More\n"
+      "than 100 % of peak means that other programs disturbed the loop: measure again.\n"
+      "After Ctrl-C, --csv FILE is FILE.partial with what was measured.");
   command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
 }
 

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "vig/base/printable.h"
+#include "vig/base/utf8.h"
 #include "vig/cli/output.h"
 #include "vig/runtime/machine.h"
 
@@ -16,7 +18,13 @@ using nlohmann::ordered_json;
 using Align = Table::Align;
 
 constexpr const char* kRow =
-    "{:<20} {:>9} {:>5} {:>7} {:>10} {:>10} {:>7} {:>9} {:>8} {:>8} {:>6} {:>9} {:>9}\n";
+    "{} {:>9} {:>5} {:>7} {:>10} {:>10} {:>7} {:>9} {:>8} {:>8} {:>6} {:>9} {:>9}\n";
+
+std::string model_cell(std::string name) {
+  constexpr size_t kWidth = 20;
+  const size_t width = display_width(name);
+  return width < kWidth ? name.append(kWidth - width, ' ') : name;
+}
 
 std::string cpu_name() {
   std::ifstream info("/proc/cpuinfo");
@@ -40,6 +48,19 @@ double profile_time(const BenchResult& result, const ProfileEntry& entry) {
 double profile_gflops(const BenchResult& result, const ProfileEntry& entry) {
   const double seconds = entry.seconds / result.setting.threads;
   return seconds > 0 ? 2e-9 * static_cast<double>(entry.macs.total()) / seconds : 0;
+}
+
+// Of the peak: the whole network's, or that of one kind of work where the profile shows them.
+double largest_share(const BenchResult& result) {
+  double largest = result.peak_share;
+  for (const ProfileEntry& entry : result.profile) {
+    largest = std::max(largest, profile_gflops(result, entry) / result.peak_gflops);
+  }
+  return largest;
+}
+
+bool is_disturbed(const BenchResult& result) {
+  return !disturbed_peak(largest_share(result)).empty();
 }
 
 std::string profile_text(const BenchResult& result) {
@@ -84,6 +105,7 @@ ordered_json result_json(const BenchResult& result) {
                        {"gflops", result.gflops},
                        {"peak_gflops", result.peak_gflops},
                        {"peak_share", result.peak_share},
+                       {"peak_disturbed", is_disturbed(result)},
                        {"arena_bytes", result.arena_bytes},
                        {"scratch_bytes", result.scratch_bytes},
                        {"packed_bytes", result.packed_bytes},
@@ -103,14 +125,14 @@ BenchReport::BenchReport() : cpu_(cpu_name()), simd_(machine_simd()) {}
 
 std::string BenchReport::heading() const {
   return fmt::format("{}, {}\n\n", cpu_, simd_) +
-         fmt::format(kRow, "model", "size", "batch", "threads", "median ms", "p95 ms", "spread",
-                     "images/s", "GFLOP/s", "peak", "%", "arena", "process");
+         fmt::format(kRow, model_cell("model"), "size", "batch", "threads", "median ms", "p95 ms",
+                     "spread", "images/s", "GFLOP/s", "peak", "%", "arena", "process");
 }
 
 std::string BenchReport::row(const BenchResult& result) const {
   const BenchSetting& setting = result.setting;
   std::string text = fmt::format(
-      kRow, result.model, size_text(setting), setting.batch, setting.threads,
+      kRow, model_cell(printable(result.model)), size_text(setting), setting.batch, setting.threads,
       fmt::format("{:.3f}", 1e3 * result.median), fmt::format("{:.3f}", 1e3 * result.p95),
       fmt::format("{:.1f} %", 100 * result.spread), fmt::format("{:.1f}", result.images_per_second),
       fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),
@@ -118,6 +140,7 @@ std::string BenchReport::row(const BenchResult& result) const {
       readable_bytes(result.process_bytes));
   if (!result.complete) text += fmt::format("  (stopped early, after {} runs)\n", result.runs);
   if (!result.profile.empty()) text += fmt::format("\n{}\n", profile_text(result));
+  if (is_disturbed(result)) text += fmt::format("  ({})\n", disturbed_peak(largest_share(result)));
   return text;
 }
 

@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/output.h"
+#include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/classifier.h"
+#include "vig/tasks/predictions.h"
 
 namespace vig::cli {
 namespace {
@@ -16,6 +20,7 @@ using nlohmann::ordered_json;
 struct ClassifyOptions {
   PictureOptions pictures;
   int top = 5;
+  std::string csv;
   bool json = false;
 };
 
@@ -50,10 +55,16 @@ ordered_json as_json(const ClassifiedPicture& picture, const std::string& model)
 }
 
 int classify(const ClassifyOptions& options) {
+  PictureRun pictures(options.pictures);
+  FileRoles roles = pictures.roles();
+  roles.write("--csv", options.csv);
+  roles.check();
   const ModelSource source = chosen_source(options.pictures);
   const Recipe recipe = chosen_recipe(source, options.pictures);
-  PictureRun pictures(options.pictures, recipe);
-  Classifier classifier(source, pictures.run_options());
+  Classifier classifier(source, pictures.run_options(recipe));
+  std::optional<OutputFile> csv;
+  if (!options.csv.empty()) csv.emplace(options.csv);
+  std::vector<Prediction> rows;
 
   const std::string note = default_model_note(source, options.pictures);
   const std::string unnamed = note.empty() ? "" : source.name;
@@ -65,6 +76,7 @@ int classify(const ClassifyOptions& options) {
     progress.hide();
     for (const ClassifiedPicture& answer : answers) {
       if (!answer.error.empty()) pictures.reject(answer.error);
+      if (csv) rows.push_back({answer.name, std::nullopt, answer.answer, answer.error});
       if (options.json) {
         print(first ? "[\n" : ",\n");
         print(json_text(as_json(answer, unnamed)));
@@ -75,6 +87,10 @@ int classify(const ClassifyOptions& options) {
     }
   });
   if (options.json) print(first ? "[]\n" : "\n]\n");
+  if (csv) {
+    const int top = std::min(options.top, model_classes(source.spec));
+    csv->finish(predictions_csv(rows, source.classes, top, /*labelled=*/false));
+  }
   return pictures.exit_status();
 }
 
@@ -88,9 +104,14 @@ void add_classify(CLI::App& app, Command& chosen) {
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->capture_default_str()
       ->type_name("K");
+  command
+      ->add_option("--csv", options->csv,
+                   "Also write a line for each picture here: its file and the best classes")
+      ->type_name("FILE");
   add_json(*command, options->json);
   command->footer(
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.");
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C ends the work after the pictures under way; --csv FILE is then FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return classify(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/file_roles.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/models/imagenet_classes.h"
@@ -104,6 +105,11 @@ std::string choose_classes(const ConvertOptions& options, ModelSource& source) {
 
 int convert(const ConvertOptions& options) {
   check_output_format(options.out);
+  FileRoles roles;
+  roles.write("OUT", options.out, /*stoppable=*/false);
+  roles.read("checkpoint", options.model.model);
+  if (!options.classes.empty()) roles.read("class file", options.classes);
+  roles.check();
   std::error_code error;
   if (!options.force && std::filesystem::exists(options.out, error)) {
     fail("{} exists already; give --force to replace it", options.out);

@@ -9,9 +9,9 @@
 #include "vig/cli/commands.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/output.h"
+#include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/embedder.h"
-#include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
 namespace {
@@ -52,7 +52,7 @@ class JsonSink : public Sink {
   }
   void finish() override {
     write(first_ ? "[]\n" : "\n]\n");
-    if (file_) file_->commit();
+    if (file_) file_->finish();
   }
 
  private:
@@ -62,23 +62,25 @@ class JsonSink : public Sink {
   }
   void write(const std::string& text) {
     if (file_) {
-      file_->write(text.data(), text.size());
+      file_->write(text);
     } else {
       print(text);
     }
   }
 
-  std::optional<AtomicFile> file_;
+  std::optional<OutputFile> file_;
   bool first_ = true;
 };
+
+std::string names_file(const std::string& array) {
+  return std::filesystem::path(array).replace_extension(".json").string();
+}
 
 // The array, and the names of its rows in a JSON file beside it.
 class NpySink : public Sink {
  public:
   explicit NpySink(const std::string& path)
-      : array_(path),
-        names_(std::filesystem::path(path).replace_extension(".json").string()),
-        files_(nlohmann::ordered_json::array()) {}
+      : array_(path), names_(names_file(path)), files_(nlohmann::ordered_json::array()) {}
 
   void add(const std::string& file, const std::vector<int>& shape,
            const std::vector<float>& values) override {
@@ -87,32 +89,40 @@ class NpySink : public Sink {
   }
   void add_error(const std::string&, const std::string&) override {}
   void finish() override {
-    const std::string text = json_text({{"files", files_}}, 1) + "\n";
-    names_.write(text.data(), text.size());
+    names_.write(json_text({{"files", files_}}, 1) + "\n");
     array_.finish();
-    names_.commit();
+    names_.finish();
   }
 
  private:
   NpyWriter array_;
-  AtomicFile names_;
+  OutputFile names_;
   nlohmann::ordered_json files_;
 };
 
-std::unique_ptr<Sink> make_sink(const EmbedOptions& options) {
-  if (options.format == "json") return std::make_unique<JsonSink>(options.out);
+void check_format(const EmbedOptions& options) {
+  if (options.format == "json") return;
   if (options.json) fail_usage("--json and --format npy exclude each other");
   if (!options.out.ends_with(".npy")) {
     fail_usage("--format npy needs --out FILE.npy, found '{}'", options.out);
   }
+}
+
+std::unique_ptr<Sink> make_sink(const EmbedOptions& options) {
+  if (options.format == "json") return std::make_unique<JsonSink>(options.out);
   return std::make_unique<NpySink>(options.out);
 }
 
 int embed(const EmbedOptions& options) {
+  check_format(options);
+  PictureRun pictures(options.pictures);
+  FileRoles roles = pictures.roles();
+  roles.write("--out", options.out);
+  if (options.format == "npy") roles.write("--out", names_file(options.out));
+  roles.check();
   const ModelSource source = chosen_source(options.pictures);
   const Recipe recipe = chosen_recipe(source, options.pictures);
-  PictureRun pictures(options.pictures, recipe);
-  Embedder embedder(source, pictures.run_options());
+  Embedder embedder(source, pictures.run_options(recipe));
   const std::unique_ptr<Sink> sink = make_sink(options);
   const std::string note = default_model_note(source, options.pictures);
   if (!note.empty()) complain(note);
@@ -158,7 +168,8 @@ void add_embed(CLI::App& app, Command& chosen) {
       ->type_name("FILE");
   add_json(*command, options->json);
   command->footer(
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.");
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C ends the work after the pictures under way; --out FILE is then FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
 }
 

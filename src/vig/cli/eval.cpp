@@ -1,26 +1,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/error.h"
-#include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/eval_report.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
-#include "vig/pipeline/evaluate.h"
 #include "vig/runtime/session.h"
-#include "vig/tasks/confusion_svg.h"
-#include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
 namespace {
-
-using nlohmann::ordered_json;
-using Align = Table::Align;
 
 struct EvalOptions {
   NetworkOptions network;
@@ -28,6 +23,9 @@ struct EvalOptions {
   std::string split;
   std::string confusion;
   std::string csv;
+  std::string predictions;
+  int mistakes = 0;
+  std::string page = "mistakes.html";
   bool json = false;
 };
 
@@ -59,130 +57,99 @@ Part choose_part(const EvalOptions& options) {
        parts.whole ? "one without a name" : fmt::format("{}", fmt::join(parts.there, " and ")));
 }
 
-struct Report {
-  const ModelSource& source;
-  const EvalOptions& options;
-  const Part& part;
-  const Evaluation& result;
+// The answers to single pictures, where somebody asked for them.
+class Predictions {
+ public:
+  Predictions(const Dataset& data, int classes)
+      : data_(data), all_(data.size()), top_(std::min(kTop, classes)) {}
 
-  const ClassificationMetrics& metrics() const { return result.metrics; }
-  std::string class_name(size_t index) const {
-    if (!source.classes.empty()) return source.classes[index];
-    return part.data.classes()[index];
+  void add(size_t sample, int label, std::span<const float> logits) {
+    all_[sample].label = label;
+    all_[sample].answer = decode_classes(logits, top_, {});
   }
-  double images_per_second() const {
-    return result.seconds > 0 ? static_cast<double>(metrics().count) / result.seconds : 0;
-  }
-  std::string data_name() const {
-    return part.name.empty() ? options.data : fmt::format("{}, part {}", options.data, part.name);
+  void add_error(size_t sample, int label, const std::string& sentence) {
+    all_[sample].label = label;
+    all_[sample].error = sentence;
   }
 
-  std::string text() const;
-  ordered_json json() const;
-  std::string csv() const;
-  std::string confusion() const;
+  // In the order of the data, those without label or answer (not reached) included.
+  std::span<const Prediction> all() {
+    for (size_t i = 0; i < all_.size(); ++i) all_[i].file = data_.path(i);
+    return all_;
+  }
+  std::string csv(std::span<const std::string> names) {
+    all();
+    std::vector<Prediction> done;
+    std::ranges::copy_if(all_, std::back_inserter(done),
+                         [](const Prediction& one) { return one.label.has_value(); });
+    return predictions_csv(done, names, top_, /*labelled=*/true);
+  }
+
+ private:
+  static constexpr int kTop = 5;
+
+  const Dataset& data_;
+  std::vector<Prediction> all_;
+  const int top_;
 };
 
-std::string percent(double share) {
-  return std::isnan(share) ? "" : fmt::format("{:.2f} %", 100 * share);
-}
+// What cannot be written is said before the work, not after.
+struct Outputs {
+  std::optional<OutputFile> confusion, csv, predictions, mistakes;
 
-std::string Report::text() const {
-  Table table({{"class"},
-               {"pictures", Align::kRight},
-               {"answered", Align::kRight},
-               {"correct", Align::kRight},
-               {"recall", Align::kRight},
-               {"precision", Align::kRight}});
-  const std::vector<ClassMetrics> classes = metrics().per_class();
-  for (size_t i = 0; i < classes.size(); ++i) {
-    table.add({printable(class_name(i), 40), grouped(classes[i].count),
-               grouped(classes[i].answered), grouped(classes[i].correct),
-               percent(classes[i].recall()), percent(classes[i].precision())});
+  explicit Outputs(const EvalOptions& options) {
+    const auto open = [](std::optional<OutputFile>& file, const std::string& path) {
+      if (!path.empty()) file.emplace(path);
+    };
+    open(confusion, options.confusion);
+    open(csv, options.csv);
+    open(predictions, options.predictions);
+    if (options.mistakes > 0) open(mistakes, options.page);
   }
-  return fmt::format(
-      "model     {}{}, {}\ndata      {}\npictures  {}\nskipped   {}\n"
-      "top-1     {}\ntop-5     {}\nloss      {:.4f}\nspeed     {:.1f} images/s\n\n{}",
-      options.network.model.model.empty() ? "default, " : "", printable(source.name, 4096),
-      source.spec.name, printable(data_name(), 4096), grouped(metrics().count),
-      grouped(result.skipped), percent(metrics().top1()), percent(metrics().top5()),
-      metrics().loss(), images_per_second(), table.text());
-}
+};
 
-ordered_json Report::json() const {
-  ordered_json json = {{"model", source.name},
-                       {"arch", source.spec.name},
-                       {"data", options.data},
-                       {"part", part.name},
-                       {"pictures", metrics().count},
-                       {"skipped", result.skipped},
-                       {"complete", result.complete},
-                       {"top1", metrics().top1()},
-                       {"top5", metrics().top5()},
-                       {"loss", metrics().loss()},
-                       {"seconds", result.seconds},
-                       {"images_per_second", images_per_second()},
-                       {"classes", ordered_json::array()},
-                       {"confusion", ordered_json::array()}};
-  const std::vector<ClassMetrics> classes = metrics().per_class();
-  for (size_t i = 0; i < classes.size(); ++i) {
-    json["classes"].push_back({{"index", i},
-                               {"name", class_name(i)},
-                               {"pictures", classes[i].count},
-                               {"answered", classes[i].answered},
-                               {"correct", classes[i].correct},
-                               {"recall", classes[i].recall()},  // null when there is none
-                               {"precision", classes[i].precision()}});
-  }
-  for (const auto& [pair, count] : metrics().confusion) {
-    json["confusion"].push_back(
-        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
-  }
-  return json;
-}
-
-std::string Report::csv() const {
-  const auto cell = [](double share) {
-    return std::isnan(share) ? std::string() : fmt::format("{}", share);
-  };
-  std::string text = "index,class,pictures,answered,correct,recall,precision\n";
-  const std::vector<ClassMetrics> classes = metrics().per_class();
-  for (size_t i = 0; i < classes.size(); ++i) {
-    text += fmt::format("{},{},{},{},{},{},{}\n", i, csv_quoted(class_name(i)), classes[i].count,
-                        classes[i].answered, classes[i].correct, cell(classes[i].recall()),
-                        cell(classes[i].precision()));
-  }
-  return text;
-}
-
-std::string Report::confusion() const {
-  std::vector<std::string> names;
-  for (int i = 0; i < metrics().classes; ++i) names.push_back(class_name(static_cast<size_t>(i)));
-  return confusion_svg(metrics(), names,
-                       fmt::format("{} on {}: top-1 {} of {} pictures", source.name, data_name(),
-                                   percent(metrics().top1()), grouped(metrics().count)));
+void check_files(const EvalOptions& options) {
+  FileRoles roles;
+  roles.write("--confusion", options.confusion);
+  roles.write("--csv", options.csv);
+  roles.write("--predictions", options.predictions);
+  if (options.mistakes > 0) roles.write("--page", options.page);
+  roles.read("model", options.network.model_file());
+  roles.read_data(options.data);
+  roles.check();
 }
 
 int eval(const EvalOptions& options) {
+  check_files(options);
   const ModelSource source = require_weights(chosen_source(options.network));
   const Part part = choose_part(options);
-  // What cannot be written is said before the work, not after.
-  std::optional<AtomicFile> confusion, csv;
-  if (!options.confusion.empty()) confusion.emplace(options.confusion);
-  if (!options.csv.empty()) csv.emplace(options.csv);
+  Outputs outputs(options);
 
   const Recipe recipe = chosen_recipe(source, options.network);
   Runner runner(source, options.network.run(recipe, part.data.size()));
   catch_interrupt();
   const auto total = static_cast<int64_t>(part.data.size());
   Progress progress(total, "pictures");
+  std::optional<Predictions> predictions;
+  if (outputs.predictions || outputs.mistakes)
+    predictions.emplace(part.data, model_classes(source.spec));
+  const std::vector<int> output_of =
+      match_classes(part.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
   evaluation.size = options.network.size;
   evaluation.decoders = options.network.threads != 0 ? options.network.threads : default_threads();
-  evaluation.on_problem = [&](const std::string& sentence) {
+  evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     complain(sentence);
+    if (!predictions) return;
+    const auto label = static_cast<size_t>(part.data.label(sample));
+    predictions->add_error(sample, output_of[label], sentence);
   };
+  if (predictions) {
+    evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
+      predictions->add(sample, label, logits);
+    };
+  }
   evaluation.on_batch = [&](int64_t samples) {
     progress.advance(samples);
     return !interrupted();
@@ -196,15 +163,21 @@ int eval(const EvalOptions& options) {
     fail("{}: none of its {} pictures could be read", options.data, total);
   }
 
-  const Report report{source, options, part, result};
+  const EvalReport report{
+      source, options.network.model.model.empty(), options.data, part.name, part.data, result};
   if (options.json) {
     print_json(report.json());
   } else {
     print(report.text());
   }
-  if (confusion) confusion->commit_text(report.confusion());
-  if (csv) csv->commit_text(report.csv());
-  if (!result.complete) return kInterruptedExit;
+  if (outputs.confusion) outputs.confusion->finish(report.confusion());
+  if (outputs.csv) outputs.csv->finish(report.classes_csv());
+  if (outputs.predictions) outputs.predictions->finish(predictions->csv(report.class_names()));
+  if (outputs.mistakes) {
+    outputs.mistakes->finish(
+        report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes)));
+  }
+  if (!result.complete) return interrupted_exit();
   return result.skipped == 0 ? 0 : 1;
 }
 
@@ -231,10 +204,24 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->type_name("FILE.svg");
   command->add_option("--csv", options->csv, "Also write the table of classes here")
       ->type_name("FILE");
+  command
+      ->add_option("--predictions", options->predictions,
+                   "Also write a CSV line for each picture: its file, label and best five answers")
+      ->type_name("FILE.csv");
+  CLI::Option* mistakes = command->add_option(
+      "--mistakes", options->mistakes,
+      "Also make a page of the N mistakes with the highest probability, with pictures");
+  mistakes->check(CLI::Range(1, 10000).description(""))->type_name("N");
+  command->add_option("--page", options->page, "Where the page of --mistakes goes")
+      ->needs(mistakes)
+      ->capture_default_str()
+      ->type_name("FILE.html");
   add_json(*command, options->json);
   command->footer(
       "Classes are matched by name where the weight file names them, otherwise by their order.\n"
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.");
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C ends the work after the pictures under way and prints their result; a FILE is then\n"
+      "FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return eval(*options); }; });
 }
 

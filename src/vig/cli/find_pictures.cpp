@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/cli/picture_stream.h"
 #include "vig/data/folder_listing.h"
 #include "vig/image/decode.h"
 
@@ -15,20 +16,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A file that nobody named: a pipe among the pictures could keep us waiting for ever.
+void add_found(const std::string& path, FoundPictures& found) {
+  if (is_stream(path)) {
+    found.problems.push_back(
+        fmt::format("{}: expected a picture file, found a device or pipe", path));
+  } else {
+    found.files.push_back(path);
+  }
+}
+
 void add_folder(const fs::path& folder, FoundPictures& found) {
   const FolderListing listing = list_folder(folder);
   for (const std::string& file : listing.files) {
     const fs::path path = folder / file;
     // What desktops leave beside pictures looks like one.
     if (!has_picture_extension(file) || path.filename().native().starts_with('.')) continue;
-    std::error_code ignored;
-    const fs::file_status status = fs::status(path, ignored);
-    if (fs::exists(status) && !fs::is_regular_file(status)) {
-      found.problems.push_back(
-          fmt::format("{}: expected a picture file, found a device or pipe", path.string()));
-    } else {
-      found.files.push_back(path.string());
-    }
+    add_found(path.string(), found);
   }
   found.problems.insert(found.problems.end(), listing.problems.begin(), listing.problems.end());
 }
@@ -43,13 +47,9 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-void add(const std::string& path, FoundPictures& found) {
+bool is_folder(const std::string& path) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    add_folder(path, found);
-  } else {
-    found.files.push_back(path);
-  }
+  return fs::is_directory(path, ignored);
 }
 
 }  // namespace
@@ -59,8 +59,12 @@ FoundPictures find_pictures(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     std::error_code ignored;
     const bool pattern = argument.find_first_of("*?[") != std::string::npos;
+    if (argument != kStandardInput && is_folder(argument)) {
+      add_folder(argument, found);
+      continue;
+    }
     if (!pattern || fs::exists(argument, ignored)) {
-      add(argument, found);
+      found.files.push_back(argument);
       continue;
     }
     const std::vector<std::string> paths = expand(argument);
@@ -68,7 +72,13 @@ FoundPictures find_pictures(const std::vector<std::string>& arguments) {
       found.problems.push_back(
           fmt::format("{}: found no pictures: nothing matches the pattern", argument));
     }
-    for (const std::string& path : paths) add(path, found);
+    for (const std::string& path : paths) {
+      if (is_folder(path)) {
+        add_folder(path, found);
+      } else {
+        add_found(path, found);
+      }
+    }
   }
   if (found.files.empty()) {
     if (!found.problems.empty()) fail("{}", found.problems.front());

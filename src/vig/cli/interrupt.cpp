@@ -1,25 +1,52 @@
 #include "vig/cli/interrupt.h"
 
 #include <signal.h>
+#include <unistd.h>
+
+#include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
 namespace {
 
-volatile sig_atomic_t g_interrupted = 0;
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-void on_interrupt(int) { g_interrupted = 1; }
+volatile sig_atomic_t g_signal = 0;
+
+void end_now(int signal) {
+  remove_temporary_files();
+  _exit(128 + signal);
+}
+
+void handle(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // reads and writes that can take long ask interrupted() themselves
+  sigemptyset(&action.sa_mask);
+  for (const int signal : kSignals) {
+    struct sigaction old = {};
+    sigaction(signal, nullptr, &old);
+    if (signal == SIGHUP && old.sa_handler == SIG_IGN) continue;  // nohup
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void note(int signal) {
+  if (g_signal != 0) end_now(signal);
+  g_signal = signal;
+}
 
 }  // namespace
 
-void catch_interrupt() {
-  struct sigaction action = {};
-  action.sa_handler = on_interrupt;
-  // A second Ctrl-C meets the default again. Reads and writes go on.
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
+void handle_signals() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  handle(end_now);
 }
 
-bool interrupted() { return g_interrupted != 0; }
+void catch_interrupt() { handle(note); }
+
+bool interrupted() { return g_signal != 0; }
+
+int interrupted_exit() { return interrupted() ? 128 + g_signal : kInterruptedExit; }
 
 }  // namespace vig::cli

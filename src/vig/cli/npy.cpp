@@ -16,7 +16,7 @@ constexpr size_t kHeaderBytes = 256;
 }  // namespace
 
 NpyWriter::NpyWriter(const std::string& path) : path_(path), file_(path) {
-  file_.write(std::string(kHeaderBytes, ' ').data(), kHeaderBytes);
+  file_.write(std::string(kHeaderBytes, ' '));
 }
 
 void NpyWriter::append(const std::vector<int>& shape, const std::vector<float>& values) {
@@ -42,9 +42,8 @@ std::string NpyWriter::header() const {
 }
 
 void NpyWriter::finish() {
-  const std::string text = header();
-  file_.rewrite_begin(text.data(), text.size());
-  file_.commit();
+  file_.rewrite_begin(header());
+  file_.finish();
 }
 
 }  // namespace vig::cli

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "vig/weights/atomic_file.h"
+#include "vig/cli/output_file.h"
 
 namespace vig::cli {
 
-// The file appears with finish(), or not at all.
+// The file appears with finish(), or not at all; see OutputFile.
 class NpyWriter {
  public:
   explicit NpyWriter(const std::string& path);
@@ -22,7 +22,7 @@ class NpyWriter {
   std::string header() const;
 
   std::string path_;
-  AtomicFile file_;
+  OutputFile file_;
   std::vector<int> shape_;
   int64_t rows_ = 0;
 };

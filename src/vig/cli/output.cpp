@@ -10,6 +10,8 @@
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/base/utf8.h"
 
 namespace vig::cli {
 namespace {
@@ -20,17 +22,11 @@ namespace {
   fail("cannot write to standard output: {}", std::generic_category().message(code));
 }
 
-// Width on a terminal, for UTF-8 without double-width characters.
-size_t width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
-  }));
-}
-
 }  // namespace
 
 void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) output_failed();
+  const std::string safe = printable_lines(text);
+  if (std::fwrite(safe.data(), 1, safe.size(), stdout) != safe.size()) output_failed();
 }
 
 void flush_output() {
@@ -38,45 +34,46 @@ void flush_output() {
 }
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
-  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (printable_lines(text) == text) return text;
+  // What steers a terminal stands in strings alone, where an escape means the same.
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view before = rest;
+    const char32_t code = take_character(rest).value_or(0xfffd);
+    const std::string_view bytes = before.substr(0, before.size() - rest.size());
+    if (code >= 0x7f && printable(bytes) != bytes) {
+      safe += fmt::format("\\u{:04x}", static_cast<uint32_t>(code));
+    } else {
+      safe += bytes;
+    }
+  }
+  return safe;
 }
 
 void print_json(const nlohmann::ordered_json& value) { print(json_text(value, 2) + "\n"); }
 
 double short_number(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
-std::string csv_quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 void complain(std::string_view sentence) {
-  std::string line = "vig: ";
-  for (char c : sentence) {  // a file's name must not steer the terminal
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n') || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
+  std::string line = "vig: " + printable_lines(sentence);
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 std::string Table::text() const {
   std::vector<size_t> widths;
-  for (const Column& column : columns_) widths.push_back(width(column.title));
+  for (const Column& column : columns_) widths.push_back(display_width(column.title));
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
   std::string text;
   const auto add_line = [&](const auto& cell_of, size_t cells) {
     std::string line;
     for (size_t i = 0; i < cells; ++i) {
       const std::string& cell = cell_of(i);
-      const std::string padding(widths[i] - width(cell), ' ');
+      const std::string padding(widths[i] - display_width(cell), ' ');
       if (i > 0) line += "  ";
       line += columns_[i].align == Align::kRight ? padding + cell : cell + padding;
     }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/tasks/csv.h"  // csv_quoted
+
 namespace vig::cli {
 
 // Whoever read our output has gone; there is nothing left to do and nobody to tell.
@@ -21,9 +23,6 @@ void print_json(const nlohmann::ordered_json& value);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 // A float as the shortest number that reads back as it.
 double short_number(float value);
-
-// A cell of a CSV file.
-std::string csv_quoted(std::string_view text);
 
 // "vig: SENTENCE" on standard error.
 void complain(std::string_view sentence);

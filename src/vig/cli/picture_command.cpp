@@ -10,8 +10,13 @@
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/cli/picture_stream.h"
 
 namespace vig::cli {
+
+std::string NetworkOptions::model_file() const {
+  return model.model.empty() ? default_model_file() : model.model;
+}
 
 DecodeOptions NetworkOptions::decode() const {
   DecodeOptions decode;
@@ -57,7 +62,8 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
 void add_picture_options(CLI::App& command, PictureOptions& options) {
   command
       .add_option("pictures", options.inputs,
-                  "Picture files, folders (searched to the bottom) or quoted patterns")
+                  "Picture files, folders (searched to the bottom) or quoted patterns; - is "
+                  "standard input")
       ->required()
       ->type_name("PICTURE");
   add_network_options(command, options);
@@ -65,7 +71,7 @@ void add_picture_options(CLI::App& command, PictureOptions& options) {
 
 ModelSource chosen_source(const NetworkOptions& options) {
   ModelRequest request = options.model.request();
-  if (request.model.empty()) request.model = default_model_file();
+  request.model = options.model_file();
   return find_source(request);
 }
 
@@ -84,17 +90,27 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
                      printable_list(source.classes, kNamesShown));
 }
 
-PictureRun::PictureRun(const PictureOptions& options, const Recipe& recipe) {
+PictureRun::PictureRun(const PictureOptions& options) : options_(options) {
   FoundPictures found = find_pictures(options.inputs);
-  for (const std::string& problem : found.problems) reject(problem);
   files_ = std::move(found.files);
-  decode_ = options.decode();
-  run_options_ = options.run(recipe, files_.size());
+  problems_ = std::move(found.problems);
+}
+
+FileRoles PictureRun::roles() const {
+  FileRoles roles;
+  roles.read("model", options_.model_file());
+  for (const std::string& file : files_) roles.read("picture", file);
+  return roles;
 }
 
 void PictureRun::run(const Recipe& recipe, const Handle& handle) {
+  for (const std::string& problem : problems_) reject(problem);
   catch_interrupt();
-  PictureReader reader(files_, recipe, decode_, run_options_.batch);
+  const DecodeOptions decode = options_.decode();
+  PictureReader reader(files_, run_options(recipe).batch, [&](const std::string& file) {
+    return is_stream(file) ? read_streamed_picture(file, recipe, decode)
+                           : read_picture(file, recipe, decode);
+  });
   Progress progress(static_cast<int64_t>(files_.size()), "pictures");
   while (!interrupted()) {
     const std::vector<Picture> pictures = reader.next();
@@ -114,7 +130,7 @@ void PictureRun::reject(const std::string& reason) {
 }
 
 int PictureRun::exit_status() const {
-  if (interrupted()) return kInterruptedExit;
+  if (interrupted()) return interrupted_exit();
   return rejected_ == 0 ? 0 : 1;
 }
 

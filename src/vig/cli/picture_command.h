@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vig/cli/file_roles.h"
 #include "vig/cli/options.h"
 #include "vig/cli/progress.h"
 #include "vig/pipeline/runner.h"
@@ -23,6 +24,7 @@ struct NetworkOptions {
   bool ignore_orientation = false;
   int64_t max_pixels = DecodeOptions().max_pixels;
 
+  std::string model_file() const;  // raises where no model is named and there is no default model
   DecodeOptions decode() const;
   RunOptions run(const Recipe& recipe, size_t pictures) const;  // no larger than there are pictures
 };
@@ -45,11 +47,13 @@ void add_picture_options(CLI::App& command, PictureOptions& options);
 // The pictures of one command, and how it went.
 class PictureRun {
  public:
-  // Raises when there is no picture to run.
-  PictureRun(const PictureOptions& options, const Recipe& recipe);
+  // Finds the pictures and reads none; raises when there are none.
+  explicit PictureRun(const PictureOptions& options);
 
+  // The model and the pictures, to be compared with the files that the command writes.
+  FileRoles roles() const;
   // For the model: no larger than there are pictures.
-  RunOptions run_options() const { return run_options_; }
+  RunOptions run_options(const Recipe& recipe) const { return options_.run(recipe, files_.size()); }
 
   // Calls `handle` with each batch until all are done or Ctrl-C. Before printing anything it must
   // hide the progress it is given.
@@ -61,9 +65,9 @@ class PictureRun {
   int exit_status() const;
 
  private:
+  PictureOptions options_;
   std::vector<std::string> files_;
-  DecodeOptions decode_;
-  RunOptions run_options_;
+  std::vector<std::string> problems_;  // of finding them
   int64_t done_ = 0;
   int64_t rejected_ = 0;
 };

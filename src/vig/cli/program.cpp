@@ -1,15 +1,19 @@
 #include "vig/cli/program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <exception>
 #include <new>
 #include <sstream>
 
 #include "vig/base/error.h"
+#include "vig/base/suggestion.h"
+#include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 
 namespace vig::cli {
@@ -17,6 +21,45 @@ namespace {
 
 constexpr int kBadInput = 1;
 constexpr int kBadUsage = 2;
+
+// A file that is opened while a standard stream is closed would take its number, and messages would
+// land in it. Opened for the opposite, /dev/null fails whoever reads or writes, as a closed one
+// would.
+void secure_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != stream) fail("/dev/null cannot be opened in place of a closed standard stream");
+  }
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// The first argument that nothing takes, and what may have been meant by it.
+std::string unexpected(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  for (const std::string& word : command.remaining()) {
+    if (!word.starts_with('-') || word == "--") continue;
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("there is no option '{}'{}", name, suggestion(name, option_names(command)));
+  }
+  return "";
+}
 
 // One sentence, and where to read on.
 std::string usage_sentence(const CLI::App& app, std::string message) {
@@ -27,7 +70,7 @@ std::string usage_sentence(const CLI::App& app, std::string message) {
   }
   const auto commands = app.get_subcommands();
   const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
-  return fmt::format("{} (see vig{} --help)", message, command);
+  return fmt::format("{}; see vig{} --help", message, command);
 }
 
 int run(const char* name, const char* description, void (*fill)(CLI::App&, Command&), int argc,
@@ -38,7 +81,9 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
   app.set_help_flag("-h,--help", "Print help and exit");
   app.get_formatter()->column_width(34);
   app.require_subcommand(0, 1);
-  app.footer("Exit status: 0 success, 1 bad input or data, 2 bad usage, 130 stopped by Ctrl-C.");
+  app.footer(
+      "Exit status: 0 success, 1 bad input or data, 2 bad usage, 128 + N stopped by signal N\n"
+      "(130: Ctrl-C).");
   Command chosen;
   fill(app, chosen);
   try {
@@ -50,8 +95,12 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
     return 0;
   } catch (const CLI::ParseError& error) {
     const bool no_command = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    complain(no_command ? fmt::format("there is no command '{}' (see vig --help)", argv[1])
-                        : usage_sentence(app, error.what()));
+    std::string message = unexpected(app);
+    if (no_command) {
+      message = fmt::format("there is no command '{}'{}", argv[1],
+                            suggestion(argv[1], command_names(app)));
+    }
+    complain(usage_sentence(app, message.empty() ? error.what() : message));
     return kBadUsage;
   }
   if (!chosen) {
@@ -70,8 +119,9 @@ int report(const Error& error) {
 
 int run_program(const char* name, const char* description, void (*fill)(CLI::App&, Command&),
                 int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a reader that goes away is told by the failing write
   try {
+    secure_standard_streams();
+    handle_signals();
     const int status = run(name, description, fill, argc, argv);
     flush_output();
     return status;

@@ -109,7 +109,7 @@ int verify(const VerifyCommand& command) {
         "{} of {} cases ok ({} tensors, largest relative error {:.2e}, {:.2e} allowed)\n", passed,
         files.size(), tensors, worst, command.options.tolerance));
   }
-  if (interrupted()) return kInterruptedExit;
+  if (interrupted()) return interrupted_exit();
   return passed == files.size() ? 0 : 1;
 }
 

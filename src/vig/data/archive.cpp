@@ -88,6 +88,16 @@ std::string follow_link(const std::string& name, std::string_view target) {
   return target.starts_with('/') ? "/" + result : result;
 }
 
+std::string_view label_format(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  const std::string_view extension = dot == std::string_view::npos ? "" : name.substr(dot);
+  if (extension == ".csv" || extension == ".tsv") return "labels in CSV files";
+  if (extension == ".json" || extension == ".jsonl") return "COCO and other annotations in JSON";
+  if (extension == ".xml") return "annotations in XML";
+  if (extension == ".parquet") return "labels in Parquet files";
+  return "";
+}
+
 std::string Archive::place(size_t file) const {
   return path_ + (path_.ends_with('/') ? "" : "/") + printable(files_[file], 4096);
 }
@@ -107,7 +117,12 @@ std::shared_ptr<const Archive> open_archive(const std::string& path,
   const bool gzip = begins_with(content.bytes, "\x1f\x8b");
   if (gzip) content = unpack_gzip(path, content.bytes, options.max_unpacked_bytes);
   if (!looks_like_tar(content.bytes)) {
-    fail("{}: expected a folder, a .tar, a .tar.gz or a .zip, found another kind of file", path);
+    const std::string_view labels = label_format(path);
+    fail(
+        "{}: expected a folder, a .tar, a .tar.gz or a .zip with a folder for each class, found {}",
+        path,
+        labels.empty() ? "another kind of file"
+                       : fmt::format("a file of labels: {} are not supported", labels));
   }
   std::shared_ptr<const Archive> archive = open_tar(path, content);
   return gzip ? count_unpacked(std::move(archive), content.bytes.size(), packed) : archive;

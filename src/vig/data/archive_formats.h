@@ -35,4 +35,7 @@ std::string clean_name(std::string_view name);
 // in it.
 std::string follow_link(const std::string& name, std::string_view target);
 
+// What others keep labels in, by how its name ends: "labels in CSV files"; empty for other files.
+std::string_view label_format(std::string_view name);
+
 }  // namespace vig

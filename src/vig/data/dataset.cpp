@@ -49,6 +49,12 @@ std::string Dataset::place(size_t sample) const {
   return store_->archive().place(samples_[sample].file);
 }
 
+std::string Dataset::path(size_t sample) const {
+  const Archive& archive = store_->archive();
+  return archive.path() + (archive.path().ends_with('/') ? "" : "/") +
+         archive.files()[samples_[sample].file];
+}
+
 std::shared_ptr<const Image> Dataset::decode(size_t sample) const {
   return store_->decode(samples_[sample].file);
 }

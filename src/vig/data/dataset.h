@@ -54,6 +54,8 @@ class Dataset {
   std::string_view name(size_t sample) const;
   // The whole of it, fit for a message: "data/cifar10.tar/cifar10/train/cat/0001.jpg".
   std::string place(size_t sample) const;
+  // The same with its own bytes, as programs take it.
+  std::string path(size_t sample) const;
 
   // For any number of threads. Raises Error naming the place when the file is no good.
   std::shared_ptr<const Image> decode(size_t sample) const;

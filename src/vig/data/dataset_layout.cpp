@@ -10,6 +10,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/data/archive_formats.h"
 #include "vig/data/dataset.h"
 #include "vig/data/picture_store.h"
 
@@ -119,7 +120,7 @@ class DatasetReader {
     }
     if (pictures_.empty()) {
       fail("{}: found no pictures among {} files, where pictures end in {}; {}", path_,
-           files.size(), fmt::join(picture_extensions(), " "), expected());
+           files.size(), fmt::join(picture_extensions(), " "), expected() + unsupported());
     }
   }
 
@@ -185,7 +186,7 @@ class DatasetReader {
       const std::string_view label = first_folder(name);
       if (label.empty()) {
         fail("{}: the picture \"{}\" lies in no class folder; {}", path_,
-             printable(folder + std::string(name)), expected());
+             printable(folder + std::string(name)), expected() + unsupported());
       }
       labels.emplace(label, 0);
     });
@@ -220,7 +221,7 @@ class DatasetReader {
       if (label.empty() || labels.contains(label)) continue;
       fail("{}: the folder \"{}\" holds no pictures, which end in {}; {}", path_,
            printable(folder + std::string(label)), fmt::join(picture_extensions(), " "),
-           expected());
+           expected() + unsupported());
     }
   }
 
@@ -271,6 +272,16 @@ class DatasetReader {
     if (!only_a.empty()) parts.push_back(fmt::format("only in {}: {}", a_name, list_some(only_a)));
     if (!only_b.empty()) parts.push_back(fmt::format("only in {}: {}", b_name, list_some(only_b)));
     return fmt::format("{}", fmt::join(parts, "; "));
+  }
+
+  // A word on labels that are kept in files, where there are such; else empty.
+  std::string unsupported() const {
+    for (const std::string& file : archive_->files()) {
+      const std::string_view labels = is_hidden(file) ? "" : label_format(file);
+      if (labels.empty()) continue;
+      return fmt::format("; {} ({}) are not supported", labels, printable(file));
+    }
+    return "";
   }
 
   const std::string& path_;

@@ -155,7 +155,8 @@ void Loader::hand_out(Work& work, size_t index) {
     const size_t sample = batches_[index][position];
     if (!work.sentences[position].empty()) {
       if (reported_.insert(sample).second) {
-        batch.problems.push_back({dataset_.place(sample), std::move(work.sentences[position])});
+        batch.problems.push_back(
+            {dataset_.place(sample), std::move(work.sentences[position]), sample});
       }
       continue;
     }

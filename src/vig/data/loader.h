@@ -22,6 +22,7 @@ namespace vig {
 struct Problem {
   std::string place;     // Dataset::place
   std::string sentence;  // names the place, too
+  size_t sample = 0;
 };
 
 struct Batch {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "vig/base/error.h"
+#include "vig/base/suggestion.h"
 
 namespace vig {
 namespace {
@@ -211,12 +212,13 @@ const std::vector<ModelSpec>& model_zoo() {
 }
 
 ModelSpec find_model(std::string_view name) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const ModelSpec& spec : model_zoo()) {
     if (spec.name == name) return spec;
     names.push_back(spec.name);
   }
-  fail_usage("there is no model '{}'; the models are {}", name, fmt::join(names, ", "));
+  fail_usage("there is no model '{}'{}; the models are {}", name, suggestion(name, names),
+             fmt::join(names, ", "));
 }
 
 void override_field(ModelSpec& spec, const std::string& field, const std::string& value) {
@@ -234,8 +236,8 @@ void override_field(ModelSpec& spec, const std::string& field, const std::string
       },
       spec.config);
   if (!found) {
-    fail_usage("model {} has no field '{}'; its fields are {}", spec.name, field,
-               fmt::join(names, ", "));
+    fail_usage("model {} has no field '{}'{}; its fields are {}", spec.name, field,
+               suggestion(field, names), fmt::join(names, ", "));
   }
 }
 

@@ -105,6 +105,12 @@ void summarise(Rounds rounds, BenchResult& result) {
 
 }  // namespace
 
+std::string disturbed_peak(double peak_share) {
+  return peak_share <= 1 ? ""
+                         : "more than 100 % of peak: other programs disturbed the measurement of "
+                           "the peak, measure again";
+}
+
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   const double rank = share * static_cast<double>(sorted.size() - 1);

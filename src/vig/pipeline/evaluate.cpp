@@ -65,26 +65,30 @@ Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& 
 
   Evaluation result;
   result.metrics = ClassificationMetrics(classes);
-  const auto skip = [&](const std::string& sentence) {
+  const auto skip = [&](size_t sample, const std::string& sentence) {
     ++result.skipped;
-    if (options.on_problem) options.on_problem(sentence);
+    if (options.on_problem) options.on_problem(sample, sentence);
   };
   const auto start = std::chrono::steady_clock::now();
   while (const Batch* batch = loader.next()) {
-    for (const Problem& problem : batch->problems) skip(problem.sentence);
+    for (const Problem& problem : batch->problems) skip(problem.sample, problem.sentence);
     const size_t count = batch->samples.size();
     for (size_t i = 0; i < count; ++i) {
       std::copy_n(batch->data + i * floats, floats, session.input(static_cast<int>(i)));
     }
     if (count > 0) session.run(static_cast<int>(count));
     for (size_t i = 0; i < count; ++i) {
-      const float* logits = session.output("logits", static_cast<int>(i));
+      const std::span<const float> logits(session.output("logits", static_cast<int>(i)),
+                                          static_cast<size_t>(classes));
+      const size_t sample = batch->samples[i];
       const int label = output_of[static_cast<size_t>(batch->labels[i])];
       try {
-        result.metrics.add({logits, static_cast<size_t>(classes)}, label);
+        result.metrics.add(logits, label);
       } catch (const Error& error) {
-        skip(fmt::format("{}: {}", data.place(batch->samples[i]), error.what()));
+        skip(sample, fmt::format("{}: {}", data.place(sample), error.what()));
+        continue;
       }
+      if (options.on_answer) options.on_answer(sample, label, logits);
     }
     const auto asked = static_cast<int64_t>(batches[batch->index].size());
     const bool last = batch->index + 1 == batches.size();

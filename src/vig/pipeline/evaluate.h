@@ -24,7 +24,9 @@ struct EvaluateOptions {
   int size = 0;      // side of the network's input; 0: the one that belongs to the weights
   int decoders = 1;  // threads that decode ahead of the network
   // A sample that has no answer, because its file or the network's numbers are no good.
-  std::function<void(const std::string& sentence)> on_problem = {};
+  std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
+  // A sample that has one: its label among the model's outputs, and a logit for each of them.
+  std::function<void(size_t sample, int label, std::span<const float> logits)> on_answer = {};
   // After each batch, with the number of samples it had; false ends the evaluation early.
   std::function<bool(int64_t samples)> on_batch = {};
 };
@@ -36,7 +38,8 @@ struct Evaluation {
   bool complete = true;
 };
 
-// The numbers do not depend on batch, threads or decoders. Raises when the classes do not match.
+// Samples come in a mixed order. The numbers do not depend on batch, threads or decoders. Raises
+// when the classes do not match.
 Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& options = {});
 
 }  // namespace vig

@@ -22,16 +22,13 @@ Picture read_picture(const std::string& file, const Recipe& recipe, const Decode
   }
 }
 
-PictureReader::PictureReader(std::vector<std::string> files, const Recipe& recipe,
-                             const DecodeOptions& options, int batch)
-    : files_(std::move(files)), recipe_(recipe), options_(options), batch_(std::max(batch, 1)) {}
+PictureReader::PictureReader(std::vector<std::string> files, int batch, Read read)
+    : files_(std::move(files)), batch_(std::max(batch, 1)), read_(std::move(read)) {}
 
 std::vector<Picture> PictureReader::read(size_t first) const {
   std::vector<Picture> pictures;
   const size_t last = std::min(files_.size(), first + static_cast<size_t>(batch_));
-  for (size_t i = first; i < last; ++i) {
-    pictures.push_back(read_picture(files_[i], recipe_, options_));
-  }
+  for (size_t i = first; i < last; ++i) pictures.push_back(read_(files_[i]));
   return pictures;
 }
 

@@ -1,6 +1,7 @@
 // Picture files on their way to a network: decoded and cropped ahead of the engine.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ Picture read_picture(const std::string& file, const Recipe& recipe, const Decode
 // Hands out files in order, `batch` at a time, and reads the next ones in the background.
 class PictureReader {
  public:
-  PictureReader(std::vector<std::string> files, const Recipe& recipe, const DecodeOptions& options,
-                int batch);
+  // How one file becomes a picture; never raises.
+  using Read = std::function<Picture(const std::string& file)>;
+  PictureReader(std::vector<std::string> files, int batch, Read read);
   PictureReader(const PictureReader&) = delete;
   PictureReader& operator=(const PictureReader&) = delete;
 
@@ -41,9 +43,8 @@ class PictureReader {
   std::vector<Picture> read(size_t first) const;
 
   std::vector<std::string> files_;
-  Recipe recipe_;
-  DecodeOptions options_;
   int batch_;
+  Read read_;
   size_t position_ = 0;  // of the first file not handed out
   std::future<std::vector<Picture>> ahead_;
 };

@@ -15,6 +15,19 @@ double share(double part, int64_t whole) {
   return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : part / static_cast<double>(whole);
 }
 
+// Of the classes where there is such a number.
+template <typename Number>
+double mean_of(const std::vector<ClassMetrics>& classes, const Number& number) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const ClassMetrics& one : classes) {
+    if (std::isnan(number(one))) continue;
+    sum += number(one);
+    ++count;
+  }
+  return share(sum, count);
+}
+
 // -log softmax(logits)[label]
 double cross_entropy(std::span<const float> logits, int label, float largest) {
   double sum = 0;
@@ -26,6 +39,10 @@ double cross_entropy(std::span<const float> logits, int label, float largest) {
 
 double ClassMetrics::precision() const { return share(static_cast<double>(correct), answered); }
 double ClassMetrics::recall() const { return share(static_cast<double>(correct), count); }
+
+double ClassMetrics::f1() const {
+  return share(2 * static_cast<double>(correct), count + answered);
+}
 
 void ClassificationMetrics::add(std::span<const float> logits, int label) {
   if (logits.size() != static_cast<size_t>(classes)) {
@@ -56,6 +73,14 @@ void ClassificationMetrics::add(std::span<const float> logits, int label) {
 double ClassificationMetrics::top1() const { return share(static_cast<double>(top1_hits), count); }
 double ClassificationMetrics::top5() const { return share(static_cast<double>(top5_hits), count); }
 double ClassificationMetrics::loss() const { return share(loss_sum, count); }
+
+double ClassificationMetrics::balanced_accuracy() const {
+  return mean_of(per_class(), [](const ClassMetrics& c) { return c.recall(); });
+}
+
+double ClassificationMetrics::macro_f1() const {
+  return mean_of(per_class(), [](const ClassMetrics& c) { return c.f1(); });
+}
 
 std::vector<ClassMetrics> ClassificationMetrics::per_class() const {
   std::vector<ClassMetrics> result(static_cast<size_t>(std::max(classes, 0)));

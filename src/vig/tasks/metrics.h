@@ -18,6 +18,8 @@ struct ClassMetrics {
 
   double precision() const;  // correct / answered
   double recall() const;     // correct / count
+  // 2 correct / (count + answered): the harmonic mean of both.
+  double f1() const;
 
   bool operator==(const ClassMetrics&) const = default;
 };
@@ -46,6 +48,11 @@ struct ClassificationMetrics {
   double top1() const;
   double top5() const;
   double loss() const;
+  // Every class counts the same, however many pictures show it.
+  double balanced_accuracy() const;  // mean recall of the classes that pictures show
+  double macro_f1() const;           // mean F1 of the classes that pictures or answers name
+  // With up to five classes all five best are always all of them.
+  bool has_top5() const { return classes > 5; }
   // One entry per class.
   std::vector<ClassMetrics> per_class() const;
   int64_t confused(int label, int answer) const;

@@ -8,50 +8,18 @@
 #include <iterator>
 #include <limits>
 
+#include "vig/base/utf8.h"
+
 namespace vig {
 namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
 
-// Takes one character off the front of `text`; of broken UTF-8 one byte.
-char32_t take_character(std::string_view& text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  const size_t length = first < 0x80                    ? 1
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4
-                                                        : 0;
-  char32_t code = length <= 1 ? first : first & (0x7fu >> length);
-  bool good = length != 0 && length <= text.size();
-  for (size_t i = 1; good && i < length; ++i) {
-    good = (byte(i) & 0xc0u) == 0x80u;
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  good = good && code >= kSmallest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  text.remove_prefix(good ? length : 1);
+// Takes one character off the front of `text`; what XML cannot hold comes as a replacement.
+char32_t take_xml_character(std::string_view& text) {
+  const char32_t code = take_character(text).value_or(kReplacement);
   const bool in_xml = code >= 0x20 && code != 0x7f && code != 0xfffe && code != 0xffff;
-  return good && in_xml ? code : kReplacement;
-}
-
-void append_utf8(std::string& out, char32_t code) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | (code >> 6));
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3f));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
+  return in_xml ? code : kReplacement;
 }
 
 void append_escaped(std::string& out, char32_t code) {
@@ -213,7 +181,7 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
 SvgLabel svg_label(std::string_view text, size_t most) {
   SvgLabel label;
   for (size_t count = 0; !text.empty(); ++count) {
-    char32_t code = take_character(text);
+    char32_t code = take_xml_character(text);
     if (count + 1 == most && !text.empty()) {
       code = U'\u2026';  // ellipsis
       text = {};

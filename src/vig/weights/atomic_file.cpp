@@ -1,12 +1,14 @@
 #include "vig/weights/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -14,6 +16,89 @@
 #include "vig/base/error.h"
 
 namespace vig {
+namespace {
+
+// Names of temporaries in memory that is never freed, because a signal handler reads them while
+// other threads go on.
+struct Listed {
+  std::atomic<pid_t> owner{0};  // 0: not in use; a forked process does not own what it inherits
+  char path[PATH_MAX];
+};
+constexpr size_t kListed = 64;  // more at once are written, but not removed by a signal
+Listed g_listed[kListed];
+
+size_t list_temporary(const std::string& path) {
+  for (size_t i = 0; i < kListed && path.size() < PATH_MAX; ++i) {
+    pid_t unused = 0;
+    // Taken by a number that is no process, until the name is there.
+    if (!g_listed[i].owner.compare_exchange_strong(unused, -1)) continue;
+    std::memcpy(g_listed[i].path, path.c_str(), path.size() + 1);
+    g_listed[i].owner = ::getpid();
+    return i;
+  }
+  return kListed;
+}
+
+void unlist_temporary(size_t listed) {
+  if (listed < kListed) g_listed[listed].owner = 0;
+}
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Is `path` still the name of the open file?
+bool has_name(int fd, const std::string& path) {
+  struct stat open_file, named;
+  return ::fstat(fd, &open_file) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         same_file(open_file, named);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "PROCESS-NUMBER"
+bool is_mark(std::string_view text) {
+  const size_t dash = text.find('-');
+  return dash != std::string_view::npos && is_number(text.substr(0, dash)) &&
+         is_number(text.substr(dash + 1));
+}
+
+// Removes what killed processes left beside the target. Whatever cannot be told or done is let be.
+void remove_leftovers(const std::filesystem::path& target) {
+  const std::string start = target.filename().string() + ".tmp-";
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(start) || !is_mark(std::string_view(name).substr(start.size()))) continue;
+    const std::string path = entry->path().string();
+    const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
+    struct stat status;
+    if (file.fd < 0 || ::fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (::flock(file.fd, LOCK_EX | LOCK_NB) == 0 && has_name(file.fd, path)) ::unlink(path.c_str());
+  }
+}
+
+}  // namespace
+
+std::string partial_name(const std::string& path) { return path + ".partial"; }
+
+void remove_temporary_files() noexcept {
+  const pid_t self = ::getpid();
+  for (const Listed& listed : g_listed) {
+    if (listed.owner == self) ::unlink(listed.path);
+  }
+}
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   struct stat status;
@@ -24,22 +109,32 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
     const auto resolved = std::filesystem::canonical(path, ignored);
     if (!ignored) target_ = resolved.string();
   }
+  remove_leftovers(target_);
   static std::atomic<unsigned> counter{0};
-  // A leftover of a killed process with our id must not block us: try the next number.
-  for (int attempt = 0; attempt < 100 && fd_ < 0; ++attempt) {
+  // A name may be taken by a process of another machine, or lost to one that removes leftovers
+  // before it could be locked.
+  for (int attempt = 0; attempt < 100; ++attempt) {
     temporary_ = fmt::format("{}.tmp-{}-{}", target_, ::getpid(), counter++);
+    listed_ = list_temporary(temporary_);
     fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0 && errno != EEXIST) break;
+    if (fd_ >= 0) {
+      ::flock(fd_, LOCK_EX | LOCK_NB);  // where there are no locks, leftovers stay
+      if (has_name(fd_, temporary_)) return;
+      ::close(std::exchange(fd_, -1));
+      errno = EEXIST;
+    }
+    const int reason = errno;
+    unlist_temporary(listed_);
+    if (reason != EEXIST) fail("{}: cannot be written: {}", path_, std::strerror(reason));
   }
-  if (fd_ < 0) {
-    temporary_.clear();
-    fail("{}: cannot be written: {}", path_, std::strerror(errno));
-  }
+  fail("{}: cannot be written: no name for a temporary file is free", path_);
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) ::close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  unlist_temporary(listed_);
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
@@ -67,14 +162,19 @@ void AtomicFile::commit_text(std::string_view text) {
   commit();
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit() { finish(target_); }
+
+void AtomicFile::commit_partial() { finish(partial_name(target_)); }
+
+void AtomicFile::finish(const std::string& name) {
   if (::fsync(fd_) != 0) fail("{}: cannot be written: {}", path_, std::strerror(errno));
-  const int closed = ::close(std::exchange(fd_, -1));
-  if (closed != 0) fail("{}: cannot be written: {}", path_, std::strerror(errno));
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+  // Renamed while it is open, since the lock ends with the descriptor; its bytes are on the disk.
+  if (::rename(temporary_.c_str(), name.c_str()) != 0) {
     fail("{}: cannot be written: {}", path_, std::strerror(errno));
   }
+  ::close(std::exchange(fd_, -1));
   temporary_.clear();
+  unlist_temporary(listed_);
   // The new name itself should survive a power cut; where folders cannot be flushed, it just may
   // not.
   const auto slash = target_.rfind('/');

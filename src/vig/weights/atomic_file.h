@@ -7,9 +7,13 @@
 
 namespace vig {
 
-// Writes into a temporary file beside the target; commit() flushes it to the disk and renames it.
-// Without commit() the temporary vanishes and the target stays as it was. A target that is a
-// symbolic link keeps being one. Every failure raises one sentence naming the target.
+// Writes into a temporary file beside the target, TARGET.tmp-PROCESS-NUMBER; commit() flushes it to
+// the disk and renames it. Without commit() the temporary vanishes and the target stays as it was.
+// A target that is a symbolic link keeps being one. Every failure raises one sentence naming the
+// target.
+//
+// The temporary is locked as long as its process lives. One without a lock was left by a process
+// that was killed; whoever writes the same target next removes it.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -21,12 +25,25 @@ class AtomicFile {
   void rewrite_begin(const void* data, size_t bytes);  // over what was written first
   void commit();
   void commit_text(std::string_view text);  // writes it first
+  // For work that was stopped: the file appears as partial_name() of the target, which stays as it
+  // was.
+  void commit_partial();
 
  private:
+  void finish(const std::string& name);
+
   std::string path_;       // as the caller named it, for messages
   std::string target_;     // with links resolved
   std::string temporary_;  // empty once renamed
+  size_t listed_ = 0;      // its place among those that remove_temporary_files() knows
   int fd_ = -1;
 };
+
+// "vectors.npy.partial"
+std::string partial_name(const std::string& path);
+
+// Removes the temporary files of this process, for a signal handler that is about to end it: calls
+// only what is allowed there.
+void remove_temporary_files() noexcept;
 
 }  // namespace vig

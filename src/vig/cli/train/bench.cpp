@@ -12,6 +12,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/train/commands.h"
 #include "vig/kernels/peak.h"
+#include "vig/pipeline/bench.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
@@ -40,6 +41,7 @@ nlohmann::ordered_json to_json(const BenchCommand& command, const train::BenchRe
                                  {"gflops", r.gflops},
                                  {"peak_gflops", r.peak_gflops},
                                  {"peak_share", r.peak_share},
+                                 {"peak_disturbed", !disturbed_peak(r.peak_share).empty()},
                                  {"process_mb", static_cast<double>(r.process_bytes) / 1e6}};
   if (r.expansion_best > 0) {
     json["expansion_ms"] = 1e3 * r.expansion_best;
@@ -83,6 +85,9 @@ int run_bench(const BenchCommand& command) {
     print(fmt::format("  images/s      {:.1f}\n", r.images_per_second));
     print(fmt::format("  GFLOP/s       {:.1f}, {:.1f} % of this machine's {:.1f}\n", r.gflops,
                       100 * r.peak_share, r.peak_gflops));
+    if (const std::string note = disturbed_peak(r.peak_share); !note.empty()) {
+      print(fmt::format("                ({})\n", note));
+    }
     if (r.expansion_best > 0) {
       print(
           fmt::format("  expansion     {:.1f} ms in LibTorch's own operations: {:.2f} times as "
@@ -92,7 +97,7 @@ int run_bench(const BenchCommand& command) {
     print(fmt::format("  peak memory   {}\n", readable_bytes(r.process_bytes)));
   }
   if (csv) csv->commit_text(to_csv(json));
-  return interrupted() ? kInterruptedExit : 0;
+  return interrupted() ? interrupted_exit() : 0;
 }
 
 }  // namespace

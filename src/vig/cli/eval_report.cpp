@@ -1,0 +1,154 @@
+#include "vig/cli/eval_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/cli/output.h"
+#include "vig/image/encode.h"
+#include "vig/tasks/confusion_svg.h"
+#include "vig/tasks/csv.h"
+
+namespace vig::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using Align = Table::Align;
+
+constexpr int kThumbnailSide = 240;
+
+std::string percent(double share) {
+  return std::isnan(share) ? "" : fmt::format("{:.2f} %", 100 * share);
+}
+
+std::string file_name(const std::string& path) {
+  const std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
+  return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
+}
+
+}  // namespace
+
+std::vector<std::string> EvalReport::class_names() const {
+  return source.classes.empty() ? data.classes() : source.classes;
+}
+
+double EvalReport::images_per_second() const {
+  return result.seconds > 0 ? static_cast<double>(metrics().count) / result.seconds : 0;
+}
+
+std::string EvalReport::data_name() const {
+  return part.empty() ? data_path : fmt::format("{}, part {}", data_path, part);
+}
+
+std::string EvalReport::title() const {
+  return fmt::format("{} on {}{}", file_name(source.name), file_name(data_path),
+                     part.empty() ? "" : ", part " + part);
+}
+
+std::string EvalReport::text() const {
+  Table table({{"class"},
+               {"pictures", Align::kRight},
+               {"answered", Align::kRight},
+               {"correct", Align::kRight},
+               {"recall", Align::kRight},
+               {"precision", Align::kRight}});
+  const std::vector<ClassMetrics> classes = metrics().per_class();
+  const std::vector<std::string> names = class_names();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    table.add({printable(names[i], 40), grouped(classes[i].count), grouped(classes[i].answered),
+               grouped(classes[i].correct), percent(classes[i].recall()),
+               percent(classes[i].precision())});
+  }
+  const std::string top5 =
+      metrics().has_top5() ? fmt::format("top-5     {}\n", percent(metrics().top5())) : "";
+  return fmt::format(
+      "model     {}{}, {}\ndata      {}\npictures  {}\nskipped   {}\ntop-1     {}\n{}"
+      "balanced  {} (mean recall of the classes)\nmacro F1  {:.4f}\nloss      {:.4f}\n"
+      "speed     {:.1f} images/s\n\n{}",
+      default_model ? "default, " : "", printable(source.name, 4096), source.spec.name,
+      printable(data_name(), 4096), grouped(metrics().count), grouped(result.skipped),
+      percent(metrics().top1()), top5, percent(metrics().balanced_accuracy()), metrics().macro_f1(),
+      metrics().loss(), images_per_second(), table.text());
+}
+
+ordered_json EvalReport::json() const {
+  ordered_json json = {{"model", source.name},
+                       {"arch", source.spec.name},
+                       {"data", data_path},
+                       {"part", part},
+                       {"pictures", metrics().count},
+                       {"skipped", result.skipped},
+                       {"complete", result.complete},
+                       {"top1", metrics().top1()},
+                       {"top5", metrics().top5()},
+                       {"balanced_accuracy", metrics().balanced_accuracy()},
+                       {"macro_f1", metrics().macro_f1()},
+                       {"loss", metrics().loss()},
+                       {"seconds", result.seconds},
+                       {"images_per_second", images_per_second()},
+                       {"classes", ordered_json::array()},
+                       {"confusion", ordered_json::array()}};
+  if (!metrics().has_top5()) json["top5"] = nullptr;
+  const std::vector<ClassMetrics> classes = metrics().per_class();
+  const std::vector<std::string> names = class_names();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    json["classes"].push_back({{"index", i},
+                               {"name", names[i]},
+                               {"pictures", classes[i].count},
+                               {"answered", classes[i].answered},
+                               {"correct", classes[i].correct},
+                               {"recall", classes[i].recall()},  // null when there is none
+                               {"precision", classes[i].precision()}});
+  }
+  for (const auto& [pair, count] : metrics().confusion) {
+    json["confusion"].push_back(
+        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
+  }
+  return json;
+}
+
+std::string EvalReport::classes_csv() const {
+  const auto cell = [](double share) {
+    return std::isnan(share) ? std::string() : fmt::format("{}", share);
+  };
+  std::string text = "index,class,pictures,answered,correct,recall,precision\n";
+  const std::vector<ClassMetrics> classes = metrics().per_class();
+  const std::vector<std::string> names = class_names();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    text += fmt::format("{},{},{},{},{},{},{}\n", i, csv_quoted(names[i]), classes[i].count,
+                        classes[i].answered, classes[i].correct, cell(classes[i].recall()),
+                        cell(classes[i].precision()));
+  }
+  return text;
+}
+
+std::string EvalReport::confusion() const {
+  return confusion_svg(metrics(), class_names(),
+                       fmt::format("{}: top-1 {} of {} pictures", title(),
+                                   percent(metrics().top1()), grouped(metrics().count)));
+}
+
+std::string EvalReport::mistakes_page(std::span<const Prediction> predictions, size_t most) const {
+  const std::vector<size_t> surest = surest_mistakes(predictions, most);
+  std::vector<ShownMistake> shown;
+  for (const size_t i : surest) {
+    shown.push_back({predictions[i], {}});
+    try {
+      shown.back().jpeg = encode_jpeg(thumbnail(*data.decode(i), kThumbnailSide));
+    } catch (const Error&) {
+      // It was there a moment ago; the page says that it is not any more.
+    }
+  }
+  return mistakes_html(
+      "Mistakes of " + title(),
+      fmt::format("The {} surest of {} mistakes among {} pictures: label, answer, and the best "
+                  "answers with their probabilities.",
+                  shown.size(), metrics().count - metrics().top1_hits, grouped(metrics().count)),
+      shown, class_names());
+}
+
+}  // namespace vig::cli

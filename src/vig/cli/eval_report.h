@@ -1,0 +1,39 @@
+// What `vig eval` found, in every form it is given out.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vig/pipeline/evaluate.h"
+#include "vig/tasks/predictions.h"
+
+namespace vig::cli {
+
+struct EvalReport {
+  const ModelSource& source;
+  bool default_model;
+  std::string data_path;
+  std::string part;  // of the data: "test"; empty where it has none
+  const Dataset& data;
+  const Evaluation& result;
+
+  std::vector<std::string> class_names() const;
+  std::string text() const;
+  nlohmann::ordered_json json() const;
+  std::string classes_csv() const;
+  std::string confusion() const;
+  // The `most` surest mistakes; reads their pictures again.
+  std::string mistakes_page(std::span<const Prediction> predictions, size_t most) const;
+
+ private:
+  const ClassificationMetrics& metrics() const { return result.metrics; }
+  double images_per_second() const;
+  std::string data_name() const;
+  // "MODEL on DATA": file names alone, because pictures and pages are passed on, and nobody need
+  // know where they lay.
+  std::string title() const;
+};
+
+}  // namespace vig::cli

@@ -1,0 +1,121 @@
+#include "vig/cli/file_roles.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "vig/base/error.h"
+#include "vig/data/folder_listing.h"
+#include "vig/image/decode.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where files go that nobody named.
+struct Stream {
+  int descriptor;
+  const char* name;
+};
+constexpr Stream kStreams[] = {{STDOUT_FILENO, "standard output"},
+                               {STDERR_FILENO, "standard error"}};
+
+// Pipes, terminals and devices are nobody's file.
+std::optional<std::pair<dev_t, ino_t>> regular(bool known, const struct stat& status) {
+  if (!known || !S_ISREG(status.st_mode)) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
+std::optional<std::pair<dev_t, ino_t>> identify_stream(int descriptor) {
+  struct stat status = {};
+  return regular(::fstat(descriptor, &status) == 0, status);
+}
+
+std::string made_at(const std::string& path) {
+  std::error_code error;
+  const fs::path file(path);
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const fs::path real = fs::canonical(folder, error);
+  return ((error ? folder : real) / file.filename()).string();
+}
+
+}  // namespace
+
+std::optional<FileRoles::Identity> FileRoles::identify(const std::string& path) {
+  if (path == "-") return identify_stream(STDIN_FILENO);
+  struct stat status = {};
+  return regular(::stat(path.c_str(), &status) == 0, status);
+}
+
+void FileRoles::write(const std::string& option, const std::string& path, bool stoppable) {
+  if (path.empty()) return;
+  const auto add = [&](const std::string& file) {
+    const std::string name = file == "-" ? "./-" : file;  // an output of that name is a file
+    outputs_.push_back({option, file, identify(name), made_at(name)});
+  };
+  add(path);
+  if (stoppable) add(partial_name(path));
+}
+
+void FileRoles::read(std::string what, std::string path) {
+  inputs_.push_back({std::move(what), std::move(path)});
+}
+
+void FileRoles::read_data(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return read("data", path);
+  // Outputs that are not there yet are no pictures.
+  if (std::ranges::none_of(outputs_,
+                           [](const Output& output) { return output.identity.has_value(); }))
+    return;
+  for (const std::string& file : list_folder(path).files) {
+    if (has_picture_extension(file)) read("picture", (fs::path(path) / file).string());
+  }
+}
+
+void FileRoles::check_outputs() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    for (size_t j = 0; j < i; ++j) {
+      const Output& other = outputs_[j];
+      const bool same = output.identity ? output.identity == other.identity
+                                        : output.place == other.place && !other.identity;
+      if (!same) continue;
+      fail_usage("{} {} and {} {} are the same file; choose another name for one of them",
+                 other.option, other.path, output.option, output.path);
+    }
+    for (const Stream& stream : kStreams) {
+      if (!output.identity || identify_stream(stream.descriptor) != output.identity) continue;
+      fail_usage("{} {} is the file that {} goes into; choose another name for one of them",
+                 output.option, output.path, stream.name);
+    }
+  }
+}
+
+void FileRoles::check() const {
+  check_outputs();
+  std::vector<std::pair<Identity, std::string>> written;
+  for (const Output& output : outputs_) {
+    if (output.identity) written.emplace_back(*output.identity, output.option + " " + output.path);
+  }
+  for (const Stream& stream : kStreams) {
+    const auto identity = identify_stream(stream.descriptor);
+    if (identity) written.emplace_back(*identity, stream.name);
+  }
+  if (written.empty()) return;
+  for (const Input& input : inputs_) {
+    const auto identity = identify(input.path);
+    for (const auto& [output, name] : written) {
+      if (output != identity) continue;
+      fail_usage("{} would be written over the {} {}; choose another name for the output", name,
+                 input.what, input.path);
+    }
+  }
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,46 @@
+// No file that a command reads may be one that it writes, and no two outputs one file, whatever
+// names they go by: links, relative names, pictures found in a folder or by a pattern.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vig::cli {
+
+class FileRoles {
+ public:
+  // Both are cheap and raise nothing. Nothing of a file is read, and it need not be there.
+  // `option` is how the output was asked for: "--out". An empty path is no output. `stoppable`:
+  // work that was stopped leaves its partial_name().
+  void write(const std::string& option, const std::string& path, bool stoppable = true);
+  // `what` stands in the message: "picture". "-" is standard input.
+  void read(std::string what, std::string path);
+  // All pictures below, where it is a folder; the file itself otherwise.
+  void read_data(const std::string& path);
+
+  // Raises a usage error that names both. To be called before the first byte is read.
+  void check() const;
+
+ private:
+  using Identity = std::pair<dev_t, ino_t>;
+  struct Output {
+    std::string option, path;
+    std::optional<Identity> identity;  // of the file that is there
+    std::string place;                 // where it would be made: its folder without links, its name
+  };
+  struct Input {
+    std::string what, path;
+  };
+
+  static std::optional<Identity> identify(const std::string& path);
+  void check_outputs() const;
+
+  std::vector<Output> outputs_;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace vig::cli

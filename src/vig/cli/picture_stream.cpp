@@ -1,0 +1,105 @@
+#include "vig/cli/picture_stream.h"
+
+#include <fcntl.h>
+#include <sys/poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "vig/base/error.h"
+#include "vig/cli/interrupt.h"
+
+namespace vig::cli {
+namespace {
+
+constexpr int kPatience = 100;  // milliseconds between two questions whether to go on
+
+class Stream {
+ public:
+  explicit Stream(const std::string& name)
+      : owned_(name != kStandardInput), descriptor_(STDIN_FILENO) {
+    // O_NONBLOCK: a pipe without a writer is waited for by poll(), which Ctrl-C can end.
+    if (owned_) descriptor_ = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor_ < 0) fail("cannot be opened: {}", std::strerror(errno));
+  }
+  ~Stream() {
+    if (owned_) ::close(descriptor_);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // 0 at the end.
+  size_t read(uint8_t* out, size_t most) {
+    for (;;) {
+      wait();
+      const ssize_t got = ::read(descriptor_, out, most);
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR && errno != EAGAIN) fail("cannot be read: {}", std::strerror(errno));
+    }
+  }
+
+ private:
+  void wait() {
+    for (;;) {
+      pollfd ready = {descriptor_, POLLIN, 0};
+      const int found = ::poll(&ready, 1, kPatience);
+      if (interrupted()) fail("not read to its end, because the program was interrupted");
+      if (found > 0) return;
+      if (found < 0 && errno != EINTR) fail("cannot be read: {}", std::strerror(errno));
+    }
+  }
+
+  const bool owned_;
+  int descriptor_;
+};
+
+std::vector<uint8_t> read_stream(const std::string& name, const DecodeOptions& options) {
+  constexpr size_t kBlock = size_t{1} << 16;
+  // As for files: no sane coding of a picture is longer than four 16-bit channels; small ones may
+  // carry profiles and thumbnails.
+  const int64_t limit = std::min(options.max_pixels, int64_t{1} << 32) * 8 + (int64_t{64} << 20);
+  Stream stream(name);
+  std::vector<uint8_t> bytes;
+  for (;;) {
+    const size_t before = bytes.size();
+    if (before > static_cast<uint64_t>(limit)) {
+      fail("longer than the {} bytes allowed for a picture", limit);
+    }
+    bytes.resize(before + kBlock);
+    const size_t got = stream.read(bytes.data() + before, kBlock);
+    bytes.resize(before + got);
+    if (got == 0) return bytes;
+  }
+}
+
+}  // namespace
+
+bool is_stream(const std::string& name) {
+  if (name == kStandardInput) return true;
+  struct stat status;
+  return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+Picture read_streamed_picture(const std::string& name, const Recipe& recipe,
+                              const DecodeOptions& options) {
+  const std::string title = name == kStandardInput ? "standard input" : name;
+  Picture bad;
+  bad.name = name;
+  std::vector<uint8_t> bytes;
+  try {
+    bytes = read_stream(name, options);
+  } catch (const std::exception& error) {
+    bad.error = fmt::format("{}: {}", title, error.what());
+    return bad;
+  }
+  try {
+    return make_picture(name, decode_image(bytes, title, options), recipe);
+  } catch (const std::exception& error) {
+    bad.error = error.what();
+    return bad;
+  }
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,48 @@
+// The answers to single pictures: as a table, and the worst of them as a page to look at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/tasks/classification.h"
+
+namespace vig {
+
+struct Prediction {
+  std::string file;
+  std::optional<int> label;  // the class it shows, where that is known
+  Classification answer;     // the best classes; empty where there is an error
+  std::string error;         // why there is no answer
+
+  bool is_mistake() const {
+    return label && !answer.scores.empty() && answer.scores.front().index != *label;
+  }
+};
+
+// A line for each picture: its file, its label and whether the answer is right (where `labelled`),
+// then index, class and probability of the `top` best answers, best first, then the error. `names`
+// is empty (numbers stand instead) or has one name per class.
+std::string predictions_csv(std::span<const Prediction> predictions,
+                            std::span<const std::string> names, int top, bool labelled);
+
+// Where the `most` mistakes with the largest probability of the wrong class are in `predictions`,
+// the surest first; of equal ones the first.
+std::vector<size_t> surest_mistakes(std::span<const Prediction> predictions, size_t most);
+
+// One mistake and what it looks like.
+struct ShownMistake {
+  Prediction prediction;
+  std::vector<uint8_t> jpeg;  // a small picture; empty where it could not be read again
+};
+
+// One HTML page that needs nothing else: no script, no font, no address. `summary` stands below the
+// title.
+std::string mistakes_html(std::string_view title, std::string_view summary,
+                          std::span<const ShownMistake> mistakes,
+                          std::span<const std::string> names);
+
+}  // namespace vig

@@ -1,0 +1,51 @@
+#include "vig/base/printable.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace vig::test {
+namespace {
+
+TEST(Printable, OrdinaryTextStays) {
+  for (const char* text : {"", "plain", "Bärenführer", "漢字", "e\u0301", "🐈", "a\\x1b"}) {
+    EXPECT_EQ(printable(text), text);
+    EXPECT_EQ(printable_lines(text), text);
+  }
+}
+
+TEST(Printable, WhatSteersATerminalIsEscaped) {
+  EXPECT_EQ(printable("a\x1b[31mb\x7f\n\t"), "a\\x1b[31mb\\x7f\\x0a\\x09");
+  EXPECT_EQ(printable("\u0080 \u009b31m \u009f \u00a0"),
+            "\\xc2\\x80 \\xc2\\x9b31m \\xc2\\x9f \u00a0");
+  EXPECT_EQ(printable("\u202e\u2066\u200e\u2028"),
+            "\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xe2\\x80\\x8e\\xe2\\x80\\xa8");
+  EXPECT_EQ(printable("\u2027\u202f\u2065\u206a"), "\u2027\u202f\u2065\u206a");
+}
+
+TEST(Printable, BytesThatAreNoUtf8AreEscaped) {
+  EXPECT_EQ(printable("\x9b"), "\\x9b");                    // C1 as terminals of one byte take it
+  EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");            // Latin-1
+  EXPECT_EQ(printable("\xc0\x9b"), "\\xc0\\x9b");           // overlong
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
+  EXPECT_EQ(printable("\xe6\xbc"), "\\xe6\\xbc");           // cut
+}
+
+TEST(Printable, LongNamesAreCutBetweenCharacters) {
+  EXPECT_EQ(printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(printable("abcdefg", 6), "abcdef...");
+  EXPECT_EQ(printable("漢字漢字", 7), "漢字...");
+}
+
+TEST(Printable, LinesStay) {
+  EXPECT_EQ(printable_lines("a\nb\u009bc\r\n"), "a\nb\\xc2\\x9bc\\x0d\n");
+}
+
+TEST(Printable, Lists) {
+  const std::vector<std::string> names = {"ant", "b\x1b", "cat"};
+  EXPECT_EQ(printable_list(names, 3), "ant, b\\x1b, cat");
+  EXPECT_EQ(printable_list(names, 1), "ant and 2 more");
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,43 @@
+#include "vig/base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace vig::test {
+namespace {
+
+TEST(Utf8, CharactersGoThereAndBack) {
+  for (const char32_t code : {U'a', U'\u007f', U'\u0080', U'\u07ff', U'\u0800', U'\uffff',
+                              U'\U00010000', U'\U0010ffff'}) {
+    std::string bytes;
+    append_utf8(bytes, code);
+    std::string_view rest = bytes;
+    EXPECT_EQ(take_character(rest), code);
+    EXPECT_TRUE(rest.empty());
+  }
+}
+
+TEST(Utf8, BrokenBytesComeOneByOne) {
+  std::string_view text =
+      "\xe6\xbc\xff"
+      "a";
+  EXPECT_EQ(take_character(text), std::nullopt);
+  EXPECT_EQ(take_character(text), std::nullopt);
+  EXPECT_EQ(take_character(text), std::nullopt);
+  EXPECT_EQ(take_character(text), U'a');
+}
+
+TEST(Utf8, WidthOnATerminal) {
+  EXPECT_EQ(display_width(""), 0u);
+  EXPECT_EQ(display_width("Bär"), 3u);
+  EXPECT_EQ(display_width("e\u0301a\u0308"), 2u);  // combining acute and diaeresis
+  EXPECT_EQ(display_width("漢字"), 4u);
+  EXPECT_EQ(display_width("한글カナ"), 8u);
+  EXPECT_EQ(display_width("ｱ"), 1u);   // half width
+  EXPECT_EQ(display_width("Ａ"), 2u);  // full width
+  EXPECT_EQ(display_width("🐈"), 2u);
+  EXPECT_EQ(display_width("\u200bx"), 1u);
+  EXPECT_EQ(display_width("\xff\xfe"), 2u);
+}
+
+}  // namespace
+}  // namespace vig::test

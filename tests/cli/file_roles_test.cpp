@@ -1,0 +1,126 @@
+// No output may be an input, and no two outputs one file, whatever they are called.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileRolesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    fs::create_directories(folder_ / "photos/cat");
+    fs::copy_file(data("image/photos/flower.webp"), picture());
+    fs::create_symlink(picture(), folder_ / "link.webp");
+    fs::create_hard_link(picture(), folder_ / "hard.webp");
+    fs::create_directory_symlink(folder_ / "photos", folder_ / "photos-link");
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  fs::path picture() const { return folder_ / "photos/cat/a.webp"; }
+
+  // Refused with one sentence that names `about`, before anything was read, with all files as they
+  // were.
+  void refused(const std::vector<std::string>& arguments, const std::string& about) const {
+    SCOPED_TRACE(testing::PrintToString(arguments));
+    const std::string before = read_file(picture()), model = read_file(model_);
+    RunOptions options;
+    options.directory = folder_.path();
+    const RunResult result = vig(arguments, options);
+    expect_complaint(result, 2, about);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(read_file(picture()), before);
+    EXPECT_EQ(read_file(model_), model);
+  }
+
+  TempDir folder_;
+  std::string model_;
+};
+
+TEST_F(FileRolesTest, APictureByAnyOfItsNames) {
+  const std::string real = picture().string();
+  for (const std::string& out :
+       {real, path("link.webp"), path("hard.webp"), path("photos-link/cat/a.webp"),
+        std::string("photos/../photos/./cat/a.webp")}) {
+    refused({"embed", "-m", model_, real, "--out", out}, "over the picture " + real);
+    refused({"embed", "-m", model_, path("photos"), "--out", out}, "a.webp");
+    refused({"embed", "-m", model_, path("phot*/cat/*"), "--out", out}, "a.webp");
+    refused({"classify", "-m", model_, path("photos-link"), "--csv", out}, "a.webp");
+    for (const char* option : {"--confusion", "--csv", "--predictions"}) {
+      refused({"eval", "-m", model_, path("photos"), option, out}, std::string(option) + " " + out);
+    }
+    refused({"eval", "-m", model_, path("photos"), "--mistakes", "3", "--page", out}, "--page");
+  }
+  refused({"embed", "-m", model_, path("hard.webp"), "--out", real}, "hard.webp");
+}
+
+TEST_F(FileRolesTest, TheModel) {
+  fs::create_symlink(model_, folder_ / "model-link");
+  for (const std::string& out : {model_, path("model-link")}) {
+    refused({"embed", "-m", model_, picture().string(), "--out", out}, "the model");
+    refused({"classify", "-m", path("model-link"), picture().string(), "--csv", out}, "the model");
+    refused({"eval", "-m", model_, path("photos"), "--csv", out}, "the model");
+    refused({"bench", "test_vig", model_, "--csv", out}, "the model");
+    refused({"convert", model_, out, "--force"}, "the checkpoint");
+  }
+  RunOptions options;
+  options.environment = {"VIG_DEFAULT_MODEL=" + model_};
+  expect_complaint(vig({"embed", picture().string(), "--out", model_}, options), 2, "the model");
+}
+
+TEST_F(FileRolesTest, ClassFilesAndArchives) {
+  refused({"convert", model_, path("classes.txt"), "--classes", path("classes.txt"), "--force"},
+          "the class file");
+  ASSERT_EQ(run_program({"tar", "-cf", path("photos.tar"), "-C", folder_.path().string(), "photos"})
+                .exit_code,
+            0);
+  const std::string archive = read_file(path("photos.tar"));
+  refused({"eval", "-m", model_, path("photos.tar"), "--csv", path("photos.tar")}, "the data");
+  EXPECT_EQ(read_file(path("photos.tar")), archive);
+}
+
+TEST_F(FileRolesTest, TwoOutputsThatAreOne) {
+  write_file(path("there"), "old");
+  fs::create_symlink(path("there"), path("there-link"));
+  const std::vector<std::string> eval = {"eval", "-m", model_, path("photos")};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), eval.begin(), eval.end());
+    return more;
+  };
+  refused(with({"--csv", path("x"), "--confusion", "photos/../x"}), "are the same file");
+  refused(with({"--csv", path("there"), "--predictions", path("there-link")}), "are the same file");
+  refused(with({"--csv", path("photos/x"), "--predictions", path("photos-link/x")}), "same file");
+  // Where Ctrl-C would put the first.
+  refused(with({"--csv", path("x"), "--predictions", path("x.partial")}), "are the same file");
+  EXPECT_FALSE(fs::exists(path("x")));
+}
+
+TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
+  const std::string begin = std::string("'") + VIG_BINARY + "' ";
+  const std::string classify = begin + "classify -m '" + model_ + "' '" + picture().string() + "' ";
+  const std::string before = read_file(picture());
+  for (const std::string& line : {classify + ">> '" + picture().string() + "'",
+                                  classify + "--csv '" + path("x") + "' > '" + path("x") + "'",
+                                  begin + "classify -m '" + model_ + "' - --csv '" +
+                                      picture().string() + "' < '" + picture().string() + "'"}) {
+    expect_complaint(run_program({"bash", "-c", line}), 2, "choose another");
+    EXPECT_EQ(read_file(picture()), before);
+  }
+  // Both into one file is what people do.
+  expect_success(run_program({"bash", "-c", classify + "> '" + path("y") + "' 2>&1"}));
+}
+
+TEST_F(FileRolesTest, OtherFilesAreReplacedAsEver) {
+  write_file(path("photos/cat/results.csv"), "from the last run");
+  write_file(path("out.json"), "old");
+  expect_success(
+      vig({"eval", "-m", model_, path("photos"), "--csv", path("photos/cat/results.csv")}));
+  expect_success(vig({"embed", "-m", model_, picture().string(), "--out", path("out.json")}));
+  EXPECT_NE(read_file(path("photos/cat/results.csv")), "from the last run");
+  EXPECT_NE(read_file(path("out.json")), "old");
+}
+
+}  // namespace
+}  // namespace vig::test

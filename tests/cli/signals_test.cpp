@@ -1,0 +1,188 @@
+// Signals, limits and closed streams: what they leave behind.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/vig.h"
+#include "support/started_program.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// One picture, then a pipe: when the pipe has a reader, the first picture will be answered whatever
+// happens, and the program waits for the second.
+class Signals : public testing::Test {
+ protected:
+  void SetUp() override { model_ = make_model(work_); }
+
+  std::vector<std::string> command(const std::string& verb,
+                                   const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = {
+        VIG_BINARY,   verb,      "-m", model_, data("image/photos/cat_chelsea.png"),
+        pipe_.path(), "--batch", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  std::string out(const std::string& name) const { return (folder_ / name).string(); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  void send_picture() {
+    pipe_.write(read_file(data("image/photos/flower.webp")));
+    pipe_.close();
+  }
+
+  TempDir work_;    // model, pipe, streams
+  TempDir folder_;  // outputs alone
+  NamedPipe pipe_{work_ / "pipe"};
+  std::string model_;
+};
+
+TEST_F(Signals, APipeIsReadToItsEnd) {
+  StartedProgram program(command("embed", {"--out", out("x.json")}), work_.path());
+  pipe_.wait_for_reader();
+  send_picture();
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  const json list = json::parse(read_file(out("x.json")));
+  ASSERT_EQ(list.size(), 2u);
+  const RunResult file =
+      vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--batch", "1"});
+  EXPECT_EQ(list[1]["values"], json::parse(file.out)[0]["values"]);
+}
+
+// The partial result has another name, the target stays as it was, nothing else is left.
+TEST_F(Signals, WhatWasFinishedIsKeptUnderAnotherName) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(number);
+    write_file(out("x.npy"), "old");
+    write_file(out("x.json"), "old names");
+    StartedProgram program(command("embed", {"--format", "npy", "--out", out("x.npy")}),
+                           work_.path());
+    pipe_.wait_for_reader();
+    program.signal(number);
+    EXPECT_EQ(program.wait(), 128 + number) << program.err();
+    pipe_.close();
+    EXPECT_EQ(files(),
+              (std::vector<std::string>{"x.json", "x.json.partial", "x.npy", "x.npy.partial"}));
+    EXPECT_EQ(read_file(out("x.npy")), "old");
+    EXPECT_EQ(read_file(out("x.json")), "old names");
+    EXPECT_NE(read_file(out("x.npy.partial")).find("'shape': (1, 64,)"), std::string::npos);
+    EXPECT_EQ(json::parse(read_file(out("x.json.partial")))["files"].size(), 1u);
+    EXPECT_NE(program.err().find("stopped after"), std::string::npos) << program.err();
+    EXPECT_NE(program.err().find("x.npy.partial"), std::string::npos) << program.err();
+  }
+}
+
+TEST_F(Signals, JsonOnStandardOutputStaysJson) {
+  for (const char* verb : {"classify", "embed"}) {
+    SCOPED_TRACE(verb);
+    std::vector<std::string> more = {"--json"};
+    if (std::string(verb) == "classify") more.insert(more.end(), {"--csv", out("x.csv")});
+    StartedProgram program(command(verb, more), work_.path());
+    pipe_.wait_for_reader();
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait(), 128 + SIGTERM);
+    pipe_.close();
+    const json list = json::parse(program.out());
+    EXPECT_TRUE(list[0].contains("values") || list[0].contains("classes"));
+  }
+  EXPECT_EQ(files(), std::vector<std::string>{"x.csv.partial"});
+}
+
+// Before there is anything to finish, and where nothing would be kept.
+TEST_F(Signals, OtherCommandsEndAtOnce) {
+  NamedPipe reader(work_ / "full");
+  const int end = open(reader.path().c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(end, 0);
+  ASSERT_EQ(fcntl(end, F_SETPIPE_SZ, 4096), 4096);  // less than what is printed
+  StartedProgram program(
+      {"/bin/sh", "-c",
+       std::string("exec '") + VIG_BINARY + "' info vig_b --json > '" + reader.path() + "'"},
+      work_.path());
+  fcntl(end, F_SETFL, 0);
+  char byte = 0;
+  // Zero bytes mean that there is no writer yet.
+  while (read(end, &byte, 1) == 0) usleep(1000);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 128 + SIGTERM);
+  close(end);
+}
+
+TEST_F(Signals, NohupKeepsItRunning) {
+  StartedProgram program({"/bin/sh", "-c",
+                          std::string("trap '' HUP; exec '") + VIG_BINARY + "' classify -m '" +
+                              model_ + "' '" + pipe_.path() + "'"},
+                         work_.path());
+  pipe_.wait_for_reader();
+  program.signal(SIGHUP);
+  send_picture();
+  EXPECT_EQ(program.wait(), 0) << program.err();
+}
+
+TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
+  const auto run = command("embed", {"--out", out("x.json")});
+  {
+    StartedProgram program(run, work_.path());
+    pipe_.wait_for_reader();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.wait(), 256 + SIGKILL);
+    pipe_.close();
+  }
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_NE(files()[0].find("x.json.tmp-"), std::string::npos);
+  // A running one is none: its file stays while another run writes the same target.
+  StartedProgram program(run, work_.path());
+  pipe_.wait_for_reader();
+  ASSERT_EQ(files().size(), 1u);
+  expect_success(
+      vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--out", out("x.json")}));
+  EXPECT_EQ(files().size(), 2u);
+  send_picture();
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  EXPECT_EQ(files(), std::vector<std::string>{"x.json"});
+  EXPECT_EQ(json::parse(read_file(out("x.json"))).size(), 2u);
+}
+
+std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
+
+TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
+  const std::string embed = in_quotes(VIG_BINARY) + " embed -m " + in_quotes(model_) + " " +
+                            in_quotes(data("image/photos/flower.webp")) + " --map --out " +
+                            in_quotes(out("x.json"));
+  const RunResult result = run_program({"bash", "-c", "ulimit -f 1; exec " + embed});
+  expect_complaint(result, 1, "x.json: cannot be written: File too large");
+  EXPECT_EQ(files(), std::vector<std::string>{});
+}
+
+// A closed stream's number must not go to the next file that is opened.
+TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
+  const std::string picture = in_quotes(data("image/photos/flower.webp"));
+  RunOptions options;
+  options.environment = {"VIG_DEFAULT_MODEL=" + model_};  // so that there is a note to print
+  const std::string embed =
+      "exec " + in_quotes(VIG_BINARY) + " embed " + picture + " --format npy --out ";
+  ASSERT_EQ(run_program({"bash", "-c", embed + in_quotes(out("whole.npy"))}, options).exit_code, 0);
+  for (const char* closed : {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-", "0<&-", "1>&-"}) {
+    SCOPED_TRACE(closed);
+    const RunResult result =
+        run_program({"bash", "-c", embed + in_quotes(out("x.npy")) + " " + closed}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(read_file(out("x.npy")), read_file(out("whole.npy")));
+  }
+  const RunResult result = run_program(
+      {"bash", "-c", in_quotes(VIG_BINARY) + " classify -m " + in_quotes(model_) + " - 0<&-"});
+  expect_complaint(result, 1, "standard input: cannot be read");
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,83 @@
+#include "vig/tasks/predictions.h"
+
+#include <gtest/gtest.h>
+
+#include "support/xml.h"
+#include "vig/tasks/csv.h"
+
+namespace vig::test {
+namespace {
+
+const std::vector<std::string> kNames = {"cat", "a \"big\", dog", "<eel>"};
+
+Prediction answered(const std::string& file, int label, int best, float probability) {
+  Prediction prediction{file, label, {}, ""};
+  prediction.answer.scores = {{best, "", probability, 2},
+                              {(best + 1) % 3, "", (1 - probability) * 0.75f, 1}};
+  return prediction;
+}
+
+TEST(Csv, QuotesInsideACellAreDoubled) {
+  EXPECT_EQ(csv_quoted(""), "\"\"");
+  EXPECT_EQ(csv_quoted("a,b\nc"), "\"a,b\nc\"");
+  EXPECT_EQ(csv_quoted("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(csv_quoted("\""), "\"\"\"\"");
+}
+
+TEST(Predictions, ALineForEachPicture) {
+  const std::vector<Prediction> predictions = {answered("x/1.jpg", 0, 0, 0.5f),
+                                               answered("x/\"2\".jpg", 1, 2, 0.25f),
+                                               {"x/3.jpg", 2, {}, "x/3.jpg: no \"picture\""}};
+  EXPECT_EQ(predictions_csv(predictions, kNames, 2, true),
+            "file,label,correct,index1,class1,probability1,index2,class2,probability2,error\n"
+            "\"x/1.jpg\",\"cat\",true,0,\"cat\",0.5,1,\"a \"\"big\"\", dog\",0.375,\n"
+            "\"x/\"\"2\"\".jpg\",\"a \"\"big\"\", dog\",false,2,\"<eel>\",0.25,0,\"cat\",0.5625,\n"
+            "\"x/3.jpg\",\"<eel>\",,,,,,,,\"x/3.jpg: no \"\"picture\"\"\"\n");
+  EXPECT_EQ(predictions_csv({predictions.data(), 1}, {}, 3, false),
+            "file,index1,class1,probability1,index2,class2,probability2,index3,class3,probability3,"
+            "error\n\"x/1.jpg\",0,\"0\",0.5,1,\"1\",0.375,,,,\n");
+}
+
+// As short as reads back to the same float.
+TEST(Predictions, ProbabilitiesAreShort) {
+  const std::vector<Prediction> one = {answered("a", 0, 0, 0.1f)};
+  EXPECT_NE(predictions_csv(one, kNames, 1, false).find("\"cat\",0.1,"), std::string::npos);
+}
+
+TEST(Predictions, TheSurestMistakesComeFirst) {
+  const std::vector<Prediction> predictions = {answered("right", 0, 0, 0.99f),
+                                               answered("a", 0, 1, 0.6f),
+                                               answered("b", 0, 1, 0.9f),
+                                               {"broken", 1, {}, "no"},
+                                               answered("c", 1, 2, 0.6f),
+                                               answered("d", 2, 0, 0.4f),
+                                               Prediction{"not reached", std::nullopt, {}, ""}};
+  EXPECT_EQ(surest_mistakes(predictions, 10), (std::vector<size_t>{2, 1, 4, 5}));
+  EXPECT_EQ(surest_mistakes(predictions, 2), (std::vector<size_t>{2, 1}));
+  EXPECT_TRUE(surest_mistakes({}, 2).empty());
+}
+
+TEST(Predictions, ThePageHoldsEverythingItShows) {
+  const std::vector<ShownMistake> mistakes = {
+      {answered("dir/<1>.jpg", 1, 2, 0.875f), {'M', 'a', 'n'}},
+      {answered("2.jpg", 0, 2, 0.5f), {'M'}},
+      {answered("3.jpg", 0, 1, 0.25f), {}}};
+  const std::string page = mistakes_html("Mistakes of <m>", "a & b", mistakes, kNames);
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
+  EXPECT_EQ(xml_problem(page.substr(page.find('\n') + 1)), "");
+  for (const char* part :
+       {"<title>Mistakes of &lt;m&gt;</title>", "<p>a &amp; b</p>", "data:image/jpeg;base64,TWFu\"",
+        "data:image/jpeg;base64,TQ==\"", "not readable any more", "dir/&lt;1&gt;.jpg",
+        "<b>a &quot;big&quot;, dog</b>, answered <b class=\"wrong\">&lt;eel&gt;</b>",
+        "<tr><td>87.50 %</td><td>&lt;eel&gt;</td></tr>",
+        "<tr class=\"right\"><td>37.50 %</td><td>cat</td></tr>"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
+  }
+  for (const char* address : {"http:", "https:", "href", "<script", "url("}) {
+    EXPECT_EQ(page.find(address), std::string::npos) << address;
+  }
+  EXPECT_EQ(xml_problem(mistakes_html("", "", {}, {}).substr(16)), "");
+}
+
+}  // namespace
+}  // namespace vig::test
