@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -26,7 +27,7 @@ bool is_training(int argc, char** argv) {
          (command == "bench" && std::find(argv + 2, argv + argc, kBenchFlag) != argv + argc);
 }
 
-int start_training(char** argv) {
+int start_training(char** argv) try {
   std::vector<char*> arguments = {const_cast<char*>(kProgram), argv[1]};
   const bool bench = std::string_view(argv[1]) == "bench";
   for (char** argument = argv + 2; *argument != nullptr; ++argument) {
@@ -45,6 +46,9 @@ int start_training(char** argv) {
   } else {
     complain(fmt::format("{} cannot be started: {}", kProgram, std::strerror(errno)));
   }
+  return 1;
+} catch (const std::bad_alloc&) {
+  complain("not enough memory");
   return 1;
 }
 

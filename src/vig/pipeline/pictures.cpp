@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace vig {
@@ -11,14 +13,16 @@ Picture make_picture(const std::string& name, const Image& image, const Recipe& 
 }
 
 Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options) {
+  Picture bad;
+  bad.name = file;
   try {
     return make_picture(file, read_image(file, options), recipe);
+  } catch (const std::bad_alloc&) {
+    bad.error = file + ": not enough memory";
   } catch (const std::exception& error) {
-    Picture bad;
-    bad.name = file;
     bad.error = error.what();
-    return bad;
   }
+  return bad;
 }
 
 PictureReader::PictureReader(std::vector<std::string> files, const Recipe& recipe,
@@ -38,7 +42,10 @@ std::vector<Picture> PictureReader::next() {
   std::vector<Picture> pictures = ahead_.valid() ? ahead_.get() : read(position_);
   position_ += pictures.size();
   if (position_ < files_.size()) {
-    ahead_ = std::async(std::launch::async, [this, first = position_] { return read(first); });
+    try {
+      ahead_ = std::async(std::launch::async, [this, first = position_] { return read(first); });
+    } catch (const std::system_error&) {  // no thread to be had: the next call reads
+    }
   }
   return pictures;
 }
