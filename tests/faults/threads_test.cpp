@@ -11,6 +11,7 @@
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "vig/base/error.h"
 #include "vig/base/thread_team.h"
 #include "vig/data/loader.h"
 #include "vig/pipeline/bench.h"
@@ -147,7 +148,7 @@ TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
   for (const char* name : {"a/1.png", "a/2.png", "b/1.png", "b/2.png"}) {
     write_file(folder / name, picture);
   }
-  const Dataset dataset = Dataset::open(folder.path().string());
+  const Dataset dataset = *open_dataset(folder.path().string()).whole;
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
