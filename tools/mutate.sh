@@ -133,12 +133,11 @@ for ((m = 0; m < ${#files[@]}; ++m)); do
   if [[ -n $known ]]; then
     outcome=${known#* }
   else
-    content=$(cat -- "$root/$file" && printf x)
+    content=$(cat -- "$tree/$file" && printf x)
     content=${content%x}
     printf '%s' "${content/"$text"/"$new"}" >"$tree/$file"
     build_and_run "${folders[m]}"
-    cp -- "$root/$file" "$tree/$file"
-    touch -- "$tree/$file"
+    printf '%s' "$content" >"$tree/$file"
     echo "$key $outcome" >>"$results"
   fi
   printf '%3d/%d  %s: %s\n         %s\n' $((m + 1)) ${#files[@]} "$file" "${breaks[m]}" "$outcome"

@@ -15,8 +15,8 @@ namespace vig {
 // one for some microseconds and then sleep, so a team costs an idle machine nothing. One team is
 // used by one thread at a time.
 //
-// Where the system starts fewer threads than asked for (its limit of threads or of memory), the team
-// is that much smaller: `size` tells.
+// Where the system starts fewer threads than asked for (its limit of threads or of memory), the
+// team is that much smaller: `size` tells.
 class ThreadTeam {
  public:
   using Work = void (*)(void* context, int worker);
