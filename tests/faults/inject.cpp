@@ -126,9 +126,10 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 int open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  const bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  const mode_t mode = creates ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if ((flags & O_CREAT) != 0 && file_call_fails('o')) return -1;
+  if (creates && file_call_fails('o')) return -1;
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 ssize_t write(int file, const void* data, size_t bytes) {
