@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -52,7 +51,7 @@ std::string csv_quoted(std::string_view text) {
   return quoted + "\"";
 }
 
-void complain(std::string_view sentence) noexcept try {
+void complain(std::string_view sentence) {
   std::string line = "vig: ";
   for (char c : sentence) {  // a file's name must not steer the terminal
     const auto byte = static_cast<unsigned char>(c);
@@ -64,8 +63,6 @@ void complain(std::string_view sentence) noexcept try {
   }
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
-} catch (const std::bad_alloc&) {
-  std::fputs("vig: not enough memory\n", stderr);
 }
 
 std::string Table::text() const {

@@ -25,8 +25,8 @@ double short_number(float value);
 // A cell of a CSV file.
 std::string csv_quoted(std::string_view text);
 
-// "vig: SENTENCE" on standard error; where there is no memory for that, this alone.
-void complain(std::string_view sentence) noexcept;
+// "vig: SENTENCE" on standard error.
+void complain(std::string_view sentence);
 
 // Columns as wide as their longest cell. Numbers belong on the right.
 class Table {

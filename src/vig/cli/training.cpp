@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +26,7 @@ bool is_training(int argc, char** argv) {
          (command == "bench" && std::find(argv + 2, argv + argc, kBenchFlag) != argv + argc);
 }
 
-int start_training(char** argv) try {
+int start_training(char** argv) {
   std::vector<char*> arguments = {const_cast<char*>(kProgram), argv[1]};
   const bool bench = std::string_view(argv[1]) == "bench";
   for (char** argument = argv + 2; *argument != nullptr; ++argument) {
@@ -46,9 +45,6 @@ int start_training(char** argv) try {
   } else {
     complain(fmt::format("{} cannot be started: {}", kProgram, std::strerror(errno)));
   }
-  return 1;
-} catch (const std::bad_alloc&) {
-  complain("not enough memory");
   return 1;
 }
 
