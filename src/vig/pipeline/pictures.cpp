@@ -13,16 +13,15 @@ Picture make_picture(const std::string& name, const Image& image, const Recipe& 
 }
 
 Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options) {
-  Picture bad;
-  bad.name = file;
   try {
     return make_picture(file, read_image(file, options), recipe);
-  } catch (const std::bad_alloc&) {
-    bad.error = file + ": not enough memory";
   } catch (const std::exception& error) {
-    bad.error = error.what();
+    Picture bad;
+    bad.name = file;
+    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    bad.error = no_memory ? file + ": not enough memory" : error.what();
+    return bad;
   }
-  return bad;
 }
 
 PictureReader::PictureReader(std::vector<std::string> files, const Recipe& recipe,
