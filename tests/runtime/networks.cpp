@@ -44,6 +44,12 @@ std::vector<NetworkCase> make_cases() {
       {"patch_4", "vig_t", shrunk({{"patch_size", "4"}, {"image_size", "20"}}), 21, 19},
       {"ugly_widths", "vig_s", shrunk({{"embed_dim", "30"}, {"heads", "3"}}), 39, 55},
       {"wide_keys", "vig_s", shrunk({{"expand_k", "1.5"}}), 33, 48},
+      // Pooling shares out 64 channels at a time: one part and a rest, two parts and a rest.
+      {"pooled_rest", "vig_s", shrunk({{"embed_dim", "84"}, {"depth", "1"}}), 32, 48},
+      {"pooled_rest_of_three", "gla_t", shrunk({{"embed_dim", "132"}, {"depth", "1"}}), 48, 32},
+      // As many cells as the position table has, in another shape.
+      {"same_cells_wide", "vig_t", shrunk(), 16, 144},
+      {"same_cells_high", "gla_t_position", shrunk(), 144, 16},
       {"wide_values", "gla_t_gated", shrunk({{"expand_v", "2"}}), 48, 32},
       {"gla_t", "gla_t", shrunk(), 48, 64},
       {"gla_t_stem", "gla_t_stem", shrunk(), 33, 47},

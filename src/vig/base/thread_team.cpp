@@ -1,12 +1,21 @@
 #include "vig/base/thread_team.h"
 
+#include <new>
+#include <system_error>
+
 namespace vig {
 
-ThreadTeam::ThreadTeam(int size) : size_(size) {
-  threads_.reserve(static_cast<size_t>(size_ - 1));
-  for (int worker = 1; worker < size_; ++worker) {
-    threads_.emplace_back([this, worker] { serve(worker); });
+ThreadTeam::ThreadTeam(int most) {
+  threads_.reserve(static_cast<size_t>(most - 1));
+  try {
+    for (int worker = 1; worker < most; ++worker) {
+      threads_.emplace_back([this, worker] { serve(worker); });
+    }
+  } catch (const std::system_error&) {  // the threads that did start are the team
+  } catch (const std::bad_alloc&) {
   }
+  // Workers read it in their first run, which the store to round_ publishes.
+  size_ = static_cast<int>(threads_.size()) + 1;
 }
 
 ThreadTeam::~ThreadTeam() {

@@ -14,11 +14,14 @@ namespace vig {
 // and returns when all are done. It allocates nothing. Between runs the others watch for the next
 // one for some microseconds and then sleep, so a team costs an idle machine nothing. One team is
 // used by one thread at a time.
+//
+// Where the system starts fewer threads than asked for (its limit of threads or of memory), the
+// team is that much smaller: `size` tells.
 class ThreadTeam {
  public:
   using Work = void (*)(void* context, int worker);
 
-  explicit ThreadTeam(int size);
+  explicit ThreadTeam(int most);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
@@ -40,7 +43,7 @@ class ThreadTeam {
  private:
   void serve(int worker);
 
-  const int size_;
+  int size_ = 1;
   Work work_ = nullptr;
   void* context_ = nullptr;
   Barrier barrier_;

@@ -27,7 +27,15 @@ DecodeOptions NetworkOptions::decode() const {
 
 RunOptions NetworkOptions::run(const Recipe& recipe, size_t pictures) const {
   const auto most = static_cast<size_t>(batch != 0 ? batch : default_batch(recipe.crop));
-  return {.threads = threads, .batch = static_cast<int>(std::min(most, pictures))};
+  const auto say_fewer = [](int started, int asked) {
+    complain(
+        fmt::format("runs on {} of {} threads: the system starts no more (limit of threads "
+                    "or memory)",
+                    started, asked));
+  };
+  return {.threads = threads,
+          .batch = static_cast<int>(std::min(most, pictures)),
+          .on_fewer_threads = say_fewer};
 }
 
 void add_network_options(CLI::App& command, NetworkOptions& options) {

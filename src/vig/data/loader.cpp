@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "vig/base/error.h"
@@ -21,8 +22,13 @@ Loader::Loader(Dataset dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)), workers_(options.workers), ahead_(options.ahead) {
   if (workers_ < 0) fail_usage("[loader] {} workers, expected 0 or more", workers_);
   if (ahead_ == 0) fail_usage("[loader] 0 batches ahead, expected at least 1");
-  for (int i = 0; i < workers_; ++i) {
-    threads_.emplace_back([this](std::stop_token stop) { serve(stop); });
+  threads_.reserve(static_cast<size_t>(workers_));
+  try {
+    for (int i = 0; i < workers_; ++i) {
+      threads_.emplace_back([this](std::stop_token stop) { serve(stop); });
+    }
+  } catch (const std::system_error&) {  // the threads that did start do all
+    workers_ = static_cast<int>(threads_.size());
   }
 }
 

@@ -36,7 +36,7 @@ struct Batch {
 };
 
 struct LoaderOptions {
-  int workers = 1;   // 0: everything happens in the thread that asks
+  int workers = 1;   // at most; 0: everything happens in the thread that asks
   size_t ahead = 2;  // finished batches kept beside the one handed out; > 0
 };
 
@@ -81,7 +81,7 @@ class Loader {
   void hand_out(Work& work, size_t index);
 
   const Dataset dataset_;
-  const int workers_;
+  int workers_;  // that the system has started
   const size_t ahead_;
   std::vector<std::vector<size_t>> batches_;
   size_t floats_per_sample_ = 0;

@@ -135,6 +135,10 @@ Session Bench::session(const BenchSetting& setting, bool profile) const {
   Session session(
       model_, build_graph(spec_, setting.height, setting.width),
       {.batch = setting.batch, .threads = setting.threads, .profile = profile, .keep = {}});
+  if (session.threads() < setting.threads) {
+    fail("{} of {} threads can be started: the system's limit of threads or of memory is reached",
+         session.threads(), setting.threads);
+  }
   fill_inputs(session, setting);
   return session;
 }

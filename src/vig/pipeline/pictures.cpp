@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace vig {
@@ -17,7 +19,8 @@ Picture read_picture(const std::string& file, const Recipe& recipe, const Decode
   } catch (const std::exception& error) {
     Picture bad;
     bad.name = file;
-    bad.error = error.what();
+    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    bad.error = no_memory ? file + ": not enough memory" : error.what();
     return bad;
   }
 }
@@ -36,7 +39,10 @@ std::vector<Picture> PictureReader::next() {
   std::vector<Picture> pictures = ahead_.valid() ? ahead_.get() : read(position_);
   position_ += pictures.size();
   if (position_ < files_.size()) {
-    ahead_ = std::async(std::launch::async, [this, first = position_] { return read(first); });
+    try {
+      ahead_ = std::async(std::launch::async, [this, first = position_] { return read(first); });
+    } catch (const std::system_error&) {  // no thread to be had: the next call reads
+    }
   }
   return pictures;
 }

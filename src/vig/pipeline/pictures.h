@@ -24,7 +24,7 @@ struct Picture {
 };
 
 Picture make_picture(const std::string& name, const Image& image, const Recipe& recipe);
-// Never raises: a file that is no good comes back with its error.
+// A file that is no good, or too large for the memory there is, comes back with its error.
 Picture read_picture(const std::string& file, const Recipe& recipe, const DecodeOptions& options);
 
 // Hands out files in order, `batch` at a time, and reads the next ones in the background.

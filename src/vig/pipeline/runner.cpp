@@ -28,6 +28,10 @@ Session& Runner::session(int height, int width) {
   Session session(
       model_, build_graph(spec_, height, width),
       {.batch = options_.batch, .threads = options_.threads, .profile = false, .keep = {}});
+  const int asked = options_.threads > 0 ? options_.threads : default_threads();
+  if (session.threads() < asked && options_.on_fewer_threads) {
+    std::exchange(options_.on_fewer_threads, {})(session.threads(), asked);
+  }
   return sessions_.emplace(key, std::move(session)).first->second;
 }
 

@@ -17,6 +17,8 @@ namespace vig {
 struct RunOptions {
   int threads = 0;  // 0: all of the machine
   int batch = 1;    // most pictures that run together
+  // Called once if the system starts fewer threads than asked for. Answers are the same bits.
+  std::function<void(int started, int asked)> on_fewer_threads = {};
 };
 
 class Runner {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "vig/base/error.h"
@@ -32,7 +33,7 @@ struct Session::Impl {
   Buffer scratch;
   Buffer fitted;  // position tables resized for this grid
   std::vector<TaskCounter> counters;
-  ThreadTeam team;
+  std::optional<ThreadTeam> team;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
   std::unique_ptr<Executor> executor;
   int64_t pictures_run = 0;
@@ -41,12 +42,14 @@ struct Session::Impl {
       : model(std::move(packed)),
         weights(static_cast<const PackedWeights&>(*model)),
         graph(std::move(g)),
-        options(o),
-        plan(make_plan(lower(graph, options.keep), options.batch, options.threads)),
-        arena(static_cast<size_t>(plan.arena_floats) * sizeof(float)),
-        scratch(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float)),
-        counters(plan.regions.size() * static_cast<size_t>(options.threads)),
-        team(options.threads) {
+        options(o) {
+    // Memory first: where it is limited, stacks of threads must not take what the work needs.
+    make_room();
+    team.emplace(options.threads);
+    if (team->size() < options.threads) {
+      options.threads = team->size();
+      make_room();
+    }
     for (const LowStep& step : plan.program.steps) {
       const auto* gemm = std::get_if<GemmStep>(&step.op);
       if (gemm == nullptr) continue;
@@ -60,6 +63,16 @@ struct Session::Impl {
     }
     executor =
         std::make_unique<Executor>(plan, weights, fit_positions(), arena.floats(), options.threads);
+  }
+
+  // Plans for the number of threads, and takes the memory that the plan needs.
+  void make_room() {
+    plan = make_plan(lower(graph, options.keep), options.batch, options.threads);
+    arena = Buffer();  // frees the old ones before the new are taken
+    scratch = Buffer();
+    arena = Buffer(static_cast<size_t>(plan.arena_floats) * sizeof(float));
+    scratch = Buffer(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float));
+    counters = std::vector<TaskCounter>(plan.regions.size() * static_cast<size_t>(options.threads));
   }
 
   // Position tables for this grid: as published where that fits, resized otherwise.
@@ -99,13 +112,13 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      team.barrier();
+      team->barrier();
     }
   }
 
   void run(int images) {
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
-    team.run([&](int worker) { work(images, worker); });
+    team->run([&](int worker) { work(images, worker); });
     pictures_run += images;
   }
 };

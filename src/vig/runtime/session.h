@@ -33,7 +33,7 @@ class PackedModel {
 
 struct SessionOptions {
   int batch = 1;               // most pictures at once
-  int threads = 0;             // 0: as many as the machine has
+  int threads = 0;             // at most; 0: as many as the machine has
   bool profile = false;        // time every step (adds a clock read per step)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
 };
@@ -54,7 +54,7 @@ class Session {
 
   const Graph& graph() const;
   int batch() const;
-  int threads() const;
+  int threads() const;  // fewer than asked for where the system does not start more
 
   // Where picture `image`'s pixels go, [height, width, 3]; overwritten by nobody.
   float* input(int image);

@@ -4,11 +4,18 @@
 
 #include <algorithm>
 
+#include "vig/base/error.h"
 #include "vig/kernels/denormals.h"
 
 namespace vig::train {
 
 Workers::Workers(int threads) : team_(threads), errors_(static_cast<size_t>(threads)) {
+  // The weights depend on how a batch is cut into shards, so fewer threads would train another
+  // network.
+  if (team_.size() < threads) {
+    fail("{} of {} threads can be started: the system's limit of threads or of memory is reached",
+         team_.size(), threads);
+  }
   each([](int) { at::set_num_threads(1); });  // every thread has a setting of its own
 }
 

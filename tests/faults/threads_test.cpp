@@ -1,0 +1,241 @@
+// The system starts no more threads: work goes on with those there are, to the same bits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "faults/inject.h"
+#include "support/files.h"
+#include "support/run_program.h"
+#include "vig/base/error.h"
+#include "vig/base/thread_team.h"
+#include "vig/data/loader.h"
+#include "vig/pipeline/bench.h"
+#include "vig/pipeline/classifier.h"
+#include "vig/pipeline/pictures.h"
+#include "vig/pipeline/save_model.h"
+
+namespace vig::test {
+namespace {
+
+std::string data(const std::string& name) {
+  return (std::filesystem::path(VIG_TEST_DATA) / name).string();
+}
+
+std::atomic<int64_t> g_first_failure{0};
+
+bool thread_fails(Call call, int64_t number) {
+  return call == Call::kThread && number >= g_first_failure;
+}
+
+// While one exists, only `most` threads can be started.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int64_t most) {
+    g_first_failure = most + 1;
+    inject(thread_fails);
+  }
+  ~ThreadLimit() { inject(nullptr); }
+};
+
+class Threads : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_inject()) GTEST_SKIP() << "not in builds with sanitisers";
+  }
+};
+
+TEST_F(Threads, ATeamIsAsLargeAsTheSystemAllows) {
+  for (int started = 0; started <= 4; ++started) {
+    SCOPED_TRACE(started);
+    const ThreadLimit limit(started);
+    ThreadTeam team(5);
+    EXPECT_EQ(team.size(), started + 1);
+    std::vector<int> rounds(5, 0);
+    for (int round = 0; round < 3; ++round) {
+      team.run([&](int worker) {
+        ++rounds[static_cast<size_t>(worker)];
+        team.barrier();  // all of them arrive
+      });
+    }
+    for (int worker = 0; worker < 5; ++worker) {
+      EXPECT_EQ(rounds[static_cast<size_t>(worker)], worker <= started ? 3 : 0) << worker;
+    }
+  }
+}
+
+class ThreadsOfAModel : public Threads {
+ protected:
+  ModelSource source() const {
+    ModelRequest request;
+    request.model = data("golden/vig-mini-silu.pth");
+    request.arch = "test_vig";
+    return find_source(request);
+  }
+
+  static std::vector<float> logits(Runner& runner, const Picture& picture) {
+    std::vector<float> values;
+    const auto classes = static_cast<size_t>(model_classes(runner.spec()));
+    runner.run({&picture, 1}, [&](size_t, const Session& session, int image) {
+      const float* out = session.output("logits", image);
+      values.assign(out, out + classes);
+    });
+    return values;
+  }
+};
+
+TEST_F(ThreadsOfAModel, ASessionRunsOnFewerToTheSameBits) {
+  Runner all(source(), {.threads = 4, .batch = 1});
+  const Picture picture = read_picture(data("image/photos/kitten_gray.jpg"), all.recipe(), {});
+  const std::vector<float> expected = logits(all, picture);
+  for (int started = 0; started <= 3; ++started) {
+    SCOPED_TRACE(started);
+    const ThreadLimit limit(started);
+    std::vector<std::pair<int, int>> told;
+    Runner fewer(source(), {.threads = 4, .batch = 1, .on_fewer_threads = [&](int got, int asked) {
+                              told.emplace_back(got, asked);
+                            }});
+    EXPECT_EQ(logits(fewer, picture), expected);
+    EXPECT_EQ(fewer.session(picture.crop.height, picture.crop.width).threads(), started + 1);
+    (void)fewer.session(32, 64);  // a second session, of which nobody needs to hear
+    if (started == 3) {
+      EXPECT_EQ(told.size(), 1u);  // of the second session alone: its threads are beyond the limit
+      continue;
+    }
+    EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
+  }
+}
+
+TEST_F(ThreadsOfAModel, ABenchmarkOfFewerThreadsIsRefused) {
+  const Bench bench(source());
+  const ThreadLimit limit(2);
+  try {
+    bench.measure({64, 64, 1, 4}, {});
+    FAIL() << "measured";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "3 of 4 threads can be started: the system's limit of threads or of memory is "
+                 "reached");
+  }
+}
+
+TEST_F(Threads, PicturesAreReadWithoutABackgroundThread) {
+  const std::vector<std::string> files = {data("image/photos/pixel_1x1.png"),
+                                          data("image/photos/pixel_1x1.jpg"),
+                                          data("image/photos/kitten_gray.jpg")};
+  Recipe recipe;
+  recipe.resize = recipe.crop = 8;
+  for (int started = 0; started <= 2; ++started) {
+    const ThreadLimit limit(started);
+    PictureReader reader(files, recipe, {}, 1);
+    for (const std::string& file : files) {
+      const std::vector<Picture> pictures = reader.next();
+      ASSERT_EQ(pictures.size(), 1u);
+      EXPECT_EQ(pictures[0].name, file);
+      EXPECT_EQ(pictures[0].error, "");
+    }
+    EXPECT_TRUE(reader.next().empty());
+  }
+}
+
+TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
+  const TempDir folder;
+  const std::string picture = read_file(data("image/photos/pixel_1x1.png"));
+  for (const char* name : {"a/1.png", "a/2.png", "b/1.png", "b/2.png"}) {
+    write_file(folder / name, picture);
+  }
+  const Dataset dataset = *open_dataset(folder.path().string()).whole;
+  for (int started = 0; started <= 3; ++started) {
+    SCOPED_TRACE(started);
+    const ThreadLimit limit(started);
+    Loader loader(dataset, {.workers = 3, .ahead = 2});
+    loader.start({{0, 1}, {2, 3}, {3, 0}}, 1,
+                 [](const Loader::Slot& slot, const Image&, float* out) {
+                   *out = static_cast<float>(slot.sample);
+                 });
+    std::vector<float> seen;
+    while (const Batch* batch = loader.next())
+      seen.insert(seen.end(), batch->data, batch->data + 2);
+    EXPECT_EQ(seen, (std::vector<float>{0, 1, 2, 3, 3, 0}));
+  }
+}
+
+// ---- the program ----
+
+class ThreadsOfTheProgram : public Threads {
+ protected:
+  void SetUp() override {
+    Threads::SetUp();
+    model_ = (folder_ / "model.safetensors").string();
+    ModelRequest request;
+    request.model = data("golden/vig-mini-silu.pth");
+    request.arch = "test_vig";
+    if (can_inject()) save_model(find_source(request), model_, Precision::kFloat);
+  }
+
+  std::vector<std::string> classify(int threads) const {
+    return {VIG_BINARY,
+            "classify",
+            "--model",
+            model_,
+            "--threads",
+            std::to_string(threads),
+            "--batch",
+            "1",
+            data("image/photos/kitten_gray.jpg"),
+            data("image/photos/flower.webp")};
+  }
+
+  const TempDir folder_;
+  std::string model_;
+};
+
+TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
+  const RunResult expected = run_program(classify(1));
+  ASSERT_EQ(expected.exit_code, 0) << expected.err;
+  for (int started = 0; started <= 4; ++started) {
+    SCOPED_TRACE(started);
+    const RunResult result = run_program(
+        classify(4),
+        {.environment = {std::string("LD_PRELOAD=") + VIG_FAULTS,
+                         "VIG_FAULT=thread:" + std::to_string(started + 1) + ":always"}});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, expected.out);
+    // The first thread reads pictures, the others run the network.
+    const int team = std::max(1, started);
+    EXPECT_EQ(result.err, team == 4 ? std::string()
+                                    : "vig: runs on " + std::to_string(team) +
+                                          " of 4 threads: the system starts no more (limit of "
+                                          "threads or memory)\n");
+  }
+}
+
+// Stacks of threads are a matter of address space.
+TEST_F(ThreadsOfTheProgram, NeverAbortsWhereTheAddressSpaceIsLimited) {
+  const RunResult expected = run_program(classify(1));
+  int answered = 0;
+  for (const uint64_t megabytes : {40, 50, 60, 70, 80, 90, 100, 110, 150, 300, 1000}) {
+    for (const int threads : {8, 256}) {
+      SCOPED_TRACE(std::to_string(megabytes) + " MB, threads: " + std::to_string(threads));
+      const RunResult result =
+          run_program(classify(threads), {.address_space = megabytes * 1'000'000});
+      if (result.exit_code == 127) continue;  // the system's libraries do not fit
+      EXPECT_EQ(result.signal, 0);
+      if (result.exit_code == 0) {
+        EXPECT_EQ(result.out, expected.out);
+        ++answered;
+      } else {
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_NE(result.err.find("not enough memory"), std::string::npos) << result.err;
+      }
+    }
+  }
+  EXPECT_GE(answered, 4);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Makes the mistakes of tests/mutants.txt one at a time and prints which of them no test notices.
+set -euo pipefail
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  cat <<'HELP'
+Usage: tools/mutate.sh [PATTERN]
+
+For each mistake of tests/mutants.txt whose lines match PATTERN (an extended regular expression;
+default: all): applies it in a copy of the tracked files below build/mutants, builds the program of
+the tests that should notice, runs it to the first failure, and takes the mistake back. Prints
+"caught by TEST", "SURVIVED" or "does not build" for each, and a summary. A test program that takes
+more than five minutes has noticed.
+
+Results are kept as long as no file changes, so an interrupted run continues where it was.
+Mistakes of training need LibTorch, which is built in only if one of them is chosen.
+Exit status: 1 if a mistake survived or does not build.
+HELP
+  exit 0
+fi
+
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
+pattern=${1:-.}
+work=$root/build/mutants
+tree=$work/tree
+objects=$work/objects
+log=$work/log
+limit=300  # seconds of one test program
+mkdir -p -- "$tree" "$objects"
+exec {running}>"$work/lock"
+flock -n "$running" || { echo "tools/mutate.sh runs already" >&2; exit 1; }
+
+git=(git -c "safe.directory=*" -C "$root")
+version=$({ "${git[@]}" rev-parse HEAD; "${git[@]}" diff HEAD; } | sha256sum | cut -c1-16)
+results=$work/results-$version
+touch -- "$results"
+
+# The copy is the tracked tree again, whatever a killed run left in it. What is the same keeps its
+# time, so that nothing is built twice.
+copy_tree() {
+  local file
+  (cd -- "$tree" && find . -type f -printf '%P\0') | while IFS= read -r -d '' file; do
+    [[ -e $root/$file ]] || rm -f -- "$tree/$file"
+  done
+  "${git[@]}" ls-files -z | while IFS= read -r -d '' file; do
+    [[ -e $root/$file ]] || continue
+    cmp -s -- "$root/$file" "$tree/$file" && continue
+    mkdir -p -- "$tree/$(dirname -- "$file")"
+    cp -P -- "$root/$file" "$tree/$file"
+    [[ -L $tree/$file ]] || touch -- "$tree/$file"
+  done
+}
+
+files=() texts=() news=() breaks=() folders=()
+read_mutants() {
+  local line block="" file="" text="" new="" broken="" tests=""
+  while IFS= read -r line || [[ -n $line ]]; do
+    case $line in
+      "#"*) continue ;;
+      "file: "*) file=${line#file: } ;;
+      "text: "*) text=${line#text: } ;;
+      "new: "*) new=${line#new: } ;;
+      "new:") new="" ;;
+      "breaks: "*) broken=${line#breaks: } ;;
+      "tests: "*) tests=${line#tests: } ;;
+    esac
+    block+=$line$'\n'
+    [[ -z $line ]] && block=""
+    if [[ $line == "tests: "* ]]; then
+      grep -qE -- "$pattern" <<<"$block" || continue
+      files+=("$file") texts+=("$text") news+=("$new") breaks+=("$broken") folders+=("$tests")
+    fi
+  done <"$root/tests/mutants.txt"
+}
+
+# The program of a folder's tests, built and run to its first failure on all processors; sets
+# `outcome`.
+outcome=""
+build_and_run() {
+  local folder=$1 shards i failed="" pids=() status
+  shards=$(nproc)
+  if ! ninja -C "$objects" "${folder}_test" >"$log" 2>&1; then
+    outcome="does not build"
+    return
+  fi
+  for ((i = 0; i < shards; ++i)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i timeout -k 10 "$limit" \
+      "$objects/bin/${folder}_test" --gtest_fail_fast --gtest_brief=1 >"$log.$i" 2>&1 &
+    pids+=($!)
+  done
+  outcome=SURVIVED
+  for ((i = 0; i < shards; ++i)); do
+    status=0
+    wait "${pids[i]}" || status=$?
+    ((status == 0)) && continue
+    failed=$(grep -m1 -oP '^\[  FAILED  \] \K[^, ]+' "$log.$i" || true)
+    if ((status == 124 || status == 137)); then
+      failed="the time limit"
+    fi
+    outcome="caught by ${failed:-the end of the program by signal or exit status $status}"
+  done
+}
+
+copy_tree
+read_mutants
+((${#files[@]} > 0)) || { echo "no mistake of tests/mutants.txt matches '$pattern'" >&2; exit 2; }
+torch=OFF
+needed=$(printf '%s\n' "${folders[@]}" | sort -u)
+grep -qx train <<<"$needed" && torch=ON
+launcher=()
+command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
+cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
+  -DVIG_TORCH=$torch -DCMAKE_CXX_FLAGS=-w "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" \
+  "${launcher[@]}" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
+
+# Tests that fail anyway notice nothing.
+for folder in $needed; do
+  grep -qxF "unchanged $folder" "$results" && continue
+  build_and_run "$folder"
+  if [[ $outcome != SURVIVED ]]; then
+    echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log*" >&2
+    exit 1
+  fi
+  echo "unchanged $folder" >>"$results"
+done
+
+caught=0 bad=0
+for ((m = 0; m < ${#files[@]}; ++m)); do
+  file=${files[m]} text=${texts[m]} new=${news[m]}
+  key=$(printf '%s\n' "$file" "$text" "$new" "${folders[m]}" | sha256sum | cut -c1-16)
+  known=$(grep -m1 "^$key " "$results" || true)
+  if [[ -n $known ]]; then
+    outcome=${known#* }
+  else
+    content=$(cat -- "$tree/$file" && printf x)
+    content=${content%x}
+    printf '%s' "${content/"$text"/"$new"}" >"$tree/$file"
+    build_and_run "${folders[m]}"
+    printf '%s' "$content" >"$tree/$file"
+    echo "$key $outcome" >>"$results"
+  fi
+  printf '%3d/%d  %s: %s\n         %s\n' $((m + 1)) ${#files[@]} "$file" "${breaks[m]}" "$outcome"
+  if [[ $outcome == caught* ]]; then caught=$((caught + 1)); else bad=$((bad + 1)); fi
+done
+echo "$caught of ${#files[@]} mistakes caught, $bad not"
+((bad == 0))
