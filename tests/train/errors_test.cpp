@@ -26,7 +26,7 @@ TEST(Options, ValuesAreChecked) {
   expect("crop", "round", {"--crop is 'round', expected center, resized or padded"});
   expect("wheels", "4", {"no training option --wheels"});
   expect_error(ErrorCode::kUsage, {"no recipe 'large'", "imagenet", "small"},
-               [] { train::recipe_options("large"); });
+               [] { train::preset_options("large"); });
 }
 
 TEST(Options, NumbersThatMakeNoSenseAreNamed) {
@@ -79,7 +79,7 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
 
 TEST(Options, RecipesHoldAndReadBack) {
   for (const std::string& recipe : {std::string("imagenet"), std::string("small")}) {
-    const TrainOptions options = train::recipe_options(recipe);
+    const TrainOptions options = train::preset_options(recipe);
     EXPECT_NO_THROW(check_options(options)) << recipe;
     TrainOptions again;
     for (const auto& [name, text] : option_texts(options)) set_option(again, name, text);
@@ -92,8 +92,8 @@ TEST(Options, RecipesHoldAndReadBack) {
 // docs/training.md lists every option with its value in both recipes.
 TEST(Options, ThePageTellsTheRecipes) {
   const std::string page = read_file(fs::path(VIG_SOURCE_DIR) / "docs/training.md");
-  const auto imagenet = option_texts(train::recipe_options("imagenet"));
-  const auto small = option_texts(train::recipe_options("small"));
+  const auto imagenet = option_texts(train::preset_options("imagenet"));
+  const auto small = option_texts(train::preset_options("small"));
   TrainOptions all;
   visit_options(all, [&](const char* name, const auto&, const char* help) {
     const std::string row =

@@ -38,7 +38,7 @@ Files striped_pictures(int classes, int each) {
 }
 
 TrainOptions tiny_options(const std::string& recipe) {
-  TrainOptions options = train::recipe_options(recipe);
+  TrainOptions options = train::preset_options(recipe);
   options.model = "test_vig";
   options.fields = {{"embed_dim", "32"}, {"heads", "2"}, {"patch_size", "8"}};
   options.size = 24;
