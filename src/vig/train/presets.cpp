@@ -78,35 +78,44 @@ DataFacts measure_data(const std::string& path, const TrainOptions& options) {
   return facts;
 }
 
-ChosenPreset choose_preset(const DataFacts& data, bool choose_size) {
+ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given) {
   const bool large = data.pictures >= kManyPictures && data.short_side >= kLargeSide;
   ChosenPreset chosen;
   TrainOptions& options = chosen.options;
   options = preset_options(large ? "imagenet" : "small");
   chosen.sentence = fmt::format(
-      "preset {}: {} pictures with a typical short side of {} pixels (imagenet is for "
-      "{} and more of at least {})",
+      "preset {}: {} pictures with a typical short side of {} pixels (imagenet is for {} and more "
+      "of at least {})",
       options.preset, data.pictures, data.short_side, kManyPictures, kLargeSide);
+  const int usual_batch = options.batch;
+  for (const auto& [name, text] : given) set_option(options, name, text);
   if (large) return chosen;
 
   const std::map<std::string, std::string> before = option_texts(options);
-  // Some sixteen steps an epoch and a thousand in all; the rate of Adam falls with the root.
-  const int whole = options.batch;
-  while (options.batch > 8 && static_cast<size_t>(options.batch) * 16 > data.pictures) {
-    options.batch /= 2;
+  // Some sixteen steps an epoch and a thousand in all; Adam's rate follows the root of the batch.
+  if (!given.contains("batch")) {
+    while (options.batch > 8 && static_cast<size_t>(options.batch) * 16 > data.pictures) {
+      options.batch /= 2;
+    }
   }
-  options.lr = std::round(1e5 * options.lr * std::sqrt(options.batch / double(whole))) / 1e5;
-  const double steps = std::ceil(static_cast<double>(data.pictures) / options.batch);
-  options.epochs = std::clamp(std::ceil(1000 / std::max(1.0, steps)), options.epochs, 100.0);
+  if (!given.contains("lr") && options.batch < usual_batch) {
+    options.lr =
+        std::round(1e5 * options.lr * std::sqrt(options.batch / double(usual_batch))) / 1e5;
+  }
+  if (!given.contains("epochs")) {
+    const double steps = std::ceil(static_cast<double>(data.pictures) / options.batch);
+    options.epochs = std::clamp(std::ceil(1000 / std::max(1.0, steps)), options.epochs, 100.0);
+  }
   // Small pictures are enlarged, or the network would see few patches of them.
-  if (choose_size && data.short_side > 0 && data.short_side < 112) {
+  if (!given.contains("model") && !given.contains("size") && data.short_side > 0 &&
+      data.short_side < 112) {
     options.size = std::max(64, (2 * data.short_side + 8) / 16 * 16);
   }
   std::string changes;
   for (const auto& [name, text] : option_texts(options)) {
     if (before.at(name) != text) changes += fmt::format(" --{} {}", name, text);
   }
-  if (!changes.empty()) chosen.sentence += fmt::format("; for these{}", changes);
+  if (!changes.empty()) chosen.sentence += "; for these" + changes;
   return chosen;
 }
 

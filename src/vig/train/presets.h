@@ -25,8 +25,9 @@ struct ChosenPreset {
   std::string sentence;  // which, why, and what was set besides
 };
 
-// Of the presets the one for such data, with batch, learning rate and epochs for few pictures and,
-// if `choose_size`, an input size for small ones.
-ChosenPreset choose_preset(const DataFacts& data, bool choose_size);
+// Of the presets the one for such data, with `given` (option to text) over it. What is not given
+// follows the data: batch, learning rate and epochs for few pictures and, unless a model is given,
+// the input size for small ones.
+ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given);
 
 }  // namespace vig::train

@@ -80,9 +80,8 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   } else {
     set_given();  // bad ones are said before the data is looked at
     train::check_options(options);
-    train::ChosenPreset chosen =
-        train::choose_preset(train::measure_data(command.data, options),
-                             !command.texts.contains("model") && !command.texts.contains("size"));
+    const train::ChosenPreset chosen =
+        train::choose_preset(train::measure_data(command.data, options), command.texts);
     options = chosen.options;
     note = chosen.sentence + "\n";
   }
