@@ -160,8 +160,8 @@ std::string mark_svg(const ChartMark& mark, double x, double y, double bottom) {
       "stroke-width=\"1.5\"/>\n"
       "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"{5}\" stroke=\"#fff\" "
       "stroke-width=\"3\" paint-order=\"stroke\">{6}</text>\n",
-      x, y, bottom, left ? x - 8 : x + 8, std::min(y + 18, bottom - 6), left ? "end" : "start",
-      svg_label(mark.text, 60).xml);
+      x, y, bottom, left ? x - 8 : x + 8, y + 18 < bottom - 6 ? y + 18 : y - 10,
+      left ? "end" : "start", svg_label(mark.text, 60).xml);
 }
 
 // Cut at spaces into lines of at most `most` characters, where that can be.

@@ -36,7 +36,7 @@ std::string loss_note(const TrainOptions& options, double drop_path) {
   const bool mixes = options.mix.probability > 0;
   add(mixes && options.mix.mixup > 0, "mixup");
   add(mixes && options.mix.cutmix > 0, "CutMix");
-  add(drop_path > 0, fmt::format("drop path {}", drop_path));
+  add(drop_path > 0, fmt::format("drop path {:.4g}", drop_path));
   add(augment.crop != AugmentOptions::Crop::kCenter, "random crops");
   add(augment.flip > 0, "mirroring");
   add(augment.rand_augment_ops > 0, "RandAugment");
