@@ -322,7 +322,7 @@ TEST(Split, TakesFromEveryClassInProportion) {
   const TempDir dir;
   const Dataset dataset = of_sizes(dir, {{"a", 100}, {"b", 50}, {"c", 10}, {"d", 1}});
   EXPECT_EQ(counts(split_dataset(dataset, 16, 1).validation), (std::vector<int>{10, 5, 1, 0}));
-  for (const size_t count : {1u, 2u, 7u, 40u, 100u}) {
+  for (const size_t count : {20u, 30u, 40u, 100u}) {
     const DatasetSplit split = split_dataset(dataset, count, 1);
     EXPECT_EQ(split.validation.size(), count);
     EXPECT_EQ(split.train.size() + split.validation.size(), dataset.size());
@@ -338,6 +338,18 @@ TEST(Split, TakesFromEveryClassInProportion) {
   // Where a class would be used up, the others give more.
   EXPECT_EQ(split_dataset(dataset, 157, 1).validation.size(), 157u);
   EXPECT_EQ(counts(split_dataset(dataset, 160, 1).train), (std::vector<int>{1, 1, 1, 1}));
+}
+
+TEST(Split, LeavesNoClassOfTwoWithout) {
+  const TempDir dir;
+  const Dataset dataset = of_sizes(dir, {{"a", 100}, {"b", 3}, {"c", 2}, {"d", 1}});
+  EXPECT_EQ(counts(split_dataset(dataset, 10, 1).validation), (std::vector<int>{10, 1, 1, 0}));
+  EXPECT_EQ(counts(split_dataset(dataset, 10, 1).train), (std::vector<int>{90, 2, 1, 1}));
+  EXPECT_EQ(counts(split_dataset(dataset, 1, 1).validation), (std::vector<int>{1, 1, 1, 0}));
+  // What each class gives is what it would give anyway, so a larger part holds a smaller one.
+  const std::set<std::string> small = name_set(split_dataset(dataset, 1, 1).validation),
+                              large = name_set(split_dataset(dataset, 10, 1).validation);
+  EXPECT_TRUE(std::includes(large.begin(), large.end(), small.begin(), small.end()));
 }
 
 TEST(Split, DependsOnSeedAndNamesAlone) {

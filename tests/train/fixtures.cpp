@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "vig/base/random.h"
+#include "vig/train/presets.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
@@ -37,8 +38,8 @@ Files striped_pictures(int classes, int each) {
   return files;
 }
 
-TrainOptions tiny_options(const std::string& recipe) {
-  TrainOptions options = train::recipe_options(recipe);
+TrainOptions tiny_options(const std::string& preset) {
+  TrainOptions options = train::preset_options(preset);
   options.model = "test_vig";
   options.fields = {{"embed_dim", "32"}, {"heads", "2"}, {"patch_size", "8"}};
   options.size = 24;
@@ -52,8 +53,12 @@ RunRecord run_training(const TrainOptions& options, const std::string& data, con
   RunRecord record;
   train::TrainEvents events;
   events.begin = [&](const train::RunSummary& summary) { record.summary = summary; };
-  events.step = [&](const train::StepReport& report) { record.losses.push_back(report.loss); };
-  events.row = [&](const train::MetricsRow& row) { record.rows.push_back(row); };
+  events.step = [&](const train::StepReport& report) {
+    record.losses.push_back(report.loss);
+    record.lrs.push_back(report.lr);
+    record.gradient_norms.push_back(report.gradient_norm);
+  };
+  events.row = [&](const train::MetricsRow& row, double) { record.rows.push_back(row); };
   events.problem = [&](const std::string& sentence) { record.problems.push_back(sentence); };
   events.stop = [&] {
     return record.summary.first_step + static_cast<int64_t>(record.losses.size()) == stop_at;

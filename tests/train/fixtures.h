@@ -15,12 +15,12 @@ namespace vig::test {
 Files striped_pictures(int classes, int each);
 
 // A network of milliseconds.
-train::TrainOptions tiny_options(const std::string& recipe);
+train::TrainOptions tiny_options(const std::string& preset);
 
 // What a run told, step by step.
 struct RunRecord {
   train::RunSummary summary;
-  std::vector<double> losses;
+  std::vector<double> losses, lrs, gradient_norms;
   std::vector<train::MetricsRow> rows;
   std::vector<std::string> problems;
   train::TrainResult result;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "support/errors.h"
 #include "support/xml.h"
@@ -22,7 +23,9 @@ using train::RunState;
 using train::TrainOptions;
 using train::Workers;
 
-const std::map<std::string, std::string> kDescription = {{"batch", "8"}, {"model", "a \"b\" é"}};
+// With what older versions did not write.
+const std::map<std::string, std::string> kDescription = {
+    {"batch", "8"}, {"best_by", "top-1"}, {"model", "a \"b\" é"}, {"steps_per_epoch", "3"}};
 
 // A network of two tensors with an optimiser that has seen a step.
 struct Trained {
@@ -55,14 +58,16 @@ RunState some_state() {
   state.loss_sum = 0.1 + 0.2;
   state.hits = 5;
   state.seen = 9;
-  state.loss_steps = 3;
+  state.loss_steps = 3.3;
   state.row_seconds = 1.0 / 3;
   state.seconds = 1e9 / 7;
+  state.best_score = 1.0 / 7;
   state.best_top1 = 2.0 / 3;
+  state.row_due = true;
   state.best_loss = std::nan("");
   state.best_step = 17;
   state.rows.resize(2);
-  state.rows[0] = {0.5, 10, 1e-3, 2.25, 0.125, 1.0 / 3, 0.75, 1.0, 812.5, 33.25};
+  state.rows[0] = {0.5, 10, 1e-3, 2.25, 0.125, 1.0 / 3, 0.75, 1.0, 0.5, 812.5, 33.25};
   state.rows[1].step = 20;  // nothing else measured
   return state;
 }
@@ -88,7 +93,10 @@ TEST(Checkpoint, GivesBackEveryBit) {
   EXPECT_EQ(read.loss_steps, state.loss_steps);
   EXPECT_EQ(read.row_seconds, state.row_seconds);
   EXPECT_EQ(read.seconds, state.seconds);
+  EXPECT_EQ(read.best_score, state.best_score);
   EXPECT_EQ(read.best_top1, state.best_top1);
+  EXPECT_TRUE(read.row_due);
+  EXPECT_EQ(train::read_step(file), state.step);
   EXPECT_TRUE(std::isnan(read.best_loss));
   EXPECT_EQ(read.best_step, state.best_step);
   EXPECT_EQ(metrics_csv(read.rows), metrics_csv(state.rows));
@@ -126,18 +134,67 @@ TEST(Checkpoint, OfAnotherNetworkOrNoneAtAllIsRefused) {
 TEST(Metrics, AreATableAndAPicture) {
   const std::vector<MetricsRow> rows = some_state().rows;
   EXPECT_EQ(train::metrics_csv(rows),
-            "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_second,"
-            "seconds\n"
-            "0.5,10,0.001,2.250000,0.125000,0.333333,0.750000,1.000000,812.5,33.2\n"
-            "0,20,0,0.000000,0.000000,,,,0.0,0.0\n");
-  EXPECT_EQ(xml_problem(train::curves_svg("a <b> & c", rows)), "");
-  EXPECT_EQ(xml_problem(train::curves_svg("", {})), "");
+            "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,val_balanced,"
+            "images_per_second,seconds\n"
+            "0.5,10,0.001,2.250000,0.125000,0.333333,0.750000,1.000000,0.500000,812.5,33.2\n"
+            "0,20,0,0.000000,0.000000,,,,,0.0,0.0\n");
+  EXPECT_EQ(xml_problem(train::curves_svg({"a <b> & c", true, 10, "note"}, rows)), "");
+  EXPECT_EQ(xml_problem(train::curves_svg({}, {})), "");
+}
+
+TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
+  std::vector<MetricsRow> rows(3);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].epoch = static_cast<double>(i + 1);
+    rows[i].step = static_cast<int64_t>(10 * (i + 1));
+    rows[i].lr = 1e-3;
+    rows[i].val_loss = 0.5;
+    rows[i].val_top1 = 0.9;
+    rows[i].val_balanced = 0.125 * static_cast<double>(i + 1);
+  }
+  const std::string svg = train::curves_svg({"run: m on d", false, 20, "why"}, rows);
+  for (const char* words : {"best: 90.00 % at epoch 2", "learning rate", "run: m on d", ">why<"}) {
+    EXPECT_NE(svg.find(words), std::string::npos) << words;
+  }
+  EXPECT_EQ(svg.find("balanced"), std::string::npos);
+  EXPECT_NE(train::curves_svg({"", true, 20, ""}, rows).find("best: 25.00 % balanced at epoch 2"),
+            std::string::npos);
+  EXPECT_EQ(train::curves_svg({"", true, -1, ""}, rows).find("best"), std::string::npos);
+
+  EXPECT_EQ(train::curves_title("/home/me/run/", "vig_t", "../some/photos.tar.gz"),
+            "run: vig_t on photos.tar.gz");
+
+  TrainOptions options;
+  options.ema = 0;
+  options.augment.flip = 0;
+  EXPECT_EQ(train::loss_note(options, 0), "");
+  // Each by itself, and nothing else.
+  const std::pair<const char*, std::function<void(TrainOptions&, double&)>> causes[] = {
+      {"label smoothing 0.1", [](auto& o, double&) { o.mix.smoothing = 0.1f; }},
+      {"mixup", [](auto& o, double&) { o.mix.mixup = 1; }},
+      {"CutMix", [](auto& o, double&) { o.mix.cutmix = 1; }},
+      {"drop path 0.2", [](auto&, double& drop_path) { drop_path = 0.2f; }},
+      {"random crops", [](auto& o, double&) { o.augment.crop = AugmentOptions::Crop::kPadded; }},
+      {"mirroring", [](auto& o, double&) { o.augment.flip = 0.5f; }},
+      {"RandAugment", [](auto& o, double&) { o.augment.rand_augment_ops = 2; }},
+      {"colour jitter", [](auto& o, double&) { o.augment.color_jitter = 0.4f; }},
+      {"random erasing", [](auto& o, double&) { o.augment.erase = 0.25f; }},
+      {"cutout", [](auto& o, double&) { o.augment.cutout = 0.2f; }}};
+  for (const auto& [words, change] : causes) {
+    TrainOptions changed = options;
+    double drop_path = 0;
+    change(changed, drop_path);
+    EXPECT_EQ(train::loss_note(changed, drop_path),
+              fmt::format("The training loss may well lie above the validation loss: only training "
+                          "has {}.",
+                          words));
+  }
 }
 
 TEST(RunFolder, SaysBeforeTheRunWhatWillNotWork) {
   const TempDir folder;
   const auto open = [&](const std::string& path, size_t bytes = 1000) {
-    return error_of([&] { RunFolder(path, kDescription, {}, bytes, true); });
+    return error_of([&] { RunFolder(path, kDescription, bytes, true); });
   };
   write_file(folder / "file", "");
   for (const std::string& path : {(folder / "file").string(), (folder / "file/run").string(),
@@ -153,15 +210,14 @@ TEST(RunFolder, BelongsToOneProcessAtATime) {
   const TempDir folder;
   const std::string path = (folder / "deep/run").string();
   {
-    const RunFolder first(path, kDescription, {}, 1000, true);
+    const RunFolder first(path, kDescription, 1000, true);
     EXPECT_NE(error_of([&] {
-                RunFolder(path, kDescription, {}, 1000, true);
+                RunFolder(path, kDescription, 1000, true);
               }).find("another process is training"),
               std::string::npos);
-    EXPECT_FALSE(RunFolder(path, kDescription, {}, 1000, false).has_checkpoint()) << "may look";
+    EXPECT_FALSE(RunFolder(path, kDescription, 1000, false).has_checkpoint()) << "may look";
   }
-  const RunFolder second(path, kDescription, {{"loaders", "2"}}, 1000, true);
-  EXPECT_EQ(read_file(second.record_file()), "{\n \"loaders\": \"2\"\n}\n");
+  RunFolder(path, kDescription, 1000, true);
 }
 
 TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
@@ -170,13 +226,13 @@ TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
                            "metrics.csv.tmp-1-1", "notes.tmp-1-1", "best.safetensors"}) {
     write_file(folder / name, "x");
   }
-  const RunFolder run(folder.path().string(), kDescription, {}, 1000, true);
+  const RunFolder run(folder.path().string(), kDescription, 1000, true);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(folder.path())) {
     left.push_back(entry.path().filename().string());
   }
   std::sort(left.begin(), left.end());
-  EXPECT_EQ(left, (std::vector<std::string>{"best.safetensors", "notes.tmp-1-1", "run.json"}));
+  EXPECT_EQ(left, (std::vector<std::string>{"best.safetensors", "notes.tmp-1-1"}));
 }
 
 TEST(RunFolder, OfAnotherRunIsNotTouched) {
@@ -189,23 +245,24 @@ TEST(RunFolder, OfAnotherRunIsNotTouched) {
                {path, "another run", "batch was 8, is 16", "lr was absent, is 1",
                 "model was a \"b\" é)", "give the same options or another folder"},
                [&] {
-                 RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, {}, 1000, true);
+                 RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, 1000, true);
                });
   EXPECT_FALSE(fs::exists(folder / "run.json"));
-  EXPECT_TRUE(RunFolder(path, kDescription, {}, 1000, true).has_checkpoint());
+  EXPECT_TRUE(RunFolder(path, kDescription, 1000, true).has_checkpoint());
 }
 
 TEST(RunFolder, GoesOnWithAPathThatIsNoText) {
   const TempDir folder;
   const std::string path = (folder / "run").string();
-  const std::map<std::string, std::string> description = {{"model", "caf\xe9.safetensors"}};
+  const std::map<std::string, std::string> description = {
+      {"best_by", "top-1"}, {"model", "caf\xe9.safetensors"}, {"steps_per_epoch", "3"}};
   Trained trained(1);
   {
-    const RunFolder first(path, description, description, 1000, true);
+    const RunFolder first(path, description, 1000, true);
     write_checkpoint(first.checkpoint(), some_state(), trained.parameters, trained.optimizer,
                      first.description());
   }
-  const RunFolder again(path, description, description, 1000, true);
+  const RunFolder again(path, description, 1000, true);
   EXPECT_TRUE(again.has_checkpoint());
 }
 

@@ -56,13 +56,23 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   options.size = 0;
   const int others = static_cast<int>(tensor_bytes(options.model).size()) - 2;
   const TrainedModel same = make_trained_model(options, kFour);
-  EXPECT_FALSE(same.fresh);
+  EXPECT_EQ(same.beginning.file, options.model);
+  EXPECT_EQ(same.beginning.loaded, same.graph.param_count());
+  EXPECT_EQ(same.beginning.fresh, 0);
+  EXPECT_EQ(same.beginning.learning, same.graph.param_count());
   EXPECT_EQ(same.size, 24);
   EXPECT_EQ(taken(same, options.model), std::pair(others, 2));
 
   const TrainedModel more = make_trained_model(options, {"a", "b", "c", "d", "e"});
   EXPECT_EQ(more.parameters.specs().back().shape[0], 5);
   EXPECT_EQ(taken(more, options.model), std::pair(others, 0));
+  EXPECT_EQ(more.beginning.fresh, 5 * 32 + 5);
+  EXPECT_EQ(more.beginning.loaded, more.graph.param_count() - more.beginning.fresh);
+  EXPECT_EQ(more.beginning.fresh_names, (std::vector<std::string>{"head.weight", "head.bias"}));
+  EXPECT_EQ(more.beginning.file_classes, 4);
+  options.probe = true;
+  EXPECT_EQ(make_trained_model(options, kFour).beginning.learning, 4 * 32 + 4);
+  options.probe = false;
   const auto fresh = random_weights(more.graph.params, options.seed);
   EXPECT_EQ(std::memcmp(fresh->find("head.weight"),
                         more.parameters[fresh->index("head.weight")].data_ptr<float>(),

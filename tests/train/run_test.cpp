@@ -20,7 +20,7 @@ TrainOptions full_options() {
   options.layer_decay = 0.9;
   options.ema = 0.99;
   options.augment.cutout = 0.2f;
-  options.epochs = 200.0 / 13;  // 216 pictures in batches of 16
+  options.epochs = 200.0 / 14;  // 216 pictures in batches of 16, and one of 8
   options.warmup_epochs = 2;
   options.eval_every = 4;
   return options;
@@ -34,6 +34,7 @@ void expect_same_rows(const std::vector<MetricsRow>& rows, const std::vector<Met
     EXPECT_EQ(rows[i].train_top1, others[i].train_top1) << rows[i].step;
     EXPECT_EQ(rows[i].val_loss, others[i].val_loss) << rows[i].step;
     EXPECT_EQ(rows[i].val_top1, others[i].val_top1) << rows[i].step;
+    EXPECT_EQ(rows[i].val_balanced, others[i].val_balanced) << rows[i].step;
   }
 }
 
@@ -51,9 +52,9 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   EXPECT_EQ(undisturbed.losses.size(), 200u);
   EXPECT_TRUE(undisturbed.result.finished);
   EXPECT_TRUE(undisturbed.problems.empty());
-  ASSERT_EQ(undisturbed.rows.size(), 4u);  // after 52, 104, 156 and 200 steps
+  ASSERT_EQ(undisturbed.rows.size(), 4u);  // after 56, 112, 168 and 200 steps
   EXPECT_EQ(undisturbed.rows.back().step, 200);
-  EXPECT_NEAR(undisturbed.rows.back().epoch, 200.0 / 13, 1e-9);
+  EXPECT_NEAR(undisturbed.rows.back().epoch, 200.0 / 14, 1e-9);
   EXPECT_LT(undisturbed.rows.back().train_loss, undisturbed.rows.front().train_loss);
 
   TrainOptions options = full_options();
@@ -85,6 +86,41 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   EXPECT_TRUE(finished.losses.empty()) << "there is nothing left to do";
   EXPECT_EQ(finished.result.state.best_top1, undisturbed.result.state.best_top1);
   expect_same_runs(out("interrupted"), out("undisturbed"));
+}
+
+// A stop during validation leaves it for the next time.
+TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string();
+  write_files(data, striped_pictures(3, 30));
+  TrainOptions options = full_options();
+  options.epochs = 3;
+  options.eval_every = 1;
+  const std::string out = (folder / "stopped").string();
+  const RunRecord whole = run_training(options, data, (folder / "whole").string());
+  ASSERT_EQ(whole.rows.size(), 3u);
+
+  bool stop = false;
+  int64_t stopped_at = 0;
+  std::vector<MetricsRow> rows;
+  train::TrainEvents events;
+  events.row = [&](const MetricsRow& row, double) { rows.push_back(row); };
+  events.stop = [&] { return stop; };
+  events.reached = [&](train::RunPoint point, int64_t step) {
+    stop = point == train::RunPoint::kValidation && step != stopped_at;
+    if (stop) stopped_at = step;
+  };
+  train::Group alone;
+  for (const int64_t step : {6, 12, 18}) {  // 81 pictures
+    const train::TrainResult result = train::train(options, data, out, events, alone);
+    EXPECT_FALSE(result.finished);
+    EXPECT_EQ(result.state.step, step);
+    EXPECT_TRUE(result.state.row_due);
+    EXPECT_EQ(result.state.rows.size(), static_cast<size_t>(step / 6 - 1));
+  }
+  EXPECT_TRUE(train::train(options, data, out, events, alone).finished);
+  expect_same_rows(rows, whole.rows);
+  expect_same_runs(out, folder / "whole");
 }
 
 // How a batch is cut up, and whose operations compute it, changes nothing but the rounding.

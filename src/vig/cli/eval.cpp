@@ -8,6 +8,7 @@
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/eval_report.h"
+#include "vig/cli/eval_run.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
@@ -20,6 +21,7 @@ namespace {
 struct EvalOptions {
   NetworkOptions network;
   std::string data;
+  std::string run_data;  // where the pictures of a run are, if DATA is a run and they moved
   std::string split;
   std::string confusion;
   std::string csv;
@@ -119,10 +121,18 @@ void check_files(const EvalOptions& options) {
   roles.check();
 }
 
-int eval(const EvalOptions& options) {
+int eval(EvalOptions options) {
+  const std::optional<TrainedRun> run = find_run(options.data, options.run_data);
+  if (!run && !options.run_data.empty()) {
+    fail_usage("{} is not the folder of a training run, so no second DATA may follow it",
+               options.data);
+  }
+  if (run) options.data = run->data;
+  if (run && options.network.model.model.empty()) options.network.model.model = run->model;
   check_files(options);
   const ModelSource source = require_weights(chosen_source(options.network));
-  const Part part = choose_part(options);
+  const Part part =
+      run && options.split.empty() ? Part{"validation", run->pictures()} : choose_part(options);
   Outputs outputs(options);
 
   const Recipe recipe = chosen_recipe(source, options.network);
@@ -189,9 +199,14 @@ void add_eval(CLI::App& app, Command& chosen) {
       app.add_subcommand("eval", "Measure how often a classifier is right on labelled pictures");
   command
       ->add_option("data", options->data,
-                   "Folder, .tar, .tar.gz or .zip with a folder of pictures for each class")
+                   "Folder, .tar, .tar.gz or .zip with a folder of pictures for each class, or the "
+                   "folder of a training run: its best network on its validation pictures")
       ->required()
       ->type_name("DATA");
+  command
+      ->add_option("run_data", options->run_data,
+                   "If DATA is the folder of a training run: where its pictures are now")
+      ->type_name("DATA2");
   command
       ->add_option(
           "--split", options->split,

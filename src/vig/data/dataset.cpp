@@ -13,7 +13,8 @@ namespace vig {
 namespace {
 
 // How many of each class go to validation: in proportion, rounded down, and what is left over to
-// those that lost most by it. One of each stays behind.
+// those that lost most by it. One of each stays behind, and a class of two or more gives at least
+// one, even where all together then give more than `count`.
 std::vector<size_t> share_out(const std::vector<size_t>& class_sizes, size_t total, size_t count) {
   const size_t classes = class_sizes.size();
   std::vector<size_t> shares(classes), lost(classes), order(classes);
@@ -35,6 +36,9 @@ std::vector<size_t> share_out(const std::vector<size_t>& class_sizes, size_t tot
       --left;
       given = true;
     }
+  }
+  for (size_t c = 0; c < classes; ++c) {
+    if (class_sizes[c] > 1) shares[c] = std::max<size_t>(shares[c], 1);
   }
   return shares;
 }

@@ -96,9 +96,9 @@ struct DatasetSplit {
 };
 
 // Takes `count` samples for validation, from each class in proportion to its size; fewer where that
-// would leave a class without any for training. Which ones depends on the seed and the samples'
-// names alone. Raises Error (usage) unless 0 < count < size, and (input) when every class has one
-// picture.
+// would leave a class without any for training, more where a class of two or more would have none
+// for validation. Which ones depends on the seed and the samples' names alone. Raises Error (usage)
+// unless 0 < count < size, and (input) when every class has one picture.
 DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed);
 
 }  // namespace vig

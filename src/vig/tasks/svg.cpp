@@ -116,14 +116,42 @@ std::string mark_text(const Axis& axis, int i) {
 
 constexpr const char* kColours[] = {"#1f5fa8", "#d1581b", "#2f8f4e", "#8e4aa8",
                                     "#b8336a", "#7a6a1f", "#2a9aa8", "#555555"};
-constexpr double kLeft = 76, kTop = 44, kWidth = 560, kHeight = 220, kBetween = 28, kBelow = 56;
-constexpr double kLegendFont = 12;
+constexpr double kLeft = 76, kTop = 44, kWidth = 560, kBetween = 28, kBelow = 56;
+constexpr double kLegendFont = 12, kNoteLine = 16;
+
+// A point, a line down to the axis, and the text on the side that has room.
+std::string mark_svg(const ChartMark& mark, double x, double y, double bottom) {
+  const bool left = x > kLeft + kWidth / 2;
+  return fmt::format(
+      "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#888\" stroke-dasharray=\"3 3\"/>\n"
+      "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"4\" fill=\"#fff\" stroke=\"#222\" "
+      "stroke-width=\"1.5\"/>\n"
+      "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"{5}\" stroke=\"#fff\" "
+      "stroke-width=\"3\" paint-order=\"stroke\">{6}</text>\n",
+      x, y, bottom, left ? x - 8 : x + 8, y + 18 < bottom - 6 ? y + 18 : y - 10,
+      left ? "end" : "start", svg_label(mark.text, 60).xml);
+}
+
+// Cut at spaces into lines of at most `most` characters, where that can be.
+std::vector<std::string_view> lines_of(std::string_view text, size_t most) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    size_t end = text.size();
+    if (end > most) {
+      end = text.rfind(' ', most);
+      if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+    }
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 // The panel's corner is (kLeft, top).
 std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool last) {
   const Axis y = axis_of({&panel, 1}, true, [](const auto& point) { return point.second; });
   const auto at_x = [&](double value) { return kLeft + kWidth * x.place(value); };
-  const auto at_y = [&](double value) { return top + kHeight * (1 - y.place(value)); };
+  const auto at_y = [&](double value) { return top + panel.height * (1 - y.place(value)); };
   std::string svg;
   const auto out = std::back_inserter(svg);
   for (int i = 0; i < y.marks; ++i) {
@@ -135,17 +163,19 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
   }
   for (int i = 0; i < x.marks; ++i) {
     const double place = at_x(x.mark(i));
-    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}v-5\" stroke=\"#888\"/>\n", place, top + kHeight);
+    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}v-5\" stroke=\"#888\"/>\n", place,
+                   top + panel.height);
     if (!last) continue;
     fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", place,
-                   top + kHeight + 16, mark_text(x, i));
+                   top + panel.height + 16, mark_text(x, i));
   }
   fmt::format_to(out,
                  "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
                  "fill=\"none\" stroke=\"#888\"/>\n",
-                 kLeft, top, kWidth, kHeight);
+                 kLeft, top, kWidth, panel.height);
   fmt::format_to(out, "<text transform=\"translate(18 {:.1f}) rotate(-90)\" {}>{}</text>\n",
-                 top + kHeight / 2, "text-anchor=\"middle\"", svg_label(panel.y_label, 40).xml);
+                 top + panel.height / 2, "text-anchor=\"middle\"",
+                 svg_label(panel.y_label, 40).xml);
   for (size_t s = 0; s < panel.series.size(); ++s) {
     const Series& series = panel.series[s];
     const char* colour = kColours[s % std::size(kColours)];
@@ -172,6 +202,9 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
                    kLeft + kWidth + 12, legend, colour);
     fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\">{}</text>\n",
                    kLeft + kWidth + 36, legend + 4, kLegendFont, svg_label(series.name, 32).xml);
+  }
+  if (panel.mark.has_value() && drawable(panel.mark->x) && drawable(panel.mark->y)) {
+    svg += mark_svg(*panel.mark, at_x(panel.mark->x), at_y(panel.mark->y), top + panel.height);
   }
   return svg;
 }
@@ -203,24 +236,32 @@ std::string svg_head(double width, double height, double font_size, std::string_
 }
 
 std::string line_chart_svg(std::string_view title, std::string_view x_label,
-                           std::span<const ChartPanel> panels) {
+                           std::span<const ChartPanel> panels, std::string_view note) {
   const Axis x = axis_of(panels, false, [](const auto& point) { return point.first; });
-  double legend = 0;
+  double legend = 0, bottom = kTop - kBetween;
   for (const ChartPanel& panel : panels) {
+    bottom += panel.height + kBetween;
     for (const Series& series : panel.series) {
       legend = std::max(legend, kLegendFont * svg_label(series.name, 32).width);
     }
   }
   const double width = kLeft + kWidth + 48 + legend;
-  const double bottom = kTop + (kHeight + kBetween) * static_cast<double>(panels.size()) - kBetween;
-  std::string svg = svg_head(width, bottom + kBelow, 12, title, kLeft);
+  const std::vector<std::string_view> notes = lines_of(note, 100);
+  const double height = bottom + kBelow + kNoteLine * static_cast<double>(notes.size());
+  std::string svg = svg_head(width, height, 12, title, kLeft);
+  double top = kTop;
   for (size_t i = 0; i < panels.size(); ++i) {
-    svg += panel_svg(panels[i], x, kTop + (kHeight + kBetween) * static_cast<double>(i),
-                     i + 1 == panels.size());
+    svg += panel_svg(panels[i], x, top, i + 1 == panels.size());
+    top += panels[i].height + kBetween;
   }
-  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n</svg>\n",
+  svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                      kLeft + kWidth / 2, bottom + 38, svg_label(x_label, 80).xml);
-  return svg;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    svg +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#555\">{}</text>\n", kLeft,
+                    bottom + kBelow + kNoteLine * static_cast<double>(i), svg_label(notes[i]).xml);
+  }
+  return svg + "</svg>\n";
 }
 
 }  // namespace vig

@@ -13,6 +13,7 @@
 #include "vig/train/group.h"
 #include "vig/train/loss.h"
 #include "vig/train/optimizer.h"
+#include "vig/train/presets.h"
 #include "vig/train/walk.h"
 #include "vig/train/workers.h"
 
@@ -33,7 +34,7 @@ double since(Clock::time_point start) {
 class Step {
  public:
   Step(const ModelSpec& spec, int size, int batch, int threads)
-      : options_(recipe_options("imagenet")),
+      : options_(preset_options("imagenet")),
         graph_(build_graph(spec, size, size)),
         parameters_(graph_.params, *random_weights(graph_.params, 1), at::kCPU),
         workers_(std::min(threads, batch)),

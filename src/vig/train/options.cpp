@@ -57,35 +57,6 @@ std::string text_of(const AugmentOptions::Crop& value) {
   return "";
 }
 
-// The paper's, for vig_t: 300 epochs of ImageNet.
-TrainOptions imagenet() {
-  TrainOptions options;
-  options.lr_batch = 512;
-  options.augment.crop = AugmentOptions::Crop::kResized;
-  options.augment.rand_augment_ops = 2;
-  options.augment.color_jitter = 0.4f;
-  options.augment.erase = 0.25f;
-  options.mix = {0.8f, 1.0f, 0.5f, 1.0f, 0.1f};
-  return options;
-}
-
-// Thousands of small pictures, tens of epochs: gentle augmentation, a high learning rate that falls
-// to nothing, averaged weights that follow within an epoch.
-TrainOptions small() {
-  TrainOptions options;
-  options.epochs = 30;
-  options.batch = 128;
-  options.lr = 2e-3;
-  options.min_lr = 1e-5;
-  options.warmup_lr = 1e-5;
-  options.warmup_epochs = 2;
-  options.clip = 1;
-  options.ema = 0.999;
-  options.augment.crop = AugmentOptions::Crop::kPadded;
-  options.mix.smoothing = 0.1f;
-  return options;
-}
-
 void expect(bool good, const char* name, double value, const char* expected) {
   if (!good) fail_usage("--{} is {}, expected {}", name, value, expected);
 }
@@ -108,12 +79,6 @@ int card_of(const std::string& device) {
 }
 
 }  // namespace
-
-TrainOptions recipe_options(const std::string& recipe) {
-  if (recipe == "imagenet") return imagenet();
-  if (recipe == "small") return small();
-  fail_usage("there is no recipe '{}', expected imagenet or small", recipe);
-}
 
 void set_option(TrainOptions& options, const std::string& name, const std::string& text) {
   bool found = false;

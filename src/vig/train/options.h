@@ -14,6 +14,8 @@
 namespace vig::train {
 
 struct TrainOptions {
+  std::string preset;  // where the numbers come from, for the record
+
   // What is trained.
   std::string model = "vig_t";                // a model of the zoo, or a weight file to go on from
   std::string arch;                           // what the file holds, where it does not say
@@ -110,10 +112,6 @@ void visit_options(Options& o, F&& f) {
   f("checkpoint-minutes", o.checkpoint_minutes, "Between checkpoints inside an epoch");
   f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not answer");
 }
-
-// "imagenet" is the paper's; "small" is for thousands of small pictures. Raises a usage error that
-// lists the names for another one.
-TrainOptions recipe_options(const std::string& recipe);
 
 // By the names above: for the command line, the run's record, and comparing both.
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);

@@ -1,10 +1,11 @@
 // The folder of a run; see trainer.h for what lies in it.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "vig/train/curves.h"
+#include "vig/train/run_record.h"
 #include "vig/train/state.h"
 
 namespace vig::train {
@@ -28,9 +29,9 @@ class RunFolder {
   // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
   // for the checkpoints to come, when it holds a checkpoint of another run (saying in what they
   // differ), or while another process trains in it. With `writes` false it only looks.
-  // `description` says which run this is, `record` is for people to read.
-  RunFolder(const std::string& path, const std::map<std::string, std::string>& description,
-            const std::map<std::string, std::string>& record, size_t checkpoint_bytes, bool writes);
+  // `description` says which run this is (see run_record.h).
+  RunFolder(const std::string& path, const Texts& description, size_t checkpoint_bytes,
+            bool writes);
 
   bool has_checkpoint() const { return has_checkpoint_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
@@ -39,17 +40,22 @@ class RunFolder {
   std::string metrics() const { return path_ + "/metrics.csv"; }
   std::string curves() const { return path_ + "/curves.svg"; }
   std::string record_file() const { return path_ + "/run.json"; }
-  const std::map<std::string, std::string>& description() const { return description_; }
+  std::string validation_list() const { return path_ + "/validation.txt"; }
+  // As given, with what the checkpoint knows of the run's past.
+  const Texts& description() const { return description_; }
 
-  void write_metrics(const std::string& title, const std::vector<MetricsRow>& rows) const;
+  // run.json, and the names of the validation pictures where they were split off.
+  void write_record(const std::string& json, const TrainData& data) const;
+  void write_metrics(const CurvesInfo& info, const std::vector<MetricsRow>& rows) const;
 
  private:
-  void remove_leftovers() const;
-
   std::string path_;
-  std::map<std::string, std::string> description_;
+  Texts description_;
   bool has_checkpoint_ = false;
   FolderLock lock_;
 };
+
+// Removes what a process that was killed while writing left in a run's folder.
+void remove_temporaries(const std::string& folder);
 
 }  // namespace vig::train

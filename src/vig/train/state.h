@@ -23,6 +23,7 @@ struct MetricsRow {
   double val_loss = std::numeric_limits<double>::quiet_NaN();
   double val_top1 = std::numeric_limits<double>::quiet_NaN();
   double val_top5 = std::numeric_limits<double>::quiet_NaN();
+  double val_balanced = std::numeric_limits<double>::quiet_NaN();  // mean recall of the classes
   double images_per_second = 0;
   double seconds = 0;  // of training since the start of the run, interruptions not counted
 };
@@ -30,10 +31,13 @@ struct MetricsRow {
 struct RunState {
   int64_t step = 0;     // steps done
   double loss_sum = 0;  // since the last row
-  int64_t hits = 0, seen = 0, loss_steps = 0;
+  int64_t hits = 0, seen = 0;
+  double loss_steps = 0;   // a partial batch counts as its share of a whole one
   double row_seconds = 0;  // since the last row
   double seconds = 0;
-  double best_top1 = -1, best_loss = 0;
+  bool row_due = false;  // the step calls for a validation that has not been made
+  // Of the best network: what it was chosen by (see validation.h), and the rest.
+  double best_score = -1, best_top1 = -1, best_loss = 0;
   int64_t best_step = -1;
   std::vector<MetricsRow> rows;
 };
@@ -42,12 +46,14 @@ struct RunState {
 void write_checkpoint(const std::string& path, const RunState& state, Parameters& parameters,
                       AdamW& optimizer, const std::map<std::string, std::string>& description);
 
-// Fills state, parameters and optimiser. Raises when the file belongs to another network.
+// What a checkpoint says without its tensors.
 std::map<std::string, std::string> read_description(const std::string& path);
+int64_t read_step(const std::string& path);
+
+// Fills state, parameters and optimiser. Raises when the file belongs to another network.
 void read_checkpoint(const std::string& path, RunState& state, Parameters& parameters,
                      AdamW& optimizer);
 
 std::string metrics_csv(const std::vector<MetricsRow>& rows);
-std::string curves_svg(const std::string& title, const std::vector<MetricsRow>& rows);
 
 }  // namespace vig::train

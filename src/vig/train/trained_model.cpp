@@ -16,15 +16,21 @@ bool is_classifier(const std::string& name) {
 
 // Fresh numbers for what the file does not give in this shape.
 Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, uint64_t seed,
-                at::Device device) {
+                at::Device device, Beginning& beginning) {
   const auto fresh = random_weights(graph.params, seed);
   Parameters parameters(graph.params, *fresh, device);
+  beginning.fresh = graph.param_count();
   if (!source.has_weights()) return parameters;
+  beginning.file = source.name;
+  beginning.file_classes = model_classes(source.spec);
   const auto stored = source_weights(source);
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ParamSpec& spec = parameters.spec(i);
-    if (is_classifier(spec.name) && !keep_head) continue;
+    if (is_classifier(spec.name) && !keep_head) {
+      beginning.fresh_names.push_back(spec.name);
+      continue;
+    }
     const size_t from = stored->index(spec.name);
     if (stored->spec(from).shape != spec.shape) {
       fail("{}: {} is {}, expected {}", source.name, spec.name, stored->spec(from).shape.str(),
@@ -32,7 +38,9 @@ Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, u
     }
     parameters[i].copy_(
         at::from_blob(const_cast<float*>(stored->data(from)), parameters[i].sizes(), at::kFloat));
+    beginning.loaded += spec.shape.elements();
   }
+  beginning.fresh -= beginning.loaded;
   return parameters;
 }
 
@@ -64,10 +72,15 @@ TrainedModel make_trained_model(const TrainOptions& options,
   Graph graph = build_graph(spec, size, size);
   const bool same_count = model_classes(source.spec) == static_cast<int>(classes.size());
   const bool keep_head = same_count && (source.classes.empty() || source.classes == classes);
-  Parameters parameters = bind(graph, source, keep_head, options.seed, at::Device(options.device));
-  if (options.probe) {
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!is_classifier(parameters.spec(i).name)) parameters.freeze(i);
+  Beginning beginning;
+  Parameters parameters =
+      bind(graph, source, keep_head, options.seed, at::Device(options.device), beginning);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParamSpec& param = parameters.spec(i);
+    if (options.probe && !is_classifier(param.name)) {
+      parameters.freeze(i);
+    } else {
+      beginning.learning += param.shape.elements();
     }
   }
   // A backbone that does not learn shows the classifier what it will show afterwards.
@@ -76,7 +89,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
           size,
           options.probe ? 0 : drop_path,
           std::move(graph),
-          !from_file,
+          std::move(beginning),
           std::move(parameters)};
 }
 

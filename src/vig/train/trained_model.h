@@ -13,13 +13,21 @@
 
 namespace vig::train {
 
+// Where the numbers of a network come from, and which of them change; in parameters.
+struct Beginning {
+  std::string file;  // empty: all are fresh
+  int64_t loaded = 0, fresh = 0, learning = 0;
+  std::vector<std::string> fresh_names;  // of tensors, where a file gives the others
+  int file_classes = 0;                  // of the file's classifier
+};
+
 struct TrainedModel {
   ModelSpec spec;  // with this run's classes and, of a fresh network, its size
   std::vector<std::string> classes;
   int size = 0;          // of the input
   double drop_path = 0;  // of the last block
   Graph graph;           // at that size
-  bool fresh = true;     // not from a file
+  Beginning beginning;
   Parameters parameters;
 };
 

@@ -5,14 +5,17 @@
 //   checkpoint.safetensors  all that is needed to go on exactly where the run stood
 //   metrics.csv, curves.svg what was measured
 //   run.json                everything the run was told
+//   validation.txt          the pictures kept for validation, where the data names none
 #pragma once
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "vig/train/group.h"
 #include "vig/train/options.h"
 #include "vig/train/state.h"
+#include "vig/train/trained_model.h"
 
 namespace vig::train {
 
@@ -24,7 +27,15 @@ struct RunSummary {
   size_t ignored_files = 0;
   int64_t steps_per_epoch = 0, steps = 0;
   int64_t warmup_steps = 0;  // all of them: the learning rate never falls
-  int64_t first_step = 0;    // > 0: the run goes on
+  int64_t first_step = 0;    // > 0: the run resumes
+  std::string extended;      // the epochs it was planned for before it was given more
+  int64_t batch = 0;         // asked for; larger than train_pictures: every step has all of them
+  Beginning beginning;
+  // The best network is chosen by balanced accuracy, as classes have from `fewest` to `most`
+  // validation pictures. `unvalidated` have none.
+  bool balanced = false;
+  int64_t fewest = 0, most = 0;
+  std::vector<std::string> unvalidated;
 };
 
 struct StepReport {
@@ -33,18 +44,24 @@ struct StepReport {
   double loss = 0;  // of this step
   double lr = 0;
   double gradient_norm = 0;
-  double images_per_second = 0;
-  double seconds_left = 0;
+  double images_per_second = 0;  // NaN while too little was measured
+  double seconds_left = 0;       // likewise; validation and checkpoints counted
 };
+
+// Places of a run that a test may want to end it at.
+enum class RunPoint { kStep, kValidation, kSaved };
 
 // What the caller wants to hear. All may be empty. Only the first process of a group speaks, but
 // for problems, which the one tells that meets them: each once.
 struct TrainEvents {
   std::function<void(const RunSummary&)> begin;
   std::function<void(const StepReport&)> step;
-  std::function<void(const MetricsRow&)> row;
+  std::function<void(const MetricsRow&, double seconds_left)> row;
   std::function<void(const std::string&)> problem;  // a sentence about a bad file
   std::function<bool()> stop;  // true: write a checkpoint after this step and return
+  // After a step and before its checkpoint, before each batch of a validation, after a checkpoint:
+  // with the steps done.
+  std::function<void(RunPoint, int64_t step)> reached;
 };
 
 struct TrainResult {

@@ -15,5 +15,8 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
 
 int main(int argc, char** argv) {
   vig::train::keep_tensor_memory();
-  return vig::cli::run_program("vig-train", "Trains ViG and its relatives.", fill, argc, argv);
+  // `vig train` is how people know it, and what the help of its commands says.
+  const bool command = argc > 1 && argv[1][0] != '-';
+  return vig::cli::run_program(command ? "vig" : "vig-train", "Trains ViG and its relatives.", fill,
+                               argc, argv);
 }

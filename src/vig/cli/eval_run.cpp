@@ -1,0 +1,79 @@
+#include "vig/cli/eval_run.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "vig/base/error.h"
+#include "vig/data/picture_list.h"
+
+namespace vig::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string read_text(const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!fs::is_regular_file(path, ignored) || !(text << file.rdbuf())) {
+    fail("{}: cannot be read", path);
+  }
+  return text.str();
+}
+
+}  // namespace
+
+std::optional<TrainedRun> find_run(const std::string& path, const std::string& data) {
+  const std::string record = path + "/run.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(record, ignored)) return std::nullopt;
+  TrainedRun run;
+  run.folder = path;
+  run.model = path + "/best.safetensors";
+  try {
+    const json json = json::parse(read_text(record));
+    run.data = data.empty() ? json.at("data").get<std::string>() : data;
+    if (json.at("validation").is_null()) {
+      fail("{}: this run has no validation pictures; name a weight file with -m and the pictures",
+           path);
+    }
+    run.validation = json.at("validation").get<std::string>();
+    run.decode.max_pixels = json.at("max-pixels").get<int64_t>();
+    run.decode.apply_orientation = !json.at("ignore-orientation").get<bool>();
+  } catch (const json::exception&) {
+    fail("{}: does not say what the run was validated with, as that of an older version", record);
+  }
+  if (!fs::exists(run.model, ignored)) {
+    fail("{}: there is no best network yet; it comes with the first validation", path);
+  }
+  return run;
+}
+
+Dataset TrainedRun::pictures() const {
+  std::error_code ignored;
+  if (!fs::exists(data, ignored)) {
+    fail("{}: the run's pictures are not there any more; say where they are: vig eval {} DATA",
+         data, folder);
+  }
+  const bool own_part = validation == "val";
+  const DatasetParts parts = open_dataset(data, {.archive = {},
+                                                 .decode = decode,
+                                                 .cache_bytes = 0,
+                                                 .min_classes = 1,
+                                                 .parts = {own_part ? "val" : "train"},
+                                                 .first_part_only = true});
+  const std::optional<Dataset>& found = own_part      ? parts.val
+                                        : parts.train ? parts.train
+                                                      : parts.whole;
+  if (!found.has_value()) {
+    fail("{}: has no part {} any more", data, own_part ? "val" : "train");
+  }
+  if (own_part) return *found;
+  const std::string list = folder + "/" + validation;
+  return select_pictures(*found, read_text(list), list);
+}
+
+}  // namespace vig::cli

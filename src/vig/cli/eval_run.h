@@ -1,0 +1,28 @@
+// `vig eval RUN`: the best network of a training run on the pictures it was validated with.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "vig/data/dataset.h"
+#include "vig/image/decode.h"
+
+namespace vig::cli {
+
+// What run.json in the folder of a run says about it.
+struct TrainedRun {
+  std::string folder;
+  std::string model;       // best.safetensors
+  std::string data;        // where its pictures are
+  std::string validation;  // "val" for a part of the data, else a file in `folder` with names
+  DecodeOptions decode;    // as in training
+
+  // Raises when the data or one of the pictures is not there any more.
+  Dataset pictures() const;
+};
+
+// None if `path` is not the folder of a run. `data`, unless empty, is where the pictures are now.
+// Raises when the run has no validation pictures or no network yet.
+std::optional<TrainedRun> find_run(const std::string& path, const std::string& data);
+
+}  // namespace vig::cli

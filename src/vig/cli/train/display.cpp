@@ -1,0 +1,164 @@
+#include "vig/cli/train/display.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/cli/output.h"
+#include "vig/cli/progress.h"
+
+namespace vig::cli {
+namespace {
+
+using train::Beginning;
+using train::MetricsRow;
+using train::RunSummary;
+using train::StepReport;
+
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.2f}", 100 * share) : std::string("-");
+}
+
+std::string count(size_t number) { return grouped(static_cast<int64_t>(number)); }
+
+// What of a network comes from a file, what begins fresh, and what of it learns.
+std::string beginning_text(const RunSummary& run) {
+  const Beginning& from = run.beginning;
+  std::string text;
+  if (!from.file.empty()) {
+    text = fmt::format("from {}: {} parameters loaded", printable(from.file, 4096),
+                       grouped(from.loaded));
+    if (from.fresh > 0) {
+      text += fmt::format(", {} begin fresh ({}: the file's {} classes are not these {})",
+                          grouped(from.fresh), fmt::join(from.fresh_names, ", "), from.file_classes,
+                          run.classes);
+    }
+  }
+  if (text.empty() && from.learning == run.parameters) return "";
+  return fmt::format("{}{} of {} parameters learn\n", text.empty() ? "" : text + "; ",
+                     from.learning == run.parameters ? "all" : grouped(from.learning),
+                     grouped(run.parameters));
+}
+
+}  // namespace
+
+Display::Display()
+    : terminal_(isatty(STDERR_FILENO) == 1), last_(std::chrono::steady_clock::now()) {}
+
+void Display::say(const std::string& text) {
+  if (alone_) return;
+  try {
+    print(text);
+    flush_output();
+  } catch (const ReaderGone&) {
+    alone_ = true;
+  } catch (const Error&) {  // as when the terminal is closed
+    alone_ = true;
+  }
+}
+
+void Display::begin(const RunSummary& run) {
+  balanced_ = run.balanced;
+  steps_per_epoch_ = run.steps_per_epoch;
+  say(fmt::format("{}: {} parameters, {} x {} input, {} classes\n", run.model,
+                  grouped(run.parameters), run.size, run.size, run.classes));
+  say(beginning_text(run));
+  say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
+                  count(run.train_pictures), count(run.val_pictures), grouped(run.steps),
+                  grouped(run.steps_per_epoch)));
+  if (run.ignored_files > 0) {
+    say(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
+  }
+  if (static_cast<size_t>(run.batch) > run.train_pictures) {
+    say(fmt::format("a batch of {} is more than there is: every step has all {} pictures\n",
+                    grouped(run.batch), count(run.train_pictures)));
+  }
+  if (run.val_pictures > 0 && !run.unvalidated.empty()) {
+    complain(fmt::format("no picture to validate on for {}: a class needs two pictures for that",
+                         printable_list(run.unvalidated, 20)));
+  } else if (run.val_pictures == 0) {
+    complain("nothing to validate on: the best network cannot be told from the last");
+  }
+  if (run.balanced) {
+    say(
+        fmt::format("classes have {} to {} pictures to validate on: the best network is the one "
+                    "with the best balanced accuracy, the mean of the classes' recalls\n",
+                    grouped(run.fewest), grouped(run.most)));
+  }
+  if (run.warmup_steps == run.steps) {
+    say("the warm-up takes the whole run: the learning rate never falls (see --warmup-epochs)\n");
+  }
+  if (!run.extended.empty()) {
+    say(fmt::format(
+        "extended from {} epochs: the learning rate goes on as if {} had been planned\n",
+        run.extended,
+        grouped(static_cast<int64_t>(std::ceil(static_cast<double>(run.steps) /
+                                               static_cast<double>(run.steps_per_epoch))))));
+  }
+  if (run.first_step > 0) {
+    say(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
+  }
+  say(fmt::format(" epoch        lr   loss   top-1   val loss  val top-1{}  images/s     left\n",
+                  balanced_ ? "  val balanced" : ""));
+}
+
+void Display::step(const StepReport& report) {
+  const auto now = std::chrono::steady_clock::now();
+  const double every = terminal_ ? 0.2 : 30;
+  if (std::chrono::duration<double>(now - last_).count() < every) return;
+  last_ = now;
+  const std::string left = std::isfinite(report.seconds_left)
+                               ? fmt::format("{:.0f} images/s, {} left", report.images_per_second,
+                                             clock_text(report.seconds_left))
+                               : "estimating the time left";
+  const std::string text =
+      fmt::format("step {} of {}, loss {:.4f}, {}", report.step, report.steps, report.loss, left);
+  if (!terminal_) return complain(text);
+  const std::string line = "\r\x1b[K" + text;
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  shown_ = true;
+}
+
+void Display::row(const MetricsRow& r, double seconds_left) {
+  hide();
+  const std::string balanced =
+      balanced_ ? fmt::format("  {:>12}", percent(r.val_balanced)) : std::string();
+  say(fmt::format("{:6.2f}  {:.2e}  {:5.3f}  {:>6}  {:>9}  {:>9}{}  {:8.1f}  {:>7}\n", r.epoch,
+                  r.lr, r.train_loss, percent(r.train_top1),
+                  std::isfinite(r.val_loss) ? fmt::format("{:.4f}", r.val_loss) : "-",
+                  percent(r.val_top1), balanced, r.images_per_second,
+                  std::isfinite(seconds_left) ? clock_text(seconds_left) : "?"));
+}
+
+void Display::problem(const std::string& sentence) {
+  hide();
+  complain(sentence + "; skipped");
+}
+
+void Display::end(const train::RunState& state, const std::string& out) {
+  hide();
+  if (state.best_score < 0) return say(fmt::format("done: {}/last.safetensors\n", out));
+  const double epoch = static_cast<double>(state.best_step) / static_cast<double>(steps_per_epoch_);
+  if (balanced_) {
+    say(
+        fmt::format("best: {:.2f} % balanced accuracy ({:.2f} % of the validation pictures) at "
+                    "epoch {:.6g}, in {}/best.safetensors\n",
+                    100 * state.best_score, 100 * state.best_top1, epoch, out));
+  } else {
+    say(
+        fmt::format("best: {:.2f} % of the validation pictures at epoch {:.6g}, in "
+                    "{}/best.safetensors\n",
+                    100 * state.best_top1, epoch, out));
+  }
+}
+
+void Display::hide() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+  shown_ = false;
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,175 @@
+#include "vig/train/run_record.h"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <type_traits>
+
+#include "vig/base/error.h"
+#include "vig/train/agreement.h"
+
+namespace vig::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFieldPrefix = "model.";
+
+std::optional<double> as_number(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "0.1" is a number, "2,4,2" a list of them, "true" a truth value, all else a text.
+Json by_form(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  Json list = Json::array();
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const std::string part = text.substr(start, end - start);
+    if (!as_number(part).has_value()) return text;
+    list.push_back(Json::parse(part, nullptr, false));
+    if (list.back().is_discarded()) return text;  // JSON knows no inf
+    start = end + 1;
+  }
+  return list.size() == 1 ? list.front() : list;
+}
+
+double number_of(const Texts& texts, const std::string& name) {
+  const auto found = texts.find(name);
+  return found == texts.end() ? 0 : as_number(found->second).value_or(0);
+}
+
+}  // namespace
+
+Texts run_identity(const RunFacts& facts) {
+  Texts texts = option_texts(facts.options);
+  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders"}) texts.erase(name);
+  for (const auto& [field, value] : model_fields(facts.spec)) {
+    texts[std::string(kFieldPrefix) + field] = value;
+  }
+  texts["processes"] = std::to_string(facts.processes);
+  texts["train_pictures"] = std::to_string(facts.data.train.size());
+  texts["train_names"] = listing_mark(facts.data.train);
+  if (facts.data.val.has_value()) texts["val_names"] = listing_mark(*facts.data.val);
+  texts["steps_per_epoch"] = std::to_string(facts.steps_per_epoch);
+  texts["best_by"] = best_by_text(facts.best_by);
+  if (!facts.options.preset.empty()) texts["preset"] = facts.options.preset;
+  return texts;
+}
+
+std::string run_json(const RunFacts& facts, const Texts& identity) {
+  const TrainData& data = facts.data;
+  Json json;
+  std::error_code ignored;
+  const auto place = std::filesystem::absolute(facts.data_path, ignored);
+  json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
+  json["train_pictures"] = data.train.size();
+  json["val_pictures"] = data.val.has_value() ? data.val->size() : 0;
+  json["validation"] = !data.val.has_value() ? Json(nullptr)
+                       : data.val_split      ? Json("validation.txt")
+                                             : Json("val");
+  json["best_by"] = best_by_text(facts.best_by);
+  json["steps_per_epoch"] = facts.steps_per_epoch;
+  json["processes"] = facts.processes;
+  for (const char* name : {"preset", "extended"}) {
+    if (const auto found = identity.find(name); found != identity.end()) {
+      json[name] = name == std::string("extended") ? by_form(found->second) : Json(found->second);
+    }
+  }
+  const Texts texts = option_texts(facts.options);
+  visit_options(facts.options, [&](const char* name, const auto& value, const char*) {
+    using Value = std::decay_t<decltype(value)>;
+    json[name] = std::is_arithmetic_v<Value> ? by_form(texts.at(name)) : Json(texts.at(name));
+  });
+  for (const auto& [field, value] : model_fields(facts.spec)) {
+    json[std::string(kFieldPrefix) + field] = by_form(value);
+  }
+  for (const char* name : {"train_names", "val_names"}) {
+    if (identity.contains(name)) json[name] = identity.at(name);
+  }
+  // Paths need not be UTF-8, but files of JSON are.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int64_t total_steps(double epochs, int64_t steps_per_epoch) {
+  return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - 1e-9));
+}
+
+Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
+  // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
+  const bool old = !stored.contains("steps_per_epoch");
+  if (old) {
+    const double batch = std::max(1.0, number_of(stored, "batch"));
+    stored["steps_per_epoch"] =
+        fmt::format("{}", std::floor(number_of(stored, "train_pictures") / batch));
+    stored["best_by"] = best_by_text(BestBy::kTop1);
+  }
+  for (const char* past : {"preset", "extended"}) {
+    asked.erase(past);
+    if (const auto found = stored.find(past); found != stored.end()) asked[past] = found->second;
+  }
+  std::vector<std::string> differences;
+  std::set<std::string> names;
+  const auto differ = [&](const std::string& name, const std::string& sentence) {
+    names.insert(name);
+    differences.push_back(sentence);
+  };
+  for (const auto& [name, value] : asked) {
+    const auto found = stored.find(name);
+    const std::string before = found == stored.end() ? "absent" : found->second;
+    if (before != value) differ(name, fmt::format("{} was {}, is {}", name, before, value));
+  }
+  for (const auto& [name, value] : stored) {
+    if (!asked.contains(name)) differ(name, fmt::format("{} was {}", name, value));
+  }
+  if (differences.empty()) return asked;
+  const double before = number_of(stored, "epochs");
+  if (names == std::set<std::string>{"epochs"} && number_of(asked, "epochs") > before) {
+    const int64_t steps =
+        total_steps(before, static_cast<int64_t>(number_of(stored, "steps_per_epoch")));
+    if (step < steps) {
+      fail_usage(
+          "{} holds a run of {} epochs that stands at step {} of {}; let it finish with these "
+          "before it is given more",
+          path, stored.at("epochs"), step, steps);
+    }
+    std::string& extended = asked["extended"];
+    extended += (extended.empty() ? "" : ",") + stored.at("epochs");
+    return asked;
+  }
+  fail_usage("{} holds another run ({}{}); give the same options or another folder", path,
+             fmt::join(differences, "; "),
+             old ? "; it was begun by an older version, which left out an epoch's last partial "
+                   "batch, could leave a class without validation pictures and chose the best "
+                   "network by top-1 alone"
+                 : "");
+}
+
+TrainOptions stored_options(const Texts& identity) {
+  TrainOptions options;
+  if (const auto found = identity.find("preset"); found != identity.end()) {
+    options.preset = found->second;
+  }
+  visit_options(options, [&](const char* name, const auto&, const char*) {
+    if (const auto found = identity.find(name); found != identity.end()) {
+      set_option(options, name, found->second);
+    }
+  });
+  for (const auto& [name, value] : identity) {
+    if (!name.starts_with(kFieldPrefix)) continue;
+    // Classes come from the data, here as at the start.
+    const std::string field = name.substr(kFieldPrefix.size());
+    if (field != "classes") options.fields[field] = value;
+  }
+  return options;
+}
+
+}  // namespace vig::train

@@ -1,0 +1,198 @@
+// By what runs are told apart, how a finished one is given more epochs, and what run.json says.
+#include "vig/train/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/errors.h"
+#include "train/fixtures.h"
+#include "vig/train/optimizer.h"
+
+namespace vig::test {
+namespace {
+
+using nlohmann::json;
+using train::BestBy;
+using train::continued_identity;
+using train::RunFacts;
+using train::Texts;
+using train::TrainData;
+using train::TrainOptions;
+
+// Another value of the same kind.
+int other(int value) { return value + 1; }
+int64_t other(int64_t value) { return value + 1; }
+uint64_t other(uint64_t value) { return value + 1; }
+float other(float value) { return value / 2 + 0.25f; }
+double other(double value) { return value / 2 + 0.125; }
+bool other(bool value) { return !value; }
+std::string other(const std::string& value) { return value + "x"; }
+AugmentOptions::Crop other(AugmentOptions::Crop value) {
+  return value == AugmentOptions::Crop::kCenter ? AugmentOptions::Crop::kPadded
+                                                : AugmentOptions::Crop::kCenter;
+}
+
+class RunRecordTest : public ::testing::Test {
+ protected:
+  RunRecordTest() : options_(tiny_options("imagenet")), spec_(find_model("test_vig_h")) {
+    write_files(folder_ / "data", striped_pictures(3, 12));
+    data_ = train::open_train_data((folder_ / "data").string(), options_, 1);
+  }
+  RunFacts facts(const TrainOptions& options) const {
+    return {options, spec_, *data_, (folder_ / "data").string(), 2, 2, BestBy::kTop1};
+  }
+  Texts identity() const { return run_identity(facts(options_)); }
+
+  TempDir folder_;
+  TrainOptions options_;
+  ModelSpec spec_;
+  std::optional<TrainData> data_;
+};
+
+TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButThree) {
+  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders"};
+  TrainOptions names;
+  visit_options(names, [&](const std::string& name, const auto&, const char*) {
+    TrainOptions changed = options_;
+    visit_options(changed, [&](const std::string& option, auto& value, const char*) {
+      if (option == name) value = other(value);
+    });
+    const Texts asked = run_identity(facts(changed));
+    EXPECT_NE(option_texts(changed).at(name), option_texts(options_).at(name)) << name;
+    if (free.contains(name)) {
+      EXPECT_EQ(asked, identity()) << name;
+      return;
+    }
+    expect_error(ErrorCode::kUsage, {"run holds another run", name + " was "},
+                 [&] { continued_identity("run", identity(), asked, 0); });
+  });
+}
+
+TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndThePictures) {
+  for (const auto& [name, value] : model_fields(spec_)) {
+    EXPECT_EQ(identity().at("model." + name), value);
+    Texts asked = identity();
+    asked.at("model." + name) += "1";
+    expect_error(ErrorCode::kUsage, {"model." + name + " was "},
+                 [&, asked = asked] { continued_identity("run", identity(), asked, 0); });
+  }
+  for (const char* name :
+       {"processes", "train_pictures", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
+    Texts asked = identity();
+    asked.at(name) += "1";
+    expect_error(ErrorCode::kUsage, {std::string(name) + " was "},
+                 [&] { continued_identity("run", identity(), asked, 0); });
+  }
+  EXPECT_EQ(continued_identity("run", identity(), identity(), 1), identity());
+}
+
+TEST_F(RunRecordTest, OptionsReadBack) {
+  const TrainOptions again = train::stored_options(identity());
+  EXPECT_EQ(again.preset, "imagenet");
+  for (const auto& [name, text] : option_texts(options_)) {
+    if (!identity().contains(name)) continue;
+    EXPECT_EQ(option_texts(again).at(name), text) << name;
+  }
+  Texts fields = model_fields(spec_);
+  fields.erase("classes");
+  EXPECT_EQ(again.fields, fields);
+}
+
+TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {
+  Texts old = identity();
+  for (const char* name : {"steps_per_epoch", "best_by", "preset"}) old.erase(name);
+  options_.batch = 16;  // of 33 pictures: two whole batches before, three with the rest now
+  RunFacts now = facts(options_);
+  now.steps_per_epoch = 3;
+  expect_error(ErrorCode::kUsage, {"steps_per_epoch was 2, is 3", "older version", "partial batch"},
+               [&] { continued_identity("run", old, run_identity(now), 1); });
+  now.steps_per_epoch = 2;
+  EXPECT_EQ(continued_identity("run", old, run_identity(now), 1).at("steps_per_epoch"), "2");
+  now.best_by = BestBy::kBalanced;
+  expect_error(ErrorCode::kUsage, {"best_by was top-1, is balanced accuracy", "older version"},
+               [&] { continued_identity("run", old, run_identity(now), 1); });
+}
+
+TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {
+  Texts stored = identity(), asked = identity();
+  stored["epochs"] = "3";
+  asked["epochs"] = "5";
+  expect_error(ErrorCode::kUsage, {"stands at step 5 of 6", "finish"},
+               [&] { continued_identity("run", stored, asked, 5); });
+  const Texts extended = continued_identity("run", stored, asked, 6);
+  EXPECT_EQ(extended.at("extended"), "3");
+  EXPECT_EQ(extended.at("epochs"), "5");
+  EXPECT_EQ(continued_identity("run", extended, asked, 7), extended) << "and resumes as such";
+  asked["epochs"] = "8";
+  EXPECT_EQ(continued_identity("run", extended, asked, 10).at("extended"), "3,5");
+  asked["epochs"] = "4";
+  expect_error(ErrorCode::kUsage, {"epochs was 5, is 4"},
+               [&] { continued_identity("run", extended, asked, 10); });
+  asked["epochs"] = "8";
+  asked["lr"] = "9";
+  expect_error(ErrorCode::kUsage, {"lr was "},
+               [&] { continued_identity("run", extended, asked, 10); });
+}
+
+TEST_F(RunRecordTest, NumbersAreNumbers) {
+  const Texts texts = identity();
+  const json record = json::parse(run_json(facts(options_), texts));
+  visit_options(options_, [&](const std::string& name, const auto& value, const char*) {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, bool>) {
+      EXPECT_EQ(record.at(name), value) << name;
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      EXPECT_TRUE(record.at(name).is_number()) << name;
+      EXPECT_EQ(static_cast<Value>(record.at(name).get<Value>()), value) << name;
+    } else {
+      EXPECT_TRUE(record.at(name).is_string()) << name;
+    }
+  });
+  EXPECT_EQ(record["scale-min"].dump(), "0.08") << "as short as it was given";
+  EXPECT_EQ(record["data"], (folder_ / "data").string());
+  EXPECT_EQ(record["processes"], 2);
+  EXPECT_EQ(record["train_pictures"], 33);
+  EXPECT_EQ(record["val_pictures"], 3);
+  EXPECT_EQ(record["validation"], "validation.txt");
+  EXPECT_EQ(record["best_by"], "top-1");
+  EXPECT_EQ(record["preset"], "imagenet");
+  EXPECT_TRUE(record["train_names"].is_string()) << "sixteen digits that are no number";
+  EXPECT_TRUE(record["model.depths"].is_array()) << record["model.depths"];
+  EXPECT_TRUE(record["model.depths"][0].is_number());
+}
+
+TEST(Extending, ContinuesWithTheScheduleOfTheWholeLength) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string(), out = (folder / "run").string();
+  write_files(data, striped_pictures(3, 12));
+  TrainOptions options = tiny_options("small");  // three steps an epoch
+  options.epochs = 2;
+  run_training(options, data, out, 3);
+  options.epochs = 4;
+  expect_error(ErrorCode::kUsage, {"stands at step 3 of 6"},
+               [&] { run_training(options, data, out); });
+  options.epochs = 2;
+  EXPECT_TRUE(run_training(options, data, out).result.finished);
+  std::filesystem::copy(out, folder / "again");
+
+  options.epochs = 4;
+  const RunRecord more = run_training(options, data, out);
+  EXPECT_TRUE(more.result.finished);
+  EXPECT_EQ(more.summary.first_step, 6);
+  EXPECT_EQ(more.summary.steps, 12);
+  EXPECT_EQ(more.summary.extended, "2");
+  ASSERT_EQ(more.lrs.size(), 6u);
+  const train::Schedule schedule(options, 3, 12);
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(more.lrs[i], schedule.lr(static_cast<int64_t>(6 + i)));
+  EXPECT_EQ(json::parse(read_file(folder / "run/run.json"))["extended"], 2);
+
+  // Interrupted, it ends the same.
+  run_training(options, data, (folder / "again").string(), 8);
+  EXPECT_EQ(run_training(options, data, (folder / "again").string()).summary.first_step, 8);
+  expect_same_runs(folder / "again", out);
+}
+
+}  // namespace
+}  // namespace vig::test
