@@ -48,6 +48,16 @@ uint64_t MemoryBudget::limit() const {
   return limit_locked();
 }
 
+uint64_t MemoryBudget::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+uint64_t MemoryBudget::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return next_ticket_ - serving_;
+}
+
 void MemoryBudget::raise_capacity(uint64_t capacity) {
   {
     const std::lock_guard lock(mutex_);

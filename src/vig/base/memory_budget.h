@@ -42,6 +42,8 @@ class MemoryBudget {
 
   // The most that one lease may have.
   uint64_t limit() const;
+  uint64_t used() const;     // by leases
+  uint64_t waiting() const;  // threads in take()
 
   // Waits until there is room, first come first served, so that large requests are not starved. A
   // request above the limit gets the whole budget for itself; refuse it before where that is wrong.
