@@ -115,9 +115,9 @@ TEST(Info, ShowsOneInputSize) {
 }
 
 TEST(Info, CountsThatDoNotFitAreAnError) {
-  expect_complaint(vig({"info", "vig_t", "--set", "embed_dim=1048576", "--set", "heads=1", "--set",
-                        "depth=1", "--size", "8192"}),
-                   2, "multiply-adds do not fit 63 bits");
+  expect_complaint(
+      vig({"info", "vig_t", "--set", "embed_dim=1048576", "--set", "heads=1", "--size", "8192"}), 2,
+      "multiply-adds do not fit 63 bits");
 }
 
 TEST(Info, StagesThatDisagreeSayWhatToGive) {
