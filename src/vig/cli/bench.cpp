@@ -90,8 +90,14 @@ int bench(const BenchCommand& command) {
     }
   }
   if (command.json) print(report.json(results));
-  if (csv) csv->finish(report.csv(results));
-  return interrupted() ? interrupted_exit() : 0;
+  size_t asked = 0;
+  for (const Job& job : jobs) asked += job.settings.size();
+  const bool whole = results.size() == asked && (results.empty() || results.back().complete);
+  if (csv) {
+    csv->write(report.csv(results));
+    csv->finish(whole);
+  }
+  return whole ? 0 : interrupted_exit();
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ int classify(const ClassifyOptions& options) {
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));
-    csv->finish(predictions_csv(rows, source.classes, top, /*labelled=*/false));
+    csv->write(predictions_csv(rows, source.classes, top, /*labelled=*/false));
+    csv->finish(pictures.complete());
   }
   return pictures.exit_status();
 }

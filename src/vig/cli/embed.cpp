@@ -31,7 +31,7 @@ class Sink {
   virtual void add(const std::string& file, const std::vector<int>& shape,
                    const std::vector<float>& values) = 0;
   virtual void add_error(const std::string& file, const std::string& error) = 0;
-  virtual void finish() = 0;
+  virtual void finish(bool whole) = 0;
 };
 
 class JsonSink : public Sink {
@@ -50,9 +50,9 @@ class JsonSink : public Sink {
     begin(file);
     write(fmt::format(",\"error\":{}}}", json_text(error)));
   }
-  void finish() override {
+  void finish(bool whole) override {
     write(first_ ? "[]\n" : "\n]\n");
-    if (file_) file_->finish();
+    if (file_) file_->finish(whole);
   }
 
  private:
@@ -88,10 +88,10 @@ class NpySink : public Sink {
     files_.push_back(file);
   }
   void add_error(const std::string&, const std::string&) override {}
-  void finish() override {
+  void finish(bool whole) override {
     names_.write(json_text({{"files", files_}}, 1) + "\n");
-    array_.finish();
-    names_.finish();
+    array_.finish(whole);
+    names_.finish(whole);
   }
 
  private:
@@ -144,7 +144,7 @@ int embed(const EmbedOptions& options) {
       sink->add(answer.name, shape, grid.values);
     }
   });
-  sink->finish();
+  sink->finish(pictures.complete());
   return pictures.exit_status();
 }
 

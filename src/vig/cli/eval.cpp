@@ -141,8 +141,9 @@ int eval(EvalOptions options) {
   const auto total = static_cast<int64_t>(part.data.size());
   Progress progress(total, "pictures");
   std::optional<Predictions> predictions;
-  if (outputs.predictions || outputs.mistakes)
+  if (outputs.predictions || outputs.mistakes) {
     predictions.emplace(part.data, model_classes(source.spec));
+  }
   const std::vector<int> output_of =
       match_classes(part.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
@@ -180,13 +181,17 @@ int eval(EvalOptions options) {
   } else {
     print(report.text());
   }
-  if (outputs.confusion) outputs.confusion->finish(report.confusion());
-  if (outputs.csv) outputs.csv->finish(report.classes_csv());
-  if (outputs.predictions) outputs.predictions->finish(predictions->csv(report.class_names()));
-  if (outputs.mistakes) {
-    outputs.mistakes->finish(
-        report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes)));
-  }
+  const auto write = [&](std::optional<OutputFile>& file, const auto& text) {
+    if (!file) return;
+    file->write(text());
+    file->finish(result.complete);
+  };
+  write(outputs.confusion, [&] { return report.confusion(); });
+  write(outputs.csv, [&] { return report.classes_csv(); });
+  write(outputs.predictions, [&] { return predictions->csv(report.class_names()); });
+  write(outputs.mistakes, [&] {
+    return report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes));
+  });
   if (!result.complete) return interrupted_exit();
   return result.skipped == 0 ? 0 : 1;
 }

@@ -41,9 +41,9 @@ std::string NpyWriter::header() const {
   return text + "\n";
 }
 
-void NpyWriter::finish() {
+void NpyWriter::finish(bool whole) {
   file_.rewrite_begin(header());
-  file_.finish();
+  file_.finish(whole);
 }
 
 }  // namespace vig::cli

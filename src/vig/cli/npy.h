@@ -16,7 +16,7 @@ class NpyWriter {
 
   // All rows have the first one's shape.
   void append(const std::vector<int>& shape, const std::vector<float>& values);
-  void finish();
+  void finish(bool whole);
 
  private:
   std::string header() const;

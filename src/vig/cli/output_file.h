@@ -9,8 +9,8 @@
 namespace vig::cli {
 
 // What cannot be written is refused before the work, not after. The file appears under its name
-// when the work is whole; where it was stopped (Ctrl-C), under partial_name(), and standard error
-// says so. Without finish() nothing appears.
+// when the work is whole; where it was stopped, under partial_name(), and standard error says so.
+// Without finish() nothing appears.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path) : path_(path), file_(path) {}
@@ -18,8 +18,7 @@ class OutputFile {
   void write(std::string_view text) { file_.write(text.data(), text.size()); }
   void write(const void* data, size_t bytes) { file_.write(data, bytes); }
   void rewrite_begin(std::string_view text) { file_.rewrite_begin(text.data(), text.size()); }
-  void finish();
-  void finish(std::string_view text);  // writes it first
+  void finish(bool whole);
 
  private:
   std::string path_;

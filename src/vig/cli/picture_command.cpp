@@ -129,7 +129,7 @@ void PictureRun::run(const Recipe& recipe, const Handle& handle) {
     progress.advance(static_cast<int64_t>(pictures.size()));
   }
   progress.hide();
-  if (interrupted()) complain(fmt::format("stopped after {} of {} pictures", done_, files_.size()));
+  if (!complete()) complain(fmt::format("stopped after {} of {} pictures", done_, files_.size()));
 }
 
 void PictureRun::reject(const std::string& reason) {
@@ -138,7 +138,7 @@ void PictureRun::reject(const std::string& reason) {
 }
 
 int PictureRun::exit_status() const {
-  if (interrupted()) return interrupted_exit();
+  if (!complete()) return interrupted_exit();
   return rejected_ == 0 ? 0 : 1;
 }
 

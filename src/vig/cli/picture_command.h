@@ -62,6 +62,7 @@ class PictureRun {
 
   // A picture without an answer: said on standard error, and remembered for the exit status.
   void reject(const std::string& reason);
+  bool complete() const { return done_ == static_cast<int64_t>(files_.size()); }
   int exit_status() const;
 
  private:
