@@ -174,6 +174,31 @@ TEST_F(Distributed, AlsoWithAFrozenBackbone) {
   EXPECT_LT(difference(out("two"), out("one")), 1e-5);
 }
 
+// Where nothing is mixed, and where the rest of an epoch is a multiple of twice the processes; also
+// a rest of one picture, which leaves one process without any.
+TEST_F(Distributed, PartialBatchesToo) {
+  TrainOptions options = equal_options();
+  options.batch = 42;  // 144 pictures: three of them, and 18
+  options.epochs = 2;
+  train_together(1, options, data(), out("one"));
+  train_together(3, options, data(), out("three"));
+  // Float sums in another order; a picture too much or too little would be a hundred times that.
+  EXPECT_LT(difference(out("three"), out("one")), 1e-4);
+
+  options.mix = {};
+  options.val_share = 0.01;  // one of each class
+  options.batch = 62;        // 156 pictures: two of them, and 32
+  train_together(1, options, data(), out("one plain"));
+  train_together(2, options, data(), out("two plain"));
+  EXPECT_LT(difference(out("two plain"), out("one plain")), 1e-4);
+
+  write_file(folder_ / "data/class0/more.png", read_file(folder_ / "data/class0/1.png"));
+  options.batch = 156;
+  train_together(1, options, data(), out("one rest"));
+  train_together(2, options, data(), out("two rest"));
+  EXPECT_LT(difference(out("two rest"), out("one rest")), 1e-4);
+}
+
 // Shares too small for partners, for threads and for parts: another run than of one process, but a
 // good one, and the same again.
 TEST_F(Distributed, UnevenSharesAreRepeatable) {

@@ -243,7 +243,7 @@ TEST(RunFolder, OfAnotherRunIsNotTouched) {
                    kDescription);
   expect_error(ErrorCode::kUsage,
                {path, "another run", "batch was 8, is 16", "lr was absent, is 1",
-                "model was a \"b\" é)", "give the same options or another folder"},
+                "model was a \"b\" é;", "give the same options or another folder"},
                [&] {
                  RunFolder(path, {{"batch", "16"}, {"lr", "1"}}, 1000, true);
                });

@@ -25,8 +25,8 @@ using train::TrainOptions;
 int other(int value) { return value + 1; }
 int64_t other(int64_t value) { return value + 1; }
 uint64_t other(uint64_t value) { return value + 1; }
-float other(float value) { return value / 2 + 0.25f; }
-double other(double value) { return value / 2 + 0.125; }
+float other(float value) { return value / 2 + 0.0371f; }
+double other(double value) { return value / 2 + 0.0371; }
 bool other(bool value) { return !value; }
 std::string other(const std::string& value) { return value + "x"; }
 AugmentOptions::Crop other(AugmentOptions::Crop value) {
@@ -103,7 +103,7 @@ TEST_F(RunRecordTest, OptionsReadBack) {
 TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {
   Texts old = identity();
   for (const char* name : {"steps_per_epoch", "best_by", "preset"}) old.erase(name);
-  options_.batch = 16;  // of 33 pictures: two whole batches before, three with the rest now
+  options_.batch = 16;  // of 32 pictures: two batches
   RunFacts now = facts(options_);
   now.steps_per_epoch = 3;
   expect_error(ErrorCode::kUsage, {"steps_per_epoch was 2, is 3", "older version", "partial batch"},
@@ -153,8 +153,8 @@ TEST_F(RunRecordTest, NumbersAreNumbers) {
   EXPECT_EQ(record["scale-min"].dump(), "0.08") << "as short as it was given";
   EXPECT_EQ(record["data"], (folder_ / "data").string());
   EXPECT_EQ(record["processes"], 2);
-  EXPECT_EQ(record["train_pictures"], 33);
-  EXPECT_EQ(record["val_pictures"], 3);
+  EXPECT_EQ(record["train_pictures"], 32);
+  EXPECT_EQ(record["val_pictures"], 4);
   EXPECT_EQ(record["validation"], "validation.txt");
   EXPECT_EQ(record["best_by"], "top-1");
   EXPECT_EQ(record["preset"], "imagenet");
@@ -167,11 +167,11 @@ TEST(Extending, ContinuesWithTheScheduleOfTheWholeLength) {
   const TempDir folder;
   const std::string data = (folder / "data").string(), out = (folder / "run").string();
   write_files(data, striped_pictures(3, 12));
-  TrainOptions options = tiny_options("small");  // three steps an epoch
+  TrainOptions options = tiny_options("small");  // two steps an epoch
   options.epochs = 2;
   run_training(options, data, out, 3);
   options.epochs = 4;
-  expect_error(ErrorCode::kUsage, {"stands at step 3 of 6"},
+  expect_error(ErrorCode::kUsage, {"stands at step 3 of 4"},
                [&] { run_training(options, data, out); });
   options.epochs = 2;
   EXPECT_TRUE(run_training(options, data, out).result.finished);
@@ -180,17 +180,17 @@ TEST(Extending, ContinuesWithTheScheduleOfTheWholeLength) {
   options.epochs = 4;
   const RunRecord more = run_training(options, data, out);
   EXPECT_TRUE(more.result.finished);
-  EXPECT_EQ(more.summary.first_step, 6);
-  EXPECT_EQ(more.summary.steps, 12);
+  EXPECT_EQ(more.summary.first_step, 4);
+  EXPECT_EQ(more.summary.steps, 8);
   EXPECT_EQ(more.summary.extended, "2");
-  ASSERT_EQ(more.lrs.size(), 6u);
-  const train::Schedule schedule(options, 3, 12);
-  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(more.lrs[i], schedule.lr(static_cast<int64_t>(6 + i)));
+  ASSERT_EQ(more.lrs.size(), 4u);
+  const train::Schedule schedule(options, 2, 8);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(more.lrs[i], schedule.lr(static_cast<int64_t>(4 + i)));
   EXPECT_EQ(json::parse(read_file(folder / "run/run.json"))["extended"], 2);
 
   // Interrupted, it ends the same.
-  run_training(options, data, (folder / "again").string(), 8);
-  EXPECT_EQ(run_training(options, data, (folder / "again").string()).summary.first_step, 8);
+  run_training(options, data, (folder / "again").string(), 6);
+  EXPECT_EQ(run_training(options, data, (folder / "again").string()).summary.first_step, 6);
   expect_same_runs(folder / "again", out);
 }
 

@@ -151,7 +151,9 @@ class ProcessGroup : public Group {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      fail("the {} processes cannot be connected: {}", size_, reason(error));
+      // One that has failed meanwhile knows why.
+      throw GroupLost(
+          fmt::format("the {} processes cannot be connected: {}", size_, reason(error)));
     }
   }
 

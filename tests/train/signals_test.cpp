@@ -1,0 +1,166 @@
+// Runs that are interrupted or killed at a named place: they say so at once, leave no temporary
+// files, and end with the weights of a run that nobody disturbed.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/run_program.h"
+#include "train/fixtures.h"
+#include "train/terminal.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Arguments = std::vector<std::string>;
+
+class Signals : public ::testing::Test {
+ protected:
+  Signals() { write_files(folder_ / "data", striped_pictures(4, 24)); }
+
+  // 86 pictures, six steps an epoch, a checkpoint after each; `more` replaces these numbers.
+  Arguments training(const std::string& out,
+                     const std::map<std::string, std::string>& more = {}) const {
+    std::map<std::string, std::string> options = {
+        {"--preset", "imagenet"}, {"--model", "test_vig"},
+        {"--size", "24"},         {"--threads", "1"},
+        {"--batch", "16"},        {"--epochs", "4"},
+        {"--eval-every", "2"},    {"--checkpoint-minutes", "0"}};
+    for (const auto& [name, value] : more) options[name] = value;
+    Arguments arguments = {VIG_TRAIN_BINARY,
+                           "train",
+                           (folder_ / "data").string(),
+                           "--out",
+                           (folder_ / out).string(),
+                           "--set",
+                           "embed_dim=32",
+                           "--set",
+                           "patch_size=8"};
+    for (const auto& [name, value] : options) arguments.insert(arguments.end(), {name, value});
+    return arguments;
+  }
+
+  static RunResult disturb(const Arguments& arguments, const std::string& signal) {
+    RunOptions options;
+    options.environment = {"VIG_TEST_SIGNAL=" + signal};
+    return run_program(arguments, options);
+  }
+
+  void expect_no_temporaries(const std::string& out) const {
+    for (const auto& entry : fs::directory_iterator(folder_ / out)) {
+      EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
+    }
+  }
+
+  void expect_resumes(const Arguments& arguments, int64_t step) const {
+    const RunResult resumed = disturb(arguments, "step:9999:KILL");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    const std::string words = "going on from step " + std::to_string(step) + " of 24\n";
+    EXPECT_NE(resumed.out.find(words), std::string::npos) << resumed.out;
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(Signals, StopAfterTheStepAndResume) {
+  ASSERT_EQ(run_program(training("undisturbed")).exit_code, 0);
+  for (const auto& [name, status] : {std::pair{"INT", 130}, {"TERM", 143}, {"HUP", 129}}) {
+    const Arguments arguments = training(name);
+    const RunResult stopped = disturb(arguments, std::string("step:5:") + name);
+    EXPECT_EQ(stopped.exit_code, status) << stopped.err;
+    EXPECT_TRUE(stopped.err.starts_with("vig: stopping after this step")) << stopped.err;
+    EXPECT_EQ(std::count(stopped.err.begin(), stopped.err.end(), '\n'), 1) << stopped.err;
+    EXPECT_NE(stopped.out.find("stopped at step 5; the same command goes on"), std::string::npos)
+        << stopped.out;
+    expect_no_temporaries(name);
+    expect_resumes(arguments, 5);
+    expect_same_runs(folder_ / name, folder_ / "undisturbed");
+  }
+}
+
+// Before a step's checkpoint, during a validation, right after a checkpoint, and again and again.
+TEST_F(Signals, KilledAnywhereItEndsWithTheSameWeights) {
+  ASSERT_EQ(run_program(training("undisturbed")).exit_code, 0);
+  const Arguments arguments = training("killed");
+  const std::pair<const char*, int64_t> points[] = {
+      {"step:1:KILL", 0},         {"step:7:KILL", 6},    {"saved:8:KILL", 8},
+      {"validation:12:KILL", 11}, {"saved:12:KILL", 12}, {"step:24:KILL", 23}};
+  for (const auto& [point, step] : points) {
+    const RunResult killed = disturb(arguments, point);
+    EXPECT_EQ(killed.signal, SIGKILL) << point << ": " << killed.err;
+    const RunResult next = disturb(arguments, "step:" + std::to_string(step + 1) + ":INT");
+    EXPECT_EQ(next.exit_code, 130) << next.err;
+    if (step > 0) {
+      EXPECT_NE(next.out.find("going on from step " + std::to_string(step) + " of"),
+                std::string::npos)
+          << point << "\n"
+          << next.out;
+    }
+  }
+  const RunResult last = run_program(arguments);
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  expect_same_runs(folder_ / "killed", folder_ / "undisturbed");
+  expect_no_temporaries("killed");
+}
+
+TEST_F(Signals, TheSecondEndsAtOnce) {
+  const Arguments arguments = training("run");
+  const RunResult left = disturb(arguments, "step:5:INT2");
+  EXPECT_EQ(left.exit_code, 130) << left.err;
+  EXPECT_TRUE(left.err.starts_with("vig: stopping after this step")) << left.err;
+  EXPECT_EQ(left.out.find("stopped at"), std::string::npos) << left.out;
+  expect_no_temporaries("run");
+  expect_resumes(arguments, 4);  // what was saved stays
+}
+
+TEST_F(Signals, AValidationDoesNotDelayTheStop) {
+  const RunResult stopped = disturb(training("run"), "validation:12:INT");
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_NE(stopped.out.find("stopped at step 12;"), std::string::npos) << stopped.out;
+  EXPECT_FALSE(fs::exists(folder_ / "run/best.safetensors"));
+  ASSERT_EQ(run_program(training("run")).exit_code, 0);
+  ASSERT_EQ(run_program(training("undisturbed")).exit_code, 0);
+  expect_same_runs(folder_ / "run", folder_ / "undisturbed");
+}
+
+TEST_F(Signals, WhatIsIgnoredFromTheStartStaysIgnored) {
+  Arguments arguments = {"bash", "-c", "trap '' HUP; exec \"$@\"", "bash"};
+  // The hook waits until a signal has arrived: the one that is not ignored.
+  const Arguments own = training("run");
+  arguments.insert(arguments.end(), own.begin(), own.end());
+  RunOptions options;
+  options.environment = {"VIG_TEST_SIGNAL=step:2:TERM"};
+  EXPECT_EQ(run_program(arguments, options).exit_code, 143);
+  arguments[2] = "trap '' HUP; \"$@\" & kill -HUP $!; wait $!";
+  options.environment = {};
+  EXPECT_EQ(run_program(arguments, options).exit_code, 0);
+}
+
+TEST_F(Signals, OnATerminalWhatIsSaidBeginsALine) {
+  // Slow enough for the status to be there: it comes after a fifth of a second.
+  std::map<std::string, std::string> slow = {
+      {"--size", "96"}, {"--batch", "80"}, {"--epochs", "40"}};
+  Arguments arguments = training("interrupted", slow);
+  const TerminalResult stopped = run_on_terminal(arguments, {"VIG_TEST_SIGNAL=step:12:INT"});
+  EXPECT_EQ(stopped.exit_code, 130);
+  EXPECT_NE(stopped.bytes.find("\r\x1b[Kstep "), std::string::npos) << stopped.bytes;
+  const auto begins = [](const TerminalResult& result, const std::string& words) {
+    return std::any_of(result.lines.begin(), result.lines.end(),
+                       [&](const std::string& line) { return line.starts_with(words); });
+  };
+  EXPECT_TRUE(begins(stopped, "vig: stopping after this step")) << stopped.bytes;
+  EXPECT_TRUE(begins(stopped, "stopped at step 12;")) << stopped.bytes;
+
+  slow["--workers"] = "2";
+  arguments = training("killed", slow);
+  const TerminalResult killed = run_on_terminal(arguments, {"VIG_TEST_SIGNAL=step:12:KILL:1"});
+  EXPECT_EQ(killed.exit_code, 1);
+  EXPECT_NE(killed.bytes.find("\r\x1b[Kstep "), std::string::npos) << killed.bytes;
+  EXPECT_TRUE(begins(killed, "vig: worker 1 of 2 was ended by signal 9")) << killed.bytes;
+}
+
+}  // namespace
+}  // namespace vig::test
