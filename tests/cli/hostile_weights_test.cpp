@@ -93,8 +93,8 @@ TEST(HostileWeights, Pickles) {
   expect_bounded(folder,
                  zip(fill("N",
                           [](size_t i) {
-                            // Slots that collide in a table of 1056323 buckets.
-                            return "p" + std::to_string(i * 1056323) + "\n";
+                            // Slots that collide in a hash table of 712697 buckets.
+                            return "p" + std::to_string(i * 712697) + "\n";
                           }) +
                      "."),
                  "slots.pth");

@@ -121,7 +121,12 @@ void PictureRun::run(const Recipe& recipe, const Handle& handle) {
   });
   Progress progress(static_cast<int64_t>(files_.size()), "pictures");
   while (!interrupted()) {
-    const std::vector<Picture> pictures = reader.next();
+    std::vector<Picture> pictures;
+    try {
+      pictures = reader.next();
+    } catch (const StreamInterrupted&) {
+      break;
+    }
     if (pictures.empty()) break;
     handle(pictures, progress);
     flush_output();

@@ -45,7 +45,7 @@ class Stream {
     for (;;) {
       pollfd ready = {descriptor_, POLLIN, 0};
       const int found = ::poll(&ready, 1, kPatience);
-      if (interrupted()) fail("not read to its end, because the program was interrupted");
+      if (interrupted()) throw StreamInterrupted();
       if (found > 0) return;
       if (found < 0 && errno != EINTR) fail("cannot be read: {}", std::strerror(errno));
     }

@@ -12,8 +12,11 @@ inline constexpr const char* kStandardInput = "-";
 // Anything but a regular file or a folder: it can be read once, and its writer may keep us waiting.
 bool is_stream(const std::string& name);
 
-// As read_picture: never raises. Waits for the writer until the end of the stream, or until
-// interrupted().
+// The writer was waited for in vain.
+struct StreamInterrupted {};
+
+// As read_picture, a stream that is no good comes back with its error. Waits for the writer until
+// the end of the stream; raises StreamInterrupted when the program is interrupted() meanwhile.
 Picture read_streamed_picture(const std::string& name, const Recipe& recipe,
                               const DecodeOptions& options);
 

@@ -30,7 +30,7 @@ Picture read_picture(const std::string& file, const Recipe& recipe, const Decode
 // Hands out files in order, `batch` at a time, and reads the next ones in the background.
 class PictureReader {
  public:
-  // How one file becomes a picture; never raises.
+  // How one file becomes a picture. What it raises, next() does.
   using Read = std::function<Picture(const std::string& file)>;
   PictureReader(std::vector<std::string> files, int batch, Read read);
   PictureReader(const PictureReader&) = delete;

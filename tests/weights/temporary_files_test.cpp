@@ -22,7 +22,7 @@ std::set<std::string> names_in(const TempDir& folder) {
   return names;
 }
 
-TEST(AtomicFile, AppearsWholeOrNotAtAll) {
+TEST(TemporaryFiles, AppearsWholeOrNotAtAll) {
   const TempDir folder;
   write_file(folder / "x", "old");
   {
@@ -37,7 +37,7 @@ TEST(AtomicFile, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(names_in(folder), std::set<std::string>{"x"});
 }
 
-TEST(AtomicFile, StoppedWorkHasANameOfItsOwn) {
+TEST(TemporaryFiles, StoppedWorkHasANameOfItsOwn) {
   const TempDir folder;
   write_file(folder / "x", "old");
   AtomicFile file((folder / "x").string());
@@ -48,7 +48,7 @@ TEST(AtomicFile, StoppedWorkHasANameOfItsOwn) {
   EXPECT_EQ(names_in(folder), (std::set<std::string>{"x", "x.partial"}));
 }
 
-TEST(AtomicFile, SignalsRemoveWhatIsOpen) {
+TEST(TemporaryFiles, SignalsRemoveWhatIsOpen) {
   const TempDir folder;
   auto a = std::make_unique<AtomicFile>((folder / "a").string());
   AtomicFile b((folder / "b").string());
@@ -60,7 +60,7 @@ TEST(AtomicFile, SignalsRemoveWhatIsOpen) {
   EXPECT_EQ(names_in(folder), std::set<std::string>{"c"});
 }
 
-TEST(AtomicFile, AForkedProcessRemovesNothingOfItsParent) {
+TEST(TemporaryFiles, AForkedProcessRemovesNothingOfItsParent) {
   const TempDir folder;
   AtomicFile file((folder / "x").string());
   const pid_t child = fork();
@@ -74,7 +74,7 @@ TEST(AtomicFile, AForkedProcessRemovesNothingOfItsParent) {
 }
 
 // Recognised by name and by the lock that its process no longer holds.
-TEST(AtomicFile, LeftoversOfKilledProcessesAreRemoved) {
+TEST(TemporaryFiles, LeftoversOfKilledProcessesAreRemoved) {
   const TempDir folder;
   const std::set<std::string> others = {"x.tmp-1",    "x.tmp-1-2-3", "x.tmp-a-1", "x.tmp--1",
                                         "yx.tmp-1-1", "x.tmp-1-1.b", "y.tmp-1-1", "x.partial"};
@@ -89,7 +89,7 @@ TEST(AtomicFile, LeftoversOfKilledProcessesAreRemoved) {
   EXPECT_EQ(names_in(folder), expected);
 }
 
-TEST(AtomicFile, TheTemporaryOfALivingProcessStays) {
+TEST(TemporaryFiles, TheTemporaryOfALivingProcessStays) {
   const TempDir folder;
   AtomicFile first((folder / "x").string());
   first.write("first", 5);
