@@ -207,9 +207,13 @@ void add_train(CLI::App& app, Command& chosen) {
     added->description(fmt::format("{} [{}]", help, values))->group("Preset");
   });
   sub->footer(
-      "Ctrl-C, a crash or kill -9 lose at most the minutes since the last checkpoint: the same\n"
-      "command goes on, and ends with exactly the weights of an undisturbed run. N processes give\n"
-      "those of one up to rounding, if --batch is a multiple of 2 N.");
+      "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
+      "most\n"
+      "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"
+      "weights of an undisturbed run; a larger --epochs extends a finished one. N processes give "
+      "the\n"
+      "weights of one up to rounding, if --batch and the rest that ends an epoch are multiples of "
+      "2 N.");
   sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
 }
 
