@@ -1,8 +1,8 @@
 // `vig`: options, printing and exit codes. Everything else is below.
-#include <cstdio>
 #include <new>
 
 #include "vig/cli/commands.h"
+#include "vig/cli/memory_lack.h"
 #include "vig/cli/program.h"
 #include "vig/cli/training.h"
 
@@ -25,11 +25,11 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  vig::cli::handle_memory_lack();
   if (vig::cli::is_training(argc, argv)) return vig::cli::start_training(argv);
   return vig::cli::run_program(
       "vig", "ViG, a vision backbone that is linear in the number of pixels, on the CPU.", fill,
       argc, argv);
 } catch (const std::bad_alloc&) {  // also where there is no memory to report another error
-  std::fputs("vig: not enough memory\n", stderr);
-  return 1;
+  return vig::cli::report_memory_lack();
 }

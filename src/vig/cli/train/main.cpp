@@ -1,5 +1,6 @@
 // `vig-train`: the program behind `vig train`, apart from `vig` because LibTorch takes long to
 // load.
+#include "vig/cli/memory_lack.h"
 #include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
 #include "vig/train/tensor_memory.h"
@@ -14,6 +15,7 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  vig::cli::handle_memory_lack();
   vig::train::keep_tensor_memory();
   // `vig train` is how people know it, and what the help of its commands says.
   const bool command = argc > 1 && argv[1][0] != '-';

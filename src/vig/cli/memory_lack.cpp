@@ -1,0 +1,30 @@
+#include "vig/cli/memory_lack.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+namespace vig::cli {
+namespace {
+
+[[noreturn]] void end_program() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(report_memory_lack());
+  } catch (...) {
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void handle_memory_lack() { std::set_terminate(end_program); }
+
+int report_memory_lack() {
+  std::fputs("vig: not enough memory\n", stderr);
+  return 1;
+}
+
+}  // namespace vig::cli
