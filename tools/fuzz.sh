@@ -32,7 +32,7 @@ fi
 seconds=$((minutes * 60 / ${#targets[@]}))
 if ((seconds == 0)); then seconds=1; fi
 
-# seeds TARGET: the files that tests/fuzz/seeds.txt names, and those of its own folders.
+# seeds TARGET: separated by commas, the files that tests/fuzz/seeds.txt names, and those of its own folders.
 seeds() {
   local name patterns
   (
@@ -43,7 +43,7 @@ seeds() {
       if [[ $name == "$1" ]]; then printf '%s\n' $patterns; fi
     done <fuzz/seeds.txt
     printf '%s\n' fuzz/seeds/"$1"/* fuzz/regressions/"$1"/*
-  ) | sed -e '/^$/d' -e "s|^|$root/tests/|"
+  ) | sed -e '/^$/d' -e "s|^|$root/tests/|" | paste -sd ,
 }
 
 # stat LOG NAME: a number from the end of libFuzzer's log.
@@ -59,7 +59,7 @@ for target in "${targets[@]}"; do
   log=$folder/$target.log
   mkdir -p -- "$corpus"
   seeds "$target" >"$folder/$target.seeds"
-  options=(-max_total_time="$seconds" -max_len=8192 -timeout=5 -rss_limit_mb=1024
+  options=(-max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024
     -print_final_stats=1 -artifact_prefix="$folder/findings/$target-")
   if [[ -s $folder/$target.seeds ]]; then options+=(-seed_inputs=@"$folder/$target.seeds"); fi
   status=0

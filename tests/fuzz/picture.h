@@ -9,10 +9,10 @@
 
 namespace vig::fuzz {
 
-// Opens and decodes what begins like the format; '?' stands for any byte. Small pictures only, so
-// that a run is cheap.
+// Opens and decodes what begins like the format; '?' stands for any byte. Only pictures of
+// `max_pixels`, so that a run is cheap.
 inline void decode_picture(Bytes bytes, std::initializer_list<std::string_view> signatures,
-                           OpenPicture* open) {
+                           OpenPicture* open, int64_t max_pixels = 1 << 10) {
   bool known = false;
   for (const std::string_view signature : signatures) {
     bool matches = bytes.size() >= signature.size();
@@ -22,7 +22,7 @@ inline void decode_picture(Bytes bytes, std::initializer_list<std::string_view> 
     known = known || matches;
   }
   if (!known) return;
-  const DecodeOptions options = {.max_pixels = 1 << 13};
+  const DecodeOptions options = {.max_pixels = max_pixels};
   const std::string name = "x";
   const auto decoder = open(bytes, name, options);
   const PictureHeader header = decoder->header();
