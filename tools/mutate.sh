@@ -29,6 +29,8 @@ limit=300  # seconds of one test program
 mkdir -p -- "$tree" "$objects"
 exec {running}>"$work/lock"
 flock -n "$running" || { echo "tools/mutate.sh runs already" >&2; exit 1; }
+trap 'jobs -p | xargs -r kill' EXIT
+trap 'exit 130' INT TERM
 
 git=(git -c "safe.directory=*" -C "$root")
 version=$({ "${git[@]}" rev-parse HEAD; "${git[@]}" diff HEAD; } | sha256sum | cut -c1-16)
