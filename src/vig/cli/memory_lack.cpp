@@ -5,6 +5,8 @@
 #include <exception>
 #include <new>
 
+#include "vig/weights/atomic_file.h"
+
 namespace vig::cli {
 namespace {
 
@@ -12,6 +14,7 @@ namespace {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
+    remove_temporary_files();
     std::_Exit(report_memory_lack());
   } catch (...) {
   }
