@@ -49,7 +49,7 @@ class Faults : public ::testing::Test {
     request.model = data("golden/vig-mini-silu.pth");
     request.arch = "test_vig";
     model_ = (inputs_ / "model.safetensors").string();
-    save_model(find_source(request), model_, Precision::kFloat);
+    save_model(find_source(request), model_);
     fs::create_directory(out_.path() / "folder");
   }
 

@@ -136,7 +136,7 @@ class EveryAllocation : public ::testing::TestWithParam<bool> {
     request.model = data("golden/vig-mini-silu.pth");
     request.arch = "test_vig";
     model_ = (folder_ / "model.safetensors").string();
-    save_model(find_source(request), model_, Precision::kFloat);
+    save_model(find_source(request), model_);
   }
 
   const TempDir folder_;

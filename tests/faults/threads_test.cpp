@@ -131,7 +131,8 @@ TEST_F(Threads, PicturesAreReadWithoutABackgroundThread) {
   recipe.resize = recipe.crop = 8;
   for (int started = 0; started <= 2; ++started) {
     const ThreadLimit limit(started);
-    PictureReader reader(files, recipe, {}, 1);
+    PictureReader reader(files, 1,
+                         [&](const std::string& file) { return read_picture(file, recipe, {}); });
     for (const std::string& file : files) {
       const std::vector<Picture> pictures = reader.next();
       ASSERT_EQ(pictures.size(), 1u);
@@ -174,7 +175,7 @@ class ThreadsOfTheProgram : public Threads {
     ModelRequest request;
     request.model = data("golden/vig-mini-silu.pth");
     request.arch = "test_vig";
-    if (can_inject()) save_model(find_source(request), model_, Precision::kFloat);
+    if (can_inject()) save_model(find_source(request), model_);
   }
 
   std::vector<std::string> classify(int threads) const {
