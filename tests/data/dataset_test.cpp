@@ -152,7 +152,7 @@ TEST(Dataset, WrongLayoutsAreExplained) {
     expect_error(ErrorCode::kInput, {open.path(), "CLASS/PICTURE"}, [&] { open(); });
   };
   expect({}, {"no pictures among 0 files"});
-  expect({{"readme.txt", "x"}, {"cat/1.bmp", "x"}}, {"no pictures among 2 files", ".jpg"});
+  expect({{"readme.txt", "x"}, {"cat/1.psd", "x"}}, {"no pictures among 2 files", ".jpg"});
   expect(pictures({"."}, 2), {"0.png", "no class folder"});
   expect(pictures({"cat", "."}, 2), {"0.png", "no class folder"});
   expect(pictures({"cat"}, 2), {"at least 2 classes, found 1 (cat)"});
@@ -163,7 +163,7 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   expect(pictures({"train/cat", "train/dog", "extra/cat"}, 1), {"\"train\"", "beside it extra"});
 
   Files files = pictures({"cat", "dog"}, 1);
-  files["fox/1.bmp"] = "x";
+  files["fox/1.psd"] = "x";
   expect(files, {"\"fox\"", "no pictures"});
   const OpenFiles empty(pictures({"cat", "dog"}, 1));
   fs::create_directories(empty.dir() / "fox");

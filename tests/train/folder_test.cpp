@@ -161,7 +161,7 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
             std::string::npos);
   EXPECT_EQ(train::curves_svg({"", true, -1, ""}, rows).find("best"), std::string::npos);
 
-  EXPECT_EQ(train::curves_title("/home/me/run/", "vig_t", "../some/photos.tar.gz"),
+  EXPECT_EQ(train::curves_title("/photos/run/", "vig_t", "../some/photos.tar.gz"),
             "run: vig_t on photos.tar.gz");
 
   TrainOptions options;

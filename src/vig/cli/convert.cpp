@@ -104,12 +104,12 @@ std::string choose_classes(const ConvertOptions& options, ModelSource& source) {
 }
 
 int convert(const ConvertOptions& options) {
-  check_output_format(options.out);
   FileRoles roles;
   roles.write("OUT", options.out, /*stoppable=*/false);
   roles.read("checkpoint", options.model.model);
   if (!options.classes.empty()) roles.read("class file", options.classes);
   roles.check();
+  check_output_format(options.out);
   std::error_code error;
   if (!options.force && std::filesystem::exists(options.out, error)) {
     fail("{} exists already; give --force to replace it", options.out);

@@ -10,7 +10,7 @@
 namespace vig::train {
 namespace {
 
-// "run" of "/home/me/run/"; of ".", where it lies.
+// "run" of "/photos/run/"; of ".", where it lies.
 std::string last_name(const std::string& path) {
   std::error_code ignored;
   std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
