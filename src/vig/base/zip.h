@@ -23,8 +23,8 @@ struct ZipEntry {
 bool is_zip(std::span<const unsigned char> bytes);
 
 // Raises a sentence beginning with `file` when the directory is malformed or points outside the
-// archive, when an entry is encrypted, when entries overlap, and when two have one name. Zip64 is understood. Checksums
-// are not compared: PyTorch can be told not to write them.
+// archive, when an entry is encrypted, when entries overlap, and when two have one name. Zip64 is
+// understood. Checksums are not compared: PyTorch can be told not to write them.
 std::vector<ZipEntry> read_zip_directory(std::span<const unsigned char> bytes,
                                          const std::string& file);
 
