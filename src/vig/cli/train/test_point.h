@@ -14,7 +14,8 @@
 
 namespace vig::cli {
 
-// Returns once `arrived` says so, as signals take a moment, or does nothing at all.
+// What it gives returns once `arrived` says so, as signals take a moment, and does nothing at other
+// places. Empty where the variable is not set or meant for another process.
 std::function<void(train::RunPoint, int64_t)> test_point(int rank, std::function<bool()> arrived);
 
 }  // namespace vig::cli
