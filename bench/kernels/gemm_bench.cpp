@@ -127,7 +127,7 @@ class OneDnn {
     stream_.wait();
     if (!layer_.paired) return;
     PointwiseArgs gate;
-    gate.kind = Pointwise::kSwiGlu;
+    gate.kind = kSwiGlu;
     gate.a = {wide_.data(), layer_.n};
     gate.b = {wide_.data() + layer_.n / 2, layer_.n};
     gate.out = c_;
@@ -165,7 +165,7 @@ void layer(benchmark::State& state) {
   args.lda = layer.k;
   args.rows = layer.rows;
   args.ldc = layer.columns();
-  args.epilogue = layer.paired ? Epilogue::kSwiGlu : Epilogue::kNone;
+  if (layer.paired) args.function = Elementwise::kSilu;
   // The copies lie side by side, as the layers of a model do.
   const size_t floats = gemm_packed_floats(layer.n, layer.k, layer.paired);
   Buffer panels(copies(layer) * floats * sizeof(float));

@@ -118,14 +118,14 @@ class SeparateSteps {
   void finish(Floats& o, Floats& y) {
     norm(o.data(), o.data(), m_.o_weight.data());
     norm(m_.local.data(), local_.data(), m_.local_weight.data());
-    map(Pointwise::kSigmoid, m_.gate.data(), nullptr, gate_.data());
-    map(Pointwise::kMul, local_.data(), minus_one_.data(), y.data(), 0);
-    map(Pointwise::kAdd, o.data(), y.data(), y.data());
-    map(Pointwise::kMul, gate_.data(), y.data(), y.data());
-    map(Pointwise::kAdd, local_.data(), y.data(), y.data());
+    map({Elementwise::kSigmoid}, m_.gate.data(), nullptr, gate_.data());
+    map(kProduct, local_.data(), minus_one_.data(), y.data(), 0);
+    map(kSum, o.data(), y.data(), y.data());
+    map(kProduct, gate_.data(), y.data(), y.data());
+    map(kSum, local_.data(), y.data(), y.data());
   }
   void add(Floats& a, Floats& b, Floats& sum) {
-    map(Pointwise::kAdd, a.data(), b.data(), sum.data());
+    map(kSum, a.data(), b.data(), sum.data());
   }
 
  private:

@@ -39,7 +39,7 @@ using Map = void (*)(const PointwiseArgs&);
 std::vector<float> gates(const Tensor& logits, Map map) {
   std::vector<float> alpha(logits.values.size());
   const int64_t n = static_cast<int64_t>(alpha.size());
-  map({Pointwise::kDecay, {logits.values.data(), n}, {}, alpha.data(), n, 1, n});
+  map({{Elementwise::kDecay}, {logits.values.data(), n}, {}, alpha.data(), n, 1, n});
   return alpha;
 }
 

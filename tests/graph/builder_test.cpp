@@ -91,7 +91,7 @@ TEST(Builder, ElementwiseOperandsHaveEqualGrids) {
   EXPECT_EQ(b.grid(b.add(x, y)), (Grid{4, 7, 6}));
   EXPECT_EQ(b.grid(b.mul(x, y)), (Grid{4, 7, 6}));
   EXPECT_EQ(b.grid(b.gated_mix(x, y, x)), (Grid{4, 7, 6}));
-  EXPECT_EQ(b.grid(b.activation(x, ActKind::kGelu)), (Grid{4, 7, 6}));
+  EXPECT_EQ(b.grid(b.activation(x, Elementwise::kGelu)), (Grid{4, 7, 6}));
   expect_error(ErrorCode::kInput, {"[add]", "4 x 7 x 6", "4 x 7 x 8"}, [&] { b.add(x, z); });
   expect_error(ErrorCode::kInput, {"[mul]", "4 x 7 x 6", "1 x 1 x 6"}, [&] { b.mul(x, pooled); });
   expect_error(ErrorCode::kInput, {"[gated_mix]", "4 x 7 x 8"}, [&] { b.gated_mix(x, y, z); });

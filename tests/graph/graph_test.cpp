@@ -19,7 +19,7 @@ Graph everything() {
   Builder b(9, 6);
   Value x = b.conv(b.input(), "stem.0", 8, {3, 2, 1});  // 5 x 3
   x = b.layer_norm(x, "stem.1", 1e-5f);
-  x = b.activation(x, ActKind::kSilu);
+  x = b.activation(x, Elementwise::kSilu);
   x = b.add_position(x, "pos_embed", 2, 2, kInit);
   const Value u = b.named(b.rms_norm(x, "norm", 1e-6f), "norm");
   const Value local = b.depthwise_conv(u, "local", 3, kInit);
@@ -27,10 +27,10 @@ Graph everything() {
   const Value gate = b.linear(local, "gate", 8, true, kInit);
   const Value o = b.gla(qkv, gate, {2, 2, 4, GlaDirection::kBoth});
   Value mixed = b.gated_mix(b.linear(local, "mix", 8, true, kInit), o, local);
-  mixed = b.named(b.mul(mixed, b.activation(o, ActKind::kSigmoid)), "mixed");
+  mixed = b.named(b.mul(mixed, b.activation(o, Elementwise::kSigmoid)), "mixed");
   x = b.add(x, b.scale(mixed, "gamma1", 1.0f));
   x = b.swiglu(b.linear(x, "ffn", 20, false, kInit));
-  x = b.activation(x, ActKind::kGelu);
+  x = b.activation(x, Elementwise::kGelu);
   b.output("features", x);
   b.output("pooled", b.mean_pool(x));
   return std::move(b).finish();

@@ -80,8 +80,8 @@ void expect_input_twin(const Case& c) {
     for (int64_t i = 0; i < c.grid.channels; ++i) dense.at(r, i) = conv.dy.at(r, i);
   }
   depthwise_taps_flipped(conv.weight.data(), c.grid.channels, c.kernel, taps.data());
-  depthwise_conv(
-      {dense.data(), c.grid, c.kernel, taps.data(), false, 0, c.rows(), fast.data(), fast.stride});
+  depthwise_conv({dense.data(), c.grid, c.kernel, taps.data(), Elementwise::kIdentity, 0, c.rows(),
+                  fast.data(), fast.stride});
   reference::depthwise_input_backward(conv.weight.data(), c.grid, c.kernel, c.batch, conv.dy.data(),
                                       conv.dy.stride, slow.data());
   ASSERT_LE(test::distance(fast, slow), 2e-6) << c.name();  // as the forward kernel
@@ -222,8 +222,9 @@ TEST(ConvBackward, DepthwiseTwinsAreTheSlopesOfTheForwardTwin) {
     patch_weight_inverse(dtaps.data(), 1, c.grid.channels, kernel, dweight.data());
     const auto value = [&] {
       Sheet out(c.rows(), c.grid.channels);
-      reference::depthwise_conv(conv.weight.data(), {conv.in.data(), c.grid, kernel, nullptr, false,
-                                                     0, c.rows(), out.data(), out.stride});
+      reference::depthwise_conv(conv.weight.data(),
+                                {conv.in.data(), c.grid, kernel, nullptr, Elementwise::kIdentity, 0,
+                                 c.rows(), out.data(), out.stride});
       double sum = 0.0;
       for (int64_t r = 0; r < c.rows(); ++r) {
         for (int64_t i = 0; i < c.grid.channels; ++i) {

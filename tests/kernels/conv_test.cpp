@@ -19,7 +19,7 @@ struct Case {
   int64_t batch;
   ConvGrid grid;
   int64_t kernel = 3;
-  bool silu = false;
+  Elementwise function = Elementwise::kIdentity;
 
   int64_t rows() const { return batch * grid.height * grid.width; }
   std::string name() const {
@@ -40,8 +40,8 @@ struct Depthwise {
     depthwise_taps(weight.data(), c.grid.channels, c.kernel, taps.data());
   }
   DepthwiseConvArgs args(Sheet& out, int64_t first, int64_t last) {
-    return {in.data(),  shape.grid, shape.kernel, taps.data(),
-            shape.silu, first,      last,         out.data() + first * out.stride,
+    return {in.data(),      shape.grid, shape.kernel, taps.data(),
+            shape.function, first,      last,         out.data() + first * out.stride,
             out.stride};
   }
   Sheet output() const { return Sheet(shape.rows(), shape.grid.channels, 5, 3); }
@@ -63,23 +63,24 @@ class ConvOnTarget : public test::OnTarget {};
 
 TEST_P(ConvOnTarget, DepthwiseEqualsTwin) {
   for (int64_t channels = 0; channels <= 35; ++channels) {
-    expect_twin({2, {4, 5, channels}, 3, channels % 2 == 0});
+    expect_twin(
+        {2, {4, 5, channels}, 3, channels % 2 == 0 ? Elementwise::kSilu : Elementwise::kIdentity});
   }
   for (const int64_t kernel : {1, 3, 5, 7}) {
     for (const int64_t height : {1, 2, 3, 6}) {
       for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13}) {
-        expect_twin({2, {height, width, 19}, kernel, true});
+        expect_twin({2, {height, width, 19}, kernel, Elementwise::kSilu});
       }
     }
   }
-  expect_twin({1, {14, 14, 192}, 3, true});
+  expect_twin({1, {14, 14, 192}, 3, Elementwise::kSilu});
 }
 
 // Threads take runs of rows that begin and end anywhere, in the middle of a picture too.
 TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   for (const int64_t channels : {16, 24, 37}) {
-    for (const bool silu : {false, true}) {
-      Depthwise conv({3, {5, 7, channels}, 3, silu});
+    for (const Elementwise function : kElementwise) {
+      Depthwise conv({3, {5, 7, channels}, 3, function});
       const int64_t rows = conv.shape.rows();
       Sheet whole = conv.output();
       depthwise_conv(conv.args(whole, 0, rows));

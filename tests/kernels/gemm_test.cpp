@@ -21,24 +21,38 @@ using test::Sheet;
 // slopes of all epilogues. Up to 150 roundings of 6e-8 each, which do not all point one way.
 constexpr double kTolerance = 3e-6;
 
+struct Epilogue {
+  Elementwise function = Elementwise::kIdentity;
+  bool residual = false;
+  bool paired = false;
+};
+
 struct Case {
   int64_t rows;
   int64_t n;
   int64_t k;
-  Epilogue epilogue = Epilogue::kNone;
+  Epilogue epilogue = {};
   bool bias = true;
 
-  bool paired() const { return epilogue == Epilogue::kSwiGlu; }
+  bool paired() const { return epilogue.paired; }
   int64_t columns() const { return paired() ? n / 2 : n; }
   std::string name() const {
     return std::to_string(rows) + " rows, n " + std::to_string(n) + ", k " + std::to_string(k) +
-           ", epilogue " + std::to_string(static_cast<int>(epilogue)) + (bias ? "" : ", no bias");
+           ", " + elementwise_name(epilogue.function) + (epilogue.residual ? " + residual" : "") +
+           (epilogue.paired ? ", paired" : "") + (bias ? "" : ", no bias");
   }
 };
 
-constexpr Epilogue kEpilogues[] = {Epilogue::kNone,    Epilogue::kSilu,  Epilogue::kGelu,
-                                   Epilogue::kSigmoid, Epilogue::kDecay, Epilogue::kAdd,
-                                   Epilogue::kSwiGlu};
+std::vector<Epilogue> all_epilogues() {
+  std::vector<Epilogue> all;
+  for (const Elementwise function : kElementwise) {
+    all.push_back({function});
+    all.push_back({function, true});
+    all.push_back({function, false, true});
+  }
+  return all;
+}
+const std::vector<Epilogue> kEpilogues = all_epilogues();
 
 // Operands of one case. Input, residual and output have gaps and start at odd floats.
 struct Product {
@@ -70,8 +84,8 @@ struct Product {
     result.weight = packed;
     result.c = out.data() + first * out.stride;
     result.ldc = out.stride;
-    result.epilogue = shape.epilogue;
-    if (shape.epilogue == Epilogue::kAdd) {
+    result.function = shape.epilogue.function;
+    if (shape.epilogue.residual) {
       result.residual = residual.data() + first * residual.stride;
       result.ldr = residual.stride;
     }
@@ -113,9 +127,9 @@ TEST_P(GemmOnTarget, EqualsTwinForAllRowCounts) {
 }
 
 TEST_P(GemmOnTarget, EqualsTwinForAllWidths) {
-  for (const Epilogue epilogue : kEpilogues) {
+  for (const Epilogue& epilogue : kEpilogues) {
     for (int64_t n = 1; n <= 100; n += n < 36 ? 1 : 7) {
-      if (epilogue == Epilogue::kSwiGlu && n % 2 == 1) continue;
+      if (epilogue.paired && n % 2 == 1) continue;
       expect_twin({3, n, n % 2 == 0 ? 13 : 16, epilogue});
       expect_twin({gemm_strip_rows() + 1, n, 9, epilogue, false});
     }
@@ -125,7 +139,7 @@ TEST_P(GemmOnTarget, EqualsTwinForAllWidths) {
 
 // A row alone, in pairs, in any grouping: the contract says the bits are the same.
 TEST_P(GemmOnTarget, BitsDoNotDependOnTheGroupingOfRows) {
-  for (const Epilogue epilogue : kEpilogues) {
+  for (const Epilogue& epilogue : kEpilogues) {
     const int64_t rows = 2 * gemm_strip_rows() + 3;
     Product product({rows, 70, 53, epilogue});
     const Sheet whole = product.whole();
@@ -140,7 +154,7 @@ TEST_P(GemmOnTarget, BitsDoNotDependOnTheGroupingOfRows) {
 }
 
 TEST_P(GemmOnTarget, BitsDoNotDependOnTheSplitOfColumns) {
-  for (const Epilogue epilogue : kEpilogues) {
+  for (const Epilogue& epilogue : kEpilogues) {
     for (const int64_t n : {66, 70, 130}) {
       Product product({gemm_strip_rows() + 2, n, 21, epilogue});
       const Sheet whole = product.whole();
@@ -166,7 +180,7 @@ TEST_P(GemmOnTarget, BitsDoNotDependOnTheSplitOfColumns) {
 
 TEST_P(GemmOnTarget, ResidualMayBeTheOutput) {
   for (const int64_t n : {1, 30, 64, 65}) {
-    Product product({gemm_strip_rows() + 1, n, 17, Epilogue::kAdd});
+    Product product({gemm_strip_rows() + 1, n, 17, {Elementwise::kIdentity, true}});
     const Sheet apart = product.whole();
     Sheet out = product.output();
     for (int64_t r = 0; r < product.shape.rows; ++r) {
@@ -189,7 +203,7 @@ TEST_P(GemmOnTarget, NoRowsWriteNothing) {
 
 // Results beyond what one epilogue can hold: saturation, not NaN.
 TEST_P(GemmOnTarget, LargeSumsStayFinite) {
-  for (const Epilogue epilogue : kEpilogues) {
+  for (const Epilogue& epilogue : kEpilogues) {
     Product product({3, 40, 16, epilogue});
     product.a.noise(1, -1e6f, 1e6f);
     const Sheet out = product.whole();

@@ -21,18 +21,22 @@ namespace {
 using test::all_magnitudes;
 using test::Sheet;
 
-constexpr Pointwise kUnary[] = {Pointwise::kSilu, Pointwise::kGelu, Pointwise::kSigmoid,
-                                Pointwise::kDecay};
-constexpr Pointwise kBinary[] = {Pointwise::kAdd, Pointwise::kMul, Pointwise::kSwiGlu};
+std::vector<Pointwise> kinds_with(std::initializer_list<Combine> combines) {
+  std::vector<Pointwise> kinds;
+  for (const Elementwise function : kElementwise) {
+    for (const Combine combine : combines) kinds.push_back({function, combine});
+  }
+  return kinds;
+}
 
 using Backward = void (*)(const PointwiseBackwardArgs&);
 
 // The slope at each of x: dy = 1.
-std::vector<float> slopes(Backward backward, Pointwise kind, const std::vector<float>& x) {
+std::vector<float> slopes(Backward backward, Elementwise function, const std::vector<float>& x) {
   const std::vector<float> ones(x.size(), 1.0f);
   std::vector<float> result(x.size());
   const int64_t n = static_cast<int64_t>(x.size());
-  backward({kind, {x.data(), n}, {}, {ones.data(), n}, result.data(), n, nullptr, 0, 1, n});
+  backward({{function}, {x.data(), n}, {}, {ones.data(), n}, result.data(), n, nullptr, 0, 1, n});
   return result;
 }
 
@@ -40,10 +44,10 @@ class PointwiseBackwardOnTarget : public test::OnTarget {};
 
 // |got - want| <= absolute(x) + relative * |want| for every x.
 template <class Absolute>
-void expect_close(Pointwise kind, double relative, const Absolute& absolute) {
+void expect_close(Elementwise function, double relative, const Absolute& absolute) {
   const std::vector<float>& x = all_magnitudes();
-  const std::vector<float> got = slopes(pointwise_backward, kind, x);
-  const std::vector<float> want = slopes(reference::pointwise_backward, kind, x);
+  const std::vector<float> got = slopes(pointwise_backward, function, x);
+  const std::vector<float> want = slopes(reference::pointwise_backward, function, x);
   for (size_t i = 0; i < x.size(); ++i) {
     const double expected = want[i];
     ASSERT_LE(std::fabs(got[i] - expected), absolute(x[i]) + relative * std::fabs(expected))
@@ -53,34 +57,35 @@ void expect_close(Pointwise kind, double relative, const Absolute& absolute) {
 
 // No digits are lost where the sigmoid is near 1: both factors come from the exponential.
 TEST_P(PointwiseBackwardOnTarget, SigmoidOverTheWholeRange) {
-  expect_close(Pointwise::kSigmoid, 8e-7, [](double) { return 2e-38; });
+  expect_close(Elementwise::kSigmoid, 8e-7, [](double) { return 2e-38; });
 }
 
 // Near its root at -1.28 the slope is a difference of terms of size 0.3; below -87 it stays at
 // -87 e^-87.
 TEST_P(PointwiseBackwardOnTarget, SiluOverTheWholeRange) {
-  expect_close(Pointwise::kSilu, 1.5e-6,
+  expect_close(Elementwise::kSilu, 1.5e-6,
                [](double x) { return std::fabs(x) < 4.0 ? 3e-7 : 2e-36; });
 }
 
 // The error of erf as in the forward test; gone where the tail is.
 TEST_P(PointwiseBackwardOnTarget, GeluOverTheWholeRange) {
-  expect_close(Pointwise::kGelu, 4e-7, [](double x) { return std::fabs(x) < 6.0 ? 5e-7 : 1e-8; });
+  expect_close(Elementwise::kGelu, 4e-7, [](double x) { return std::fabs(x) < 6.0 ? 5e-7 : 1e-8; });
 }
 
 // The exponential's error, 1.5e-7, raised to the 16th power; 4e-7 beyond 320, where only w itself
 // is left.
 TEST_P(PointwiseBackwardOnTarget, DecayOverTheWholeRange) {
-  expect_close(Pointwise::kDecay, 3.5e-6, [](double) { return 2e-38; });
+  expect_close(Elementwise::kDecay, 3.5e-6, [](double) { return 2e-38; });
 }
 
 TEST_P(PointwiseBackwardOnTarget, InfinityGivesTheLimits) {
   const float inf = std::numeric_limits<float>::infinity();
-  for (const Pointwise kind : kUnary) {
-    const std::vector<float> got = slopes(pointwise_backward, kind, {inf, -inf});
-    const bool line = kind == Pointwise::kSilu || kind == Pointwise::kGelu;
-    EXPECT_NEAR(got[0], line ? 1.0f : 0.0f, 3e-7) << static_cast<int>(kind);
-    EXPECT_NEAR(got[1], 0.0f, 2e-36) << static_cast<int>(kind);
+  for (const Elementwise function : kElementwise) {
+    if (function == Elementwise::kIdentity) continue;
+    const std::vector<float> got = slopes(pointwise_backward, function, {inf, -inf});
+    const bool line = function == Elementwise::kSilu || function == Elementwise::kGelu;
+    EXPECT_NEAR(got[0], line ? 1.0f : 0.0f, 3e-7) << elementwise_name(function);
+    EXPECT_NEAR(got[1], 0.0f, 2e-36) << elementwise_name(function);
   }
 }
 
@@ -107,7 +112,7 @@ PointwiseBackwardArgs arguments(Pointwise kind, Halves& ab, Sheet& dy, Halves& t
 }
 
 TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
-  for (const Pointwise kind : kBinary) {
+  for (const Pointwise kind : kinds_with({Combine::kAdd, Combine::kMul})) {
     for (const int64_t rows : {0, 1, 3}) {
       for (int64_t channels = 0; channels <= 35; ++channels) {
         Halves ab(rows, channels, 1), fast(rows, channels, 3), slow = fast;
@@ -117,7 +122,7 @@ TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
         reference::pointwise_backward(arguments(kind, ab, dy, slow));
         pointwise_backward(arguments(kind, ab, dy, fast));
         // Values up to 20, a few roundings of 6e-8 of that.
-        ASSERT_LE(test::distance(fast.sheet, slow.sheet), 1e-5) << static_cast<int>(kind);
+        ASSERT_LE(test::distance(fast.sheet, slow.sheet), 1e-5) << elementwise_name(kind.function);
         ASSERT_TRUE(fast.sheet.gaps_untouched());
         pointwise_backward(arguments(kind, ab, dy, ab));  // in place
         ASSERT_TRUE(test::same_bits(fast.sheet, ab.sheet));
@@ -125,7 +130,7 @@ TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
       }
     }
   }
-  for (const Pointwise kind : kUnary) {
+  for (const Pointwise kind : kinds_with({Combine::kNone})) {
     for (int64_t channels = 0; channels <= 35; ++channels) {
       Sheet a(3, channels, 3, 1), dy(3, channels, 4, 2), fast(3, channels, 5, 3), slow = fast;
       a.noise(static_cast<uint32_t>(channels), -4.0f, 4.0f);
@@ -141,7 +146,8 @@ TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
       reference::pointwise_backward(args);
       args.da = fast.data();
       pointwise_backward(args);
-      ASSERT_LE(test::distance(fast, slow), 1e-6) << static_cast<int>(kind);  // slopes up to 1.1
+      ASSERT_LE(test::distance(fast, slow), 1e-6)
+          << elementwise_name(kind.function);  // slopes up to 1.1
       ASSERT_TRUE(fast.gaps_untouched());
       args.da = dy.data();  // in place
       args.da_stride = dy.stride;
@@ -376,9 +382,7 @@ double weighted_sum(const Sheet& dy, const Sheet& y) {
 }
 
 TEST(PointwiseBackward, TwinIsTheSlopeOfTheForwardTwin) {
-  std::vector<Pointwise> kinds(std::begin(kUnary), std::end(kUnary));
-  kinds.insert(kinds.end(), std::begin(kBinary), std::end(kBinary));
-  for (const Pointwise kind : kinds) {
+  for (const Pointwise kind : kinds_with({Combine::kNone, Combine::kAdd, Combine::kMul})) {
     Halves ab(2, 9, 0), got(2, 9, 0);
     Sheet dy(2, 9);
     ab.sheet.noise(1, -3.0f, 3.0f);
@@ -393,7 +397,7 @@ TEST(PointwiseBackward, TwinIsTheSlopeOfTheForwardTwin) {
     for (int64_t r = 0; r < 2; ++r) {
       for (int64_t c = 0; c < 18; ++c) {
         EXPECT_NEAR(got.sheet.at(r, c), test::slope(ab.sheet.at(r, c), value), kSlopeTolerance)
-            << static_cast<int>(kind);
+            << elementwise_name(kind.function);
       }
     }
   }

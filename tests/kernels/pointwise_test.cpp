@@ -19,18 +19,20 @@ namespace {
 using test::all_magnitudes;
 using test::Sheet;
 
-constexpr Pointwise kKinds[] = {Pointwise::kSilu,  Pointwise::kGelu, Pointwise::kSigmoid,
-                                Pointwise::kDecay, Pointwise::kAdd,  Pointwise::kMul,
-                                Pointwise::kSwiGlu};
-
-bool has_two_operands(Pointwise kind) {
-  return kind == Pointwise::kAdd || kind == Pointwise::kMul || kind == Pointwise::kSwiGlu;
+std::vector<Pointwise> all_kinds() {
+  std::vector<Pointwise> kinds;
+  for (const Elementwise function : kElementwise) {
+    for (const Combine combine : {Combine::kNone, Combine::kAdd, Combine::kMul}) {
+      kinds.push_back({function, combine});
+    }
+  }
+  return kinds;
 }
 
-std::vector<float> apply(Pointwise kind, const std::vector<float>& x) {
+std::vector<float> apply(Elementwise function, const std::vector<float>& x) {
   std::vector<float> y(x.size());
   const int64_t n = static_cast<int64_t>(x.size());
-  pointwise({kind, {x.data(), n}, {}, y.data(), n, 1, n});
+  pointwise({{function}, {x.data(), n}, {}, y.data(), n, 1, n});
   return y;
 }
 
@@ -38,9 +40,10 @@ class PointwiseOnTarget : public test::OnTarget {};
 
 // |got - want| <= absolute(x) + relative * |want| for every x.
 template <class Want, class Absolute>
-void expect_close(Pointwise kind, const Want& want, double relative, const Absolute& absolute) {
+void expect_close(Elementwise function, const Want& want, double relative,
+                  const Absolute& absolute) {
   const std::vector<float>& x = all_magnitudes();
-  const std::vector<float> y = apply(kind, x);
+  const std::vector<float> y = apply(function, x);
   for (size_t i = 0; i < x.size(); ++i) {
     const double expected = want(static_cast<double>(x[i]));
     ASSERT_LE(std::fabs(y[i] - expected), absolute(x[i]) + relative * std::fabs(expected))
@@ -50,26 +53,26 @@ void expect_close(Pointwise kind, const Want& want, double relative, const Absol
 
 // Below -87 the exponential stays at e^87, hence 2e-38 instead of zero.
 TEST_P(PointwiseOnTarget, SigmoidOverTheWholeRange) {
-  expect_close(Pointwise::kSigmoid, reference::sigmoid, 5e-7, [](double) { return 2e-38; });
+  expect_close(Elementwise::kSigmoid, reference::sigmoid, 5e-7, [](double) { return 2e-38; });
 }
 
 TEST_P(PointwiseOnTarget, SiluOverTheWholeRange) {
-  expect_close(Pointwise::kSilu, reference::silu, 6e-7,
+  expect_close(Elementwise::kSilu, reference::silu, 6e-7,
                [](double x) { return 2e-38 * (1.0 + std::fabs(x)); });
 }
 
 // The error of erf, 1.5e-7 and as many roundings as its sum of terms up to 1.5 has, multiplied with
 // x / 2; gone where the tail is.
 TEST_P(PointwiseOnTarget, GeluOverTheWholeRange) {
-  expect_close(Pointwise::kGelu, reference::gelu, 2e-7,
+  expect_close(Elementwise::kGelu, reference::gelu, 2e-7,
                [](double x) { return std::fabs(x) < 6.0 ? 5e-7 * std::fabs(x) + 2e-38 : 1e-8; });
 }
 
 // The logarithm is exact to 1e-7 and divided by 16; the exponential adds its own error. The gate
 // never leaves (0, 1]: a state must not grow by itself.
 TEST_P(PointwiseOnTarget, DecayOverTheWholeRange) {
-  expect_close(Pointwise::kDecay, reference::decay, 5e-7, [](double) { return 2e-38; });
-  for (const float alpha : apply(Pointwise::kDecay, all_magnitudes())) {
+  expect_close(Elementwise::kDecay, reference::decay, 5e-7, [](double) { return 2e-38; });
+  for (const float alpha : apply(Elementwise::kDecay, all_magnitudes())) {
     ASSERT_GT(alpha, 0.0f);
     ASSERT_LE(alpha, 1.0f);
   }
@@ -78,16 +81,16 @@ TEST_P(PointwiseOnTarget, DecayOverTheWholeRange) {
 TEST_P(PointwiseOnTarget, InfinityGivesTheLimits) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> ends = {inf, -inf};
-  for (const Pointwise kind : {Pointwise::kSigmoid, Pointwise::kDecay}) {
-    const std::vector<float> y = apply(kind, ends);
+  for (const Elementwise function : {Elementwise::kSigmoid, Elementwise::kDecay}) {
+    const std::vector<float> y = apply(function, ends);
     EXPECT_NEAR(y[0], 1.0f, 2e-7);
     EXPECT_NEAR(y[1], 0.0f, 2e-38);
   }
-  EXPECT_EQ(apply(Pointwise::kSilu, ends)[0], inf);
+  EXPECT_EQ(apply(Elementwise::kSilu, ends)[0], inf);
 }
 
 TEST_P(PointwiseOnTarget, EqualsTwinOnUglySizes) {
-  for (const Pointwise kind : kKinds) {
+  for (const Pointwise kind : all_kinds()) {
     for (const int64_t rows : {0, 1, 3}) {
       for (int64_t channels = 0; channels <= 35; ++channels) {
         for (const bool shared : {false, true}) {  // one row of b for all
@@ -97,7 +100,7 @@ TEST_P(PointwiseOnTarget, EqualsTwinOnUglySizes) {
           PointwiseArgs args;
           args.kind = kind;
           args.a = {a.data(), a.stride};
-          if (has_two_operands(kind)) args.b = {b.data(), shared ? 0 : b.stride};
+          if (kind.combine != Combine::kNone) args.b = {b.data(), shared ? 0 : b.stride};
           args.rows = rows;
           args.channels = channels;
           Sheet fast(rows, channels, 5, 3), slow = fast;
@@ -107,7 +110,8 @@ TEST_P(PointwiseOnTarget, EqualsTwinOnUglySizes) {
           args.out = fast.data();
           pointwise(args);
           // Values up to 16, a few roundings of 6e-8 of that.
-          ASSERT_LE(test::distance(fast, slow), 6e-6) << static_cast<int>(kind) << " " << channels;
+          ASSERT_LE(test::distance(fast, slow), 6e-6)
+              << elementwise_name(kind.function) << " " << channels;
           ASSERT_TRUE(fast.gaps_untouched());
           args.out = a.data();  // in place
           args.out_stride = a.stride;

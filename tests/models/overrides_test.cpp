@@ -54,7 +54,7 @@ TEST(Overrides, EveryFieldTakesAValueAndTellsIt) {
 
 TEST(Overrides, FieldsAsToldMakeTheSameModel) {
   for (const ModelSpec& spec : model_zoo()) {
-    ModelSpec again = family_base(model_family(spec));
+    ModelSpec again = family_base(spec.family);
     override_fields(again, model_fields(spec));
     const Graph expected = build_graph(spec, 64, 96), graph = build_graph(again, 64, 96);
     ASSERT_EQ(graph.params.size(), expected.params.size()) << spec.name;

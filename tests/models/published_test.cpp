@@ -146,7 +146,7 @@ TEST(Published, EveryModelHasTheSameOutputs) {
     ASSERT_TRUE(logits >= 0 && pooled >= 0 && features >= 0) << spec.name;
     EXPECT_EQ(graph.node(logits).grid, (Grid{1, 1, model_classes(spec)})) << spec.name;
     EXPECT_EQ(graph.node(pooled).grid.channels, graph.node(features).grid.channels);
-    const int side = model_family(spec) == "vig" ? 14 : 7;
+    const int side = spec.family == "vig" ? 14 : 7;
     EXPECT_EQ(graph.node(features).grid.height, side) << spec.name;
     EXPECT_EQ(graph.node(features).grid.width, side) << spec.name;
   }

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "runtime/networks.h"
+#include "vig/graph/builder.h"
+#include "vig/runtime/regions.h"
 
 namespace vig::test {
 namespace {
@@ -108,13 +110,13 @@ Uses uses_of(const Plan& plan) {
           << "step " << s << " is in two regions that are not its passes";
       if (!again) uses.region[s] = static_cast<int>(r);
     };
-    for (int s = region.first; s < region.last; ++s) use(s, region.global && region.pass > 0);
-    if (region.scan >= 0) use(region.scan, region.pass > 0);
+    for (int s = region.first; s < region.last; ++s) use(s, region.picture && region.pass > 0);
+    if (region.rider >= 0) use(region.rider, region.pass > 0);
   }
   for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
     EXPECT_GE(uses.region[s], 0) << "step " << s << " is in no region";
-    uses.made[result_of(plan.program.steps[s].op)] = s;
-    for (int value : operands_of(plan.program.steps[s].op)) uses.reads[value].push_back(s);
+    uses.made[plan.step(s).result()] = s;
+    for (int value : plan.step(s).operands()) uses.reads[value].push_back(s);
   }
   return uses;
 }
@@ -148,13 +150,12 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
       alive.push_back({v, place.offset, floats});
     }
     for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
-      const auto* gla = std::get_if<GlaStep>(&plan_.program.steps[s].op);
-      if (gla == nullptr || r < uses_.region[s] || r > uses_.last_region[s]) continue;
-      const ScanPlan& scan = plan_.scans[s];
-      const int64_t floats =
-          kBatch * gla->op.heads * scan.blocks * gla_directions(gla->op) * scan.state_floats;
-      EXPECT_LE(scan.offset + floats, plan_.arena_floats);
-      alive.push_back({-1, scan.offset, floats});
+      if (plan_.step(s).reach() != Reach::kPicture) continue;
+      if (r < uses_.region[s] || r > uses_.last_region[s]) continue;
+      const PictureStep& step = plan_.picture_step(s);
+      const int64_t floats = step.state_floats(kBatch);
+      EXPECT_LE(step.state_offset() + floats, plan_.arena_floats);
+      if (floats > 0) alive.push_back({-1, step.state_offset(), floats});
     }
     expect_apart(alive, "region " + std::to_string(r));
   }
@@ -170,8 +171,9 @@ TEST_P(Plans, NothingAliveInAWorkersScratchOverlaps) {
       for (int step : uses_.reads[v]) last = std::max(last, step);
       if (s < uses_.made[v] || s > last) continue;
       EXPECT_GE(place.stride, plan_.program.values[v].channels);
-      EXPECT_LE(place.offset + place.stride * kMaxTileRows, plan_.scratch_floats);
-      alive.push_back({v, place.offset, place.stride * kMaxTileRows});
+      const int64_t rows = plan_.regions[uses_.region[uses_.made[v]]].tile_rows;
+      EXPECT_LE(place.offset + place.stride * rows, plan_.scratch_floats);
+      alive.push_back({v, place.offset, place.stride * rows});
     }
     expect_apart(alive, "step " + std::to_string(s));
   }
@@ -185,7 +187,7 @@ TEST_P(Plans, WhatOtherRowsOrLaterRegionsNeedIsInTheArena) {
     EXPECT_FALSE(plan_.program.wanted[v]) << "value " << v;
     for (int step : uses_.reads[v]) {
       EXPECT_EQ(uses_.region[step], uses_.region[uses_.made[v]]) << "value " << v;
-      const std::vector<int> gathered = gathered_by(plan_.program.steps[step].op);
+      const std::vector<int> gathered = gathered_by(plan_.step(step));
       EXPECT_EQ(std::count(gathered.begin(), gathered.end(), v), 0) << "value " << v;
     }
   }
@@ -197,25 +199,38 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     EXPECT_LT(region.first, region.last);
     // A scan lies between the regions it goes along with; as two regions it is there twice.
     const int before = r == 0 ? 0 : plan_.regions[r - 1].last;
-    const int expected = region.pass == 0 ? before : region.global ? before - 1 : before + 1;
+    const int expected = region.pass == 0 ? before : region.picture ? before - 1 : before + 1;
     EXPECT_EQ(region.first, expected) << "in order, without gaps";
-    if (region.scan >= 0) {
-      EXPECT_EQ(region.scan, region.pass == 0 ? region.last : region.first - 1);
+    if (region.rider >= 0) {
+      EXPECT_EQ(region.rider, region.pass == 0 ? region.last : region.first - 1);
       for (int s = region.first; s < region.last; ++s) {
-        const std::vector<int> gathered = gathered_by(plan_.program.steps[s].op);
-        const int scanned = result_of(plan_.program.steps[region.scan].op);
+        const std::vector<int> gathered = gathered_by(plan_.step(s));
+        const int scanned = plan_.step(region.rider).result();
         EXPECT_EQ(std::count(gathered.begin(), gathered.end(), scanned), 0);
       }
     }
     for (int s = region.first; s < region.last; ++s) {
-      const LowOp& op = plan_.program.steps[s].op;
-      EXPECT_EQ(region.global, is_global(op));
-      EXPECT_EQ(plan_.program.values[result_of(op)].positions(), region.positions);
-      for (int v : gathered_by(op)) {
+      const Step& step = plan_.step(s);
+      EXPECT_EQ(region.picture, step.reach() == Reach::kPicture);
+      EXPECT_EQ(plan_.program.values[step.result()].positions(), region.positions);
+      for (int v : gathered_by(step)) {
         EXPECT_TRUE(uses_.made[v] < 0 || uses_.region[uses_.made[v]] < static_cast<int>(r));
       }
     }
   }
+}
+
+// Wide patches: a tile of them stays in the cache, and all of its rows are there.
+TEST(Plan, TilesAreSizedByBytes) {
+  Builder b(64, 64);
+  const Value wide = b.conv(b.input(), "wide", 1024, {1, 1, 0});
+  b.output("y", b.conv(wide, "conv", 64, {3, 1, 1}));
+  const Graph graph = std::move(b).finish();
+  const Plan plan = make_plan(lower(graph, {}), 1);
+  EXPECT_LE(plan.scratch_floats * 4, 2 << 20);
+  EXPECT_LT(plan.regions.back().tile_rows, kMaxTileRows);
+  EXPECT_GT(plan.regions.back().tile_rows, 0);
+  EXPECT_EQ(plan.regions.front().tile_rows, kMaxTileRows);
 }
 
 // Nothing of the FFN's hidden width is ever as long as the picture.

@@ -121,22 +121,13 @@ class Walk {
     args.rows = node_->grid.positions();
     reference::pointwise(args);
   }
-  void compute(const ActivationOp& op) {
-    switch (op.kind) {
-      case ActKind::kSilu:
-        return pointwise(Pointwise::kSilu, rows(0), {});
-      case ActKind::kGelu:
-        return pointwise(Pointwise::kGelu, rows(0), {});
-      case ActKind::kSigmoid:
-        return pointwise(Pointwise::kSigmoid, rows(0), {});
-    }
-  }
-  void compute(const AddOp&) { pointwise(Pointwise::kAdd, rows(0), rows(1)); }
-  void compute(const MulOp&) { pointwise(Pointwise::kMul, rows(0), rows(1)); }
-  void compute(const ScaleOp&) { pointwise(Pointwise::kMul, rows(0), {param(0), 0}); }
+  void compute(const ActivationOp& op) { pointwise({op.function}, rows(0), {}); }
+  void compute(const AddOp&) { pointwise(kSum, rows(0), rows(1)); }
+  void compute(const MulOp&) { pointwise(kProduct, rows(0), rows(1)); }
+  void compute(const ScaleOp&) { pointwise(kProduct, rows(0), {param(0), 0}); }
   void compute(const SwiGluOp&) {
     const Rows both = rows(0);
-    pointwise(Pointwise::kSwiGlu, both, {both.data + node_->grid.channels, both.stride});
+    pointwise(kSwiGlu, both, {both.data + node_->grid.channels, both.stride});
   }
 
   void compute(const AddPositionOp& op) {
@@ -144,7 +135,7 @@ class Walk {
     Values table(static_cast<size_t>(grid.elements()));
     reference::resize_positions(
         {param(0), op.rows, op.cols, grid.channels, table.data(), grid.height, grid.width});
-    pointwise(Pointwise::kAdd, rows(0), {table.data(), grid.channels});
+    pointwise(kSum, rows(0), {table.data(), grid.channels});
   }
 
   void compute(const GatedMixOp&) {
@@ -161,7 +152,7 @@ class Walk {
   void compute(const GlaOp& op) {
     Values alpha(in(1).size());
     PointwiseArgs decay;
-    decay.kind = Pointwise::kDecay;
+    decay.kind = {Elementwise::kDecay};
     decay.a = {in(1).data(), 0};
     decay.out = alpha.data();
     decay.rows = 1;

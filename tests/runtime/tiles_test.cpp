@@ -91,10 +91,10 @@ TEST(TileCounts, OddAndEvenNumbersOfThemAreTried) {
     const Graph graph = network_of(tiles, "vig_t").graph();
     const Plan plan = make_plan(lower(graph, {}), 1, 2);
     for (const Region& region : plan.regions) {
-      if (region.scan < 0) continue;
-      const int64_t split = plan.scans[static_cast<size_t>(region.scan)].split;
-      counts.insert(ScanTiles{0, split}.count());
-      counts.insert(ScanTiles{split, region.positions}.count());
+      if (region.rider < 0) continue;
+      for (const bool back : {false, true}) {
+        counts.insert(SweepTiles::of_half(region.positions, back).count());
+      }
     }
   }
   for (const int64_t count : {1, 2, 3, 4, 5}) EXPECT_TRUE(counts.contains(count)) << count;

@@ -24,6 +24,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
   constexpr double kRate = 0.4;
   ModelSpec spec = find_model("test_vig");
   override_field(spec, "depth", "3");
+  override_field(spec, "drop_path", "0.4");
   const Graph graph = build_graph(spec, 32, 32);
   const train::Parameters parameters(graph.params, *random_weights(graph.params, 1), at::kCPU);
   at::Tensor pictures = at::empty({kPictures, 32, 32, 3}, at::kFloat);
@@ -34,7 +35,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
   for (const bool kernels : {true, false}) {
     train::WalkOptions options;
     options.kernels = kernels;
-    options.drop_path = kRate;
+    options.drop_branches = true;
     options.seed = 7;
     at::NoGradGuard no_grad;
     const std::vector<at::Tensor> values =

@@ -61,13 +61,14 @@ Metadata other_metadata(const ModelSource& source) {
 }
 
 // The one input size there is to speak of; the position table may have been made for another.
-std::string input_line(const ModelSpec& spec, const InputSize& size) {
+std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSize& size) {
   std::string text = fmt::format("input: {}x{}, one picture", size.height, size.width);
-  const auto* plain = std::get_if<VigConfig>(&spec.config);
-  if (plain == nullptr || !plain->position) return text;
-  const int table = plain->image_size;
-  if (table == size.height && table == size.width) return text;
-  return text + fmt::format(", position table resized from {}x{}", table, table);
+  const bool table = std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return std::holds_alternative<AddPositionOp>(node.op);
+  });
+  const int made_for = spec.config->image_size;
+  if (!table || (made_for == size.height && made_for == size.width)) return text;
+  return text + fmt::format(", position table resized from {}x{}", made_for, made_for);
 }
 
 // As the file has it, or for the square input that was asked for.
@@ -117,7 +118,7 @@ ordered_json description_json(const ModelSource& source, const InputSize& size) 
   return json;
 }
 
-void print_table(const ModelSource& source, const InputSize& size,
+void print_table(const ModelSource& source, const InputSize& size, const Graph& graph,
                  const std::vector<Layer>& layers) {
   Table table({{"layer"},
                {"operation"},
@@ -136,7 +137,7 @@ void print_table(const ModelSource& source, const InputSize& size,
     sum.bytes = std::max(sum.bytes, layer.bytes);
   }
   print(description(source, size));
-  print(input_line(source.spec, size) + "\n\n");
+  print(input_line(source.spec, graph, size) + "\n\n");
   print(table.text());
   print(
       fmt::format("\nparameters      {}\nmultiply-adds   {} dense + {} scan = {}\n"
@@ -175,7 +176,7 @@ int info(const InfoOptions& options) {
   if (options.json) {
     print_as_json(source, size, graph, layers);
   } else {
-    print_table(source, size, layers);
+    print_table(source, size, graph, layers);
   }
   return 0;
 }

@@ -33,7 +33,7 @@ int models(bool json) {
                readable_count(static_cast<double>(macs.scan)), spec.paper_params, spec.paper_flops,
                spec.note});
     ordered_json entry = {{"name", spec.name},
-                          {"family", model_family(spec)},
+                          {"family", spec.family},
                           {"parameters", graph.param_count()},
                           {"size", kSize},
                           {"dense_multiply_adds", macs.dense},

@@ -31,7 +31,11 @@ Value Builder::append(Op op, std::vector<int> inputs, Grid grid, std::vector<int
 }
 
 int Builder::param(const std::string& name, Shape shape, Init init) {
-  graph_.params.push_back({name, std::move(shape), init});
+  ParamSpec spec{name, std::move(shape), init};
+  spec.decayed = spec.shape.rank() > 1;  // not vectors and biases
+  spec.head = head_;
+  spec.level = level_;
+  graph_.params.push_back(std::move(spec));
   return static_cast<int>(graph_.params.size()) - 1;
 }
 
@@ -86,8 +90,8 @@ Value Builder::rms_norm(Value x, const std::string& name, float eps, int groups)
   return append(RmsNormOp{eps, groups}, {x.id}, in, {weight});
 }
 
-Value Builder::activation(Value x, ActKind kind) {
-  return append(ActivationOp{kind}, {x.id}, grid(x));
+Value Builder::activation(Value x, Elementwise function) {
+  return append(ActivationOp{function}, {x.id}, grid(x));
 }
 
 Value Builder::add(Value a, Value b) {
@@ -98,9 +102,9 @@ Value Builder::add(Value a, Value b) {
   return append(AddOp{}, {a.id, b.id}, grid(a));
 }
 
-Value Builder::residual(Value x, Value branch) {
+Value Builder::residual(Value x, Value branch, double drop_rate) {
   const Value sum = add(x, branch);
-  graph_.nodes[sum.id].op = AddOp{true};
+  graph_.nodes[sum.id].op = AddOp{true, drop_rate};
   return sum;
 }
 

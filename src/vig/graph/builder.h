@@ -28,9 +28,10 @@ class Builder {
   Value linear(Value x, const std::string& name, int out_channels, bool bias, Init init);
   Value layer_norm(Value x, const std::string& name, float eps);
   Value rms_norm(Value x, const std::string& name, float eps, int groups = 1);
-  Value activation(Value x, ActKind kind);
+  Value activation(Value x, Elementwise function);
   Value add(Value a, Value b);
-  Value residual(Value x, Value branch);  // x + branch, which training may drop
+  // x + branch, which training drops with this probability.
+  Value residual(Value x, Value branch, double drop_rate = 0);
   Value mul(Value a, Value b);
   Value scale(Value x, const std::string& name, float init);
   // The table is [1, rows * cols, channels].
@@ -39,6 +40,10 @@ class Builder {
   Value gated_mix(Value gate, Value a, Value b);
   Value gla(Value qkv, Value gate, GlaOp op);
   Value mean_pool(Value x);
+
+  // Parameters declared from here on belong to the next level, or to the head as well.
+  void next_level() { ++level_; }
+  void begin_head() { head_ = true; }
 
   // Says that `value` is what module `name` puts out, so that it can be asked for.
   Value named(Value value, const std::string& name);
@@ -51,6 +56,8 @@ class Builder {
   int param(const std::string& name, Shape shape, Init init);
 
   Graph graph_;
+  int level_ = 0;
+  bool head_ = false;
 };
 
 // Xavier-uniform for an [out, in] matrix (or a filter bank with these fans), times `gain`.

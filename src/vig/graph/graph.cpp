@@ -43,7 +43,7 @@ const char* op_name(const Op& op) {
                         [](const LinearOp&) { return "linear"; },
                         [](const LayerNormOp&) { return "layer_norm"; },
                         [](const RmsNormOp&) { return "rms_norm"; },
-                        [](const ActivationOp& act) { return act_name(act.kind); },
+                        [](const ActivationOp& act) { return elementwise_name(act.function); },
                         [](const AddOp&) { return "add"; },
                         [](const MulOp&) { return "mul"; },
                         [](const ScaleOp&) { return "scale"; },
@@ -54,18 +54,6 @@ const char* op_name(const Op& op) {
                         [](const MeanPoolOp&) { return "mean_pool"; },
                     },
                     op);
-}
-
-const char* act_name(ActKind kind) {
-  switch (kind) {
-    case ActKind::kSilu:
-      return "silu";
-    case ActKind::kGelu:
-      return "gelu";
-    case ActKind::kSigmoid:
-      return "sigmoid";
-  }
-  return "";
 }
 
 namespace {

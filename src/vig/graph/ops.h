@@ -9,9 +9,9 @@
 #include <string>
 #include <variant>
 
-namespace vig {
+#include "vig/base/elementwise.h"
 
-enum class ActKind { kSilu, kGelu, kSigmoid };  // GELU is the exact (erf) one
+namespace vig {
 
 // The picture: 3 channels, normalised by the recipe.
 struct InputOp {};
@@ -44,13 +44,14 @@ struct RmsNormOp {
 };
 
 struct ActivationOp {
-  ActKind kind = ActKind::kSilu;
+  Elementwise function = Elementwise::kSilu;
 };
 
 // Elementwise sum of two values of the same grid. Of a residual one the second operand is a branch
-// that training may leave out (stochastic depth).
+// that training leaves out with this probability (stochastic depth).
 struct AddOp {
   bool residual = false;
+  double drop_rate = 0;
 };
 
 // Elementwise product.
@@ -99,7 +100,6 @@ using Op =
                  AddOp, MulOp, ScaleOp, AddPositionOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
-const char* act_name(ActKind kind);
 
 // How many gate logits a token has: one set of keys for each direction with its own gate.
 inline int gla_gate_channels(const GlaOp& op) {

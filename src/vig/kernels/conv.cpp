@@ -32,7 +32,7 @@ struct Walk {
 };
 
 // One position, all channels. The taps that fall outside are left out.
-template <bool kSilu>
+template <class F>
 HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                    int64_t x, float* out) {
   const RowTag d;
@@ -54,29 +54,28 @@ HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* i
             tap += g.channels;
           }
         }
-        if constexpr (kSilu) sum = silu(sum);
-        store(sum, out + c);
+        store(F::value(sum), out + c);
       });
 }
 
-// SiLU of neighbouring positions, in step.
-template <int kSide>
-HWY_INLINE void silu_all(RowVec (&v)[kSide]) {
+// A function of neighbouring positions, in step.
+template <class F, int kSide>
+HWY_INLINE void apply_all(RowVec (&v)[kSide]) {
   static_assert(kSide == 1 || kSide == 2 || kSide == 4);
   if constexpr (kSide == 1) {
-    v[0] = silu(v[0]);
+    v[0] = F::value(v[0]);
   } else if constexpr (kSide == 2) {
-    const Twin<RowVec> y = silu(Twin<RowVec>{v[0], v[1]});
+    const Twin<RowVec> y = F::value(Twin<RowVec>{v[0], v[1]});
     v[0] = y.low, v[1] = y.high;
   } else {
-    const Four y = silu(Four{{v[0], v[1]}, {v[2], v[3]}});
+    const Four y = F::value(Four{{v[0], v[1]}, {v[2], v[3]}});
     v[0] = y.low.low, v[1] = y.low.high, v[2] = y.high.low, v[3] = y.high.high;
   }
 }
 
 // 3x3 at kSide neighbouring positions of a line, which share taps and inputs. Every sum is in the
 // same order as above; columns outside count as zero.
-template <bool kSilu, int kSide>
+template <class F, int kSide>
 HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                 int64_t x, float* out) {
   const RowTag d;
@@ -108,7 +107,7 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
                       in += g.width * g.channels;
                       tap += 3 * g.channels;
                     }
-                    if constexpr (kSilu) silu_all(sum);
+                    apply_all<F>(sum);
 #pragma GCC unroll 16
                     for (int p = 0; p < kSide; ++p) {
                       store(sum[p], out + static_cast<int64_t>(c) + p * args.out_stride);
@@ -116,7 +115,7 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
                   });
 }
 
-template <bool kSilu>
+template <class F>
 void depthwise_all(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
   Walk at(args.first_row, g.height, g.width);
@@ -126,15 +125,15 @@ void depthwise_all(const DepthwiseConvArgs& args) {
     const int64_t room = std::min(args.last_row - row, g.width - at.x);
     int64_t steps = 1;
     if (args.kernel != 3) {
-      depthwise_position<kSilu>(args, image, at.y, at.x, out);
+      depthwise_position<F>(args, image, at.y, at.x, out);
     } else if (room >= 4) {
-      depthwise_line3<kSilu, 4>(args, image, at.y, at.x, out);
+      depthwise_line3<F, 4>(args, image, at.y, at.x, out);
       steps = 4;
     } else if (room >= 2) {
-      depthwise_line3<kSilu, 2>(args, image, at.y, at.x, out);
+      depthwise_line3<F, 2>(args, image, at.y, at.x, out);
       steps = 2;
     } else {
-      depthwise_line3<kSilu, 1>(args, image, at.y, at.x, out);
+      depthwise_line3<F, 1>(args, image, at.y, at.x, out);
     }
     row += steps;
     at.next(steps, g.height, g.width);
@@ -142,7 +141,8 @@ void depthwise_all(const DepthwiseConvArgs& args) {
 }
 
 void depthwise_rows(const DepthwiseConvArgs& args) {
-  args.silu ? depthwise_all<true>(args) : depthwise_all<false>(args);
+  with_function(args.function,
+                [&](auto function) HWY_ATTR { depthwise_all<decltype(function)>(args); });
 }
 
 // A stem's lines are too short for a call of memcpy. The last vector overlaps the one before it.

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vig/base/elementwise.h"
+
 namespace vig {
 
 struct ConvGrid {
@@ -13,13 +15,13 @@ struct ConvGrid {
   int64_t channels = 0;
 };
 
-// Stride 1, zero padding kernel / 2, optional SiLU.
+// Stride 1, zero padding kernel / 2, then a function of the sums.
 struct DepthwiseConvArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
   int64_t kernel = 3;
   const float* taps = nullptr;  // [kernel * kernel, channels], made by depthwise_taps
-  bool silu = false;
+  Elementwise function = Elementwise::kIdentity;
   int64_t first_row = 0;  // rows to compute
   int64_t last_row = 0;
   float* out = nullptr;  // the first of them

@@ -112,31 +112,27 @@ HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t 
   }
 }
 
-void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, Epilogue epilogue,
-            const float* residual, size_t ldr, float* c, size_t ldc) {
+void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, const GemmArgs& args,
+            const float* residual, float* c) {
   const RowTag d;
-  const auto apply = [&](const auto& f) HWY_ATTR { finish_rows(sums, rows, columns, c, ldc, f); };
-  switch (epilogue) {
-    case Epilogue::kNone:
-      return apply([](auto v, auto) HWY_ATTR { return v; });
-    case Epilogue::kSilu:
-      return apply([](auto v, auto) HWY_ATTR { return silu(v); });
-    case Epilogue::kGelu:
-      return apply([](auto v, auto) HWY_ATTR { return gelu(v); });
-    case Epilogue::kSigmoid:
-      return apply([](auto v, auto) HWY_ATTR { return sigmoid(v); });
-    case Epilogue::kDecay:
-      return apply([](auto v, auto) HWY_ATTR { return decay(v); });
-    case Epilogue::kSwiGlu:
-      return apply([](auto v, auto pair) HWY_ATTR { return mul(silu(v), pair); });
-    case Epilogue::kAdd:
-      for (size_t r = 0; r < rows; ++r) {
-        for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-          const RowVec sum = hn::Load(d, sums + r * kPanel + i);
-          store(hn::Add(sum, load(residual + r * ldr + i)), c + r * ldc + i);
-        });
-      }
-  }
+  const size_t ldc = static_cast<size_t>(args.ldc), ldr = static_cast<size_t>(args.ldr);
+  with_function(args.function, [&](auto function) HWY_ATTR {
+    using F = decltype(function);
+    if (args.weight.paired) {
+      return finish_rows(sums, rows, columns, c, ldc,
+                         [](auto v, auto pair) HWY_ATTR { return mul(F::value(v), pair); });
+    }
+    if (residual == nullptr) {
+      return finish_rows(sums, rows, columns, c, ldc,
+                         [](auto v, auto) HWY_ATTR { return F::value(v); });
+    }
+    for (size_t r = 0; r < rows; ++r) {
+      for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+        const RowVec sum = hn::Load(d, sums + r * kPanel + i);
+        store(F::value(hn::Add(sum, load(residual + r * ldr + i))), c + r * ldc + i);
+      });
+    }
+  });
 }
 
 int64_t panel_columns(bool paired) { return paired ? kLanes : kPanel; }
@@ -198,8 +194,7 @@ void multiply(const GemmArgs& args) {
   const size_t strips = (rows + kStrip - 1) / kStrip;
   const size_t lda = static_cast<size_t>(args.lda), ldc = static_cast<size_t>(args.ldc);
   const size_t ldr = static_cast<size_t>(args.ldr);
-  const bool direct = args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kAdd;
-  const float* residual = args.epilogue == Epilogue::kAdd ? args.residual : nullptr;
+  const bool direct = args.function == Elementwise::kIdentity && !w.paired;
   HWY_ALIGN float sums[kStrip * kPanel];
 
   for (int64_t p = args.first_panel; p < last; ++p) {
@@ -215,14 +210,14 @@ void multiply(const GemmArgs& args) {
       const size_t count = (rows - row) / (strips - s);  // as even as they get
       const float* a = args.a + row * lda;
       float* c = args.c + row * ldc + first;
-      const float* res = residual == nullptr ? nullptr : residual + row * ldr + first;
+      const float* res = args.residual == nullptr ? nullptr : args.residual + row * ldr + first;
       const Ahead ahead{next + s * share, share / k};
       const StripFn fn = narrow ? kNarrowStrips[count - 1] : kStrips[count - 1];
       if (direct && present == kPanel) {
         fn(a, lda, panel, k, res, ldr, c, ldc, ahead);
       } else {
         fn(a, lda, panel, k, nullptr, 0, sums, kPanel, ahead);
-        finish(sums, count, present, args.epilogue, res, ldr, c, ldc);
+        finish(sums, count, present, args, res, c);
       }
       row += count;
     }

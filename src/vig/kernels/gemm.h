@@ -1,4 +1,5 @@
-// Matrix products on rows of channels: C = epilogue(A W^T + bias), W [n, k] as published.
+// Matrix products on rows of channels: C = f(A W^T + bias + residual), W [n, k] as published; of
+// paired weights, whose halves of the columns belong together, C = f(first half) * second half.
 //
 // The weights are packed once into panels as wide as two vectors of this machine, so the product
 // streams them in order; see docs/gemm.md for the blocking. Every output element is one chain of
@@ -9,20 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vig/base/elementwise.h"
+
 namespace vig {
 
-enum class Epilogue {
-  kNone,
-  kSilu,
-  kGelu,
-  kSigmoid,
-  kDecay,   // exp(logsigmoid(x) / 16)
-  kAdd,     // x + residual
-  kSwiGlu,  // paired weights: silu(first half) * second half, n / 2 columns
-};
-
 // Panels of one weight matrix, made by gemm_pack. `paired` matrices hold column j of the first half
-// beside column j of the second in one panel; they are for kSwiGlu alone.
+// beside column j of the second in one panel; the product has n / 2 columns.
 struct PackedMatrix {
   const float* panels = nullptr;  // aligned to a vector
   int64_t n = 0;
@@ -44,8 +37,8 @@ struct GemmArgs {
   PackedMatrix weight;
   float* c = nullptr;  // [rows, n], rows ldc apart; may not overlap a
   int64_t ldc = 0;
-  Epilogue epilogue = Epilogue::kNone;
-  const float* residual = nullptr;  // kAdd: [rows, n], rows ldr apart; may be c
+  Elementwise function = Elementwise::kIdentity;
+  const float* residual = nullptr;  // [rows, n], rows ldr apart; may be c; null for paired weights
   int64_t ldr = 0;
   int64_t first_panel = 0;  // the columns to compute, for work split over columns
   int64_t last_panel = -1;  // -1: to the end

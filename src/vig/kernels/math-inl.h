@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include "vig/base/elementwise.h"
 #include "vig/kernels/step-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -168,6 +169,67 @@ HWY_INLINE P gelu_slope(P x) {
   const P half = mul(parts.tail, 0.5f);
   const P below = if_negative(x, half, sub(1.0f, half));
   return mul_add(mul(x, 0.39894228f), parts.bell, below);
+}
+
+// Every elementwise function with its derivative.
+struct Identity {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return x;
+  }
+  static HWY_INLINE RowVec slope(RowVec) { return hn::Set(RowTag(), 1.0f); }
+};
+
+struct Silu {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return silu(x);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) { return silu_slope(x); }
+};
+
+struct Gelu {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return gelu(x);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) { return gelu_slope(x); }
+};
+
+struct Sigmoid {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return sigmoid(x);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) {
+    const Sigmoids<RowVec> s = sigmoids(x);
+    return hn::Mul(s.plus, s.minus);
+  }
+};
+
+struct Decay {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return decay(x);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) { return decay_slope(x); }
+};
+
+// The one place where the name of a function becomes code: calls visit(Silu()), ...
+template <class Visit>
+HWY_INLINE void with_function(Elementwise function, const Visit& visit) {
+  switch (function) {
+    case Elementwise::kIdentity:
+      return visit(Identity());
+    case Elementwise::kSilu:
+      return visit(Silu());
+    case Elementwise::kGelu:
+      return visit(Gelu());
+    case Elementwise::kSigmoid:
+      return visit(Sigmoid());
+    case Elementwise::kDecay:
+      return visit(Decay());
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -29,22 +29,17 @@ HWY_INLINE void map_rows(const PointwiseArgs& args, const F& f) {
 }
 
 void map(const PointwiseArgs& args) {
-  switch (args.kind) {
-    case Pointwise::kSilu:
-      return map_rows(args, [](auto a, auto) HWY_ATTR { return silu(a); });
-    case Pointwise::kGelu:
-      return map_rows(args, [](auto a, auto) HWY_ATTR { return gelu(a); });
-    case Pointwise::kSigmoid:
-      return map_rows(args, [](auto a, auto) HWY_ATTR { return sigmoid(a); });
-    case Pointwise::kDecay:
-      return map_rows(args, [](auto a, auto) HWY_ATTR { return decay(a); });
-    case Pointwise::kAdd:
-      return map_rows(args, [](auto a, auto b) HWY_ATTR { return add(a, b); });
-    case Pointwise::kMul:
-      return map_rows(args, [](auto a, auto b) HWY_ATTR { return mul(a, b); });
-    case Pointwise::kSwiGlu:
-      return map_rows(args, [](auto a, auto b) HWY_ATTR { return mul(silu(a), b); });
-  }
+  with_function(args.kind.function, [&](auto function) HWY_ATTR {
+    using F = decltype(function);
+    switch (args.kind.combine) {
+      case Combine::kNone:
+        return map_rows(args, [](auto a, auto) HWY_ATTR { return F::value(a); });
+      case Combine::kAdd:
+        return map_rows(args, [](auto a, auto b) HWY_ATTR { return add(F::value(a), b); });
+      case Combine::kMul:
+        return map_rows(args, [](auto a, auto b) HWY_ATTR { return mul(F::value(a), b); });
+    }
+  });
 }
 
 // Heads of rows, one after the other, kHeads at a time: their norms' factors come first, in whole

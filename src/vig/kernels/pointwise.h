@@ -3,17 +3,21 @@
 
 #include <cstdint>
 
+#include "vig/base/elementwise.h"
+
 namespace vig {
 
-enum class Pointwise {
-  kSilu,     // a * sigmoid(a)
-  kGelu,     // a / 2 * (1 + erf(a / sqrt 2))
-  kSigmoid,  // 1 / (1 + e^-a)
-  kDecay,    // exp(logsigmoid(a) / 16)
-  kAdd,      // a + b
-  kMul,      // a * b
-  kSwiGlu,   // silu(a) * b
+enum class Combine { kNone, kAdd, kMul };
+
+// f(a), f(a) + b or f(a) * b.
+struct Pointwise {
+  Elementwise function = Elementwise::kIdentity;
+  Combine combine = Combine::kNone;
+  bool operator==(const Pointwise&) const = default;
 };
+inline constexpr Pointwise kSum{Elementwise::kIdentity, Combine::kAdd};
+inline constexpr Pointwise kProduct{Elementwise::kIdentity, Combine::kMul};
+inline constexpr Pointwise kSwiGlu{Elementwise::kSilu, Combine::kMul};
 
 struct Rows {
   const float* data = nullptr;
@@ -21,9 +25,9 @@ struct Rows {
 };
 
 struct PointwiseArgs {
-  Pointwise kind = Pointwise::kSilu;
+  Pointwise kind;
   Rows a;
-  Rows b;  // of the kinds with two operands
+  Rows b;  // unless combine is kNone
   float* out = nullptr;
   int64_t out_stride = 0;
   int64_t rows = 0;

@@ -54,29 +54,21 @@ HWY_INLINE void map_pair(const PointwiseBackwardArgs& args, const F& f) {
 }
 
 void map_backward(const PointwiseBackwardArgs& args) {
-  switch (args.kind) {
-    case Pointwise::kSilu:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return silu_slope(a); });
-    case Pointwise::kGelu:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return gelu_slope(a); });
-    case Pointwise::kSigmoid:
-      return map_slope(args, [](RowVec a) HWY_ATTR {
-        const auto s = sigmoids(a);
-        return hn::Mul(s.plus, s.minus);
-      });
-    case Pointwise::kDecay:
-      return map_slope(args, [](RowVec a) HWY_ATTR { return decay_slope(a); });
-    case Pointwise::kAdd:
-      return map_pair(args, [](RowVec, RowVec, RowVec dy) HWY_ATTR { return Pair{dy, dy}; });
-    case Pointwise::kMul:
-      return map_pair(args, [](RowVec a, RowVec b, RowVec dy) HWY_ATTR {
-        return Pair{hn::Mul(dy, b), hn::Mul(dy, a)};
-      });
-    case Pointwise::kSwiGlu:
-      return map_pair(args, [](RowVec a, RowVec b, RowVec dy) HWY_ATTR {
-        return Pair{hn::Mul(hn::Mul(dy, b), silu_slope(a)), hn::Mul(dy, silu(a))};
-      });
-  }
+  with_function(args.kind.function, [&](auto function) HWY_ATTR {
+    using F = decltype(function);
+    switch (args.kind.combine) {
+      case Combine::kNone:
+        return map_slope(args, [](RowVec a) HWY_ATTR { return F::slope(a); });
+      case Combine::kAdd:
+        return map_pair(args, [](RowVec a, RowVec, RowVec dy) HWY_ATTR {
+          return Pair{hn::Mul(dy, F::slope(a)), dy};
+        });
+      case Combine::kMul:
+        return map_pair(args, [](RowVec a, RowVec b, RowVec dy) HWY_ATTR {
+          return Pair{hn::Mul(hn::Mul(dy, b), F::slope(a)), hn::Mul(dy, F::value(a))};
+        });
+    }
+  });
 }
 
 // Where the gradient of a weight is summed, it is read and written once for so many rows.

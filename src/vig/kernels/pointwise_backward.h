@@ -11,19 +11,19 @@ namespace vig {
 
 // da and db may be operands, or dy, of the same stride.
 struct PointwiseBackwardArgs {
-  Pointwise kind = Pointwise::kSilu;
+  Pointwise kind;
   Rows a;
-  Rows b;  // of the kinds with two operands
+  Rows b;  // unless kind.combine is kNone
   Rows dy;
   float* da = nullptr;
   int64_t da_stride = 0;
-  float* db = nullptr;  // of the kinds with two operands
+  float* db = nullptr;  // unless kind.combine is kNone
   int64_t db_stride = 0;
   int64_t rows = 0;
   int64_t channels = 0;
 };
 
-// da = dy * d out / d a, db = dy * d out / d b. Both operands of kSwiGlu may lie in one row.
+// da = dy * d out / d a, db = dy * d out / d b. Both operands may lie in one row.
 // The gate kDecay needs its logit alone: dz = dy * alpha * sigmoid(-z) / 16, never NaN.
 void pointwise_backward(const PointwiseBackwardArgs& args);
 

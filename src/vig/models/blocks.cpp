@@ -54,7 +54,7 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   if (config.locality) {
     const Init filter = matrix_init(config, 9, 9 * static_cast<int64_t>(d));
     local = b.depthwise_conv(u, name + ".in_proj.0", 3, filter);
-    if (config.silu_after_dwconv) local = b.activation(local, ActKind::kSilu);
+    if (config.silu_after_dwconv) local = b.activation(local, Elementwise::kSilu);
     b.named(local, name + ".in_proj");
   }
   Value o = attention(b, local, name, "", config,
@@ -70,9 +70,9 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
     local = b.rms_norm(local, name + ".l_norm", kHeadNormEps, config.heads);
     b.named(local, name + ".l_norm");
     mixed = b.gated_mix(gate, o, local);
-    if (config.silu_before_o_proj) mixed = b.activation(mixed, ActKind::kSilu);
+    if (config.silu_before_o_proj) mixed = b.activation(mixed, Elementwise::kSilu);
   } else {
-    mixed = b.mul(o, b.activation(gate, ActKind::kSilu));
+    mixed = b.mul(o, b.activation(gate, Elementwise::kSilu));
   }
   const Value out =
       b.linear(mixed, name + ".o_proj", d, false, matrix_init(config, config.value_dim, d));
@@ -90,6 +90,7 @@ void classifier_outputs(Builder& b, Value x, const std::string& head_name, int c
   b.output("features", x);
   const Value pooled = b.mean_pool(x);
   b.output("pooled", pooled);
+  b.begin_head();
   b.output("logits", b.linear(pooled, head_name, classes, true, init));
 }
 

@@ -29,6 +29,12 @@ Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::s
 // The end of every classifier: outputs "features" (x), "pooled" (its mean) and "logits".
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init init);
 
+// Stochastic depth: never in the first of `blocks`, with probability `last` in the last one, in
+// proportion between.
+inline double drop_rate(double last, int block, int blocks) {
+  return blocks > 1 ? last * block / (blocks - 1) : 0.0;
+}
+
 // Smallest multiple of `multiple` not below floor(8 * channels / 3).
 int ffn_hidden(int channels, int multiple);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -210,14 +209,7 @@ void check_work(const std::string& file, size_t file_bytes, const Graph& graph, 
 }
 
 void check_depth(const ModelSpec& spec) {
-  const int64_t blocks = std::visit(
-      Overloaded{
-          [](const VigConfig& config) -> int64_t { return config.depth; },
-          [](const VigHConfig& config) -> int64_t {
-            return std::accumulate(config.depths.begin(), config.depths.end(), int64_t{0});
-          },
-      },
-      spec.config);
+  const int64_t blocks = spec.config->blocks();
   if (blocks > kMaxBlocks) {
     fail_usage("model {} of {} blocks, expected at most {}", spec.name, blocks, kMaxBlocks);
   }

@@ -1,23 +1,9 @@
 #include "vig/pipeline/recognise.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-
 #include "vig/base/error.h"
 
 namespace vig {
 namespace {
-
-// The classifier's weight and the position table, as both families name them.
-constexpr const char* kHeads[] = {"head.weight", "classifier.head.weight"};
-constexpr const char* kPosition = "pos_embed";
-// Of a position table: far above any, far below what its square root and products could not hold.
-constexpr int64_t kMaxTableRows = int64_t{1} << 32;
-
-int field(const std::map<std::string, std::string>& fields, const std::string& name) {
-  return std::stoi(fields.at(name));
-}
 
 bool has_same_parameters(const ModelSpec& spec, const Checkpoint& checkpoint) {
   const int size = spec.recipe.crop;
@@ -34,22 +20,10 @@ bool has_same_parameters(const ModelSpec& spec, const Checkpoint& checkpoint) {
 
 std::map<std::string, std::string> shape_fields(const ModelSpec& spec,
                                                 const Checkpoint& checkpoint) {
-  std::map<std::string, std::string> found;
-  for (const char* name : kHeads) {
-    const NamedTensor* head = checkpoint.find(name);
-    if (head != nullptr && head->view.shape.rank() == 2) {
-      found["classes"] = fmt::format("{}", head->view.shape[0]);
-    }
-  }
-  const NamedTensor* table = checkpoint.find(kPosition);
-  if (table != nullptr && table->view.shape.rank() == 3) {
-    const int64_t rows = table->view.shape[1];
-    if (rows < 1 || rows > kMaxTableRows) return found;  // an empty tensor may claim any size
-    const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
-    const int64_t size = side * field(model_fields(spec), "patch_size");
-    if (side * side == rows) found["image_size"] = fmt::format("{}", size);
-  }
-  return found;
+  return spec.config->fields_shown_by([&](const std::string& name) {
+    const NamedTensor* tensor = checkpoint.find(name);
+    return tensor == nullptr ? nullptr : &tensor->view.shape;
+  });
 }
 
 std::vector<ModelSpec> matching_models(const Checkpoint& checkpoint) {

@@ -141,7 +141,7 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
 
   CaseReport report;
   report.file = golden.file;
-  report.kind = model_family(golden.spec);
+  report.kind = golden.spec.family;
   for (const Comparison& entry : list) {
     const TensorView& reference = golden.tensor(entry.name);
     const Node& node = graph.node(entry.node);

@@ -1,9 +1,6 @@
-#include "vig/runtime/packed_model.h"
-
-#include <algorithm>
-
-#include "vig/kernels/conv.h"
+#include "vig/base/error.h"
 #include "vig/runtime/program.h"
+#include "vig/runtime/session.h"
 
 namespace vig {
 namespace {
@@ -14,57 +11,48 @@ size_t aligned(size_t floats) { return (floats + 15) / 16 * 16; }
 
 std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
                                                      std::shared_ptr<const Weights> weights) {
-  return std::make_shared<PackedWeights>(graph, std::move(weights));
+  std::shared_ptr<PackedModel> model(new PackedModel);
+  model->params_ = graph.params;
+  model->weights_ = std::move(weights);
+  model->packed_.resize(graph.params.size());
+  model->layouts_.resize(graph.params.size());
+  // In the order in which they run, so that the end of one is followed by what is needed next.
+  const Program program = lower(graph, {});
+  size_t floats = 0;
+  for (const auto& step : program.steps) {
+    if (const auto packing = step->packing(graph.params)) floats += aligned(packing->floats);
+  }
+  model->buffer_ = Buffer(floats * sizeof(float));
+  float* next = model->buffer_.floats();
+  for (const auto& step : program.steps) {
+    const auto packing = step->packing(graph.params);
+    if (!packing) continue;
+    step->pack(graph.params, *model->weights_, next);
+    model->packed_[packing->param] = next;
+    model->layouts_[packing->param] = packing->layout;
+    next += aligned(packing->floats);
+  }
+  return model;
 }
 
-PackedWeights::PackedWeights(const Graph& graph, std::shared_ptr<const Weights> weights)
-    : weights_(std::move(weights)) {
-  matrices_.resize(graph.params.size());
-  taps_.resize(graph.params.size());
-  const std::vector<int> paired_params = lower(graph, {}).paired_params;
-  const auto is_paired = [&](int param) {
-    return std::find(paired_params.begin(), paired_params.end(), param) != paired_params.end();
+void PackedModel::check(const Graph& graph, const Program& program) const {
+  const auto same = [](const ParamSpec& a, const ParamSpec& b) {
+    return a.name == b.name && a.shape == b.shape;
   };
-  const auto is_matrix = [](const Node& node) {
-    return std::holds_alternative<LinearOp>(node.op) || std::holds_alternative<ConvOp>(node.op);
-  };
-
-  size_t floats = 0;
-  for (const Node& node : graph.nodes) {
-    if (node.params.empty()) continue;
-    const Shape& shape = graph.params[node.params[0]].shape;
-    if (is_matrix(node)) {
-      floats += aligned(
-          gemm_packed_floats(shape[0], shape.elements() / shape[0], is_paired(node.params[0])));
-    } else if (std::holds_alternative<DepthwiseConvOp>(node.op)) {
-      floats += aligned(static_cast<size_t>(shape.elements()));
-    }
-  }
-  buffer_ = Buffer(floats * sizeof(float));
-
-  float* next = buffer_.floats();
-  std::vector<float> reordered;
-  for (const Node& node : graph.nodes) {
-    if (node.params.empty()) continue;
-    const int param = node.params[0];
-    const Shape& shape = graph.params[param].shape;
-    const float* weight = raw(param);
-    if (std::holds_alternative<DepthwiseConvOp>(node.op)) {
-      depthwise_taps(weight, shape[0], shape[2], next);
-      taps_[param] = next;
-      next += aligned(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < std::max(params_.size(), graph.params.size()); ++i) {
+    if (i < params_.size() && i < graph.params.size() && same(params_[i], graph.params[i]))
       continue;
-    }
-    if (!is_matrix(node)) continue;
-    if (std::holds_alternative<ConvOp>(node.op)) {
-      reordered.resize(static_cast<size_t>(shape.elements()));
-      patch_weight(weight, shape[0], shape[1], shape[2], reordered.data());
-      weight = reordered.data();
-    }
-    const int64_t k = shape.elements() / shape[0];
-    const float* bias = node.params.size() > 1 ? raw(node.params[1]) : nullptr;
-    matrices_[param] = gemm_pack(weight, bias, shape[0], k, is_paired(param), next);
-    next += aligned(gemm_packed_floats(shape[0], k, is_paired(param)));
+    fail_usage("a graph of another model: its parameter {} is {}, the model's is {}", i,
+               i < graph.params.size() ? graph.params[i].name : "missing",
+               i < params_.size() ? params_[i].name : "missing");
+  }
+  for (const auto& step : program.steps) {
+    const auto packing = step->packing(params_);
+    if (!packing || packing->layout == layouts_[packing->param]) continue;
+    fail_usage(
+        "{} is packed as {}, and what is to be kept needs {}: the value before its activation "
+        "cannot be kept",
+        params_[packing->param].name, layouts_[packing->param], packing->layout);
   }
 }
 

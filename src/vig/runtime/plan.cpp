@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include "vig/kernels/gla.h"
+#include "vig/kernels/gemm.h"
+#include "vig/runtime/regions.h"
 
 namespace vig {
 namespace {
 
 constexpr int64_t kAlign = 16;  // floats: one cache line
+
+// What a tile may take of a worker's scratch, so that it stays in the second-level cache.
+constexpr int64_t kTileFloats = (int64_t{2} << 20) / 4;
 
 int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign; }
 
@@ -16,81 +20,6 @@ int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign
 int64_t scratch_stride(int64_t channels) {
   const int64_t stride = aligned(channels);
   return stride % 512 == 0 ? stride + kAlign : stride;
-}
-
-std::vector<Region> make_regions(const Program& program, int batch, int threads) {
-  std::vector<Region> regions;
-  std::vector<int> born(program.values.size(), -1);  // region of each value
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const LowOp& op = program.steps[i].op;
-    const int64_t positions = program.values[result_of(op)].positions();
-    bool joins = !regions.empty() && !is_global(op) && !regions.back().global &&
-                 regions.back().positions == positions;
-    // A product that is split over columns stands alone.
-    if (joins && few_rows(batch * positions, threads)) {
-      joins = !std::holds_alternative<GemmStep>(op) &&
-              !std::holds_alternative<GemmStep>(program.steps[i - 1].op);
-    }
-    for (int value : gathered_by(op)) {
-      joins = joins && born[value] != static_cast<int>(regions.size()) - 1;
-    }
-    const int step = static_cast<int>(i);
-    if (!joins) regions.push_back({is_global(op), step, step, positions});
-    regions.back().last = step + 1;
-    const auto* gla = std::get_if<GlaStep>(&op);
-    if (gla != nullptr && gla_directions(gla->op) == 2) {
-      regions.push_back({true, step, step + 1, positions, -1, 1});
-    }
-    born[result_of(op)] = static_cast<int>(regions.size()) - 1;
-  }
-  return regions;
-}
-
-// Whether workers share out evenly over halves of pictures.
-bool halves_fill_workers(int batch, int threads) {
-  const int64_t halves = 2 * static_cast<int64_t>(batch);
-  return halves % threads == 0 || halves >= 8 * static_cast<int64_t>(threads);
-}
-
-// Joins both passes of a scan with the tile regions around it, where the rows are the same.
-void join_scans(const Program& program, int batch, int threads, std::vector<Region>& regions) {
-  if (!halves_fill_workers(batch, threads)) return;
-  for (size_t r = 1; r + 2 < regions.size(); ++r) {
-    if (!regions[r].global || regions[r + 1].pass != 1 || !regions[r + 1].global) continue;
-    Region &before = regions[r - 1], &after = regions[r + 2];
-    const int step = regions[r].first;
-    const int64_t positions = regions[r].positions;
-    if (before.global || after.global || before.scan >= 0 || before.positions != positions ||
-        after.positions != positions || few_rows(positions, 2)) {
-      continue;
-    }
-    bool gathers = false;
-    for (int i = after.first; i < after.last; ++i) {
-      for (int value : gathered_by(program.steps[i].op)) {
-        gathers = gathers || value == result_of(program.steps[step].op);
-      }
-    }
-    if (gathers) continue;
-    before.scan = after.scan = step;
-    after.pass = 1;
-    regions.erase(regions.begin() + static_cast<ptrdiff_t>(r),
-                  regions.begin() + static_cast<ptrdiff_t>(r) + 2);
-  }
-}
-
-ScanPlan make_scan(const GlaOp& op, int64_t tokens, int batch, int threads) {
-  constexpr int64_t kNarrowest = 16;  // columns of a block
-  ScanPlan scan;
-  const int64_t strip = gemm_strip_rows();
-  scan.split = (tokens / 2 + strip / 2) / strip * strip;
-  const int64_t heads = static_cast<int64_t>(batch) * op.heads * gla_directions(op);
-  while (heads * scan.blocks % threads != 0 && heads * scan.blocks < 8 * threads &&
-         op.value_dim % (2 * scan.blocks) == 0 && op.value_dim / (2 * scan.blocks) >= kNarrowest) {
-    scan.blocks *= 2;
-  }
-  scan.state_floats =
-      aligned(static_cast<int64_t>(gla_state_floats(op.key_dim, op.value_dim / scan.blocks)));
-  return scan;
 }
 
 // When a value is made and last read, in steps and in regions.
@@ -103,28 +32,28 @@ struct Life {
 std::vector<Life> lives_of(const Plan& plan) {
   std::vector<Life> lives(plan.program.values.size());
   for (size_t r = 0; r < plan.regions.size(); ++r) {
-    const int region = static_cast<int>(r);
+    const Region& region = plan.regions[r];
+    const int number = static_cast<int>(r);
     const auto read = [&](int i) {
-      for (int value : operands_of(plan.program.steps[i].op)) {
+      for (int value : plan.step(i).operands()) {
         Life& life = lives[value];
         life.last_step = i;
-        life.last_region = region;
-        life.crosses = life.crosses || life.region != region;
+        life.last_region = number;
+        life.crosses = life.crosses || life.region != number;
       }
     };
-    for (int i = plan.regions[r].first; i < plan.regions[r].last; ++i) {
+    for (int i = region.first; i < region.last; ++i) {
       read(i);
-      if (plan.regions[r].global && plan.regions[r].pass > 0) continue;  // made by the first
+      if (region.picture && region.pass > 0) continue;  // made by the first pass
       // A region of one step need not go by tiles, so its result is never a worker's alone, even
       // when nobody reads it.
-      const bool alone = plan.regions[r].last - plan.regions[r].first == 1;
-      lives[result_of(plan.program.steps[i].op)] = {i, i, region, region, alone};
+      const bool alone = region.last - region.first == 1;
+      lives[plan.step(i).result()] = {i, i, number, number, alone};
     }
-    const int scan = plan.regions[r].scan;
-    if (scan < 0) continue;
-    read(scan);
-    if (plan.regions[r].pass == 0) {
-      lives[result_of(plan.program.steps[scan].op)] = {scan, scan, region, region, true};
+    if (region.rider < 0) continue;
+    read(region.rider);
+    if (region.pass == 0) {
+      lives[plan.step(region.rider).result()] = {region.rider, region.rider, number, number, true};
     }
   }
   const int end = static_cast<int>(plan.regions.size());
@@ -137,6 +66,59 @@ std::vector<Life> lives_of(const Plan& plan) {
   // The picture is there from the beginning and stays.
   lives[0] = {-1, -1, -1, end, true};
   return lives;
+}
+
+// Values that outlive their region, and the states of steps with several passes.
+void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& plan) {
+  std::vector<Lifetime> blocks;
+  std::vector<size_t> values;
+  for (size_t v = 0; v < lives.size(); ++v) {
+    if (!lives[v].crosses) continue;
+    const Grid& grid = plan.program.values[v];
+    blocks.push_back({lives[v].region, lives[v].last_region, batch * grid.elements()});
+    values.push_back(v);
+    plan.places[v].stride = grid.channels;
+  }
+  std::vector<PictureStep*> owners;
+  for (size_t r = 0; r < plan.regions.size(); ++r) {
+    const Region& region = plan.regions[r];
+    if (region.pass > 0 || (!region.picture && region.rider < 0)) continue;
+    const int index = region.picture ? region.first : region.rider;
+    auto& step = static_cast<PictureStep&>(*plan.program.steps[index]);
+    step.share_out({region.positions, batch, threads, !region.picture});
+    blocks.push_back(
+        {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_floats(batch)});
+    owners.push_back(&step);
+  }
+  plan.arena_floats = place_lifetimes(blocks);
+  for (size_t i = 0; i < values.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    owners[i]->place_state(blocks[values.size() + i].offset);
+  }
+}
+
+// Values that live and die inside one region: a tile of each.
+void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
+  std::vector<Lifetime> blocks;
+  std::vector<int> values;
+  for (int i = region.first; i < region.last; ++i) {
+    const int v = plan.step(i).result();
+    if (lives[v].crosses) continue;
+    const int64_t stride = scratch_stride(plan.program.values[v].channels);
+    blocks.push_back({lives[v].step, lives[v].last_step, stride});
+    values.push_back(v);
+    plan.places[v] = {true, 0, stride};
+  }
+  const int64_t row = place_lifetimes(blocks);  // floats of one row
+  // A sweep's tiles are fixed by the picture.
+  if (region.rider < 0 && row > 0) {
+    const int64_t strip = gemm_strip_rows();
+    const int64_t fit = kTileFloats / row / strip * strip;
+    region.tile_rows = std::clamp(fit, strip, kMaxTileRows);
+  }
+  for (Lifetime& block : blocks) block.floats *= region.tile_rows;
+  plan.scratch_floats = std::max(plan.scratch_floats, place_lifetimes(blocks));
+  for (size_t i = 0; i < blocks.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
 }
 
 }  // namespace
@@ -166,83 +148,14 @@ int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
   return aligned(total);
 }
 
-// Two strips of 14 rows, or of 6, are a multiple of any chunk.
-int64_t ScanTiles::count() const {
-  const int64_t pair = 2 * gemm_strip_rows();
-  const int64_t pairs = (last - first + pair - 1) / pair;
-  const int64_t most = kMaxTileRows / pair;
-  return (pairs + most - 1) / most;
-}
-
-int64_t ScanTiles::start(int64_t tile) const {
-  const int64_t pair = 2 * gemm_strip_rows();
-  const int64_t pairs = (last - first + pair - 1) / pair;
-  return std::min(last, first + pairs * tile / std::max<int64_t>(1, count()) * pair);
-}
-
-bool few_rows(int64_t rows, int threads) {
-  constexpr int64_t kStrips = 3;  // a worker should use each weight for so many strips at least
-  return threads > 1 && rows < kStrips * gemm_strip_rows() * threads;
-}
-
 Plan make_plan(Program program, int batch, int threads) {
   Plan plan;
   plan.program = std::move(program);
   plan.regions = make_regions(plan.program, batch, threads);
-  join_scans(plan.program, batch, threads, plan.regions);
+  plan.places.resize(plan.program.values.size());
   const std::vector<Life> lives = lives_of(plan);
-  plan.places.assign(plan.program.values.size(), Place{false, -1, 0});
-
-  std::vector<Lifetime> arena;
-  std::vector<int> arena_values;
-  for (size_t v = 0; v < lives.size(); ++v) {
-    if (!lives[v].crosses) continue;
-    const Grid& grid = plan.program.values[v];
-    arena.push_back({lives[v].region, lives[v].last_region, batch * grid.elements()});
-    arena_values.push_back(static_cast<int>(v));
-    plan.places[v].stride = grid.channels;
-  }
-  plan.scans.resize(plan.program.steps.size());
-  std::vector<int> scan_steps;
-  for (size_t r = 0; r < plan.regions.size(); ++r) {
-    const Region& region = plan.regions[r];
-    const int step = region.global ? region.first : region.scan;
-    const auto* gla = step < 0 ? nullptr : std::get_if<GlaStep>(&plan.program.steps[step].op);
-    if (gla == nullptr || region.pass > 0) continue;
-    ScanPlan& scan = plan.scans[step];
-    scan = make_scan(gla->op, region.positions, batch, threads);
-    if (!region.global) scan.blocks = 1;
-    scan.state_floats = aligned(
-        static_cast<int64_t>(gla_state_floats(gla->op.key_dim, gla->op.value_dim / scan.blocks)));
-    const int passes = gla_directions(gla->op);
-    arena.push_back({static_cast<int>(r), static_cast<int>(r) + passes - 1,
-                     batch * gla->op.heads * scan.blocks * passes * scan.state_floats});
-    scan_steps.push_back(step);
-  }
-  plan.arena_floats = place_lifetimes(arena);
-  for (size_t i = 0; i < arena.size(); ++i) {
-    const bool value = i < arena_values.size();
-    int64_t& offset = value ? plan.places[arena_values[i]].offset
-                            : plan.scans[scan_steps[i - arena_values.size()]].offset;
-    offset = arena[i].offset;
-  }
-
-  for (const Region& region : plan.regions) {
-    std::vector<Lifetime> scratch;
-    std::vector<int> scratch_values;
-    for (int i = region.first; i < region.last; ++i) {
-      const int v = result_of(plan.program.steps[i].op);
-      if (lives[v].crosses) continue;
-      const int64_t stride = scratch_stride(plan.program.values[v].channels);
-      scratch.push_back({lives[v].step, lives[v].last_step, stride * kMaxTileRows});
-      scratch_values.push_back(v);
-      plan.places[v] = {true, 0, stride};
-    }
-    plan.scratch_floats = std::max(plan.scratch_floats, place_lifetimes(scratch));
-    for (size_t i = 0; i < scratch.size(); ++i) {
-      plan.places[scratch_values[i]].offset = scratch[i].offset;
-    }
-  }
+  place_arena(lives, batch, threads, plan);
+  for (Region& region : plan.regions) place_scratch(lives, region, plan);
   plan.scratch_floats = aligned(plan.scratch_floats);
   return plan;
 }

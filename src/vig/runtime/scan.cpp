@@ -14,7 +14,7 @@ namespace {
 std::vector<float> decays(const float* logits, int64_t count) {
   std::vector<float> alpha(static_cast<size_t>(count));
   PointwiseArgs args;
-  args.kind = Pointwise::kDecay;
+  args.kind = {Elementwise::kDecay};
   args.a = {logits, count};
   args.out = alpha.data();
   args.out_stride = count;

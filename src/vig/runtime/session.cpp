@@ -9,7 +9,6 @@
 #include "vig/base/error.h"
 #include "vig/base/thread_team.h"
 #include "vig/kernels/denormals.h"
-#include "vig/kernels/position.h"
 #include "vig/runtime/executor.h"
 
 namespace vig {
@@ -24,23 +23,21 @@ struct alignas(64) TaskCounter {
 }  // namespace
 
 struct Session::Impl {
-  std::shared_ptr<const PackedModel> model;  // keeps `weights` alive
-  const PackedWeights& weights;
+  std::shared_ptr<const PackedModel> model;
   Graph graph;
   SessionOptions options;
   Plan plan;
   Buffer arena;
   Buffer scratch;
-  Buffer fitted;  // position tables resized for this grid
   std::vector<TaskCounter> counters;
   std::optional<ThreadTeam> team;
+  std::optional<Bindings> bindings;
+  std::optional<Executor> executor;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
-  std::unique_ptr<Executor> executor;
   int64_t pictures_run = 0;
 
   Impl(std::shared_ptr<const PackedModel> packed, Graph g, const SessionOptions& o)
       : model(std::move(packed)),
-        weights(static_cast<const PackedWeights&>(*model)),
         graph(std::move(g)),
         options(o) {
     // Memory first: where it is limited, stacks of threads must not take what the work needs.
@@ -50,24 +47,19 @@ struct Session::Impl {
       options.threads = team->size();
       make_room();
     }
-    for (const LowStep& step : plan.program.steps) {
-      const auto* gemm = std::get_if<GemmStep>(&step.op);
-      if (gemm == nullptr) continue;
-      if (weights.matrix(gemm->weight).paired != (gemm->epilogue == Epilogue::kSwiGlu)) {
-        fail_usage("the value before {}'s activation cannot be kept",
-                   graph.params[gemm->weight].name);
-      }
-    }
+    bindings.emplace(plan.program.values, plan.places, *model, arena.floats());
+    executor.emplace(plan, *bindings, options.threads);
+    for (const auto& step : plan.program.steps) step->bind(*bindings);
     if (options.profile) {
       times.assign(options.threads, std::vector<double>(plan.program.steps.size(), 0.0));
     }
-    executor =
-        std::make_unique<Executor>(plan, weights, fit_positions(), arena.floats(), options.threads);
   }
 
   // Plans for the number of threads, and takes the memory that the plan needs.
   void make_room() {
-    plan = make_plan(lower(graph, options.keep), options.batch, options.threads);
+    Program program = lower(graph, options.keep);
+    model->check(graph, program);
+    plan = make_plan(std::move(program), options.batch, options.threads);
     arena = Buffer();  // frees the old ones before the new are taken
     scratch = Buffer();
     arena = Buffer(static_cast<size_t>(plan.arena_floats) * sizeof(float));
@@ -75,22 +67,10 @@ struct Session::Impl {
     counters = std::vector<TaskCounter>(plan.regions.size() * static_cast<size_t>(options.threads));
   }
 
-  // Position tables for this grid: as published where that fits, resized otherwise.
-  std::vector<const float*> fit_positions() {
-    std::vector<const float*> tables(graph.params.size(), nullptr);
-    for (const Node& node : graph.nodes) {
-      const auto* op = std::get_if<AddPositionOp>(&node.op);
-      if (op == nullptr) continue;
-      const int param = node.params[0];
-      tables[param] = weights.raw(param);
-      if (op->rows == node.grid.height && op->cols == node.grid.width) continue;
-      if (fitted.bytes() != 0) fail("[add_position] more than one position table to resize");
-      fitted = Buffer(static_cast<size_t>(node.grid.elements()) * sizeof(float));
-      resize_positions({weights.raw(param), op->rows, op->cols, node.grid.channels, fitted.floats(),
-                        node.grid.height, node.grid.width});
-      tables[param] = fitted.floats();
-    }
-    return tables;
+  size_t bound_bytes() const {
+    size_t bytes = 0;
+    for (const auto& step : plan.program.steps) bytes += step->bound_bytes();
+    return bytes;
   }
 
   // One worker's part of a run.
@@ -172,18 +152,18 @@ const float* Session::value(int node, int image) const {
   return impl_->arena.floats() + place.offset + image * impl_->plan.program.values[node].elements();
 }
 
-size_t Session::arena_bytes() const { return impl_->arena.bytes() + impl_->fitted.bytes(); }
+size_t Session::arena_bytes() const { return impl_->arena.bytes() + impl_->bound_bytes(); }
 size_t Session::scratch_bytes() const { return impl_->scratch.bytes(); }
 
 std::vector<ProfileEntry> Session::profile() const {
   std::map<std::string, ProfileEntry> kinds;
-  const std::vector<LowStep>& steps = impl_->plan.program.steps;
+  const auto& steps = impl_->plan.program.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    ProfileEntry& entry = kinds[kind_of(steps[i].op)];
-    entry.kind = kind_of(steps[i].op);
+    ProfileEntry& entry = kinds[steps[i]->kind()];
+    entry.kind = steps[i]->kind();
     for (const std::vector<double>& worker : impl_->times) entry.seconds += worker[i];
-    entry.macs.dense += steps[i].macs.dense * impl_->pictures_run;
-    entry.macs.scan += steps[i].macs.scan * impl_->pictures_run;
+    entry.macs.dense += steps[i]->macs.dense * impl_->pictures_run;
+    entry.macs.scan += steps[i]->macs.scan * impl_->pictures_run;
   }
   std::vector<ProfileEntry> result;
   for (auto& [kind, entry] : kinds) result.push_back(std::move(entry));

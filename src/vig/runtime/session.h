@@ -17,18 +17,38 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/buffer.h"
 #include "vig/graph/graph.h"
 #include "vig/weights/load.h"
 
 namespace vig {
+
+struct Program;
 
 class PackedModel {
  public:
   // `graph` may be built for any size: packing depends on parameters and fusion alone.
   static std::shared_ptr<const PackedModel> make(const Graph& graph,
                                                  std::shared_ptr<const Weights> weights);
-  virtual ~PackedModel() = default;
-  virtual size_t bytes() const = 0;  // held beside the weight file's mapping
+  size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
+
+  // By index of the parameter.
+  const ParamSpec& param(int index) const { return params_[index]; }
+  const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
+  const float* packed(int index) const { return packed_[index]; }  // in its kernel's layout
+
+  // Raises unless `graph` is one of this model's and `program` finds its weights packed as it needs
+  // them.
+  void check(const Graph& graph, const Program& program) const;
+
+ private:
+  PackedModel() = default;
+
+  std::vector<ParamSpec> params_;
+  std::shared_ptr<const Weights> weights_;
+  std::vector<const float*> packed_;
+  std::vector<std::string_view> layouts_;
+  Buffer buffer_;
 };
 
 struct SessionOptions {

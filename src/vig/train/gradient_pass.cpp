@@ -21,7 +21,7 @@ GradientSums shard_step(const GradientPass& pass, Parameters& shard, const Batch
   const int64_t floats = static_cast<int64_t>(picture_floats(model));
   WalkOptions walk_options;
   walk_options.kernels = pass.options.kernels;
-  walk_options.drop_path = model.drop_path;
+  walk_options.drop_branches = model.drop_path > 0;
   walk_options.seed = stream.bits_at(0);
   walk_options.picture_stride = pass.group.size();
   for (int64_t part = 0; part < pass.parts; ++part) {

@@ -52,7 +52,7 @@ at::Tensor decay(const at::Tensor& logits) {
   at::Tensor alpha = at::empty_like(logits);
   const int64_t width = logits.size(-1);
   PointwiseArgs args;
-  args.kind = Pointwise::kDecay;
+  args.kind = {Elementwise::kDecay};
   args.a = {logits.data_ptr<float>(), width};
   args.out = alpha.data_ptr<float>();
   args.out_stride = args.channels = width;

@@ -46,7 +46,6 @@ void multiply(const float* a, int64_t rows, const PackedMatrix& weight, float* o
     args.c = out + first * weight.n;
     args.ldc = weight.n;
     if (residual != nullptr) {
-      args.epilogue = Epilogue::kAdd;
       args.residual = residual + first * weight.n;
       args.ldr = weight.n;
     }

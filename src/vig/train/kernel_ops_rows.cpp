@@ -81,17 +81,17 @@ struct Norm : Function<Norm> {
 };
 
 struct Activation : Function<Activation> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, int64_t kind) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, int64_t function) {
     at::Tensor y = at::empty_like(x);
     PointwiseArgs args;
-    args.kind = static_cast<Pointwise>(kind);
+    args.kind.function = static_cast<Elementwise>(function);
     args.a = rows_of(x);
     args.out = y.data_ptr<float>();
     args.out_stride = args.channels = x.size(-1);
     args.rows = row_count(x);
     pointwise(args);
     ctx->save_for_backward({x});
-    ctx->saved_data["kind"] = kind;
+    ctx->saved_data["function"] = function;
     return y;
   }
 
@@ -100,7 +100,7 @@ struct Activation : Function<Activation> {
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx = at::empty_like(x);
     PointwiseBackwardArgs args;
-    args.kind = static_cast<Pointwise>(ctx->saved_data["kind"].toInt());
+    args.kind.function = static_cast<Elementwise>(ctx->saved_data["function"].toInt());
     args.a = rows_of(x);
     args.dy = rows_of(dy);
     args.da = dx.data_ptr<float>();
@@ -118,7 +118,7 @@ struct SwiGlu : Function<SwiGlu> {
     sizes.back() = m;
     at::Tensor y = at::empty(sizes, x.options());
     PointwiseArgs args;
-    args.kind = Pointwise::kSwiGlu;
+    args.kind = kSwiGlu;
     args.a = rows_of(x);
     args.b = {args.a.data + m, args.a.stride};
     args.out = y.data_ptr<float>();
@@ -135,7 +135,7 @@ struct SwiGlu : Function<SwiGlu> {
     const int64_t m = dy.size(-1);
     at::Tensor dx = at::empty_like(x);
     PointwiseBackwardArgs args;
-    args.kind = Pointwise::kSwiGlu;
+    args.kind = kSwiGlu;
     args.a = rows_of(x);
     args.b = {args.a.data + m, args.a.stride};
     args.dy = rows_of(dy);
@@ -272,18 +272,6 @@ struct ResizePosition : Function<ResizePosition> {
   }
 };
 
-Pointwise pointwise_kind(ActKind kind) {
-  switch (kind) {
-    case ActKind::kSilu:
-      return Pointwise::kSilu;
-    case ActKind::kGelu:
-      return Pointwise::kGelu;
-    case ActKind::kSigmoid:
-      return Pointwise::kSigmoid;
-  }
-  fail("[train] unknown activation");
-}
-
 }  // namespace
 
 at::Tensor KernelOps::layer_norm(const at::Tensor& x, const at::Tensor& weight,
@@ -298,8 +286,8 @@ at::Tensor KernelOps::rms_norm(const at::Tensor& x, const at::Tensor& weight, fl
                      static_cast<int64_t>(groups));
 }
 
-at::Tensor KernelOps::activation(const at::Tensor& x, ActKind kind) {
-  return Activation::apply(x.contiguous(), static_cast<int64_t>(pointwise_kind(kind)));
+at::Tensor KernelOps::activation(const at::Tensor& x, Elementwise function) {
+  return Activation::apply(x.contiguous(), static_cast<int64_t>(function));
 }
 
 at::Tensor KernelOps::scale(const at::Tensor& x, const at::Tensor& weight) {

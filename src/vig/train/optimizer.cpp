@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 
 namespace vig::train {
@@ -31,40 +30,16 @@ double Schedule::lr(int64_t step) const {
   return low_ + (peak_ - low_) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, done)));
 }
 
-std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs) {
-  // Blocks in the order of declaration; what comes before the first is one more, what comes after
-  // the last is the head.
-  std::vector<int> order;
-  std::map<std::string, int> blocks;
-  for (const ParamSpec& spec : specs) {
-    const size_t at = spec.name.find("blocks.");
-    if (at == std::string::npos) {
-      order.push_back(spec.name.starts_with("layers.") ? static_cast<int>(blocks.size()) : -1);
-      continue;
-    }
-    const std::string block = spec.name.substr(0, spec.name.find('.', at + 7));
-    order.push_back(blocks.emplace(block, static_cast<int>(blocks.size()) + 1).first->second);
-  }
-  const int count = static_cast<int>(blocks.size());
-  std::vector<int> depths;
-  bool seen_block = false;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    seen_block = seen_block || order[i] > 0;
-    const int position = order[i] >= 0 ? order[i] : seen_block ? count + 1 : 0;
-    depths.push_back(count + 1 - position);
-  }
-  return depths;
-}
-
 AdamW::AdamW(const TrainOptions& options, Parameters& parameters, Workers& workers)
     : options_(options), parameters_(parameters), workers_(workers) {
-  const std::vector<int> depths = parameter_depths(parameters.specs());
+  int last_level = 0;
+  for (const ParamSpec& spec : parameters.specs()) last_level = std::max(last_level, spec.level);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].requires_grad()) continue;
-    const bool matrix = parameters.spec(i).shape.rank() > 1;
+    const ParamSpec& spec = parameters.spec(i);
     ranges_.push_back({parameters.begin(i), parameters.end(i),
-                       matrix ? static_cast<float>(options.weight_decay) : 0.0f,
-                       static_cast<float>(std::pow(options.layer_decay, depths[i]))});
+                       spec.decayed ? static_cast<float>(options.weight_decay) : 0.0f,
+                       static_cast<float>(std::pow(options.layer_decay, last_level - spec.level))});
   }
   mean_ = at::zeros_like(parameters.values());
   square_ = at::zeros_like(parameters.values());

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "vig/train/options.h"
@@ -27,8 +26,8 @@ class Schedule {
 
 // One step, with m and v the running means of the gradient and its square:
 //   w -= lr * (m^ / (sqrt(v^) + eps) + weight_decay * w)
-// Decay is for tensors of two or more axes. With layer_decay < 1 a parameter's learning rate falls
-// by that factor for every block between it and the head.
+// with decay where the parameter's spec says so. With layer_decay < 1 a parameter's learning rate
+// falls by that factor for every level between it and the last one.
 class AdamW {
  public:
   AdamW(const TrainOptions& options, Parameters& parameters, Workers& workers);
@@ -59,9 +58,5 @@ class AdamW {
   at::Tensor mean_, square_, average_;
   int64_t steps_ = 0;
 };
-
-// How many blocks a parameter's gradient passes from the head:
-// "blocks.3.attn..." of a plain network, "layers.1.blocks.0..." of a hierarchical one.
-std::vector<int> parameter_depths(const std::vector<ParamSpec>& specs);
 
 }  // namespace vig::train

@@ -80,16 +80,20 @@ at::Tensor PlainOps::rms_norm(const at::Tensor& x, const at::Tensor& weight, flo
   return (grouped * (grouped.square().mean(-1, true) + eps).rsqrt() * weight).reshape(x.sizes());
 }
 
-at::Tensor PlainOps::activation(const at::Tensor& x, ActKind kind) {
-  switch (kind) {
-    case ActKind::kSilu:
+at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
+  switch (function) {
+    case Elementwise::kIdentity:
+      return x;
+    case Elementwise::kSilu:
       return at::silu(x);
-    case ActKind::kGelu:
+    case Elementwise::kGelu:
       return at::gelu(x);
-    case ActKind::kSigmoid:
+    case Elementwise::kSigmoid:
       return at::sigmoid(x);
+    case Elementwise::kDecay:
+      return at::exp(at::log_sigmoid(x) / 16);
   }
-  fail("[train] unknown activation");
+  fail("[train] unknown function");
 }
 
 at::Tensor PlainOps::scale(const at::Tensor& x, const at::Tensor& weight) { return x * weight; }

@@ -15,7 +15,7 @@ struct PlainOps {
   static at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, float eps);
   static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);
-  static at::Tensor activation(const at::Tensor& x, ActKind kind);
+  static at::Tensor activation(const at::Tensor& x, Elementwise function);
   static at::Tensor scale(const at::Tensor& x, const at::Tensor& weight);
   static at::Tensor add_position(const at::Tensor& x, const at::Tensor& table, int rows, int cols);
   static at::Tensor swiglu(const at::Tensor& x);

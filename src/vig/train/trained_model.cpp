@@ -10,10 +10,6 @@
 namespace vig::train {
 namespace {
 
-bool is_classifier(const std::string& name) {
-  return name.starts_with("head.") || name.starts_with("classifier.head.");
-}
-
 // Fresh numbers for what the file does not give in this shape.
 Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, uint64_t seed,
                 at::Device device, Beginning& beginning) {
@@ -27,7 +23,7 @@ Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, u
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ParamSpec& spec = parameters.spec(i);
-    if (is_classifier(spec.name) && !keep_head) {
+    if (spec.head && !keep_head) {
       beginning.fresh_names.push_back(spec.name);
       continue;
     }
@@ -65,8 +61,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
   }
   const int size = spec.recipe.crop;
   check_depth(spec);
-  const double drop_path =
-      std::visit([](const auto& config) -> double { return config.drop_path; }, spec.config);
+  const double drop_path = spec.config->drop_path;
   if (!(drop_path < 1)) fail_usage("field drop_path is {}, expected 0 to below 1", drop_path);
   check_input_size(size, size);
   Graph graph = build_graph(spec, size, size);
@@ -77,7 +72,7 @@ TrainedModel make_trained_model(const TrainOptions& options,
       bind(graph, source, keep_head, options.seed, at::Device(options.device), beginning);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ParamSpec& param = parameters.spec(i);
-    if (options.probe && !is_classifier(param.name)) {
+    if (!param.trained || (options.probe && !param.head)) {
       parameters.freeze(i);
     } else {
       beginning.learning += param.shape.elements();

@@ -25,7 +25,7 @@ struct TrainedModel {
   ModelSpec spec;  // with this run's classes and, of a fresh network, its size
   std::vector<std::string> classes;
   int size = 0;          // of the input
-  double drop_path = 0;  // of the last block
+  double drop_path = 0;  // of the last block; 0 where nothing is dropped
   Graph graph;           // at that size
   Beginning beginning;
   Parameters parameters;

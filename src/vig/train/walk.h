@@ -14,9 +14,9 @@ struct WalkOptions {
   // Our kernels, or LibTorch's own operations with the scan as its expansion. Other devices than
   // the CPU have the latter alone.
   bool kernels = true;
-  // Stochastic depth: the last block's branches are left out with this probability for a picture,
-  // the first block's never, those between in proportion. Draws belong to (seed, picture).
-  double drop_path = 0;
+  // Stochastic depth: a residual's branch is left out with the probability that the graph gives it.
+  // Draws belong to (seed, picture).
+  bool drop_branches = false;
   uint64_t seed = 0;
   int64_t first_picture = 0;   // number of the batch's first picture among all of the step's
   int64_t picture_stride = 1;  // and the distance of the next

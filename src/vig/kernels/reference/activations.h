@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <numbers>
+
+#include "vig/base/elementwise.h"
 
 namespace vig::reference {
 
@@ -13,5 +16,39 @@ inline double log_sigmoid(double x) {
   return (x < 0.0 ? x : 0.0) - std::log1p(std::exp(-std::fabs(x)));
 }
 inline double decay(double x) { return std::exp(log_sigmoid(x) / 16.0); }
+
+inline double apply(Elementwise function, double x) {
+  switch (function) {
+    case Elementwise::kIdentity:
+      return x;
+    case Elementwise::kSilu:
+      return silu(x);
+    case Elementwise::kGelu:
+      return gelu(x);
+    case Elementwise::kSigmoid:
+      return sigmoid(x);
+    case Elementwise::kDecay:
+      return decay(x);
+  }
+  return 0.0;
+}
+
+// Its derivative.
+inline double slope(Elementwise function, double x) {
+  switch (function) {
+    case Elementwise::kIdentity:
+      return 1.0;
+    case Elementwise::kSilu:
+      return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
+    case Elementwise::kGelu:
+      return 0.5 * std::erfc(-x / std::numbers::sqrt2) +
+             x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
+    case Elementwise::kSigmoid:
+      return sigmoid(x) * sigmoid(-x);
+    case Elementwise::kDecay:
+      return decay(x) * sigmoid(-x) / 16.0;
+  }
+  return 0.0;
+}
 
 }  // namespace vig::reference

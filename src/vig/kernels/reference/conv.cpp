@@ -28,7 +28,7 @@ void depthwise_conv(const float* weight, const DepthwiseConvArgs& args) {
         }
       }
       args.out[(row - args.first_row) * args.out_stride + c] =
-          static_cast<float>(args.silu ? silu(sum) : sum);
+          static_cast<float>(apply(args.function, sum));
     }
   }
 }

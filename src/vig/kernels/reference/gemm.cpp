@@ -17,28 +17,9 @@ void gemm(const float* weight, const float* bias, const GemmArgs& args) {
     };
     for (int64_t j = 0; j < (w.paired ? half : w.n); ++j) {
       double y = product(j);
-      switch (args.epilogue) {
-        case Epilogue::kNone:
-          break;
-        case Epilogue::kSilu:
-          y = silu(y);
-          break;
-        case Epilogue::kGelu:
-          y = gelu(y);
-          break;
-        case Epilogue::kSigmoid:
-          y = sigmoid(y);
-          break;
-        case Epilogue::kDecay:
-          y = decay(y);
-          break;
-        case Epilogue::kAdd:
-          y += args.residual[r * args.ldr + j];
-          break;
-        case Epilogue::kSwiGlu:
-          y = silu(y) * product(half + j);
-          break;
-      }
+      if (args.residual != nullptr) y += args.residual[r * args.ldr + j];
+      y = apply(args.function, y);
+      if (w.paired) y *= product(half + j);
       args.c[r * args.ldc + j] = static_cast<float>(y);
     }
   }

@@ -6,22 +6,14 @@
 namespace vig::reference {
 namespace {
 
-double apply(Pointwise kind, double a, double b) {
-  switch (kind) {
-    case Pointwise::kSilu:
-      return silu(a);
-    case Pointwise::kGelu:
-      return gelu(a);
-    case Pointwise::kSigmoid:
-      return sigmoid(a);
-    case Pointwise::kDecay:
-      return decay(a);
-    case Pointwise::kAdd:
+double combined(Combine combine, double a, double b) {
+  switch (combine) {
+    case Combine::kNone:
+      return a;
+    case Combine::kAdd:
       return a + b;
-    case Pointwise::kMul:
+    case Combine::kMul:
       return a * b;
-    case Pointwise::kSwiGlu:
-      return silu(a) * b;
   }
   return 0.0;
 }
@@ -38,7 +30,8 @@ void pointwise(const PointwiseArgs& args) {
     for (int64_t c = 0; c < args.channels; ++c) {
       const double a = args.a.data[r * args.a.stride + c];
       const double b = args.b.data == nullptr ? 0.0 : args.b.data[r * args.b.stride + c];
-      args.out[r * args.out_stride + c] = static_cast<float>(apply(args.kind, a, b));
+      args.out[r * args.out_stride + c] =
+          static_cast<float>(combined(args.kind.combine, apply(args.kind.function, a), b));
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "vig/kernels/reference/pointwise_backward.h"
 
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "vig/kernels/reference/activations.h"
@@ -11,33 +10,18 @@
 namespace vig::reference {
 namespace {
 
-double silu_slope(double x) { return sigmoid(x) + x * sigmoid(x) * sigmoid(-x); }
-
-double gelu_slope(double x) {
-  return 0.5 * std::erfc(-x / std::numbers::sqrt2) +
-         x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
-}
-
 struct Slopes {
   double a, b;
 };
 
 Slopes slopes(Pointwise kind, double a, double b) {
-  switch (kind) {
-    case Pointwise::kSilu:
-      return {silu_slope(a), 0.0};
-    case Pointwise::kGelu:
-      return {gelu_slope(a), 0.0};
-    case Pointwise::kSigmoid:
-      return {sigmoid(a) * sigmoid(-a), 0.0};
-    case Pointwise::kDecay:
-      return {decay(a) * sigmoid(-a) / 16.0, 0.0};
-    case Pointwise::kAdd:
-      return {1.0, 1.0};
-    case Pointwise::kMul:
-      return {b, a};
-    case Pointwise::kSwiGlu:
-      return {silu_slope(a) * b, silu(a)};
+  switch (kind.combine) {
+    case Combine::kNone:
+      return {slope(kind.function, a), 0.0};
+    case Combine::kAdd:
+      return {slope(kind.function, a), 1.0};
+    case Combine::kMul:
+      return {slope(kind.function, a) * b, apply(kind.function, a)};
   }
   return {0.0, 0.0};
 }
@@ -122,7 +106,7 @@ void gated_mix_backward(const GatedMixBackwardArgs& args) {
         const double g = sigmoid(gate), rest = sigmoid(-gate);
         const double a = o.value(c), b = local.value(c);
         double dy = args.dy.data[r * args.dy.stride + at + c];
-        if (args.silu) dy *= silu_slope(g * a + rest * b);
+        if (args.silu) dy *= slope(Elementwise::kSilu, g * a + rest * b);
         d_a[static_cast<size_t>(c)] = dy * g;
         d_b[static_cast<size_t>(c)] = dy * rest;
         args.dgate[r * args.dgate_stride + at + c] = static_cast<float>(dy * (a - b) * g * rest);

@@ -1,0 +1,127 @@
+#include "vig/models/config.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "vig/base/error.h"
+#include "vig/base/suggestion.h"
+
+namespace vig {
+namespace {
+
+constexpr int kMaxFieldValue = 1 << 20;
+
+[[noreturn]] void bad_value(std::string_view field, std::string_view text,
+                            std::string_view expected) {
+  fail_usage("field {} is '{}', expected {}", field, text, expected);
+}
+
+int parse_int(std::string_view field, std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 ||
+      value > kMaxFieldValue) {
+    bad_value(field, text, fmt::format("a whole number from 1 to {}", kMaxFieldValue));
+  }
+  return value;
+}
+
+// Sets one field from a text.
+class Setter final : public FieldVisitor {
+ public:
+  Setter(std::string_view field, std::string_view text) : field_(field), text_(text) {}
+
+  void visit(const char* name, int& value) override {
+    if (is(name)) value = parse_int(field_, text_);
+  }
+  void visit(const char* name, float& value) override {
+    if (!is(name)) return;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (error != std::errc() || end != text_.data() + text_.size() ||
+        !(value >= 0 && value <= 64)) {
+      bad_value(field_, text_, "a number from 0 to 64");
+    }
+  }
+  void visit(const char* name, bool& value) override {
+    if (!is(name)) return;
+    if (text_ != "true" && text_ != "false") bad_value(field_, text_, "true or false");
+    value = text_ == "true";
+  }
+  void visit(const char* name, std::vector<int>& value) override {
+    if (!is(name)) return;
+    value.clear();
+    for (size_t start = 0; start <= text_.size();) {
+      const size_t comma = std::min(text_.find(',', start), text_.size());
+      value.push_back(parse_int(field_, text_.substr(start, comma - start)));
+      start = comma + 1;
+    }
+  }
+  void visit(const char* name, int& index, std::span<const std::string_view> names) override {
+    if (!is(name)) return;
+    const auto found = std::find(names.begin(), names.end(), text_);
+    if (found == names.end()) {
+      const auto last = names.subspan(names.size() - 1);
+      bad_value(field_, text_,
+                fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), last[0]));
+    }
+    index = static_cast<int>(found - names.begin());
+  }
+
+  bool found() const { return found_; }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  bool is(const char* name) {
+    names_.emplace_back(name);
+    if (field_ != name) return false;
+    found_ = true;
+    return true;
+  }
+
+  std::string_view field_, text_;
+  std::vector<std::string> names_;
+  bool found_ = false;
+};
+
+class Texts final : public FieldVisitor {
+ public:
+  void visit(const char* name, int& value) override { texts[name] = fmt::format("{}", value); }
+  void visit(const char* name, float& value) override { texts[name] = fmt::format("{}", value); }
+  void visit(const char* name, bool& value) override { texts[name] = value ? "true" : "false"; }
+  void visit(const char* name, std::vector<int>& value) override {
+    texts[name] = fmt::format("{}", fmt::join(value, ","));
+  }
+  void visit(const char* name, int& index, std::span<const std::string_view> names) override {
+    texts[name] = std::string(names[static_cast<size_t>(index)]);
+  }
+
+  std::map<std::string, std::string> texts;
+};
+
+}  // namespace
+
+std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,
+                                                    const std::string& head_weight) {
+  const Shape* head = shapes(head_weight);
+  if (head == nullptr || head->rank() != 2) return {};
+  return {{"classes", fmt::format("{}", (*head)[0])}};
+}
+
+void set_field(ModelConfig& config, std::string_view model, const std::string& name,
+               const std::string& text) {
+  Setter setter(name, text);
+  config.visit_fields(setter);
+  if (setter.found()) return;
+  fail_usage("model {} has no field '{}'{}; its fields are {}", model, name,
+             suggestion(name, setter.names()), fmt::join(setter.names(), ", "));
+}
+
+std::map<std::string, std::string> field_texts(const ModelConfig& config) {
+  Texts texts;
+  config.clone()->visit_fields(texts);  // visiting may change fields; this one does not
+  return std::move(texts.texts);
+}
+
+}  // namespace vig

@@ -1,0 +1,110 @@
+// The numbers that make a network of a family, with their names.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/base/shape.h"
+#include "vig/graph/graph.h"
+
+namespace vig {
+
+// Sees the fields of a config, each once.
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+  virtual void visit(const char* name, int& value) = 0;
+  virtual void visit(const char* name, float& value) = 0;
+  virtual void visit(const char* name, bool& value) = 0;
+  virtual void visit(const char* name, std::vector<int>& value) = 0;
+  // One of `names`, by its index.
+  virtual void visit(const char* name, int& index, std::span<const std::string_view> names) = 0;
+
+  template <class Enum>
+  void visit(const char* name, Enum& value,
+             std::span<const std::string_view> names) requires std::is_enum_v<Enum> {
+    int index = static_cast<int>(value);
+    visit(name, index, names);
+    value = static_cast<Enum>(index);
+  }
+};
+
+// The shape of a checkpoint's tensor by its name; null when it has none of that name.
+using TensorShapes = std::function<const Shape*(const std::string& name)>;
+
+// What every family's config has. A family adds its own numbers, see models/vig.cpp.
+struct ModelConfig {
+  int classes = 1000;
+  int image_size = 224;    // what the weights were made for; any size runs
+  float drop_path = 0.0f;  // training only: stochastic depth of the last block
+
+  virtual ~ModelConfig() = default;
+  virtual std::unique_ptr<ModelConfig> clone() const = 0;
+  virtual void visit_fields(FieldVisitor& visitor) = 0;
+  // How many blocks it would have, asked before anything is built.
+  virtual int64_t blocks() const = 0;
+  virtual Graph build(int height, int width) const = 0;
+  // The fields that the tensors of a checkpoint show by themselves and in which published models
+  // of one variant differ, such as the number of classes.
+  virtual std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const = 0;
+
+ protected:
+  void visit_common(FieldVisitor& visitor) {
+    visitor.visit("classes", classes);
+    visitor.visit("image_size", image_size);
+    visitor.visit("drop_path", drop_path);
+  }
+};
+
+// Makes a family's config copyable through its base.
+template <class Config>
+struct ConfigOf : ModelConfig {
+  std::unique_ptr<ModelConfig> clone() const override {
+    return std::make_unique<Config>(static_cast<const Config&>(*this));
+  }
+};
+
+// A config of any family, with the copies of a value. Empty until one is assigned.
+class AnyConfig {
+ public:
+  AnyConfig() = default;
+  template <std::derived_from<ModelConfig> Config>
+  AnyConfig(Config config) : config_(std::make_unique<Config>(std::move(config))) {}
+  AnyConfig(const AnyConfig& other) : config_(other.copy()) {}
+  AnyConfig(AnyConfig&&) noexcept = default;
+  AnyConfig& operator=(const AnyConfig& other) {
+    config_ = other.copy();
+    return *this;
+  }
+  AnyConfig& operator=(AnyConfig&&) noexcept = default;
+
+  ModelConfig* operator->() { return config_.get(); }
+  const ModelConfig* operator->() const { return config_.get(); }
+  ModelConfig& operator*() { return *config_; }
+  const ModelConfig& operator*() const { return *config_; }
+
+ private:
+  std::unique_ptr<ModelConfig> copy() const { return config_ ? config_->clone() : nullptr; }
+
+  std::unique_ptr<ModelConfig> config_;
+};
+
+// The rows of a classifier's weight [classes, width], as a field; empty where it is not there.
+std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,
+                                                    const std::string& head_weight);
+
+// Sets the field `name` from its text; raises a usage error for a bad text, and one that lists the
+// fields where there is no such one.
+void set_field(ModelConfig& config, std::string_view model, const std::string& name,
+               const std::string& text);
+// Every field as text, in the form set_field takes.
+std::map<std::string, std::string> field_texts(const ModelConfig& config);
+
+}  // namespace vig

@@ -1,0 +1,34 @@
+// A family of networks is one record in one file: models/NAME.cpp defines its config, builds its
+// graphs and lists its models. The registry is the list of the families.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/base/recipe.h"
+#include "vig/models/config.h"
+
+namespace vig {
+
+// A network to be built: one family's numbers.
+struct ModelSpec {
+  std::string name;
+  AnyConfig config;
+  Recipe recipe;
+  std::string note;               // what it is, in a few words
+  std::string paper_params = "";  // as printed in the paper; empty where it prints none
+  std::string paper_flops = "";
+  std::string_view family = "";  // set by the registry
+};
+
+struct Family {
+  std::string_view name;
+  std::string_view base;          // the model that others are described against in golden cases
+  std::vector<ModelSpec> models;  // a published model before a step of the roadmap that equals it
+};
+
+Family vig_family();
+Family vig_h_family();
+
+}  // namespace vig

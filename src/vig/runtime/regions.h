@@ -1,0 +1,15 @@
+// How steps are grouped: the first half of making a plan.
+#pragma once
+
+#include <vector>
+
+#include "vig/runtime/plan.h"
+
+namespace vig {
+
+std::vector<Region> make_regions(const Program& program, int batch, int threads);
+
+// The operands of a step that must be complete before any row of its result can be made.
+std::vector<int> gathered_by(const Step& step);
+
+}  // namespace vig

@@ -1,0 +1,156 @@
+// Which operations are computed together.
+#include "vig/graph/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "vig/graph/builder.h"
+
+namespace vig {
+namespace {
+
+constexpr Init kInit{Init::Kind::kNormal, 0.02f};
+
+// What is computed together, in words: "norm+norm>gated_mix silu".
+std::vector<std::string> described(const Graph& graph, const std::vector<int>& keep = {}) {
+  std::vector<std::string> units;
+  for (const FusedNode& unit : fuse(graph, keep)) {
+    std::string words;
+    for (int producer : unit.producers) {
+      if (producer >= 0) words += std::string(op_name(graph.node(producer).op)) + ">";
+    }
+    words += op_name(graph.node(unit.node).op);
+    if (unit.residual >= 0) words += " + " + std::to_string(unit.residual);
+    if (unit.swiglu) words += " swiglu";
+    if (unit.function != Elementwise::kIdentity) {
+      words += std::string(" ") + elementwise_name(unit.function);
+    }
+    units.push_back(words);
+  }
+  return units;
+}
+
+using Units = std::vector<std::string>;
+
+TEST(Fuse, ActivationsGoIntoWhatMakesTheirOperand) {
+  Builder b(8, 8);
+  Value x = b.activation(b.conv(b.input(), "stem", 8, {2, 2, 0}), Elementwise::kGelu);
+  x = b.activation(b.depthwise_conv(x, "local", 3, kInit), Elementwise::kSilu);
+  x = b.activation(b.linear(x, "wide", 16, true, kInit), Elementwise::kSigmoid);
+  x = b.activation(b.layer_norm(x, "norm", 1e-5f), Elementwise::kSilu);
+  b.output("y", b.linear(b.swiglu(b.linear(x, "pair", 32, false, kInit)), "down", 8, false, kInit));
+  EXPECT_EQ(described(std::move(b).finish()),
+            (Units{"input", "conv gelu", "dwconv silu", "linear sigmoid", "layer_norm", "silu",
+                   "linear swiglu", "linear"}));
+}
+
+TEST(Fuse, AProductTakesOneFunctionOnly) {
+  Builder b(8, 8);
+  Value x = b.activation(b.linear(b.input(), "a", 4, false, kInit), Elementwise::kSilu);
+  b.output("y", b.activation(x, Elementwise::kSilu));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear silu", "silu"}));
+}
+
+TEST(Fuse, AValueWithTwoReadersStays) {
+  Builder b(8, 8);
+  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  b.output("y", b.mul(x, b.activation(x, Elementwise::kSilu)));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "silu", "mul"}));
+}
+
+TEST(Fuse, WhatIsKeptStays) {
+  const auto build = [] {
+    Builder b(8, 8);
+    const Value x = b.named(b.linear(b.input(), "a", 4, false, kInit), "a");
+    b.output("y", b.activation(x, Elementwise::kSilu));
+    return std::move(b).finish();
+  };
+  const Graph graph = build();
+  EXPECT_EQ(described(graph), (Units{"input", "linear silu"}));
+  EXPECT_EQ(described(graph, {graph.find_module("a")}), (Units{"input", "linear", "silu"}));
+}
+
+TEST(Fuse, OutputsStay) {
+  Builder b(8, 8);
+  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  b.output("x", x);
+  b.output("y", b.activation(x, Elementwise::kSilu));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "silu"}));
+}
+
+// The product adds as it stores: what it adds must be there before it, on whichever side it stands.
+TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
+  Builder b(8, 8);
+  const Value x = b.linear(b.input(), "a", 4, false, kInit);         // node 1
+  const Value y = b.residual(x, b.linear(x, "b", 4, false, kInit));  // 2, 3
+  const Value z = b.add(b.linear(y, "c", 4, false, kInit), y);       // 4, 5
+  const Value early = b.linear(z, "d", 4, false, kInit);             // 6
+  b.output("sum", b.add(early, b.layer_norm(z, "norm", 1e-5f)));     // 7, 8
+  EXPECT_EQ(described(std::move(b).finish()),
+            (Units{"input", "linear", "linear + 1", "linear + 3", "linear", "layer_norm", "add"}));
+}
+
+TEST(Fuse, AFunctionMayFollowTheSum) {
+  Builder b(8, 8);
+  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  const Value y = b.add(x, b.linear(x, "b", 4, false, kInit));
+  b.output("y", b.activation(y, Elementwise::kSilu));
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(described(graph), (Units{"input", "linear", "linear + 1 silu"}));
+  const FusedNode unit = fuse(graph).back();
+  EXPECT_EQ(unit.sum, 3);
+  EXPECT_EQ(unit.result, 4);
+}
+
+class FuseMix : public ::testing::Test {
+ protected:
+  // Norms of these groups and epsilons before a mix.
+  Graph build(int groups_o, int groups_local, float eps_local = 1e-6f) {
+    Builder b(8, 8);
+    const Value x = b.linear(b.input(), "a", 8, false, kInit);
+    const Value gate = b.linear(x, "gate", 8, true, kInit);
+    const Value o = b.rms_norm(x, "o", 1e-6f, groups_o);
+    const Value local = b.rms_norm(x, "local", eps_local, groups_local);
+    b.output("y", b.activation(b.gated_mix(gate, o, local), Elementwise::kSilu));
+    return std::move(b).finish();
+  }
+};
+
+TEST_F(FuseMix, TakesNormsAndSilu) {
+  EXPECT_EQ(described(build(2, 2)),
+            (Units{"input", "linear", "linear", "rms_norm>rms_norm>gated_mix silu"}));
+}
+
+TEST_F(FuseMix, TakesOneNormWhereTheyDiffer) {
+  const Units one = {"input", "linear", "linear", "rms_norm", "rms_norm>gated_mix silu"};
+  EXPECT_EQ(described(build(2, 4)), one);
+  EXPECT_EQ(described(build(2, 2, 1e-3f)), one);
+}
+
+TEST_F(FuseMix, NoOtherFunctionFollowsIt) {
+  Builder b(8, 8);
+  const Value x = b.linear(b.input(), "a", 8, false, kInit);
+  b.output("y", b.activation(b.gated_mix(x, x, x), Elementwise::kGelu));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "gated_mix", "gelu"}));
+}
+
+TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
+  const auto build = [](bool shared) {
+    Builder b(8, 8);
+    const Value x = b.linear(b.input(), "a", 8, false, kInit);
+    const Value qkv = b.linear(x, "qkv", 32, false, kInit);
+    const Value gate = b.linear(x, "gate", 16, true, kInit);
+    const GlaOp op{2, 4, 8, GlaDirection::kBoth};
+    const Value o = b.gla(qkv, gate, op);
+    if (shared) b.output("again", b.gla(qkv, gate, op));
+    b.output("y", o);
+    return std::move(b).finish();
+  };
+  EXPECT_EQ(described(build(false)), (Units{"input", "linear", "linear", "linear>gla"}));
+  EXPECT_EQ(described(build(true)), (Units{"input", "linear", "linear", "linear", "gla", "gla"}));
+}
+
+}  // namespace
+}  // namespace vig
