@@ -124,9 +124,7 @@ class SeparateSteps {
     map(kProduct, gate_.data(), y.data(), y.data());
     map(kSum, local_.data(), y.data(), y.data());
   }
-  void add(Floats& a, Floats& b, Floats& sum) {
-    map(kSum, a.data(), b.data(), sum.data());
-  }
+  void add(Floats& a, Floats& b, Floats& sum) { map(kSum, a.data(), b.data(), sum.data()); }
 
  private:
   void map(Pointwise kind, const float* a, const float* b, float* out, int64_t b_stride = -1) {

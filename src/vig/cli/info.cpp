@@ -63,9 +63,8 @@ Metadata other_metadata(const ModelSource& source) {
 // The one input size there is to speak of; the position table may have been made for another.
 std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSize& size) {
   std::string text = fmt::format("input: {}x{}, one picture", size.height, size.width);
-  const bool table = std::ranges::any_of(graph.nodes, [](const Node& node) {
-    return std::holds_alternative<AddPositionOp>(node.op);
-  });
+  const bool table = std::ranges::any_of(
+      graph.nodes, [](const Node& node) { return std::holds_alternative<AddPositionOp>(node.op); });
   const int made_for = spec.config->image_size;
   if (!table || (made_for == size.height && made_for == size.width)) return text;
   return text + fmt::format(", position table resized from {}x{}", made_for, made_for);

@@ -37,9 +37,7 @@ struct Session::Impl {
   int64_t pictures_run = 0;
 
   Impl(std::shared_ptr<const PackedModel> packed, Graph g, const SessionOptions& o)
-      : model(std::move(packed)),
-        graph(std::move(g)),
-        options(o) {
+      : model(std::move(packed)), graph(std::move(g)), options(o) {
     // Memory first: where it is limited, stacks of threads must not take what the work needs.
     make_room();
     team.emplace(options.threads);
