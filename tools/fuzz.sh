@@ -60,7 +60,7 @@ for target in "${targets[@]}"; do
   mkdir -p -- "$corpus"
   seeds "$target" >"$folder/$target.seeds"
   options=(-max_total_time="$seconds" -max_len=4096 -timeout=5 -rss_limit_mb=1024
-    -print_final_stats=1 -artifact_prefix="$folder/findings/$target-")
+    -print_funcs=0 -entropic=0 -print_final_stats=1 -artifact_prefix="$folder/findings/$target-")
   if [[ -s $folder/$target.seeds ]]; then options+=(-seed_inputs=@"$folder/$target.seeds"); fi
   status=0
   # Damaged pictures make codecs print; the log keeps it.
