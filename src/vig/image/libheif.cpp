@@ -207,7 +207,6 @@ Image decode_coded(const CodedPicture& picture, std::span<const uint8_t> data,
   const std::unique_ptr<heif_image_handle, decltype(heif.image_handle_release)> handle(
       raw_handle, heif.image_handle_release);
   options->convert_hdr_to_8bit = 1;
-  options->strict_decoding = 1;
   heif_image* raw_image = nullptr;
   check(heif.decode_image(handle.get(), &raw_image, heif_colorspace_RGB,
                           heif_chroma_interleaved_RGB, options.get()),
