@@ -166,6 +166,8 @@ TEST(Hostile, MoreMemoryThanTheWholeBudgetIsRefused) {
                [&] { decode_image(hostile_tiff(tiff), "x.tif"); });
 }
 
+#ifndef __SANITIZE_ADDRESS__  // has an allocator and an address space of its own
+
 struct Sample {
   const char* name;
   Bytes bytes;
@@ -198,7 +200,6 @@ std::vector<Sample> samples(int side) {
   };
 }
 
-#ifndef __SANITIZE_ADDRESS__  // has an allocator and an address space of its own
 // The allocator keeps what is freed below this size, which hides what is taken. Set before the
 // first test, since what it has kept by then it goes on using.
 const int kReturnsFreedMemory = ::mallopt(M_MMAP_THRESHOLD, 1 << 16);
