@@ -338,10 +338,14 @@ TEST_F(Eval, DecodeOptionsReachThePictures) {
   EXPECT_NE(turned["loss"], stored["loss"]);
   const RunResult classify = vig(
       {"classify", "-m", model_, path("turned"), "--json", "--top", "10", "--ignore-orientation"});
-  for (const json& score : json::parse(classify.out)[0]["classes"]) {
+  const json answers = json::parse(classify.out);
+  int cats = 0;
+  for (const json& score : answers[0]["classes"]) {
     if (score["name"] != "cat") continue;
     EXPECT_NEAR(stored["loss"].get<double>(), -std::log(score["probability"].get<double>()), 1e-5);
+    ++cats;
   }
+  EXPECT_EQ(cats, 1);
   const RunResult small = eval("data", {"--max-pixels", "10"});
   EXPECT_EQ(small.exit_code, 1);
   EXPECT_NE(small.out.find("pictures  2\nskipped   6\n"), std::string::npos) << small.out;

@@ -72,7 +72,12 @@ TEST(Hostile, ManyDecodersShareOneBudget) {
     return nlohmann::json::parse(result.out).at("confusion");
   };
   EXPECT_EQ(answers(many), answers(one));
-  EXPECT_LT(many.peak_bytes, uint64_t{450} << 20);
+#ifdef __SANITIZE_ADDRESS__
+  constexpr uint64_t kKept = 256;  // MB that the sanitiser keeps of what was freed
+#else
+  constexpr uint64_t kKept = 0;
+#endif
+  EXPECT_LT(many.peak_bytes, (450 + kKept) << 20);
 }
 
 }  // namespace
