@@ -223,6 +223,20 @@ TEST(Heif, SharedTilesAreRefused) {
   EXPECT_EQ(error_of(heif.file()), "x: a grid of 10000 tiles, expected at most 1024");
 }
 
+// 255 tiles of 150 frames each, of which every tile alone would be allowed.
+TEST(Heif, TheFramesOfAllTilesCount) {
+  HeifItemBytes tile = seed("photo.avif");  // 80 x 60
+  const std::string once = tile.data;
+  for (int i = 1; i < 150; ++i) tile.data += once;
+  HeifBytes heif;
+  heif.items.assign(256, tile);
+  heif.items[0] = grid_item(1, 255, 20400, 60);
+  for (uint32_t i = 0; i < 255; ++i) heif.tiles.push_back(i + 2);
+  EXPECT_EQ(error_of(heif.file()),
+            "x: damaged HEIC or AVIF: frames and slices of 183600000 pixels, expected at most "
+            "134217728");
+}
+
 TEST(Heif, ManyItemsAreRefused) {
   HeifBytes heif;
   HeifItemBytes other;

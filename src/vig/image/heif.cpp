@@ -54,9 +54,17 @@ class HeifDecoder : public PictureDecoder {
     check_size(name_, picture_.width, picture_.height, options);
     set_shown_size();
     uint64_t largest = 0;
+    int64_t declared = 0;
     for (const CodedPicture& tile : picture_.tiles) {
       check_size(name_, tile.width, tile.height, options);
+      declared += tile.width * tile.height;
       largest = std::max(largest, working_bytes(tile, options));
+    }
+    // Each tile alone may be cheap.
+    const int64_t allowed = std::max(kPassPixelBudget, kMinPassesAllowed * declared);
+    if (work_ > allowed) {
+      fail("{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {}", name_,
+           work_, allowed);
     }
     const uint64_t canvas = static_cast<uint64_t>(picture_.width * picture_.height) * 3;
     const uint64_t turning = picture_.transforms.empty() ? 0 : canvas;
@@ -104,6 +112,7 @@ class HeifDecoder : public PictureDecoder {
     std::vector<uint8_t> joined;
     const CodedSize size = coded_size(tile, join(tile, joined), name_);
     check_size(name_, size.width, size.height, options);
+    work_ += size.pixels() * size.passes;
     const int64_t allowed =
         std::clamp(kPassPixelBudget / size.pixels(), kMinPassesAllowed, kMaxPasses);
     if (size.passes > allowed) {
@@ -141,6 +150,7 @@ class HeifDecoder : public PictureDecoder {
 
   const std::string& name_;
   HeifPicture picture_;
+  int64_t work_ = 0;  // pixels of all frames and slices of all tiles
 };
 
 }  // namespace
