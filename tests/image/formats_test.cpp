@@ -85,6 +85,8 @@ TEST(Formats, BmpRunLengthsMoveAndClip) {
   const std::string clipped = "\5\1\0\0\0\0\1\2\0\1"s;
   EXPECT_EQ(reds(decode_bytes(bmp(2, 3, 8, 1, kFour, clipped))),
             (std::vector<int>{20, 0, 0, 0, 10, 10}));
+  EXPECT_EQ(reds(decode_bytes(bmp(2, 2, 8, 1, kFour, "\0\0\5\1\0\1"s))),
+            (std::vector<int>{10, 10, 0, 0}));
   // Moving out of the picture ends it.
   EXPECT_EQ(reds(decode_bytes(bmp(2, 1, 8, 1, kFour, "\1\3\0\2\0\xFF"s))),
             (std::vector<int>{30, 0}));
