@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "vig/base/error.h"
 #include "vig/runtime/program.h"
 #include "vig/runtime/session.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
-#include "vig/kernels/pointwise.h"
 #include "vig/runtime/bindings.h"
 #include "vig/weights/load.h"
 
