@@ -10,24 +10,36 @@
 namespace vig::test {
 namespace {
 
-constexpr Init kInit{Init::Kind::kNormal, 0.02f};
+constexpr Init kInit = normal_init(0.02f);
 
 // Values of any grid to start from: a convolution of kernel 1 sets the channels.
 struct Bench {
   Builder b;
+  Value input;
   int made = 0;
 
-  Bench(int height, int width) : b(height, width) {}
+  Bench(int height, int width) : input(b.input("picture", {height, width, 3})) {}
   Value with_channels(int channels) {
-    return b.conv(b.input(), "start" + std::to_string(made++), channels, {1, 1, 0});
+    return b.conv(input, "start" + std::to_string(made++), channels, {1, 1, 0});
   }
 };
 
-TEST(Builder, TheInputIsAPicture) {
-  const Builder b(5, 9);
-  EXPECT_EQ(b.grid(b.input()), (Grid{5, 9, 3}));
-  expect_error(ErrorCode::kInput, {"[input]", "0 x 9", "1 x 1"}, [] { Builder(0, 9); });
-  expect_error(ErrorCode::kInput, {"[input]", "5 x -1"}, [] { Builder(5, -1); });
+TEST(Builder, InputsHaveNamesAndAnyGrid) {
+  Builder b;
+  const Value picture = b.input("picture", {5, 9, 3}), boxes = b.input("boxes", {7, 7, 256});
+  EXPECT_EQ(b.grid(picture), (Grid{5, 9, 3}));
+  EXPECT_EQ(b.grid(boxes), (Grid{7, 7, 256}));
+  expect_error(ErrorCode::kInput, {"[input]", "empty", "0 x 9 x 3", "1 x 1 x 1"}, [&] {
+    b.input("empty", {0, 9, 3});
+  });
+  expect_error(ErrorCode::kInput, {"[input]", "5 x -1"}, [&] { b.input("p", {5, -1, 3}); });
+  expect_error(ErrorCode::kInput, {"[input]", "x 0"}, [&] { b.input("p", {5, 5, 0}); });
+  expect_error(ErrorCode::kInput, {"[input]", "boxes"}, [&] { b.input("boxes", {1, 1, 1}); });
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.find_input("boxes"), boxes.id);
+  EXPECT_EQ(graph.find_input("empty"), -1);
+  ASSERT_EQ(graph.inputs.size(), 2u);
+  EXPECT_EQ(graph.inputs[0].name, "picture");
 }
 
 TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
@@ -44,8 +56,9 @@ TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
                         {5, 1, 1, 0, 5},
                         {2, 3, 2, 1, 1},
                         {3, 3, 2, 1, 2}}) {
-    Builder b(c.size, 40);
-    const Value y = b.conv(b.input(), "stem", 6, {c.kernel, c.stride, c.padding});
+    Builder b;
+    const Value input = b.input("picture", {c.size, 40, 3});
+    const Value y = b.conv(input, "stem", 6, {c.kernel, c.stride, c.padding});
     EXPECT_EQ(b.grid(y).height, c.out) << c.size << ", kernel " << c.kernel;
     EXPECT_EQ(b.grid(y).channels, 6);
   }
@@ -53,19 +66,155 @@ TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
 
 TEST(Builder, ConvolutionsTooLargeForTheGridAreRefused) {
   expect_error(ErrorCode::kInput, {"[conv]", "4 x 20", "kernel 7", "padding 1", "(stem)"}, [] {
-    Builder b(4, 20);
-    b.conv(b.input(), "stem", 6, {7, 2, 1});
+    Builder b;
+    const Value input = b.input("picture", {4, 20, 3});
+    b.conv(input, "stem", 6, {7, 2, 1});
   });
-  Builder b(5, 20);
-  EXPECT_EQ(b.grid(b.conv(b.input(), "stem", 6, {7, 2, 1})).height, 1);
+  Builder b;
+  const Value input = b.input("picture", {5, 20, 3});
+  EXPECT_EQ(b.grid(b.conv(input, "stem", 6, {7, 2, 1})).height, 1);
 }
 
 TEST(Builder, DepthwiseConvolutionsKeepTheGrid) {
   Bench bench(4, 7);
   const Value x = bench.with_channels(10);
-  EXPECT_EQ(bench.b.grid(bench.b.depthwise_conv(x, "local", 3, kInit)), (Grid{4, 7, 10}));
+  EXPECT_EQ(bench.b.grid(bench.b.depthwise_conv(x, "local", {}, kInit)), (Grid{4, 7, 10}));
   expect_error(ErrorCode::kInput, {"[dwconv]", "4", "odd", "(local)"},
-               [&] { bench.b.depthwise_conv(x, "local", 4, kInit); });
+               [&] { bench.b.depthwise_conv(x, "local", {.kernel = 4}, kInit); });
+}
+
+TEST(Builder, ConvolutionsHaveGroupsAndMayHaveNoBias) {
+  Bench bench(9, 8);
+  Builder& b = bench.b;
+  const Value x = bench.with_channels(12);
+  EXPECT_EQ(b.grid(b.conv(x, "grouped", 20, {.kernel = 3, .groups = 4})), (Grid{7, 6, 20}));
+  b.conv(x, "bare", 5, {.bias = false});
+  for (const int groups : {0, -1, 5, 24}) {
+    expect_error(ErrorCode::kInput, {"[conv]", "12 and 20", std::to_string(groups), "(c)"},
+                 [&] { b.conv(x, "c", 20, {.groups = groups}); });
+  }
+  expect_error(ErrorCode::kInput, {"[conv]", "12 and 7", "(c)"},
+               [&] { b.conv(x, "c", 7, {.groups = 3}); });
+  expect_error(ErrorCode::kInput, {"[conv]", "stride 0"}, [&] { b.conv(x, "c", 6, {1, 0, 0}); });
+  expect_error(ErrorCode::kInput, {"[conv]", "padding -2"}, [&] { b.conv(x, "c", 6, {1, 1, -2}); });
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.params[2].shape, (Shape{20, 3, 3, 3}));
+  EXPECT_EQ(graph.params[4].name, "bare.weight");
+  EXPECT_EQ(graph.params.size(), 5u);
+  EXPECT_EQ(count_macs(graph, graph.nodes[2]).dense, 7 * 6 * 20 * 3 * 9);
+}
+
+TEST(Builder, SamePaddingMakesAWindowAStride) {
+  for (const int size : {1, 4, 5, 6, 7}) {
+    Builder b;
+    const Value x = b.input("picture", {size, 8, 3});
+    const Value y = b.conv(x, "c", 4, {.kernel = 5, .stride = 2, .padding = kSamePadding});
+    EXPECT_EQ(b.grid(y), (Grid{(size + 1) / 2, 4, 4})) << size;
+  }
+  // 8 positions in windows of 5, 2 apart: 3 lines of padding, 1 before and 2 behind.
+  EXPECT_EQ(window_padding(8, 5, 2, kSamePadding), 1);
+  EXPECT_EQ(window_padding(7, 5, 2, kSamePadding), 2);
+  EXPECT_EQ(window_padding(8, 1, 4, kSamePadding), 0);
+  EXPECT_EQ(window_padding(8, 5, 2, 2), 2);
+}
+
+TEST(Builder, DepthwiseConvolutionsHaveStrideAndBias) {
+  Bench bench(9, 8);
+  Builder& b = bench.b;
+  const Value x = bench.with_channels(6);
+  EXPECT_EQ(b.grid(b.depthwise_conv(x, "d", {.kernel = 5, .stride = 2, .bias = true}, kInit)),
+            (Grid{5, 4, 6}));
+  EXPECT_EQ(b.grid(b.depthwise_conv(x, "e", {.kernel = 3, .padding = 0}, kInit)), (Grid{7, 6, 6}));
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.params[3].name, "d.bias");
+  EXPECT_EQ(graph.params[3].shape, (Shape{6}));
+}
+
+TEST(Builder, MaxPoolingKeepsTheChannels) {
+  Bench bench(9, 8);
+  const Value x = bench.with_channels(6);
+  EXPECT_EQ(bench.b.grid(bench.b.max_pool(x, {3, 2, 1})), (Grid{5, 4, 6}));
+  expect_error(ErrorCode::kInput, {"[max_pool]", "padding 2", "kernel 3"}, [&] {
+    bench.b.max_pool(x, {3, 2, 2});
+  });
+  expect_error(ErrorCode::kInput, {"[max_pool]", "9 x 8", "kernel 10"}, [&] {
+    bench.b.max_pool(x, {10, 1, 0});
+  });
+}
+
+TEST(Builder, BatchNormsHaveStatisticsThatDoNotLearn) {
+  Bench bench(4, 4);
+  const Value x = bench.with_channels(6);
+  EXPECT_EQ(bench.b.grid(bench.b.batch_norm(x, "bn")), (Grid{4, 4, 6}));
+  const Graph graph = std::move(bench.b).finish();
+  const std::pair<const char*, bool> expected[] = {{"bn.weight", true},
+                                                   {"bn.bias", true},
+                                                   {"bn.running_mean", false},
+                                                   {"bn.running_var", false}};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(graph.params[2 + i].name, expected[i].first);
+    EXPECT_EQ(graph.params[2 + i].trained, expected[i].second) << expected[i].first;
+    EXPECT_EQ(graph.params[2 + i].shape, (Shape{6}));
+    EXPECT_EQ(graph.params[2 + i].init, i % 3 == 0 ? ones_init() : Init{}) << expected[i].first;
+  }
+}
+
+TEST(Builder, RowsAreInsertedAndSelected) {
+  Bench bench(3, 5);
+  Builder& b = bench.b;
+  const Value x = bench.with_channels(4);
+  const Value token = b.tokens("cls_token", 2, 4, kInit);
+  EXPECT_EQ(b.grid(token), (Grid{1, 2, 4}));
+  for (const int at : {0, 7, 15}) {
+    EXPECT_EQ(b.grid(b.insert_rows(x, token, at)), (Grid{1, 17, 4}));
+  }
+  EXPECT_EQ(b.grid(b.select_rows(x, 3, 2, 6)), (Grid{2, 6, 4}));
+  for (const int at : {-1, 16}) {
+    expect_error(ErrorCode::kInput, {"[insert_rows]", "3 x 5 x 4", std::to_string(at)},
+                 [&] { b.insert_rows(x, token, at); });
+  }
+  expect_error(ErrorCode::kInput, {"[insert_rows]", "1 x 2 x 5"},
+               [&] { b.insert_rows(x, b.tokens("t", 2, 5, kInit), 0); });
+  expect_error(ErrorCode::kInput, {"[select_rows]", "2 x 6", "4", "3 x 5 x 4"},
+               [&] { b.select_rows(x, 4, 2, 6); });
+  expect_error(ErrorCode::kInput, {"[select_rows]"}, [&] { b.select_rows(x, -1, 1, 1); });
+  expect_error(ErrorCode::kInput, {"[tokens]", "0", "(none)"},
+               [&] { b.tokens("none", 0, 4, kInit); });
+}
+
+TEST(Builder, PositionTablesMayHaveExtraRows) {
+  Bench bench(3, 5);
+  Builder& b = bench.b;
+  const Value x = b.insert_rows(bench.with_channels(4), b.tokens("cls_token", 1, 4, kInit), 7);
+  EXPECT_EQ(b.grid(b.add_position(x, "pos", {2, 2, 3, 5, {{2, 7}}}, kInit)), (Grid{1, 16, 4}));
+  EXPECT_EQ(std::move(b).finish().params.back().shape, (Shape{1, 5, 4}));
+  Bench other(3, 5);
+  const Value y = other.with_channels(4);
+  const auto add = [&](AddPositionOp op) { other.b.add_position(y, "pos", std::move(op), kInit); };
+  expect_error(ErrorCode::kInput, {"[add_position]", "15", "3 x 5", "1 extra", "(pos)"}, [&] {
+    add({2, 2, 3, 5, {{0, 0}}});
+  });
+  const std::vector<std::vector<ExtraRow>> wrong = {
+      {{5, 0}}, {{0, 15}}, {{-1, 0}}, {{2, 2}, {1, 3}, {3, 4}}, {{1, 3}, {2, 3}, {3, 4}}};
+  for (const std::vector<ExtraRow>& extra : wrong) {
+    const int cells = 15 - static_cast<int>(extra.size());
+    expect_error(ErrorCode::kInput, {"[add_position]", "extra row"}, [&] {
+      add({2, 2, 1, cells, extra});
+    });
+  }
+}
+
+// The second operation of a name uses the first one's parameter.
+TEST(Builder, ParametersOfOneNameAreShared) {
+  Bench bench(3, 5);
+  Builder& b = bench.b;
+  const Value x = bench.with_channels(4);
+  const Value y = b.linear(x, "fc", 6, true, kInit), z = b.linear(x, "fc", 6, true, kInit);
+  expect_error(ErrorCode::kInput, {"fc.weight", "[6, 4]", "[5, 4]"},
+               [&] { b.linear(x, "fc", 5, true, kInit); });
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.node(y.id).params, graph.node(z.id).params);
+  EXPECT_EQ(graph.params.size(), 4u);
 }
 
 TEST(Builder, LinearLayersAndNormsWorkOnChannels) {
@@ -142,9 +291,10 @@ TEST(Builder, TheScanChecksBothItsOperands) {
 }
 
 TEST(Builder, ParametersAreDeclaredInOrderUnderTheirNames) {
-  Builder b(8, 8);
-  Value x = b.conv(b.input(), "stem", 6, {3, 1, 1});
-  x = b.depthwise_conv(x, "local.0", 3, kInit);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  Value x = b.conv(input, "stem", 6, {3, 1, 1});
+  x = b.depthwise_conv(x, "local.0", {}, kInit);
   x = b.linear(x, "fc", 4, false, kInit);
   x = b.linear(x, "head", 2, true, kInit);
   x = b.scale(x, "gamma", 0.5f);
@@ -163,23 +313,25 @@ TEST(Builder, ParametersAreDeclaredInOrderUnderTheirNames) {
     EXPECT_EQ(graph.params[i].name, expected[i].first);
     EXPECT_EQ(graph.params[i].shape, expected[i].second) << expected[i].first;
   }
-  EXPECT_EQ(graph.params[6].init, (Init{Init::Kind::kConstant, 0.5f}));
+  EXPECT_EQ(graph.params[6].init, constant_init(0.5f));
 }
 
 TEST(Builder, InitialValues) {
-  Builder b(8, 8);
-  Value x = b.conv(b.input(), "stem", 16, {3, 1, 1});
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  Value x = b.conv(input, "stem", 16, {3, 1, 1});
   x = b.layer_norm(x, "norm", 1e-5f);
   b.linear(x, "fc", 4, true, xavier_uniform(16, 4, 0.5f));
   const Graph graph = std::move(b).finish();
   // PyTorch's convolutions: uniform within 1 / sqrt(fan in), the bias too.
-  EXPECT_EQ(graph.params[0].init.kind, Init::Kind::kUniform);
-  EXPECT_FLOAT_EQ(graph.params[0].init.scale, 0.19245009f);
+  EXPECT_EQ(graph.params[0].init.rule, fill_uniform);
+  EXPECT_FLOAT_EQ(graph.params[0].init.a, 0.19245009f);
   EXPECT_EQ(graph.params[1].init, graph.params[0].init);
-  EXPECT_EQ(graph.params[2].init.kind, Init::Kind::kOnes);
-  EXPECT_EQ(graph.params[3].init.kind, Init::Kind::kZeros);
-  EXPECT_FLOAT_EQ(graph.params[4].init.scale, 0.27386128f);  // 0.5 sqrt(6 / 20)
-  EXPECT_EQ(graph.params[5].init.kind, Init::Kind::kZeros);
+  EXPECT_EQ(graph.params[2].init, ones_init());
+  EXPECT_EQ(graph.params[3].init, Init{});
+  EXPECT_FLOAT_EQ(graph.params[4].init.a, 0.27386128f);  // 0.5 sqrt(6 / 20)
+  EXPECT_EQ(graph.params[5].init, Init{});
+  EXPECT_FLOAT_EQ(kaiming_normal(8).a, 0.5f);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace vig {
 namespace {
 
-constexpr Init kInit{Init::Kind::kNormal, 0.02f};
+constexpr Init kInit = normal_init(0.02f);
 
 // What is computed together, in words: "norm+norm>gated_mix silu".
 std::vector<std::string> described(const Graph& graph, const std::vector<int>& keep = {}) {
@@ -22,6 +22,7 @@ std::vector<std::string> described(const Graph& graph, const std::vector<int>& k
       if (producer >= 0) words += std::string(op_name(graph.node(producer).op)) + ">";
     }
     words += op_name(graph.node(unit.node).op);
+    if (unit.norm >= 0) words += " norm";
     if (unit.residual >= 0) words += " + " + std::to_string(unit.residual);
     if (unit.swiglu) words += " swiglu";
     if (unit.function != Elementwise::kIdentity) {
@@ -35,9 +36,10 @@ std::vector<std::string> described(const Graph& graph, const std::vector<int>& k
 using Units = std::vector<std::string>;
 
 TEST(Fuse, ActivationsGoIntoWhatMakesTheirOperand) {
-  Builder b(8, 8);
-  Value x = b.activation(b.conv(b.input(), "stem", 8, {2, 2, 0}), Elementwise::kGelu);
-  x = b.activation(b.depthwise_conv(x, "local", 3, kInit), Elementwise::kSilu);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  Value x = b.activation(b.conv(input, "stem", 8, {2, 2, 0}), Elementwise::kGelu);
+  x = b.activation(b.depthwise_conv(x, "local", {}, kInit), Elementwise::kSilu);
   x = b.activation(b.linear(x, "wide", 16, true, kInit), Elementwise::kSigmoid);
   x = b.activation(b.layer_norm(x, "norm", 1e-5f), Elementwise::kSilu);
   b.output("y", b.linear(b.swiglu(b.linear(x, "pair", 32, false, kInit)), "down", 8, false, kInit));
@@ -47,23 +49,26 @@ TEST(Fuse, ActivationsGoIntoWhatMakesTheirOperand) {
 }
 
 TEST(Fuse, AProductTakesOneFunctionOnly) {
-  Builder b(8, 8);
-  Value x = b.activation(b.linear(b.input(), "a", 4, false, kInit), Elementwise::kSilu);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  Value x = b.activation(b.linear(input, "a", 4, false, kInit), Elementwise::kSilu);
   b.output("y", b.activation(x, Elementwise::kSilu));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear silu", "silu"}));
 }
 
 TEST(Fuse, AValueWithTwoReadersStays) {
-  Builder b(8, 8);
-  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  const Value x = b.linear(input, "a", 4, false, kInit);
   b.output("y", b.mul(x, b.activation(x, Elementwise::kSilu)));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "silu", "mul"}));
 }
 
 TEST(Fuse, WhatIsKeptStays) {
   const auto build = [] {
-    Builder b(8, 8);
-    const Value x = b.named(b.linear(b.input(), "a", 4, false, kInit), "a");
+    Builder b;
+    const Value input = b.input("picture", {8, 8, 3});
+    const Value x = b.named(b.linear(input, "a", 4, false, kInit), "a");
     b.output("y", b.activation(x, Elementwise::kSilu));
     return std::move(b).finish();
   };
@@ -73,8 +78,9 @@ TEST(Fuse, WhatIsKeptStays) {
 }
 
 TEST(Fuse, OutputsStay) {
-  Builder b(8, 8);
-  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  const Value x = b.linear(input, "a", 4, false, kInit);
   b.output("x", x);
   b.output("y", b.activation(x, Elementwise::kSilu));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "silu"}));
@@ -82,8 +88,9 @@ TEST(Fuse, OutputsStay) {
 
 // The product adds as it stores: what it adds must be there before it, on whichever side it stands.
 TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
-  Builder b(8, 8);
-  const Value x = b.linear(b.input(), "a", 4, false, kInit);         // node 1
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  const Value x = b.linear(input, "a", 4, false, kInit);             // node 1
   const Value y = b.residual(x, b.linear(x, "b", 4, false, kInit));  // 2, 3
   const Value z = b.add(b.linear(y, "c", 4, false, kInit), y);       // 4, 5
   const Value early = b.linear(z, "d", 4, false, kInit);             // 6
@@ -93,8 +100,9 @@ TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
 }
 
 TEST(Fuse, AFunctionMayFollowTheSum) {
-  Builder b(8, 8);
-  const Value x = b.linear(b.input(), "a", 4, false, kInit);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  const Value x = b.linear(input, "a", 4, false, kInit);
   const Value y = b.add(x, b.linear(x, "b", 4, false, kInit));
   b.output("y", b.activation(y, Elementwise::kSilu));
   const Graph graph = std::move(b).finish();
@@ -104,12 +112,41 @@ TEST(Fuse, AFunctionMayFollowTheSum) {
   EXPECT_EQ(unit.result, 4);
 }
 
+TEST(Fuse, ABatchNormGoesIntoTheWeightsBeforeIt) {
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  Value x = b.batch_norm(b.conv(input, "a", 4, {3, 1, 1}), "bn1");  // 1, 2
+  x = b.activation(b.batch_norm(b.depthwise_conv(x, "b", {}, kInit), "bn2"), Elementwise::kRelu);
+  Value y = b.batch_norm(b.linear(x, "c", 4, false, kInit), "bn3");  // 6, 7
+  y = b.activation(b.residual(x, y), Elementwise::kRelu);
+  y = b.batch_norm(b.activation(b.linear(y, "d", 4, false, kInit), Elementwise::kRelu), "bn4");
+  b.output("y", y);
+  EXPECT_EQ(described(std::move(b).finish()),
+            (Units{"input", "conv norm", "dwconv norm relu", "linear norm + 5 relu", "linear relu",
+                   "batch_norm"}));
+}
+
+TEST(Fuse, WeightsThatTwoOperationsShareTakeNoBatchNorm) {
+  Builder b;
+  const Value x = b.linear(b.input("picture", {8, 8, 3}), "a", 3, false, kInit);
+  b.output("y", b.batch_norm(b.linear(x, "a", 3, false, kInit), "bn"));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "linear", "batch_norm"}));
+}
+
+TEST(Fuse, GroupsAreNotPaired) {
+  Builder b;
+  const Value x = b.conv(b.input("picture", {8, 8, 4}), "a", 8, {.groups = 2});
+  b.output("y", b.swiglu(x));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "conv", "swiglu"}));
+}
+
 class FuseMix : public ::testing::Test {
  protected:
   // Norms of these groups and epsilons before a mix.
   Graph build(int groups_o, int groups_local, float eps_local = 1e-6f) {
-    Builder b(8, 8);
-    const Value x = b.linear(b.input(), "a", 8, false, kInit);
+    Builder b;
+    const Value input = b.input("picture", {8, 8, 3});
+    const Value x = b.linear(input, "a", 8, false, kInit);
     const Value gate = b.linear(x, "gate", 8, true, kInit);
     const Value o = b.rms_norm(x, "o", 1e-6f, groups_o);
     const Value local = b.rms_norm(x, "local", eps_local, groups_local);
@@ -130,16 +167,18 @@ TEST_F(FuseMix, TakesOneNormWhereTheyDiffer) {
 }
 
 TEST_F(FuseMix, NoOtherFunctionFollowsIt) {
-  Builder b(8, 8);
-  const Value x = b.linear(b.input(), "a", 8, false, kInit);
+  Builder b;
+  const Value input = b.input("picture", {8, 8, 3});
+  const Value x = b.linear(input, "a", 8, false, kInit);
   b.output("y", b.activation(b.gated_mix(x, x, x), Elementwise::kGelu));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "gated_mix", "gelu"}));
 }
 
 TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
   const auto build = [](bool shared) {
-    Builder b(8, 8);
-    const Value x = b.linear(b.input(), "a", 8, false, kInit);
+    Builder b;
+    const Value input = b.input("picture", {8, 8, 3});
+    const Value x = b.linear(input, "a", 8, false, kInit);
     const Value qkv = b.linear(x, "qkv", 32, false, kInit);
     const Value gate = b.linear(x, "gate", 16, true, kInit);
     const GlaOp op{2, 4, 8, GlaDirection::kBoth};

@@ -12,17 +12,22 @@
 namespace vig::test {
 namespace {
 
-constexpr Init kInit{Init::Kind::kNormal, 0.02f};
+constexpr Init kInit = normal_init(0.02f);
 
 // One of every operation.
 Graph everything() {
-  Builder b(9, 6);
-  Value x = b.conv(b.input(), "stem.0", 8, {3, 2, 1});  // 5 x 3
+  Builder b;
+  const Value input = b.input("picture", {9, 6, 3});
+  Value x = b.conv(input, "stem.0", 8, {3, 2, 1});  // 5 x 3
+  x = b.max_pool(b.batch_norm(x, "bn"), {1, 1, 0});
+  x = b.insert_rows(x, b.tokens("token", 1, 8, kInit), 0);
+  x = b.select_rows(x, 1, 5, 3);
+  x = b.activation(x, Elementwise::kRelu);
   x = b.layer_norm(x, "stem.1", 1e-5f);
   x = b.activation(x, Elementwise::kSilu);
   x = b.add_position(x, "pos_embed", 2, 2, kInit);
   const Value u = b.named(b.rms_norm(x, "norm", 1e-6f), "norm");
-  const Value local = b.depthwise_conv(u, "local", 3, kInit);
+  const Value local = b.depthwise_conv(u, "local", {}, kInit);
   const Value qkv = b.linear(local, "qkv", 16, false, kInit);
   const Value gate = b.linear(local, "gate", 8, true, kInit);
   const Value o = b.gla(qkv, gate, {2, 2, 4, GlaDirection::kBoth});
@@ -38,9 +43,10 @@ Graph everything() {
 
 TEST(Graph, EveryOperationHasANameOfItsOwn) {
   const std::set<std::string> expected = {
-      "input",  "conv",      "dwconv",    "linear", "layer_norm",  "rms_norm",
-      "silu",   "gelu",      "sigmoid",   "add",    "mul",         "scale",
-      "swiglu", "gated_mix", "mean_pool", "gla",    "add_position"};
+      "input",  "conv",       "dwconv",    "linear", "layer_norm",  "rms_norm",
+      "relu",   "batch_norm", "max_pool",  "tokens", "insert_rows", "select_rows",
+      "silu",   "gelu",       "sigmoid",   "add",    "mul",         "scale",
+      "swiglu", "gated_mix",  "mean_pool", "gla",    "add_position"};
   std::set<std::string> names;
   const Graph graph = everything();
   for (const Node& node : graph.nodes) names.insert(op_name(node.op));
@@ -63,8 +69,9 @@ TEST(Graph, LabelsNameTheParameterOrTheModule) {
   for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) {
     labels.insert(graph.label(node));
   }
-  const std::set<std::string> expected = {"",    "stem.0", "stem.1", "pos_embed", "norm",   "local",
-                                          "qkv", "gate",   "mix",    "mixed",     "gamma1", "ffn"};
+  const std::set<std::string> expected = {"",          "bn",    "token",  "stem.0", "stem.1",
+                                          "pos_embed", "norm",  "local",  "qkv",    "gate",
+                                          "mix",       "mixed", "gamma1", "ffn"};
   EXPECT_EQ(labels, expected);
   EXPECT_EQ(graph.label(0), "");
 }
@@ -72,8 +79,9 @@ TEST(Graph, LabelsNameTheParameterOrTheModule) {
 // A count that does not fit is an error, never a negative number.
 TEST(Graph, CountsThatDoNotFitAreErrors) {
   const auto wide = [](int channels, int layers) {
-    Builder b(8192, 8192);
-    Value x = b.input();
+    Builder b;
+    const Value input = b.input("picture", {8192, 8192, 3});
+    Value x = input;
     for (int i = 0; i < layers; ++i) {
       x = b.linear(x, "layer" + std::to_string(i), channels, false, Init{});
     }
@@ -98,9 +106,9 @@ TEST(Graph, CountsThatDoNotFitAreErrors) {
 }
 
 TEST(Graph, CountsParameters) {
-  // stem 8*3*9 + 8, its norm 16, table 4*8, norm 8, local 8*9, qkv 128, gate 64 + 8, mix 64 + 8,
-  // gamma 8, ffn 160
-  EXPECT_EQ(everything().param_count(), 224 + 16 + 32 + 8 + 72 + 128 + 72 + 72 + 8 + 160);
+  // stem 8*3*9 + 8, batch norm 32, token 8, its norm 16, table 4*8, norm 8, local 8*9, qkv 128,
+  // gate 64 + 8, mix 64 + 8, gamma 8, ffn 160
+  EXPECT_EQ(everything().param_count(), 224 + 32 + 8 + 16 + 32 + 8 + 72 + 128 + 72 + 72 + 8 + 160);
   EXPECT_EQ(Graph{}.param_count(), 0);
 }
 
@@ -124,10 +132,11 @@ TEST(Graph, CountsMultiplyAdds) {
 
 TEST(Graph, OneDirectionIsHalfTheScan) {
   const auto scan = [](GlaDirection direction) {
-    Builder b(4, 4);
+    Builder b;
+    const Value input = b.input("picture", {4, 4, 3});
     const GlaOp op{3, 2, 5, direction};
-    const Value qkv = b.conv(b.input(), "qkv", 27, {1, 1, 0});
-    const Value gate = b.conv(b.input(), "gate", gla_gate_channels(op), {1, 1, 0});
+    const Value qkv = b.conv(input, "qkv", 27, {1, 1, 0});
+    const Value gate = b.conv(input, "gate", gla_gate_channels(op), {1, 1, 0});
     b.output("o", b.gla(qkv, gate, op));
     return count_macs(std::move(b).finish()).scan;
   };
@@ -135,6 +144,60 @@ TEST(Graph, OneDirectionIsHalfTheScan) {
   EXPECT_EQ(scan(GlaDirection::kBackward), scan(GlaDirection::kForward));
   EXPECT_EQ(scan(GlaDirection::kBoth), 2 * scan(GlaDirection::kForward));
   EXPECT_EQ(scan(GlaDirection::kBothShared), scan(GlaDirection::kBoth));
+}
+
+// ---- models of several graphs ----
+
+Graph head_graph(int classes = 5) {
+  Builder b;
+  const Value x = b.linear(b.input("boxes", {7, 7, 8}), "shared", 8, true, kInit);
+  b.output("scores", b.linear(b.mean_pool(x), "head", classes, true, kInit));
+  return std::move(b).finish();
+}
+
+Graph body_graph(int size) {
+  Builder b;
+  const Value x = b.conv(b.input("picture", {size, size, 3}), "stem", 8, {4, 4, 0});
+  b.output("features", b.linear(x, "shared", 8, true, kInit));
+  return std::move(b).finish();
+}
+
+TEST(SharedParameters, GraphsOfAModelListAllOfThem) {
+  std::vector<Graph> graphs = {body_graph(32), head_graph()};
+  share_parameters(graphs);
+  const char* names[] = {"stem.weight", "stem.bias",   "shared.weight",
+                         "shared.bias", "head.weight", "head.bias"};
+  for (const Graph& graph : graphs) {
+    ASSERT_EQ(graph.params.size(), std::size(names));
+    for (size_t i = 0; i < std::size(names); ++i) EXPECT_EQ(graph.params[i].name, names[i]);
+    EXPECT_EQ(graph.param_count(), 3 * 16 * 8 + 8 + 72 + 45);
+  }
+  EXPECT_EQ(graphs[1].nodes[1].params, (std::vector<int>{2, 3}));
+  EXPECT_EQ(graphs[1].nodes[3].params, (std::vector<int>{4, 5}));
+  EXPECT_EQ(graphs[1].label(1), "shared");
+}
+
+TEST(SharedParameters, OfOtherShapesAreRefused) {
+  std::vector<Graph> graphs = {head_graph(5), head_graph(6)};
+  expect_error(ErrorCode::kInput, {"head.weight", "[5, 8]", "[6, 8]"},
+               [&] { share_parameters(graphs); });
+}
+
+TEST(Difference, SizesOfPicturesAreNone) {
+  EXPECT_EQ(difference(body_graph(32), body_graph(64)), "");
+  EXPECT_NE(difference(body_graph(32), head_graph()), "");
+  const auto with = [](Elementwise function, float eps, int at) {
+    Builder b;
+    Value x = b.layer_norm(b.input("picture", {8, 8, 3}), "norm", eps);
+    x = b.insert_rows(b.activation(x, function), x, at);
+    b.output("y", x);
+    return std::move(b).finish();
+  };
+  const Graph graph = with(Elementwise::kSilu, 1e-5f, 3);
+  EXPECT_EQ(difference(graph, with(Elementwise::kSilu, 1e-5f, 5)), "");
+  EXPECT_NE(difference(graph, with(Elementwise::kGelu, 1e-5f, 3)).find("silu"), std::string::npos);
+  EXPECT_NE(difference(graph, with(Elementwise::kSilu, 1e-6f, 3)).find("layer_norm"),
+            std::string::npos);
 }
 
 TEST(Grids, CountPositionsInSixtyFourBits) {

@@ -20,30 +20,46 @@ struct Case {
   int64_t batch;
   ConvGrid grid;
   int64_t kernel = 3;
+  int64_t stride = 1;
+  int64_t padding = -1;  // kernel / 2
 
-  int64_t rows() const { return batch * grid.height * grid.width; }
+  Windows windows() const {
+    const int64_t pad = padding < 0 ? kernel / 2 : padding;
+    const auto count = [&](int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
+    return {kernel, stride, pad, pad, count(grid.height), count(grid.width)};
+  }
+  int64_t in_rows() const { return batch * grid.height * grid.width; }
+  int64_t rows() const { return batch * windows().height * windows().width; }
   int64_t area() const { return kernel * kernel; }
   std::string name() const {
     return std::to_string(batch) + " x " + std::to_string(grid.height) + " x " +
            std::to_string(grid.width) + " x " + std::to_string(grid.channels) + ", kernel " +
-           std::to_string(kernel);
+           std::to_string(kernel) + ", stride " + std::to_string(stride);
   }
 };
 
 struct Depthwise {
   explicit Depthwise(const Case& c)
       : shape(c),
-        in(c.rows(), c.grid.channels, 0, 1),
+        in(c.in_rows(), c.grid.channels, 0, 1),
         weight(c.grid.channels, c.area()),
         dy(c.rows(), c.grid.channels, 3, 2) {
-    in.noise(static_cast<uint32_t>(c.rows() * 100 + c.grid.channels));
+    in.noise(static_cast<uint32_t>(c.in_rows() * 100 + c.grid.channels));
     weight.noise(7);
     dy.noise(8);
   }
   // Begins with something: it is added to.
   Sheet dtaps() const { return Sheet(shape.area(), shape.grid.channels, 0, 1).noise(9); }
+  // Without gaps.
+  Sheet dense_dy() const {
+    Sheet dense(dy.rows(), dy.width());
+    for (int64_t r = 0; r < dy.rows(); ++r) {
+      for (int64_t i = 0; i < dy.width(); ++i) dense.at(r, i) = dy.at(r, i);
+    }
+    return dense;
+  }
   DepthwiseWeightArgs args(Sheet& dtaps, int64_t first, int64_t last) const {
-    return {in.data(), shape.grid,  shape.kernel, first, last, dy.data() + first * dy.stride,
+    return {in.data(), shape.grid,  shape.windows(), first, last, dy.data() + first * dy.stride,
             dy.stride, dtaps.data()};
   }
 
@@ -74,17 +90,37 @@ void expect_weight_twin(const Case& c) {
 
 void expect_input_twin(const Case& c) {
   const Depthwise conv(c);
-  Sheet taps(c.area(), c.grid.channels), fast(c.rows(), c.grid.channels), slow = fast;
-  Sheet dense(c.rows(), c.grid.channels);
-  for (int64_t r = 0; r < c.rows(); ++r) {
-    for (int64_t i = 0; i < c.grid.channels; ++i) dense.at(r, i) = conv.dy.at(r, i);
+  const Sheet dy = conv.dense_dy();
+  Sheet taps(c.area(), c.grid.channels);
+  Sheet fast(c.in_rows(), c.grid.channels, 2, 1), slow(c.in_rows(), c.grid.channels);
+  DepthwiseInputArgs args{dy.data(), c.grid,      c.windows(), nullptr,
+                          0,         c.in_rows(), slow.data(), slow.stride};
+  reference::depthwise_input_backward(conv.weight.data(), c.batch, args);
+  depthwise_taps(conv.weight.data(), c.grid.channels, c.kernel, taps.data());
+  args.taps = taps.data();
+  args.dx_stride = fast.stride;
+  for (int64_t first = 0; first < c.in_rows(); first += 7) {
+    args.first_row = first;
+    args.last_row = std::min(c.in_rows(), first + 7);
+    args.dx = fast.data() + first * fast.stride;
+    depthwise_input_backward(args);
   }
-  depthwise_taps_flipped(conv.weight.data(), c.grid.channels, c.kernel, taps.data());
-  depthwise_conv({dense.data(), c.grid, c.kernel, taps.data(), Elementwise::kIdentity, 0, c.rows(),
-                  fast.data(), fast.stride});
-  reference::depthwise_input_backward(conv.weight.data(), c.grid, c.kernel, c.batch, conv.dy.data(),
-                                      conv.dy.stride, slow.data());
   ASSERT_LE(test::distance(fast, slow), 2e-6) << c.name();  // as the forward kernel
+  ASSERT_TRUE(fast.gaps_untouched()) << c.name();
+  if (c.stride > 1) return;
+  depthwise_taps_flipped(conv.weight.data(), c.grid.channels, c.kernel, taps.data());
+  const Windows w = c.windows();
+  depthwise_conv({dy.data(),
+                  {w.height, w.width, c.grid.channels},
+                  flipped_windows(w, c.grid),
+                  taps.data(),
+                  nullptr,
+                  Elementwise::kIdentity,
+                  0,
+                  c.in_rows(),
+                  fast.data(),
+                  fast.stride});
+  ASSERT_LE(test::distance(fast, slow), 2e-6) << c.name() << ", flipped";
 }
 
 class ConvBackwardOnTarget : public test::OnTarget {};
@@ -103,6 +139,16 @@ TEST_P(ConvBackwardOnTarget, DepthwiseEqualsTwin) {
     }
   }
   expect_weight_twin({1, {14, 14, 192}});
+  for (const int64_t kernel : {1, 3, 5}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel - 1}) {
+        for (const ConvGrid& grid : {ConvGrid{7, 8, 19}, ConvGrid{9, 7, 35}}) {
+          expect_weight_twin({2, grid, kernel, stride, padding});
+          expect_input_twin({2, grid, kernel, stride, padding});
+        }
+      }
+    }
+  }
 }
 
 // A run's own sums come first, so that many lines add few roundings: a grid of 3136 positives.
@@ -122,6 +168,9 @@ struct PatchCase {
   int64_t kernel, stride, padding;
 
   int64_t out(int64_t size) const { return (size + 2 * padding - kernel) / stride + 1; }
+  Windows windows() const {
+    return {kernel, stride, padding, padding, out(grid.height), out(grid.width)};
+  }
   int64_t in_rows() const { return 2 * grid.height * grid.width; }
   int64_t out_rows() const { return 2 * out(grid.height) * out(grid.width); }
   int64_t patch() const { return kernel * kernel * grid.channels; }
@@ -136,11 +185,7 @@ ScatterArgs arguments(const PatchCase& c, const Sheet& patches, Sheet& out, int6
   args.patches = patches.data();
   args.patch_stride = patches.stride;
   args.grid = c.grid;
-  args.kernel = c.kernel;
-  args.stride = c.stride;
-  args.padding = c.padding;
-  args.out_height = c.out(c.grid.height);
-  args.out_width = c.out(c.grid.width);
+  args.windows = c.windows();
   args.first_row = first;
   args.last_row = last;
   args.out = out.data() + first * out.stride;
@@ -190,9 +235,8 @@ TEST(ConvBackward, ScatterTwinIsTheAdjointOfTheGatherTwin) {
     x.noise(1);
     p.noise(2);
     Sheet patches(c.out_rows(), c.patch()), back(c.in_rows(), c.grid.channels);
-    reference::gather_patches({x.data(), c.grid, c.kernel, c.stride, c.padding,
-                               c.out(c.grid.height), c.out(c.grid.width), 0, c.out_rows(),
-                               patches.data(), patches.stride});
+    reference::gather_patches(
+        {x.data(), c.grid, c.windows(), 1, 0, c.out_rows(), patches.data(), patches.stride});
     reference::scatter_patches(2, arguments(c, p, back, 0, c.in_rows()));
     double left = 0.0, right = 0.0;
     for (int64_t r = 0; r < c.out_rows(); ++r) {
@@ -210,21 +254,23 @@ TEST(ConvBackward, ScatterTwinIsTheAdjointOfTheGatherTwin) {
 }
 
 TEST(ConvBackward, DepthwiseTwinsAreTheSlopesOfTheForwardTwin) {
-  for (const int64_t kernel : {1, 3, 5}) {
-    const Case c = {2, {3, 4, 2}, kernel};
+  for (const Case& c : {Case{2, {3, 4, 2}, 1}, Case{2, {3, 4, 2}, 3}, Case{2, {3, 4, 2}, 5},
+                        Case{2, {5, 4, 2}, 3, 2, 1}, Case{1, {6, 7, 2}, 3, 3, 0}}) {
     Depthwise conv(c);
-    Sheet dx(c.rows(), c.grid.channels), dtaps(c.area(), c.grid.channels);
+    const Sheet dy = conv.dense_dy();
+    Sheet dx(c.in_rows(), c.grid.channels), dtaps(c.area(), c.grid.channels);
     dtaps.fill([] { return 0.0f; });
-    reference::depthwise_input_backward(conv.weight.data(), c.grid, kernel, c.batch, conv.dy.data(),
-                                        conv.dy.stride, dx.data());
+    reference::depthwise_input_backward(
+        conv.weight.data(), c.batch,
+        {dy.data(), c.grid, c.windows(), nullptr, 0, c.in_rows(), dx.data(), dx.stride});
     reference::depthwise_weight_backward(conv.args(dtaps, 0, c.rows()));
     Sheet dweight(c.grid.channels, c.area());
-    patch_weight_inverse(dtaps.data(), 1, c.grid.channels, kernel, dweight.data());
+    patch_weight_inverse(dtaps.data(), 1, c.grid.channels, c.kernel, dweight.data());
     const auto value = [&] {
       Sheet out(c.rows(), c.grid.channels);
       reference::depthwise_conv(conv.weight.data(),
-                                {conv.in.data(), c.grid, kernel, nullptr, Elementwise::kIdentity, 0,
-                                 c.rows(), out.data(), out.stride});
+                                {conv.in.data(), c.grid, c.windows(), nullptr, nullptr,
+                                 Elementwise::kIdentity, 0, c.rows(), out.data(), out.stride});
       double sum = 0.0;
       for (int64_t r = 0; r < c.rows(); ++r) {
         for (int64_t i = 0; i < c.grid.channels; ++i) {
@@ -235,7 +281,7 @@ TEST(ConvBackward, DepthwiseTwinsAreTheSlopesOfTheForwardTwin) {
     };
     constexpr double kSlopeTolerance = 3e-5;  // linear: roundings only, see slope.h
     for (int64_t i = 0; i < c.grid.channels; ++i) {
-      for (int64_t r = 0; r < c.rows(); ++r) {
+      for (int64_t r = 0; r < c.in_rows(); ++r) {
         EXPECT_NEAR(dx.at(r, i), test::slope(conv.in.at(r, i), value), kSlopeTolerance);
       }
       for (int64_t tap = 0; tap < c.area(); ++tap) {

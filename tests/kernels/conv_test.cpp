@@ -20,34 +20,53 @@ struct Case {
   ConvGrid grid;
   int64_t kernel = 3;
   Elementwise function = Elementwise::kIdentity;
+  int64_t stride = 1;
+  int64_t padding = -1;  // kernel / 2
+  bool bias = false;
 
-  int64_t rows() const { return batch * grid.height * grid.width; }
+  Windows windows() const {
+    const int64_t pad = padding < 0 ? kernel / 2 : padding;
+    const auto count = [&](int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
+    return {kernel, stride, pad, pad, count(grid.height), count(grid.width)};
+  }
+  int64_t in_rows() const { return batch * grid.height * grid.width; }
+  int64_t rows() const { return batch * windows().height * windows().width; }
   std::string name() const {
     return std::to_string(batch) + " x " + std::to_string(grid.height) + " x " +
            std::to_string(grid.width) + " x " + std::to_string(grid.channels) + ", kernel " +
-           std::to_string(kernel);
+           std::to_string(kernel) + ", stride " + std::to_string(stride) + ", padding " +
+           std::to_string(padding);
   }
 };
 
 struct Depthwise {
   explicit Depthwise(const Case& c)
       : shape(c),
-        in(c.rows(), c.grid.channels, 0, 1),
+        in(c.in_rows(), c.grid.channels, 0, 1),
         weight(c.grid.channels, c.kernel * c.kernel),
-        taps(c.kernel * c.kernel, c.grid.channels, 0, 1) {
-    in.noise(static_cast<uint32_t>(c.rows() * 100 + c.grid.channels));
+        taps(c.kernel * c.kernel, c.grid.channels, 0, 1),
+        bias(1, c.grid.channels, 0, 2) {
+    in.noise(static_cast<uint32_t>(c.in_rows() * 100 + c.grid.channels));
     weight.noise(7);
+    bias.noise(8);
     depthwise_taps(weight.data(), c.grid.channels, c.kernel, taps.data());
   }
   DepthwiseConvArgs args(Sheet& out, int64_t first, int64_t last) {
-    return {in.data(),      shape.grid, shape.kernel, taps.data(),
-            shape.function, first,      last,         out.data() + first * out.stride,
+    return {in.data(),
+            shape.grid,
+            shape.windows(),
+            taps.data(),
+            shape.bias ? bias.data() : nullptr,
+            shape.function,
+            first,
+            last,
+            out.data() + first * out.stride,
             out.stride};
   }
   Sheet output() const { return Sheet(shape.rows(), shape.grid.channels, 5, 3); }
 
   Case shape;
-  Sheet in, weight, taps;
+  Sheet in, weight, taps, bias;
 };
 
 void expect_twin(const Case& c) {
@@ -76,11 +95,45 @@ TEST_P(ConvOnTarget, DepthwiseEqualsTwin) {
   expect_twin({1, {14, 14, 192}, 3, Elementwise::kSilu});
 }
 
+TEST_P(ConvOnTarget, DepthwiseOfAnyStridePaddingAndBiasEqualsTwin) {
+  for (const int64_t kernel : {1, 3, 5, 7}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel - 1}) {
+        for (const ConvGrid& grid : {ConvGrid{7, 8, 19}, ConvGrid{9, 7, 35}}) {
+          expect_twin({2, grid, kernel, Elementwise::kRelu, stride, padding, true});
+          expect_twin({2, grid, kernel, Elementwise::kIdentity, stride, padding, false});
+        }
+      }
+    }
+  }
+  for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {  // the fast path, with a bias
+    expect_twin({2, {3, width, 37}, 3, Elementwise::kIdentity, 1, 1, true});
+  }
+}
+
+// What is padded behind the grid follows from the number of windows.
+TEST_P(ConvOnTarget, DepthwisePaddingMayDifferOnEachSide) {
+  Depthwise conv({1, {6, 5, 11}, 5, Elementwise::kIdentity, 2, 2, true});
+  const Windows windows{5, 2, 1, 2, 3, 3};
+  Sheet fast(9, 11, 2, 1), slow = fast;
+  for (Sheet* out : {&fast, &slow}) {
+    DepthwiseConvArgs args = conv.args(*out, 0, 9);
+    args.windows = windows;
+    if (out == &fast) {
+      depthwise_conv(args);
+    } else {
+      reference::depthwise_conv(conv.weight.data(), args);
+    }
+  }
+  EXPECT_LE(test::distance(fast, slow), kTolerance);
+}
+
 // Threads take runs of rows that begin and end anywhere, in the middle of a picture too.
 TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   for (const int64_t channels : {16, 24, 37}) {
     for (const Elementwise function : kElementwise) {
-      Depthwise conv({3, {5, 7, channels}, 3, function});
+      const int64_t stride = 1 + channels % 2;
+      Depthwise conv({3, {5, 7, channels}, 3, function, stride, 1, channels == 24});
       const int64_t rows = conv.shape.rows();
       Sheet whole = conv.output();
       depthwise_conv(conv.args(whole, 0, rows));
@@ -96,40 +149,46 @@ TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   }
 }
 
+void expect_patches(const Case& c, int64_t groups) {
+  PatchArgs args;
+  args.grid = c.grid;
+  args.windows = c.windows();
+  args.groups = groups;
+  Sheet in(c.in_rows(), c.grid.channels);
+  in.noise(5);
+  args.in = in.data();
+  const int64_t rows = c.rows();
+  Sheet fast(rows, c.kernel * c.kernel * c.grid.channels, 3, 1), slow = fast;
+  args.out_stride = fast.stride;
+  for (int64_t first = 0; first < rows; first += 5) {
+    args.first_row = first;
+    args.last_row = std::min(rows, first + 5);
+    args.out = fast.data() + first * fast.stride;
+    gather_patches(args);
+  }
+  args.first_row = 0;
+  args.last_row = rows;
+  args.out = slow.data();
+  reference::gather_patches(args);
+  ASSERT_TRUE(test::same_bits(fast, slow)) << c.name() << ", " << groups << " groups";
+  ASSERT_TRUE(fast.gaps_untouched());
+}
+
 TEST(Patches, EqualTwinWholeAndInRuns) {
   for (const int64_t kernel : {1, 2, 3, 4, 7, 16}) {
     for (const int64_t stride : {1, 2, 4, 16}) {
       for (const int64_t padding : {0, 1, 3}) {
-        for (const ConvGrid& grid : {ConvGrid{16, 16, 3}, ConvGrid{5, 9, 2}, ConvGrid{17, 1, 5}}) {
+        for (const ConvGrid& grid :
+             {ConvGrid{16, 16, 3}, ConvGrid{5, 9, 2}, ConvGrid{17, 1, 5}, ConvGrid{6, 5, 36}}) {
           if (padding > kernel / 2 || grid.height + 2 * padding < kernel ||
               grid.width + 2 * padding < kernel) {
             continue;
           }
-          PatchArgs args;
-          args.grid = grid;
-          args.kernel = kernel;
-          args.stride = stride;
-          args.padding = padding;
-          args.out_height = (grid.height + 2 * padding - kernel) / stride + 1;
-          args.out_width = (grid.width + 2 * padding - kernel) / stride + 1;
-          Sheet in(2 * grid.height * grid.width, grid.channels);
-          in.noise(5);
-          args.in = in.data();
-          const int64_t rows = 2 * args.out_height * args.out_width;
-          Sheet fast(rows, kernel * kernel * grid.channels, 3, 1), slow = fast;
-          args.out_stride = fast.stride;
-          for (int64_t first = 0; first < rows; first += 5) {
-            args.first_row = first;
-            args.last_row = std::min(rows, first + 5);
-            args.out = fast.data() + first * fast.stride;
-            gather_patches(args);
+          const Case c{2, grid, kernel, Elementwise::kIdentity, stride, padding};
+          expect_patches(c, 1);
+          if (grid.channels == 36) {
+            for (const int64_t groups : {2, 4, 36}) expect_patches(c, groups);
           }
-          args.first_row = 0;
-          args.last_row = rows;
-          args.out = slow.data();
-          reference::gather_patches(args);
-          ASSERT_TRUE(test::same_bits(fast, slow)) << kernel << " " << stride << " " << padding;
-          ASSERT_TRUE(fast.gaps_untouched());
         }
       }
     }

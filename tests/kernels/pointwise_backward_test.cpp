@@ -78,12 +78,20 @@ TEST_P(PointwiseBackwardOnTarget, DecayOverTheWholeRange) {
   expect_close(Elementwise::kDecay, 3.5e-6, [](double) { return 2e-38; });
 }
 
+// A step at zero, where the slope is taken as zero.
+TEST_P(PointwiseBackwardOnTarget, ReluOverTheWholeRange) {
+  expect_close(Elementwise::kRelu, 0.0, [](double) { return 0.0; });
+  EXPECT_EQ(slopes(pointwise_backward, Elementwise::kRelu, {0.0f, -0.0f, 1e-40f, -1e-40f}),
+            (std::vector<float>{0, 0, 1, 0}));
+}
+
 TEST_P(PointwiseBackwardOnTarget, InfinityGivesTheLimits) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const Elementwise function : kElementwise) {
     if (function == Elementwise::kIdentity) continue;
     const std::vector<float> got = slopes(pointwise_backward, function, {inf, -inf});
-    const bool line = function == Elementwise::kSilu || function == Elementwise::kGelu;
+    const bool line = function == Elementwise::kSilu || function == Elementwise::kGelu ||
+                      function == Elementwise::kRelu;
     EXPECT_NEAR(got[0], line ? 1.0f : 0.0f, 3e-7) << elementwise_name(function);
     EXPECT_NEAR(got[1], 0.0f, 2e-36) << elementwise_name(function);
   }

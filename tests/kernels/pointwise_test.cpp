@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -76,6 +77,14 @@ TEST_P(PointwiseOnTarget, DecayOverTheWholeRange) {
     ASSERT_GT(alpha, 0.0f);
     ASSERT_LE(alpha, 1.0f);
   }
+}
+
+// Exactly; not a number stays one.
+TEST_P(PointwiseOnTarget, ReluOverTheWholeRange) {
+  expect_close(
+      Elementwise::kRelu, [](double x) { return std::max(x, 0.0); }, 0.0,
+      [](double) { return 0.0; });
+  EXPECT_TRUE(std::isnan(apply(Elementwise::kRelu, {std::numeric_limits<float>::quiet_NaN()})[0]));
 }
 
 TEST_P(PointwiseOnTarget, InfinityGivesTheLimits) {

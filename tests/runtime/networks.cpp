@@ -8,7 +8,10 @@
 #include <random>
 #include <stdexcept>
 
+#include "foreign/mini_resnet.h"
+#include "runtime/made_networks.h"
 #include "support/files.h"
+#include "vig/graph/fuse.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
@@ -64,6 +67,12 @@ std::vector<NetworkCase> make_cases() {
        {{"classes", "5"}, {"dims", "24"}, {"depths", "2"}, {"heads", "3"}},
        20,
        21},
+      {"convolutions", "", {}, 75, 58, 1e-5, make_convolutions},
+      {"front_token", "", {}, 40, 25, 1e-5, make_front_token},
+      {"middle_token", "", {}, 33, 50, 1e-5, make_middle_token},
+      {"end_tokens", "", {}, 24, 32, 1e-5, make_end_tokens},
+      {"two_inputs", "", {}, 22, 18, 1e-5, make_two_inputs},
+      {"mini_resnet", "", {}, 57, 90, 1e-5, make_mini_resnet},
   };
 }
 
@@ -74,6 +83,7 @@ float uniform(std::mt19937_64& random) {  // in (-1, 1), the same everywhere
 }  // namespace
 
 Graph NetworkCase::graph() const {
+  if (make != nullptr) return make(height, width);
   ModelSpec spec = find_model(model);
   override_fields(spec, fields);
   return build_graph(spec, height, width);
@@ -104,9 +114,9 @@ std::shared_ptr<const Weights> lively_weights(const Graph& graph, uint64_t seed,
     words.generate(start, start + 2);
     const bool is_changed = static_cast<int>(tensors.size()) == changed;
     std::mt19937_64 random(seed + (is_changed ? 1000 : 0) + (uint64_t{start[0]} << 32) + start[1]);
-    const bool around_one =
-        spec.init.kind == Init::Kind::kOnes || spec.init.kind == Init::Kind::kConstant;
-    const bool matrix = spec.shape.rank() >= 2 && !spec.name.ends_with("pos_embed");
+    const bool around_one = spec.init.rule == fill_constant;
+    const bool table = spec.name.ends_with("pos_embed") || spec.name.ends_with("token");
+    const bool matrix = spec.shape.rank() >= 2 && !table;
     const int64_t fan_in = matrix ? spec.shape.elements() / spec.shape[0] : 1;
     const float size = matrix ? std::sqrt(3.0f / static_cast<float>(fan_in)) : 0.5f;
     Values values(static_cast<size_t>(spec.shape.elements()));
@@ -120,11 +130,19 @@ std::shared_ptr<const Weights> lively_weights(const Graph& graph, uint64_t seed,
   return load_weights(graph.params, std::make_shared<Checkpoint>(Checkpoint::open(file)));
 }
 
-Values picture(int height, int width, uint64_t seed) {
+namespace {
+
+Values random_values(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
-  Values pixels(static_cast<size_t>(height) * width * 3);
-  for (float& pixel : pixels) pixel = 2.0f * uniform(random);
-  return pixels;
+  Values values(static_cast<size_t>(count));
+  for (float& value : values) value = 2.0f * uniform(random);
+  return values;
+}
+
+}  // namespace
+
+Values picture(int height, int width, uint64_t seed) {
+  return random_values(int64_t{3} * height * width, seed);
 }
 
 Network::Network(const NetworkCase& description, uint64_t seed)
@@ -137,11 +155,34 @@ Session Network::session(const SessionOptions& options) const {
 }
 
 Values Network::picture(uint64_t seed) const {
-  return test::picture(graph.node(0).grid.height, graph.node(0).grid.width, seed);
+  int64_t count = 0;
+  for (const Output& input : graph.inputs) count += graph.node(input.node).grid.elements();
+  return random_values(count, seed);
 }
 
-void set_input(Session& session, int image, const Values& pixels) {
-  std::copy(pixels.begin(), pixels.end(), session.input(image));
+bool can_be_kept(const Graph& graph, int node) {
+  for (const FusedNode& unit : fuse(graph)) {
+    if (unit.node == node && (unit.swiglu || unit.norm >= 0)) return false;
+  }
+  return true;
+}
+
+void set_input(Session& session, int image, const Values& values) {
+  auto next = values.begin();
+  for (const Output& input : session.graph().inputs) {
+    const int64_t count = session.graph().node(input.node).grid.elements();
+    std::copy_n(next, count, session.input(input.name, image));
+    next += count;
+  }
+}
+
+Values read_inputs(const Session& session, int image) {
+  Values all;
+  for (const Output& input : session.graph().inputs) {
+    const Values values = read_value(session, input.node, image);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 Values read_value(const Session& session, int node, int image) {

@@ -27,12 +27,14 @@ struct NetworkCase {
   // Of float against the slow walk, of the largest value. Both round every value to float, in other
   // orders; a few blocks of that stay below this.
   double tolerance = 1e-5;
+  Graph (*make)(int height, int width) = nullptr;  // instead of a model
 
   Graph graph() const;
 };
 std::ostream& operator<<(std::ostream& out, const NetworkCase& network);
 
-// The zoo's models as they are where small, shrunk otherwise; all ablations; odd sizes.
+// The zoo's models as they are where small, shrunk otherwise; all ablations; odd sizes; and
+// made_networks.h.
 const std::vector<NetworkCase>& network_cases();
 const NetworkCase& network_case(const std::string& name);
 
@@ -50,10 +52,17 @@ struct Network {
 
   explicit Network(const NetworkCase& description, uint64_t seed = 1);
   Session session(const SessionOptions& options = {}) const;
-  Values picture(uint64_t seed) const;  // of the graph's size
+  // Numbers for all inputs of the graph, one after the other.
+  Values picture(uint64_t seed) const;
 };
 
-void set_input(Session& session, int image, const Values& pixels);
+// Whether the value of a node can be kept. What stands before a SwiGLU or a folded batch norm is
+// packed together with it and never exists.
+bool can_be_kept(const Graph& graph, int node);
+
+// All inputs of the graph, one after the other.
+void set_input(Session& session, int image, const Values& values);
+Values read_inputs(const Session& session, int image);
 Values read_value(const Session& session, int node, int image);
 // Every output of the graph, one after the other.
 Values read_outputs(const Session& session, int image);

@@ -65,9 +65,10 @@ TEST(Session, ProfileCountsTheWorkOfAllRuns) {
 // A value that nobody reads is computed into nobody's memory.
 TEST(Session, UnreadValuesDoNoHarm) {
   const auto build = [](bool unread) {
-    Builder b(24, 24);
-    const Init init{Init::Kind::kNormal, 0.02f};
-    Value x = b.conv(b.input(), "stem", 32, {4, 4, 0});
+    Builder b;
+    const Value input = b.input("picture", {24, 24, 3});
+    const Init init = normal_init(0.02f);
+    Value x = b.conv(input, "stem", 32, {4, 4, 0});
     const Value qkv = b.linear(x, "qkv", 64, false, init);
     const Value gate = b.linear(x, "gate", 32, true, init);
     const GlaOp op{2, 8, 16, GlaDirection::kBoth};
@@ -76,7 +77,7 @@ TEST(Session, UnreadValuesDoNoHarm) {
     if (unread) {
       b.mean_pool(o);
       b.linear(o, "unread", 200, false, init);
-      b.depthwise_conv(o, "unread_conv", 3, init);
+      b.depthwise_conv(o, "unread_conv", {}, init);
     }
     x = b.add(x, b.linear(o, "out", 32, false, init));
     b.output("pooled", b.mean_pool(x));

@@ -1,5 +1,6 @@
 #include "runtime/slow_walk.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "vig/kernels/reference/conv.h"
@@ -19,11 +20,11 @@ class Walk {
  public:
   Walk(const Graph& graph, const Weights& weights) : graph_(graph), weights_(weights) {}
 
-  std::vector<Values> run(const Values& picture) {
+  std::vector<Values> run(const Values& inputs) {
+    next_input_ = inputs.begin();
     for (const Node& node : graph_.nodes) {
       node_ = &node;
       out_.assign(static_cast<size_t>(node.grid.elements()), 0.0f);
-      if (std::holds_alternative<InputOp>(node.op)) out_ = picture;
       std::visit([this](const auto& op) { compute(op); }, node.op);
       values_.push_back(std::move(out_));
     }
@@ -39,61 +40,103 @@ class Walk {
   }
   Rows rows(size_t i) const { return {in(i).data(), in_grid(i).channels}; }
 
-  void compute(const InputOp&) {}
-
-  void product(const float* a, int64_t k, const float* weight) {
-    GemmArgs args;
-    args.a = a;
-    args.lda = k;
-    args.rows = node_->grid.positions();
-    args.weight.n = node_->grid.channels;
-    args.weight.k = k;
-    args.c = out_.data();
-    args.ldc = node_->grid.channels;
-    reference::gemm(weight, param(1), args);
+  void compute(const InputOp&) {
+    std::copy_n(next_input_, out_.size(), out_.begin());
+    next_input_ += static_cast<std::ptrdiff_t>(out_.size());
   }
 
-  void compute(const LinearOp&) { product(in(0).data(), in_grid(0).channels, param(0)); }
+  // Columns [first, first + n) of the result: columns of `a` times weight [n, k].
+  void product(const float* a, int64_t lda, int64_t k, const float* weight, int64_t first,
+               int64_t n) {
+    GemmArgs args;
+    args.a = a;
+    args.lda = lda;
+    args.rows = node_->grid.positions();
+    args.weight.n = n;
+    args.weight.k = k;
+    args.c = out_.data() + first;
+    args.ldc = node_->grid.channels;
+    reference::gemm(weight, param(1) == nullptr ? nullptr : param(1) + first, args);
+  }
 
-  // Patches are [kernel, kernel, channels], filters [channels, kernel, kernel].
-  void compute(const ConvOp& op) {
+  void compute(const LinearOp&) {
+    const int64_t k = in_grid(0).channels;
+    product(in(0).data(), k, k, param(0), 0, node_->grid.channels);
+  }
+
+  template <class Op>
+  Windows windows(const Op& op) const {
     const Grid& from = in_grid(0);
+    return {op.kernel,
+            op.stride,
+            window_padding(from.height, op.kernel, op.stride, op.padding),
+            window_padding(from.width, op.kernel, op.stride, op.padding),
+            node_->grid.height,
+            node_->grid.width};
+  }
+  ConvGrid conv_grid() const { return {in_grid(0).height, in_grid(0).width, in_grid(0).channels}; }
+
+  // Patches are [groups, kernel, kernel, channels], filters [channels, kernel, kernel].
+  void compute(const ConvOp& op) {
     const int64_t taps = static_cast<int64_t>(op.kernel) * op.kernel;
-    const int64_t k = taps * from.channels;
-    Values patches(static_cast<size_t>(node_->grid.positions() * k));
+    const int64_t channels = in_grid(0).channels / op.groups;
+    const int64_t k = taps * channels, row = op.groups * k;
+    Values patches(static_cast<size_t>(node_->grid.positions() * row));
     PatchArgs args;
     args.in = in(0).data();
-    args.grid = {from.height, from.width, from.channels};
-    args.kernel = op.kernel;
-    args.stride = op.stride;
-    args.padding = op.padding;
-    args.out_height = node_->grid.height;
-    args.out_width = node_->grid.width;
+    args.grid = conv_grid();
+    args.windows = windows(op);
+    args.groups = op.groups;
     args.last_row = node_->grid.positions();
     args.out = patches.data();
-    args.out_stride = k;
+    args.out_stride = row;
     reference::gather_patches(args);
     Values filters(static_cast<size_t>(node_->grid.channels * k));
     for (int64_t o = 0; o < node_->grid.channels; ++o) {
-      for (int64_t c = 0; c < from.channels; ++c) {
+      for (int64_t c = 0; c < channels; ++c) {
         for (int64_t t = 0; t < taps; ++t) {
-          filters[static_cast<size_t>(o * k + t * from.channels + c)] =
-              param(0)[(o * from.channels + c) * taps + t];
+          filters[static_cast<size_t>(o * k + t * channels + c)] =
+              param(0)[(o * channels + c) * taps + t];
         }
       }
     }
-    product(patches.data(), k, filters.data());
+    const int64_t n = node_->grid.channels / op.groups;
+    for (int64_t group = 0; group < op.groups; ++group) {
+      product(patches.data() + group * k, row, k, filters.data() + group * n * k, group * n, n);
+    }
   }
 
   void compute(const DepthwiseConvOp& op) {
     DepthwiseConvArgs args;
     args.in = in(0).data();
-    args.grid = {node_->grid.height, node_->grid.width, node_->grid.channels};
-    args.kernel = op.kernel;
+    args.grid = conv_grid();
+    args.windows = windows(op);
+    args.bias = param(1);
     args.last_row = node_->grid.positions();
     args.out = out_.data();
     args.out_stride = node_->grid.channels;
     reference::depthwise_conv(param(0), args);
+  }
+
+  void compute(const MaxPoolOp& op) {
+    MaxPoolArgs args;
+    args.in = in(0).data();
+    args.grid = conv_grid();
+    args.windows = windows(op);
+    args.last_row = node_->grid.positions();
+    args.out = out_.data();
+    args.out_stride = node_->grid.channels;
+    reference::max_pool(args);
+  }
+
+  void compute(const BatchNormOp& op) {
+    for (size_t i = 0; i < out_.size(); ++i) {
+      const size_t c = i % static_cast<size_t>(node_->grid.channels);
+      const double centred = static_cast<double>(in(0)[i]) - param(2)[c];
+      out_[i] = static_cast<float>(centred / std::sqrt(static_cast<double>(param(3)[c]) + op.eps) *
+                                       param(0)[c] +
+                                   param(1)[c]);
+    }
   }
 
   NormArgs norm(float eps, int groups) {
@@ -130,12 +173,45 @@ class Walk {
     pointwise(kSwiGlu, both, {both.data + node_->grid.channels, both.stride});
   }
 
+  // Rows of a table or a sequence that are no extra ones, in order.
+  static std::vector<int64_t> grid_rows(int64_t count, const std::vector<ExtraRow>& extra,
+                                        int ExtraRow::*place) {
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; row < count; ++row) {
+      const bool taken = std::any_of(extra.begin(), extra.end(),
+                                     [&](const ExtraRow& other) { return other.*place == row; });
+      if (!taken) rows.push_back(row);
+    }
+    return rows;
+  }
+
   void compute(const AddPositionOp& op) {
-    const Grid& grid = node_->grid;
-    Values table(static_cast<size_t>(grid.elements()));
+    const int64_t channels = node_->grid.channels;
+    const auto extra = static_cast<int64_t>(op.extra.size());
+    const auto from = grid_rows(int64_t{op.rows} * op.cols + extra, op.extra, &ExtraRow::table);
+    const auto to = grid_rows(node_->grid.positions(), op.extra, &ExtraRow::sequence);
+    Values grid(from.size() * static_cast<size_t>(channels));
+    Values resized(to.size() * static_cast<size_t>(channels)), table(out_.size());
+    const auto copy = [&](const float* source, int64_t row, Values& target, int64_t at) {
+      std::copy_n(source + row * channels, channels, target.begin() + at * channels);
+    };
+    for (size_t i = 0; i < from.size(); ++i) copy(param(0), from[i], grid, static_cast<int64_t>(i));
     reference::resize_positions(
-        {param(0), op.rows, op.cols, grid.channels, table.data(), grid.height, grid.width});
-    pointwise(kSum, rows(0), {table.data(), grid.channels});
+        {grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
+    for (size_t i = 0; i < to.size(); ++i)
+      copy(resized.data(), static_cast<int64_t>(i), table, to[i]);
+    for (const ExtraRow& row : op.extra) copy(param(0), row.table, table, row.sequence);
+    pointwise(kSum, rows(0), {table.data(), channels});
+  }
+
+  void compute(const TokensOp&) { std::copy_n(param(0), out_.size(), out_.begin()); }
+  void compute(const InsertRowsOp& op) {
+    out_ = in(0);
+    out_.insert(out_.begin() + int64_t{op.at} * node_->grid.channels, in(1).begin(), in(1).end());
+  }
+  void compute(const SelectRowsOp& op) {
+    std::copy_n(in(0).begin() + int64_t{op.first} * node_->grid.channels, out_.size(),
+                out_.begin());
   }
 
   void compute(const GatedMixOp&) {
@@ -192,13 +268,14 @@ class Walk {
   std::vector<Values> values_;
   const Node* node_ = nullptr;
   Values out_;
+  Values::const_iterator next_input_;
 };
 
 }  // namespace
 
 std::vector<std::vector<float>> slow_walk(const Graph& graph, const Weights& weights,
-                                          const std::vector<float>& picture) {
-  return Walk(graph, weights).run(picture);
+                                          const std::vector<float>& inputs) {
+  return Walk(graph, weights).run(inputs);
 }
 
 }  // namespace vig::test

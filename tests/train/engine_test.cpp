@@ -31,19 +31,29 @@ void expect_same_logits(const NetworkCase& description) {
   const train::Parameters parameters(network.graph.params, *network.weights, at::kCPU);
   constexpr int kBatch = 3;
   Session session = network.session({.batch = kBatch, .threads = 1});
-  const Grid& input = network.graph.node(0).grid;
-  at::Tensor pictures = at::empty({kBatch, input.height, input.width, 3}, at::kFloat);
+  std::vector<at::Tensor> inputs;
+  for (const Output& input : network.graph.inputs) {
+    const Grid& grid = network.graph.node(input.node).grid;
+    inputs.push_back(at::empty({kBatch, grid.height, grid.width, grid.channels}, at::kFloat));
+  }
   for (int i = 0; i < kBatch; ++i) {
-    const Values pixels = network.picture(static_cast<uint64_t>(i) + 1);
-    set_input(session, i, pixels);
-    std::copy(pixels.begin(), pixels.end(), pictures[i].data_ptr<float>());
+    const Values values = network.picture(static_cast<uint64_t>(i) + 1);
+    set_input(session, i, values);
+    auto next = values.begin();
+    for (at::Tensor& input : inputs) {
+      const int64_t count = input[i].numel();
+      std::copy_n(next, count, input[i].data_ptr<float>());
+      next += count;
+    }
   }
   session.run(kBatch);
   for (const bool kernels : {true, false}) {
     train::WalkOptions options;
     options.kernels = kernels;
-    const at::Tensor logits =
-        train::walk_logits(network.graph, parameters.views(), pictures, options).contiguous();
+    const at::Tensor logits = train::walk(network.graph, parameters.views(), inputs,
+                                          options)[network.graph.find_output("logits")]
+                                  .flatten(1)
+                                  .contiguous();
     for (int i = 0; i < kBatch; ++i) {
       const float* expected = session.output("logits", i);
       float largest = 0, difference = 0;

@@ -55,8 +55,8 @@ TEST_F(TrainingFaults, ACheckpointIsTheOldOneOrTheNew) {
   train::TrainOptions options;
   options.ema = 0.9;
   train::Workers workers(1);  // a forked process has no other threads
-  const std::vector<ParamSpec> specs = {{"a", {3, 5}, {Init::Kind::kNormal, 1.0f}},
-                                        {"b", {7}, {Init::Kind::kNormal, 1.0f}}};
+  const std::vector<ParamSpec> specs = {{"a", {3, 5}, normal_init(1.0f)},
+                                        {"b", {7}, normal_init(1.0f)}};
   train::Parameters parameters(specs, *random_weights(specs, 1), at::kCPU);
   train::AdamW optimizer(options, parameters, workers);
   const auto write_step = [&](int64_t step) {

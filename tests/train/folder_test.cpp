@@ -37,8 +37,7 @@ struct Trained {
 
   explicit Trained(uint64_t seed, int64_t rows = 3, double ema = 0.9)
       : options(with_ema(ema)),
-        specs{{"a", {rows, 5}, {Init::Kind::kNormal, 1.0f}},
-              {"b", {7}, {Init::Kind::kNormal, 1.0f}}},
+        specs{{"a", {rows, 5}, normal_init(1.0f)}, {"b", {7}, normal_init(1.0f)}},
         parameters(specs, *random_weights(specs, seed), at::kCPU),
         optimizer(options, parameters, workers) {
     for (const at::Tensor& view : parameters.views()) view.mutable_grad().copy_(view.cos());

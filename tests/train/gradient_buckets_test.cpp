@@ -18,7 +18,7 @@ using train::Parameters;
 Parameters make_parameters(int count) {
   std::vector<ParamSpec> specs;
   for (int i = 0; i < count; ++i) {
-    specs.push_back({"p" + std::to_string(i), Shape{64}, {Init::Kind::kOnes, 0}});
+    specs.push_back({"p" + std::to_string(i), Shape{64}, ones_init()});
   }
   return Parameters(specs, *random_weights(specs, 1), at::kCPU);
 }

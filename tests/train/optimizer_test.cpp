@@ -20,15 +20,14 @@ using train::Workers;
 
 // Levels 0 to 3; matrices decay.
 const std::vector<ParamSpec>& odd_specs() {
-  using Kind = Init::Kind;
   static const std::vector<ParamSpec> specs = [] {
     std::vector<ParamSpec> all = {
-        {"patch_embed.weight", {5, 3, 2, 2}, {Kind::kNormal, 0.5f}},
-        {"blocks.0.norm.weight", {7}, {Kind::kOnes}},
-        {"blocks.0.fc.weight", {400, 100}, {Kind::kNormal, 0.1f}},  // more than a thread's part
-        {"blocks.1.fc.weight", {3, 5}, {Kind::kNormal, 0.1f}},
-        {"head.weight", {1, 1}, {Kind::kNormal, 0.1f}},
-        {"head.bias", {1}, {Kind::kConstant, 0.3f}},
+        {"patch_embed.weight", {5, 3, 2, 2}, normal_init(0.5f)},
+        {"blocks.0.norm.weight", {7}, ones_init()},
+        {"blocks.0.fc.weight", {400, 100}, normal_init(0.1f)},  // more than a thread's part
+        {"blocks.1.fc.weight", {3, 5}, normal_init(0.1f)},
+        {"head.weight", {1, 1}, normal_init(0.1f)},
+        {"head.bias", {1}, constant_init(0.3f)},
     };
     const int levels[] = {0, 1, 1, 2, 3, 3};
     for (size_t i = 0; i < all.size(); ++i) {

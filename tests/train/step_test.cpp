@@ -39,7 +39,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
     options.seed = 7;
     at::NoGradGuard no_grad;
     const std::vector<at::Tensor> values =
-        train::walk(graph, parameters.views(), pictures, options);
+        train::walk(graph, parameters.views(), {pictures}, options);
     int branch = 0;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
       const Node& node = graph.nodes[id];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "support/errors.h"
@@ -99,8 +100,6 @@ TEST(Load, UnexpectedTensorsAreIgnoredOnlyWhenAsked) {
   EXPECT_TRUE(survives([&] { load_weights(specs, checkpoint, kIgnoreCounters); }));
 }
 
-using Kind = Init::Kind;
-
 std::vector<float> draw(const std::string& name, Init init, int64_t count, uint64_t seed = 1) {
   std::vector<float> values(static_cast<size_t>(count));
   fill_random({name, {count}, init}, seed, values.data());
@@ -125,37 +124,63 @@ struct Moments {
 
 TEST(RandomWeights, FollowTheirInit) {
   constexpr int64_t kCount = 200'000;
-  const Moments normal(draw("a", {Kind::kNormal, 0.5f}, kCount));
+  const Moments normal(draw("a", normal_init(0.5f), kCount));
   EXPECT_NEAR(normal.mean, 0, 0.005);
   EXPECT_NEAR(normal.deviation, 0.5, 0.005);
   EXPECT_GT(normal.high, 1.9);
   EXPECT_LT(normal.low, -1.9);
 
-  const Moments narrow(draw("a", {Kind::kTruncatedNormal, 0.02f}, kCount));
+  const Moments narrow(draw("a", truncated_normal_init(0.02f), kCount));
   EXPECT_NEAR(narrow.deviation, 0.02, 0.0002);
   EXPECT_GT(narrow.high, 0.07);  // not cut at two deviations
 
-  const Moments wide(draw("a", {Kind::kTruncatedNormal, 1.0f}, kCount));
+  const Moments wide(draw("a", truncated_normal_init(1.0f), kCount));
   EXPECT_NEAR(wide.deviation, 0.8796, 0.005);  // of a standard normal cut at 2
   EXPECT_LE(wide.high, 2);
   EXPECT_GE(wide.low, -2);
 
-  const Moments uniform(draw("a", {Kind::kUniform, 3.0f}, kCount));
+  const Moments uniform(draw("a", uniform_init(3.0f), kCount));
   EXPECT_NEAR(uniform.mean, 0, 0.02);
   EXPECT_NEAR(uniform.deviation, 3 / std::sqrt(3.0), 0.01);
   EXPECT_GE(uniform.low, -3);
   EXPECT_LE(uniform.high, 3);
 
-  EXPECT_EQ(draw("a", {Kind::kZeros, 0}, 3), (std::vector<float>{0, 0, 0}));
-  EXPECT_EQ(draw("a", {Kind::kOnes, 0}, 3), (std::vector<float>{1, 1, 1}));
-  EXPECT_EQ(draw("a", {Kind::kConstant, 0.1f}, 2), (std::vector<float>{0.1f, 0.1f}));
+  EXPECT_EQ(draw("a", Init{}, 3), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(draw("a", ones_init(), 3), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(draw("a", constant_init(0.1f), 2), (std::vector<float>{0.1f, 0.1f}));
   // A deviation that almost never falls inside still ends.
-  const Moments absurd(draw("a", {Kind::kTruncatedNormal, 1e20f}, 100));
+  const Moments absurd(draw("a", truncated_normal_init(1e20f), 100));
   EXPECT_LE(absurd.high, 2);
 }
 
+// A family's own rule: inverse softplus of a log-uniform value, in rows that count up.
+void counted_steps(const FreshParam& param, float low, float high) {
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    const float unit = unit_open_above(param.random.bits_at(i));
+    const float step = std::exp(std::log(low) + unit * (std::log(high) - std::log(low)));
+    param.values[i] = step + std::log(-std::expm1(-step)) +
+                      100.0f * static_cast<float>(static_cast<int64_t>(i) % param.shape[-1]);
+  }
+}
+
+TEST(RandomWeights, FollowARuleOfAFamily) {
+  std::vector<float> values(40), again(40);
+  const ParamSpec spec{"dt", {10, 4}, Init{counted_steps, 1e-3f, 0.1f}};
+  fill_random(spec, 1, values.data());
+  fill_random(spec, 1, again.data());
+  EXPECT_EQ(values, again);
+  std::set<float> different;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i] - 100.0 * static_cast<double>(i % 4);
+    EXPECT_GT(std::log1p(std::exp(value)), 0.9e-3);
+    EXPECT_LT(std::log1p(std::exp(value)), 0.11);
+    different.insert(values[i]);
+  }
+  EXPECT_GT(different.size(), 35u);
+}
+
 TEST(RandomWeights, NeighboursAreIndependent) {
-  const auto values = draw("a", {Kind::kNormal, 1.0f}, 200'000);
+  const auto values = draw("a", normal_init(1.0f), 200'000);
   for (size_t lag : {1u, 2u, 3u}) {
     double product = 0;
     for (size_t i = 0; i + lag < values.size(); ++i) product += values[i] * values[i + lag];
@@ -164,8 +189,8 @@ TEST(RandomWeights, NeighboursAreIndependent) {
 }
 
 TEST(RandomWeights, DependOnSeedAndNameAlone) {
-  const ParamSpec a{"a", {5}, {Kind::kNormal, 1.0f}};
-  const ParamSpec b{"b", {7}, {Kind::kNormal, 1.0f}};
+  const ParamSpec a{"a", {5}, normal_init(1.0f)};
+  const ParamSpec b{"b", {7}, normal_init(1.0f)};
   const auto one = random_weights(std::vector{a, b}, 3);
   const auto two = random_weights(std::vector{b, a}, 3);
   const auto other = random_weights(std::vector{a, b}, 4);

@@ -6,20 +6,23 @@ namespace vig {
 
 enum class Elementwise {
   kIdentity,
+  kRelu,     // max(x, 0)
   kSilu,     // x sigmoid(x)
   kGelu,     // x / 2 (1 + erf(x / sqrt 2)), the exact one
   kSigmoid,  // 1 / (1 + e^-x)
   kDecay,    // exp(logsigmoid(x) / 16): the gate of the scan
 };
 
-inline constexpr Elementwise kElementwise[] = {Elementwise::kIdentity, Elementwise::kSilu,
-                                               Elementwise::kGelu, Elementwise::kSigmoid,
-                                               Elementwise::kDecay};
+inline constexpr Elementwise kElementwise[] = {Elementwise::kIdentity, Elementwise::kRelu,
+                                               Elementwise::kSilu,     Elementwise::kGelu,
+                                               Elementwise::kSigmoid,  Elementwise::kDecay};
 
 inline const char* elementwise_name(Elementwise function) {
   switch (function) {
     case Elementwise::kIdentity:
       return "identity";
+    case Elementwise::kRelu:
+      return "relu";
     case Elementwise::kSilu:
       return "silu";
     case Elementwise::kGelu:

@@ -1,6 +1,6 @@
 #include "vig/graph/builder.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "vig/base/error.h"
@@ -14,15 +14,14 @@ std::string grid_str(const Grid& grid) {
 
 }  // namespace
 
-Init xavier_uniform(int64_t fan_in, int64_t fan_out, float gain) {
-  return {Init::Kind::kUniform, gain * std::sqrt(6.0f / static_cast<float>(fan_in + fan_out))};
-}
-
-Builder::Builder(int height, int width) {
-  if (height < 1 || width < 1) {
-    fail("[input] picture is {} x {}, expected at least 1 x 1", height, width);
+Value Builder::input(const std::string& name, Grid grid) {
+  if (grid.height < 1 || grid.width < 1 || grid.channels < 1) {
+    fail("[input] {} is {}, expected at least 1 x 1 x 1", name, grid_str(grid));
   }
-  append(InputOp{}, {}, {height, width, 3});
+  if (graph_.find_input(name) >= 0) fail("[input] there are two inputs \"{}\"", name);
+  const Value value = append(InputOp{name}, {}, grid);
+  graph_.inputs.push_back({name, value.id});
+  return value;
 }
 
 Value Builder::append(Op op, std::vector<int> inputs, Grid grid, std::vector<int> params) {
@@ -31,53 +30,91 @@ Value Builder::append(Op op, std::vector<int> inputs, Grid grid, std::vector<int
 }
 
 int Builder::param(const std::string& name, Shape shape, Init init) {
+  const auto [found, fresh] = params_.emplace(name, static_cast<int>(graph_.params.size()));
+  if (!fresh) {
+    const Shape& first = graph_.params[found->second].shape;
+    if (first == shape) return found->second;
+    fail("parameter {} is declared as {} and as {}", name, first.str(), shape.str());
+  }
   ParamSpec spec{name, std::move(shape), init};
   spec.decayed = spec.shape.rank() > 1;  // not vectors and biases
   spec.head = head_;
   spec.level = level_;
   graph_.params.push_back(std::move(spec));
-  return static_cast<int>(graph_.params.size()) - 1;
+  return found->second;
+}
+
+Grid Builder::windows(const char* op, const std::string& name, const Grid& in, int kernel,
+                      int stride, int padding) const {
+  if (kernel < 1 || stride < 1 || padding < kSamePadding) {
+    fail("[{}] kernel {}, stride {} and padding {}, expected at least 1, 1 and 0 ({})", op, kernel,
+         stride, padding, name);
+  }
+  const bool same = padding == kSamePadding;
+  if (!same && (in.height + 2 * padding < kernel || in.width + 2 * padding < kernel)) {
+    fail(
+        "[{}] grid {} x {} is too small for kernel {} with padding {} ({}); the input must be "
+        "larger",
+        op, in.height, in.width, kernel, padding, name);
+  }
+  return {window_count(in.height, kernel, stride, padding),
+          window_count(in.width, kernel, stride, padding), in.channels};
 }
 
 Value Builder::conv(Value x, const std::string& name, int out_channels, ConvShape shape) {
+  const int64_t in = grid(x).channels / std::max(shape.groups, 1);
+  const Init init = torch_init(std::max<int64_t>(in * shape.kernel * shape.kernel, 1));
+  return conv(x, name, out_channels, shape, init, init);
+}
+
+Value Builder::conv(Value x, const std::string& name, int out_channels, ConvShape shape,
+                    Init weight, Init bias) {
   const Grid in = grid(x);
-  const auto out_size = [&](int size) {
-    return (size + 2 * shape.padding - shape.kernel) / shape.stride + 1;
-  };
-  if (in.height + 2 * shape.padding < shape.kernel || in.width + 2 * shape.padding < shape.kernel) {
-    fail(
-        "[conv] grid {} x {} is too small for kernel {} with padding {} ({}); the input must be "
-        "larger",
-        in.height, in.width, shape.kernel, shape.padding, name);
+  const auto [kernel, stride, padding, groups, has_bias] = shape;
+  if (groups < 1 || in.channels % groups != 0 || out_channels % groups != 0) {
+    fail("[conv] {} and {} channels do not split into {} groups ({})", in.channels, out_channels,
+         groups, name);
   }
-  const int64_t fan_in = static_cast<int64_t>(in.channels) * shape.kernel * shape.kernel;
-  const Init init{Init::Kind::kUniform, 1.0f / std::sqrt(static_cast<float>(fan_in))};
-  const int weight =
-      param(name + ".weight", {out_channels, in.channels, shape.kernel, shape.kernel}, init);
-  const int bias = param(name + ".bias", {out_channels}, init);
-  return append(ConvOp{shape.kernel, shape.stride, shape.padding}, {x.id},
-                {out_size(in.height), out_size(in.width), out_channels}, {weight, bias});
+  Grid out = windows("conv", name, in, kernel, stride, padding);
+  out.channels = out_channels;
+  std::vector<int> params = {
+      param(name + ".weight", {out_channels, in.channels / groups, kernel, kernel}, weight)};
+  if (has_bias) params.push_back(param(name + ".bias", {out_channels}, bias));
+  return append(ConvOp{kernel, stride, padding, groups}, {x.id}, out, std::move(params));
 }
 
-Value Builder::depthwise_conv(Value x, const std::string& name, int kernel, Init init) {
+Value Builder::depthwise_conv(Value x, const std::string& name, DepthwiseShape shape, Init weight,
+                              Init bias) {
   const Grid in = grid(x);
+  const int kernel = shape.kernel, padding = shape.padding.value_or(kernel / 2);
   if (kernel % 2 == 0) fail("[dwconv] kernel is {}, expected an odd one ({})", kernel, name);
-  const int weight = param(name + ".weight", {in.channels, 1, kernel, kernel}, init);
-  return append(DepthwiseConvOp{kernel}, {x.id}, in, {weight});
+  const Grid out = windows("dwconv", name, in, kernel, shape.stride, padding);
+  std::vector<int> params = {param(name + ".weight", {in.channels, 1, kernel, kernel}, weight)};
+  if (shape.bias) params.push_back(param(name + ".bias", {in.channels}, bias));
+  return append(DepthwiseConvOp{kernel, shape.stride, padding}, {x.id}, out, std::move(params));
 }
 
-Value Builder::linear(Value x, const std::string& name, int out_channels, bool bias, Init init) {
+Value Builder::max_pool(Value x, PoolShape shape) {
+  if (2 * shape.padding > shape.kernel) {
+    fail("[max_pool] padding {} is more than half of kernel {}", shape.padding, shape.kernel);
+  }
+  const Grid out = windows("max_pool", "", grid(x), shape.kernel, shape.stride, shape.padding);
+  return append(MaxPoolOp{shape.kernel, shape.stride, shape.padding}, {x.id}, out);
+}
+
+Value Builder::linear(Value x, const std::string& name, int out_channels, bool bias, Init weight,
+                      Init bias_init) {
   Grid out = grid(x);
-  std::vector<int> params = {param(name + ".weight", {out_channels, out.channels}, init)};
-  if (bias) params.push_back(param(name + ".bias", {out_channels}, Init{}));
+  std::vector<int> params = {param(name + ".weight", {out_channels, out.channels}, weight)};
+  if (bias) params.push_back(param(name + ".bias", {out_channels}, bias_init));
   out.channels = out_channels;
   return append(LinearOp{}, {x.id}, out, std::move(params));
 }
 
 Value Builder::layer_norm(Value x, const std::string& name, float eps) {
   const Grid in = grid(x);
-  const int weight = param(name + ".weight", {in.channels}, {Init::Kind::kOnes});
-  const int bias = param(name + ".bias", {in.channels}, {Init::Kind::kZeros});
+  const int weight = param(name + ".weight", {in.channels}, ones_init());
+  const int bias = param(name + ".bias", {in.channels}, {});
   return append(LayerNormOp{eps}, {x.id}, in, {weight, bias});
 }
 
@@ -86,8 +123,18 @@ Value Builder::rms_norm(Value x, const std::string& name, float eps, int groups)
   if (groups < 1 || in.channels % groups != 0) {
     fail("[rms_norm] {} channels do not split into {} groups ({})", in.channels, groups, name);
   }
-  const int weight = param(name + ".weight", {in.channels / groups}, {Init::Kind::kOnes});
+  const int weight = param(name + ".weight", {in.channels / groups}, ones_init());
   return append(RmsNormOp{eps, groups}, {x.id}, in, {weight});
+}
+
+Value Builder::batch_norm(Value x, const std::string& name, BatchNormOp op) {
+  const Shape channels{grid(x).channels};
+  std::vector<int> params = {param(name + ".weight", channels, ones_init()),
+                             param(name + ".bias", channels, {}),
+                             param(name + ".running_mean", channels, {}),
+                             param(name + ".running_var", channels, ones_init())};
+  for (size_t statistic : {size_t{2}, size_t{3}}) graph_.params[params[statistic]].trained = false;
+  return append(op, {x.id}, grid(x), std::move(params));
 }
 
 Value Builder::activation(Value x, Elementwise function) {
@@ -117,16 +164,68 @@ Value Builder::mul(Value a, Value b) {
 }
 
 Value Builder::scale(Value x, const std::string& name, float init) {
-  const int weight = param(name, {grid(x).channels}, {Init::Kind::kConstant, init});
+  const int weight = param(name, {grid(x).channels}, constant_init(init));
   return append(ScaleOp{}, {x.id}, grid(x), {weight});
 }
 
 Value Builder::add_position(Value x, const std::string& name, int rows, int cols, Init init) {
-  if (rows < 1 || cols < 1) {
-    fail("[add_position] table is {} x {}, expected at least 1 x 1 ({})", rows, cols, name);
+  return add_position(x, name, {rows, cols, grid(x).height, grid(x).width, {}}, init);
+}
+
+Value Builder::add_position(Value x, const std::string& name, AddPositionOp op, Init init) {
+  if (op.rows < 1 || op.cols < 1) {
+    fail("[add_position] table is {} x {}, expected at least 1 x 1 ({})", op.rows, op.cols, name);
   }
-  const int table = param(name, {1, static_cast<int64_t>(rows) * cols, grid(x).channels}, init);
-  return append(AddPositionOp{rows, cols}, {x.id}, grid(x), {table});
+  const auto extra = static_cast<int64_t>(op.extra.size());
+  const int64_t table_rows = static_cast<int64_t>(op.rows) * op.cols + extra;
+  const int64_t rows = static_cast<int64_t>(op.height) * op.width + extra;
+  if (op.height < 1 || op.width < 1 || rows != grid(x).positions()) {
+    fail("[add_position] {} rows, expected {} x {} and {} extra ones ({})", grid(x).positions(),
+         op.height, op.width, extra, name);
+  }
+  // In rising order, so that both places of an extra row follow from what stands before it.
+  for (size_t i = 0; i < op.extra.size(); ++i) {
+    const ExtraRow row = op.extra[i];
+    const ExtraRow before = i == 0 ? ExtraRow{-1, -1} : op.extra[i - 1];
+    if (row.table <= before.table || row.sequence <= before.sequence || row.table >= table_rows ||
+        row.sequence >= rows) {
+      fail(
+          "[add_position] extra row {} of the table at {} of the sequence, expected rising rows "
+          "below {} and {} ({})",
+          row.table, row.sequence, table_rows, rows, name);
+    }
+  }
+  const int table = param(name, {1, table_rows, grid(x).channels}, init);
+  return append(std::move(op), {x.id}, grid(x), {table});
+}
+
+Value Builder::tokens(const std::string& name, int count, int channels, Init init) {
+  if (count < 1 || channels < 1) {
+    fail("[tokens] {} rows of {} channels, expected at least 1 of each ({})", count, channels,
+         name);
+  }
+  const int rows = param(name, {1, count, channels}, init);
+  return append(TokensOp{}, {}, {1, count, channels}, {rows});
+}
+
+Value Builder::insert_rows(Value x, Value rows, int at) {
+  const Grid in = grid(x), more = grid(rows);
+  if (in.channels != more.channels || at < 0 || at > in.positions()) {
+    fail("[insert_rows] {} into {} before row {}, expected equal channels and a row of it",
+         grid_str(more), grid_str(in), at);
+  }
+  const int64_t length = in.positions() + more.positions();
+  return append(InsertRowsOp{at}, {x.id, rows.id}, {1, static_cast<int>(length), in.channels});
+}
+
+Value Builder::select_rows(Value x, int first, int height, int width) {
+  const Grid in = grid(x);
+  if (first < 0 || height < 1 || width < 1 ||
+      first + static_cast<int64_t>(height) * width > in.positions()) {
+    fail("[select_rows] {} x {} rows from {} on, expected rows of {}", height, width, first,
+         grid_str(in));
+  }
+  return append(SelectRowsOp{first}, {x.id}, {height, width, in.channels});
 }
 
 Value Builder::swiglu(Value x) {

@@ -1,8 +1,11 @@
 // Appends nodes to a graph. Every function checks its operands, infers the grid of its result and
-// declares the parameters it uses under their published names; nothing is computed.
+// declares the parameters it uses under their published names; nothing is computed. Operations that
+// name the same parameter share it.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "vig/graph/graph.h"
@@ -11,31 +14,58 @@ namespace vig {
 
 class Builder {
  public:
-  // Adds the picture, [height, width, 3].
-  Builder(int height, int width);
-
-  Value input() const { return Value{0}; }
+  // What is given before the run; a graph may have several. The picture is [height, width, 3].
+  Value input(const std::string& name, Grid grid);
   const Grid& grid(Value value) const { return graph_.nodes[value.id].grid; }
 
   struct ConvShape {
     int kernel = 1;
     int stride = 1;
+    int padding = 0;  // or kSamePadding
+    int groups = 1;
+    bool bias = true;
+  };
+  // Parameters `name`.weight and `name`.bias. PyTorch's default initialisation unless others are
+  // given.
+  Value conv(Value x, const std::string& name, int out_channels, ConvShape shape);
+  Value conv(Value x, const std::string& name, int out_channels, ConvShape shape, Init weight,
+             Init bias = {});
+  struct DepthwiseShape {
+    int kernel = 3;
+    int stride = 1;
+    std::optional<int> padding = {};  // kernel / 2 if not given
+    bool bias = false;
+  };
+  Value depthwise_conv(Value x, const std::string& name, DepthwiseShape shape, Init weight,
+                       Init bias = {});
+  struct PoolShape {
+    int kernel = 2;
+    int stride = 2;
     int padding = 0;
   };
-  // Parameters `name`.weight and `name`.bias. PyTorch's default convolution initialisation.
-  Value conv(Value x, const std::string& name, int out_channels, ConvShape shape);
-  Value depthwise_conv(Value x, const std::string& name, int kernel, Init init);
-  Value linear(Value x, const std::string& name, int out_channels, bool bias, Init init);
+  Value max_pool(Value x, PoolShape shape);
+  Value linear(Value x, const std::string& name, int out_channels, bool bias, Init weight,
+               Init bias_init = {});
   Value layer_norm(Value x, const std::string& name, float eps);
   Value rms_norm(Value x, const std::string& name, float eps, int groups = 1);
+  // Parameters `name`.weight, .bias, .running_mean and .running_var.
+  Value batch_norm(Value x, const std::string& name, BatchNormOp op = {});
   Value activation(Value x, Elementwise function);
   Value add(Value a, Value b);
   // x + branch, which training drops with this probability.
   Value residual(Value x, Value branch, double drop_rate = 0);
   Value mul(Value a, Value b);
   Value scale(Value x, const std::string& name, float init);
-  // The table is [1, rows * cols, channels].
+  // The table is [1, rows * cols, channels], for the grid x.
   Value add_position(Value x, const std::string& name, int rows, int cols, Init init);
+  // For a sequence of op.height x op.width positions and op.extra rows of their own.
+  Value add_position(Value x, const std::string& name, AddPositionOp op, Init init);
+  // Learned rows [1, count, channels]: a sequence of their own, to be inserted into another.
+  Value tokens(const std::string& name, int count, int channels, Init init);
+  // The sequence x with `rows` before its row `at`; at the end where `at` is x's length.
+  Value insert_rows(Value x, Value rows, int at);
+  // height x width rows of x from `first` on, as a grid.
+  Value select_rows(Value x, int first, int height, int width);
   Value swiglu(Value x);
   Value gated_mix(Value gate, Value a, Value b);
   Value gla(Value qkv, Value gate, GlaOp op);
@@ -53,14 +83,16 @@ class Builder {
 
  private:
   Value append(Op op, std::vector<int> inputs, Grid grid, std::vector<int> params = {});
+  // Declares a parameter. One that has been declared before is shared.
   int param(const std::string& name, Shape shape, Init init);
+  // The grid of windows over `in`, with its channels; throws where none fits.
+  Grid windows(const char* op, const std::string& name, const Grid& in, int kernel, int stride,
+               int padding) const;
 
   Graph graph_;
+  std::unordered_map<std::string, int> params_;  // by name
   int level_ = 0;
   bool head_ = false;
 };
-
-// Xavier-uniform for an [out, in] matrix (or a filter bank with these fans), times `gain`.
-Init xavier_uniform(int64_t fan_in, int64_t fan_out, float gain);
 
 }  // namespace vig

@@ -1,5 +1,6 @@
 #include "vig/graph/fuse.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vig {
@@ -13,6 +14,12 @@ bool is_product(const Node& node) {
 bool takes_function(const Node& node, Elementwise function) {
   if (std::holds_alternative<GatedMixOp>(node.op)) return function == Elementwise::kSilu;
   return is_product(node) || std::holds_alternative<DepthwiseConvOp>(node.op);
+}
+
+// Whether the weights of a product can be packed in pairs of columns.
+bool can_pair(const Node& node) {
+  const auto* conv = std::get_if<ConvOp>(&node.op);
+  return is_product(node) && (conv == nullptr || conv->groups == 1);
 }
 
 class Fuser {
@@ -34,6 +41,15 @@ class Fuser {
 
  private:
   const Node& node(int id) const { return graph_.node(id); }
+
+  // Whether a batch norm can be folded into the weights, which nothing else may use then.
+  bool takes_norm(const Node& maker) const {
+    const bool weighs = is_product(maker) || std::holds_alternative<DepthwiseConvOp>(maker.op);
+    const auto uses = [&](const Node& other) {
+      return !other.params.empty() && other.params[0] == maker.params[0];
+    };
+    return weighs && std::count_if(graph_.nodes.begin(), graph_.nodes.end(), uses) == 1;
+  }
 
   void add(int id) {
     if (fused_behind(id)) return;
@@ -72,22 +88,30 @@ class Fuser {
     }
     if (std::holds_alternative<SwiGluOp>(node(id).op)) {
       FusedNode* maker = only_maker(node(id).inputs[0]);
-      if (maker == nullptr || maker->result != maker->node || !is_product(node(maker->node))) {
+      if (maker == nullptr || maker->result != maker->node || !can_pair(node(maker->node))) {
         return false;
       }
       maker->swiglu = true;
       return give(*maker, id);
     }
+    if (std::holds_alternative<BatchNormOp>(node(id).op)) {
+      FusedNode* maker = only_maker(node(id).inputs[0]);
+      if (maker == nullptr || maker->result != maker->node || !takes_norm(node(maker->node))) {
+        return false;
+      }
+      maker->norm = id;
+      return give(*maker, id);
+    }
     return std::holds_alternative<AddOp>(node(id).op) && fused_sum(id);
   }
 
-  // x + product(y): the product adds x as it stores, so x must exist before the product runs.
+  // x + norm(product(y)): the product adds x as it stores, so x must exist before the product runs.
   bool fused_sum(int id) {
     const int a = node(id).inputs[0], b = node(id).inputs[1];
     for (const auto& [product, other] : {std::pair(b, a), std::pair(a, b)}) {
       FusedNode* maker = only_maker(product);
-      if (maker == nullptr || maker->result != maker->node || !is_product(node(maker->node)) ||
-          other >= maker->node) {
+      if (maker == nullptr || !is_product(node(maker->node)) || other >= maker->node ||
+          (maker->result != maker->node && maker->result != maker->norm)) {
         continue;
       }
       maker->residual = other;

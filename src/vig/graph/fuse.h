@@ -11,11 +11,12 @@ namespace vig {
 // One operation with what is fused into it:
 //   before it, operands whose only reader it is: the norms of a gated mix, the product that makes
 //   the gate of a scan;
-//   behind it, what alone reads its value: function(x + residual), or SwiGLU.
+//   behind it, what alone reads its value: function(norm(x) + residual), or SwiGLU.
 struct FusedNode {
   int node = -1;    // the operation
   int result = -1;  // the node whose value comes out: `node`, or the last one fused behind it
   std::vector<int> producers;  // per operand of `node`: the node fused before it, or -1
+  int norm = -1;               // the batch norm of its value
   int residual = -1;           // node whose value is added
   int sum = -1;                // the node that adds it
   Elementwise function = Elementwise::kIdentity;

@@ -1,5 +1,8 @@
 #include "vig/graph/graph.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "vig/base/error.h"
 
 namespace vig {
@@ -35,19 +38,35 @@ MacCount& MacCount::operator+=(const MacCount& other) {
   return *this;
 }
 
+int window_count(int size, int kernel, int stride, int padding) {
+  if (padding == kSamePadding) return (size + stride - 1) / stride;
+  return (size + 2 * padding - kernel) / stride + 1;
+}
+
+int window_padding(int size, int kernel, int stride, int padding) {
+  if (padding != kSamePadding) return padding;
+  const int lines = (window_count(size, kernel, stride, padding) - 1) * stride + kernel - size;
+  return std::max(lines, 0) / 2;
+}
+
 const char* op_name(const Op& op) {
   return std::visit(Overloaded{
                         [](const InputOp&) { return "input"; },
                         [](const ConvOp&) { return "conv"; },
                         [](const DepthwiseConvOp&) { return "dwconv"; },
+                        [](const MaxPoolOp&) { return "max_pool"; },
                         [](const LinearOp&) { return "linear"; },
                         [](const LayerNormOp&) { return "layer_norm"; },
                         [](const RmsNormOp&) { return "rms_norm"; },
+                        [](const BatchNormOp&) { return "batch_norm"; },
                         [](const ActivationOp& act) { return elementwise_name(act.function); },
                         [](const AddOp&) { return "add"; },
                         [](const MulOp&) { return "mul"; },
                         [](const ScaleOp&) { return "scale"; },
                         [](const AddPositionOp&) { return "add_position"; },
+                        [](const TokensOp&) { return "tokens"; },
+                        [](const InsertRowsOp&) { return "insert_rows"; },
+                        [](const SelectRowsOp&) { return "select_rows"; },
                         [](const SwiGluOp&) { return "swiglu"; },
                         [](const GatedMixOp&) { return "gated_mix"; },
                         [](const GlaOp&) { return "gla"; },
@@ -67,6 +86,7 @@ int find_by_name(const std::vector<Output>& list, std::string_view name) {
 
 }  // namespace
 
+int Graph::find_input(std::string_view name) const { return find_by_name(inputs, name); }
 int Graph::find_output(std::string_view name) const { return find_by_name(outputs, name); }
 int Graph::find_module(std::string_view name) const { return find_by_name(modules, name); }
 
@@ -91,6 +111,53 @@ int64_t Graph::param_count() const {
   return count;
 }
 
+void share_parameters(std::span<Graph> graphs) {
+  std::vector<ParamSpec> all;
+  std::unordered_map<std::string, int> index;
+  for (Graph& graph : graphs) {
+    std::vector<int> moved;  // where each of the graph's parameters stands now
+    for (const ParamSpec& param : graph.params) {
+      const auto [found, fresh] = index.emplace(param.name, static_cast<int>(all.size()));
+      if (fresh) {
+        all.push_back(param);
+      } else if (all[found->second].shape != param.shape) {
+        fail("parameter {} is {} in one graph of the model and {} in another", param.name,
+             all[found->second].shape.str(), param.shape.str());
+      }
+      moved.push_back(found->second);
+    }
+    for (Node& node : graph.nodes) {
+      for (int& param : node.params) param = moved[param];
+    }
+  }
+  for (Graph& graph : graphs) graph.params = all;
+}
+
+std::string difference(const Graph& a, const Graph& b) {
+  for (size_t i = 0; i < std::max(a.params.size(), b.params.size()); ++i) {
+    const auto text = [i](const Graph& graph) {
+      if (i >= graph.params.size()) return std::string("missing");
+      return graph.params[i].name + " " + graph.params[i].shape.str();
+    };
+    if (text(a) != text(b)) {
+      return fmt::format("parameter {} is {} in one and {} in the other", i, text(a), text(b));
+    }
+  }
+  for (size_t i = 0; i < std::max(a.nodes.size(), b.nodes.size()); ++i) {
+    const auto same = [](const Node& one, const Node& other) {
+      return one.op == other.op && one.inputs == other.inputs && one.params == other.params &&
+             one.grid.channels == other.grid.channels;
+    };
+    if (i < a.nodes.size() && i < b.nodes.size() && same(a.nodes[i], b.nodes[i])) continue;
+    const auto text = [i](const Graph& graph) {
+      return i < graph.nodes.size() ? op_name(graph.nodes[i].op) : "missing";
+    };
+    return fmt::format("operation {} is {} in one and {} in the other, or has other numbers", i,
+                       text(a), text(b));
+  }
+  return "";
+}
+
 MacCount count_macs(const Graph& graph, const Node& node) {
   MacCount macs;
   const auto weight_per_position = [&] {
@@ -107,13 +174,18 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                                                op.value_dim, gla_directions(op)});
                  },
                  [](const InputOp&) {},
+                 [](const MaxPoolOp&) {},
                  [](const LayerNormOp&) {},
                  [](const RmsNormOp&) {},
+                 [](const BatchNormOp&) {},
                  [](const ActivationOp&) {},
                  [](const AddOp&) {},
                  [](const MulOp&) {},
                  [](const ScaleOp&) {},
                  [](const AddPositionOp&) {},
+                 [](const TokensOp&) {},
+                 [](const InsertRowsOp&) {},
+                 [](const SelectRowsOp&) {},
                  [](const SwiGluOp&) {},
                  [](const GatedMixOp&) {},
                  [](const MeanPoolOp&) {},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,23 +47,35 @@ struct MacCount {
   int64_t dense = 0;  // linear, convolution, depthwise convolution
   int64_t scan = 0;   // recurrent form: 3 K V per token, head and direction
 
-  // Both raise a usage error when the count does not fit 63 bits, as count_macs does.
+  // Both throw a usage error when the count does not fit 63 bits, as count_macs does.
   int64_t total() const;
   MacCount& operator+=(const MacCount& other);
 };
 
+// A model is one graph or several, with plain code between them. Each graph of a model lists the
+// parameters of all, see share_parameters.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<ParamSpec> params;
+  std::vector<Output> inputs;
   std::vector<Output> outputs;
   std::vector<Output> modules;  // what each module of the published code puts out
 
   const Node& node(int id) const { return nodes[id]; }
+  int find_input(std::string_view name) const;   // node id, or -1
   int find_output(std::string_view name) const;  // node id, or -1
   int find_module(std::string_view name) const;  // node id, or -1
   std::string label(int node) const;  // its module or parameter name, for people; may be empty
   int64_t param_count() const;
 };
+
+// Gives the graphs of one model one list of parameters, in the order in which they are first
+// declared. Parameters of one name are one parameter; throws where their shapes differ.
+void share_parameters(std::span<Graph> graphs);
+
+// Where two graphs are different networks, in words; empty where they are the same network, perhaps
+// for pictures of another size.
+std::string difference(const Graph& a, const Graph& b);
 
 MacCount count_macs(const Graph& graph, const Node& node);
 MacCount count_macs(const Graph& graph);

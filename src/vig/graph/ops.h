@@ -2,38 +2,71 @@
 // [batch, height, width, channels] with channels last; the batch is left to whoever executes the
 // graph. A sequence is a grid read row by row, so a token layer and a 1x1 convolution are the same.
 //
-// Every operation is plain: what runs fused is decided by each executor. `Op` is a std::variant
-// visited without a default branch, so an executor that misses an operation does not compile.
+// Every operation is plain: what runs fused is decided by fuse.h. `Op` is a std::variant visited
+// without a default branch, so an executor that misses an operation does not compile.
+//
+// Operations are equal when they do the same to pictures of any size: the fields that follow from
+// the size of the picture are not compared.
 #pragma once
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "vig/base/elementwise.h"
 
 namespace vig {
 
-// The picture: 3 channels, normalised by the recipe.
-struct InputOp {};
+// What somebody gives before the run, such as the picture normalised by the recipe.
+struct InputOp {
+  std::string name;
+  bool operator==(const InputOp&) const = default;
+};
 
-// Cross-correlation with zero padding. weight [out, in, kernel, kernel], optional bias [out].
+// Windows of `kernel` x `kernel` positions, `stride` apart, over a grid with lines and columns of
+// padding around it. kSamePadding makes ceil(size / stride) windows; of an odd number of lines the
+// larger half comes behind the grid, as TensorFlow pads.
+inline constexpr int kSamePadding = -1;
+
+// Cross-correlation with zero padding. The channels are split into `groups`, each convolved by
+// itself. weight [out, in / groups, kernel, kernel], optional bias [out].
 struct ConvOp {
   int kernel = 1;
   int stride = 1;
   int padding = 0;
+  int groups = 1;
+  bool operator==(const ConvOp&) const = default;
 };
 
-// One filter per channel, stride 1, padding kernel/2. weight [channels, 1, kernel, kernel].
+// One filter per channel. weight [channels, 1, kernel, kernel], optional bias [channels].
 struct DepthwiseConvOp {
   int kernel = 3;
+  int stride = 1;
+  int padding = 1;
+  bool operator==(const DepthwiseConvOp&) const = default;
 };
 
+// The largest value of each window, per channel; padding is never the largest.
+struct MaxPoolOp {
+  int kernel = 2;
+  int stride = 2;
+  int padding = 0;
+  bool operator==(const MaxPoolOp&) const = default;
+};
+
+// How many windows fit, and the lines of padding before the first position.
+int window_count(int size, int kernel, int stride, int padding);
+int window_padding(int size, int kernel, int stride, int padding);
+
 // y = x W^T + b. weight [out, in], optional bias [out].
-struct LinearOp {};
+struct LinearOp {
+  bool operator==(const LinearOp&) const = default;
+};
 
 // Over channels: (x - mean) / sqrt(var + eps) * weight + bias.
 struct LayerNormOp {
   float eps = 1e-5f;
+  bool operator==(const LayerNormOp&) const = default;
 };
 
 // x / sqrt(mean(x^2) + eps) * weight, over each of `groups` equal parts of the channels; the weight
@@ -41,10 +74,21 @@ struct LayerNormOp {
 struct RmsNormOp {
   float eps = 1e-6f;
   int groups = 1;
+  bool operator==(const RmsNormOp&) const = default;
+};
+
+// (x - running_mean) / sqrt(running_var + eps) * weight + bias, a number of each per channel. The
+// running statistics are parameters that no gradient changes. Training normalises by the statistics
+// of the batch instead and moves the running ones by `momentum` towards them.
+struct BatchNormOp {
+  float eps = 1e-5f;
+  float momentum = 0.1f;
+  bool operator==(const BatchNormOp&) const = default;
 };
 
 struct ActivationOp {
   Elementwise function = Elementwise::kSilu;
+  bool operator==(const ActivationOp&) const = default;
 };
 
 // Elementwise sum of two values of the same grid. Of a residual one the second operand is a branch
@@ -52,26 +96,65 @@ struct ActivationOp {
 struct AddOp {
   bool residual = false;
   double drop_rate = 0;
+  bool operator==(const AddOp&) const = default;
 };
 
 // Elementwise product.
-struct MulOp {};
+struct MulOp {
+  bool operator==(const MulOp&) const = default;
+};
 
 // x * weight, a vector over channels (layer scale).
-struct ScaleOp {};
+struct ScaleOp {
+  bool operator==(const ScaleOp&) const = default;
+};
 
-// x + table, a learned [1, rows * cols, channels]; resized to x's grid when that differs: bicubic,
-// coefficient -0.75, half-pixel centres, no antialiasing.
+// A row of a position table that belongs to no position of the grid, such as a class token's.
+struct ExtraRow {
+  int table = 0;     // its row in the table
+  int sequence = 0;  // its row in the sequence
+};
+
+// x + table. The table is a learned [1, rows * cols + extra rows, channels]. Its rows besides the
+// extra ones are a grid, resized to height x width where that differs: bicubic, coefficient -0.75,
+// half-pixel centres, no antialiasing. x is that grid with the extra rows at their places.
 struct AddPositionOp {
   int rows = 0;
   int cols = 0;
+  int height = 0;
+  int width = 0;
+  std::vector<ExtraRow> extra;
+  bool operator==(const AddPositionOp& other) const {
+    return rows == other.rows && cols == other.cols && extra.size() == other.extra.size();
+  }
+};
+
+// Learned rows, [1, count, channels], the same for every picture: class tokens.
+struct TokensOp {
+  bool operator==(const TokensOp&) const = default;
+};
+
+// Inputs x, rows: the sequence x with the rows of the second operand before its row `at`.
+struct InsertRowsOp {
+  int at = 0;
+  bool operator==(const InsertRowsOp&) const { return true; }
+};
+
+// Rows of x from `first` on, as many as the result's grid has.
+struct SelectRowsOp {
+  int first = 0;
+  bool operator==(const SelectRowsOp&) const { return true; }
 };
 
 // First half of the channels is the gate: silu(gate) * value.
-struct SwiGluOp {};
+struct SwiGluOp {
+  bool operator==(const SwiGluOp&) const = default;
+};
 
 // Inputs g, a, b: sigmoid(g) * a + (1 - sigmoid(g)) * b.
-struct GatedMixOp {};
+struct GatedMixOp {
+  bool operator==(const GatedMixOp&) const = default;
+};
 
 enum class GlaDirection {
   kForward,    // causal
@@ -90,14 +173,18 @@ struct GlaOp {
   int key_dim = 1;    // K, per head
   int value_dim = 1;  // V, per head
   GlaDirection direction = GlaDirection::kBoth;
+  bool operator==(const GlaOp&) const = default;
 };
 
 // Mean over all positions: a 1x1 grid.
-struct MeanPoolOp {};
+struct MeanPoolOp {
+  bool operator==(const MeanPoolOp&) const = default;
+};
 
 using Op =
-    std::variant<InputOp, ConvOp, DepthwiseConvOp, LinearOp, LayerNormOp, RmsNormOp, ActivationOp,
-                 AddOp, MulOp, ScaleOp, AddPositionOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
+    std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
+                 BatchNormOp, ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp, TokensOp,
+                 InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

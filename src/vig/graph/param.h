@@ -5,16 +5,9 @@
 #include <string>
 
 #include "vig/base/shape.h"
+#include "vig/graph/init.h"
 
 namespace vig {
-
-struct Init {
-  enum class Kind { kZeros, kOnes, kConstant, kNormal, kTruncatedNormal, kUniform };
-  Kind kind = Kind::kZeros;
-  float scale = 0.0f;  // the constant, the standard deviation, or half the uniform range
-
-  bool operator==(const Init&) const = default;
-};
 
 struct ParamSpec {
   std::string name;  // as in the published checkpoint: "blocks.0.attn.gk_proj.0.weight"

@@ -31,24 +31,30 @@ struct Walk {
   }
 };
 
-// One position, all channels. The taps that fall outside are left out.
+// What sums begin with.
+template <class Load>
+HWY_INLINE RowVec first_sum(const float* bias, size_t c, const Load& load) {
+  return bias == nullptr ? hn::Zero(RowTag()) : load(bias + c);
+}
+
+// Any windows: one position, all channels. The taps that fall outside are left out.
 template <class F>
 HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                    int64_t x, float* out) {
-  const RowTag d;
   const ConvGrid& g = args.grid;
-  const int64_t half = args.kernel / 2;
-  const int64_t y0 = std::max<int64_t>(0, y - half), y1 = std::min(g.height - 1, y + half);
-  const int64_t x0 = std::max<int64_t>(0, x - half), x1 = std::min(g.width - 1, x + half);
+  const int64_t kernel = args.windows.kernel;
+  const int64_t top = y * args.windows.stride - args.windows.top;
+  const int64_t left = x * args.windows.stride - args.windows.left;
+  const int64_t y0 = std::max<int64_t>(0, top), y1 = std::min(g.height, top + kernel);
+  const int64_t x0 = std::max<int64_t>(0, left), x1 = std::min(g.width, left + kernel);
   for_each_vector(
       static_cast<size_t>(g.channels), [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
-        RowVec sum = hn::Zero(d);
-        for (int64_t yy = y0; yy <= y1; ++yy) {
+        RowVec sum = first_sum(args.bias, c, load);
+        for (int64_t yy = y0; yy < y1; ++yy) {
           const float* in = image + (yy * g.width + x0) * g.channels + static_cast<int64_t>(c);
-          const float* tap = args.taps +
-                             ((yy - y + half) * args.kernel + (x0 - x + half)) * g.channels +
+          const float* tap = args.taps + ((yy - top) * kernel + (x0 - left)) * g.channels +
                              static_cast<int64_t>(c);
-          for (int64_t xx = x0; xx <= x1; ++xx) {
+          for (int64_t xx = x0; xx < x1; ++xx) {
             sum = hn::MulAdd(load(in), load(tap), sum);
             in += g.channels;
             tap += g.channels;
@@ -73,8 +79,8 @@ HWY_INLINE void apply_all(RowVec (&v)[kSide]) {
   }
 }
 
-// 3x3 at kSide neighbouring positions of a line, which share taps and inputs. Every sum is in the
-// same order as above; columns outside count as zero.
+// 3x3 windows of stride 1 on a grid padded by 1, at kSide neighbouring positions of a line, which
+// share taps and inputs. Every sum is in the same order as above; columns outside count as zero.
 template <class F, int kSide>
 HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                 int64_t x, float* out) {
@@ -89,8 +95,9 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
                     const float* in = first + static_cast<int64_t>(c);
                     const float* tap = taps + c;
                     RowVec sum[kSide];
+                    const RowVec first_sums = first_sum(args.bias, c, load);
 #pragma GCC unroll 16
-                    for (int p = 0; p < kSide; ++p) sum[p] = hn::Zero(d);
+                    for (int p = 0; p < kSide; ++p) sum[p] = first_sums;
                     for (int64_t i = y0; i <= y1; ++i) {
                       RowVec column[kSide + 2];
                       column[0] = left ? hn::Zero(d) : load(in);
@@ -118,13 +125,16 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
 template <class F>
 void depthwise_all(const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
-  Walk at(args.first_row, g.height, g.width);
+  const Windows& w = args.windows;
+  const bool line3 = w.kernel == 3 && w.stride == 1 && w.top == 1 && w.left == 1 &&
+                     w.height == g.height && w.width == g.width;
+  Walk at(args.first_row, w.height, w.width);
   for (int64_t row = args.first_row; row < args.last_row;) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t room = std::min(args.last_row - row, g.width - at.x);
+    const int64_t room = std::min(args.last_row - row, w.width - at.x);
     int64_t steps = 1;
-    if (args.kernel != 3) {
+    if (!line3) {
       depthwise_position<F>(args, image, at.y, at.x, out);
     } else if (room >= 4) {
       depthwise_line3<F, 4>(args, image, at.y, at.x, out);
@@ -136,7 +146,7 @@ void depthwise_all(const DepthwiseConvArgs& args) {
       depthwise_line3<F, 1>(args, image, at.y, at.x, out);
     }
     row += steps;
-    at.next(steps, g.height, g.width);
+    at.next(steps, w.height, w.width);
   }
 }
 
@@ -157,27 +167,51 @@ HWY_INLINE void copy_row(const float* from, size_t n, float* to) {
   hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
 }
 
+// One group of the channels of one patch: `channels` of them from `image` on.
+HWY_INLINE void gather_patch(const PatchArgs& args, const float* image, int64_t channels, int64_t y,
+                             int64_t x, float* out) {
+  const ConvGrid& g = args.grid;
+  const int64_t kernel = args.windows.kernel;
+  for (int64_t ky = y; ky < y + kernel; ++ky) {
+    for (int64_t kx = x; kx < x + kernel; ++kx, out += channels) {
+      if (ky < 0 || ky >= g.height || kx < 0 || kx >= g.width) {
+        std::fill_n(out, channels, 0.0f);
+      } else {
+        copy_row(image + (ky * g.width + kx) * g.channels, static_cast<size_t>(channels), out);
+      }
+    }
+  }
+}
+
 void gather_rows(const PatchArgs& args) {
   const ConvGrid& g = args.grid;
-  Walk at(args.first_row, args.out_height, args.out_width);
+  const Windows& w = args.windows;
+  Walk at(args.first_row, w.height, w.width);
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t y = at.y * args.stride - args.padding;
-    const int64_t x = at.x * args.stride - args.padding;
-    at.next(1, args.out_height, args.out_width);
+    const int64_t y = at.y * w.stride - w.top;
+    const int64_t x = at.x * w.stride - w.left;
+    at.next(1, w.height, w.width);
+    if (args.groups > 1) {
+      const int64_t channels = g.channels / args.groups, patch = w.kernel * w.kernel * channels;
+      for (int64_t group = 0; group < args.groups; ++group) {
+        gather_patch(args, image + group * channels, channels, y, x, out + group * patch);
+      }
+      continue;
+    }
     // Columns of the patch inside the picture; they lie side by side in memory.
-    const int64_t x0 = std::clamp<int64_t>(-x, 0, args.kernel);
-    const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, args.kernel);
-    const int64_t line = args.kernel * g.channels;
-    if (y >= 0 && y + args.kernel <= g.height && x0 == 0 && x1 == args.kernel) {
+    const int64_t x0 = std::clamp<int64_t>(-x, 0, w.kernel);
+    const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, w.kernel);
+    const int64_t line = w.kernel * g.channels;
+    if (y >= 0 && y + w.kernel <= g.height && x0 == 0 && x1 == w.kernel) {
       const float* from = image + (y * g.width + x) * g.channels;
-      for (int64_t ky = 0; ky < args.kernel; ++ky, out += line, from += g.width * g.channels) {
+      for (int64_t ky = 0; ky < w.kernel; ++ky, out += line, from += g.width * g.channels) {
         copy_row(from, static_cast<size_t>(line), out);
       }
       continue;
     }
-    for (int64_t ky = 0; ky < args.kernel; ++ky, out += line) {
+    for (int64_t ky = 0; ky < w.kernel; ++ky, out += line) {
       if (y + ky < 0 || y + ky >= g.height) {
         std::fill_n(out, line, 0.0f);
         continue;
@@ -185,7 +219,7 @@ void gather_rows(const PatchArgs& args) {
       std::fill_n(out, x0 * g.channels, 0.0f);
       copy_row(image + ((y + ky) * g.width + x + x0) * g.channels,
                static_cast<size_t>((x1 - x0) * g.channels), out + x0 * g.channels);
-      std::fill_n(out + x1 * g.channels, (args.kernel - x1) * g.channels, 0.0f);
+      std::fill_n(out + x1 * g.channels, (w.kernel - x1) * g.channels, 0.0f);
     }
   }
 }

@@ -15,14 +15,26 @@ struct ConvGrid {
   int64_t channels = 0;
 };
 
-// Stride 1, zero padding kernel / 2, then a function of the sums.
+// Square windows of a grid that is padded with zeros. What is behind the grid is padded as far as
+// the last window reaches.
+struct Windows {
+  int64_t kernel = 3;
+  int64_t stride = 1;
+  int64_t top = 1;     // lines of padding above the grid
+  int64_t left = 1;    // columns of padding to its left
+  int64_t height = 0;  // of the grid of windows
+  int64_t width = 0;
+};
+
+// sum of the window with one filter a channel, begun with the bias; then a function of the sums.
 struct DepthwiseConvArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
-  int64_t kernel = 3;
+  Windows windows;
   const float* taps = nullptr;  // [kernel * kernel, channels], made by depthwise_taps
+  const float* bias = nullptr;  // [channels] or null
   Elementwise function = Elementwise::kIdentity;
-  int64_t first_row = 0;  // rows to compute
+  int64_t first_row = 0;  // rows to compute, of the grid of windows
   int64_t last_row = 0;
   float* out = nullptr;  // the first of them
   int64_t out_stride = 0;
@@ -32,16 +44,13 @@ struct DepthwiseConvArgs {
 void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps);
 void depthwise_conv(const DepthwiseConvArgs& args);
 
-// The patches a dense convolution sees, one per row: [kernel, kernel, channels], zero where
-// outside.
+// The patches a dense convolution sees, one per row: [groups, kernel, kernel, channels / groups],
+// zero where outside.
 struct PatchArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padding = 0;
-  int64_t out_height = 0;
-  int64_t out_width = 0;
+  Windows windows;
+  int64_t groups = 1;
   int64_t first_row = 0;
   int64_t last_row = 0;
   float* out = nullptr;
@@ -50,7 +59,7 @@ struct PatchArgs {
 
 void gather_patches(const PatchArgs& args);
 
-// [out, in, kernel, kernel] to [out, kernel, kernel, in], the order of gathered patches.
+// [out, in, kernel, kernel] to [out, kernel, kernel, in], the order of a group of gathered patches.
 void patch_weight(const float* weight, int64_t out, int64_t in, int64_t kernel, float* to);
 
 }  // namespace vig

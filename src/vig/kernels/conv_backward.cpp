@@ -23,25 +23,29 @@ struct LineRun {
   const float* dy;     // at begin
 };
 
-// Any kernel: each tap sums over the positions whose neighbour exists.
+// Any windows: each tap sums over the positions whose neighbour exists.
 void depthwise_line(const DepthwiseWeightArgs& args, const LineRun& run) {
   const ConvGrid& g = args.grid;
-  const int64_t half = args.kernel / 2;
-  for (int64_t ky = 0; ky < args.kernel; ++ky) {
-    const int64_t y = run.y + ky - half;
+  const Windows& w = args.windows;
+  for (int64_t ky = 0; ky < w.kernel; ++ky) {
+    const int64_t y = run.y * w.stride + ky - w.top;
     if (y < 0 || y >= g.height) continue;
-    for (int64_t kx = 0; kx < args.kernel; ++kx) {
-      const int64_t begin = std::max(run.begin, half - kx);
-      const int64_t end = std::min(run.end, g.width + half - kx);
-      const float* in = run.image + (y * g.width + kx - half) * g.channels;
+    for (int64_t kx = 0; kx < w.kernel; ++kx) {
+      // 0 <= x stride + kx - left < width
+      const int64_t before = std::max<int64_t>(0, w.left - kx);
+      const int64_t inside = std::max<int64_t>(0, g.width + w.left - kx);
+      const int64_t begin = std::max(run.begin, (before + w.stride - 1) / w.stride);
+      const int64_t end = std::min(run.end, (inside + w.stride - 1) / w.stride);
+      const int64_t step = w.stride * g.channels;
+      const float* in = run.image + (y * g.width + kx - w.left) * g.channels;
       const float* dy = run.dy - run.begin * args.dy_stride;
-      float* to = args.dtaps + (ky * args.kernel + kx) * g.channels;
+      float* to = args.dtaps + (ky * w.kernel + kx) * g.channels;
       for_each_vector(static_cast<size_t>(g.channels), [&](size_t i, const auto& load,
                                                            const auto& store) HWY_ATTR {
         const int64_t c = static_cast<int64_t>(i);
         RowVec sum = hn::Zero(RowTag());
         for (int64_t x = begin; x < end; ++x) {
-          sum = hn::MulAdd(load(in + x * g.channels + c), load(dy + x * args.dy_stride + c), sum);
+          sum = hn::MulAdd(load(in + x * step + c), load(dy + x * args.dy_stride + c), sum);
         }
         store(hn::Add(load(to + c), sum), to + c);
       });
@@ -63,7 +67,8 @@ HWY_INLINE void add_taps3(const float* in, int64_t line, int64_t channels, RowVe
   }
 }
 
-// 3x3 on a line of two positions or more: the sums stay in registers along the run.
+// 3x3 of stride 1, padded by 1, on a line of two positions or more: the sums stay in registers
+// along the run.
 template <int kTop, int kBottom>
 void depthwise_line3(const DepthwiseWeightArgs& args, const LineRun& run) {
   const ConvGrid& g = args.grid;
@@ -101,16 +106,19 @@ void depthwise_line3(const DepthwiseWeightArgs& args, const LineRun& run) {
 
 void depthwise_weight_rows(const DepthwiseWeightArgs& args) {
   const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  const bool line3 = w.kernel == 3 && w.stride == 1 && w.top == 1 && w.left == 1 &&
+                     w.height == g.height && w.width == g.width && g.width >= 2;
   for (int64_t row = args.first_row; row < args.last_row;) {
     LineRun run;
-    run.image = args.in + row / (g.height * g.width) * g.height * g.width * g.channels;
-    run.y = row / g.width % g.height;
-    run.begin = row % g.width;
-    run.end = std::min(g.width, run.begin + args.last_row - row);
+    run.image = args.in + row / (w.height * w.width) * g.height * g.width * g.channels;
+    run.y = row / w.width % w.height;
+    run.begin = row % w.width;
+    run.end = std::min(w.width, run.begin + args.last_row - row);
     run.dy = args.dy + (row - args.first_row) * args.dy_stride;
     row += run.end - run.begin;
     const bool above = run.y > 0, below = run.y + 1 < g.height;
-    if (args.kernel != 3 || g.width < 2) {
+    if (!line3) {
       depthwise_line(args, run);
     } else if (above) {
       below ? depthwise_line3<0, 2>(args, run) : depthwise_line3<0, 1>(args, run);
@@ -120,33 +128,62 @@ void depthwise_weight_rows(const DepthwiseWeightArgs& args) {
   }
 }
 
-void scatter_rows(const ScatterArgs& args) {
-  const RowTag d;
-  const ConvGrid& g = args.grid;
-  for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t image = row / (g.height * g.width);
-    // From the corner of the padded grid. A patch at output oy begins at line oy * stride, so the
-    // taps that see line y are y % stride and every stride-th after it.
-    const int64_t y = row / g.width % g.height + args.padding;
-    const int64_t x = row % g.width + args.padding;
-    float* out = args.out + (row - args.first_row) * args.out_stride;
-    for_each_vector(static_cast<size_t>(g.channels), [&](size_t i, const auto& load,
-                                                         const auto& store) HWY_ATTR {
-      RowVec sum = hn::Zero(d);
-      for (int64_t ky = y % args.stride, oy = y / args.stride; ky < args.kernel && oy >= 0;
-           ky += args.stride, --oy) {
-        if (oy >= args.out_height) continue;
-        const float* line = args.patches +
-                            (image * args.out_height + oy) * args.out_width * args.patch_stride +
-                            ky * args.kernel * g.channels + static_cast<int64_t>(i);
-        for (int64_t kx = x % args.stride, ox = x / args.stride; kx < args.kernel && ox >= 0;
-             kx += args.stride, --ox) {
-          if (ox >= args.out_width) continue;
-          sum = hn::Add(sum, load(line + ox * args.patch_stride + kx * g.channels));
-        }
+// A position of the input in the padded grid, and the windows that hold it.
+struct Reached {
+  int64_t first_window;  // of its picture
+  int64_t y, x;
+
+  Reached(const Windows& w, const ConvGrid& g, int64_t row)
+      : first_window(row / (g.height * g.width) * w.height * w.width),
+        y(row / g.width % g.height + w.top),
+        x(row % g.width + w.left) {}
+
+  // Calls f(tap, window) in a fixed order. A window at line oy begins at line oy * stride, so the
+  // taps that see line y are y % stride and every stride-th after it.
+  template <class F>
+  HWY_INLINE void each(const Windows& w, const F& f) const {
+    for (int64_t ky = y % w.stride, oy = y / w.stride; ky < w.kernel && oy >= 0;
+         ky += w.stride, --oy) {
+      if (oy >= w.height) continue;
+      for (int64_t kx = x % w.stride, ox = x / w.stride; kx < w.kernel && ox >= 0;
+           kx += w.stride, --ox) {
+        if (ox < w.width) f(ky * w.kernel + kx, first_window + oy * w.width + ox);
       }
-      store(sum, out + i);
-    });
+    }
+  }
+};
+
+void depthwise_input_rows(const DepthwiseInputArgs& args) {
+  const int64_t channels = args.grid.channels;
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const Reached at(args.windows, args.grid, row);
+    float* dx = args.dx + (row - args.first_row) * args.dx_stride;
+    for_each_vector(
+        static_cast<size_t>(channels), [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+          RowVec sum = hn::Zero(RowTag());
+          at.each(args.windows, [&](int64_t tap, int64_t window) HWY_ATTR {
+            sum = hn::MulAdd(load(args.dy + window * channels + static_cast<int64_t>(i)),
+                             load(args.taps + tap * channels + static_cast<int64_t>(i)), sum);
+          });
+          store(sum, dx + i);
+        });
+  }
+}
+
+void scatter_rows(const ScatterArgs& args) {
+  const int64_t channels = args.grid.channels;
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const Reached at(args.windows, args.grid, row);
+    float* out = args.out + (row - args.first_row) * args.out_stride;
+    for_each_vector(
+        static_cast<size_t>(channels), [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+          const float* patches = args.patches + i;
+          RowVec sum = hn::Zero(RowTag());
+          at.each(args.windows, [&](int64_t tap, int64_t window) HWY_ATTR {
+            sum = hn::Add(sum, load(patches + window * args.patch_stride + tap * channels));
+          });
+          store(sum, out + i);
+        });
   }
 }
 
@@ -158,6 +195,7 @@ HWY_AFTER_NAMESPACE();
 namespace vig {
 
 HWY_EXPORT(depthwise_weight_rows);
+HWY_EXPORT(depthwise_input_rows);
 HWY_EXPORT(scatter_rows);
 
 void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kernel, float* taps) {
@@ -165,6 +203,15 @@ void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kerne
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t i = 0; i < area; ++i) taps[i * channels + c] = weight[(c + 1) * area - 1 - i];
   }
+}
+
+Windows flipped_windows(const Windows& windows, const ConvGrid& grid) {
+  const int64_t last = windows.kernel - 1;
+  return {windows.kernel, 1, last - windows.top, last - windows.left, grid.height, grid.width};
+}
+
+void depthwise_input_backward(const DepthwiseInputArgs& args) {
+  HWY_DYNAMIC_DISPATCH(depthwise_input_rows)(args);
 }
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args) {

@@ -7,36 +7,49 @@
 
 namespace vig {
 
-// The gradient of a depthwise convolution's input is depthwise_conv on dy, without SiLU, with these
-// taps: those of depthwise_taps in reverse order. From the published [channels, 1, kernel, kernel].
-void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kernel, float* taps);
+// The gradient of a depthwise convolution's input: every position sums what the windows that
+// contain it hold of it, in a fixed order. Rows are positions of the input, so that no two calls
+// write to the same place.
+struct DepthwiseInputArgs {
+  const float* dy = nullptr;  // of the whole batch, dense; before the function, if there was one
+  ConvGrid grid;              // of the input
+  Windows windows;
+  const float* taps = nullptr;  // as in DepthwiseConvArgs
+  int64_t first_row = 0;        // positions of the input to compute
+  int64_t last_row = 0;
+  float* dx = nullptr;  // the first of them, overwritten; zero where no window reaches
+  int64_t dx_stride = 0;
+};
 
-// dtaps[ky, kx, c] += sum over rows (y, x) of in[y + ky - half, x + kx - half, c] * dy[y, x, c].
+void depthwise_input_backward(const DepthwiseInputArgs& args);
+
+// With stride 1 it is depthwise_conv on dy with these taps, those of depthwise_taps in reverse
+// order, and windows of flipped_windows. From the published [channels, 1, kernel, kernel].
+void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kernel, float* taps);
+Windows flipped_windows(const Windows& windows, const ConvGrid& grid);
+
+// dtaps[ky, kx, c] += sum over rows (y, x) of the window's in[ky, kx, c] * dy[y, x, c].
 struct DepthwiseWeightArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
-  int64_t kernel = 3;
+  Windows windows;
   int64_t first_row = 0;  // rows to sum over
   int64_t last_row = 0;
-  const float* dy = nullptr;  // the first of them; before the SiLU, if there was one
+  const float* dy = nullptr;  // the first of them; before the function, if there was one
   int64_t dy_stride = 0;
   float* dtaps = nullptr;  // [kernel * kernel, channels], added to: zero it before the first call
 };
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args);
 
-// The adjoint of gather_patches: every position of the input grid sums what the patches that
-// contain it hold of it, in a fixed order. Rows are positions of the input, so that no two calls
-// write to the same place.
+// The adjoint of gather_patches without groups: every position of the input grid sums what the
+// patches that contain it hold of it, in a fixed order. Rows are positions of the input, so that no
+// two calls write to the same place.
 struct ScatterArgs {
   const float* patches = nullptr;  // of the whole batch, a row per output position
   int64_t patch_stride = 0;
   ConvGrid grid;  // of the input
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padding = 0;
-  int64_t out_height = 0;
-  int64_t out_width = 0;
+  Windows windows;
   int64_t first_row = 0;  // positions of the input to compute
   int64_t last_row = 0;
   float* out = nullptr;  // the first of them, overwritten; zero where no patch reaches

@@ -180,6 +180,18 @@ struct Identity {
   static HWY_INLINE RowVec slope(RowVec) { return hn::Set(RowTag(), 1.0f); }
 };
 
+// Not a number stays one.
+struct Relu {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    return if_negative(x, 0.0f, x);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) {
+    const RowTag d;
+    return hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1.0f));
+  }
+};
+
 struct Silu {
   template <class P>
   static HWY_INLINE P value(P x) {
@@ -221,6 +233,8 @@ HWY_INLINE void with_function(Elementwise function, const Visit& visit) {
   switch (function) {
     case Elementwise::kIdentity:
       return visit(Identity());
+    case Elementwise::kRelu:
+      return visit(Relu());
     case Elementwise::kSilu:
       return visit(Silu());
     case Elementwise::kGelu:

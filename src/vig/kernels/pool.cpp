@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/pool.cpp"
@@ -32,6 +33,32 @@ void mean_of_rows(const float* rows, int64_t stride, int64_t count, int64_t chan
                   });
 }
 
+void max_of_windows(const MaxPoolArgs& args) {
+  const RowTag d;
+  const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const float* image = args.in + row / (w.height * w.width) * g.height * g.width * g.channels;
+    const int64_t top = row / w.width % w.height * w.stride - w.top;
+    const int64_t left = row % w.width * w.stride - w.left;
+    const int64_t y0 = std::max<int64_t>(0, top), y1 = std::min(g.height, top + w.kernel);
+    const int64_t x0 = std::max<int64_t>(0, left), x1 = std::min(g.width, left + w.kernel);
+    float* out = args.out + (row - args.first_row) * args.out_stride;
+    for_each_vector(static_cast<size_t>(g.channels), [&](size_t c, const auto& load,
+                                                         const auto& store) HWY_ATTR {
+      RowVec largest = hn::Set(d, -std::numeric_limits<float>::infinity());
+      for (int64_t y = y0; y < y1; ++y) {
+        for (int64_t x = x0; x < x1; ++x) {
+          const RowVec v = load(image + (y * g.width + x) * g.channels + static_cast<int64_t>(c));
+          const auto wins = hn::Or(hn::Gt(v, largest), hn::IsNaN(v));
+          largest = hn::IfThenElse(wins, v, largest);
+        }
+      }
+      store(largest, out + c);
+    });
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace vig
 HWY_AFTER_NAMESPACE();
@@ -40,10 +67,13 @@ HWY_AFTER_NAMESPACE();
 namespace vig {
 
 HWY_EXPORT(mean_of_rows);
+HWY_EXPORT(max_of_windows);
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
   HWY_DYNAMIC_DISPATCH(mean_of_rows)(rows, stride, count, channels, mean);
 }
+
+void max_pool(const MaxPoolArgs& args) { HWY_DYNAMIC_DISPATCH(max_of_windows)(args); }
 
 }  // namespace vig
 #endif  // HWY_ONCE

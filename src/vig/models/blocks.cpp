@@ -10,7 +10,7 @@ constexpr float kMixerGain = 0.1767767f;  // 2^-2.5
 constexpr float kHeadNormEps = 1e-6f;
 
 Init matrix_init(const MixerConfig& config, int64_t in, int64_t out) {
-  return config.init.scale > 0 ? config.init : xavier_uniform(in, out, kMixerGain);
+  return config.init.value_or(xavier_uniform(in, out, kMixerGain));
 }
 
 // One gated linear attention layer: projections, low-rank gate, scan. `suffix` names the second
@@ -53,7 +53,7 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
   Value local = u;
   if (config.locality) {
     const Init filter = matrix_init(config, 9, 9 * static_cast<int64_t>(d));
-    local = b.depthwise_conv(u, name + ".in_proj.0", 3, filter);
+    local = b.depthwise_conv(u, name + ".in_proj.0", {}, filter);
     if (config.silu_after_dwconv) local = b.activation(local, Elementwise::kSilu);
     b.named(local, name + ".in_proj");
   }

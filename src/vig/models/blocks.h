@@ -1,6 +1,7 @@
 // Pieces that ViG and ViG-H share.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "vig/graph/builder.h"
@@ -16,7 +17,7 @@ struct MixerConfig {
   bool silu_before_o_proj = false;
   GlaDirection direction = GlaDirection::kBoth;
   bool second_layer = false;  // kForward plus a backward layer of its own q, k, v and gate
-  Init init;                  // of every matrix; a zero scale means Xavier-uniform
+  std::optional<Init> init;   // of every matrix; Xavier-uniform if not given
 };
 
 // The spatial mixer on already normalised tokens.
@@ -38,7 +39,7 @@ inline double drop_rate(double last, int block, int blocks) {
 // Smallest multiple of `multiple` not below floor(8 * channels / 3).
 int ffn_hidden(int channels, int multiple);
 
-// Raises unless heads divide the key and the value width.
+// Throws unless heads divide the key and the value width.
 void check_heads(const std::string& where, int heads, int key_dim, int value_dim);
 
 }  // namespace vig

@@ -50,7 +50,11 @@ struct ModelConfig {
   virtual void visit_fields(FieldVisitor& visitor) = 0;
   // How many blocks it would have, asked before anything is built.
   virtual int64_t blocks() const = 0;
+  // The graph that sees the picture.
   virtual Graph build(int height, int width) const = 0;
+  // Further graphs of the model, with inputs of their own: what plain code calls after the first or
+  // between others, such as a head for every box. Parameters of one name are one parameter.
+  virtual std::vector<Graph> further_graphs() const { return {}; }
   // The fields that the tensors of a checkpoint show by themselves and in which published models
   // of one variant differ, such as the number of classes.
   virtual std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const = 0;
@@ -100,7 +104,7 @@ class AnyConfig {
 std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,
                                                     const std::string& head_weight);
 
-// Sets the field `name` from its text; raises a usage error for a bad text, and one that lists the
+// Sets the field `name` from its text; throws a usage error for a bad text, and one that lists the
 // fields where there is no such one.
 void set_field(ModelConfig& config, std::string_view model, const std::string& name,
                const std::string& text);

@@ -7,24 +7,41 @@
 
 namespace vig {
 
-const std::vector<Family>& model_families() {
-  static const std::vector<Family> families = {vig_family(), vig_h_family()};
-  return families;
+namespace {
+
+struct Zoo {
+  std::vector<Family> families;
+  std::vector<ModelSpec> models;
+
+  void add(Family family) {
+    for (const Family& other : families) {
+      if (other.name == family.name) fail_usage("there are two model families '{}'", family.name);
+    }
+    for (ModelSpec spec : family.models) {
+      for (const ModelSpec& other : models) {
+        if (other.name == spec.name) fail_usage("there are two models '{}'", spec.name);
+      }
+      spec.family = family.name;
+      models.push_back(std::move(spec));
+    }
+    families.push_back(std::move(family));
+  }
+};
+
+Zoo& zoo() {
+  static Zoo all = [] {
+    Zoo own;
+    for (Family family : {vig_family(), vig_h_family()}) own.add(std::move(family));
+    return own;
+  }();
+  return all;
 }
 
-const std::vector<ModelSpec>& model_zoo() {
-  static const std::vector<ModelSpec> zoo = [] {
-    std::vector<ModelSpec> all;
-    for (const Family& family : model_families()) {
-      for (ModelSpec spec : family.models) {
-        spec.family = family.name;
-        all.push_back(std::move(spec));
-      }
-    }
-    return all;
-  }();
-  return zoo;
-}
+}  // namespace
+
+const std::vector<Family>& model_families() { return zoo().families; }
+const std::vector<ModelSpec>& model_zoo() { return zoo().models; }
+void add_family(Family family) { zoo().add(std::move(family)); }
 
 ModelSpec find_model(std::string_view name) {
   std::vector<std::string> names;
@@ -60,8 +77,15 @@ ModelSpec family_base(std::string_view name) {
 
 int model_classes(const ModelSpec& spec) { return spec.config->classes; }
 
+std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width) {
+  std::vector<Graph> graphs = spec.config->further_graphs();
+  graphs.insert(graphs.begin(), spec.config->build(height, width));
+  if (graphs.size() > 1) share_parameters(graphs);
+  return graphs;
+}
+
 Graph build_graph(const ModelSpec& spec, int height, int width) {
-  return spec.config->build(height, width);
+  return std::move(build_graphs(spec, height, width).front());
 }
 
 }  // namespace vig

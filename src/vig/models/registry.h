@@ -13,11 +13,15 @@ namespace vig {
 const std::vector<Family>& model_families();
 const std::vector<ModelSpec>& model_zoo();  // of all families
 
-// Raises a usage error that lists the names when there is no such model.
+// Adds a family that a program brings itself. Call it before anything asks for models: what the two
+// functions above have returned is void afterwards. Throws where a name is taken.
+void add_family(Family family);
+
+// Throws a usage error that lists the names when there is no such model.
 ModelSpec find_model(std::string_view name);
 
 // Overrides one field by its name, e.g. ("depth", "4"), ("dims", "32,64,128,256"). The recipe
-// follows image_size. Raises a usage error that lists the fields for an unknown one.
+// follows image_size. Throws a usage error that lists the fields for an unknown one.
 void override_field(ModelSpec& spec, const std::string& field, const std::string& value);
 void override_fields(ModelSpec& spec, const std::map<std::string, std::string>& fields);
 
@@ -28,6 +32,9 @@ ModelSpec family_base(std::string_view family);
 
 int model_classes(const ModelSpec& spec);
 
+// The graphs of a model, the one that sees the picture first. Each lists the parameters of all.
+std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width);
+// The first of them, which is the only one of most models.
 Graph build_graph(const ModelSpec& spec, int height, int width);
 
 }  // namespace vig

@@ -16,8 +16,8 @@ namespace {
 constexpr float kStemEps = 1e-5f;
 constexpr float kNormEps = 1e-6f;
 constexpr float kLayerScaleInit = 1.0f;
-constexpr Init kLinearInit{Init::Kind::kNormal, 0.02f};
-constexpr Init kPositionInit{Init::Kind::kTruncatedNormal, 0.02f};
+constexpr Init kLinearInit = normal_init(0.02f);
+constexpr Init kPositionInit = truncated_normal_init(0.02f);
 
 // How the mixer sees both directions of the sequence.
 enum class Mixing {
@@ -88,13 +88,13 @@ Stem stem_shape(const VigConfig& config) {
   return {{p / 2 + 1, p / 2, 1}, {3, 2, 1}};
 }
 
-Value stem(Builder& b, const VigConfig& config) {
+Value stem(Builder& b, Value picture, const VigConfig& config) {
   const int d = config.embed_dim;
   const Stem shape = stem_shape(config);
   if (!config.conv_stem) {
-    return b.named(b.conv(b.input(), "patch_embed.proj", d, shape.first), "patch_embed.proj");
+    return b.named(b.conv(picture, "patch_embed.proj", d, shape.first), "patch_embed.proj");
   }
-  Value x = b.conv(b.input(), "patch_embed.proj.0", d / 2, shape.first);
+  Value x = b.conv(picture, "patch_embed.proj.0", d / 2, shape.first);
   x = b.layer_norm(x, "patch_embed.proj.1", kStemEps);
   x = b.activation(x, Elementwise::kSilu);
   x = b.conv(x, "patch_embed.proj.3", d, shape.second);
@@ -164,8 +164,8 @@ Graph VigConfig::build(int height, int width) const {
   if (embed_dim < 2 || embed_dim % 2 != 0) {
     fail_usage("[vig] embed_dim is {}, expected an even number", embed_dim);
   }
-  Builder b(height, width);
-  Value x = stem(b, *this);
+  Builder b;
+  Value x = stem(b, b.input("picture", {height, width, 3}), *this);
   if (position) {
     const int side = grid_side(*this, image_size);
     x = b.add_position(x, "pos_embed", side, side, kPositionInit);

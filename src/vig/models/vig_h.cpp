@@ -15,7 +15,7 @@ namespace vig {
 namespace {
 
 constexpr float kNormEps = 1e-5f;
-constexpr Init kLinearInit{Init::Kind::kTruncatedNormal, 0.02f};
+constexpr Init kLinearInit = truncated_normal_init(0.02f);
 constexpr Builder::ConvShape kHalve{3, 2, 1};
 
 struct VigHConfig : ConfigOf<VigHConfig> {
@@ -74,8 +74,8 @@ Graph VigHConfig::build(int height, int width) const {
   if (patch_size != 4) {
     fail_usage("[vig_h] patch_size is {}, expected 4", patch_size);
   }
-  Builder b(height, width);
-  Value x = b.conv(b.input(), "patch_embed.0", dims[0] / 2, kHalve);
+  Builder b;
+  Value x = b.conv(b.input("picture", {height, width, 3}), "patch_embed.0", dims[0] / 2, kHalve);
   x = b.activation(b.layer_norm(x, "patch_embed.2", kNormEps), Elementwise::kGelu);
   x = b.conv(x, "patch_embed.5", dims[0], kHalve);
   x = b.named(b.layer_norm(x, "patch_embed.7", kNormEps), "patch_embed");

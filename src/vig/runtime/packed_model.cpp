@@ -13,48 +13,63 @@ size_t aligned(size_t floats) { return (floats + 15) / 16 * 16; }
 
 std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
                                                      std::shared_ptr<const Weights> weights) {
+  return make({&graph, 1}, std::move(weights));
+}
+
+std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
+                                                     std::shared_ptr<const Weights> weights) {
   std::shared_ptr<PackedModel> model(new PackedModel);
-  model->params_ = graph.params;
+  model->graphs_.assign(graphs.begin(), graphs.end());
   model->weights_ = std::move(weights);
-  model->packed_.resize(graph.params.size());
-  model->layouts_.resize(graph.params.size());
+  const std::vector<ParamSpec>& params = model->graphs_.at(0).params;
+  model->packed_.resize(params.size());
+  model->layouts_.resize(params.size());
   // In the order in which they run, so that the end of one is followed by what is needed next.
-  const Program program = lower(graph, {});
+  std::vector<Program> programs;
+  std::vector<const Step*> packing_steps;
   size_t floats = 0;
-  for (const auto& step : program.steps) {
-    if (const auto packing = step->packing(graph.params)) floats += aligned(packing->floats);
+  for (const Graph& graph : model->graphs_) {
+    programs.push_back(lower(graph, {}));
+    for (const auto& step : programs.back().steps) {
+      const auto packing = step->packing(params);
+      if (!packing) continue;
+      std::string& layout = model->layouts_[packing->param];
+      if (layout == packing->layout) continue;  // shared
+      if (!layout.empty()) {
+        fail("parameter {} is needed as {} and as {}", params[packing->param].name, layout,
+             packing->layout);
+      }
+      layout = packing->layout;
+      floats += aligned(packing->floats);
+      packing_steps.push_back(step.get());
+    }
   }
   model->buffer_ = Buffer(floats * sizeof(float));
   float* next = model->buffer_.floats();
-  for (const auto& step : program.steps) {
-    const auto packing = step->packing(graph.params);
-    if (!packing) continue;
-    step->pack(graph.params, *model->weights_, next);
+  for (const Step* step : packing_steps) {
+    const auto packing = step->packing(params);
+    step->pack(params, *model->weights_, next);
     model->packed_[packing->param] = next;
-    model->layouts_[packing->param] = packing->layout;
     next += aligned(packing->floats);
   }
   return model;
 }
 
 void PackedModel::check(const Graph& graph, const Program& program) const {
-  const auto same = [](const ParamSpec& a, const ParamSpec& b) {
-    return a.name == b.name && a.shape == b.shape;
-  };
-  for (size_t i = 0; i < std::max(params_.size(), graph.params.size()); ++i) {
-    if (i < params_.size() && i < graph.params.size() && same(params_[i], graph.params[i]))
-      continue;
-    fail_usage("a graph of another model: its parameter {} is {}, the model's is {}", i,
-               i < graph.params.size() ? graph.params[i].name : "missing",
-               i < params_.size() ? params_[i].name : "missing");
-  }
+  std::string first_difference;
+  const bool known = std::any_of(graphs_.begin(), graphs_.end(), [&](const Graph& own) {
+    const std::string text = difference(graph, own);
+    if (first_difference.empty()) first_difference = text;
+    return text.empty();
+  });
+  if (!known) fail_usage("a graph of another model: {}", first_difference);
   for (const auto& step : program.steps) {
-    const auto packing = step->packing(params_);
+    const auto packing = step->packing(graph.params);
     if (!packing || packing->layout == layouts_[packing->param]) continue;
     fail_usage(
-        "{} is packed as {}, and what is to be kept needs {}: the value before its activation "
-        "cannot be kept",
-        params_[packing->param].name, layouts_[packing->param], packing->layout);
+        "{} is packed as {}, and what is to be kept needs {}: the value before its activation or "
+        "batch norm cannot be kept",
+        graph.params[packing->param].name, layouts_[packing->param], packing->layout);
   }
 }
 

@@ -63,8 +63,8 @@ std::vector<Life> lives_of(const Plan& plan) {
       lives[v].last_region = end;
     }
   }
-  // The picture is there from the beginning and stays.
-  lives[0] = {-1, -1, -1, end, true};
+  // Inputs are there from the beginning and stay.
+  for (int input : plan.program.inputs) lives[input] = {-1, -1, -1, end, true};
   return lives;
 }
 

@@ -14,6 +14,7 @@ struct Program {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<Grid> values;  // grid of every value
   std::vector<bool> wanted;  // values that must be readable after the run
+  std::vector<int> inputs;   // values that are there before the first step, and stay
 };
 
 // `keep`: nodes whose values must be readable besides the outputs.

@@ -122,7 +122,16 @@ const Graph& Session::graph() const { return impl_->graph; }
 int Session::batch() const { return impl_->options.batch; }
 int Session::threads() const { return impl_->options.threads; }
 
-float* Session::input(int image) { return const_cast<float*>(value(0, image)); }
+float* Session::input(int image) {
+  if (graph().inputs.empty()) fail_usage("the graph has no inputs");
+  return const_cast<float*>(value(graph().inputs[0].node, image));
+}
+
+float* Session::input(std::string_view name, int image) {
+  const int node = graph().find_input(name);
+  if (node < 0) fail_usage("the graph has no input '{}'", name);
+  return const_cast<float*>(value(node, image));
+}
 
 void Session::run(int images) {
   if (images < 1 || images > batch()) {
@@ -144,7 +153,7 @@ const float* Session::value(int node, int image) const {
                image, impl_->graph.nodes.size(), batch());
   }
   const Place& place = impl_->plan.places[node];
-  if (place.scratch || place.offset < 0 || !(node == 0 || impl_->plan.program.wanted[node])) {
+  if (place.scratch || place.offset < 0 || !impl_->plan.program.wanted[node]) {
     fail_usage("value {} of the graph was not kept", node);
   }
   return impl_->arena.floats() + place.offset + image * impl_->plan.program.values[node].elements();

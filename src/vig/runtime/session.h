@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,24 +31,28 @@ class PackedModel {
   // `graph` may be built for any size: packing depends on parameters and fusion alone.
   static std::shared_ptr<const PackedModel> make(const Graph& graph,
                                                  std::shared_ptr<const Weights> weights);
+  // Of a model of several graphs, which share their parameters (share_parameters). A session is
+  // made for one of them.
+  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
+                                                 std::shared_ptr<const Weights> weights);
   size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
 
   // By index of the parameter.
-  const ParamSpec& param(int index) const { return params_[index]; }
+  const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
   const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
   const float* packed(int index) const { return packed_[index]; }  // in its kernel's layout
 
-  // Raises unless `graph` is one of this model's and `program` finds its weights packed as it needs
-  // them.
+  // Throws unless `graph` is one of this model's, for any size, and `program` finds its weights
+  // packed as it needs them.
   void check(const Graph& graph, const Program& program) const;
 
  private:
   PackedModel() = default;
 
-  std::vector<ParamSpec> params_;
+  std::vector<Graph> graphs_;  // at the sizes they were packed for
   std::shared_ptr<const Weights> weights_;
   std::vector<const float*> packed_;
-  std::vector<std::string_view> layouts_;
+  std::vector<std::string> layouts_;
   Buffer buffer_;
 };
 
@@ -76,8 +81,10 @@ class Session {
   int batch() const;
   int threads() const;  // fewer than asked for where the system does not start more
 
-  // Where picture `image`'s pixels go, [height, width, 3]; overwritten by nobody.
+  // Where the values of an input go, [height, width, channels], for picture `image`; overwritten by
+  // nobody. Without a name it is the graph's first input.
   float* input(int image);
+  float* input(std::string_view name, int image);
   // Runs the first `images` pictures of the batch.
   void run(int images);
   // Values of output or kept node, [height, width, channels]; valid until the next run.

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "vig/graph/graph.h"
@@ -24,8 +24,8 @@ enum class Reach {
 
 // Weights in the layout of a kernel.
 struct Packing {
-  int param = -1;           // index of the parameter that is packed
-  std::string_view layout;  // programs of one model must agree on it
+  int param = -1;      // index of the parameter that is packed
+  std::string layout;  // programs of one model must agree on it
   size_t floats = 0;
 };
 

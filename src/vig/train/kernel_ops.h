@@ -15,13 +15,15 @@ struct KernelOps {
                            const at::Tensor& residual = {});
   static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const ConvOp& op);
-  static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight);
+  static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const DepthwiseConvOp& op);
   static at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, float eps);
   static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);
   static at::Tensor activation(const at::Tensor& x, Elementwise function);
   static at::Tensor scale(const at::Tensor& x, const at::Tensor& weight);
-  static at::Tensor add_position(const at::Tensor& x, const at::Tensor& table, int rows, int cols);
+  // The rows of a table's grid on the grid of the picture: [1, op.height, op.width, channels].
+  static at::Tensor resize_position(const at::Tensor& table, const AddPositionOp& op);
   static at::Tensor swiglu(const at::Tensor& x);
   // Weights may be undefined: then that side is not normalised.
   struct Mix {

@@ -10,6 +10,7 @@
 #include "vig/kernels/pointwise_backward.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/maybe_tensor.h"
+#include "vig/train/plain_ops.h"
 
 namespace vig::train {
 namespace {
@@ -115,29 +116,39 @@ struct Linear : Function<Linear> {
   }
 };
 
+template <class Op>
+Windows windows_of(const at::Tensor& x, const Op& op) {
+  const int height = static_cast<int>(x.size(1)), width = static_cast<int>(x.size(2));
+  return {op.kernel,
+          op.stride,
+          window_padding(height, op.kernel, op.stride, op.padding),
+          window_padding(width, op.kernel, op.stride, op.padding),
+          window_count(height, op.kernel, op.stride, op.padding),
+          window_count(width, op.kernel, op.stride, op.padding)};
+}
+
+ConvGrid grid_of(const at::Tensor& x) { return {x.size(1), x.size(2), x.size(3)}; }
+
 // A dense convolution is a product of gathered patches with [out, kernel * kernel * in].
 struct ConvShape {
-  PatchArgs patches;
+  ConvGrid grid;
+  Windows windows;
   int64_t batch = 0;
   int64_t width = 0;  // of a patch
 
-  ConvShape(const at::Tensor& x, const ConvOp& op) {
-    batch = x.size(0);
-    patches.grid = {x.size(1), x.size(2), x.size(3)};
-    patches.kernel = op.kernel;
-    patches.stride = op.stride;
-    patches.padding = op.padding;
-    patches.out_height = (x.size(1) + 2 * op.padding - op.kernel) / op.stride + 1;
-    patches.out_width = (x.size(2) + 2 * op.padding - op.kernel) / op.stride + 1;
-    width = patches.kernel * patches.kernel * x.size(3);
-  }
-  int64_t rows() const { return batch * patches.out_height * patches.out_width; }
+  ConvShape(const at::Tensor& x, const ConvOp& op)
+      : grid(grid_of(x)),
+        windows(windows_of(x, op)),
+        batch(x.size(0)),
+        width(windows.kernel * windows.kernel * x.size(3)) {}
+  int64_t rows() const { return batch * windows.height * windows.width; }
 
   at::Tensor gather(const at::Tensor& x) const {
     at::Tensor out = at::empty({rows(), width}, x.options());
-    PatchArgs args = patches;
+    PatchArgs args;
     args.in = x.data_ptr<float>();
-    args.first_row = 0;
+    args.grid = grid;
+    args.windows = windows;
     args.last_row = rows();
     args.out = out.data_ptr<float>();
     args.out_stride = width;
@@ -147,20 +158,14 @@ struct ConvShape {
 
   at::Tensor scatter(const at::Tensor& from, const at::Tensor& x) const {
     at::Tensor out = at::empty_like(x);
-    const int64_t channels = patches.grid.channels;
     ScatterArgs args;
     args.patches = from.data_ptr<float>();
     args.patch_stride = width;
-    args.grid = patches.grid;
-    args.kernel = patches.kernel;
-    args.stride = patches.stride;
-    args.padding = patches.padding;
-    args.out_height = patches.out_height;
-    args.out_width = patches.out_width;
-    args.first_row = 0;
-    args.last_row = x.numel() / channels;
+    args.grid = grid;
+    args.windows = windows;
+    args.last_row = x.numel() / grid.channels;
     args.out = out.data_ptr<float>();
-    args.out_stride = channels;
+    args.out_stride = grid.channels;
     scatter_patches(args);
     return out;
   }
@@ -181,8 +186,8 @@ struct Conv : Function<Conv> {
     const ConvShape shape(x, op);
     at::Tensor panels;
     const PackedMatrix packed = pack(flat_weight(weight), bias, false, panels);
-    at::Tensor y = at::empty(
-        {shape.batch, shape.patches.out_height, shape.patches.out_width, packed.n}, x.options());
+    at::Tensor y =
+        at::empty({shape.batch, shape.windows.height, shape.windows.width, packed.n}, x.options());
     multiply(shape.gather(x).data_ptr<float>(), shape.rows(), packed, y.data_ptr<float>());
     ctx->save_for_backward({x, weight});
     ctx->saved_data["stride"] = stride;
@@ -220,28 +225,59 @@ struct Conv : Function<Conv> {
 
 struct DepthwiseConv : Function<DepthwiseConv> {
   // `taps` [kernel * kernel, channels].
-  static at::Tensor run(const at::Tensor& x, int64_t kernel, const at::Tensor& taps) {
-    at::Tensor y = at::empty_like(x);
+  static at::Tensor run(const at::Tensor& x, const Windows& windows, const at::Tensor& taps,
+                        const MaybeTensor& bias) {
     const int64_t channels = x.size(3);
+    at::Tensor y = at::empty({x.size(0), windows.height, windows.width, channels}, x.options());
     DepthwiseConvArgs args;
     args.in = x.data_ptr<float>();
-    args.grid = {x.size(1), x.size(2), channels};
-    args.kernel = kernel;
+    args.grid = grid_of(x);
+    args.windows = windows;
     args.taps = taps.data_ptr<float>();
-    args.first_row = 0;
-    args.last_row = x.numel() / channels;
+    args.bias = data_or_null(bias);
+    args.last_row = y.numel() / channels;
     args.out = y.data_ptr<float>();
     args.out_stride = channels;
     vig::depthwise_conv(args);
     return y;
   }
 
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
-    ctx->save_for_backward({x, weight});
+  static at::Tensor taps_of(const at::Tensor& weight, bool flipped) {
     const int64_t channels = weight.size(0), kernel = weight.size(2);
-    at::Tensor taps = at::empty({kernel * kernel, channels}, x.options());
-    depthwise_taps(weight.data_ptr<float>(), channels, kernel, taps.data_ptr<float>());
-    return run(x, kernel, taps);
+    at::Tensor taps = at::empty({kernel * kernel, channels}, weight.options());
+    (flipped ? depthwise_taps_flipped : depthwise_taps)(weight.data_ptr<float>(), channels, kernel,
+                                                        taps.data_ptr<float>());
+    return taps;
+  }
+
+  static at::Tensor input_gradient(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& dy, const Windows& windows) {
+    if (windows.stride == 1) {
+      return run(dy, flipped_windows(windows, grid_of(x)), taps_of(weight, true), {});
+    }
+    const at::Tensor taps = taps_of(weight, false);
+    at::Tensor dx = at::empty_like(x);
+    DepthwiseInputArgs args;
+    args.dy = dy.data_ptr<float>();
+    args.grid = grid_of(x);
+    args.windows = windows;
+    args.taps = taps.data_ptr<float>();
+    args.last_row = x.numel() / x.size(3);
+    args.dx = dx.data_ptr<float>();
+    args.dx_stride = x.size(3);
+    depthwise_input_backward(args);
+    return dx;
+  }
+
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const MaybeTensor& bias, int64_t stride, int64_t padding) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["stride"] = stride;
+    ctx->saved_data["padding"] = padding;
+    ctx->saved_data["bias"] = bias.has_value();
+    const DepthwiseConvOp op{static_cast<int>(weight.size(2)), static_cast<int>(stride),
+                             static_cast<int>(padding)};
+    return run(x, windows_of(x, op), taps_of(weight, false), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -249,20 +285,19 @@ struct DepthwiseConv : Function<DepthwiseConv> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor dy = grads[0].contiguous();
     const int64_t channels = weight.size(0), kernel = weight.size(2);
-    at::Tensor dx, dw;
-    if (ctx->needs_input_grad(0)) {
-      at::Tensor taps = at::empty({kernel * kernel, channels}, x.options());
-      depthwise_taps_flipped(weight.data_ptr<float>(), channels, kernel, taps.data_ptr<float>());
-      dx = run(dy, kernel, taps);
-    }
+    const DepthwiseConvOp op{static_cast<int>(kernel),
+                             static_cast<int>(ctx->saved_data["stride"].toInt()),
+                             static_cast<int>(ctx->saved_data["padding"].toInt())};
+    const Windows windows = windows_of(x, op);
+    at::Tensor dx, dw, db;
+    if (ctx->needs_input_grad(0)) dx = input_gradient(x, weight, dy, windows);
     if (ctx->needs_input_grad(1)) {
       at::Tensor dtaps = at::zeros({kernel * kernel, channels}, x.options());
       DepthwiseWeightArgs args;
       args.in = x.data_ptr<float>();
-      args.grid = {x.size(1), x.size(2), channels};
-      args.kernel = kernel;
-      args.first_row = 0;
-      args.last_row = x.numel() / channels;
+      args.grid = grid_of(x);
+      args.windows = windows;
+      args.last_row = dy.numel() / channels;
       args.dy = dy.data_ptr<float>();
       args.dy_stride = channels;
       args.dtaps = dtaps.data_ptr<float>();
@@ -270,7 +305,10 @@ struct DepthwiseConv : Function<DepthwiseConv> {
       dw = at::empty_like(weight);
       patch_weight_inverse(dtaps.data_ptr<float>(), 1, channels, kernel, dw.data_ptr<float>());
     }
-    return {dx, dw};
+    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) {
+      db = column_sums(dy.view({-1, channels}));
+    }
+    return {dx, dw, db, {}, {}};
   }
 };
 
@@ -284,12 +322,15 @@ at::Tensor KernelOps::linear(const at::Tensor& x, const at::Tensor& weight, cons
 
 at::Tensor KernelOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const ConvOp& op) {
+  if (op.groups > 1) return PlainOps::conv(x, weight, bias, op);
   return Conv::apply(x.contiguous(), weight, maybe(bias), static_cast<int64_t>(op.stride),
                      static_cast<int64_t>(op.padding));
 }
 
-at::Tensor KernelOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight) {
-  return DepthwiseConv::apply(x.contiguous(), weight);
+at::Tensor KernelOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight,
+                                     const at::Tensor& bias, const DepthwiseConvOp& op) {
+  return DepthwiseConv::apply(x.contiguous(), weight, maybe(bias), static_cast<int64_t>(op.stride),
+                              static_cast<int64_t>(op.padding));
 }
 
 }  // namespace vig::train

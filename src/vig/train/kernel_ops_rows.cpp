@@ -294,11 +294,11 @@ at::Tensor KernelOps::scale(const at::Tensor& x, const at::Tensor& weight) {
   return Scale::apply(x.contiguous(), weight);
 }
 
-at::Tensor KernelOps::add_position(const at::Tensor& x, const at::Tensor& table, int rows,
-                                   int cols) {
-  if (x.size(1) == rows && x.size(2) == cols) return x + table.view({1, rows, cols, -1});
-  return x + ResizePosition::apply(table, static_cast<int64_t>(rows), static_cast<int64_t>(cols),
-                                   x.size(1), x.size(2));
+at::Tensor KernelOps::resize_position(const at::Tensor& table, const AddPositionOp& op) {
+  if (op.height == op.rows && op.width == op.cols) return table.view({1, op.rows, op.cols, -1});
+  return ResizePosition::apply(table.contiguous(), static_cast<int64_t>(op.rows),
+                               static_cast<int64_t>(op.cols), static_cast<int64_t>(op.height),
+                               static_cast<int64_t>(op.width));
 }
 
 at::Tensor KernelOps::swiglu(const at::Tensor& x) { return SwiGlu::apply(x.contiguous()); }

@@ -1,5 +1,6 @@
 #include "vig/train/plain_ops.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "vig/base/error.h"
@@ -47,6 +48,28 @@ at::Tensor scan(at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor log_alpha) 
   return at::cat(outs, 2).narrow(2, 0, tokens);
 }
 
+template <class Op>
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                       const Op& op, int64_t groups) {
+  at::Tensor in = x.permute({0, 3, 1, 2});
+  int64_t padding = op.padding;
+  if (padding == kSamePadding) {
+    // What lies before the grid, and what the last window reaches behind it.
+    const auto around = [&](int64_t size) {
+      const int n = static_cast<int>(size);
+      const int before = window_padding(n, op.kernel, op.stride, op.padding);
+      const int windows = window_count(n, op.kernel, op.stride, op.padding);
+      return std::pair<int64_t, int64_t>(
+          before, std::max(0, (windows - 1) * op.stride + op.kernel - n - before));
+    };
+    const auto [top, bottom] = around(x.size(1));
+    const auto [left, right] = around(x.size(2));
+    in = at::constant_pad_nd(in, {left, right, top, bottom});
+    padding = 0;
+  }
+  return at::conv2d(in, weight, maybe(bias), op.stride, padding, 1, groups).permute({0, 2, 3, 1});
+}
+
 }  // namespace
 
 at::Tensor PlainOps::linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -57,13 +80,12 @@ at::Tensor PlainOps::linear(const at::Tensor& x, const at::Tensor& weight, const
 
 at::Tensor PlainOps::conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                           const ConvOp& op) {
-  return at::conv2d(x.permute({0, 3, 1, 2}), weight, maybe(bias), op.stride, op.padding)
-      .permute({0, 2, 3, 1});
+  return convolution(x, weight, bias, op, op.groups);
 }
 
-at::Tensor PlainOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight) {
-  return at::conv2d(x.permute({0, 3, 1, 2}), weight, {}, 1, weight.size(2) / 2, 1, weight.size(0))
-      .permute({0, 2, 3, 1});
+at::Tensor PlainOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight,
+                                    const at::Tensor& bias, const DepthwiseConvOp& op) {
+  return convolution(x, weight, bias, op, weight.size(0));
 }
 
 at::Tensor PlainOps::layer_norm(const at::Tensor& x, const at::Tensor& weight,
@@ -84,6 +106,8 @@ at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
   switch (function) {
     case Elementwise::kIdentity:
       return x;
+    case Elementwise::kRelu:
+      return at::relu(x);
     case Elementwise::kSilu:
       return at::silu(x);
     case Elementwise::kGelu:
@@ -98,14 +122,11 @@ at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
 
 at::Tensor PlainOps::scale(const at::Tensor& x, const at::Tensor& weight) { return x * weight; }
 
-at::Tensor PlainOps::add_position(const at::Tensor& x, const at::Tensor& table, int rows,
-                                  int cols) {
-  at::Tensor grid = table.view({1, rows, cols, -1});
-  if (x.size(1) != rows || x.size(2) != cols) {
-    grid = at::upsample_bicubic2d(grid.permute({0, 3, 1, 2}), {x.size(1), x.size(2)}, false)
-               .permute({0, 2, 3, 1});
-  }
-  return x + grid;
+at::Tensor PlainOps::resize_position(const at::Tensor& table, const AddPositionOp& op) {
+  const at::Tensor grid = table.view({1, op.rows, op.cols, -1});
+  if (op.height == op.rows && op.width == op.cols) return grid;
+  return at::upsample_bicubic2d(grid.permute({0, 3, 1, 2}), {op.height, op.width}, false)
+      .permute({0, 2, 3, 1});
 }
 
 at::Tensor PlainOps::swiglu(const at::Tensor& x) {

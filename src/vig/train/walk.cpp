@@ -32,13 +32,14 @@ class Walker {
   Walker(const Graph& graph, const std::vector<at::Tensor>& params, const WalkOptions& options)
       : graph_(graph), params_(params), options_(options) {}
 
-  std::vector<at::Tensor> run(const at::Tensor& pictures) {
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
     values_.assign(graph_.nodes.size(), {});
+    batch_ = inputs[0].size(0);
+    for (size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs[i].node] = inputs[i];
     for (const FusedNode& unit : fuse(graph_)) {
       unit_ = &unit;
       node_ = &graph_.nodes[unit.node];
-      values_[unit.result] =
-          std::visit([&](const auto& op) { return compute(op, pictures); }, node_->op);
+      values_[unit.result] = std::visit([&](const auto& op) { return compute(op); }, node_->op);
     }
     return std::move(values_);
   }
@@ -49,6 +50,10 @@ class Walker {
     return i < node.params.size() ? params_[node.params[i]] : at::Tensor();
   }
   at::Tensor param(size_t i) const { return param(*node_, i); }
+  // Of the node's value, for so many pictures.
+  std::vector<int64_t> sizes(int64_t batch) const {
+    return {batch, node_->grid.height, node_->grid.width, node_->grid.channels};
+  }
   // The node fused before operand i, or null.
   const Node* producer(size_t i) const {
     return unit_->producers[i] < 0 ? nullptr : &graph_.nodes[unit_->producers[i]];
@@ -63,8 +68,16 @@ class Walker {
   }
   bool drops(const AddOp& op) const { return options_.drop_branches && op.drop_rate > 0; }
 
+  at::Tensor normalise(const Node& norm, const at::Tensor& x) const {
+    const BatchNormTensors tensors{param(norm, 0), param(norm, 1), param(norm, 2), param(norm, 3)};
+    const float eps = std::get<BatchNormOp>(norm.op).eps;
+    if (options_.statistics == nullptr) return batch_norm(x, tensors, eps);
+    return batch_norm(x, tensors, eps, options_.statistics->of(norm));
+  }
+
   // What is fused behind an operation, in operations of their own.
   at::Tensor finish(at::Tensor value) {
+    if (unit_->norm >= 0) value = normalise(graph_.nodes[unit_->norm], value);
     if (unit_->residual >= 0) {
       const auto& op = std::get<AddOp>(graph_.nodes[unit_->sum].op);
       values_[unit_->node] = value;
@@ -78,38 +91,72 @@ class Walker {
                                                      : Ops::activation(value, unit_->function);
   }
 
-  at::Tensor compute(const InputOp&, const at::Tensor& pictures) { return pictures; }
-  at::Tensor compute(const ConvOp& op, const at::Tensor&) {
-    return finish(Ops::conv(in(0), param(0), param(1), op));
+  at::Tensor compute(const InputOp&) { return values_[unit_->node]; }
+  at::Tensor compute(const ConvOp& op) { return finish(Ops::conv(in(0), param(0), param(1), op)); }
+  at::Tensor compute(const DepthwiseConvOp& op) {
+    return finish(Ops::depthwise_conv(in(0), param(0), param(1), op));
   }
-  at::Tensor compute(const DepthwiseConvOp&, const at::Tensor&) {
-    return finish(Ops::depthwise_conv(in(0), param(0)));
+  at::Tensor compute(const MaxPoolOp& op) {
+    return at::max_pool2d(in(0).permute({0, 3, 1, 2}), op.kernel, op.stride, op.padding)
+        .permute({0, 2, 3, 1});
   }
-  at::Tensor compute(const LinearOp&, const at::Tensor&) {
+  at::Tensor compute(const LinearOp&) {
     // Without stochastic depth the product itself adds the residual.
-    if (unit_->residual >= 0 && !options_.drop_branches) {
+    if (unit_->residual >= 0 && unit_->norm < 0 && !options_.drop_branches) {
       const at::Tensor& residual = values_[unit_->residual];
       return apply_function(Ops::linear(in(0), param(0), param(1), residual));
     }
     return finish(Ops::linear(in(0), param(0), param(1)));
   }
-  at::Tensor compute(const LayerNormOp& op, const at::Tensor&) {
+  at::Tensor compute(const LayerNormOp& op) {
     return Ops::layer_norm(in(0), param(0), param(1), op.eps);
   }
-  at::Tensor compute(const RmsNormOp& op, const at::Tensor&) {
+  at::Tensor compute(const RmsNormOp& op) {
     return Ops::rms_norm(in(0), param(0), op.eps, op.groups);
   }
-  at::Tensor compute(const ActivationOp& op, const at::Tensor&) {
-    return Ops::activation(in(0), op.function);
+  at::Tensor compute(const BatchNormOp&) { return normalise(*node_, in(0)); }
+  at::Tensor compute(const ActivationOp& op) { return Ops::activation(in(0), op.function); }
+  at::Tensor compute(const AddOp& op) { return sum(op, in(0), in(1)); }
+  at::Tensor compute(const MulOp&) { return in(0) * in(1); }
+  at::Tensor compute(const ScaleOp&) { return Ops::scale(in(0), param(0)); }
+  at::Tensor compute(const AddPositionOp& op) {
+    if (op.extra.empty()) return in(0) + Ops::resize_position(param(0), op);
+    // The grid's rows of the table are resized, then all rows put into the order of the sequence.
+    std::vector<int64_t> cells, extra, order;
+    const int64_t positions = static_cast<int64_t>(op.height) * op.width;
+    for (const ExtraRow& row : op.extra) {
+      while (static_cast<int64_t>(cells.size() + extra.size()) < row.table) {
+        cells.push_back(static_cast<int64_t>(cells.size() + extra.size()));
+      }
+      while (static_cast<int64_t>(order.size()) < row.sequence) {
+        order.push_back(static_cast<int64_t>(order.size() - extra.size()));
+      }
+      order.push_back(positions + static_cast<int64_t>(extra.size()));
+      extra.push_back(row.table);
+    }
+    while (static_cast<int64_t>(cells.size()) < static_cast<int64_t>(op.rows) * op.cols) {
+      cells.push_back(static_cast<int64_t>(cells.size() + extra.size()));
+    }
+    while (static_cast<int64_t>(order.size() - extra.size()) < positions) {
+      order.push_back(static_cast<int64_t>(order.size() - extra.size()));
+    }
+    const auto rows = [](const at::Tensor& table, const std::vector<int64_t>& which) {
+      return table.index_select(1, at::tensor(which, at::kLong).to(table.device()));
+    };
+    const at::Tensor grid = Ops::resize_position(rows(param(0), cells), op).flatten(1, 2);
+    return in(0) + rows(at::cat({grid, rows(param(0), extra)}, 1), order).view(sizes(1));
   }
-  at::Tensor compute(const AddOp& op, const at::Tensor&) { return sum(op, in(0), in(1)); }
-  at::Tensor compute(const MulOp&, const at::Tensor&) { return in(0) * in(1); }
-  at::Tensor compute(const ScaleOp&, const at::Tensor&) { return Ops::scale(in(0), param(0)); }
-  at::Tensor compute(const AddPositionOp& op, const at::Tensor&) {
-    return Ops::add_position(in(0), param(0), op.rows, op.cols);
+  at::Tensor compute(const TokensOp&) { return param(0).unsqueeze(0).expand(sizes(batch_)); }
+  at::Tensor compute(const InsertRowsOp& op) {
+    const at::Tensor x = in(0).flatten(1, 2), rows = in(1).flatten(1, 2);
+    return at::cat({x.narrow(1, 0, op.at), rows, x.narrow(1, op.at, x.size(1) - op.at)}, 1)
+        .view(sizes(batch_));
   }
-  at::Tensor compute(const SwiGluOp&, const at::Tensor&) { return Ops::swiglu(in(0)); }
-  at::Tensor compute(const GatedMixOp&, const at::Tensor&) {
+  at::Tensor compute(const SelectRowsOp& op) {
+    return in(0).flatten(1, 2).narrow(1, op.first, node_->grid.positions()).reshape(sizes(batch_));
+  }
+  at::Tensor compute(const SwiGluOp&) { return Ops::swiglu(in(0)); }
+  at::Tensor compute(const GatedMixOp&) {
     KernelOps::Mix mix;
     mix.gate = in(0);
     mix.silu = unit_->function == Elementwise::kSilu;
@@ -126,7 +173,7 @@ class Walker {
     take(2, mix.local, mix.local_weight);
     return Ops::gated_mix(mix);
   }
-  at::Tensor compute(const GlaOp& op, const at::Tensor&) {
+  at::Tensor compute(const GlaOp& op) {
     const Node* product = producer(1);
     const at::Tensor gates =
         product == nullptr
@@ -134,7 +181,7 @@ class Walker {
             : Ops::linear(values_[product->inputs[0]], param(*product, 0), param(*product, 1));
     return Ops::gla(in(0), gates, op);
   }
-  at::Tensor compute(const MeanPoolOp&, const at::Tensor&) { return in(0).mean({1, 2}, true); }
+  at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
 
   const Graph& graph_;
   const std::vector<at::Tensor>& params_;
@@ -142,24 +189,28 @@ class Walker {
   std::vector<at::Tensor> values_;
   const FusedNode* unit_ = nullptr;
   const Node* node_ = nullptr;
+  int64_t batch_ = 0;
   int branch_ = 0;  // residuals so far
 };
 
 }  // namespace
 
 std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
-                             const at::Tensor& pictures, const WalkOptions& options) {
-  if (options.kernels && pictures.device().is_cpu()) {
-    return Walker<KernelOps>(graph, params, options).run(pictures);
+                             const std::vector<at::Tensor>& inputs, const WalkOptions& options) {
+  if (inputs.empty() || inputs.size() != graph.inputs.size()) {
+    fail("[train] {} tensors for a graph of {} inputs", inputs.size(), graph.inputs.size());
   }
-  return Walker<PlainOps>(graph, params, options).run(pictures);
+  if (options.kernels && inputs[0].device().is_cpu()) {
+    return Walker<KernelOps>(graph, params, options).run(inputs);
+  }
+  return Walker<PlainOps>(graph, params, options).run(inputs);
 }
 
 at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
                        const at::Tensor& pictures, const WalkOptions& options) {
   const int node = graph.find_output("logits");
   if (node < 0) fail("[train] the network has no output \"logits\"");
-  return walk(graph, params, pictures, options)[node].flatten(1);
+  return walk(graph, params, {pictures}, options)[node].flatten(1);
 }
 
 }  // namespace vig::train

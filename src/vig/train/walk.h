@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
+#include "vig/train/batch_norm.h"
 
 namespace vig::train {
 
@@ -20,14 +21,18 @@ struct WalkOptions {
   uint64_t seed = 0;
   int64_t first_picture = 0;   // number of the batch's first picture among all of the step's
   int64_t picture_stride = 1;  // and the distance of the next
+  // Batch norms normalise by the statistics of the pictures and add them here; by the running
+  // statistics where this is null.
+  BatchStatistics* statistics = nullptr;
 };
 
-// Every node's value [batch, height, width, channels], given the pictures [batch, height, width, 3]
-// and the parameters in the graph's order. Values folded into another operation are undefined.
+// Every node's value [batch, height, width, channels], given a tensor for each input of the graph
+// [batch, height, width, channels] and the parameters, both in the graph's order. Values fused into
+// another operation are undefined.
 std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
-                             const at::Tensor& pictures, const WalkOptions& options);
+                             const std::vector<at::Tensor>& inputs, const WalkOptions& options);
 
-// The output "logits", [batch, classes].
+// The output "logits", [batch, classes], of a graph whose only input is the pictures.
 at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
                        const at::Tensor& pictures, const WalkOptions& options);
 

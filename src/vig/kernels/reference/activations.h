@@ -21,6 +21,8 @@ inline double apply(Elementwise function, double x) {
   switch (function) {
     case Elementwise::kIdentity:
       return x;
+    case Elementwise::kRelu:
+      return x < 0.0 ? 0.0 : x;
     case Elementwise::kSilu:
       return silu(x);
     case Elementwise::kGelu:
@@ -38,6 +40,8 @@ inline double slope(Elementwise function, double x) {
   switch (function) {
     case Elementwise::kIdentity:
       return 1.0;
+    case Elementwise::kRelu:
+      return x > 0.0 ? 1.0 : 0.0;
     case Elementwise::kSilu:
       return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
     case Elementwise::kGelu:

@@ -14,17 +14,18 @@ float pixel(const float* in, const ConvGrid& grid, int64_t image, int64_t y, int
 }  // namespace
 
 void depthwise_conv(const float* weight, const DepthwiseConvArgs& args) {
-  const ConvGrid& g = args.grid;
-  const int64_t half = args.kernel / 2;
+  const Windows& w = args.windows;
+  const int64_t channels = args.grid.channels;
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t image = row / (g.height * g.width);
-    const int64_t y = row / g.width % g.height, x = row % g.width;
-    for (int64_t c = 0; c < g.channels; ++c) {
-      double sum = 0.0;
-      for (int64_t ky = 0; ky < args.kernel; ++ky) {
-        for (int64_t kx = 0; kx < args.kernel; ++kx) {
-          sum += static_cast<double>(weight[(c * args.kernel + ky) * args.kernel + kx]) *
-                 pixel(args.in, g, image, y + ky - half, x + kx - half, c);
+    const int64_t image = row / (w.height * w.width);
+    const int64_t y = row / w.width % w.height * w.stride - w.top;
+    const int64_t x = row % w.width * w.stride - w.left;
+    for (int64_t c = 0; c < channels; ++c) {
+      double sum = args.bias == nullptr ? 0.0 : args.bias[c];
+      for (int64_t ky = 0; ky < w.kernel; ++ky) {
+        for (int64_t kx = 0; kx < w.kernel; ++kx) {
+          sum += static_cast<double>(weight[(c * w.kernel + ky) * w.kernel + kx]) *
+                 pixel(args.in, args.grid, image, y + ky, x + kx, c);
         }
       }
       args.out[(row - args.first_row) * args.out_stride + c] =
@@ -34,16 +35,19 @@ void depthwise_conv(const float* weight, const DepthwiseConvArgs& args) {
 }
 
 void gather_patches(const PatchArgs& args) {
+  const Windows& w = args.windows;
+  const int64_t channels = args.grid.channels / args.groups;
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t image = row / (args.out_height * args.out_width);
-    const int64_t y = row / args.out_width % args.out_height, x = row % args.out_width;
+    const int64_t image = row / (w.height * w.width);
+    const int64_t y = row / w.width % w.height * w.stride - w.top;
+    const int64_t x = row % w.width * w.stride - w.left;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    for (int64_t ky = 0; ky < args.kernel; ++ky) {
-      for (int64_t kx = 0; kx < args.kernel; ++kx) {
-        for (int64_t c = 0; c < args.grid.channels; ++c) {
-          out[(ky * args.kernel + kx) * args.grid.channels + c] =
-              pixel(args.in, args.grid, image, y * args.stride - args.padding + ky,
-                    x * args.stride - args.padding + kx, c);
+    for (int64_t group = 0; group < args.groups; ++group) {
+      for (int64_t ky = 0; ky < w.kernel; ++ky) {
+        for (int64_t kx = 0; kx < w.kernel; ++kx) {
+          for (int64_t c = 0; c < channels; ++c) {
+            *out++ = pixel(args.in, args.grid, image, y + ky, x + kx, group * channels + c);
+          }
         }
       }
     }

@@ -5,47 +5,58 @@
 namespace vig::reference {
 namespace {
 
-bool inside(const ConvGrid& grid, int64_t y, int64_t x) {
-  return y >= 0 && y < grid.height && x >= 0 && x < grid.width;
+// Calls f(window, position, tap) for the positions of the grid that windows [first, last) see.
+template <class F>
+void for_each_pair(const ConvGrid& g, const Windows& w, int64_t first, int64_t last, const F& f) {
+  for (int64_t window = first; window < last; ++window) {
+    const int64_t image = window / (w.height * w.width);
+    for (int64_t tap = 0; tap < w.kernel * w.kernel; ++tap) {
+      const int64_t y = window / w.width % w.height * w.stride - w.top + tap / w.kernel;
+      const int64_t x = window % w.width * w.stride - w.left + tap % w.kernel;
+      const bool inside = y >= 0 && y < g.height && x >= 0 && x < g.width;
+      if (inside) f(window, (image * g.height + y) * g.width + x, tap);
+    }
+  }
 }
 
-// Calls f(row of the output, row of the neighbour, tap) for the neighbours that exist.
-template <class F>
-void for_each_pair(const ConvGrid& g, int64_t kernel, int64_t first, int64_t last, const F& f) {
+// Rows [first, last) of sums over a whole batch.
+void store_rows(const std::vector<double>& sums, int64_t channels, int64_t first, int64_t last,
+                float* out, int64_t stride) {
   for (int64_t row = first; row < last; ++row) {
-    const int64_t image = row / (g.height * g.width);
-    for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
-      const int64_t y = row / g.width % g.height + tap / kernel - kernel / 2;
-      const int64_t x = row % g.width + tap % kernel - kernel / 2;
-      if (inside(g, y, x)) f(row, (image * g.height + y) * g.width + x, tap);
+    for (int64_t c = 0; c < channels; ++c) {
+      out[(row - first) * stride + c] =
+          static_cast<float>(sums[static_cast<size_t>(row * channels + c)]);
     }
   }
 }
 
 }  // namespace
 
-void depthwise_input_backward(const float* weight, const ConvGrid& grid, int64_t kernel,
-                              int64_t batch, const float* dy, int64_t dy_stride, float* dx) {
-  const int64_t rows = batch * grid.height * grid.width;
-  std::vector<double> sums(static_cast<size_t>(rows * grid.channels));
-  for_each_pair(grid, kernel, 0, rows, [&](int64_t row, int64_t neighbour, int64_t tap) {
-    for (int64_t c = 0; c < grid.channels; ++c) {
-      sums[static_cast<size_t>(neighbour * grid.channels + c)] +=
-          static_cast<double>(weight[c * kernel * kernel + tap]) * dy[row * dy_stride + c];
-    }
-  });
-  for (size_t i = 0; i < sums.size(); ++i) dx[i] = static_cast<float>(sums[i]);
+void depthwise_input_backward(const float* weight, int64_t batch, const DepthwiseInputArgs& args) {
+  const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  std::vector<double> sums(static_cast<size_t>(batch * g.height * g.width * g.channels));
+  for_each_pair(g, w, 0, batch * w.height * w.width,
+                [&](int64_t window, int64_t position, int64_t tap) {
+                  for (int64_t c = 0; c < g.channels; ++c) {
+                    sums[static_cast<size_t>(position * g.channels + c)] +=
+                        static_cast<double>(weight[c * w.kernel * w.kernel + tap]) *
+                        args.dy[window * g.channels + c];
+                  }
+                });
+  store_rows(sums, g.channels, args.first_row, args.last_row, args.dx, args.dx_stride);
 }
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args) {
   const int64_t channels = args.grid.channels;
-  std::vector<double> sums(static_cast<size_t>(args.kernel * args.kernel * channels));
-  for_each_pair(args.grid, args.kernel, args.first_row, args.last_row,
-                [&](int64_t row, int64_t neighbour, int64_t tap) {
+  const Windows& w = args.windows;
+  std::vector<double> sums(static_cast<size_t>(w.kernel * w.kernel * channels));
+  for_each_pair(args.grid, w, args.first_row, args.last_row,
+                [&](int64_t window, int64_t position, int64_t tap) {
                   for (int64_t c = 0; c < channels; ++c) {
                     sums[static_cast<size_t>(tap * channels + c)] +=
-                        static_cast<double>(args.in[neighbour * channels + c]) *
-                        args.dy[(row - args.first_row) * args.dy_stride + c];
+                        static_cast<double>(args.in[position * channels + c]) *
+                        args.dy[(window - args.first_row) * args.dy_stride + c];
                   }
                 });
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -55,26 +66,16 @@ void depthwise_weight_backward(const DepthwiseWeightArgs& args) {
 
 void scatter_patches(int64_t batch, const ScatterArgs& args) {
   const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
   std::vector<double> sums(static_cast<size_t>(batch * g.height * g.width * g.channels));
-  for (int64_t patch = 0; patch < batch * args.out_height * args.out_width; ++patch) {
-    const int64_t image = patch / (args.out_height * args.out_width);
-    for (int64_t tap = 0; tap < args.kernel * args.kernel; ++tap) {
-      const int64_t y =
-          patch / args.out_width % args.out_height * args.stride - args.padding + tap / args.kernel;
-      const int64_t x = patch % args.out_width * args.stride - args.padding + tap % args.kernel;
-      if (!inside(g, y, x)) continue;
-      for (int64_t c = 0; c < g.channels; ++c) {
-        sums[static_cast<size_t>(((image * g.height + y) * g.width + x) * g.channels + c)] +=
-            args.patches[patch * args.patch_stride + tap * g.channels + c];
-      }
-    }
-  }
-  for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    for (int64_t c = 0; c < g.channels; ++c) {
-      args.out[(row - args.first_row) * args.out_stride + c] =
-          static_cast<float>(sums[static_cast<size_t>(row * g.channels + c)]);
-    }
-  }
+  for_each_pair(g, w, 0, batch * w.height * w.width,
+                [&](int64_t window, int64_t position, int64_t tap) {
+                  for (int64_t c = 0; c < g.channels; ++c) {
+                    sums[static_cast<size_t>(position * g.channels + c)] +=
+                        args.patches[window * args.patch_stride + tap * g.channels + c];
+                  }
+                });
+  store_rows(sums, g.channels, args.first_row, args.last_row, args.out, args.out_stride);
 }
 
 }  // namespace vig::reference

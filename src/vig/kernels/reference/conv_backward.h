@@ -6,10 +6,9 @@
 
 namespace vig::reference {
 
-// dx, [batch, height, width, channels], of a depthwise convolution without SiLU; `weight` as
-// published, [channels, 1, kernel, kernel].
-void depthwise_input_backward(const float* weight, const ConvGrid& grid, int64_t kernel,
-                              int64_t batch, const float* dy, int64_t dy_stride, float* dx);
+// `weight` as published, [channels, 1, kernel, kernel], in place of args.taps. Of the rows args
+// names, though it goes through the windows of all `batch` pictures.
+void depthwise_input_backward(const float* weight, int64_t batch, const DepthwiseInputArgs& args);
 void depthwise_weight_backward(const DepthwiseWeightArgs& args);
 // Of the rows args names, though it goes through the patches of all `batch` pictures.
 void scatter_patches(int64_t batch, const ScatterArgs& args);

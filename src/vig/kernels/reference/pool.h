@@ -1,4 +1,4 @@
-// Slow twin of kernels/pool.h, in double.
+// Reference implementations of kernels/pool.h, in double.
 #pragma once
 
 #include "vig/kernels/pool.h"
@@ -6,5 +6,6 @@
 namespace vig::reference {
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean);
+void max_pool(const MaxPoolArgs& args);
 
 }  // namespace vig::reference

@@ -1,36 +1,52 @@
 // A depthwise convolution: one filter a channel.
-#include "vig/kernels/conv.h"
+#include <algorithm>
+
+#include "vig/runtime/steps/batch_norm.h"
 #include "vig/runtime/steps/steps.h"
+#include "vig/runtime/steps/windows.h"
 
 namespace vig {
 namespace {
 
 class DepthwiseStep final : public Step {
  public:
-  DepthwiseStep(int in, int out, int weight, int kernel, Elementwise function)
-      : Step(out), in_(in), weight_(weight), kernel_(kernel), function_(function) {}
+  struct Spec {
+    int in = -1, out = -1;
+    int weight = -1, bias = -1;  // parameter indices; the bias may be -1
+    BatchNormParams norm;
+    DepthwiseConvOp op;
+    Elementwise function = Elementwise::kIdentity;
+  };
+  explicit DepthwiseStep(const Spec& spec) : Step(spec.out), spec_(spec) {}
 
-  std::vector<int> operands() const override { return {in_}; }
+  std::vector<int> operands() const override { return {spec_.in}; }
   Reach reach() const override { return Reach::kNeighbours; }
   const char* kind() const override { return "depthwise conv"; }
 
+  // Taps, and behind them the bias if there is one.
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
-    return Packing{weight_, "taps", static_cast<size_t>(params[weight_].shape.elements())};
+    const Shape& shape = params[spec_.weight].shape;
+    const int64_t bias = has_bias() ? shape[0] : 0;
+    return Packing{spec_.weight, packed_layout("taps", spec_.norm),
+                   static_cast<size_t>(shape.elements() + bias)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
             float* to) const override {
-    depthwise_taps(weights.data(static_cast<size_t>(weight_)), params[weight_].shape[0], kernel_,
-                   to);
+    const Shape& shape = params[spec_.weight].shape;
+    const FoldedWeights folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
+    depthwise_taps(folded.weight.data(), shape[0], spec_.op.kernel, to);
+    if (has_bias()) std::copy(folded.bias.begin(), folded.bias.end(), to + shape.elements());
   }
 
   void run(const Bindings& bindings, const Tile& tile) const override {
-    const Grid& in = bindings.grid(in_);
+    const Grid& in = bindings.grid(spec_.in);
     DepthwiseConvArgs args;
-    args.in = bindings.row(in_, 0);
+    args.in = bindings.row(spec_.in, 0);
     args.grid = {in.height, in.width, in.channels};
-    args.kernel = kernel_;
-    args.taps = bindings.packed(weight_);
-    args.function = function_;
+    args.windows = windows_of(spec_.op, in, bindings.grid(result()));
+    args.taps = bindings.packed(spec_.weight);
+    if (has_bias()) args.bias = args.taps + bindings.shape(spec_.weight).elements();
+    args.function = spec_.function;
     args.first_row = tile.first;
     args.last_row = tile.last;
     args.out = bindings.tile(result(), tile);
@@ -39,16 +55,23 @@ class DepthwiseStep final : public Step {
   }
 
  private:
-  int in_, weight_, kernel_;
-  Elementwise function_;
+  bool has_bias() const { return spec_.bias >= 0 || spec_.norm.exists(); }
+
+  Spec spec_;
 };
 
 }  // namespace
 
 void lower(const DepthwiseConvOp& op, Lowering& to) {
-  to.add(std::make_unique<DepthwiseStep>(to.operand(0), to.result(), to.param(0), op.kernel,
-                                         to.unit().function),
-         to.macs());
+  DepthwiseStep::Spec spec;
+  spec.in = to.operand(0);
+  spec.out = to.result();
+  spec.weight = to.param(0);
+  spec.bias = to.param(1);
+  spec.norm = fused_norm(to);
+  spec.op = op;
+  spec.function = to.unit().function;
+  to.add(std::make_unique<DepthwiseStep>(spec), to.macs());
 }
 
 }  // namespace vig

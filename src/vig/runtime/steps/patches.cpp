@@ -1,6 +1,6 @@
 #include "vig/runtime/steps/patches.h"
 
-#include "vig/kernels/conv.h"
+#include "vig/runtime/steps/windows.h"
 
 namespace vig {
 namespace {
@@ -19,11 +19,8 @@ class PatchStep final : public Step {
     PatchArgs args;
     args.in = bindings.row(in_, 0);
     args.grid = {in.height, in.width, in.channels};
-    args.kernel = op_.kernel;
-    args.stride = op_.stride;
-    args.padding = op_.padding;
-    args.out_height = out.height;
-    args.out_width = out.width;
+    args.windows = windows_of(op_, in, out);
+    args.groups = op_.groups;
     args.first_row = tile.first;
     args.last_row = tile.last;
     args.out = bindings.tile(result(), tile);

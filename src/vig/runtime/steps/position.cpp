@@ -9,6 +9,35 @@
 namespace vig {
 namespace {
 
+// The table's grid resized, with the extra rows at their places in the sequence.
+void fit_positions(const AddPositionOp& op, const float* table, int64_t channels, float* out) {
+  const auto copy = [&](const float* from, int64_t row, float* to, int64_t at) {
+    std::copy_n(from + row * channels, channels, to + at * channels);
+  };
+  const int64_t cells = static_cast<int64_t>(op.rows) * op.cols;
+  const int64_t positions = static_cast<int64_t>(op.height) * op.width;
+  std::vector<float> grid(static_cast<size_t>(cells * channels));
+  size_t passed = 0;  // extra rows
+  for (int64_t cell = 0; cell < cells; ++cell) {
+    while (passed < op.extra.size() &&
+           op.extra[passed].table == cell + static_cast<int64_t>(passed)) {
+      ++passed;
+    }
+    copy(table, cell + static_cast<int64_t>(passed), grid.data(), cell);
+  }
+  std::vector<float> resized(static_cast<size_t>(positions * channels));
+  resize_positions({grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
+  passed = 0;
+  for (int64_t cell = 0; cell <= positions; ++cell) {
+    for (; passed < op.extra.size() &&
+           op.extra[passed].sequence == cell + static_cast<int64_t>(passed);
+         ++passed) {
+      copy(table, op.extra[passed].table, out, op.extra[passed].sequence);
+    }
+    if (cell < positions) copy(resized.data(), cell, out, cell + static_cast<int64_t>(passed));
+  }
+}
+
 class PositionStep final : public Step {
  public:
   PositionStep(int in, int out, int table, const AddPositionOp& op)
@@ -18,12 +47,11 @@ class PositionStep final : public Step {
   const char* kind() const override { return "pointwise"; }
 
   void bind(const Bindings& bindings) override {
-    const Grid& grid = bindings.grid(result());
+    const int64_t channels = bindings.channels(result());
     table_ = bindings.weight(param_);
-    if (op_.rows == grid.height && op_.cols == grid.width) return;
-    fitted_ = Buffer(static_cast<size_t>(grid.elements()) * sizeof(float));
-    resize_positions(
-        {table_, op_.rows, op_.cols, grid.channels, fitted_.floats(), grid.height, grid.width});
+    if (op_.rows == op_.height && op_.cols == op_.width && extra_stay()) return;
+    fitted_ = Buffer(static_cast<size_t>(bindings.grid(result()).elements()) * sizeof(float));
+    fit_positions(op_, table_, channels, fitted_.floats());
     table_ = fitted_.floats();
   }
   size_t bound_bytes() const override { return fitted_.bytes(); }
@@ -48,6 +76,12 @@ class PositionStep final : public Step {
   }
 
  private:
+  // Whether extra rows have the same place in the table and in the sequence.
+  bool extra_stay() const {
+    return std::all_of(op_.extra.begin(), op_.extra.end(),
+                       [](const ExtraRow& row) { return row.table == row.sequence; });
+  }
+
   int in_, param_;
   AddPositionOp op_;
   const float* table_ = nullptr;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "vig/kernels/gemm.h"
-#include "vig/runtime/step.h"
+#include "vig/runtime/steps/batch_norm.h"
 
 namespace vig {
 
@@ -11,6 +11,8 @@ class ProductStep final : public Step {
   struct Spec {
     int in = -1, out = -1;
     int weight = -1, bias = -1;  // parameter indices; the bias may be -1
+    BatchNormParams norm;        // folded into the weights, if there is one
+    int groups = 1;              // of the columns of in, each with its own weights and results
     int residual = -1;           // value that is added, or -1
     Elementwise function = Elementwise::kIdentity;
     bool paired = false;  // function(first half) * second half
@@ -28,8 +30,11 @@ class ProductStep final : public Step {
   int64_t column_blocks() const override;
 
  private:
+  void run_group(const Bindings& bindings, const Tile& tile, int64_t group) const;
+
   Spec spec_;
-  PackedMatrix matrix_;
+  PackedMatrix matrix_;       // of the first group
+  int64_t group_floats_ = 0;  // from the panels of one group to the next
 };
 
 }  // namespace vig

@@ -1,0 +1,101 @@
+#include "runtime/made_networks.h"
+
+#include "vig/graph/builder.h"
+
+namespace vig::test {
+namespace {
+
+constexpr Init kInit = normal_init(0.02f);
+
+// A scan over the sequence, so that every token sees every other.
+Value mixed(Builder& b, Value x, const std::string& name) {
+  const Value u = b.layer_norm(x, name + ".norm", 1e-5f);
+  const Value qkv = b.linear(u, name + ".qkv", 2 * (4 + 4 + 8), false, kInit);
+  const Value gate = b.linear(u, name + ".gate", 2 * 2 * 4, true, kInit);
+  const Value o = b.gla(qkv, gate, {2, 4, 8, GlaDirection::kBoth});
+  return b.residual(x, b.linear(o, name + ".out", b.grid(x).channels, true, kInit));
+}
+
+enum class Tokens { kFront, kMiddle, kEnds };
+
+Graph with_tokens(int height, int width, Tokens where) {
+  constexpr int kChannels = 16, kRows = 4, kCols = 3;
+  Builder b;
+  Value x = b.conv(b.input("picture", {height, width, 3}), "patches", kChannels, {8, 8, 0});
+  const Grid grid = b.grid(x);
+  const int positions = static_cast<int>(grid.positions());
+  const Value token = b.tokens("cls_token", 1, kChannels, kInit);
+  AddPositionOp op{kRows, kCols, grid.height, grid.width, {}};
+  int at = 0;
+  if (where == Tokens::kFront) {
+    x = b.insert_rows(x, token, 0);
+    op.extra = {{0, 0}};
+  } else if (where == Tokens::kMiddle) {
+    at = positions / 2;
+    x = b.insert_rows(x, token, at);
+    op.extra = {{kRows * kCols / 2, at}};
+  } else {
+    x = b.insert_rows(x, token, positions);
+    x = b.insert_rows(x, b.tokens("first_token", 2, kChannels, kInit), 0);
+    op.extra = {{0, 0}, {1, 1}, {kRows * kCols + 2, positions + 2}};
+    at = positions + 2;
+  }
+  x = b.named(b.add_position(x, "pos_embed", op, kInit), "tokens");
+  x = mixed(b, x, "block");
+  b.output("features", b.select_rows(x, where == Tokens::kMiddle ? 0 : 1, 1, positions));
+  x = b.layer_norm(b.select_rows(x, at, 1, 1), "norm", 1e-5f);
+  b.output("logits", b.linear(x, "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
+}  // namespace
+
+Graph make_convolutions(int height, int width) {
+  Builder b;
+  Value x = b.input("picture", {height, width, 3});
+  x = b.conv(x, "stem", 12, {.kernel = 5, .stride = 2, .padding = 2, .bias = false});
+  x = b.named(b.batch_norm(x, "bn1"), "bn1");
+  x = b.activation(x, Elementwise::kRelu);
+  x = b.named(b.max_pool(x, {3, 2, 1}), "pool");
+  // A residual block: the sum and its function go into the second convolution with its norm.
+  Value y = b.conv(x, "block.0", 12, {.kernel = 3, .padding = 1, .groups = 3});
+  y = b.activation(b.batch_norm(y, "block.1", {1e-3f, 0.1f}), Elementwise::kRelu);
+  y = b.batch_norm(b.conv(y, "block.2", 12, {.bias = false}), "block.3");
+  x = b.named(b.activation(b.residual(x, y), Elementwise::kRelu), "block");
+  b.output("stride4", x);
+  // Depthwise with stride, bias and norm; groups of 1 x 1; TensorFlow's padding.
+  y = b.depthwise_conv(x, "local.0", {.kernel = 5, .stride = 2, .bias = true}, kInit);
+  y = b.activation(b.batch_norm(y, "local.1"), Elementwise::kSilu);
+  y = b.conv(y, "local.2", 20, {.groups = 2});
+  y = b.depthwise_conv(y, "local.3", {.kernel = 3, .padding = 0, .bias = true}, kInit);
+  x = b.named(y, "local");
+  x = b.conv(x, "same.0", 18, {.kernel = 3, .stride = 2, .padding = kSamePadding});
+  x = b.depthwise_conv(x, "same.1", {.kernel = 5, .stride = 2, .padding = kSamePadding}, kInit);
+  x = b.activation(b.batch_norm(x, "same.2"), Elementwise::kGelu);
+  x = b.batch_norm(x, "last_norm");  // nothing to fold it into
+  x = b.conv(x, "last", 10, {.kernel = 1, .stride = 2, .padding = 1});
+  b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
+Graph make_front_token(int height, int width) { return with_tokens(height, width, Tokens::kFront); }
+Graph make_middle_token(int height, int width) {
+  return with_tokens(height, width, Tokens::kMiddle);
+}
+Graph make_end_tokens(int height, int width) { return with_tokens(height, width, Tokens::kEnds); }
+
+Graph make_two_inputs(int height, int width) {
+  Builder b;
+  const Value picture = b.input("picture", {height, width, 3});
+  Value x = b.conv(picture, "stem", 8, {.kernel = 2, .stride = 2});
+  const Grid half = b.grid(x);
+  const Value map = b.input("map", {half.height, half.width, 5});
+  x = b.add(x, b.linear(map, "map", 8, true, kInit));
+  b.output("stride2", b.linear(x, "shared", 6, true, kInit));
+  x = b.conv(x, "down", 8, {.kernel = 3, .stride = 2, .padding = 1});
+  b.output("stride4", b.linear(x, "shared", 6, true, kInit));
+  b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
+}  // namespace vig::test
