@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "examples/probabilities.h"
+#include "examples/bits.h"
 #include "support/files.h"
 #include "support/run_program.h"
 
@@ -50,11 +50,12 @@ class Installation : public ::testing::Test {
   // A copy of examples/ with two more programs.
   void build() {
     fs::copy(kRoot / "examples", folder_ / "source");
-    fs::copy(kRoot / "tests/examples/probabilities.h", folder_ / "source");
+    fs::copy(kRoot / "tests/examples/bits.h", folder_ / "source");
     write_file(folder_ / "source/bits.cpp",
-               "#include \"probabilities.h\"\n"
+               "#include \"bits.h\"\n"
                "int main(int, char** argv) {\n"
                "  std::fputs(vig::test::probabilities(argv[1], argv[2]).c_str(), stdout);\n"
+               "  std::fputs(vig::test::random_numbers().c_str(), stdout);\n"
                "}\n");
     std::string all;
     for (const fs::path& header : headers_below(prefix_ / "include")) {
@@ -110,7 +111,7 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   ASSERT_EQ(run_program({program, "convert", checkpoint, weights, "--arch", "test_vig"}).err, "");
   const std::string expected = probabilities(weights, picture);
   EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 10) << expected;
-  EXPECT_EQ(example("bits", {weights, picture}).out, expected);
+  EXPECT_EQ(example("bits", {weights, picture}).out, expected + random_numbers());
 
   // As the command line does.
   const RunResult result = example("classify", {weights, picture});

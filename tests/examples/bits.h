@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "vig/base/random.h"
 #include "vig/pipeline/classifier.h"
 
 namespace vig::test {
@@ -21,6 +22,18 @@ inline std::string probabilities(const std::string& weights, const std::string& 
     char line[64];
     std::snprintf(line, sizeof line, "%d %a\n", score.index, score.probability);
     text += line;
+  }
+  return text;
+}
+
+// Numbers between bounds whose product and sum a compiler may fuse.
+inline std::string random_numbers() {
+  RandomStream random(7);
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    char number[64];
+    std::snprintf(number, sizeof number, "%a ", random.uniform(0.1f, 0.7f));
+    text += number;
   }
   return text;
 }
