@@ -66,7 +66,7 @@ struct Chunk {
   const float* grad_o[kChunk];
 };
 
-// scale * do_r . v_s for s <= r: what a key of s meets in a query of r.
+// scale * do_r . v_s for s <= r: the factor between the key of s and the query of r.
 struct Pairs {
   Pairs(const GlaBackwardArgs& args, const Chunk& chunk) {
     const RowTag d;
@@ -171,9 +171,9 @@ void advance_block(const Sweep& sweep, const Chunk& chunk, const Columns<kVector
   feed(key, gate, chunk.v, static_cast<size_t>(args.value_dim), from, to);
 }
 
-// Gradients of one vector of keys of a chunk: in go y_r = scale * S_before do_r, x_s = scale *
-// E_after v_s and z = scale * (S_before . E_after), out come dq, dk and dlog_alpha. docs/gla.md has
-// the equations.
+// Gradients of one vector of keys of a chunk. Inputs are y_r = scale * S_before do_r,
+// x_s = scale * E_after v_s and z = scale * (S_before . E_after); outputs are dq, dk and
+// dlog_alpha. docs/gla.md has the equations.
 struct KeyVector {
   RowVec alpha[kChunk], q[kChunk], k[kChunk];
   RowVec y[kChunk], x[kChunk], z;
@@ -232,8 +232,8 @@ struct KeyVector {
   }
 };
 
-// Gradients of a chunk's tokens from the state before it and the gradient of the state after it,
-// which becomes that of the state before it.
+// Gradients of a chunk's tokens from the state before it and from `gradient`, that of the state
+// after it, which is overwritten with that of the state before it.
 template <size_t kVectors>
 void back_block(const Sweep& sweep, const Chunk& chunk, const Pairs& pairs,
                 const Columns<kVectors>& columns, const float* HWY_RESTRICT before,

@@ -1,4 +1,4 @@
-// Slow twin of kernels/pool.h, in double.
+// Reference implementation of kernels/pool.h, in double.
 #pragma once
 
 #include "vig/kernels/pool.h"
