@@ -1,15 +1,19 @@
 # Every library the project links, found once. tools/packages.txt lists the Debian packages behind them.
-find_package(PkgConfig REQUIRED)
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
+
+# Those of the engine's libraries: whoever links these needs them as well, so find_package(vig) finds them
+# again (vigConfig.cmake.in).
+set(vig_packages Threads fmt nlohmann_json JPEG PNG TIFF ZLIB PkgConfig)
+foreach(package IN LISTS vig_packages)
+  find_package(${package} REQUIRED)
+endforeach()
+# By pkg-config, as PkgConfig::NAME.
+set(vig_modules libhwy libwebp)
+foreach(module IN LISTS vig_modules)
+  pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
+endforeach()
+
+# Those of the programs, and headers alone.
 find_package(CLI11 REQUIRED)
-find_package(JPEG REQUIRED)
-find_package(PNG REQUIRED)
-find_package(TIFF REQUIRED)
-find_package(ZLIB REQUIRED)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(heif REQUIRED libheif)
 
 if(VIG_TORCH)

@@ -1,5 +1,8 @@
-# vig_library(NAME LIBS...): one folder of src/vig is one static library `vig_NAME`.
+# vig_library(NAME LIBS...): one folder of src/vig is one static library `vig_NAME`, installed as `vig::NAME`.
 # Sources come from the tree; which folder may include which is checked against tools/layers.txt by a test.
+
+# How everything in this tree is compiled. Linked privately, so that a project that uses the libraries
+# compiles its own code with its own options.
 add_library(vig_options INTERFACE)
 target_include_directories(vig_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # -ffp-contract=off: a*b+c is fused only where a kernel says so, so every build gives the same bits.
@@ -18,5 +21,8 @@ function(vig_library name)
   add_library(vig_${name} STATIC ${sources})
   # For programs and shared libraries alike; nobody replaces one of our functions when linking.
   target_compile_options(vig_${name} PRIVATE -fPIC -fno-semantic-interposition)
-  target_link_libraries(vig_${name} PUBLIC vig_options ${ARGN})
+  target_compile_features(vig_${name} PUBLIC cxx_std_20)
+  target_include_directories(vig_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_link_libraries(vig_${name} PRIVATE $<BUILD_INTERFACE:vig_options> PUBLIC ${ARGN})
+  set_target_properties(vig_${name} PROPERTIES EXPORT_NAME ${name})
 endfunction()

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    // Everything that can be wrong with the weights is raised here.
+    // Everything that can be wrong with the weights is thrown here.
     vig::ModelRequest request;
     request.model = argv[1];
     vig::Classifier classifier(vig::find_source(request));

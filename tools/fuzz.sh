@@ -18,7 +18,7 @@ shift || true
 source "$root/tools/prepare.sh"
 lock fuzz
 install_packages engine fuzzing
-build fuzz
+build fuzz fuzz
 unlock
 
 folder=$root/build/fuzz

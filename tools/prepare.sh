@@ -101,9 +101,10 @@ first_build() {
   esac
 }
 
-# build PRESET [FOLDER]: in build/FOLDER, which is named like the preset unless given.
+# build PRESET FOLDER [TARGET...]: these targets, or all, in build/FOLDER.
 build() {
-  local preset=$1 folder=$root/build/${2:-$1} log=$root/build/$1.log configure=(cmake)
+  local preset=$1 folder=$root/build/$2 log=$root/build/$1.log configure=(cmake)
+  shift 2
   local cache=$folder/CMakeCache.txt
   : >"$log"
   command -v cmake >/dev/null || fail_configuring "$log"
@@ -116,7 +117,7 @@ build() {
   say "building ($preset); the log is $log"
   (cd -- "$root" && "${configure[@]}" --preset "$preset") >>"$log" 2>&1 </dev/null ||
     fail_configuring "$log"
-  NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --parallel "$(nproc)" \
+  NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --parallel "$(nproc)" ${1:+--target "$@"} \
     2>&1 </dev/null | follow "$log" ||
     fail "building failed; the compiler's messages are in $log." "$log"
   : >"$folder/first-build-$preset"

@@ -1,9 +1,11 @@
-// The programs under examples/: small, and they do what they say.
+// The tree installed below a prefix, and the programs under examples/ built on it as other projects
+// build theirs: find_package(vig), options of their own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "examples/bits.h"
 #include "support/files.h"
 #include "support/run_program.h"
 
@@ -12,44 +14,113 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const fs::path kRoot(VIG_SOURCE_DIR);
 const fs::path kData(VIG_TEST_DATA);
 
-RunResult example(const std::string& name, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {std::string(VIG_EXAMPLES) + "/example_" + name};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_program(command);
+std::string words(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+std::vector<fs::path> headers_below(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) found.push_back(entry.path().lexically_relative(folder));
+  }
+  return found;
 }
 
 TEST(Examples, HaveFewerThan60Lines) {
-  for (const auto& entry : fs::directory_iterator(fs::path(VIG_SOURCE_DIR) / "examples")) {
+  for (const auto& entry : fs::directory_iterator(kRoot / "examples")) {
     if (entry.path().extension() != ".cpp") continue;
     const std::string text = read_file(entry.path());
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << entry.path();
   }
 }
 
-// As the command line does.
-TEST(Examples, ClassifyAnswersLikeTheProgram) {
-  const TempDir folder;
-  const std::string weights = (folder / "mini.safetensors").string();
+class Installation : public ::testing::Test {
+ protected:
+  void install() {
+    const fs::path first = folder_ / "first";
+    const RunResult result =
+        run_program({VIG_CMAKE, "--install", VIG_BUILD_DIR, "--prefix", first});
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+    fs::rename(first, prefix_);  // a prefix can be moved
+  }
+  // A copy of examples/ with two more programs.
+  void build() {
+    fs::copy(kRoot / "examples", folder_ / "source");
+    fs::copy(kRoot / "tests/examples/bits.h", folder_ / "source");
+    write_file(folder_ / "source/bits.cpp",
+               "#include \"bits.h\"\n"
+               "int main(int, char** argv) {\n"
+               "  std::fputs(vig::test::probabilities(argv[1], argv[2]).c_str(), stdout);\n"
+               "  std::fputs(vig::test::random_numbers().c_str(), stdout);\n"
+               "}\n");
+    std::string all;
+    for (const fs::path& header : headers_below(prefix_ / "include")) {
+      all += "#include \"" + header.string() + "\"\n";
+    }
+    write_file(folder_ / "source/headers.cpp", all + "int main() {}\n");
+    // Instructions of this very machine: where the compiler may fuse, it does.
+    const RunResult configured = run_program(
+        {VIG_CMAKE, "-S", folder_ / "source", "-B", binaries_, "-DCMAKE_BUILD_TYPE=Release",
+         "-DCMAKE_CXX_FLAGS=-march=native", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+         "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
+    ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
+    const RunResult built =
+        run_program({VIG_CMAKE, "--build", binaries_, "--parallel", "2"}, {.time_limit = 100});
+    ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  }
+  RunResult example(const std::string& name, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {binaries_ / ("example_" + name)};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run_program(command);
+  }
+
+  const TempDir folder_;
+  const fs::path prefix_ = folder_ / "prefix", binaries_ = folder_ / "binaries";
+};
+
+TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
+  install();
+  if (HasFatalFailure()) return;
+
+  // The program finds the default model beside itself.
+  const std::string program = prefix_ / "bin/vig";
+  const RunResult cat =
+      run_program({program, "classify", "--top", "1", kRoot / "examples/cat.jpg"});
+  EXPECT_EQ(cat.exit_code, 0) << cat.err;
+  EXPECT_TRUE(cat.out.ends_with("cat\n")) << cat.out;
+  for (const char* inner : {"kernels", "cli", "train"}) {
+    EXPECT_FALSE(fs::exists(prefix_ / "include/vig" / inner)) << inner;
+  }
+
+  build();
+  if (HasFatalFailure()) return;
+  const std::string commands = read_file(binaries_ / "compile_commands.json");
+  EXPECT_NE(commands.find("++20"), std::string::npos) << commands;
+  for (const std::string& ours : {std::string("-W"), std::string("-ffp-contract"),
+                                  std::string("HWY_DISABLED"), (kRoot / "src").string()}) {
+    EXPECT_EQ(commands.find(ours), std::string::npos) << ours << " in\n" << commands;
+  }
+
+  const std::string weights = (folder_ / "mini.safetensors").string();
   const std::string picture = (kData / "image/photos/cat_chelsea.png").string();
   const std::string checkpoint = (kData / "golden/vig-mini-silu.pth").string();
-  ASSERT_EQ(run_program({VIG_BINARY, "convert", checkpoint, weights, "--arch", "test_vig"}).err,
-            "");
+  ASSERT_EQ(run_program({program, "convert", checkpoint, weights, "--arch", "test_vig"}).err, "");
+  const std::string expected = probabilities(weights, picture);
+  EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 10) << expected;
+  EXPECT_EQ(example("bits", {weights, picture}).out, expected + random_numbers());
+
+  // As the command line does.
   const RunResult result = example("classify", {weights, picture});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::string expected =
-      run_program({VIG_BINARY, "classify", "-m", weights, "--top", "3", picture}).out;
-  expected = expected.substr(expected.find('\n') + 1);  // the picture's name
-  const auto words = [](std::string text) {
-    std::erase(text, ' ');
-    return text;
-  };
-  EXPECT_EQ(words(result.out), words(expected));
+  std::string shown = run_program({program, "classify", "-m", weights, "--top", "3", picture}).out;
+  shown = shown.substr(shown.find('\n') + 1);  // the picture's name
+  EXPECT_EQ(words(result.out), words(shown));
   EXPECT_FALSE(result.out.empty());
-}
 
-TEST(Examples, ClassifySaysWhatIsWrong) {
   EXPECT_EQ(example("classify", {}).exit_code, 2);
   const RunResult missing = example("classify", {"nothing.safetensors", "nothing.jpg"});
   EXPECT_EQ(missing.exit_code, 1);

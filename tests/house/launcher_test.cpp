@@ -283,5 +283,18 @@ TEST_F(Launcher, TestEndsAsCtestDoes) {
   EXPECT_EQ(run({(tree_ / "test").string(), "--help"}).exit_code, 0);
 }
 
+TEST_F(Launcher, TestBuildsOnlyTheFoldersItRuns) {
+  for (const char* file : {"image/a_test.cpp", "image/b_test.cpp", "data/a_test.cpp",
+                           "weights/a_test.cpp", "support/a.cpp"}) {
+    write_file(tree_ / "tests" / file, "");
+  }
+  const std::string test = (tree_ / "test").string();
+  const RunResult two = run({test, "--sanitised", "-L", "^(image|weights|support)$"});
+  EXPECT_EQ(count(calls(), " --target image_test weights_test\n"), 1) << calls();
+  EXPECT_EQ(count(two.out, " -L ^(image|weights|support)$\n"), 1) << two.out;
+  run({test, "-R", "image"});
+  EXPECT_EQ(count(calls(), " --target"), 1) << "other tests may match as well";
+}
+
 }  // namespace
 }  // namespace vig::test

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -88,6 +89,96 @@ bool may_include_foreign(const Layers& layers, const FolderRule& rule, std::stri
   });
 }
 
+struct Include {
+  std::string header;
+  bool quoted;
+};
+
+using IncludeGraph = std::map<std::string, std::vector<Include>>;
+
+IncludeGraph parse_includes(const SourceTree& tree) {
+  static const std::regex line(R"re((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+))re");
+  IncludeGraph graph;
+  for (const auto& [path, source] : tree) {
+    std::vector<Include>& includes = graph[path];
+    const std::string code = without_comments(source);
+    for (std::sregex_iterator match(code.begin(), code.end(), line), end; match != end; ++match) {
+      includes.push_back({(*match)[2], (*match)[1] == "\""});
+    }
+  }
+  return graph;
+}
+
+bool is_own(const Include& include) { return include.header.starts_with("vig/"); }
+
+// Every header of the tree that `path` reaches, with the file that includes it: breadth first, so
+// that the chain back to `path` is a shortest one.
+std::map<std::string, std::string> reached(const std::string& path, const IncludeGraph& graph) {
+  std::map<std::string, std::string> by;
+  std::vector<std::string> found = {path};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const std::string from = found[i];
+    const auto includes = graph.find(from);
+    if (includes == graph.end()) continue;
+    for (const Include& include : includes->second) {
+      const std::string header = is_own(include) ? include.header.substr(4) : "";
+      if (header.empty() || header == path || !by.emplace(header, from).second) continue;
+      found.push_back(header);
+    }
+  }
+  return by;
+}
+
+void check_includes(const Layers& layers, const FolderRule& rule, const std::string& path,
+                    const std::vector<Include>& includes, std::vector<std::string>& broken) {
+  for (const Include& include : includes) {
+    const std::string& header = include.header;
+    if (is_own(include)) {
+      if (!may_include_own(layers, rule, std::string_view(header).substr(4))) {
+        broken.push_back(path + " includes " + header + ", which " + rule.folder + " may not");
+      }
+    } else if (include.quoted && header.find('/') == std::string::npos) {
+      broken.push_back(path + " includes " + header + " without its folder");
+    } else if (!may_include_foreign(layers, rule, header)) {
+      broken.push_back(path + " includes <" + header + ">, which " + rule.folder + " may not");
+    }
+  }
+}
+
+// One sentence for each folder that is reached against the rule, with the chain of includes.
+void check_reach(const Layers& layers, const FolderRule& rule, const std::string& path,
+                 const IncludeGraph& graph, std::vector<std::string>& broken) {
+  const std::map<std::string, std::string> by = reached(path, graph);
+  std::set<std::string> reported;
+  for (const auto& [header, from] : by) {
+    if (from == path || may_include_own(layers, rule, header)) continue;
+    const FolderRule* target = find_rule(layers, header);
+    if (target == nullptr || !reported.insert(target->folder).second) continue;
+    std::string chain = header;
+    for (std::string step = from; step != path; step = by.at(step)) chain = step + " -> " + chain;
+    broken.push_back(path + " reaches " + target->folder + ", which " + rule.folder +
+                     " may not: " + chain);
+  }
+}
+
+void check_hidden_names(const Layers& layers, const std::string& path, const std::string& source,
+                        std::vector<std::string>& broken) {
+  static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
+  const std::string code = without_comments(source);
+  for (std::sregex_iterator match(code.begin(), code.end(), identifier), end; match != end;
+       ++match) {
+    std::string name = match->str();
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    for (const HiddenName& hidden : layers.hidden) {
+      if (name.starts_with(hidden.start) && !contains(hidden.excused, path)) {
+        broken.push_back(path + " is " + (is_public(layers, path) ? "" : "included by what is ") +
+                         "public but names " + match->str());
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Layers parse_layers(std::string_view table) {
@@ -116,46 +207,36 @@ Layers parse_layers(std::string_view table) {
   return layers;
 }
 
-std::vector<std::string> check_layers(const Layers& layers, std::string_view path,
-                                      std::string_view source) {
-  const std::string file(path);
-  const FolderRule* rule = find_rule(layers, path);
-  if (rule == nullptr) return {file + " is in no folder of the table"};
+std::vector<std::string> check_layers(const Layers& layers, const SourceTree& tree) {
+  const IncludeGraph includes = parse_includes(tree);
   std::vector<std::string> broken;
-  if (!path.ends_with(".h") && !path.ends_with(".cpp")) {
-    broken.push_back(file + " is neither a header (.h) nor a source (.cpp)");
-  }
-
-  const std::string code = without_comments(source);
-  static const std::regex include_line(R"re((?:^|\n)[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+))re");
-  for (std::sregex_iterator match(code.begin(), code.end(), include_line), end; match != end;
-       ++match) {
-    const std::string header = (*match)[2];
-    if (header.starts_with("vig/")) {
-      if (!may_include_own(layers, *rule, std::string_view(header).substr(4))) {
-        broken.push_back(file + " includes " + header + ", which " + rule->folder + " may not");
-      }
-    } else if ((*match)[1] == "\"" && header.find('/') == std::string::npos) {
-      broken.push_back(file + " includes " + header + " without its folder");
-    } else if (!may_include_foreign(layers, *rule, header)) {
-      broken.push_back(file + " includes <" + header + ">, which " + rule->folder + " may not");
+  for (const auto& [path, source] : tree) {
+    const FolderRule* rule = find_rule(layers, path);
+    if (rule == nullptr) {
+      broken.push_back(path + " is in no folder of the table");
+      continue;
     }
-  }
-
-  if (!is_public(layers, path)) return broken;
-  static const std::regex identifier("[A-Za-z_][A-Za-z_0-9]*");
-  for (std::sregex_iterator match(code.begin(), code.end(), identifier), end; match != end;
-       ++match) {
-    std::string name = match->str();
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    for (const HiddenName& hidden : layers.hidden) {
-      if (name.starts_with(hidden.start) && !contains(hidden.excused, path)) {
-        broken.push_back(file + " is public but names " + match->str());
-      }
+    if (!path.ends_with(".h") && !path.ends_with(".cpp")) {
+      broken.push_back(path + " is neither a header (.h) nor a source (.cpp)");
     }
+    check_includes(layers, *rule, path, includes.at(path), broken);
+    check_reach(layers, *rule, path, includes, broken);
+  }
+  for (const std::string& path : installed_headers(layers, tree)) {
+    if (tree.contains(path)) check_hidden_names(layers, path, tree.at(path), broken);
   }
   return broken;
+}
+
+std::vector<std::string> installed_headers(const Layers& layers, const SourceTree& tree) {
+  const IncludeGraph includes = parse_includes(tree);
+  std::set<std::string> headers;
+  for (const auto& [path, source] : tree) {
+    if (!is_public(layers, path)) continue;
+    headers.insert(path);
+    for (const auto& [header, by] : reached(path, includes)) headers.insert(header);
+  }
+  return {headers.begin(), headers.end()};
 }
 
 }  // namespace vig::test

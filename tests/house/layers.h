@@ -1,6 +1,7 @@
-// The rules of tools/layers.txt and their application to one file.
+// The rules of tools/layers.txt and their application to source files.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,17 @@ struct Layers {
   std::vector<HiddenName> hidden;
 };
 
-// Raises std::runtime_error with the line that it cannot read.
+// Throws std::runtime_error with the line that it cannot read.
 Layers parse_layers(std::string_view table);
 
-// One sentence for each broken rule. `path` is relative to src/vig.
-std::vector<std::string> check_layers(const Layers& layers, std::string_view path,
-                                      std::string_view source);
+// Contents of files by their paths relative to src/vig.
+using SourceTree = std::map<std::string, std::string>;
+
+// One sentence for each broken rule. The own includes of a file are checked one by one, then what
+// it reaches through the headers of the tree.
+std::vector<std::string> check_layers(const Layers& layers, const SourceTree& tree);
+
+// The public headers and every header of the tree that they reach: what an installation needs.
+std::vector<std::string> installed_headers(const Layers& layers, const SourceTree& tree);
 
 }  // namespace vig::test

@@ -21,22 +21,27 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-TEST(Layers, TheTreeKeepsToTheTable) {
-  const fs::path root(VIG_SOURCE_DIR);
-  const Layers layers = parse_layers(read_file(root / "tools/layers.txt"));
+const fs::path kRoot(VIG_SOURCE_DIR);
+
+SourceTree read_tree() {
   const std::set<std::string> code = {".h", ".cpp", ".hpp", ".cc", ".c", ".inc", ".inl"};
-  int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root / "src/vig")) {
+  SourceTree tree;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src/vig")) {
     if (!entry.is_regular_file() || !code.contains(entry.path().extension())) continue;
-    const std::string path = entry.path().lexically_relative(root / "src/vig").generic_string();
-    EXPECT_EQ(joined(check_layers(layers, path, read_file(entry.path()))), "");
-    ++files;
+    const std::string path = entry.path().lexically_relative(kRoot / "src/vig").generic_string();
+    tree[path] = read_file(entry.path());
   }
-  EXPECT_GE(files, 6) << "found next to nothing to check";
+  return tree;
+}
+
+TEST(Layers, TheTreeKeepsToTheTable) {
+  const SourceTree tree = read_tree();
+  EXPECT_GE(tree.size(), 100u) << "found next to nothing to check";
+  EXPECT_EQ(joined(check_layers(parse_layers(read_file(kRoot / "tools/layers.txt")), tree)), "");
 }
 
 TEST(Layers, EveryNameInTheTableIsAFolderOfTheTable) {
-  const Layers layers = parse_layers(read_file(fs::path(VIG_SOURCE_DIR) / "tools/layers.txt"));
+  const Layers layers = parse_layers(read_file(kRoot / "tools/layers.txt"));
   std::set<std::string> folders;
   for (const FolderRule& rule : layers.folders) {
     EXPECT_TRUE(folders.insert(rule.folder).second) << rule.folder << " has two rows";
@@ -60,8 +65,8 @@ struct Case {
 
 class LayersChecker : public ::testing::TestWithParam<Case> {};
 
-TEST_P(LayersChecker, FindsWhatIsBroken) {
-  const Layers layers = parse_layers(R"(
+Layers made_up_layers() {
+  return parse_layers(R"(
 [folders]
 *            |             | fmt/
 base         |             | simd/memory.h
@@ -77,9 +82,48 @@ engine/session.h
 simd   | base/buffer.h
 vendor |
 )");
+}
+
+TEST_P(LayersChecker, FindsWhatIsBroken) {
   const Case& c = GetParam();
   const std::string expected = c.broken.empty() ? "" : c.broken + "\n";
-  EXPECT_EQ(joined(check_layers(layers, c.path, c.source)), expected);
+  EXPECT_EQ(joined(check_layers(made_up_layers(), {{c.path, c.source}})), expected);
+}
+
+// shell may include engine, but not graph, which engine's header brings along.
+TEST(LayersReach, FollowsChainsOfHeaders) {
+  SourceTree tree = {{"base/a.h", ""},
+                     {"graph/param.h", "#include \"vig/base/a.h\"\n"},
+                     {"graph/builder.h", "#include \"vig/graph/param.h\"\n"},
+                     {"engine/inner.h", "#include \"vig/graph/builder.h\"\n"},
+                     {"engine/outer.h", "#include \"vig/engine/inner.h\"\n"},
+                     {"engine/own.h", "#include \"vig/base/a.h\"\n"},
+                     {"shell/good.cpp", "#include \"vig/engine/own.h\"\n"},
+                     {"weights/good.cpp", "#include \"vig/graph/param.h\"\n"}};
+  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
+  tree["shell/bad.cpp"] = "#include \"vig/engine/outer.h\"\n";
+  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+            "shell/bad.cpp reaches graph, which shell may not: engine/outer.h -> engine/inner.h -> "
+            "graph/builder.h\n");
+  tree.erase("shell/bad.cpp");
+  tree["graph/param.h"] = "#include \"vig/graph/hidden.h\"\n";
+  tree["graph/hidden.h"] = "#include \"vig/graph/param.h\"\n";  // a circle ends, too
+  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+            "weights/good.cpp reaches graph, which weights may not: graph/param.h -> "
+            "graph/hidden.h\n");
+}
+
+TEST(LayersReach, HeadersBehindPublicOnesHideTheSameNames) {
+  SourceTree tree = {{"engine/session.h", "#include \"vig/engine/plan.h\"\n"},
+                     {"engine/plan.h", "#include \"vig/engine/step.h\"\n"},
+                     {"engine/step.h", "int x;\n"},
+                     {"engine/private.h", "vendor_t* v;\n"}};
+  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
+  EXPECT_EQ(joined(installed_headers(made_up_layers(), tree)),
+            "engine/plan.h\nengine/session.h\nengine/step.h\n");
+  tree["engine/step.h"] = "vendor_t* v;\n";
+  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+            "engine/step.h is included by what is public but names vendor_t\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/fixtures.h"
+#include "vig/pipeline/bench_statistics.h"
 
 namespace vig::test {
 namespace {

@@ -9,7 +9,7 @@
 
 namespace vig::test {
 
-// `function` raises an Error of this code whose message holds every one of the words.
+// `function` throws an Error of this code whose message holds every one of the words.
 template <typename Function>
 void expect_error(ErrorCode code, std::initializer_list<std::string> words, Function&& function) {
   try {
@@ -25,7 +25,7 @@ void expect_error(ErrorCode code, std::initializer_list<std::string> words, Func
   ADD_FAILURE() << "no error";
 }
 
-// The message of the Error that `action` raises; a failed expectation if it raises none.
+// The message of the Error that `action` throws; a failed expectation if it throws none.
 template <typename Action>
 std::string error_of(Action action) {
   try {

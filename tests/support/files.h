@@ -22,7 +22,7 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-// Both raise std::runtime_error naming the file. Writing makes the folders above it.
+// Both throw std::runtime_error naming the file. Writing makes the folders above it.
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 

@@ -51,7 +51,7 @@ bool good_attributes(std::string_view text) {
 
 std::string xml_problem(std::string_view text) {
   try {
-    (void)nlohmann::json(std::string(text)).dump();  // raises on broken UTF-8
+    (void)nlohmann::json(std::string(text)).dump();  // throws on broken UTF-8
   } catch (const nlohmann::json::exception&) {
     return "no UTF-8";
   }

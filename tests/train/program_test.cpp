@@ -202,7 +202,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   fs::rename(folder_ / "data", folder_ / "moved");
   const RunResult gone = eval({});
   EXPECT_EQ(gone.exit_code, 1);
-  EXPECT_NE(gone.err.find("say where they are: vig eval"), std::string::npos) << gone.err;
+  EXPECT_NE(gone.err.find("name their present place: vig eval"), std::string::npos) << gone.err;
   const RunResult moved = eval({(folder_ / "moved").string()});
   ASSERT_EQ(moved.exit_code, 0) << moved.err;
   EXPECT_EQ(json::parse(moved.out)["loss"], measured["loss"]);

@@ -8,7 +8,7 @@
 namespace vig {
 namespace {
 
-// Walking megabytes of weights through 4 KB pages costs an address translation for every few
+// Reading megabytes of weights through 4 KB pages costs an address translation for every few
 // microseconds of work, and a nested one on virtual machines.
 constexpr size_t kLargePage = size_t{2} << 20;
 

@@ -1,4 +1,4 @@
-// The one error type of the library. The library neither prints nor aborts: bad input raises an
+// The one error type of the library. The library neither prints nor aborts: bad input throws an
 // Error whose message is one sentence naming the place, what was expected and what was found.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace vig {
 // here as everywhere.
 class MappedFile {
  public:
-  // Raises when the file is absent, unreadable or not a regular file. An empty file is fine.
+  // Throws when the file is absent, unreadable or not a regular file. An empty file is fine.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
 
   MappedFile(const MappedFile&) = delete;

@@ -6,7 +6,7 @@
 
 namespace vig {
 
-// In bytes; the largest number where the system does not tell.
+// In bytes; the largest number where the system does not say.
 uint64_t physical_memory();
 
 // The largest resident size so far, or since it was set back, which Linux allows; where it does

@@ -8,7 +8,7 @@
 namespace vig {
 
 // What could steer a terminal becomes \xNN for each of its bytes: control characters (C0, DEL and
-// C1, the latter also as UTF-8), marks that turn the direction of writing, and bytes that are no
+// C1, also C1 as UTF-8), marks that turn the direction of writing, and bytes that are no
 // UTF-8. A text of more than `limit` bytes is cut between characters and ends in "...".
 std::string printable(std::string_view text, size_t limit = 120);
 

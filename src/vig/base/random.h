@@ -1,6 +1,6 @@
-// Random numbers by place instead of by order: each is a pure function of a key and a counter, so
-// what is drawn depends neither on threads nor on what was drawn before, and nothing has to be
-// saved to go on later.
+// Random numbers by position instead of by order: each is a pure function of a key and a counter,
+// so what is drawn depends neither on threads nor on earlier draws, and resuming needs no saved
+// state.
 #pragma once
 
 #include <cmath>
@@ -49,7 +49,8 @@ class RandomStream {
 
   uint64_t bits() { return bits_at(counter_++); }
   float uniform() { return unit_open_above(bits()); }  // [0, 1)
-  float uniform(float low, float high) { return low + (high - low) * uniform(); }
+  // Not inline: a program that includes this may be compiled to fuse the product and the sum.
+  float uniform(float low, float high);
   bool chance(double probability) {
     return static_cast<double>(bits() >> 11) * 0x1p-53 < probability;
   }

@@ -26,7 +26,7 @@ RegularFile::RegularFile(const std::string& path) {
       fail("{}: expected a regular file, found a device or pipe", path);
     }
     size_ = static_cast<size_t>(status.st_size);
-  } catch (...) {  // no destructor runs for an object whose constructor raises
+  } catch (...) {  // no destructor runs for an object whose constructor throws
     ::close(descriptor_);
     throw;
   }

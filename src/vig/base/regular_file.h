@@ -10,7 +10,7 @@ namespace vig {
 // A regular file, open for reading.
 class RegularFile {
  public:
-  // Raises one sentence that begins with `path` when the file is absent, unreadable or not regular.
+  // Throws one sentence that begins with `path` when the file is absent, unreadable or not regular.
   // Never waits for the other end of a pipe.
   explicit RegularFile(const std::string& path);
   RegularFile(const RegularFile&) = delete;
@@ -26,7 +26,7 @@ class RegularFile {
 };
 
 // The whole file, read and not mapped, so that a file that shrinks meanwhile is only shorter.
-// Raises as RegularFile does, and before reading when the file is larger than `most` bytes.
+// Throws as RegularFile does, and before reading when the file is larger than `most` bytes.
 std::string read_regular_file(const std::string& path, size_t most);
 
 }  // namespace vig

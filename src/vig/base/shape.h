@@ -26,7 +26,7 @@ class Shape {
   // A negative axis counts from the end.
   int64_t operator[](int axis) const { return sizes_[axis < 0 ? axis + sizes_.size() : axis]; }
   int64_t& operator[](int axis) { return sizes_[axis < 0 ? axis + sizes_.size() : axis]; }
-  int64_t elements() const;  // raises when the product does not fit 63 bits
+  int64_t elements() const;  // throws when the product does not fit 63 bits
   const std::vector<int64_t>& sizes() const { return sizes_; }
   std::string str() const;  // "[1, 196, 192]"
   bool operator==(const Shape&) const = default;

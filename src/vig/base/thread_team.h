@@ -16,7 +16,7 @@ namespace vig {
 // used by one thread at a time.
 //
 // Where the system starts fewer threads than asked for (its limit of threads or of memory), the
-// team is that much smaller: `size` tells.
+// team is that much smaller, as `size` reports.
 class ThreadTeam {
  public:
   using Work = void (*)(void* context, int worker);

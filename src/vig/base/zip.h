@@ -22,10 +22,10 @@ struct ZipEntry {
 
 bool is_zip(std::span<const unsigned char> bytes);
 
-// Raises a sentence beginning with `file` when the directory is malformed or points outside the
+// Throws a sentence beginning with `file` when the directory is malformed or points outside the
 // archive, when an entry is encrypted, when entries overlap, when two have one name, and when there
-// are more than `most`. Zip64 is understood. Checksums are not compared: PyTorch can be told not to
-// write them.
+// are more than `most`. Zip64 is understood. Checksums are not compared: PyTorch has an option not
+// to write them.
 std::vector<ZipEntry> read_zip_directory(std::span<const unsigned char> bytes,
                                          const std::string& file, size_t most = SIZE_MAX);
 

@@ -22,7 +22,7 @@ constexpr int kMaxThreads = 1024;
 
 struct BenchCommand {
   std::vector<std::string> models;
-  ModelOptions model;  // the changes; the names stand above
+  ModelOptions model;  // changes for all of `models`
   std::string sizes;
   std::string batches = "1";
   std::string threads;
@@ -37,7 +37,7 @@ struct Job {
   std::vector<BenchSetting> settings;
 };
 
-// Everything that can be wrong with the request shows before the first measurement.
+// Throws for anything that is wrong with the request, before the first measurement.
 std::vector<Job> make_jobs(const BenchCommand& command) {
   const std::vector<int> batches = parse_numbers("--batch", command.batches, kMaxBatch);
   const std::vector<int> threads = command.threads.empty()
@@ -52,7 +52,7 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
     const std::vector<InputSize> sizes =
         command.sizes.empty() ? std::vector<InputSize>{{own, own}} : parse_sizes(command.sizes);
     for (const InputSize& size : sizes) {
-      build_graph(job.source.spec, size.height, size.width);  // raises when it is too small
+      build_graph(job.source.spec, size.height, size.width);  // throws when it is too small
       for (int batch : batches) {
         for (int count : threads) job.settings.push_back({size.height, size.width, batch, count});
       }
@@ -105,8 +105,9 @@ int bench(const BenchCommand& command) {
 void add_bench(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<BenchCommand>();
   CLI::App* command =
-      app.add_subcommand("bench", "Measure speed and memory beside this machine's own peak");
-  command->add_option("models", options->models, "Model names (random weights) or weight files")
+      app.add_subcommand("bench", "Measure speed, memory and the share of this machine's peak");
+  command
+      ->add_option("models", options->models, "Model names (with random weights) or weight files")
       ->required()
       ->type_name("MODEL");
   add_model_changes(*command, options->model);
@@ -114,31 +115,37 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->add_option("--size", options->sizes,
                    "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
       ->type_name("SIZE,...");
-  command->add_option("--batch", options->batches, "Pictures at once, separated by commas")
+  command->add_option("--batch", options->batches, "Batch sizes, separated by commas")
       ->capture_default_str()
       ->type_name("N,...");
   command
       ->add_option("--threads", options->threads,
-                   "Threads to run on, separated by commas (default: all processors)")
+                   "Numbers of threads, separated by commas (default: all processors)")
       ->type_name("N,...");
-  command->add_option("--seconds", options->options.seconds, "Time for each measurement, about")
+  command
+      ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
       ->check(CLI::Range(0.01, 86400.0).description(""))
       ->capture_default_str()
       ->type_name("S");
   command->add_flag("--profile", options->options.profile,
                     "Also print the time of each kind of operation");
-  command->add_option("--csv", options->csv, "Also write the results here")->type_name("FILE");
+  command->add_option("--csv", options->csv, "Also write the results to this CSV file")
+      ->type_name("FILE");
   add_json(*command, options->json);
   // For the help: main hands the plain word on to vig-train.
   command->add_flag("--train", options->train)
-      ->description("Measure training instead; its options are its own: vig bench --train --help");
+      ->description("Measure training instead; for its options: vig bench --train --help");
   command->footer(
-      "Before measuring, the answer is checked: finite, the same bits when run again and with one\n"
-      "thread. Rounds of a loop of multiply-adds alternate with the model; % of peak compares the\n"
-      "fastest quarters of both. A multiply-add counts as two operations, the scan's included. "
-      "More\n"
-      "than 100 % of peak means that other programs disturbed the loop: measure again.\n"
-      "After Ctrl-C, --csv FILE is FILE.partial with what was measured.");
+      "Before measuring, the logits are checked: they must be finite, and the same bits when run\n"
+      "again and with one thread. Rounds of a loop of fused multiply-adds, which measures the "
+      "peak,\n"
+      "alternate with rounds of the model. images/s follows from the median; GFLOP/s, peak and "
+      "its\n"
+      "share (%) are those of the fastest quarter of the rounds. A multiply-add counts as two\n"
+      "operations, the scan's included. More than 100 % of peak means that other programs "
+      "disturbed\n"
+      "the loop: measure again.\n"
+      "After Ctrl-C, --csv writes the finished measurements to FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
 }
 

@@ -35,7 +35,7 @@ std::string as_text(const ClassifiedPicture& picture) {
   return text;
 }
 
-// `model` stands where none was named: then who reads the answer may want to know it.
+// `model` describes the default model, where none was named.
 ordered_json as_json(const ClassifiedPicture& picture, const std::string& model) {
   ordered_json entry = {{"file", picture.name}};
   if (!model.empty()) entry["model"] = model;
@@ -99,20 +99,21 @@ int classify(const ClassifyOptions& options) {
 
 void add_classify(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<ClassifyOptions>();
-  CLI::App* command = app.add_subcommand("classify", "Say what pictures show");
+  CLI::App* command =
+      app.add_subcommand("classify", "Classify pictures: print the most probable classes of each");
   add_picture_options(*command, options->pictures);
-  command->add_option("--top", options->top, "Classes to print for each picture")
+  command->add_option("--top", options->top, "Number of classes to print for each picture")
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->capture_default_str()
       ->type_name("K");
   command
       ->add_option("--csv", options->csv,
-                   "Also write a line for each picture here: its file and the best classes")
+                   "Also write a CSV file with a line for each picture: its file and best classes")
       ->type_name("FILE");
   add_json(*command, options->json);
   command->footer(
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C ends the work after the pictures under way; --csv FILE is then FILE.partial.");
+      "Ctrl-C stops after the current batch; --csv then writes FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return classify(*options); }; });
 }
 

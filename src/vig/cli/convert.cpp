@@ -139,7 +139,8 @@ int convert(const ConvertOptions& options) {
 void add_convert(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = app.add_subcommand(
-      "convert", "Make one self-contained safetensors file of a PyTorch or safetensors checkpoint");
+      "convert",
+      "Convert a PyTorch or safetensors checkpoint to one self-contained safetensors file");
   command->add_option("in", options->model.model, "PyTorch checkpoint or safetensors file")
       ->required()
       ->type_name("IN");
@@ -147,15 +148,16 @@ void add_convert(CLI::App& app, Command& chosen) {
       ->required()
       ->type_name("OUT");
   add_model_changes(*command, options->model);
-  command->add_flag("--ema", options->ema, "Take the averaged weights of a training checkpoint");
+  command->add_flag("--ema", options->ema,
+                    "Convert the averaged weights (EMA) of a training checkpoint");
   command
       ->add_option("--classes", options->classes,
-                   "Names of the classes: a text file with one a line, \"imagenet\" or \"none\" "
-                   "(default: the file's own; ImageNet's for a published model of 1000 classes)")
+                   "Class names: a text file with one name per line, \"imagenet\" or \"none\" "
+                   "(default: those of IN; ImageNet's for a published model with 1000 classes)")
       ->type_name("FILE");
   command
       ->add_option("--dtype", options->dtype,
-                   "Type of the numbers: float32, float16 or bfloat16 (default: as stored)")
+                   "Element type of the weights: float32, float16 or bfloat16 (default: as in IN)")
       ->check(CLI::IsMember({"float32", "float16", "bfloat16"}).description(""))
       ->type_name("TYPE");
   command->add_flag("--force", options->force, "Replace OUT if it exists");

@@ -152,24 +152,26 @@ int embed(const EmbedOptions& options) {
 
 void add_embed(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App* command = app.add_subcommand("embed", "Turn pictures into vectors");
+  CLI::App* command = app.add_subcommand("embed", "Compute an embedding vector for each picture");
   add_picture_options(*command, options->pictures);
   command->add_flag("--map", options->map,
-                    "The grid of vectors before pooling, [height, width, channels] (default: the "
-                    "pooled vector)");
-  command->add_option("--format", options->format, "json, or npy (float32, a row per picture)")
+                    "Give the feature map before pooling, [height, width, channels], instead of "
+                    "the pooled vector");
+  command
+      ->add_option("--format", options->format,
+                   "Output format: json, or npy (float32, one row for each picture)")
       ->check(CLI::IsMember({"json", "npy"}).description(""))
       ->capture_default_str()
       ->type_name("FORMAT");
   command
       ->add_option("--out", options->out,
-                   "Write here (default: standard output); beside FILE.npy, FILE.json names the "
-                   "picture of each row")
+                   "Output file (default: standard output); with FILE.npy comes FILE.json, which "
+                   "names the picture of each row")
       ->type_name("FILE");
   add_json(*command, options->json);
   command->footer(
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C ends the work after the pictures under way; --out FILE is then FILE.partial.");
+      "Ctrl-C stops after the current batch; --out then writes FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
 }
 

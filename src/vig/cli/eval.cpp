@@ -36,7 +36,7 @@ struct Part {
   Dataset data;
 };
 
-// The part asked for; else test, else val, else train. The others may be as they like.
+// The split asked for; else test, else val, else train. The other splits are not checked.
 DatasetParts read_part(const EvalOptions& options) {
   std::vector<std::string> wanted = {"test", "val", "train"};
   if (!options.split.empty()) wanted = {options.split};
@@ -55,11 +55,11 @@ Part choose_part(const EvalOptions& options) {
        {std::pair{"test", &parts.test}, {"val", &parts.val}, {"train", &parts.train}}) {
     if (part->has_value()) return {name, **part};
   }
-  fail("{}: has no part {}, only {}", options.data, options.split,
+  fail("{}: has no split {}, only {}", options.data, options.split,
        parts.whole ? "one without a name" : fmt::format("{}", fmt::join(parts.there, " and ")));
 }
 
-// The answers to single pictures, where somebody asked for them.
+// The answers to single pictures, where an option asks for them.
 class Predictions {
  public:
   Predictions(const Dataset& data, int classes)
@@ -95,7 +95,7 @@ class Predictions {
   const int top_;
 };
 
-// What cannot be written is said before the work, not after.
+// Outputs that cannot be written are reported before the work, not after.
 struct Outputs {
   std::optional<OutputFile> confusion, csv, predictions, mistakes;
 
@@ -201,38 +201,46 @@ int eval(EvalOptions options) {
 void add_eval(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command =
-      app.add_subcommand("eval", "Measure how often a classifier is right on labelled pictures");
+      app.add_subcommand("eval", "Measure the accuracy of a classifier on labelled pictures");
   command
-      ->add_option("data", options->data,
-                   "Folder, .tar, .tar.gz or .zip with a folder of pictures for each class, or the "
-                   "folder of a training run: its best network on its validation pictures")
+      ->add_option(
+          "data", options->data,
+          "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class; or the "
+          "folder of a training run, whose best network is then evaluated on its "
+          "validation pictures")
       ->required()
       ->type_name("DATA");
   command
       ->add_option("run_data", options->run_data,
-                   "If DATA is the folder of a training run: where its pictures are now")
+                   "Present place of the pictures of a training run, if they were moved")
       ->type_name("DATA2");
   command
       ->add_option(
           "--split", options->split,
-          "The part to use, where DATA has several: test, val or train (default: the first "
-          "of these that is there)")
+          "Split of DATA to evaluate: test, val or train (default: the first of these that "
+          "DATA has)")
       ->check(CLI::IsMember({"test", "val", "train"}).description(""))
-      ->type_name("PART");
+      ->type_name("SPLIT");
   add_network_options(*command, options->network);
-  command->add_option("--confusion", options->confusion, "Also draw the confusion matrix here")
+  command
+      ->add_option("--confusion", options->confusion,
+                   "Also draw the confusion matrix to this SVG file")
       ->type_name("FILE.svg");
-  command->add_option("--csv", options->csv, "Also write the table of classes here")
+  command
+      ->add_option("--csv", options->csv,
+                   "Also write precision, recall and F1 of each class to this CSV file")
       ->type_name("FILE");
   command
-      ->add_option("--predictions", options->predictions,
-                   "Also write a CSV line for each picture: its file, label and best five answers")
+      ->add_option(
+          "--predictions", options->predictions,
+          "Also write a CSV file with a line for each picture: its file, label and best five "
+          "classes")
       ->type_name("FILE.csv");
   CLI::Option* mistakes = command->add_option(
       "--mistakes", options->mistakes,
-      "Also make a page of the N mistakes with the highest probability, with pictures");
+      "Also write an HTML page with the N most confident mistakes and their pictures");
   mistakes->check(CLI::Range(1, 10000).description(""))->type_name("N");
-  command->add_option("--page", options->page, "Where the page of --mistakes goes")
+  command->add_option("--page", options->page, "File of the page that --mistakes writes")
       ->needs(mistakes)
       ->capture_default_str()
       ->type_name("FILE.html");
@@ -240,8 +248,9 @@ void add_eval(CLI::App& app, Command& chosen) {
   command->footer(
       "Classes are matched by name where the weight file names them, otherwise by their order.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C ends the work after the pictures under way and prints their result; a FILE is then\n"
-      "FILE.partial.");
+      "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
+      "written\n"
+      "as FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return eval(*options); }; });
 }
 

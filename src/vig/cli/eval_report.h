@@ -1,4 +1,4 @@
-// What `vig eval` found, in every form it is given out.
+// The results of `vig eval` as text, JSON, CSV, SVG and HTML.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -24,7 +24,7 @@ struct EvalReport {
   nlohmann::ordered_json json() const;
   std::string classes_csv() const;
   std::string confusion() const;
-  // The `most` surest mistakes; reads their pictures again.
+  // The `most` most confident mistakes; reads their pictures again.
   std::string mistakes_page(std::span<const Prediction> predictions, size_t most) const;
 
  private:

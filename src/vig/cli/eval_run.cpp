@@ -44,10 +44,10 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
     run.decode.max_pixels = json.at("max-pixels").get<int64_t>();
     run.decode.apply_orientation = !json.at("ignore-orientation").get<bool>();
   } catch (const json::exception&) {
-    fail("{}: does not say what the run was validated with, as that of an older version", record);
+    fail("{}: does not name the validation pictures; it was written by an older version", record);
   }
   if (!fs::exists(run.model, ignored)) {
-    fail("{}: there is no best network yet; it comes with the first validation", path);
+    fail("{}: there is no best network yet; the first validation writes it", path);
   }
   return run;
 }
@@ -55,8 +55,10 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
 Dataset TrainedRun::pictures() const {
   std::error_code ignored;
   if (!fs::exists(data, ignored)) {
-    fail("{}: the run's pictures are not there any more; say where they are: vig eval {} DATA",
-         data, folder);
+    fail(
+        "{}: the pictures of the run are no longer there; name their present place: vig eval {} "
+        "DATA",
+        data, folder);
   }
   const bool own_part = validation == "val";
   const DatasetParts parts = open_dataset(data, {.archive = {},
@@ -69,7 +71,7 @@ Dataset TrainedRun::pictures() const {
                                         : parts.train ? parts.train
                                                       : parts.whole;
   if (!found.has_value()) {
-    fail("{}: has no part {} any more", data, own_part ? "val" : "train");
+    fail("{}: no longer has the split {}", data, own_part ? "val" : "train");
   }
   if (own_part) return *found;
   const std::string list = folder + "/" + validation;

@@ -17,12 +17,12 @@ struct TrainedRun {
   std::string validation;  // "val" for a part of the data, else a file in `folder` with names
   DecodeOptions decode;    // as in training
 
-  // Raises when the data or one of the pictures is not there any more.
+  // Throws when the data or one of the pictures is not there any more.
   Dataset pictures() const;
 };
 
 // None if `path` is not the folder of a run. `data`, unless empty, is where the pictures are now.
-// Raises when the run has no validation pictures or no network yet.
+// Throws when the run has no validation pictures or no network yet.
 std::optional<TrainedRun> find_run(const std::string& path, const std::string& data);
 
 }  // namespace vig::cli

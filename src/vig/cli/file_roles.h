@@ -13,7 +13,7 @@ namespace vig::cli {
 
 class FileRoles {
  public:
-  // Both are cheap and raise nothing. Nothing of a file is read, and it need not be there.
+  // Both are cheap and throw nothing. Nothing of a file is read, and it need not be there.
   // `option` is how the output was asked for: "--out". An empty path is no output. `stoppable`:
   // work that was stopped leaves its partial_name().
   void write(const std::string& option, const std::string& path, bool stoppable = true);
@@ -22,7 +22,7 @@ class FileRoles {
   // All pictures below, where it is a folder; the file itself otherwise.
   void read_data(const std::string& path);
 
-  // Raises a usage error that names both. To be called before the first byte is read.
+  // Throws a usage error that names both. To be called before the first byte is read.
   void check() const;
 
  private:

@@ -30,7 +30,7 @@ void add_folder(const fs::path& folder, FoundPictures& found) {
   const FolderListing listing = list_folder(folder);
   for (const std::string& file : listing.files) {
     const fs::path path = folder / file;
-    // What desktops leave beside pictures looks like one.
+    // Some desktops leave files with a picture's extension beside pictures.
     if (!has_picture_extension(file) || path.filename().native().starts_with('.')) continue;
     add_found(path.string(), found);
   }

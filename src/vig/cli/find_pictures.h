@@ -15,7 +15,7 @@ struct FoundPictures {
 // In the order given. A folder stands for all pictures below it by their extension, sorted, hidden
 // ones aside; a pattern (* ? []) that names no file stands for what it matches. A file that is
 // named is taken whatever its extension, and whether it exists shows when it is read; so is a pipe
-// that is named, and "-", which is standard input. Raises when nothing is found.
+// that is named, and "-", which is standard input. Throws when nothing is found.
 FoundPictures find_pictures(const std::vector<std::string>& arguments);
 
 }  // namespace vig::cli

@@ -61,7 +61,8 @@ int models(bool json) {
 
 void add_models(CLI::App& app, Command& chosen) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("models", "List the models with their sizes and costs");
+  CLI::App* command = app.add_subcommand(
+      "models", "List the built-in models with their parameters and multiply-adds");
   add_json(*command, *json);
   command->callback([&chosen, json] { chosen = [json] { return models(*json); }; });
 }

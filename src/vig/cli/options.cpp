@@ -29,7 +29,7 @@ int parse_number(std::string_view text, int most) {
 }  // namespace
 
 void add_threads(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Threads to run on (default: all processors)")
+  command.add_option("--threads", threads, "Number of threads (default: all processors)")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
 }
@@ -49,11 +49,11 @@ ModelRequest ModelOptions::request() const {
 void add_model_changes(CLI::App& command, ModelOptions& options) {
   command
       .add_option("--arch", options.arch,
-                  "The model that a weight file holds, when the file does not say")
+                  "Model name of a weight file that does not say it itself (see vig models)")
       ->type_name("NAME");
   command
       .add_option("--set", options.fields,
-                  "Change a field of the model, such as classes=10; may be repeated")
+                  "Override a field of the model, such as classes=10; may be repeated")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
 }

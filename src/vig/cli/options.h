@@ -25,17 +25,17 @@ struct ModelOptions {
 
   ModelRequest request() const;
 };
-// --arch and --set; where the model itself stands is the command's own affair.
+// --arch and --set; each command has its own option for the model itself.
 void add_model_changes(CLI::App& command, ModelOptions& options);
 
-// "classes=10" to a field and its value; raises a usage error on anything else.
+// "classes=10" to a field and its value; throws a usage error on anything else.
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings);
 
 struct InputSize {
   int height = 0;
   int width = 0;
 };
-// "224" or "384x512" (height first); raises a usage error on anything else.
+// "224" or "384x512" (height first); throws a usage error on anything else.
 InputSize parse_size(const std::string& text);
 std::vector<InputSize> parse_sizes(const std::string& list);
 // "1,2,4"; `option` stands in the message.

@@ -1,5 +1,4 @@
-// Everything the program says: results on standard output, complaints and progress on standard
-// error.
+// Everything the program prints: results on standard output, errors and progress on standard error.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +11,10 @@
 
 namespace vig::cli {
 
-// Whoever read our output has gone; there is nothing left to do and nobody to tell.
+// The reader of our output has closed the pipe, so nothing is left to do or to report.
 struct ReaderGone {};
 
-// Raises ReaderGone, or an Error when the output cannot be written (a full disk).
+// Throws ReaderGone, or an Error when the output cannot be written (a full disk).
 void print(std::string_view text);
 void flush_output();
 // Pretty, on a line of its own. Text that is not UTF-8 (file names) is made so.

@@ -41,27 +41,28 @@ RunOptions NetworkOptions::run(const Recipe& recipe, size_t pictures) const {
 void add_network_options(CLI::App& command, NetworkOptions& options) {
   command
       .add_option("-m,--model", options.model.model,
-                  "Weight file: safetensors or .pth (default: the model that comes with vig)")
+                  "Weight file, .safetensors or .pth (default: the model that comes with vig)")
       ->type_name("FILE");
   add_model_changes(command, options.model);
   command
       .add_option(
           "--size", options.size,
-          fmt::format("Side of the network's square input, 1 to {} (default: the one in the "
-                      "weight file)",
+          fmt::format("Side of the network's square input in pixels, 1 to {} (default: from "
+                      "the weight file)",
                       kMaxInputSide))
       ->check(CLI::Range(1, kMaxInputSide).description(""))
       ->type_name("N");
   command
       .add_option("--batch", options.batch,
-                  "Pictures that run together (default: 8 at 224, fewer at larger sizes)")
+                  "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   add_threads(command, options.threads);
-  command.add_flag("--ignore-orientation", options.ignore_orientation,
-                   "Take pictures as stored, as torchvision does (default: turn them by EXIF)");
+  command.add_flag(
+      "--ignore-orientation", options.ignore_orientation,
+      "Ignore the EXIF orientation, as torchvision does (default: rotate pictures by it)");
   command
-      .add_option("--max-pixels", options.max_pixels, "Refuse pictures with more pixels than this")
+      .add_option("--max-pixels", options.max_pixels, "Reject pictures with more pixels than this")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
       ->capture_default_str()
       ->type_name("N");
@@ -70,7 +71,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
 void add_picture_options(CLI::App& command, PictureOptions& options) {
   command
       .add_option("pictures", options.inputs,
-                  "Picture files, folders (searched to the bottom) or quoted patterns; - is "
+                  "Picture files, folders (searched recursively) or quoted patterns; - reads "
                   "standard input")
       ->required()
       ->type_name("PICTURE");

@@ -24,14 +24,14 @@ struct NetworkOptions {
   bool ignore_orientation = false;
   int64_t max_pixels = DecodeOptions().max_pixels;
 
-  std::string model_file() const;  // raises where no model is named and there is no default model
+  std::string model_file() const;  // throws where no model is named and there is no default model
   DecodeOptions decode() const;
   RunOptions run(const Recipe& recipe, size_t pictures) const;  // no larger than there are pictures
 };
 
 void add_network_options(CLI::App& command, NetworkOptions& options);
 
-// Raises when neither a model is named nor a default model is there.
+// Throws when neither a model is named nor a default model is there.
 ModelSource chosen_source(const NetworkOptions& options);
 // The recipe of the weights, at the size asked for.
 Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options);
@@ -47,7 +47,7 @@ void add_picture_options(CLI::App& command, PictureOptions& options);
 // The pictures of one command, and how it went.
 class PictureRun {
  public:
-  // Finds the pictures and reads none; raises when there are none.
+  // Finds the pictures and reads none; throws when there are none.
   explicit PictureRun(const PictureOptions& options);
 
   // The model and the pictures, to be compared with the files that the command writes.

@@ -14,7 +14,7 @@
 namespace vig::cli {
 namespace {
 
-constexpr int kPatience = 100;  // milliseconds between two questions whether to go on
+constexpr int kPatience = 100;  // milliseconds between two checks for interruption
 
 class Stream {
  public:

@@ -16,7 +16,7 @@ bool is_stream(const std::string& name);
 struct StreamInterrupted {};
 
 // As read_picture, a stream that is no good comes back with its error. Waits for the writer until
-// the end of the stream; raises StreamInterrupted when the program is interrupted() meanwhile.
+// the end of the stream; throws StreamInterrupted when the program is interrupted() meanwhile.
 Picture read_streamed_picture(const std::string& name, const Recipe& recipe,
                               const DecodeOptions& options);
 

@@ -61,7 +61,7 @@ std::string unexpected(const CLI::App& app) {
   return "";
 }
 
-// One sentence, and where to read on.
+// One sentence, and the command that prints help.
 std::string usage_sentence(const CLI::App& app, std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   while (!message.empty() && (message.back() == ' ' || message.back() == '.')) message.pop_back();

@@ -10,7 +10,7 @@
 
 namespace vig::cli {
 
-// `fill` adds subcommands to the program. Gives the exit status; raises nothing.
+// `fill` adds subcommands to the program. Gives the exit status; throws nothing.
 int run_program(const char* name, const char* description,
                 void (*fill)(CLI::App& app, Command& chosen), int argc, char** argv);
 

@@ -12,7 +12,7 @@
 namespace vig::cli {
 namespace {
 
-constexpr double kRedraw = 0.1;    // seconds between looks of the bar
+constexpr double kRedraw = 0.1;    // seconds between redraws of the bar
 constexpr double kPlainLine = 10;  // seconds between lines where there is no terminal
 constexpr int kBarWidth = 24;
 

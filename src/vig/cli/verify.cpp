@@ -96,7 +96,7 @@ int verify(const VerifyCommand& command) {
       for (const TensorCheck& check : report.tensors) worst = std::max(worst, check.relative);
       if (command.json) list.push_back(as_json(report));
       if (!command.json) print(as_text(report));
-    } catch (const Error& error) {  // the other cases still tell something
+    } catch (const Error& error) {  // the other cases are still checked
       complain(error.what());
       list.push_back({{"file", file}, {"ok", false}, {"error", error.what()}});
     }
@@ -118,13 +118,14 @@ int verify(const VerifyCommand& command) {
 void add_verify(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<VerifyCommand>();
   CLI::App* command = app.add_subcommand(
-      "verify", "Compare the engine with golden tensors of the original model (docs/verify.md)");
-  command->add_option("cases", options->cases, "Case files (.safetensors) or folders of them")
+      "verify", "Compare the engine with tensors computed by the original code (docs/verify.md)");
+  command
+      ->add_option("cases", options->cases, "Golden cases: .safetensors files, or folders of them")
       ->required()
       ->type_name("CASE");
   command
       ->add_option("--tolerance", options->options.tolerance,
-                   "Largest error allowed, as a share of the tensor's largest value")
+                   "Largest absolute error allowed, relative to the tensor's largest value")
       ->check(CLI::Range(0.0, 1e9).description(""))
       ->capture_default_str()
       ->type_name("X");

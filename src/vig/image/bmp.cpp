@@ -230,7 +230,7 @@ class BmpDecoder : public PictureDecoder {
   ByteReader in_;
   const std::string& name_;
   uint32_t pixels_at_ = 0;
-  uint32_t kind_ = 0;  // bytes of the second header, which tell its kind
+  uint32_t kind_ = 0;  // bytes of the second header, which identify its kind
   int64_t width_ = 0, height_ = 0;
   bool top_down_ = false;
   uint32_t bits_ = 0, compression_ = kRaw, colours_ = 0;

@@ -21,7 +21,7 @@ struct CodedSize {
   int64_t frame_bytes() const { return pixels() * half_samples * sample_bytes / 2; }
 };
 
-// `data` holds the parts of `picture` in one piece. Raises Error naming `name`.
+// `data` holds the parts of `picture` in one piece. Throws Error naming `name`.
 CodedSize coded_size(const CodedPicture& picture, std::span<const uint8_t> data,
                      const std::string& name);
 

@@ -1,12 +1,12 @@
-// Picture files to 8-bit RGB: JPEG, PNG, WebP, TIFF, BMP, GIF, PBM/PGM/PPM, HEIC and AVIF, told
-// apart by their content.
+// Picture files to 8-bit RGB: JPEG, PNG, WebP, TIFF, BMP, GIF, PBM/PGM/PPM, HEIC and AVIF,
+// recognised by their content.
 //
 // Colours come out as Pillow's convert("RGB") gives them: alpha and colour keys are dropped without
 // compositing, gray and palette are expanded, gamma and colour profiles are ignored, 16-bit samples
 // keep their high byte, CMYK is read in Adobe's inverted convention. Of several pages or frames the
 // first is taken.
 //
-// Files are not trusted. Sizes are checked before memory is taken, damaged or cut files raise, and
+// Files are not trusted. Sizes are checked before memory is taken, damaged or cut files throw, and
 // time and memory are bounded by DecodeOptions::max_pixels: all decoders of the process share one
 // budget (picture_memory), in which pictures wait for their turn.
 #pragma once
@@ -24,7 +24,7 @@
 namespace vig {
 
 struct DecodeOptions {
-  // Turn the picture the way its EXIF or TIFF orientation says. Off: as stored, which is what
+  // Turn the picture as its EXIF or TIFF orientation says. Off: as stored, which is what
   // torchvision's loaders do and what published accuracies were measured with.
   bool apply_orientation = true;
   // Larger pictures are refused. Memory follows it, too: see decoding_limit.
@@ -32,7 +32,7 @@ struct DecodeOptions {
 };
 
 // How names of pictures end, in lower case: ".jpg", ".png", ... The content decides in the end;
-// these tell pictures from other files where nobody named them.
+// these select pictures where a folder is searched.
 std::span<const std::string_view> picture_extensions();
 bool has_picture_extension(std::string_view name);  // in whatever case
 
@@ -61,7 +61,7 @@ struct PictureSource {
   std::function<std::span<const uint8_t>(std::vector<uint8_t>& scratch)> read;
 };
 
-// All three raise Error, also when the file cannot be read.
+// All three throw Error, also when the file cannot be read.
 LoadedImage load_image(const PictureSource& source, const DecodeOptions& options = {});
 LoadedImage load_image(const std::string& path, const DecodeOptions& options = {});
 // `name` stands for the picture in error messages.
@@ -70,7 +70,7 @@ Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
 // For callers that keep pictures: what they keep is not counted.
 Image read_image(const std::string& path, const DecodeOptions& options = {});
 
-// Raises Error unless a file that begins so is a picture in a supported format.
+// Throws Error unless a file that begins so is a picture in a supported format.
 void check_signature(std::span<const uint8_t> start, const std::string& name);
 
 }  // namespace vig

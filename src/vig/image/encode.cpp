@@ -16,7 +16,7 @@
 namespace vig {
 namespace {
 
-// libjpeg leaves by longjmp where it cannot go on, so no object with a destructor may live in a
+// libjpeg reports errors by longjmp, so no object with a destructor may live in a
 // frame between `write` and libjpeg.
 class JpegWriter {
  public:

@@ -8,7 +8,7 @@
 
 namespace vig {
 
-// A baseline JPEG; `quality` from 1 to 100. Raises Error (usage) for a picture without pixels or
+// A baseline JPEG; `quality` from 1 to 100. Throws Error (usage) for a picture without pixels or
 // with a side above 65500, the format's limit.
 std::vector<uint8_t> encode_jpeg(const Image& image, int quality = 85);
 

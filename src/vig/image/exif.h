@@ -1,4 +1,4 @@
-// The one thing we want from EXIF: which way up the picture is.
+// The one thing we want from EXIF: the orientation of the picture.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One decoder per file format, behind decode.h. All raise Error naming `name`.
+// One decoder per file format, behind decode.h. All throw Error naming `name`.
 #pragma once
 
 #include <cstdint>

@@ -27,12 +27,12 @@ struct HeifBox {
 
 class HeifBoxes {
  public:
-  // Spans point into `bytes`. Raises Error naming `name`.
+  // Spans point into `bytes`. Throws Error naming `name`.
   HeifBoxes(std::span<const uint8_t> bytes, const std::string& name);
 
   size_t file_bytes() const { return bytes_.size(); }
   uint32_t primary() const { return primary_; }
-  // These raise Error where the file does not say.
+  // These throw Error where the file does not say.
   uint32_t item_type(uint32_t id) const;
   std::vector<HeifBox> properties_of(uint32_t id) const;
   std::vector<std::span<const uint8_t>> item_data(uint32_t id) const;
@@ -54,7 +54,7 @@ class HeifBoxes {
     size_t index_size = 0, offset_size = 0, length_size = 0;
     std::span<const uint8_t> list;
   };
-  // An item's properties: numbers of one or two bytes, whose highest bit tells something else.
+  // An item's properties: numbers of one or two bytes, whose highest bit is a flag of its own.
   struct Associations {
     uint32_t count = 0;
     bool wide = false;

@@ -41,7 +41,7 @@ struct HeifPicture {
   std::vector<HeifTransform> transforms;
 };
 
-// Spans point into `bytes`. Raises Error naming `name`.
+// Spans point into `bytes`. Throws Error naming `name`.
 HeifPicture read_heif_container(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace vig

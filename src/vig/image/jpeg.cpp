@@ -31,7 +31,7 @@ constexpr uint64_t kMinVisitsPerBlock = 8;
 constexpr uint64_t kMaxArithmeticVisits = uint64_t{1} << 25;
 
 // The orientation in the first EXIF segment before the first scan. libjpeg would hand out segments,
-// too, but it copies all of a kind into a list whose end it looks for each time.
+// too, but it copies all of a kind into a list whose end it searches each time.
 int find_orientation(std::span<const uint8_t> jpeg) {
   constexpr uint8_t kApp1 = 0xE1;
   for (JpegSegments segments(jpeg); segments.next();) {
@@ -45,7 +45,7 @@ int find_orientation(std::span<const uint8_t> jpeg) {
   return 1;
 }
 
-// libjpeg is told to leave by longjmp, so no object with a destructor may live in a frame between
+// libjpeg reports errors by longjmp, so no object with a destructor may live in a frame between
 // `guarded` and libjpeg.
 class JpegDecoder : public PictureDecoder {
  public:

@@ -13,7 +13,7 @@
 
 namespace vig {
 
-// `data` holds the parts of `picture` in one piece. The result has the declared size. Raises Error
+// `data` holds the parts of `picture` in one piece. The result has the declared size. Throws Error
 // naming `name`, also where the library is missing.
 Image decode_coded(const CodedPicture& picture, std::span<const uint8_t> data,
                    const std::string& name);

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kSignatureBytes = 8;
 constexpr size_t kMaxChunkBytes = size_t{1} << 20;  // a palette, the largest one kept, has 768
 
-// EXIF may stand after the pixels, so libpng would have to read on to the end; walking over the
+// EXIF may stand after the pixels, so libpng would have to read to the end; going through the
 // chunks is simpler and also works for files that lack it.
 int find_orientation(std::span<const uint8_t> png) {
   size_t at = kSignatureBytes;

@@ -39,6 +39,14 @@ Window make_window(int64_t in, int64_t out, int64_t crop_start, int64_t crop) {
 
 }  // namespace
 
+double Placement::input_x(double source_x) const {
+  return source_x * scale_x() - static_cast<double>(crop_x);
+}
+
+double Placement::input_y(double source_y) const {
+  return source_y * scale_y() - static_cast<double>(crop_y);
+}
+
 Placement place(const Recipe& recipe, int width, int height) {
   if (recipe.resize < 1 || recipe.crop < 1) {
     fail_usage("a recipe that resizes to {} and crops to {}, expected positive sizes",

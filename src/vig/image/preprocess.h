@@ -27,12 +27,8 @@ struct Placement {
   double source_y(double input_y) const {
     return (input_y + static_cast<double>(crop_y)) / scale_y();
   }
-  double input_x(double source_x) const {
-    return source_x * scale_x() - static_cast<double>(crop_x);
-  }
-  double input_y(double source_y) const {
-    return source_y * scale_y() - static_cast<double>(crop_y);
-  }
+  double input_x(double source_x) const;
+  double input_y(double source_y) const;
   bool operator==(const Placement&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// WebP by libwebp. The container is walked here: it is simple, and it says where the first frame of
+// WebP by libwebp. The container is parsed here: it is simple, and it says where the first frame of
 // an animation and the EXIF data are.
 #include <webp/decode.h>
 

@@ -15,11 +15,11 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// The positions of a batch of grids, row by row: divisions once, then counting.
-struct Walk {
+// A position in a batch of grids that moves row by row: divisions once, then counting.
+struct Position {
   int64_t image, y, x;
 
-  Walk(int64_t row, int64_t height, int64_t width)
+  Position(int64_t row, int64_t height, int64_t width)
       : image(row / (height * width)), y(row / width % height), x(row % width) {}
   void next(int64_t steps, int64_t height, int64_t width) {
     x += steps;
@@ -71,7 +71,7 @@ HWY_INLINE void apply_all(RowVec (&v)[kSide]) {
   if constexpr (kSide == 1) {
     v[0] = F::value(v[0]);
   } else if constexpr (kSide == 2) {
-    const Twin<RowVec> y = F::value(Twin<RowVec>{v[0], v[1]});
+    const VectorPair<RowVec> y = F::value(VectorPair<RowVec>{v[0], v[1]});
     v[0] = y.low, v[1] = y.high;
   } else {
     const Four y = F::value(Four{{v[0], v[1]}, {v[2], v[3]}});
@@ -128,7 +128,7 @@ void depthwise_all(const DepthwiseConvArgs& args) {
   const Windows& w = args.windows;
   const bool line3 = w.kernel == 3 && w.stride == 1 && w.top == 1 && w.left == 1 &&
                      w.height == g.height && w.width == g.width;
-  Walk at(args.first_row, w.height, w.width);
+  Position at(args.first_row, w.height, w.width);
   for (int64_t row = args.first_row; row < args.last_row;) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
@@ -186,7 +186,7 @@ HWY_INLINE void gather_patch(const PatchArgs& args, const float* image, int64_t 
 void gather_rows(const PatchArgs& args) {
   const ConvGrid& g = args.grid;
   const Windows& w = args.windows;
-  Walk at(args.first_row, w.height, w.width);
+  Position at(args.first_row, w.height, w.width);
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;

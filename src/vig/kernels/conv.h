@@ -1,5 +1,6 @@
-// The two ways a position sees its neighbours. Grids are [batch, height, width, channels]; a row is
-// one position, numbered over the whole batch, so that work can be split anywhere.
+// Depthwise convolution, and the patches of a dense one. Grids are [batch, height, width,
+// channels]; a row is one position, numbered over the whole batch, so that work can be split
+// anywhere.
 #pragma once
 
 #include <cstddef>

@@ -25,13 +25,13 @@ struct GlaArgs {
   const float* alpha_forward = nullptr;   // null: no forward direction
   const float* alpha_backward = nullptr;  // null: no backward direction
   int64_t alpha_stride = 0;
-  // A token's gate fades what the token leaves behind instead of what it finds: alpha_{t-1} stands
-  // for alpha_t above, and the last token's gate is not used. The gradient of v is such a scan.
+  // The gate of a token decays the state after the token instead of before it: alpha_{t-1} replaces
+  // alpha_t above, and the gate of the last token is not used. The gradient of v is such a scan.
   bool gates_after = false;
   float scale = 1.0f;
-  // A sequence in parts, one direction a call: `resume` goes on from the state that the call for
-  // the neighbouring part left in `state`; `add` makes the result scale * (o + this direction),
-  // where the other one has left o with a scale of 1.
+  // A sequence may be scanned in segments, one direction a call. `resume` continues from the state
+  // that the call for the neighbouring segment left in `state`. `add` makes the result
+  // scale * (o + this direction), where o holds the other direction with a scale of 1.
   bool resume = false;
   bool add = false;
   float* o = nullptr;  // overwritten; may not overlap the inputs
@@ -41,8 +41,8 @@ struct GlaArgs {
 
 // The state itself comes first in it.
 size_t gla_state_floats(int64_t key_dim, int64_t value_dim);
-// Tokens that are worked on together. Parts that begin at multiples of it, counted from the end
-// where the sweep begins, give the same bits as the whole.
+// Tokens that are computed together. Segments that begin at multiples of it, counted from the end
+// where the sweep begins, give the same bits as the whole sequence.
 int64_t gla_chunk_tokens();
 
 void gla(const GlaArgs& args);

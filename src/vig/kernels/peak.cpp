@@ -85,7 +85,8 @@ double measure_fma_peak(int threads, double seconds) {
 std::string simd_target() {
   // What dispatch picks: the best of the compiled targets that the processor has.
   const int64_t best = hwy::SupportedTargets() & HWY_TARGETS;
-  return hwy::TargetName(best & -best);
+  const std::string name = hwy::TargetName(best & -best);
+  return name.starts_with("AVX3") ? "AVX-512" : name;  // Highway's name for it
 }
 
 }  // namespace vig

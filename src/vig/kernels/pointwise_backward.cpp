@@ -132,8 +132,8 @@ void column_sums(const float* rows, int64_t stride, int64_t count, int64_t chann
   }
 }
 
-// One operand of the mix in one head of a row. Where it is normed, d_x holds the gradient of
-// x / root(x) until the whole head is known.
+// One operand of the gated mix in one head of a row. Where it is normalised, d_x holds the gradient
+// of x / root(x) until the whole head is known.
 struct Side {
   const float* x;
   float* d_x;

@@ -49,7 +49,8 @@ void add_column_sums(const float* rows, int64_t stride, int64_t count, int64_t c
 // Of gated_mix. With A = norm(o), B = norm(local), G = sigmoid(gate), y = G A + (1 - G) B, and dy
 // already multiplied with silu'(y) if there was a SiLU:
 //   dA = dy G,  dB = dy (1 - G),  dgate = dy (A - B) G (1 - G),
-// and dA, dB go on through their norms as in norm_backward.h, or stay where there is no norm.
+// and the gradients of o and local follow from dA and dB through the norms as in norm_backward.h;
+// without a norm they are dA and dB.
 struct GatedMixBackwardArgs {
   Rows gate;
   Rows o;

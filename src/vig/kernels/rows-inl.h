@@ -1,4 +1,4 @@
-// Walking one row of floats in vectors, the last one partial. Per-target header.
+// Loops over one row of floats in vectors, the last one partial. Per-target header.
 #if defined(VIG_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIG_KERNELS_ROWS_INL_H_
 #undef VIG_KERNELS_ROWS_INL_H_

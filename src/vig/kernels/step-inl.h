@@ -16,24 +16,25 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// Vectors that go through a formula in step. The formulas of math-inl.h are chains of up to thirty
-// dependent operations, and a processor looks no more than about four chains ahead: operations of
-// several vectors next to each other keep it busy. A Twin of Twins is four vectors.
+// Two vectors that go through a formula in step. The formulas of math-inl.h are chains of up to
+// thirty dependent operations, and a processor overlaps no more than about four chains, so
+// interleaving the operations of several vectors keeps it busy. A VectorPair of pairs is four
+// vectors.
 template <class P>
-struct Twin {
+struct VectorPair {
   P low, high;
 };
 template <class P>
-constexpr bool kIsTwin = false;
+constexpr bool kIsPair = false;
 template <class P>
-constexpr bool kIsTwin<Twin<P>> = true;
+constexpr bool kIsPair<VectorPair<P>> = true;
 
 template <class P>
-HWY_INLINE P low(const Twin<P>& x) {
+HWY_INLINE P low(const VectorPair<P>& x) {
   return x.low;
 }
 template <class P>
-HWY_INLINE P high(const Twin<P>& x) {
+HWY_INLINE P high(const VectorPair<P>& x) {
   return x.high;
 }
 HWY_INLINE RowVec low(RowVec x) { return x; }
@@ -46,10 +47,10 @@ HWY_INLINE RowVec vector_of(float x) { return hn::Set(RowTag(), x); }
 // f on every vector of the arguments; a single vector or number goes to all.
 template <class F, class... P>
 HWY_INLINE auto in_step(const F& f, P... x) {
-  if constexpr ((kIsTwin<P> || ...)) {
+  if constexpr ((kIsPair<P> || ...)) {
     const auto first = in_step(f, low(x)...);
     const auto second = in_step(f, high(x)...);
-    return Twin<std::remove_const_t<decltype(first)>>{first, second};
+    return VectorPair<std::remove_const_t<decltype(first)>>{first, second};
   } else {
     return f(vector_of(x)...);
   }
@@ -97,13 +98,13 @@ HWY_INLINE P if_negative(P x, A yes, B no) {
 }
 
 // Four vectors of a row, or of four rows that are `step` floats apart.
-using Four = Twin<Twin<RowVec>>;
+using Four = VectorPair<VectorPair<RowVec>>;
 HWY_INLINE Four load_four(const float* p, size_t step = kRowLanes) {
   const RowTag d;
   return {{hn::LoadU(d, p), hn::LoadU(d, p + step)},
           {hn::LoadU(d, p + 2 * step), hn::LoadU(d, p + 3 * step)}};
 }
-HWY_INLINE void store_pair(const Twin<RowVec>& v, float* p, size_t step = kRowLanes) {
+HWY_INLINE void store_pair(const VectorPair<RowVec>& v, float* p, size_t step = kRowLanes) {
   hn::StoreU(v.low, RowTag(), p);
   hn::StoreU(v.high, RowTag(), p + step);
 }
@@ -127,9 +128,9 @@ HWY_INLINE void for_each_in_step(size_t n, const F& f) {
         i,
         [](const float* p) HWY_ATTR {
           const RowTag d;
-          return Twin<RowVec>{hn::LoadU(d, p), hn::LoadU(d, p + kRowLanes)};
+          return VectorPair<RowVec>{hn::LoadU(d, p), hn::LoadU(d, p + kRowLanes)};
         },
-        [](const Twin<RowVec>& v, float* p) HWY_ATTR { store_pair(v, p); });
+        [](const VectorPair<RowVec>& v, float* p) HWY_ATTR { store_pair(v, p); });
     i += 2 * kRowLanes;
   }
   for_each_vector(n - i, [&](size_t j, const auto& load, const auto& store)

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
+#include "vig/pipeline/bench_statistics.h"
 #include "vig/runtime/machine.h"
 
 namespace vig {
@@ -104,27 +104,6 @@ void summarise(Rounds rounds, BenchResult& result) {
 }
 
 }  // namespace
-
-std::string disturbed_peak(double peak_share) {
-  return peak_share <= 1 ? ""
-                         : "more than 100 % of peak: other programs disturbed the measurement of "
-                           "the peak, measure again";
-}
-
-double quantile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return 0;
-  const double rank = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<size_t>(rank);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (rank - static_cast<double>(low));
-}
-
-double mean_of_first_quarter(const std::vector<double>& sorted) {
-  if (sorted.empty()) return 0;
-  const size_t count = std::max<size_t>(1, sorted.size() / 4);
-  return std::accumulate(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(count), 0.0) /
-         static_cast<double>(count);
-}
 
 Bench::Bench(const ModelSource& source) : name_(source.name), spec_(source.spec) {
   const int size = spec_.recipe.crop;

@@ -21,11 +21,11 @@ struct Classification {
   std::vector<ClassScore> scores;
 };
 
-// exp(x - max) / sum, in place. Raises nothing: finite numbers in, finite numbers out.
+// exp(x - max) / sum, in place. Throws nothing: finite numbers in, finite numbers out.
 void softmax(std::span<float> values);
 
 // The `top` best of all classes (all of them when there are fewer), with probabilities over all
-// classes. `names` is empty or has one name per class. Raises when a logit is not finite.
+// classes. `names` is empty or has one name per class. Throws when a logit is not finite.
 Classification decode_classes(std::span<const float> logits, int top,
                               std::span<const std::string> names);
 

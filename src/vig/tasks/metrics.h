@@ -40,7 +40,7 @@ struct ClassificationMetrics {
   explicit ClassificationMetrics(int class_count) : classes(class_count) {}
 
   // One picture: a logit per class, and the class it shows. The best logit is the answer, of equal
-  // ones the smaller index, as in decode_classes. Raises, and counts nothing, when a logit is not
+  // ones the smaller index, as in decode_classes. Throws, and counts nothing, when a logit is not
   // finite or the sizes do not fit.
   void add(std::span<const float> logits, int label);
 

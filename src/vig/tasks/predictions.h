@@ -1,4 +1,4 @@
-// The answers to single pictures: as a table, and the worst of them as a page to look at.
+// The answers to single pictures: as a table, and the most confident mistakes as a page.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ std::string predictions_csv(std::span<const Prediction> predictions,
                             std::span<const std::string> names, int top, bool labelled);
 
 // Where the `most` mistakes with the largest probability of the wrong class are in `predictions`,
-// the surest first; of equal ones the first.
+// the most confident first; of equal ones the earlier one first.
 std::vector<size_t> surest_mistakes(std::span<const Prediction> predictions, size_t most);
 
-// One mistake and what it looks like.
+// One mistake and its picture.
 struct ShownMistake {
   Prediction prediction;
   std::vector<uint8_t> jpeg;  // a small picture; empty where it could not be read again

@@ -9,7 +9,7 @@
 #include "vig/base/memory.h"
 #include "vig/base/random.h"
 #include "vig/kernels/peak.h"
-#include "vig/pipeline/bench.h"
+#include "vig/pipeline/bench_statistics.h"
 #include "vig/train/group.h"
 #include "vig/train/loss.h"
 #include "vig/train/optimizer.h"

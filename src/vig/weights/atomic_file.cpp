@@ -19,7 +19,7 @@ namespace vig {
 namespace {
 
 // Names of temporaries in memory that is never freed, because a signal handler reads them while
-// other threads go on.
+// other threads continue.
 struct Listed {
   std::atomic<pid_t> owner{0};  // 0: not in use; a forked process does not own what it inherits
   char path[PATH_MAX];
@@ -72,7 +72,8 @@ bool is_mark(std::string_view text) {
          is_number(text.substr(dash + 1));
 }
 
-// Removes what killed processes left beside the target. Whatever cannot be told or done is let be.
+// Removes what killed processes left beside the target. Files that cannot be checked or removed
+// stay.
 void remove_leftovers(const std::filesystem::path& target) {
   const std::string start = target.filename().string() + ".tmp-";
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";

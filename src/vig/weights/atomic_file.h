@@ -9,7 +9,7 @@ namespace vig {
 
 // Writes into a temporary file beside the target, TARGET.tmp-PROCESS-NUMBER; commit() flushes it to
 // the disk and renames it. Without commit() the temporary vanishes and the target stays as it was.
-// A target that is a symbolic link keeps being one. Every failure raises one sentence naming the
+// A target that is a symbolic link keeps being one. Every failure throws one sentence naming the
 // target.
 //
 // The temporary is locked as long as its process lives. One without a lock was left by a process

@@ -1,4 +1,4 @@
-// Any weight file we read: safetensors or a PyTorch checkpoint, told apart by content.
+// Any weight file we read: safetensors or a PyTorch checkpoint, recognised by content.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace vig {
 
 // One set of named tensors in the file's order. From a PyTorch file these are the tensors below
 // `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
-// stands beside them (optimiser, epoch, arguments) is ignored. A `module.` that data-parallel
-// training put before every name is taken off.
+// stands beside them (optimiser, epoch, arguments) is ignored. The prefix `module.` that
+// data-parallel training adds to every name is removed.
 //
 // Opening executes nothing of the file. Immutable afterwards; the views live as long as the object
 // (moving it keeps them valid).
@@ -24,7 +24,7 @@ class Checkpoint {
  public:
   enum class Format { kSafetensors, kTorchZip, kTorchLegacy };
 
-  // `prefer_ema` asks for the averaged weights (`model_ema`) and raises when the file has none.
+  // `prefer_ema` asks for the averaged weights (`model_ema`) and throws when the file has none.
   static Checkpoint open(const std::string& path, bool prefer_ema = false);
   // The same for bytes in memory; `name` takes the place of the path. `owner` is kept and holds the
   // bytes; without one the caller keeps them for as long as the checkpoint is used.

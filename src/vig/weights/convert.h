@@ -16,7 +16,7 @@ std::optional<DType> dtype_from_name(std::string_view name);  // the inverse of 
 // Writes view.shape.elements() floats. Integers and booleans are converted too.
 void copy_as_floats(const TensorView& view, float* out);
 std::vector<float> to_floats(const TensorView& view);
-// Raises for floating point tensors.
+// Throws for floating point tensors.
 std::vector<int64_t> to_int64s(const TensorView& view);
 
 }  // namespace vig

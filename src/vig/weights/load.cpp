@@ -53,7 +53,7 @@ class WeightsMaker {
 
 namespace {
 
-// Everything that does not fit, gathered before anything is said.
+// Everything that does not fit, collected before anything is reported.
 struct Mismatch {
   std::vector<std::string> missing, unexpected, misshapen;
 

@@ -25,7 +25,7 @@ class Weights {
   const ParamSpec& spec(size_t index) const { return specs_[index]; }
   const float* data(size_t index) const { return data_[index]; }
   const float* find(std::string_view name) const;  // null when absent
-  // Raises when absent.
+  // Throws when absent.
   size_t index(std::string_view name) const;
   // Bytes held beside the mapping, for memory reports.
   size_t owned_bytes() const { return owned_.bytes(); }
@@ -48,7 +48,7 @@ struct LoadOptions {
 };
 
 // F32 tensors aligned to 4 bytes are used where they lie; F16, BF16, F64 and unaligned ones are
-// converted into memory of our own. Raises one Error that lists every missing, unexpected,
+// converted into memory of our own. Throws one Error that lists every missing, unexpected,
 // misshapen or non-float tensor, so that a wrong variant shows at a glance.
 std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
                                             std::shared_ptr<const Checkpoint> checkpoint,

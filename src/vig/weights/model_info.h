@@ -27,15 +27,15 @@ struct ModelInfo {
   bool operator==(const ModelInfo&) const = default;
 };
 
-// Nothing when there is no `vig.arch`; the other keys may each be absent. Raises on malformed JSON,
+// Nothing when there is no `vig.arch`; the other keys may each be absent. Throws on malformed JSON,
 // keys given twice and values out of range; `file` begins the message.
 std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::string& file);
 
-// Raises for a class name that a weight file cannot hold; `where` begins the message.
+// Throws for a class name that a weight file cannot hold; `where` begins the message.
 void check_class_names(const std::string& where, const std::vector<std::string>& classes);
 
 // Puts `info` into `metadata`, replacing what it said before and keeping all other keys (`format`).
-// Raises when the recipe or a text could not be read back.
+// Throws when the recipe or a text could not be read back.
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata = {});
 
 }  // namespace vig

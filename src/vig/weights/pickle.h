@@ -31,7 +31,7 @@ class Pickle {
     kGlobal,      // global
     kCall,        // global and items: the arguments
     kPersistent,  // items[0]: what names the outside object; for torch a storage
-    kOpaque,      // sets, integers beyond 64 bits: harmless, never looked at
+    kOpaque,      // sets, integers beyond 64 bits: harmless, never read
   };
 
   struct Value {
@@ -45,7 +45,7 @@ class Pickle {
     std::vector<Id> items;
   };
 
-  // Reads one pickle from the front of `bytes`, which must outlive the result. Raises an Error that
+  // Reads one pickle from the front of `bytes`, which must outlive the result. Throws an Error that
   // begins with `file` on anything malformed, and on any global that is not in pickle_globals.cpp,
   // with its name. Memory stays proportional to the bytes read, below fixed limits.
   static Pickle parse(std::span<const unsigned char> bytes, const std::string& file);

@@ -13,7 +13,7 @@ enum class GlobalRole {
   kTensor,     // rebuilds a tensor from a storage
   kParameter,  // wraps a tensor
   kStorage,    // an element type
-  kInert,      // may stand beside the weights; what is made of it is never looked at
+  kInert,      // may stand beside the weights; the object it makes is never read
 };
 
 struct KnownGlobal {

@@ -24,7 +24,7 @@ struct Entry {
 };
 
 // The header's grammar has three levels and nothing else, so it is read as a stream: no tree is
-// built, and a fourth level is an error the moment it opens, however deep the file goes on.
+// built, and a fourth level is an error the moment it opens, however deeply the file nests.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}

@@ -1,5 +1,5 @@
 // Safetensors: an 8-byte little-endian header length, a JSON header, then the tensors' bytes.
-// docs/formats.md tells what we put into the header's `__metadata__`.
+// docs/formats.md says what we put into the header's `__metadata__`.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class SafeTensors {
   static constexpr size_t kMaxMetadataKeys = 10'000;
   static constexpr size_t kMaxRank = 64;
 
-  // Raises one sentence that names the file on anything malformed. Allocates for the header only.
+  // Throws one sentence that names the file on anything malformed. Allocates for the header only.
   static SafeTensors open(const std::string& path);
   // The same for bytes in memory; `name` begins every message. `owner` is kept and holds the bytes;
   // without one the caller keeps them for as long as any view is used.
@@ -45,7 +45,7 @@ class SafeTensors {
 
 // Writes all or nothing: into a temporary file beside `path`, flushed to the disk, then renamed.
 // The header keeps the order given; the bytes go by decreasing element size from a multiple of 64,
-// so that each tensor is aligned to its own element. Raises on repeated names, above the reader's
+// so that each tensor is aligned to its own element. Throws on repeated names, above the reader's
 // limits and on any failure of the file system, leaving `path` as it was.
 void write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                        const Metadata& metadata = {});

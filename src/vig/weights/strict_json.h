@@ -12,7 +12,7 @@ struct JsonLimits {
   int depth = 4;  // of arrays and objects inside each other
 };
 
-// Raises one sentence that begins with `where` on anything that is not JSON, is longer or deeper
+// Throws one sentence that begins with `where` on anything that is not JSON, is longer or deeper
 // than the limits, or gives a key of an object twice (JSON leaves open which of the two counts).
 nlohmann::json parse_strict_json(const std::string& where, std::string_view text,
                                  const JsonLimits& limits = {});

@@ -34,7 +34,7 @@ bool is_torch_legacy(std::span<const unsigned char> bytes);
 TorchContainer open_torch_zip(std::span<const unsigned char> bytes, const std::string& file);
 TorchContainer open_torch_legacy(std::span<const unsigned char> bytes, const std::string& file);
 
-// Raises when `value` does not name a storage.
+// Throws when `value` does not name a storage.
 StorageRef storage_ref(const Pickle& pickle, const Pickle::Value& value, const std::string& file);
 
 }  // namespace vig

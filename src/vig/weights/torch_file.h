@@ -16,7 +16,7 @@ struct TorchStateDict {
 };
 
 // Tensors below `model`, `state_dict` or `model_ema`, or of the object itself; with `prefer_ema`
-// below `model_ema` or raises. Every view is checked against its storage, every storage against
+// below `model_ema` or throws. Every view is checked against its storage, every storage against
 // the file; together they may not claim more than a few times the file's size. Errors begin with
 // `file`.
 TorchStateDict read_state_dict(const TorchContainer& container, const std::string& file,

@@ -12,7 +12,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/train/commands.h"
 #include "vig/kernels/peak.h"
-#include "vig/pipeline/bench.h"
+#include "vig/pipeline/bench_statistics.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {

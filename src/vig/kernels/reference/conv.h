@@ -1,4 +1,4 @@
-// Slow twins of kernels/conv.h: each output asks every neighbour whether it exists.
+// Reference implementations of kernels/conv.h: each output checks whether each neighbour exists.
 #pragma once
 
 #include "vig/kernels/conv.h"

@@ -1,5 +1,5 @@
-// Slow twins of kernels/conv_backward.h: each output hands its gradient to every neighbour it saw,
-// in double.
+// Reference implementations of kernels/conv_backward.h: each output adds its gradient to every
+// neighbour it read, in double.
 #pragma once
 
 #include "vig/kernels/conv_backward.h"

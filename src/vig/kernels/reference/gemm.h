@@ -1,4 +1,5 @@
-// Slow twin of kernels/gemm.h on weights as published: weight [n, k], bias [n] or null.
+// Reference implementation of kernels/gemm.h on weights as published: weight [n, k], bias [n] or
+// null.
 #pragma once
 
 #include "vig/kernels/gemm.h"

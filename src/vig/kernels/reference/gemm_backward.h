@@ -1,4 +1,4 @@
-// Slow twin of kernels/gemm_backward.h.
+// Reference implementation of kernels/gemm_backward.h.
 #pragma once
 
 #include "vig/kernels/gemm_backward.h"

@@ -1,5 +1,5 @@
-// Slow twin of kernels/gla.h: the recurrence as it is written there, in double, one direction after
-// the other. Allocates its state; args.state is not used.
+// Reference implementation of kernels/gla.h: the recurrence as it is written there, in double, one
+// direction after the other. Allocates its state; args.state is not used.
 #pragma once
 
 #include "vig/kernels/gla.h"

@@ -1,5 +1,5 @@
-// Slow twin of kernels/gla_backward.h: the recurrences as they are written there, in double, one
-// direction after the other. Allocates all states; args.scratch is not used.
+// Reference implementation of kernels/gla_backward.h: the recurrences as they are written there, in
+// double, one direction after the other. Allocates all states; args.scratch is not used.
 #pragma once
 
 #include "vig/kernels/gla_backward.h"

@@ -1,4 +1,4 @@
-// Slow twins of kernels/norm.h, in double.
+// Reference implementations of kernels/norm.h, in double.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Slow twins of kernels/norm_backward.h, in double: every output's derivative by every input of its
-// row, written out.
+// Reference implementations of kernels/norm_backward.h, in double: every output's derivative by
+// every input of its row, written out.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Slow twins of kernels/pointwise.h, in double.
+// Reference implementations of kernels/pointwise.h, in double.
 #pragma once
 
 #include "vig/kernels/pointwise.h"

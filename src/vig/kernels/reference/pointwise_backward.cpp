@@ -26,7 +26,7 @@ Slopes slopes(Pointwise kind, double a, double b) {
   return {0.0, 0.0};
 }
 
-// One operand of the mix in one head of a row: its norm, and the way back.
+// One operand of the gated mix in one head of a row: its norm, and the gradient of that.
 class Operand {
  public:
   Operand(const float* x, const float* weight, int64_t width, double eps)

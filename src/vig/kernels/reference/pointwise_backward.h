@@ -1,4 +1,4 @@
-// Slow twins of kernels/pointwise_backward.h, in double.
+// Reference implementations of kernels/pointwise_backward.h, in double.
 #pragma once
 
 #include "vig/kernels/pointwise_backward.h"

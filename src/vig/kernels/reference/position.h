@@ -1,5 +1,5 @@
-// Slow twins of kernels/position.h: every output asks the cubic kernel about every entry of the
-// table extended beyond its border, in double.
+// Reference implementations of kernels/position.h: every output sums over all entries of the table
+// extended beyond its border, weighted by the cubic kernel, in double.
 #pragma once
 
 #include "vig/kernels/position.h"

@@ -1,4 +1,5 @@
-// Slow twin of kernels/resize.h: resizes the whole picture with plain loops, then cuts the window.
+// Reference implementation of kernels/resize.h: resizes the whole picture with plain loops, then
+// cuts the window.
 #pragma once
 
 #include "vig/kernels/resize.h"

@@ -1,0 +1,41 @@
+// Compiled with the tests and, copied, by a project that uses the installed library: both must
+// print the same bits.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "vig/base/random.h"
+#include "vig/pipeline/classifier.h"
+
+namespace vig::test {
+
+// A line for each class of the picture, its probability to the last bit.
+inline std::string probabilities(const std::string& weights, const std::string& file) {
+  ModelRequest request;
+  request.model = weights;
+  Classifier classifier(find_source(request));
+  const Picture picture = read_picture(file, classifier.recipe(), {});
+  const Classification answer = classifier.classify({&picture, 1}, 1000).front().answer;
+  std::string text;
+  for (const ClassScore& score : answer.scores) {
+    char line[64];
+    std::snprintf(line, sizeof line, "%d %a\n", score.index, score.probability);
+    text += line;
+  }
+  return text;
+}
+
+// Numbers between bounds whose product and sum a compiler may fuse.
+inline std::string random_numbers() {
+  RandomStream random(7);
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    char number[64];
+    std::snprintf(number, sizeof number, "%a ", random.uniform(0.1f, 0.7f));
+    text += number;
+  }
+  return text;
+}
+
+}  // namespace vig::test
