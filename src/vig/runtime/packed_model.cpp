@@ -13,13 +13,17 @@ size_t aligned(size_t floats) { return (floats + 15) / 16 * 16; }
 
 std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
                                                      std::shared_ptr<const Weights> weights) {
+  return make(graph, lower(graph, {}), std::move(weights));
+}
+
+std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph, const Program& program,
+                                                     std::shared_ptr<const Weights> weights) {
   std::shared_ptr<PackedModel> model(new PackedModel);
   model->params_ = graph.params;
   model->weights_ = std::move(weights);
   model->packed_.resize(graph.params.size());
   model->layouts_.resize(graph.params.size());
   // In the order in which they run, so that the end of one is followed by what is needed next.
-  const Program program = lower(graph, {});
   size_t floats = 0;
   for (const auto& step : program.steps) {
     if (const auto packing = step->packing(graph.params)) floats += aligned(packing->floats);

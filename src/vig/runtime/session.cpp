@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "vig/base/error.h"
-#include "vig/base/thread_team.h"
 #include "vig/kernels/denormals.h"
 #include "vig/runtime/executor.h"
 
@@ -20,6 +19,22 @@ struct alignas(64) TaskCounter {
   std::atomic<int64_t> next{0};
 };
 
+SessionOptions check_options(const Graph& graph, SessionOptions options) {
+  for (int node : options.keep) {
+    if (node < 0 || node >= static_cast<int>(graph.nodes.size())) {
+      fail_usage("value {} to be kept, expected one of {}", node, graph.nodes.size());
+    }
+  }
+  if (options.batch < 1) fail_usage("batch is {}, expected at least 1", options.batch);
+  if (options.inputs < 1) fail_usage("{} inputs, expected at least 1", options.inputs);
+  const int team = options.team == nullptr ? 0 : options.team->size();
+  if (team > 0 && options.threads > 0 && options.threads != team) {
+    fail_usage("a session of {} threads on a team of {}", options.threads, team);
+  }
+  if (options.threads <= 0) options.threads = team > 0 ? team : default_threads();
+  return options;
+}
+
 }  // namespace
 
 struct Session::Impl {
@@ -30,21 +45,22 @@ struct Session::Impl {
   Buffer arena;
   Buffer scratch;
   std::vector<TaskCounter> counters;
-  std::optional<ThreadTeam> team;
   std::optional<Bindings> bindings;
   std::optional<Executor> executor;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
   int64_t pictures_run = 0;
+  int64_t first_input = 0;  // its place in the arena; other inputs follow what the plan placed
 
-  Impl(std::shared_ptr<const PackedModel> packed, Graph g, const SessionOptions& o)
-      : model(std::move(packed)), graph(std::move(g)), options(o) {
+  Impl(std::shared_ptr<const PackedModel> packed, Graph g, Program program, SessionOptions o)
+      : model(std::move(packed)), graph(std::move(g)), options(std::move(o)) {
     // Memory first: where it is limited, stacks of threads must not take what the work needs.
-    make_room();
-    team.emplace(options.threads);
-    if (team->size() < options.threads) {
-      options.threads = team->size();
-      make_room();
+    make_room(std::move(program));
+    if (options.team == nullptr) options.team = std::make_shared<ThreadTeam>(options.threads);
+    if (options.team->size() < options.threads) {
+      options.threads = options.team->size();
+      make_room(std::move(plan.program));
     }
+    options.before_memory = nullptr;
     bindings.emplace(plan.program.values, plan.places, *model, arena.floats());
     executor.emplace(plan, *bindings, options.threads);
     for (const auto& step : plan.program.steps) step->bind(*bindings);
@@ -54,15 +70,24 @@ struct Session::Impl {
   }
 
   // Plans for the number of threads, and takes the memory that the plan needs.
-  void make_room() {
-    Program program = lower(graph, options.keep);
-    model->check(graph, program);
+  void make_room(Program program) {
     plan = make_plan(std::move(program), options.batch, options.threads);
     arena = Buffer();  // frees the old ones before the new are taken
     scratch = Buffer();
-    arena = Buffer(static_cast<size_t>(plan.arena_floats) * sizeof(float));
-    scratch = Buffer(static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float));
+    first_input = plan.places[0].offset;
+    const auto arena_size = static_cast<size_t>(input_offset(options.inputs) * sizeof(float));
+    const size_t scratch_size =
+        static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float);
+    if (options.before_memory) options.before_memory(arena_size + scratch_size);
+    arena = Buffer(arena_size);
+    scratch = Buffer(scratch_size);
     counters = std::vector<TaskCounter>(plan.regions.size() * static_cast<size_t>(options.threads));
+  }
+
+  int64_t input_offset(int input) const {
+    if (input == 0) return first_input;
+    const int64_t floats = options.batch * plan.program.values[0].elements();
+    return plan.arena_floats + (input - 1) * ((floats + 15) / 16 * 16);
   }
 
   size_t bound_bytes() const {
@@ -90,28 +115,34 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      team->barrier();
+      options.team->barrier();
     }
   }
 
-  void run(int images) {
+  void run(int images, int input) {
+    plan.places[0].offset = input_offset(input);
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
-    team->run([&](int worker) { work(images, worker); });
+    options.team->run([&](int worker) { work(images, worker); });
     pictures_run += images;
   }
 };
 
 Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
                  const SessionOptions& options) {
-  SessionOptions checked = options;
-  if (checked.threads <= 0) checked.threads = default_threads();
-  for (int node : checked.keep) {
-    if (node < 0 || node >= static_cast<int>(graph.nodes.size())) {
-      fail_usage("value {} to be kept, expected one of {}", node, graph.nodes.size());
-    }
-  }
-  if (checked.batch < 1) fail_usage("batch is {}, expected at least 1", checked.batch);
-  impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), checked);
+  SessionOptions checked = check_options(graph, options);
+  Program program = lower(graph, checked.keep);
+  model->check(graph, program);
+  impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), std::move(program),
+                                 std::move(checked));
+}
+
+Session::Session(Graph graph, std::shared_ptr<const Weights> weights,
+                 const SessionOptions& options) {
+  SessionOptions checked = check_options(graph, options);
+  Program program = lower(graph, checked.keep);
+  auto model = PackedModel::make(graph, program, std::move(weights));
+  impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), std::move(program),
+                                 std::move(checked));
 }
 
 Session::~Session() = default;
@@ -121,14 +152,27 @@ Session& Session::operator=(Session&&) noexcept = default;
 const Graph& Session::graph() const { return impl_->graph; }
 int Session::batch() const { return impl_->options.batch; }
 int Session::threads() const { return impl_->options.threads; }
+int Session::inputs() const { return impl_->options.inputs; }
+const std::shared_ptr<const PackedModel>& Session::model() const { return impl_->model; }
+const std::shared_ptr<ThreadTeam>& Session::team() const { return impl_->options.team; }
 
-float* Session::input(int image) { return const_cast<float*>(value(0, image)); }
+float* Session::input(int image, int input) {
+  if (image < 0 || image >= batch() || input < 0 || input >= inputs()) {
+    fail_usage("input {} of picture {} asked for, expected one of {} inputs and {} pictures", input,
+               image, inputs(), batch());
+  }
+  return impl_->arena.floats() + impl_->input_offset(input) +
+         image * impl_->plan.program.values[0].elements();
+}
 
-void Session::run(int images) {
+void Session::run(int images, int input) {
   if (images < 1 || images > batch()) {
     fail_usage("{} pictures for a session of at most {}", images, batch());
   }
-  impl_->run(images);
+  if (input < 0 || input >= inputs()) {
+    fail_usage("input {} is to run, expected one of {}", input, inputs());
+  }
+  impl_->run(images, input);
 }
 
 const float* Session::output(std::string_view name, int image) const {
