@@ -13,6 +13,7 @@
 #include "support/run_program.h"
 #include "vig/base/error.h"
 #include "vig/base/thread_team.h"
+#include "vig/data/dataset.h"
 #include "vig/data/loader.h"
 #include "vig/pipeline/bench.h"
 #include "vig/pipeline/classifier.h"
@@ -153,9 +154,9 @@ TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    Loader loader(dataset, {.workers = 3, .ahead = 2});
+    Loader loader(std::make_shared<const Dataset>(dataset), {.workers = 3, .ahead = 2});
     loader.start({{0, 1}, {2, 3}, {3, 0}}, 1,
-                 [](const Loader::Slot& slot, const Image&, float* out) {
+                 [](const Loader::Slot& slot, const Image&, Target&, float* out) {
                    *out = static_cast<float>(slot.sample);
                  });
     std::vector<float> seen;

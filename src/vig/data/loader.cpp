@@ -12,14 +12,15 @@ namespace vig {
 struct Loader::Work {
   Batch batch;
   Buffer memory;
+  std::vector<Target> targets;         // by position
   std::vector<std::string> sentences;  // by position: why there is no sample; empty if there is
   std::exception_ptr error;            // the first by position
   size_t error_position = 0;
   size_t left = 0;  // samples to be made
 };
 
-Loader::Loader(Dataset dataset, const LoaderOptions& options)
-    : dataset_(std::move(dataset)), workers_(options.workers), ahead_(options.ahead) {
+Loader::Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options)
+    : source_(std::move(source)), workers_(options.workers), ahead_(options.ahead) {
   if (workers_ < 0) fail_usage("[loader] {} workers, expected 0 or more", workers_);
   if (ahead_ == 0) fail_usage("[loader] 0 batches ahead, expected at least 1");
   threads_.reserve(static_cast<size_t>(workers_));
@@ -42,8 +43,8 @@ void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_s
   for (const std::vector<size_t>& batch : batches) {
     largest = std::max(largest, batch.size());
     for (const size_t sample : batch) {
-      if (sample >= dataset_.size()) {
-        fail_usage("[loader] sample {} of {} is asked for", sample, dataset_.size());
+      if (sample >= source_->size()) {
+        fail_usage("[loader] sample {} of {} is asked for", sample, source_->size());
       }
     }
   }
@@ -111,6 +112,7 @@ void Loader::serve(std::stop_token stop) {
 void Loader::prepare() {
   Work& work = ring_[prepared_ % ring_.size()];
   const size_t size = batches_[prepared_].size();
+  work.targets.assign(size, {});
   work.sentences.assign(size, "");
   work.error = nullptr;
   work.left = size;
@@ -131,14 +133,16 @@ void Loader::make(const Slot& slot) {
   Work& work = ring_[slot.batch % ring_.size()];
   std::exception_ptr error;
   try {
-    std::shared_ptr<const Image> image;
+    Sample loaded;
     try {
-      image = dataset_.decode(slot.sample);
+      loaded = source_->load(slot.sample);
     } catch (const Error& bad_file) {
       work.sentences[slot.position] = bad_file.what();
     }
-    if (image != nullptr) {
-      write_(slot, *image, work.memory.floats() + slot.position * floats_per_sample_);
+    if (loaded.image != nullptr) {
+      write_(slot, *loaded.image, loaded.target,
+             work.memory.floats() + slot.position * floats_per_sample_);
+      work.targets[slot.position] = std::move(loaded.target);
     }
   } catch (...) {
     error = std::current_exception();
@@ -162,7 +166,7 @@ void Loader::hand_out(Work& work, size_t index) {
     if (!work.sentences[position].empty()) {
       if (reported_.insert(sample).second) {
         batch.problems.push_back(
-            {dataset_.place(sample), std::move(work.sentences[position]), sample});
+            {source_->place(sample), std::move(work.sentences[position]), sample});
       }
       continue;
     }
@@ -172,7 +176,7 @@ void Loader::hand_out(Work& work, size_t index) {
       std::copy(from, from + floats_per_sample_, batch.data + to * floats_per_sample_);
     }
     batch.samples.push_back(sample);
-    batch.labels.push_back(dataset_.label(sample));
+    batch.targets.push_back(std::move(work.targets[position]));
   }
 }
 

@@ -56,10 +56,10 @@ Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& 
   const size_t floats = static_cast<size_t>(recipe.crop) * static_cast<size_t>(recipe.crop) * 3;
 
   // Mixed, so that what is done when somebody stops it speaks for the whole.
-  Loader loader(data, {.workers = options.decoders, .ahead = 2});
+  Loader loader(std::make_shared<const Dataset>(data), {.workers = options.decoders, .ahead = 2});
   const auto batches = make_batches(epoch_order(data.size(), 0, 0),
                                     static_cast<size_t>(session.batch()), LastBatch::kKeep);
-  loader.start(batches, floats, [&](const Loader::Slot&, const Image& image, float* out) {
+  loader.start(batches, floats, [&](const Loader::Slot&, const Image& image, Target&, float* out) {
     preprocess(image, recipe, out);
   });
 
@@ -81,7 +81,7 @@ Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& 
       const std::span<const float> logits(session.output("logits", static_cast<int>(i)),
                                           static_cast<size_t>(classes));
       const size_t sample = batch->samples[i];
-      const int label = output_of[static_cast<size_t>(batch->labels[i])];
+      const int label = output_of[static_cast<size_t>(data.label(sample))];
       try {
         result.metrics.add(logits, label);
       } catch (const Error& error) {
