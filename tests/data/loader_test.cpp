@@ -160,6 +160,32 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   EXPECT_EQ(furthest, 11u);
 }
 
+// Blocks of the caller's take the place of the loader's own, and never more of them are in use.
+TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
+  const auto batches = make_batches(epoch_order(24, 1, 0), 5, LastBatch::kKeep);
+  for (const int workers : {0, 1, 3}) {
+    Loader own(open(), {.workers = workers});
+    own.start(batches, kFloats, write_sample);
+    const std::vector<Seen> expected = drain(own);
+    for (const size_t blocks : {1u, 2u, 3u, 9u}) {
+      std::vector<std::vector<float>> memory(blocks, std::vector<float>(5 * kFloats));
+      std::vector<float*> pointers;
+      for (std::vector<float>& block : memory) pointers.push_back(block.data());
+      Loader loader(open(), {.workers = workers});
+      loader.start(batches, kFloats, write_sample, pointers);
+      std::vector<Seen> batches_seen;
+      while (const Batch* batch = loader.next()) {
+        ASSERT_LT(batch->memory, blocks);
+        EXPECT_EQ(batch->data, pointers[batch->memory]);
+        batches_seen.push_back(seen(*batch));
+      }
+      EXPECT_EQ(batches_seen, expected) << workers << " workers, " << blocks << " blocks";
+      loader.start(batches, kFloats, write_sample);  // and back to its own
+      EXPECT_EQ(drain(loader).size(), batches.size());
+    }
+  }
+}
+
 TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});

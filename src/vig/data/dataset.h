@@ -54,8 +54,7 @@ class Dataset : public SampleSource {
   // Below the part's folder: "cat/0001.jpg".
   std::string_view name(size_t sample) const;
   std::string place(size_t sample) const override;
-  // Its place with its own bytes, as programs take it.
-  std::string path(size_t sample) const;
+  std::string path(size_t sample) const override;
 
   // For any number of threads. Throws Error naming the place when the file is no good.
   std::shared_ptr<const Image> decode(size_t sample) const;

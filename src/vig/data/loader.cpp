@@ -11,7 +11,8 @@ namespace vig {
 
 struct Loader::Work {
   Batch batch;
-  Buffer memory;
+  Buffer memory;                       // unless the caller has given some
+  float* data = nullptr;               // where samples are written
   std::vector<Target> targets;         // by position
   std::vector<std::string> sentences;  // by position: why there is no sample; empty if there is
   std::exception_ptr error;            // the first by position
@@ -37,8 +38,8 @@ Loader::~Loader() {
   for (std::jthread& thread : threads_) thread.request_stop();  // all, before one is waited for
 }
 
-void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample,
-                   Write write) {
+void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write,
+                   const std::vector<float*>& memory) {
   size_t largest = 0;
   for (const std::vector<size_t>& batch : batches) {
     largest = std::max(largest, batch.size());
@@ -61,11 +62,13 @@ void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_s
   done_.wait(lock, [&] { return busy_ == 0; });
 
   // Without workers nothing is made ahead.
-  const size_t places = workers_ == 0 ? 1 : ahead_ + 1;
-  ring_.resize(std::min(places, batches.size()));
+  const size_t most = memory.empty() ? ahead_ + 1 : memory.size();
+  ring_.resize(std::min(workers_ == 0 ? 1 : most, batches.size()));
   const size_t bytes = largest * floats_per_sample * sizeof(float);
-  for (Work& work : ring_) {
-    if (work.memory.bytes() < bytes) work.memory = Buffer(bytes);
+  for (size_t i = 0; i < ring_.size(); ++i) {
+    Work& work = ring_[i];
+    if (memory.empty() && work.memory.bytes() < bytes) work.memory = Buffer(bytes);
+    work.data = memory.empty() ? work.memory.floats() : memory[i];
   }
   batches_ = std::move(batches);
   floats_per_sample_ = floats_per_sample;
@@ -140,8 +143,7 @@ void Loader::make(const Slot& slot) {
       work.sentences[slot.position] = bad_file.what();
     }
     if (loaded.image != nullptr) {
-      write_(slot, *loaded.image, loaded.target,
-             work.memory.floats() + slot.position * floats_per_sample_);
+      write_(slot, *loaded.image, loaded.target, work.data + slot.position * floats_per_sample_);
       work.targets[slot.position] = std::move(loaded.target);
     }
   } catch (...) {
@@ -160,7 +162,8 @@ void Loader::hand_out(Work& work, size_t index) {
   Batch& batch = work.batch;
   batch = {};
   batch.index = index;
-  batch.data = work.memory.floats();
+  batch.data = work.data;
+  batch.memory = index % ring_.size();
   for (size_t position = 0; position < work.sentences.size(); ++position) {
     const size_t sample = batches_[index][position];
     if (!work.sentences[position].empty()) {

@@ -33,6 +33,7 @@ struct Batch {
   std::vector<size_t> samples;
   std::vector<Target> targets;    // of these samples, as Write left them
   float* data = nullptr;          // [samples, floats_per_sample]; may be written to
+  size_t memory = 0;              // which of the blocks given to Loader::start `data` is
   std::vector<Problem> problems;  // bad samples never reported before by this loader
 };
 
@@ -61,9 +62,12 @@ class Loader {
 
   const SampleSource& source() const { return *source_; }
 
-  // Begins an epoch; what is left of the last one is dropped. Throws Error (usage) on samples that
-  // do not exist.
-  void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write);
+  // Begins an epoch; what is left of the last one is dropped. Batches are written into the blocks
+  // of `memory`, each large enough for the largest batch, so as many batches are made ahead as
+  // there are blocks but one; none: into memory of the loader's own. Throws Error (usage) on
+  // samples that do not exist.
+  void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write,
+             const std::vector<float*>& memory = {});
 
   // The next batch, in order and valid until the next call of next or start; null after the last
   // one.

@@ -26,6 +26,8 @@ class SampleSource {
   virtual size_t size() const = 0;
   // The whole name of a sample, fit for a message: "data/cifar10.tar/train/cat/0001.jpg".
   virtual std::string place(size_t sample) const = 0;
+  // The same with its own bytes, as programs take it.
+  virtual std::string path(size_t sample) const { return place(sample); }
   // For any number of threads. Throws Error naming the place when the picture or its target cannot
   // be read.
   virtual Sample load(size_t sample) const = 0;

@@ -127,8 +127,7 @@ double mean_of_first_quarter(const std::vector<double>& sorted) {
 }
 
 Bench::Bench(const ModelSource& source) : name_(source.name), spec_(source.spec) {
-  const int size = spec_.recipe.crop;
-  model_ = PackedModel::make(build_graph(spec_, size, size), source_weights(source));
+  model_ = PackedModel::make(*source.graph, source_weights(source));
 }
 
 Session Bench::session(const BenchSetting& setting, bool profile) const {
