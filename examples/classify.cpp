@@ -15,10 +15,10 @@ int main(int argc, char** argv) {
     // Everything that can be wrong with the weights is thrown here.
     vig::ModelRequest request;
     request.model = argv[1];
-    vig::Classifier classifier(vig::find_source(request));
+    const vig::Classifier classifier(vig::find_source(request));
 
-    const vig::Picture picture = vig::read_picture(argv[2], classifier.recipe(), {});
-    const vig::ClassifiedPicture result = classifier.classify({&picture, 1}, /*top=*/3).front();
+    const vig::PictureFiles pictures({argv[2]});
+    const vig::ClassifiedPicture result = classifier.classify(pictures, /*top=*/3).front();
     if (!result.error.empty()) {
       std::fprintf(stderr, "%s\n", result.error.c_str());
       return 1;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/vig.h"
+#include "support/started_program.h"
 
 namespace vig::test {
 namespace {
@@ -258,6 +259,37 @@ TEST_F(Classify, StandardInputIsAPicture) {
   options.input = "no picture";
   expect_complaint(vig({"classify", "-m", model_, "-"}, options), 1,
                    "standard input: not a picture");
+}
+
+// Streams are read one after the other, though pictures are read by several threads.
+TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
+  RunOptions options;
+  options.input = read_file(data("image/photos/flower.webp"));
+  const RunResult twice =
+      vig({"classify", "-m", model_, "-", pictures() + "/c.jpg", "-", "--json", "--threads", "4"},
+          options);
+  expect_complaint(twice, 1, "standard input: the file is empty");
+  const json list = json::parse(twice.out);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_TRUE(list[0].contains("classes"));
+  EXPECT_TRUE(list[1].contains("classes"));
+  EXPECT_TRUE(list[2].contains("error"));
+
+  // Whoever fills one pipe after the other is not kept waiting for ever.
+  NamedPipe first(folder_ / "first"), second(folder_ / "second");
+  StartedProgram program({VIG_BINARY, "classify", "-m", model_, first.path(), second.path(),
+                          "--json", "--threads", "4"},
+                         folder_.path());
+  for (NamedPipe* pipe : {&first, &second}) {
+    pipe->wait_for_reader();
+    pipe->write(options.input);
+    pipe->close();
+  }
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  const json answers = json::parse(program.out());
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0]["file"], first.path());
+  EXPECT_EQ(answers[0]["classes"], answers[1]["classes"]);
 }
 
 // Numbers as short as read back to the same float.

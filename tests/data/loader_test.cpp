@@ -10,6 +10,7 @@
 #include "data/archive_bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "vig/data/dataset.h"
 #include "vig/data/order.h"
 
 namespace vig::test {
@@ -30,14 +31,15 @@ class LoaderTest : public testing::Test {
     files["dog/117.png"] = "no picture";
     write_file(dir_ / "x.tar", tar_bytes(files));
   }
-  Dataset open(size_t cache_bytes = 0) const {
-    return *open_dataset((dir_ / "x.tar").string(), {.cache_bytes = cache_bytes}).whole;
+  std::shared_ptr<const Dataset> open(size_t cache_bytes = 0) const {
+    return std::make_shared<const Dataset>(
+        *open_dataset((dir_ / "x.tar").string(), {.cache_bytes = cache_bytes}).whole);
   }
 
   TempDir dir_;
 };
 
-void write_sample(const Loader::Slot& slot, const Image& image, float* out) {
+void write_sample(const Loader::Slot& slot, const Image& image, Target&, float* out) {
   out[0] = static_cast<float>(slot.sample);
   out[1] = static_cast<float>(slot.batch * 1000 + slot.position);
   out[2] = static_cast<float>(std::accumulate(image.rgb.begin(), image.rgb.end(), 0));
@@ -54,7 +56,8 @@ struct Seen {
 };
 
 Seen seen(const Batch& batch) {
-  Seen result{batch.index, batch.samples, batch.labels, {}, {}};
+  Seen result{batch.index, batch.samples, {}, {}, {}};
+  for (const Target& target : batch.targets) result.labels.push_back(std::any_cast<int>(target));
   result.data.assign(batch.data, batch.data + batch.samples.size() * kFloats);
   for (const Problem& problem : batch.problems) result.problems.push_back(problem.sentence);
   return result;
@@ -71,7 +74,7 @@ std::vector<Seen> drain(Loader& loader) {
 }
 
 TEST_F(LoaderTest, AnyNumberOfWorkersGivesTheSame) {
-  const Dataset dataset = open();
+  const Dataset dataset = *open();
   std::optional<std::vector<Seen>> expected;
   for (const int workers : {0, 1, 3}) {
     for (const size_t ahead : {1u, 2u, 20u}) {
@@ -100,7 +103,8 @@ TEST_F(LoaderTest, AnyNumberOfWorkersGivesTheSame) {
       const std::string name(dataset.name(sample));
       if (name == "cat/106.png" || name == "dog/117.png") continue;
       std::vector<float> floats(kFloats);
-      write_sample({b % 5, position, sample}, *dataset.decode(sample), floats.data());
+      Sample loaded = dataset.load(sample);
+      write_sample({b % 5, position, sample}, *loaded.image, loaded.target, floats.data());
       ASSERT_LT(at, batch.samples.size());
       EXPECT_EQ(batch.samples[at], sample);
       EXPECT_EQ(batch.labels[at], dataset.label(sample));
@@ -142,7 +146,7 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   std::atomic<bool> too_far = false;
   Loader loader(open(), {.workers = 2, .ahead = kAhead});
   std::vector<std::vector<size_t>> batches(12, {0, 1});
-  loader.start(batches, kFloats, [&](const Loader::Slot& slot, const Image&, float*) {
+  loader.start(batches, kFloats, [&](const Loader::Slot& slot, const Image&, Target&, float*) {
     if (slot.batch >= asked + kAhead) too_far = true;
     for (size_t old = furthest;
          old < slot.batch && !furthest.compare_exchange_weak(old, slot.batch);) {
@@ -156,10 +160,36 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   EXPECT_EQ(furthest, 11u);
 }
 
+// Blocks of the caller's take the place of the loader's own, and never more of them are in use.
+TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
+  const auto batches = make_batches(epoch_order(24, 1, 0), 5, LastBatch::kKeep);
+  for (const int workers : {0, 1, 3}) {
+    Loader own(open(), {.workers = workers});
+    own.start(batches, kFloats, write_sample);
+    const std::vector<Seen> expected = drain(own);
+    for (const size_t blocks : {1u, 2u, 3u, 9u}) {
+      std::vector<std::vector<float>> memory(blocks, std::vector<float>(5 * kFloats));
+      std::vector<float*> pointers;
+      for (std::vector<float>& block : memory) pointers.push_back(block.data());
+      Loader loader(open(), {.workers = workers});
+      loader.start(batches, kFloats, write_sample, pointers);
+      std::vector<Seen> batches_seen;
+      while (const Batch* batch = loader.next()) {
+        ASSERT_LT(batch->memory, blocks);
+        EXPECT_EQ(batch->data, pointers[batch->memory]);
+        batches_seen.push_back(seen(*batch));
+      }
+      EXPECT_EQ(batches_seen, expected) << workers << " workers, " << blocks << " blocks";
+      loader.start(batches, kFloats, write_sample);  // and back to its own
+      EXPECT_EQ(drain(loader).size(), batches.size());
+    }
+  }
+}
+
 TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});
-    const auto write = [](const Loader::Slot& slot, const Image&, float*) {
+    const auto write = [](const Loader::Slot& slot, const Image&, Target&, float*) {
       // An Error of the callback is no bad picture.
       if (slot.batch == 1 && slot.position > 0) fail("position {}", slot.position);
       if (slot.batch == 2) throw std::logic_error("bug");
@@ -173,6 +203,39 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
     EXPECT_EQ(last->index, 3u);
     EXPECT_EQ(last->samples, std::vector<size_t>{1});
     EXPECT_EQ(loader.next(), nullptr);
+  }
+}
+
+// Boxes, say: as many as there are, moved with the picture, and none for one that is left out.
+class BoxedPictures : public SampleSource {
+ public:
+  size_t size() const override { return 5; }
+  std::string place(size_t sample) const override { return "picture " + std::to_string(sample); }
+  Sample load(size_t sample) const override {
+    if (sample == 2) fail("{}: its boxes cannot be read", place(sample));
+    return {std::make_shared<const Image>(1, 1), std::vector<int>(sample, 10)};
+  }
+};
+
+TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirPictures) {
+  for (const int workers : {0, 2}) {
+    Loader loader(std::make_shared<const BoxedPictures>(), {.workers = workers});
+    loader.start({{4, 2, 3, 0}, {1}}, 1,
+                 [](const Loader::Slot& slot, const Image&, Target& target, float* out) {
+                   for (int& x : std::any_cast<std::vector<int>&>(target)) {
+                     x += static_cast<int>(slot.position);
+                   }
+                   *out = 0;
+                 });
+    const Batch* batch = loader.next();
+    EXPECT_EQ(batch->samples, (std::vector<size_t>{4, 3, 0}));
+    ASSERT_EQ(batch->targets.size(), 3u);
+    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[0]), std::vector<int>(4, 10));
+    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[1]), std::vector<int>(3, 12));
+    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[2]), std::vector<int>());
+    ASSERT_EQ(batch->problems.size(), 1u);
+    EXPECT_EQ(batch->problems[0].sentence, "picture 2: its boxes cannot be read");
+    EXPECT_EQ(std::any_cast<std::vector<int>>(loader.next()->targets[0]), std::vector<int>(1, 10));
   }
 }
 
@@ -191,7 +254,7 @@ TEST_F(LoaderTest, MayBeDroppedOrRestartedAtAnyPoint) {
     }
     // With more memory than before, and other numbers.
     restarted.start({{5, 6, 7, 8}}, 4 * kFloats,
-                    [](const Loader::Slot& slot, const Image&, float* out) {
+                    [](const Loader::Slot& slot, const Image&, Target&, float* out) {
                       std::fill_n(out, 4 * kFloats, static_cast<float>(slot.sample));
                     });
     const Batch* batch = restarted.next();

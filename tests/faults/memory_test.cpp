@@ -17,6 +17,7 @@
 
 #include "faults/inject.h"
 #include "support/files.h"
+#include "vig/image/preprocess.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/save_model.h"
@@ -147,9 +148,8 @@ TEST_P(EveryAllocation, OfLoadingAndClassifying) {
   fail_every_allocation(GetParam(), 500, [this] {
     ModelRequest request;
     request.model = model_;
-    Classifier classifier(find_source(request), {.threads = 1, .batch = 1});
-    const std::vector<Picture> pictures = {
-        read_picture(data("image/photos/pixel_1x1.png"), classifier.recipe(), {})};
+    const Classifier classifier(find_source(request), {.threads = 1, .batch = 1});
+    const PictureFiles pictures({data("image/photos/pixel_1x1.png")});
     std::string text;
     for (const ClassifiedPicture& picture : classifier.classify(pictures, 2)) {
       if (!picture.error.empty()) throw std::runtime_error(picture.error);
@@ -164,9 +164,8 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
     ModelRequest request;
     request.model = data("golden/vig-mini-silu.pth");
     request.arch = "test_vig";
-    Embedder embedder(find_source(request), {.threads = 1, .batch = 1});
-    const std::vector<Picture> pictures = {
-        read_picture(data("image/photos/pixel_1x1.jpg"), embedder.recipe(), {})};
+    const Embedder embedder(find_source(request), {.threads = 1, .batch = 1});
+    const PictureFiles pictures({data("image/photos/pixel_1x1.jpg")});
     std::string text;
     for (const EmbeddedPicture& picture : embedder.embed(pictures, Embedder::Kind::kPooled)) {
       if (!picture.error.empty()) throw std::runtime_error(picture.error);
@@ -186,9 +185,9 @@ TEST_P(EveryAllocation, OfDecodingPictures) {
         "photos/rocket_palette_2bit.png", "pngsuite/basi6a08.png", "photos/flower.webp"}) {
     SCOPED_TRACE(name);
     fail_every_allocation(GetParam(), 5, [&] {
-      const Picture picture = read_picture(data("image/") + name, recipe, {});
-      if (!picture.error.empty()) throw std::runtime_error(picture.error);
-      return std::string(picture.crop.rgb.begin(), picture.crop.rgb.end());
+      const Sample sample = PictureFiles({data("image/") + name}).load(0);
+      const Image crop = crop_to_recipe(*sample.image, recipe);
+      return std::string(crop.rgb.begin(), crop.rgb.end());
     });
   }
 }

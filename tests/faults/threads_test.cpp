@@ -13,10 +13,10 @@
 #include "support/run_program.h"
 #include "vig/base/error.h"
 #include "vig/base/thread_team.h"
+#include "vig/data/dataset.h"
 #include "vig/data/loader.h"
 #include "vig/pipeline/bench.h"
 #include "vig/pipeline/classifier.h"
-#include "vig/pipeline/pictures.h"
 #include "vig/pipeline/save_model.h"
 
 namespace vig::test {
@@ -77,36 +77,32 @@ class ThreadsOfAModel : public Threads {
     return find_source(request);
   }
 
-  static std::vector<float> logits(Runner& runner, const Picture& picture) {
-    std::vector<float> values;
-    const auto classes = static_cast<size_t>(model_classes(runner.spec()));
-    runner.run({&picture, 1}, [&](size_t, const Session& session, int image) {
-      const float* out = session.output("logits", image);
-      values.assign(out, out + classes);
-    });
-    return values;
+  static std::vector<ClassScore> scores(const Classifier& classifier, int size = 0) {
+    const PictureFiles picture({data("image/photos/kitten_gray.jpg")});
+    return classifier.classify(picture, 10, size).front().answer.scores;
   }
 };
 
 TEST_F(ThreadsOfAModel, ASessionRunsOnFewerToTheSameBits) {
-  Runner all(source(), {.threads = 4, .batch = 1});
-  const Picture picture = read_picture(data("image/photos/kitten_gray.jpg"), all.recipe(), {});
-  const std::vector<float> expected = logits(all, picture);
+  const Classifier all(source(), {.threads = 4, .batch = 1});
+  const std::vector<ClassScore> expected = scores(all);
+  const std::vector<ClassScore> expected_small = scores(all, 32);
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
     std::vector<std::pair<int, int>> told;
-    Runner fewer(source(), {.threads = 4, .batch = 1, .on_fewer_threads = [&](int got, int asked) {
+    const Classifier fewer(source(),
+                           {.threads = 4, .batch = 1, .on_fewer_threads = [&](int got, int asked) {
                               told.emplace_back(got, asked);
                             }});
-    EXPECT_EQ(logits(fewer, picture), expected);
-    EXPECT_EQ(fewer.session(picture.crop.height, picture.crop.width).threads(), started + 1);
-    (void)fewer.session(32, 64);  // a second session, of which nobody needs to hear
+    EXPECT_EQ(scores(fewer), expected);
+    EXPECT_EQ(scores(fewer, 32), expected_small);  // on the same threads
+    EXPECT_EQ(calls_of(Call::kThread), std::min(started + 1, 3));
     if (started == 3) {
-      EXPECT_EQ(told.size(), 1u);  // of the second session alone: its threads are beyond the limit
-      continue;
+      EXPECT_TRUE(told.empty());
+    } else {
+      EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
     }
-    EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
   }
 }
 
@@ -123,23 +119,19 @@ TEST_F(ThreadsOfAModel, ABenchmarkOfFewerThreadsIsRefused) {
   }
 }
 
-TEST_F(Threads, PicturesAreReadWithoutABackgroundThread) {
-  const std::vector<std::string> files = {data("image/photos/pixel_1x1.png"),
-                                          data("image/photos/pixel_1x1.jpg"),
-                                          data("image/photos/kitten_gray.jpg")};
-  Recipe recipe;
-  recipe.resize = recipe.crop = 8;
-  for (int started = 0; started <= 2; ++started) {
+TEST_F(ThreadsOfAModel, PicturesAreReadWithoutABackgroundThread) {
+  const PictureFiles files({data("image/photos/pixel_1x1.png"), data("image/photos/pixel_1x1.jpg"),
+                            data("image/photos/kitten_gray.jpg")});
+  const auto expected = Classifier(source(), {.threads = 1}).classify(files, 10);
+  for (int started = 0; started <= 4; ++started) {
     const ThreadLimit limit(started);
-    PictureReader reader(files, 1,
-                         [&](const std::string& file) { return read_picture(file, recipe, {}); });
-    for (const std::string& file : files) {
-      const std::vector<Picture> pictures = reader.next();
-      ASSERT_EQ(pictures.size(), 1u);
-      EXPECT_EQ(pictures[0].name, file);
-      EXPECT_EQ(pictures[0].error, "");
+    const auto results = Classifier(source(), {.threads = 2}).classify(files, 10);
+    ASSERT_EQ(results.size(), files.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].name, files.path(i));
+      EXPECT_EQ(results[i].error, "");
+      EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
     }
-    EXPECT_TRUE(reader.next().empty());
   }
 }
 
@@ -153,9 +145,9 @@ TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    Loader loader(dataset, {.workers = 3, .ahead = 2});
+    Loader loader(std::make_shared<const Dataset>(dataset), {.workers = 3, .ahead = 2});
     loader.start({{0, 1}, {2, 3}, {3, 0}}, 1,
-                 [](const Loader::Slot& slot, const Image&, float* out) {
+                 [](const Loader::Slot& slot, const Image&, Target&, float* out) {
                    *out = static_cast<float>(slot.sample);
                  });
     std::vector<float> seen;
@@ -206,8 +198,8 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
                          "VIG_FAULT=thread:" + std::to_string(started + 1) + ":always"}});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, expected.out);
-    // The first thread reads pictures, the others run the network.
-    const int team = std::max(1, started);
+    // The first threads run the network; pictures are read by those that remain.
+    const int team = std::min(started + 1, 4);
     EXPECT_EQ(result.err, team == 4 ? std::string()
                                     : "vig: runs on " + std::to_string(team) +
                                           " of 4 threads: the system starts no more (limit of "

@@ -79,13 +79,12 @@ class Evaluate : public ::testing::Test {
   // By way of single answers.
   ClassificationMetrics expected(int size = 0) const {
     ClassificationMetrics metrics(10);
-    Classifier classifier(source_, {.threads = 1, .batch = 1});
+    const Classifier classifier(source_, {.threads = 1, .batch = 1, .size = size});
     for (const auto& [place, picture] : kPictures) {
-      const Picture cut =
-          read_picture((folder_ / "data" / place).string(), classifier.recipe(size), {});
+      const PictureFiles file({(folder_ / "data" / place).string()});
       std::vector<float> logits(10);
       int label = -1;
-      const auto answers = classifier.classify({&cut, 1}, 10);
+      const auto answers = classifier.classify(file, 10);
       for (const ClassScore& score : answers[0].answer.scores) {
         logits[static_cast<size_t>(score.index)] = score.logit;
         if (score.name[0] == place[0]) label = score.index;
@@ -107,8 +106,8 @@ void expect_equal(const ClassificationMetrics& a, ClassificationMetrics b) {
 
 TEST_F(Evaluate, CountsTheAnswersOfClassify) {
   for (const int size : {0, 96}) {
-    Runner runner(source_, {.threads = 1, .batch = 3});
-    const Evaluation result = evaluate(runner, data(), {.size = size});
+    const Runner runner(source_, {.threads = 1, .batch = 3, .size = size});
+    const Evaluation result = evaluate(runner, data());
     expect_equal(result.metrics, expected(size));
     EXPECT_EQ(result.metrics.count, 7);
     EXPECT_EQ(result.skipped, 0);
@@ -120,13 +119,12 @@ TEST_F(Evaluate, CountsTheAnswersOfClassify) {
 TEST_F(Evaluate, HandsOutEveryAnswer) {
   write_file(folder_ / "data/a/empty.png", "");
   const Dataset pictures = data();
-  Runner runner(source_, {.threads = 1, .batch = 3});
+  const Runner runner(source_, {.threads = 2, .batch = 3});
   ClassificationMetrics counted(10);
   std::vector<int> answers(pictures.size()), problems(pictures.size());
   const Evaluation result =
       evaluate(runner, pictures,
-               {.decoders = 2,
-                .on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
+               {.on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
                 .on_answer =
                     [&](size_t sample, int label, std::span<const float> logits) {
                       ++answers[sample];
@@ -147,13 +145,13 @@ TEST_F(Evaluate, DependsOnNothingButPicturesAndWeights) {
   const std::string archive = (folder_ / "data.tar").string();
   ASSERT_EQ(run_program({"tar", "-cf", archive, "-C", folder_.path().string(), "data"}).exit_code,
             0);
-  Runner first(source_, {.threads = 1, .batch = 1});
-  const Evaluation one = evaluate(first, data(), {.decoders = 0});
+  const Runner first(source_, {.threads = 1, .batch = 1});
+  const Evaluation one = evaluate(first, data());
   for (const std::string& path : {(folder_ / "data").string(), archive}) {
     for (const int batch : {1, 2, 8}) {
       for (const int threads : {1, 3}) {
-        Runner runner(source_, {.threads = threads, .batch = batch});
-        const Evaluation other = evaluate(runner, open(path), {.decoders = threads});
+        const Runner runner(source_, {.threads = threads, .batch = batch});
+        const Evaluation other = evaluate(runner, open(path));
         EXPECT_EQ(other.metrics, one.metrics) << path << " " << batch << " " << threads;
       }
     }
@@ -161,9 +159,9 @@ TEST_F(Evaluate, DependsOnNothingButPicturesAndWeights) {
 }
 
 TEST_F(Evaluate, OutputsWithoutNamesAreCountedInOrder) {
-  Runner runner(source_, {.threads = 1, .batch = 4});
+  const Runner runner(source_, {.threads = 1, .batch = 4});
   source_.classes.clear();
-  Runner nameless(source_, {.threads = 1, .batch = 4});
+  const Runner nameless(source_, {.threads = 1, .batch = 4});
   expect_error(ErrorCode::kInput, {"3 classes", "10 classes"}, [&] { evaluate(nameless, data()); });
   for (const char* name : {"b", "d", "e", "f", "g", "i", "j"}) {
     fs::create_directories(folder_ / "data" / name);
@@ -183,7 +181,7 @@ TEST_F(Evaluate, BrokenPicturesAreReportedAndLeftOut) {
   fs::copy_file(picture_file("broken/truncated_header.jpg"), folder_ / "data/c/broken.jpg");
   write_file(folder_ / "data/a/empty.png", "");
   for (const int batch : {1, 3}) {
-    Runner runner(source_, {.threads = 1, .batch = batch});
+    const Runner runner(source_, {.threads = 1, .batch = batch});
     std::vector<std::string> problems;
     int64_t seen = 0;
     const Evaluation result = evaluate(
@@ -210,7 +208,7 @@ TEST_F(Evaluate, NumbersThatAreNotFiniteAreNoAnswer) {
   request.model = file;
   ModelSource source = find_source(request);
   source.classes = source_.classes;
-  Runner runner(source, {.threads = 1, .batch = 2});
+  const Runner runner(source, {.threads = 1, .batch = 2});
   std::string problem;
   const Evaluation result =
       evaluate(runner, data(),
@@ -222,13 +220,12 @@ TEST_F(Evaluate, NumbersThatAreNotFiniteAreNoAnswer) {
 }
 
 TEST_F(Evaluate, CanBeStopped) {
-  Runner runner(source_, {.threads = 1, .batch = 2});
+  const Runner runner(source_, {.threads = 2, .batch = 2});
   int batches = 0;
   const auto after = [&](int limit) {
     batches = 0;
-    return evaluate(runner, data(), {.decoders = 2, .on_batch = [&batches, limit](int64_t) {
-                                       return ++batches < limit;
-                                     }});
+    return evaluate(runner, data(),
+                    {.on_batch = [&batches, limit](int64_t) { return ++batches < limit; }});
   };
   const Evaluation early = after(2);
   EXPECT_FALSE(early.complete);

@@ -215,6 +215,45 @@ TEST(ModelSource, TheFormatFollowsTheName) {
   }
 }
 
+TEST(ModelSource, AModelInMemoryIsAsGoodAsAFile) {
+  const TempDir folder;
+  const std::string saved = (folder / "x.safetensors").string();
+  save_model(find_source(request(golden("vig-mini-silu.pth"), "test_vig")), saved);
+  const std::pair<std::string, std::string> files[] = {{saved, ""},
+                                                       {golden("vig-mini-silu.pth"), "test_vig"}};
+  for (const auto& [file, arch] : files) {
+    const ModelSource from_file = find_source(request(file, arch));
+    auto bytes = std::make_shared<const std::string>(read_file(file));
+    const std::span view(reinterpret_cast<const unsigned char*>(bytes->data()), bytes->size());
+    // A name of the zoo does not matter here: there are bytes.
+    const ModelSource source = find_source(request("vig_t", arch), view, std::move(bytes));
+    EXPECT_EQ(source.name, "vig_t");
+    EXPECT_EQ(source.spec.name, "test_vig");
+    EXPECT_EQ(source.known, from_file.known);
+    EXPECT_EQ(source.classes, from_file.classes);
+    EXPECT_EQ(source.checkpoint->file_bytes(), view.size());
+    const auto expected = source_weights(from_file), weights = source_weights(source);
+    ASSERT_EQ(weights->size(), expected->size());
+    for (size_t i = 0; i < weights->size(); ++i) {
+      const auto count = static_cast<size_t>(weights->spec(i).shape.elements());
+      EXPECT_EQ(std::memcmp(weights->data(i), expected->data(i), count * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(ModelSource, BytesThatAreNoModelAreNamedAsTheCallerSays) {
+  const std::string text = read_file(golden("vig-mini-silu.pth"));
+  const std::span bytes(reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  EXPECT_TRUE(
+      error_of([&] { find_source(request("an upload"), bytes); }).starts_with("an upload: "));
+  for (const size_t length : {size_t{0}, size_t{3}, text.size() / 2}) {
+    ErrorCode code = ErrorCode::kUsage;
+    const auto find = [&] { find_source(request("an upload", "test_vig"), bytes.first(length)); };
+    EXPECT_TRUE(error_of(find, &code).starts_with("an upload: ")) << length;
+    EXPECT_EQ(code, ErrorCode::kInput);
+  }
+}
+
 TEST(ModelSource, HostileMetadataIsAnInputError) {
   const TempDir folder;
   const std::string file = (folder / "hostile.safetensors").string();

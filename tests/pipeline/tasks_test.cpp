@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "pipeline/fixtures.h"
 #include "support/files.h"
+#include "vig/image/preprocess.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
 
@@ -20,34 +22,132 @@ ModelSource miniature() {
   return source;
 }
 
-std::vector<Picture> some_pictures(const Recipe& recipe) {
-  std::vector<Picture> pictures;
+// The second and the last cannot be decoded.
+PictureFiles some_pictures() {
+  std::vector<std::string> files;
   for (const char* name : {"photos/cat_chelsea.png", "broken/zero_byte.png",
                            "photos/kitten_gray.jpg", "photos/flower.webp", "broken/soi_eoi.jpg"}) {
-    pictures.push_back(read_picture(picture_file(name), recipe, {}));
+    files.push_back(picture_file(name));
   }
-  return pictures;
+  return PictureFiles(files);
 }
+constexpr bool kGood[] = {true, false, true, true, false};
 
 TEST(Classifier, ABrokenPictureLeavesTheOthersAlone) {
-  Classifier classifier(miniature(), {.threads = 1, .batch = 2});
-  const std::vector<Picture> pictures = some_pictures(classifier.recipe());
-  const auto results = classifier.classify(pictures, 3);
-  ASSERT_EQ(results.size(), pictures.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    EXPECT_EQ(results[i].name, pictures[i].name);
-    EXPECT_EQ(results[i].error, pictures[i].error);
-    EXPECT_EQ(results[i].answer.scores.size(), pictures[i].good() ? 3u : 0u);
+  const PictureFiles pictures = some_pictures();
+  for (const int threads : {1, 3}) {
+    for (const int batch : {1, 2, 5, 8}) {
+      const Classifier classifier(miniature(), {.threads = threads, .batch = batch});
+      const auto results = classifier.classify(pictures, 3);
+      ASSERT_EQ(results.size(), pictures.size());
+      for (size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(results[i].name, pictures.path(i));
+        EXPECT_EQ(results[i].error.empty(), kGood[i]) << results[i].error;
+        EXPECT_EQ(results[i].answer.scores.size(), kGood[i] ? 3u : 0u);
+        if (kGood[i]) continue;
+        EXPECT_EQ(results[i].error, error_of([&] { pictures.load(i); }));
+      }
+      EXPECT_EQ(results[0].answer.scores[0].name.size(), 1u);
+    }
   }
-  EXPECT_EQ(results[0].answer.scores[0].name.size(), 1u);
+}
+
+TEST(Classifier, HandsOutBatchesUntilToldToStop) {
+  const Classifier classifier(miniature(), {.threads = 2, .batch = 2});
+  std::vector<size_t> sizes;
+  const auto stop_after = [&](size_t batches) -> HandleResults<Classification> {
+    return [&sizes, batches](std::span<const ClassifiedPicture> batch) {
+      sizes.push_back(batch.size());
+      return sizes.size() < batches;
+    };
+  };
+  classifier.classify(some_pictures(), 1, stop_after(2));
+  EXPECT_EQ(sizes, (std::vector<size_t>{2, 2}));
+  sizes.clear();
+  classifier.classify(some_pictures(), 1, stop_after(9));
+  EXPECT_EQ(sizes, (std::vector<size_t>{2, 2, 1}));
+  EXPECT_TRUE(classifier.classify(PictureFiles({}), 1).empty());
+}
+
+// What a picture is preprocessed to does not pass through anything that rounds.
+TEST(Runner, TheNetworkSeesTheRecipesBits) {
+  const PictureFiles pictures = some_pictures();
+  for (const int size : {0, 100}) {
+    const Runner runner(miniature(), {.threads = 2, .batch = 2, .size = size});
+    const Recipe recipe = runner.recipe();
+    const auto floats = static_cast<size_t>(recipe.crop) * static_cast<size_t>(recipe.crop) * 3;
+    Runner::Pass pass;
+    size_t seen = 0;
+    pass.on_values = [&](size_t picture, const Session& session, int image) {
+      std::vector<float> expected(floats);
+      preprocess(*pictures.load(picture).image, recipe, expected.data());
+      const float* const input = session.value(0, image);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), input)) << picture;
+      ++seen;
+    };
+    EXPECT_TRUE(runner.run(pictures, pass));
+    EXPECT_EQ(seen, 3u);
+  }
+}
+
+TEST(Classifier, PicturesInMemoryAreAsGoodAsFiles) {
+  const Classifier classifier(miniature(), {.threads = 1, .batch = 3});
+  const PictureFiles files = some_pictures();
+  std::vector<std::string> contents;
+  std::vector<PictureBytes::File> in_memory;
+  for (size_t i = 0; i < files.size(); ++i) contents.push_back(read_file(files.path(i)));
+  for (size_t i = 0; i < files.size(); ++i) {
+    in_memory.push_back(
+        {"picture " + std::to_string(i),
+         {reinterpret_cast<const uint8_t*>(contents[i].data()), contents[i].size()}});
+  }
+  const auto expected = classifier.classify(files, 10);
+  const auto results = classifier.classify(PictureBytes(in_memory), 10);
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].name, in_memory[i].name);
+    EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
+    EXPECT_EQ(results[i].error.starts_with(in_memory[i].name + ": "), !kGood[i]);
+  }
+}
+
+// One model behind several callers, each with sizes of its own.
+TEST(Classifier, ServesSeveralThreadsAtOnce) {
+  constexpr int kSizes[] = {0, 48, 100, 64};
+  const PictureFiles pictures = some_pictures();
+  std::vector<std::vector<ClassifiedPicture>> expected;
+  for (const int size : kSizes) {
+    expected.push_back(
+        Classifier(miniature(), {.threads = 1, .size = size}).classify(pictures, 10));
+  }
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 40}) {
+    const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .session_bytes = bytes});
+    std::vector<std::vector<ClassifiedPicture>> results(std::size(kSizes));
+    std::vector<std::thread> callers;
+    for (size_t i = 0; i < results.size(); ++i) {
+      callers.emplace_back([&, i] {
+        for (int round = 0; round < 3; ++round) {
+          results[i] = classifier.classify(pictures, 10, kSizes[i]);
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (size_t i = 0; i < results.size(); ++i) {
+      ASSERT_EQ(results[i].size(), expected[i].size());
+      for (size_t p = 0; p < results[i].size(); ++p) {
+        EXPECT_EQ(results[i][p].answer.scores, expected[i][p].answer.scores);
+      }
+    }
+  }
 }
 
 TEST(Classifier, AloneOrTogetherTheAnswerIsTheSame) {
   Classifier one(miniature(), {.threads = 1, .batch = 1});
   Classifier many(miniature(), {.threads = 2, .batch = 8});
   for (const int size : {0, 48, 100}) {
-    const std::vector<Picture> pictures = some_pictures(one.recipe(size));
-    const auto a = one.classify(pictures, 10), b = many.classify(pictures, 10);
+    const auto a = one.classify(some_pictures(), 10, size);
+    const auto b = many.classify(some_pictures(), 10, size);
+    ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].answer.scores, b[i].answer.scores);
   }
 }
@@ -58,22 +158,26 @@ TEST(Classifier, NeedsWeights) {
   EXPECT_THROW(Classifier(find_source(request)), Error);
 }
 
-TEST(Classifier, RefusesPicturesOfTwoSizes) {
-  Classifier classifier(miniature());
-  const std::vector<Picture> pictures = {
-      read_picture(picture_file("photos/flower.webp"), classifier.recipe(64), {}),
-      read_picture(picture_file("photos/flower.webp"), classifier.recipe(80), {})};
-  EXPECT_THROW(classifier.classify(pictures, 1), Error);
+TEST(Classifier, RefusesSizesThatAreNone) {
+  const Classifier classifier(miniature());
+  EXPECT_THROW(classifier.classify(some_pictures(), 1, -1), Error);
+  EXPECT_THROW(classifier.classify(some_pictures(), 1, kMaxInputSide + 1), Error);
+  EXPECT_THROW(Classifier(miniature(), {.size = kMaxInputSide + 1}), Error);
+  EXPECT_THROW(Classifier(miniature(), {.batch = -1}), Error);
 }
 
 TEST(Embedder, PooledIsTheMeanOfTheMap) {
-  Embedder embedder(miniature(), {.threads = 1, .batch = 4});
-  const std::vector<Picture> pictures = some_pictures(embedder.recipe(100));
+  const Embedder embedder(miniature(), {.threads = 1, .batch = 4, .size = 100});
+  const PictureFiles pictures = some_pictures();
   const auto pooled = embedder.embed(pictures, Embedder::Kind::kPooled);
   const auto maps = embedder.embed(pictures, Embedder::Kind::kMap);
+  ASSERT_EQ(pooled.size(), pictures.size());
+  ASSERT_EQ(maps.size(), pictures.size());
   for (size_t i = 0; i < pictures.size(); ++i) {
-    EXPECT_EQ(pooled[i].error, pictures[i].error);
-    if (!pictures[i].good()) continue;
+    EXPECT_EQ(pooled[i].error.empty(), kGood[i]) << pooled[i].error;
+    if (!kGood[i]) continue;
+    EXPECT_EQ(pooled[i].answer.shape(), std::vector{64});
+    EXPECT_EQ(maps[i].answer.shape(), (std::vector{6, 6, 64}));
     const Embedding& vector = pooled[i].answer;
     const Embedding& map = maps[i].answer;
     EXPECT_EQ(vector.height * vector.width, 1);
@@ -105,8 +209,8 @@ TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfThePicture) {
   write_safetensors(file, tensors, {{"vig.arch", "test_vig"}});
   ModelRequest request;
   request.model = file;
-  Classifier classifier(find_source(request));
-  const auto results = classifier.classify(some_pictures(classifier.recipe()), 1);
+  const auto results = Classifier(find_source(request)).classify(some_pictures(), 1);
+  EXPECT_TRUE(results[0].error.starts_with(results[0].name + ": ")) << results[0].error;
   EXPECT_NE(results[0].error.find("finite"), std::string::npos) << results[0].error;
 }
 

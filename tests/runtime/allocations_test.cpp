@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -82,13 +83,16 @@ TEST_F(Allocating, TheSecondRunTakesNothing) {
     const Network network(description);
     for (int threads : {1, 2, 3}) {
       for (bool profile : {false, true}) {
-        Session session = network.session({.batch = 3, .threads = threads, .profile = profile});
+        Session session =
+            network.session({.batch = 3, .threads = threads, .profile = profile, .slots = 2});
         for (int i = 0; i < 3; ++i) set_input(session, i, network.picture(i));
+        std::copy_n(session.input(0), network.picture(0).size(), session.input(0, 1));
         session.run(3);
         for (int images : {3, 1, 2, 3}) {
           EXPECT_EQ(allocations_of([&] { session.run(images); }).calls, 0)
               << description.name << ", " << images << " pictures, " << threads << " threads";
         }
+        EXPECT_EQ(allocations_of([&] { session.run(1, 1); }).calls, 0) << description.name;
         EXPECT_EQ(
             allocations_of([&] { seen(const_cast<float*>(session.output("logits", 2))); }).calls,
             0);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/networks.h"
 #include "vig/base/error.h"
 #include "vig/graph/builder.h"
@@ -35,12 +37,83 @@ TEST(Session, SaysWhatItHas) {
 TEST(Session, RefusesWhatDoesNotExist) {
   const Network network(network_case("test_vig"));
   expect_usage_error([&] { network.session({.batch = 0}); }, "batch is 0");
+  expect_usage_error([&] { network.session({.slots = 0}); }, "0 slots");
+  const auto team = std::make_shared<ThreadTeam>(2);
+  expect_usage_error([&] { network.session({.threads = 3, .team = team}); },
+                     "3 threads on a team of 2");
   Session session = network.session({.batch = 2, .threads = 1});
   expect_usage_error([&] { session.run(0); }, "0 pictures");
   expect_usage_error([&] { session.run(3); }, "at most 2");
+  expect_usage_error([&] { session.run(1, 1); }, "slot 1");
+  expect_usage_error([&] { session.input(0, 1); }, "slot 1");
+  expect_usage_error([&] { session.input(2); }, "picture 2");
   expect_usage_error([&] { session.output("boxes", 0); }, "boxes");
   const int inner = network.graph.find_module("blocks.0.attn_norm");
   expect_usage_error([&] { session.value(inner, 0); }, "was not kept");
+}
+
+TEST(Session, RefusesAGraphOfAnotherModel) {
+  const Network network(network_case("test_vig"));
+  const auto expect_refused = [&](const std::string& model, const Fields& fields,
+                                  const std::string& about) {
+    const Graph other = NetworkCase{"", model, fields, 64, 64}.graph();
+    expect_usage_error([&] { Session(network.packed, other, {.threads = 1}); }, about);
+  };
+  expect_refused("test_vig_h", {}, "a graph of another model");
+  expect_refused("test_vig", {{"classes", "11"}}, "is head.weight, the model's is head.weight");
+  expect_refused("test_vig", {{"depth", "3"}}, "a graph of another model");
+  expect_refused("test_vig", {{"depth", "1"}}, "a graph of another model");
+}
+
+// The first session packs what later ones of every size share.
+TEST(Session, PacksItsOwnWeights) {
+  NetworkCase description = network_case("test_vig");
+  const Network network(description);
+  Session first(network.graph, network.weights, {.threads = 2});
+  Session alone = network.session({.threads = 1});
+  const Values pixels = network.picture(1);
+  expect_same_bits(run_alone(first, pixels), run_alone(alone, pixels), "the first session");
+  EXPECT_EQ(first.model()->bytes(), network.packed->bytes());
+
+  description.width = 96;
+  const Graph wide = description.graph();
+  Session shared(first.model(), wide, {.team = first.team()});
+  EXPECT_EQ(shared.threads(), 2);
+  Session expected(network.packed, wide, {.threads = 1});
+  const Values wide_pixels = picture(64, 96, 1);
+  expect_same_bits(run_alone(shared, wide_pixels), run_alone(expected, wide_pixels),
+                   "a later session");
+}
+
+TEST(Session, SaysHowMuchMemoryItWillTake) {
+  const Network network(network_case("test_vig"));
+  size_t said = 0;
+  const Session session = network.session(
+      {.batch = 2, .threads = 2, .slots = 3, .before_memory = [&](size_t b) { said = b; }});
+  EXPECT_EQ(said, session.bytes());  // position tables fit as they are, so nothing is added
+}
+
+// Each slot keeps its own pictures, whichever runs.
+TEST(Session, HoldsSeveralSlots) {
+  constexpr int kSlots = 3, kBatch = 2;
+  const Network network(network_case("test_vig"));
+  Session alone = network.session({.threads = 1});
+  Session session = network.session({.batch = kBatch, .threads = 2, .slots = kSlots});
+  EXPECT_EQ(session.slots(), kSlots);
+  std::vector<Values> pixels, expected;
+  for (int i = 0; i < kSlots * kBatch; ++i) {
+    pixels.push_back(network.picture(10 + i));
+    expected.push_back(run_alone(alone, pixels.back()));
+    std::copy(pixels.back().begin(), pixels.back().end(), session.input(i % kBatch, i / kBatch));
+  }
+  for (const int slot : {2, 0, 1, 1, 2}) {
+    session.run(kBatch, slot);
+    for (int image = 0; image < kBatch; ++image) {
+      const size_t i = static_cast<size_t>(slot * kBatch + image);
+      expect_same_bits(read_outputs(session, image), expected[i], "picture " + std::to_string(i));
+      expect_same_bits(read_value(session, 0, image), pixels[i], "pixels " + std::to_string(i));
+    }
+  }
 }
 
 TEST(Session, ProfileCountsTheWorkOfAllRuns) {

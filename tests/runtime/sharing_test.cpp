@@ -65,7 +65,9 @@ struct Job {
   int height = 0, width = 0, threads = 1, batch = 1;
 };
 
-void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs) {
+// On threads of their own, or on those of a team they share.
+void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
+                      const std::shared_ptr<ThreadTeam>& team = nullptr) {
   constexpr int kRuns = 12;
   const Network network(base);
   std::vector<Graph> graphs;
@@ -91,8 +93,9 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs) {
     workers.emplace_back([&, j] {
       waiting.fetch_sub(1);
       while (waiting.load() > 0) std::this_thread::yield();
-      Session session(network.packed, graphs[j],
-                      {.batch = jobs[j].batch, .threads = jobs[j].threads});
+      Session session(
+          network.packed, graphs[j],
+          {.batch = jobs[j].batch, .threads = team == nullptr ? jobs[j].threads : 0, .team = team});
       for (int run = 0; run < kRuns; ++run) {
         const int last = jobs[j].batch - 1;
         for (int i = 0; i < last; ++i) set_input(session, i, pixels[j][(run + 1) % 3]);
@@ -118,6 +121,15 @@ TEST(Sharing, SessionsOnSeveralThreadsAtOnce) {
                                               {32, 96, 3, 1},
                                               {64, 64, 1, 3},
                                               {16, 16, 2, 2}});
+}
+
+TEST(Sharing, SessionsOfOneTeamOnSeveralThreadsAtOnce) {
+  for (const int size : {1, 2, 3}) {
+    const auto team = std::make_shared<ThreadTeam>(size);
+    run_jobs_at_once(network_case("test_vig"),
+                     {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}}, team);
+    EXPECT_EQ(team.use_count(), 1);  // sessions hold it for as long as they live
+  }
 }
 
 TEST(Sharing, HierarchicalSessionsOnSeveralThreadsAtOnce) {

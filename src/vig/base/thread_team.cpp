@@ -25,6 +25,7 @@ ThreadTeam::~ThreadTeam() {
 }
 
 void ThreadTeam::run(Work work, void* context) {
+  const std::lock_guard turn(turn_);
   if (size_ > 1) {
     work_ = work;
     context_ = context;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -12,8 +13,10 @@ namespace vig {
 
 // `run` calls work(context, worker) once for every worker 0 .. size - 1, the caller being worker 0,
 // and returns when all are done. It allocates nothing. Between runs the others watch for the next
-// one for some microseconds and then sleep, so a team costs an idle machine nothing. One team is
-// used by one thread at a time.
+// one for some microseconds and then sleep, so a team costs an idle machine nothing.
+//
+// Any number of threads may share a team: their runs take place one after the other. Work must not
+// call `run` of its own team, which would wait for itself.
 //
 // Where the system starts fewer threads than asked for (its limit of threads or of memory), the
 // team is that much smaller, as `size` reports.
@@ -43,6 +46,7 @@ class ThreadTeam {
  private:
   void serve(int worker);
 
+  std::mutex turn_;  // held by the caller whose work runs
   int size_ = 1;
   Work work_ = nullptr;
   void* context_ = nullptr;

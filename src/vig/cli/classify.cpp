@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/printable.h"
@@ -10,12 +9,11 @@
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/classifier.h"
+#include "vig/pipeline/results_json.h"
 #include "vig/tasks/predictions.h"
 
 namespace vig::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct ClassifyOptions {
   PictureOptions pictures;
@@ -35,57 +33,39 @@ std::string as_text(const ClassifiedPicture& picture) {
   return text;
 }
 
-// `model` describes the default model, where none was named.
-ordered_json as_json(const ClassifiedPicture& picture, const std::string& model) {
-  ordered_json entry = {{"file", picture.name}};
-  if (!model.empty()) entry["model"] = model;
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
-    return entry;
-  }
-  entry["classes"] = ordered_json::array();
-  for (const ClassScore& score : picture.answer.scores) {
-    ordered_json row = {{"index", score.index}};
-    if (!score.name.empty()) row["name"] = score.name;
-    row["probability"] = short_number(score.probability);
-    row["logit"] = short_number(score.logit);
-    entry["classes"].push_back(std::move(row));
-  }
-  return entry;
-}
-
 int classify(const ClassifyOptions& options) {
   PictureRun pictures(options.pictures);
   FileRoles roles = pictures.roles();
   roles.write("--csv", options.csv);
   roles.check();
   const ModelSource source = chosen_source(options.pictures);
-  const Recipe recipe = chosen_recipe(source, options.pictures);
-  Classifier classifier(source, pictures.run_options(recipe));
+  const Classifier classifier(source, pictures.run_options());
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
   std::vector<Prediction> rows;
 
   const std::string note = default_model_note(source, options.pictures);
+  // Where no model was named, who reads the answer may want to know it.
   const std::string unnamed = note.empty() ? "" : source.name;
   if (!note.empty() && options.json) complain(note);
   if (!note.empty() && !options.json) print(note + "\n");
   bool first = true;
-  pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {
-    const auto answers = classifier.classify(batch, options.top);
-    progress.hide();
+  const auto take = [&](std::span<const ClassifiedPicture> answers) {
+    pictures.hide_progress();
     for (const ClassifiedPicture& answer : answers) {
       if (!answer.error.empty()) pictures.reject(answer.error);
       if (csv) rows.push_back({answer.name, std::nullopt, answer.answer, answer.error});
       if (options.json) {
         print(first ? "[\n" : ",\n");
-        print(json_text(as_json(answer, unnamed)));
+        print(classification_json(answer, unnamed));
         first = false;
       } else if (answer.error.empty()) {
         print(as_text(answer));
       }
     }
-  });
+    return pictures.advance(answers.size());
+  };
+  pictures.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));

@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,7 @@
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/embedder.h"
+#include "vig/pipeline/results_json.h"
 
 namespace vig::cli {
 namespace {
@@ -28,9 +27,7 @@ struct EmbedOptions {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void add(const std::string& file, const std::vector<int>& shape,
-                   const std::vector<float>& values) = 0;
-  virtual void add_error(const std::string& file, const std::string& error) = 0;
+  virtual void add(const EmbeddedPicture& picture) = 0;
   virtual void finish(bool whole) = 0;
 };
 
@@ -40,15 +37,9 @@ class JsonSink : public Sink {
     if (!path.empty()) file_.emplace(path);
   }
 
-  void add(const std::string& file, const std::vector<int>& shape,
-           const std::vector<float>& values) override {
-    begin(file);
-    write(fmt::format(",\"shape\":[{}],\"values\":[{}]}}", fmt::join(shape, ","),
-                      fmt::join(values, ",")));
-  }
-  void add_error(const std::string& file, const std::string& error) override {
-    begin(file);
-    write(fmt::format(",\"error\":{}}}", json_text(error)));
+  void add(const EmbeddedPicture& picture) override {
+    write((first_ ? "[\n" : ",\n") + embedding_json(picture));
+    first_ = false;
   }
   void finish(bool whole) override {
     write(first_ ? "[]\n" : "\n]\n");
@@ -56,10 +47,6 @@ class JsonSink : public Sink {
   }
 
  private:
-  void begin(const std::string& file) {
-    write(fmt::format("{}{{\"file\":{}", first_ ? "[\n" : ",\n", json_text(file)));
-    first_ = false;
-  }
   void write(const std::string& text) {
     if (file_) {
       file_->write(text);
@@ -82,12 +69,11 @@ class NpySink : public Sink {
   explicit NpySink(const std::string& path)
       : array_(path), names_(names_file(path)), files_(nlohmann::ordered_json::array()) {}
 
-  void add(const std::string& file, const std::vector<int>& shape,
-           const std::vector<float>& values) override {
-    array_.append(shape, values);
-    files_.push_back(file);
+  void add(const EmbeddedPicture& picture) override {
+    if (!picture.error.empty()) return;
+    array_.append(picture.answer.shape(), picture.answer.values);
+    files_.push_back(picture.name);
   }
-  void add_error(const std::string&, const std::string&) override {}
   void finish(bool whole) override {
     names_.write(json_text({{"files", files_}}, 1) + "\n");
     array_.finish(whole);
@@ -121,29 +107,21 @@ int embed(const EmbedOptions& options) {
   if (options.format == "npy") roles.write("--out", names_file(options.out));
   roles.check();
   const ModelSource source = chosen_source(options.pictures);
-  const Recipe recipe = chosen_recipe(source, options.pictures);
-  Embedder embedder(source, pictures.run_options(recipe));
+  const Embedder embedder(source, pictures.run_options());
   const std::unique_ptr<Sink> sink = make_sink(options);
   const std::string note = default_model_note(source, options.pictures);
   if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
 
-  pictures.run(recipe, [&](std::span<const Picture> batch, Progress& progress) {
-    const auto answers = embedder.embed(batch, kind);
-    progress.hide();
+  const auto take = [&](std::span<const EmbeddedPicture> answers) {
+    pictures.hide_progress();
     for (const EmbeddedPicture& answer : answers) {
-      if (!answer.error.empty()) {
-        pictures.reject(answer.error);
-        sink->add_error(answer.name, answer.error);
-        continue;
-      }
-      const Embedding& grid = answer.answer;
-      const std::vector<int> shape = options.map
-                                         ? std::vector<int>{grid.height, grid.width, grid.channels}
-                                         : std::vector<int>{grid.channels};
-      sink->add(answer.name, shape, grid.values);
+      if (!answer.error.empty()) pictures.reject(answer.error);
+      sink->add(answer);
     }
-  });
+    return pictures.advance(answers.size());
+  };
+  pictures.run([&](const SampleSource& all) { embedder.embed(all, kind, take); });
   sink->finish(pictures.complete());
   return pictures.exit_status();
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/error.h"
@@ -13,7 +12,6 @@
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
-#include "vig/runtime/session.h"
 
 namespace vig::cli {
 namespace {
@@ -135,8 +133,7 @@ int eval(EvalOptions options) {
       run && options.split.empty() ? Part{"validation", run->pictures()} : choose_part(options);
   Outputs outputs(options);
 
-  const Recipe recipe = chosen_recipe(source, options.network);
-  Runner runner(source, options.network.run(recipe, part.data.size()));
+  const Runner runner(source, options.network.run(part.data.size()));
   catch_interrupt();
   const auto total = static_cast<int64_t>(part.data.size());
   Progress progress(total, "pictures");
@@ -147,8 +144,6 @@ int eval(EvalOptions options) {
   const std::vector<int> output_of =
       match_classes(part.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
-  evaluation.size = options.network.size;
-  evaluation.decoders = options.network.threads != 0 ? options.network.threads : default_threads();
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     complain(sentence);
@@ -177,7 +172,7 @@ int eval(EvalOptions options) {
   const EvalReport report{
       source, options.network.model.model.empty(), options.data, part.name, part.data, result};
   if (options.json) {
-    print_json(report.json());
+    print(report.json() + "\n");
   } else {
     print(report.text());
   }

@@ -4,19 +4,18 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
 #include "vig/image/encode.h"
+#include "vig/pipeline/results_json.h"
 #include "vig/tasks/confusion_svg.h"
 #include "vig/tasks/csv.h"
 
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 constexpr int kThumbnailSide = 240;
@@ -34,10 +33,6 @@ std::string file_name(const std::string& path) {
 
 std::vector<std::string> EvalReport::class_names() const {
   return source.classes.empty() ? data.classes() : source.classes;
-}
-
-double EvalReport::images_per_second() const {
-  return result.seconds > 0 ? static_cast<double>(metrics().count) / result.seconds : 0;
 }
 
 std::string EvalReport::data_name() const {
@@ -72,43 +67,11 @@ std::string EvalReport::text() const {
       default_model ? "default, " : "", printable(source.name, 4096), source.spec.name,
       printable(data_name(), 4096), grouped(metrics().count), grouped(result.skipped),
       percent(metrics().top1()), top5, percent(metrics().balanced_accuracy()), metrics().macro_f1(),
-      metrics().loss(), images_per_second(), table.text());
+      metrics().loss(), result.images_per_second(), table.text());
 }
 
-ordered_json EvalReport::json() const {
-  ordered_json json = {{"model", source.name},
-                       {"arch", source.spec.name},
-                       {"data", data_path},
-                       {"part", part},
-                       {"pictures", metrics().count},
-                       {"skipped", result.skipped},
-                       {"complete", result.complete},
-                       {"top1", metrics().top1()},
-                       {"top5", metrics().top5()},
-                       {"balanced_accuracy", metrics().balanced_accuracy()},
-                       {"macro_f1", metrics().macro_f1()},
-                       {"loss", metrics().loss()},
-                       {"seconds", result.seconds},
-                       {"images_per_second", images_per_second()},
-                       {"classes", ordered_json::array()},
-                       {"confusion", ordered_json::array()}};
-  if (!metrics().has_top5()) json["top5"] = nullptr;
-  const std::vector<ClassMetrics> classes = metrics().per_class();
-  const std::vector<std::string> names = class_names();
-  for (size_t i = 0; i < classes.size(); ++i) {
-    json["classes"].push_back({{"index", i},
-                               {"name", names[i]},
-                               {"pictures", classes[i].count},
-                               {"answered", classes[i].answered},
-                               {"correct", classes[i].correct},
-                               {"recall", classes[i].recall()},  // null when there is none
-                               {"precision", classes[i].precision()}});
-  }
-  for (const auto& [pair, count] : metrics().confusion) {
-    json["confusion"].push_back(
-        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
-  }
-  return json;
+std::string EvalReport::json() const {
+  return evaluation_json({source.name, source.spec.name, data_path, part, class_names()}, result);
 }
 
 std::string EvalReport::classes_csv() const {

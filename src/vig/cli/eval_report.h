@@ -1,7 +1,6 @@
 // The results of `vig eval` as text, JSON, CSV, SVG and HTML.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ struct EvalReport {
 
   std::vector<std::string> class_names() const;
   std::string text() const;
-  nlohmann::ordered_json json() const;
+  std::string json() const;
   std::string classes_csv() const;
   std::string confusion() const;
   // The `most` most confident mistakes; reads their pictures again.
@@ -29,7 +28,6 @@ struct EvalReport {
 
  private:
   const ClassificationMetrics& metrics() const { return result.metrics; }
-  double images_per_second() const;
   std::string data_name() const;
   // "MODEL on DATA": file names alone, because pictures and pages are passed on, and nobody need
   // know where they lay.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -33,28 +32,7 @@ void flush_output() {
   if (std::fflush(stdout) != 0) output_failed();
 }
 
-std::string json_text(const nlohmann::ordered_json& value, int indent) {
-  std::string text = value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (printable_lines(text) == text) return text;
-  // What steers a terminal stands in strings alone, where an escape means the same.
-  std::string safe;
-  safe.reserve(text.size());
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view before = rest;
-    const char32_t code = take_character(rest).value_or(0xfffd);
-    const std::string_view bytes = before.substr(0, before.size() - rest.size());
-    if (code >= 0x7f && printable(bytes) != bytes) {
-      safe += fmt::format("\\u{:04x}", static_cast<uint32_t>(code));
-    } else {
-      safe += bytes;
-    }
-  }
-  return safe;
-}
-
 void print_json(const nlohmann::ordered_json& value) { print(json_text(value, 2) + "\n"); }
-
-double short_number(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
 void complain(std::string_view sentence) {
   std::string line = "vig: " + printable_lines(sentence);

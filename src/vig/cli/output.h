@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vig/tasks/csv.h"  // csv_quoted
+#include "vig/pipeline/json_text.h"  // json_text, short_number
+#include "vig/tasks/csv.h"           // csv_quoted
 
 namespace vig::cli {
 
@@ -17,11 +18,8 @@ struct ReaderGone {};
 // Throws ReaderGone, or an Error when the output cannot be written (a full disk).
 void print(std::string_view text);
 void flush_output();
-// Pretty, on a line of its own. Text that is not UTF-8 (file names) is made so.
+// Pretty, on a line of its own.
 void print_json(const nlohmann::ordered_json& value);
-std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
-// A float as the shortest number that reads back as it.
-double short_number(float value);
 
 // "vig: SENTENCE" on standard error.
 void complain(std::string_view sentence);

@@ -6,16 +6,17 @@
 #include <limits>
 
 #include "vig/base/printable.h"
-#include "vig/cli/default_model.h"
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_stream.h"
+#include "vig/cli/program.h"
+#include "vig/pipeline/default_model.h"
 
 namespace vig::cli {
 
 std::string NetworkOptions::model_file() const {
-  return model.model.empty() ? default_model_file() : model.model;
+  return model.model.empty() ? default_model_file(program_file()) : model.model;
 }
 
 DecodeOptions NetworkOptions::decode() const {
@@ -25,17 +26,19 @@ DecodeOptions NetworkOptions::decode() const {
   return decode;
 }
 
-RunOptions NetworkOptions::run(const Recipe& recipe, size_t pictures) const {
-  const auto most = static_cast<size_t>(batch != 0 ? batch : default_batch(recipe.crop));
-  const auto say_fewer = [](int started, int asked) {
+RunOptions NetworkOptions::run(size_t pictures) const {
+  RunOptions run;
+  run.threads = threads;
+  run.batch = batch;
+  run.size = size;
+  run.pictures = pictures;
+  run.on_fewer_threads = [](int started, int asked) {
     complain(
         fmt::format("runs on {} of {} threads: the system starts no more (limit of threads "
                     "or memory)",
                     started, asked));
   };
-  return {.threads = threads,
-          .batch = static_cast<int>(std::min(most, pictures)),
-          .on_fewer_threads = say_fewer};
+  return run;
 }
 
 void add_network_options(CLI::App& command, NetworkOptions& options) {
@@ -84,13 +87,6 @@ ModelSource chosen_source(const NetworkOptions& options) {
   return find_source(request);
 }
 
-Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options) {
-  const Recipe& own = source.spec.recipe;
-  if (options.size != 0) return own.with_size(options.size);
-  if (source.has_weights()) check_own_work(source);
-  return own;
-}
-
 std::string default_model_note(const ModelSource& source, const NetworkOptions& options) {
   constexpr size_t kNamesShown = 20;
   if (!options.model.model.empty()) return "";
@@ -112,30 +108,26 @@ FileRoles PictureRun::roles() const {
   return roles;
 }
 
-void PictureRun::run(const Recipe& recipe, const Handle& handle) {
+void PictureRun::run(const std::function<void(const SampleSource& pictures)>& work) {
   for (const std::string& problem : problems_) reject(problem);
   catch_interrupt();
-  const DecodeOptions decode = options_.decode();
-  PictureReader reader(files_, run_options(recipe).batch, [&](const std::string& file) {
-    return is_stream(file) ? read_streamed_picture(file, recipe, decode)
-                           : read_picture(file, recipe, decode);
-  });
-  Progress progress(static_cast<int64_t>(files_.size()), "pictures");
-  while (!interrupted()) {
-    std::vector<Picture> pictures;
-    try {
-      pictures = reader.next();
-    } catch (const StreamInterrupted&) {
-      break;
-    }
-    if (pictures.empty()) break;
-    handle(pictures, progress);
-    flush_output();
-    done_ += static_cast<int64_t>(pictures.size());
-    progress.advance(static_cast<int64_t>(pictures.size()));
+  const CommandPictures pictures(files_, options_.decode());
+  progress_.emplace(static_cast<int64_t>(files_.size()), "pictures");
+  try {
+    work(pictures);
+  } catch (const StreamInterrupted&) {
   }
-  progress.hide();
+  hide_progress();
   if (!complete()) complain(fmt::format("stopped after {} of {} pictures", done_, files_.size()));
+}
+
+void PictureRun::hide_progress() { progress_->hide(); }
+
+bool PictureRun::advance(size_t pictures) {
+  flush_output();
+  done_ += static_cast<int64_t>(pictures);
+  progress_->advance(static_cast<int64_t>(pictures));
+  return !interrupted();
 }
 
 void PictureRun::reject(const std::string& reason) {

@@ -4,13 +4,14 @@
 #include <CLI/App.hpp>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "vig/cli/file_roles.h"
 #include "vig/cli/options.h"
 #include "vig/cli/progress.h"
+#include "vig/image/decode.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig::cli {
@@ -26,15 +27,13 @@ struct NetworkOptions {
 
   std::string model_file() const;  // throws where no model is named and there is no default model
   DecodeOptions decode() const;
-  RunOptions run(const Recipe& recipe, size_t pictures) const;  // no larger than there are pictures
+  RunOptions run(size_t pictures) const;
 };
 
 void add_network_options(CLI::App& command, NetworkOptions& options);
 
 // Throws when neither a model is named nor a default model is there.
 ModelSource chosen_source(const NetworkOptions& options);
-// The recipe of the weights, at the size asked for.
-Recipe chosen_recipe(const ModelSource& source, const NetworkOptions& options);
 // One line on which model it is that nobody named, and on its classes; empty when one was named.
 std::string default_model_note(const ModelSource& source, const NetworkOptions& options);
 
@@ -52,13 +51,15 @@ class PictureRun {
 
   // The model and the pictures, to be compared with the files that the command writes.
   FileRoles roles() const;
-  // For the model: no larger than there are pictures.
-  RunOptions run_options(const Recipe& recipe) const { return options_.run(recipe, files_.size()); }
+  RunOptions run_options() const { return options_.run(files_.size()); }
 
-  // Calls `handle` with each batch until all are done or Ctrl-C. Before printing anything it must
-  // hide the progress it is given.
-  using Handle = std::function<void(std::span<const Picture> pictures, Progress& progress)>;
-  void run(const Recipe& recipe, const Handle& handle);
+  // Calls `work` with the pictures, which are to be answered batch by batch until all are done or
+  // `advance` says that Ctrl-C was pressed.
+  void run(const std::function<void(const SampleSource& pictures)>& work);
+  // Between a batch's results and the next batch: hide_progress before anything is printed, advance
+  // afterwards. False: no more.
+  void hide_progress();
+  bool advance(size_t pictures);
 
   // A picture without an answer: said on standard error, and remembered for the exit status.
   void reject(const std::string& reason);
@@ -69,6 +70,7 @@ class PictureRun {
   PictureOptions options_;
   std::vector<std::string> files_;
   std::vector<std::string> problems_;  // of finding them
+  std::optional<Progress> progress_;   // while they run
   int64_t done_ = 0;
   int64_t rejected_ = 0;
 };

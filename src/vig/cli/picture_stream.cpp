@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "vig/base/error.h"
 #include "vig/cli/interrupt.h"
@@ -82,24 +85,47 @@ bool is_stream(const std::string& name) {
   return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-Picture read_streamed_picture(const std::string& name, const Recipe& recipe,
-                              const DecodeOptions& options) {
+// Until it is dropped, other streams wait.
+class CommandPictures::Turn {
+ public:
+  Turn(const CommandPictures& pictures, size_t stream) : pictures_(pictures) {
+    std::unique_lock lock(pictures_.mutex_);
+    pictures_.changed_.wait(lock, [&] { return pictures_.next_ >= stream; });
+  }
+  ~Turn() {
+    const std::lock_guard lock(pictures_.mutex_);
+    ++pictures_.next_;
+    pictures_.changed_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  const CommandPictures& pictures_;
+};
+
+CommandPictures::CommandPictures(std::vector<std::string> files, const DecodeOptions& options)
+    : PictureFiles(std::move(files), options) {
+  for (size_t i = 0; i < size(); ++i) {
+    if (is_stream(path(i))) streams_.push_back(i);
+  }
+}
+
+Sample CommandPictures::load(size_t sample) const {
+  const auto stream = std::ranges::lower_bound(streams_, sample);
+  if (stream == streams_.end() || *stream != sample) return PictureFiles::load(sample);
+  const std::string name = path(sample);
   const std::string title = name == kStandardInput ? "standard input" : name;
-  Picture bad;
-  bad.name = name;
   std::vector<uint8_t> bytes;
   try {
-    bytes = read_stream(name, options);
-  } catch (const std::exception& error) {
-    bad.error = fmt::format("{}: {}", title, error.what());
-    return bad;
+    const Turn turn(*this, static_cast<size_t>(stream - streams_.begin()));
+    bytes = read_stream(name, options());
+  } catch (const Error& error) {
+    fail("{}: {}", title, error.what());
+  } catch (const std::bad_alloc&) {
+    fail("{}: not enough memory", title);
   }
-  try {
-    return make_picture(name, decode_image(bytes, title, options), recipe);
-  } catch (const std::exception& error) {
-    bad.error = error.what();
-    return bad;
-  }
+  return {shared_image(load_image(bytes, title, options())), {}};
 }
 
 }  // namespace vig::cli

@@ -1,9 +1,13 @@
-// Pictures that come through a pipe: standard input, or a pipe or device named on the command line.
+// The pictures of a command: files, and streams such as standard input, a pipe or a device.
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
 #include <string>
+#include <vector>
 
-#include "vig/pipeline/pictures.h"
+#include "vig/data/picture_files.h"
 
 namespace vig::cli {
 
@@ -15,9 +19,22 @@ bool is_stream(const std::string& name);
 // The writer was waited for in vain.
 struct StreamInterrupted {};
 
-// As read_picture, a stream that is no good comes back with its error. Waits for the writer until
-// the end of the stream; throws StreamInterrupted when the program is interrupted() meanwhile.
-Picture read_streamed_picture(const std::string& name, const Recipe& recipe,
-                              const DecodeOptions& options);
+// Streams are read one after the other, in their order, whichever thread loads them: the same one
+// may be named twice, and one writer may fill several. Loading waits for the writer until the end
+// of the stream, and throws StreamInterrupted when the program is interrupted() meanwhile.
+class CommandPictures final : public PictureFiles {
+ public:
+  CommandPictures(std::vector<std::string> files, const DecodeOptions& options);
+
+  Sample load(size_t sample) const override;
+
+ private:
+  class Turn;
+
+  std::vector<size_t> streams_;  // which of the files are streams
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable size_t next_ = 0;  // in streams_: the one to be read
+};
 
 }  // namespace vig::cli

@@ -20,6 +20,7 @@
 
 #include "vig/base/memory.h"
 #include "vig/data/archive.h"
+#include "vig/data/sample_source.h"
 #include "vig/image/decode.h"
 #include "vig/image/image.h"
 
@@ -44,21 +45,21 @@ class PictureStore;  // the archive and the decoded pictures, shared by all part
 
 // A list of samples, sorted by label, then by name: equal whether it came from a folder or from an
 // archive of it. Copies share the pictures.
-class Dataset {
+class Dataset : public SampleSource {
  public:
-  size_t size() const { return samples_.size(); }
+  size_t size() const override { return samples_.size(); }
   const std::vector<std::string>& classes() const { return *classes_; }
 
   int label(size_t sample) const { return samples_[sample].label; }
   // Below the part's folder: "cat/0001.jpg".
   std::string_view name(size_t sample) const;
-  // The whole of it, fit for a message: "data/cifar10.tar/cifar10/train/cat/0001.jpg".
-  std::string place(size_t sample) const;
-  // The same with its own bytes, as programs take it.
-  std::string path(size_t sample) const;
+  std::string place(size_t sample) const override;
+  std::string path(size_t sample) const override;
 
-  // For any number of threads. Raises Error naming the place when the file is no good.
+  // For any number of threads. Throws Error naming the place when the file is no good.
   std::shared_ptr<const Image> decode(size_t sample) const;
+  // With the label, an int, as target.
+  Sample load(size_t sample) const override { return {decode(sample), label(sample)}; }
 
   // These samples of it, in this order; the classes stay as they are.
   Dataset subset(std::span<const size_t> samples) const;
@@ -66,7 +67,7 @@ class Dataset {
  private:
   friend class DatasetReader;
   Dataset() = default;
-  struct Sample {
+  struct Entry {
     uint32_t file;  // in the archive
     int32_t label;
   };
@@ -74,7 +75,7 @@ class Dataset {
   std::shared_ptr<const PictureStore> store_;
   std::shared_ptr<const std::vector<std::string>> classes_;
   size_t prefix_ = 0;  // length of the part's folder in the names of files
-  std::vector<Sample> samples_;
+  std::vector<Entry> samples_;
 };
 
 // What a path holds: either `whole`, or any of the others that were asked for, perhaps none. All

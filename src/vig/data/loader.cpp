@@ -11,15 +11,17 @@ namespace vig {
 
 struct Loader::Work {
   Batch batch;
-  Buffer memory;
+  Buffer memory;                       // unless the caller has given some
+  float* data = nullptr;               // where samples are written
+  std::vector<Target> targets;         // by position
   std::vector<std::string> sentences;  // by position: why there is no sample; empty if there is
   std::exception_ptr error;            // the first by position
   size_t error_position = 0;
   size_t left = 0;  // samples to be made
 };
 
-Loader::Loader(Dataset dataset, const LoaderOptions& options)
-    : dataset_(std::move(dataset)), workers_(options.workers), ahead_(options.ahead) {
+Loader::Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options)
+    : source_(std::move(source)), workers_(options.workers), ahead_(options.ahead) {
   if (workers_ < 0) fail_usage("[loader] {} workers, expected 0 or more", workers_);
   if (ahead_ == 0) fail_usage("[loader] 0 batches ahead, expected at least 1");
   threads_.reserve(static_cast<size_t>(workers_));
@@ -36,14 +38,14 @@ Loader::~Loader() {
   for (std::jthread& thread : threads_) thread.request_stop();  // all, before one is waited for
 }
 
-void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample,
-                   Write write) {
+void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write,
+                   const std::vector<float*>& memory) {
   size_t largest = 0;
   for (const std::vector<size_t>& batch : batches) {
     largest = std::max(largest, batch.size());
     for (const size_t sample : batch) {
-      if (sample >= dataset_.size()) {
-        fail_usage("[loader] sample {} of {} is asked for", sample, dataset_.size());
+      if (sample >= source_->size()) {
+        fail_usage("[loader] sample {} of {} is asked for", sample, source_->size());
       }
     }
   }
@@ -60,11 +62,13 @@ void Loader::start(std::vector<std::vector<size_t>> batches, size_t floats_per_s
   done_.wait(lock, [&] { return busy_ == 0; });
 
   // Without workers nothing is made ahead.
-  const size_t places = workers_ == 0 ? 1 : ahead_ + 1;
-  ring_.resize(std::min(places, batches.size()));
+  const size_t most = memory.empty() ? ahead_ + 1 : memory.size();
+  ring_.resize(std::min(workers_ == 0 ? 1 : most, batches.size()));
   const size_t bytes = largest * floats_per_sample * sizeof(float);
-  for (Work& work : ring_) {
-    if (work.memory.bytes() < bytes) work.memory = Buffer(bytes);
+  for (size_t i = 0; i < ring_.size(); ++i) {
+    Work& work = ring_[i];
+    if (memory.empty() && work.memory.bytes() < bytes) work.memory = Buffer(bytes);
+    work.data = memory.empty() ? work.memory.floats() : memory[i];
   }
   batches_ = std::move(batches);
   floats_per_sample_ = floats_per_sample;
@@ -111,6 +115,7 @@ void Loader::serve(std::stop_token stop) {
 void Loader::prepare() {
   Work& work = ring_[prepared_ % ring_.size()];
   const size_t size = batches_[prepared_].size();
+  work.targets.assign(size, {});
   work.sentences.assign(size, "");
   work.error = nullptr;
   work.left = size;
@@ -131,14 +136,15 @@ void Loader::make(const Slot& slot) {
   Work& work = ring_[slot.batch % ring_.size()];
   std::exception_ptr error;
   try {
-    std::shared_ptr<const Image> image;
+    Sample loaded;
     try {
-      image = dataset_.decode(slot.sample);
+      loaded = source_->load(slot.sample);
     } catch (const Error& bad_file) {
       work.sentences[slot.position] = bad_file.what();
     }
-    if (image != nullptr) {
-      write_(slot, *image, work.memory.floats() + slot.position * floats_per_sample_);
+    if (loaded.image != nullptr) {
+      write_(slot, *loaded.image, loaded.target, work.data + slot.position * floats_per_sample_);
+      work.targets[slot.position] = std::move(loaded.target);
     }
   } catch (...) {
     error = std::current_exception();
@@ -156,13 +162,14 @@ void Loader::hand_out(Work& work, size_t index) {
   Batch& batch = work.batch;
   batch = {};
   batch.index = index;
-  batch.data = work.memory.floats();
+  batch.data = work.data;
+  batch.memory = index % ring_.size();
   for (size_t position = 0; position < work.sentences.size(); ++position) {
     const size_t sample = batches_[index][position];
     if (!work.sentences[position].empty()) {
       if (reported_.insert(sample).second) {
         batch.problems.push_back(
-            {dataset_.place(sample), std::move(work.sentences[position]), sample});
+            {source_->place(sample), std::move(work.sentences[position]), sample});
       }
       continue;
     }
@@ -172,7 +179,7 @@ void Loader::hand_out(Work& work, size_t index) {
       std::copy(from, from + floats_per_sample_, batch.data + to * floats_per_sample_);
     }
     batch.samples.push_back(sample);
-    batch.labels.push_back(dataset_.label(sample));
+    batch.targets.push_back(std::move(work.targets[position]));
   }
 }
 

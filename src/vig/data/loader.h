@@ -1,4 +1,4 @@
-// Worker threads that decode and prepare batches ahead of the model.
+// Threads that decode pictures and prepare batches ahead of the model.
 #pragma once
 
 #include <condition_variable>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -14,13 +15,13 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/data/dataset.h"
+#include "vig/data/sample_source.h"
 
 namespace vig {
 
-// A sample that could not be decoded.
+// A sample that could not be loaded.
 struct Problem {
-  std::string place;     // Dataset::place
+  std::string place;     // SampleSource::place
   std::string sentence;  // names the place, too
   size_t sample = 0;
 };
@@ -30,8 +31,9 @@ struct Batch {
   // The samples that are good, in the order asked for: bad ones are left out, so there may be fewer
   // than were asked for, or none.
   std::vector<size_t> samples;
-  std::vector<int> labels;
+  std::vector<Target> targets;    // of these samples, as Write left them
   float* data = nullptr;          // [samples, floats_per_sample]; may be written to
+  size_t memory = 0;              // which of the blocks given to Loader::start `data` is
   std::vector<Problem> problems;  // bad samples never reported before by this loader
 };
 
@@ -47,22 +49,25 @@ class Loader {
   struct Slot {
     size_t batch;     // in the list
     size_t position;  // in the batch as asked for
-    size_t sample;    // in the dataset
+    size_t sample;    // in the list of pictures
   };
-  // Writes the floats of one sample. Called by several threads at a time. What it throws,
-  // Loader::next raises in place of that batch.
-  using Write = std::function<void(const Slot&, const Image&, float* out)>;
+  // Writes the floats of one sample, and may change its target along with the picture. Called by
+  // several threads at a time. What it throws, Loader::next throws in place of that batch.
+  using Write = std::function<void(const Slot&, const Image&, Target&, float* out)>;
 
-  Loader(Dataset dataset, const LoaderOptions& options);
+  Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  const Dataset& dataset() const { return dataset_; }
+  const SampleSource& source() const { return *source_; }
 
-  // Begins an epoch; what is left of the last one is dropped. Raises Error (usage) on samples that
-  // do not exist.
-  void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write);
+  // Begins an epoch; what is left of the last one is dropped. Batches are written into the blocks
+  // of `memory`, each large enough for the largest batch, so as many batches are made ahead as
+  // there are blocks but one; none: into memory of the loader's own. Throws Error (usage) on
+  // samples that do not exist.
+  void start(std::vector<std::vector<size_t>> batches, size_t floats_per_sample, Write write,
+             const std::vector<float*>& memory = {});
 
   // The next batch, in order and valid until the next call of next or start; null after the last
   // one.
@@ -80,7 +85,7 @@ class Loader {
   void make(const Slot& slot);
   void hand_out(Work& work, size_t index);
 
-  const Dataset dataset_;
+  const std::shared_ptr<const SampleSource> source_;
   int workers_;  // that the system has started
   const size_t ahead_;
   std::vector<std::vector<size_t>> batches_;

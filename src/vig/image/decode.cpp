@@ -195,6 +195,11 @@ void check_signature(std::span<const uint8_t> start, const std::string& name) {
   find_format(start, name);
 }
 
+std::shared_ptr<const Image> shared_image(LoadedImage loaded) {
+  const auto shared = std::make_shared<LoadedImage>(std::move(loaded));
+  return {shared, &shared->image};
+}
+
 LoadedImage load_image(const PictureSource& source, const DecodeOptions& options) {
   return with_memory(source.name, [&] {
     if (source.bytes > max_file_bytes(options)) {
@@ -223,13 +228,18 @@ LoadedImage load_image(const std::string& path, const DecodeOptions& options) {
       options);
 }
 
+LoadedImage load_image(std::span<const uint8_t> bytes, const std::string& name,
+                       const DecodeOptions& options) {
+  return load_image({name, 0, 0, [&](std::vector<uint8_t>&) { return bytes; }}, options);
+}
+
 Image read_image(const std::string& path, const DecodeOptions& options) {
   return load_image(path, options).image;
 }
 
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options) {
-  return load_image({name, 0, 0, [&](std::vector<uint8_t>&) { return bytes; }}, options).image;
+  return load_image(bytes, name, options).image;
 }
 
 }  // namespace vig

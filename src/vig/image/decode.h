@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +53,9 @@ struct LoadedImage {
   MemoryBudget::Lease memory;
 };
 
+// The picture with its memory, for as long as it is used.
+std::shared_ptr<const Image> shared_image(LoadedImage loaded);
+
 // Where the bytes of a picture file come from.
 struct PictureSource {
   std::string name;  // for messages
@@ -61,10 +65,12 @@ struct PictureSource {
   std::function<std::span<const uint8_t>(std::vector<uint8_t>& scratch)> read;
 };
 
-// All three throw Error, also when the file cannot be read.
+// All throw Error, also when the file cannot be read.
 LoadedImage load_image(const PictureSource& source, const DecodeOptions& options = {});
 LoadedImage load_image(const std::string& path, const DecodeOptions& options = {});
 // `name` stands for the picture in error messages.
+LoadedImage load_image(std::span<const uint8_t> bytes, const std::string& name,
+                       const DecodeOptions& options = {});
 Image decode_image(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options = {});
 // For callers that keep pictures: what they keep is not counted.

@@ -106,8 +106,7 @@ void summarise(Rounds rounds, BenchResult& result) {
 }  // namespace
 
 Bench::Bench(const ModelSource& source) : name_(source.name), spec_(source.spec) {
-  const int size = spec_.recipe.crop;
-  model_ = PackedModel::make(build_graph(spec_, size, size), source_weights(source));
+  model_ = PackedModel::make(*source.graph, source_weights(source));
 }
 
 Session Bench::session(const BenchSetting& setting, bool profile) const {

@@ -1,25 +1,27 @@
 #include "vig/pipeline/classifier.h"
 
-#include "vig/base/error.h"
+#include <span>
 
 namespace vig {
 
 Classifier::Classifier(const ModelSource& source, const RunOptions& options)
     : runner_(require_weights(source), options) {}
 
-std::vector<ClassifiedPicture> Classifier::classify(std::span<const Picture> pictures, int top) {
-  std::vector<ClassifiedPicture> results;
-  for (const Picture& picture : pictures) results.push_back({picture.name, {}, picture.error});
+void Classifier::classify(const SampleSource& pictures, int top,
+                          const HandleResults<Classification>& handle, int size) const {
   const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
-  runner_.run(pictures, [&](size_t index, const Session& session, int image) {
+  const auto decode = [&](const Session& session, int image) {
     const std::span<const float> logits(session.output("logits", image), classes);
-    try {
-      results[index].answer = decode_classes(logits, top, runner_.classes());
-    } catch (const Error& error) {
-      results[index].error = fmt::format("{}: {}", pictures[index].name, error.what());
-    }
-  });
-  return results;
+    return decode_classes(logits, top, runner_.classes());
+  };
+  run_pictures<Classification>(runner_, pictures, size, decode, handle);
+}
+
+std::vector<ClassifiedPicture> Classifier::classify(const SampleSource& pictures, int top,
+                                                    int size) const {
+  std::vector<ClassifiedPicture> all;
+  classify(pictures, top, collect_results(all), size);
+  return all;
 }
 
 }  // namespace vig

@@ -1,29 +1,29 @@
 // Pictures to classes.
 #pragma once
 
-#include <span>
-#include <string>
 #include <vector>
 
+#include "vig/data/picture_files.h"
+#include "vig/pipeline/picture_results.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/classification.h"
 
 namespace vig {
 
-struct ClassifiedPicture {
-  std::string name;
-  Classification answer;
-  std::string error;  // why there is no answer; empty when there is one
-};
+using ClassifiedPicture = PictureResult<Classification>;
 
+// For any number of threads, as a Runner is.
 class Classifier {
  public:
   explicit Classifier(const ModelSource& source, const RunOptions& options = {});
 
-  // How pictures must be cut; see Runner::recipe.
-  Recipe recipe(int size = 0) const { return runner_.recipe(size); }
-  // One answer per picture, in order; the `top` best classes of each.
-  std::vector<ClassifiedPicture> classify(std::span<const Picture> pictures, int top);
+  // One answer per picture, in order; the `top` best classes of each. `size` is the side of the
+  // network's input; 0: RunOptions::size.
+  std::vector<ClassifiedPicture> classify(const SampleSource& pictures, int top,
+                                          int size = 0) const;
+  // Hands them out batch by batch.
+  void classify(const SampleSource& pictures, int top, const HandleResults<Classification>& handle,
+                int size = 0) const;
 
  private:
   Runner runner_;

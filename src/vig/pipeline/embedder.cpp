@@ -3,28 +3,35 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vig/base/error.h"
+
 namespace vig {
 
 Embedder::Embedder(const ModelSource& source, const RunOptions& options)
     : runner_(require_weights(source), options) {}
 
-std::vector<EmbeddedPicture> Embedder::embed(std::span<const Picture> pictures, Kind kind) {
-  std::vector<EmbeddedPicture> results;
-  for (const Picture& picture : pictures) results.push_back({picture.name, {}, picture.error});
-  const char* output = kind == Kind::kMap ? "features" : "pooled";
-  runner_.run(pictures, [&](size_t index, const Session& session, int image) {
+void Embedder::embed(const SampleSource& pictures, Kind kind,
+                     const HandleResults<Embedding>& handle, int size) const {
+  const bool map = kind == Kind::kMap;
+  const char* const output = map ? "features" : "pooled";
+  const auto decode = [&](const Session& session, int image) -> Embedding {
     const Graph& graph = session.graph();
     const Grid& grid = graph.node(graph.find_output(output)).grid;
-    const float* values = session.output(output, image);
-    Embedding& answer = results[index].answer;
-    answer = {grid.height, grid.width, grid.channels, {values, values + grid.elements()}};
-    const bool finite = std::all_of(answer.values.begin(), answer.values.end(),
-                                    [](float value) { return std::isfinite(value); });
-    if (!finite) {
-      results[index].error = pictures[index].name + ": the network's numbers are not finite";
+    const float* const first = session.output(output, image);
+    std::vector<float> values(first, first + grid.elements());
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
+      fail("the network's numbers are not finite");
     }
-  });
-  return results;
+    return {map, grid.height, grid.width, grid.channels, std::move(values)};
+  };
+  run_pictures<Embedding>(runner_, pictures, size, decode, handle);
+}
+
+std::vector<EmbeddedPicture> Embedder::embed(const SampleSource& pictures, Kind kind,
+                                             int size) const {
+  std::vector<EmbeddedPicture> all;
+  embed(pictures, kind, collect_results(all), size);
+  return all;
 }
 
 }  // namespace vig

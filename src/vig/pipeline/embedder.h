@@ -1,21 +1,18 @@
 // Pictures to vectors.
 #pragma once
 
-#include <span>
-#include <string>
 #include <vector>
 
+#include "vig/data/picture_files.h"
+#include "vig/pipeline/picture_results.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/embedding.h"
 
 namespace vig {
 
-struct EmbeddedPicture {
-  std::string name;
-  Embedding answer;
-  std::string error;  // why there is no answer; empty when there is one
-};
+using EmbeddedPicture = PictureResult<Embedding>;
 
+// For any number of threads, as a Runner is.
 class Embedder {
  public:
   enum class Kind {
@@ -25,10 +22,12 @@ class Embedder {
 
   explicit Embedder(const ModelSource& source, const RunOptions& options = {});
 
-  // How pictures must be cut; see Runner::recipe.
-  Recipe recipe(int size = 0) const { return runner_.recipe(size); }
-  // One answer per picture, in order.
-  std::vector<EmbeddedPicture> embed(std::span<const Picture> pictures, Kind kind);
+  // One answer per picture, in order. `size` is the side of the network's input; 0:
+  // RunOptions::size.
+  std::vector<EmbeddedPicture> embed(const SampleSource& pictures, Kind kind, int size = 0) const;
+  // Hands them out batch by batch.
+  void embed(const SampleSource& pictures, Kind kind, const HandleResults<Embedding>& handle,
+             int size = 0) const;
 
  private:
   Runner runner_;

@@ -6,9 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
-#include "vig/data/loader.h"
 #include "vig/data/order.h"
-#include "vig/image/preprocess.h"
 
 namespace vig {
 
@@ -48,55 +46,35 @@ std::vector<int> match_classes(std::span<const std::string> data_classes, int ou
        printable_list(unknown, 12), missing.empty() ? "none" : printable_list(missing, 12));
 }
 
-Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& options) {
+Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOptions& options) {
   const int classes = model_classes(runner.spec());
   const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
-  const Recipe recipe = runner.recipe(options.size);
-  Session& session = runner.session(recipe.crop, recipe.crop);
-  const size_t floats = static_cast<size_t>(recipe.crop) * static_cast<size_t>(recipe.crop) * 3;
-
-  // Mixed, so that what is done when somebody stops it speaks for the whole.
-  Loader loader(data, {.workers = options.decoders, .ahead = 2});
-  const auto batches = make_batches(epoch_order(data.size(), 0, 0),
-                                    static_cast<size_t>(session.batch()), LastBatch::kKeep);
-  loader.start(batches, floats, [&](const Loader::Slot&, const Image& image, float* out) {
-    preprocess(image, recipe, out);
-  });
-
   Evaluation result;
   result.metrics = ClassificationMetrics(classes);
-  const auto skip = [&](size_t sample, const std::string& sentence) {
+
+  Runner::Pass pass;
+  // Mixed, so that what is done when somebody stops it speaks for the whole.
+  pass.order = epoch_order(data.size(), 0, 0);
+  pass.on_problem = [&](size_t sample, const std::string& sentence) {
     ++result.skipped;
     if (options.on_problem) options.on_problem(sample, sentence);
   };
-  const auto start = std::chrono::steady_clock::now();
-  while (const Batch* batch = loader.next()) {
-    for (const Problem& problem : batch->problems) skip(problem.sample, problem.sentence);
-    const size_t count = batch->samples.size();
-    for (size_t i = 0; i < count; ++i) {
-      std::copy_n(batch->data + i * floats, floats, session.input(static_cast<int>(i)));
+  pass.on_values = [&](size_t sample, const Session& session, int image) {
+    const std::span<const float> logits(session.output("logits", image),
+                                        static_cast<size_t>(classes));
+    const int label = output_of[static_cast<size_t>(data.label(sample))];
+    try {
+      result.metrics.add(logits, label);
+    } catch (const Error& error) {
+      return pass.on_problem(sample, fmt::format("{}: {}", data.place(sample), error.what()));
     }
-    if (count > 0) session.run(static_cast<int>(count));
-    for (size_t i = 0; i < count; ++i) {
-      const std::span<const float> logits(session.output("logits", static_cast<int>(i)),
-                                          static_cast<size_t>(classes));
-      const size_t sample = batch->samples[i];
-      const int label = output_of[static_cast<size_t>(batch->labels[i])];
-      try {
-        result.metrics.add(logits, label);
-      } catch (const Error& error) {
-        skip(sample, fmt::format("{}: {}", data.place(sample), error.what()));
-        continue;
-      }
-      if (options.on_answer) options.on_answer(sample, label, logits);
-    }
-    const auto asked = static_cast<int64_t>(batches[batch->index].size());
-    const bool last = batch->index + 1 == batches.size();
-    if (options.on_batch && !options.on_batch(asked) && !last) {
-      result.complete = false;
-      break;
-    }
+    if (options.on_answer) options.on_answer(sample, label, logits);
+  };
+  if (options.on_batch) {
+    pass.on_batch = [&](size_t samples) { return options.on_batch(static_cast<int64_t>(samples)); };
   }
+  const auto start = std::chrono::steady_clock::now();
+  result.complete = runner.run(data, pass);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -21,8 +21,6 @@ std::vector<int> match_classes(std::span<const std::string> data_classes, int ou
                                std::span<const std::string> outputs);
 
 struct EvaluateOptions {
-  int size = 0;      // side of the network's input; 0: the one that belongs to the weights
-  int decoders = 1;  // threads that decode ahead of the network
   // A sample that has no answer, because its file or the network's numbers are no good.
   std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
   // A sample that has one: its label among the model's outputs, and a logit for each of them.
@@ -36,10 +34,14 @@ struct Evaluation {
   int64_t skipped = 0;            // samples without an answer, not among the metrics' count
   double seconds = 0;             // decoding included
   bool complete = true;
+
+  double images_per_second() const {
+    return seconds > 0 ? static_cast<double>(metrics.count) / seconds : 0;
+  }
 };
 
-// Samples come in a mixed order. The numbers do not depend on batch, threads or decoders. Raises
-// when the classes do not match.
-Evaluation evaluate(Runner& runner, const Dataset& data, const EvaluateOptions& options = {});
+// Samples come in a mixed order. The numbers do not depend on batch and threads. Raises when the
+// classes do not match.
+Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOptions& options = {});
 
 }  // namespace vig

@@ -22,12 +22,12 @@ bool is_zoo_name(const std::string& name) {
   return std::any_of(zoo.begin(), zoo.end(), [&](const ModelSpec& s) { return s.name == name; });
 }
 
-// A network that can be built for its own input size.
-void check_network(const ModelSpec& spec) {
+// The network for its own input size; raises where it cannot be built.
+std::shared_ptr<const Graph> own_graph(const ModelSpec& spec) {
   const int side = spec.recipe.crop;
   check_depth(spec);
   check_input_size(side, side);
-  build_graph(spec, side, side);
+  return std::make_shared<const Graph>(build_graph(spec, side, side));
 }
 
 // In multiply-adds of one picture. Narrow networks take longer than theirs: every operation costs a
@@ -110,40 +110,24 @@ ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Check
   return source;
 }
 
-ModelSource from_file(const ModelRequest& request) {
-  auto checkpoint =
-      std::make_shared<const Checkpoint>(Checkpoint::open(request.model, request.ema));
+ModelSource from_checkpoint(const ModelRequest& request,
+                            std::shared_ptr<const Checkpoint> checkpoint) {
   const auto info = read_model_info(checkpoint->metadata(), request.model);
   if (!request.arch.empty()) return from_arch(request, info, std::move(checkpoint));
   if (info) return from_metadata(request, *info, std::move(checkpoint));
   return from_shapes(request, std::move(checkpoint));
 }
 
-}  // namespace
-
-ModelSource find_source(const ModelRequest& request) {
-  ModelSource source;
-  if (is_zoo_name(request.model)) {
-    if (!request.arch.empty()) {
-      fail_usage("--arch {} says what a file holds, and {} is a model's name", request.arch,
-                 request.model);
-    }
-    source.name = request.model;
-    source.spec = find_model(request.model);
-  } else {
-    std::error_code ignored;
-    const bool looks_like_file = request.model.find_first_of("./") != std::string::npos ||
-                                 std::filesystem::exists(request.model, ignored);
-    if (!looks_like_file) find_model(request.model);  // raises with the list of names
-    source = from_file(request);
-    // What a caller says of a file's network may be wrong, too.
-    if (source.known != ModelSource::Known::kByHand || request.fields.empty()) {
-      as_input(source.name, [&] { check_network(source.spec); });
-    }
+// Builds the network, after what the caller says about it.
+ModelSource finish(ModelSource source, const ModelRequest& request) {
+  // What a caller says of a file's network may be wrong, too.
+  const bool by_hand = source.known == ModelSource::Known::kByHand && !request.fields.empty();
+  if (source.has_weights() && !by_hand) {
+    source.graph = as_input(source.name, [&] { return own_graph(source.spec); });
   }
   if (!request.fields.empty() || !source.has_weights()) {
     override_fields(source.spec, request.fields);
-    check_network(source.spec);
+    source.graph = own_graph(source.spec);
   }
   const auto classes = static_cast<size_t>(model_classes(source.spec));
   if (!source.classes.empty() && source.classes.size() != classes) {
@@ -153,11 +137,38 @@ ModelSource find_source(const ModelRequest& request) {
   return source;
 }
 
+}  // namespace
+
+ModelSource find_source(const ModelRequest& request) {
+  if (is_zoo_name(request.model)) {
+    if (!request.arch.empty()) {
+      fail_usage("--arch {} says what a file holds, and {} is a model's name", request.arch,
+                 request.model);
+    }
+    ModelSource source;
+    source.name = request.model;
+    source.spec = find_model(request.model);
+    return finish(std::move(source), request);
+  }
+  std::error_code ignored;
+  const bool looks_like_file = request.model.find_first_of("./") != std::string::npos ||
+                               std::filesystem::exists(request.model, ignored);
+  if (!looks_like_file) find_model(request.model);  // raises with the list of names
+  auto checkpoint = Checkpoint::open(request.model, request.ema);
+  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint))),
+                request);
+}
+
+ModelSource find_source(const ModelRequest& request, std::span<const unsigned char> bytes,
+                        std::shared_ptr<const void> owner) {
+  auto checkpoint = Checkpoint::from_bytes(request.model, bytes, request.ema, std::move(owner));
+  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint))),
+                request);
+}
+
 std::shared_ptr<const Weights> source_weights(const ModelSource& source) {
-  const int size = source.spec.recipe.crop;
-  const Graph graph = build_graph(source.spec, size, size);
-  if (source.has_weights()) return load_weights(graph.params, source.checkpoint);
-  return random_weights(graph.params, kRandomSeed);
+  if (source.has_weights()) return load_weights(source.graph->params, source.checkpoint);
+  return random_weights(source.graph->params, kRandomSeed);
 }
 
 const ModelSource& require_weights(const ModelSource& source) {
@@ -176,9 +187,7 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec) {
 }
 
 void check_own_work(const ModelSource& source) {
-  const int side = source.spec.recipe.crop;
-  const Graph graph = build_graph(source.spec, side, side);
-  check_work(source.name, source.checkpoint->file_bytes(), graph, 1);
+  check_work(source.name, source.checkpoint->file_bytes(), *source.graph, 1);
 }
 
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct ModelSource {
   Known known = Known::kByName;
   std::vector<std::string> classes;              // empty: the outputs are numbered
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
+  std::shared_ptr<const Graph> graph;            // of `spec`, for an input of spec.recipe.crop
 
   bool has_weights() const { return checkpoint != nullptr; }
 };
@@ -41,6 +43,10 @@ struct ModelSource {
 // Raises when there is no such model or file, when a file's network cannot be told, and when the
 // network cannot be built from its fields: bad input if a file gives them, bad usage otherwise.
 ModelSource find_source(const ModelRequest& request);
+// The same for a weight file in memory; request.model is its name in messages. `owner` is kept and
+// holds the bytes; without one the caller keeps them for as long as source and weights are used.
+ModelSource find_source(const ModelRequest& request, std::span<const unsigned char> bytes,
+                        std::shared_ptr<const void> owner = nullptr);
 
 // Binds the file's tensors to the model's parameters; raises with a list of all that do not fit.
 // For a name: fresh numbers, the same for every call, good for measuring and for nothing else.

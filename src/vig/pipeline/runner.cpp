@@ -4,63 +4,85 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/data/loader.h"
+#include "vig/data/order.h"
+#include "vig/image/preprocess.h"
 
 namespace vig {
 
 Runner::Runner(const ModelSource& source, const RunOptions& options)
     : name_(source.name), spec_(source.spec), classes_(source.classes), options_(options) {
-  if (options.batch < 1) fail_usage("a batch of {} pictures, expected at least 1", options.batch);
-  const int size = spec_.recipe.crop;
-  model_ = PackedModel::make(build_graph(spec_, size, size), source_weights(source));
+  if (options.batch < 0) fail_usage("a batch of {} pictures, expected at least 1", options.batch);
+  if (options.size == 0 && source.has_weights()) check_own_work(source);
+  const int size = recipe().crop;
+  const bool own = size == spec_.recipe.crop;
+  SessionOptions session;
+  session.batch = batch(size);
+  session.threads = options.threads;
+  // While one batch runs, the next is decoded.
+  session.slots = options.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
+  Session first(own ? *source.graph : build_graph(spec_, size, size), source_weights(source),
+                session);
+  const int asked = options.threads > 0 ? options.threads : default_threads();
+  if (first.threads() < asked && options.on_fewer_threads) {
+    options.on_fewer_threads(first.threads(), asked);
+  }
+  sessions_ = std::make_unique<SessionPool>(
+      std::move(first),
+      [spec = spec_](int height, int width) { return build_graph(spec, height, width); },
+      options.session_bytes);
 }
 
 Recipe Runner::recipe(int size) const {
+  if (size == 0) size = options_.size;
   if (size == 0) return spec_.recipe;
   check_input_size(size, size);
   return spec_.recipe.with_size(size);
 }
 
-Session& Runner::session(int height, int width) {
-  const auto key = std::make_pair(height, width);
-  const auto found = sessions_.find(key);
-  if (found != sessions_.end()) return found->second;
-  check_input_size(height, width);
-  Session session(
-      model_, build_graph(spec_, height, width),
-      {.batch = options_.batch, .threads = options_.threads, .profile = false, .keep = {}});
-  const int asked = options_.threads > 0 ? options_.threads : default_threads();
-  if (session.threads() < asked && options_.on_fewer_threads) {
-    std::exchange(options_.on_fewer_threads, {})(session.threads(), asked);
-  }
-  return sessions_.emplace(key, std::move(session)).first->second;
+int Runner::batch(int size) const {
+  const int most = options_.batch != 0 ? options_.batch : default_batch(size);
+  return static_cast<int>(std::clamp<size_t>(options_.pictures, 1, static_cast<size_t>(most)));
 }
 
-void Runner::run(std::span<const Picture> pictures, const Take& take) {
-  std::vector<size_t> waiting;
-  const auto flush = [&](Session& session) {
-    session.run(static_cast<int>(waiting.size()));
-    for (size_t i = 0; i < waiting.size(); ++i) take(waiting[i], session, static_cast<int>(i));
-    waiting.clear();
-  };
-  Session* session = nullptr;
-  int side = 0;
-  Recipe cut;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    if (!pictures[i].good()) continue;
-    if (session == nullptr) {
-      side = pictures[i].crop.width;
-      cut = recipe(side);
-      session = &this->session(side, side);
+bool Runner::run(const SampleSource& pictures, const Pass& pass) const {
+  const Recipe recipe = this->recipe(pass.size);
+  const SessionPool::Lease session = sessions_->take(recipe.crop, recipe.crop, batch(recipe.crop));
+  const std::vector<size_t> order = pass.order.empty() ? plain_order(pictures.size()) : pass.order;
+  const auto batches = make_batches(order, static_cast<size_t>(session->batch()), LastBatch::kKeep);
+  std::vector<float*> inputs;
+  for (int i = 0; i < session->slots(); ++i) inputs.push_back(session->input(0, i));
+  // For one picture no thread is started.
+  const auto threads = static_cast<size_t>(session->threads());
+  const int decoders = order.size() == 1 ? 0 : static_cast<int>(std::min(threads, order.size()));
+  Loader loader({std::shared_ptr<const void>(), &pictures}, {.workers = decoders});
+  loader.start(
+      batches,
+      static_cast<size_t>(
+          session->graph().node(session->graph().inputs.at(0).node).grid.elements()),
+      [&](const Loader::Slot&, const Image& image, Target&, float* out) {
+        preprocess(image, recipe, out);
+      },
+      inputs);
+
+  while (const Batch* batch = loader.next()) {
+    const size_t good = batch->samples.size();
+    if (good > 0) session->run(static_cast<int>(good), static_cast<int>(batch->memory));
+    auto problem = batch->problems.begin();
+    size_t image = 0;
+    for (const size_t picture : batches[batch->index]) {
+      if (image < good && batch->samples[image] == picture) {
+        if (pass.on_values) pass.on_values(picture, *session, static_cast<int>(image));
+        ++image;
+      } else if (problem != batch->problems.end() && problem->sample == picture) {
+        if (pass.on_problem) pass.on_problem(picture, problem->sentence);
+        ++problem;
+      }
     }
-    if (pictures[i].crop.width != side || pictures[i].crop.height != side) {
-      fail_usage("{}: cut to {}x{} among pictures cut to {}x{}", pictures[i].name,
-                 pictures[i].crop.width, pictures[i].crop.height, side, side);
-    }
-    normalise(pictures[i].crop, cut, session->input(static_cast<int>(waiting.size())));
-    waiting.push_back(i);
-    if (static_cast<int>(waiting.size()) == session->batch()) flush(*session);
+    const bool last = batch->index + 1 == batches.size();
+    if (pass.on_batch && !pass.on_batch(batches[batch->index].size()) && !last) return false;
   }
-  if (!waiting.empty()) flush(*session);
+  return true;
 }
 
 int default_batch(int size) {

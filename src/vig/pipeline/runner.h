@@ -1,53 +1,71 @@
-// What every picture task shares: one packed model, a session per input size, pictures in batches.
+// What every picture task shares: one packed model, sessions by input size, and one path that takes
+// pictures from wherever they come through the network.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "vig/base/memory.h"
+#include "vig/data/sample_source.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/pipeline/pictures.h"
-#include "vig/runtime/session.h"
+#include "vig/runtime/session_pool.h"
 
 namespace vig {
 
 struct RunOptions {
-  int threads = 0;  // 0: all of the machine
-  int batch = 1;    // most pictures that run together
+  int threads = 0;  // of the network and of the decoders; 0: all of the machine
+  int batch = 1;    // most pictures that run together; 0: default_batch
+  int size = 0;     // side of the network's input; 0: the one that belongs to the weights
+  // How many pictures there will be, where that is known: memory for more is not taken.
+  size_t pictures = std::numeric_limits<size_t>::max();
+  // What sessions of several sizes may take together; see SessionPool.
+  uint64_t session_bytes = physical_memory() / 4;
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
 };
 
+// For any number of threads: they share the packed weights and the network's threads.
 class Runner {
  public:
-  // Binds and packs the weights, so everything that can be wrong with a model is raised here.
-  // Afterwards nothing of the weight file is held.
+  // Binds and packs the weights and makes the first session, so that everything that can be wrong
+  // with a model is thrown here. Where the file decides on the size, so is an Error if a picture
+  // would take far more work than the file suggests (check_own_work).
   Runner(const ModelSource& source, const RunOptions& options);
 
   const std::string& name() const { return name_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
-  // How pictures must be cut for an input of `size`; 0 stands for the size that belongs to the
-  // weights.
+  // How pictures are preprocessed for an input of `size`; 0 stands for RunOptions::size.
   Recipe recipe(int size = 0) const;
 
-  // Called once per good picture: its index in `pictures`, and where its values stand.
-  using Take = std::function<void(size_t index, const Session& session, int image)>;
-  // The pictures have one size. Not for two threads at once.
-  void run(std::span<const Picture> pictures, const Take& take);
-
-  Session& session(int height, int width);
+  // One pass of pictures through the network. All functions are called by the caller's thread.
+  struct Pass {
+    int size = 0;                    // side of the input; 0: RunOptions::size
+    std::vector<size_t> order = {};  // of the pictures; empty: as they stand
+    // A picture that went through, and where its values stand until the function returns.
+    std::function<void(size_t picture, const Session& session, int image)> on_values = {};
+    // A picture that cannot be read.
+    std::function<void(size_t picture, const std::string& sentence)> on_problem = {};
+    // After each batch, with the number of its pictures; false ends the pass.
+    std::function<bool(size_t pictures)> on_batch = {};
+  };
+  // Pictures are decoded by several threads ahead of the network, straight into a session's input.
+  // Calls come in the order of the pictures, whatever the number of threads. False when on_batch
+  // ended the pass before the last batch.
+  bool run(const SampleSource& pictures, const Pass& pass) const;
 
  private:
+  int batch(int size) const;
+
   std::string name_;
   ModelSpec spec_;
   std::vector<std::string> classes_;
   RunOptions options_;
-  std::shared_ptr<const PackedModel> model_;
-  std::map<std::pair<int, int>, Session> sessions_;
+  std::unique_ptr<SessionPool> sessions_;
 };
 
 // As many pictures together as fill the machine without needing much more memory than one large

@@ -18,6 +18,14 @@ std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
 
 std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
                                                      std::shared_ptr<const Weights> weights) {
+  std::vector<Program> programs;
+  for (const Graph& graph : graphs) programs.push_back(lower(graph, {}));
+  return make(graphs, programs, std::move(weights));
+}
+
+std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
+                                                     std::span<const Program> programs,
+                                                     std::shared_ptr<const Weights> weights) {
   std::shared_ptr<PackedModel> model(new PackedModel);
   model->graphs_.assign(graphs.begin(), graphs.end());
   model->weights_ = std::move(weights);
@@ -25,12 +33,10 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   model->packed_.resize(params.size());
   model->layouts_.resize(params.size());
   // In the order in which they run, so that the end of one is followed by what is needed next.
-  std::vector<Program> programs;
   std::vector<const Step*> packing_steps;
   size_t floats = 0;
-  for (const Graph& graph : model->graphs_) {
-    programs.push_back(lower(graph, {}));
-    for (const auto& step : programs.back().steps) {
+  for (const Program& program : programs) {
+    for (const auto& step : program.steps) {
       const auto packing = step->packing(params);
       if (!packing) continue;
       std::string& layout = model->layouts_[packing->param];

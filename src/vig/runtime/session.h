@@ -9,9 +9,13 @@
 // A PackedModel is immutable and shared by sessions of every size on any number of threads. One
 // session is used by one thread at a time; `run` allocates nothing. Results are the same bits for
 // every number of threads and whether a picture comes alone or in a batch.
+//
+// Sessions may share the threads they run on (SessionOptions::team). Their runs then take place one
+// after the other, so any number of threads may each use a session of such a team.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
+#include "vig/base/thread_team.h"
 #include "vig/graph/graph.h"
 #include "vig/weights/load.h"
 
@@ -34,6 +39,10 @@ class PackedModel {
   // Of a model of several graphs, which share their parameters (share_parameters). A session is
   // made for one of them.
   static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
+                                                 std::shared_ptr<const Weights> weights);
+  // For graphs already lowered.
+  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
+                                                 std::span<const Program> programs,
                                                  std::shared_ptr<const Weights> weights);
   size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
 
@@ -58,9 +67,15 @@ class PackedModel {
 
 struct SessionOptions {
   int batch = 1;               // most pictures at once
-  int threads = 0;             // at most; 0: as many as the machine has
+  int threads = 0;             // at most; 0: as many as the team or the machine has
   bool profile = false;        // time every step (adds a clock read per step)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
+  // Batches of the first input there is memory for, so that one is filled while another runs.
+  int slots = 1;
+  // The threads to run on, which other sessions may share; null: the session starts its own.
+  std::shared_ptr<ThreadTeam> team = nullptr;
+  // Called with the bytes of activations before memory for them is taken.
+  std::function<void(size_t bytes)> before_memory = nullptr;
 };
 
 // Time spent in one kind of work since the session was made, summed over threads.
@@ -73,6 +88,9 @@ struct ProfileEntry {
 class Session {
  public:
   Session(std::shared_ptr<const PackedModel> model, Graph graph, const SessionOptions& options);
+  // The first session of a model: packs the weights, too, and lowers the graph once for both. Later
+  // ones share `model`.
+  Session(Graph graph, std::shared_ptr<const Weights> weights, const SessionOptions& options);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -80,18 +98,23 @@ class Session {
   const Graph& graph() const;
   int batch() const;
   int threads() const;  // fewer than asked for where the system does not start more
+  int slots() const;
+  const std::shared_ptr<const PackedModel>& model() const;
+  const std::shared_ptr<ThreadTeam>& team() const;
 
   // Where the values of an input go, [height, width, channels], for picture `image`; overwritten by
-  // nobody. Without a name it is the graph's first input.
-  float* input(int image);
+  // nobody. Without a name it is the graph's first input, of which there is memory for slots().
+  // While one slot runs, other threads may write to the others.
+  float* input(int image, int slot = 0);
   float* input(std::string_view name, int image);
-  // Runs the first `images` pictures of the batch.
-  void run(int images);
+  // Runs the first `images` pictures of a slot.
+  void run(int images, int slot = 0);
   // Values of output or kept node, [height, width, channels]; valid until the next run.
   const float* output(std::string_view name, int image) const;
   const float* value(int node, int image) const;
 
-  size_t arena_bytes() const;    // activations
+  size_t bytes() const { return arena_bytes() + scratch_bytes(); }
+  size_t arena_bytes() const;    // activations and inputs
   size_t scratch_bytes() const;  // of all threads together
   std::vector<ProfileEntry> profile() const;
 

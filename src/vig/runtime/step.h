@@ -91,7 +91,7 @@ class PictureStep : public Step {
   // them, tile by tile, while the rows are in the cache.
   virtual bool sweeps() const { return false; }
 
-  // Called once by the plan, before anything below.
+  // Called by the plan, before anything below.
   virtual void share_out(const Workload&) {}
   virtual int64_t state_floats(int /*batch*/) const { return 0; }  // kept from pass to pass
   void place_state(int64_t offset) { state_ = offset; }            // in the arena

@@ -77,7 +77,7 @@ class Run {
         folder_(out, run_identity(facts_),
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
-        loader_(data_.train, {options.loaders, 3}) {
+        loader_(std::make_shared<const Dataset>(data_.train), {options.loaders, 3}) {
     eval_steps_ = std::max<int64_t>(
         1, std::llround(options.eval_every * static_cast<double>(steps_per_epoch_)));
     curves_.title = curves_title(out, model_.spec.name, data);
@@ -188,11 +188,11 @@ class Run {
     batches.erase(batches.begin(), batches.begin() + done);
     const RandomStream stream =
         RandomStream(options_.seed).fork("augment").fork(static_cast<uint64_t>(epoch));
-    loader_.start(std::move(batches), picture_floats(model_),
-                  [this, stream](const Loader::Slot& slot, const Image& image, float* out) {
-                    augment(image, model_.spec.recipe, options_.augment, stream.fork(slot.sample),
-                            out);
-                  });
+    loader_.start(
+        std::move(batches), picture_floats(model_),
+        [this, stream](const Loader::Slot& slot, const Image& image, Target&, float* out) {
+          augment(image, model_.spec.recipe, options_.augment, stream.fork(slot.sample), out);
+        });
   }
 
   void tell_problems(const Batch& batch) {
@@ -216,8 +216,10 @@ class Run {
     at::Tensor targets = at::empty({count, classes}, at::kFloat);
     const RandomStream stream =
         RandomStream(options_.seed).fork("step").fork(static_cast<uint64_t>(state_.step));
-    mix_batch(options_.mix, stream.fork("mix"), batch->labels, model_.size,
-              static_cast<int>(classes), batch->data, targets.data_ptr<float>());
+    std::vector<int> labels;
+    for (const Target& target : batch->targets) labels.push_back(std::any_cast<int>(target));
+    mix_batch(options_.mix, stream.fork("mix"), labels, model_.size, static_cast<int>(classes),
+              batch->data, targets.data_ptr<float>());
 
     const GradientSums sums = compute_gradients(
         {options_, model_, workers_, shards_, group_, parts_, asked()}, *batch, targets, stream);

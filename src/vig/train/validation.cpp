@@ -48,19 +48,20 @@ size_t picture_floats(const TrainedModel& model) {
 }
 
 Validator::Validator(const Dataset& data, const ValidatorParts& parts, size_t batch)
-    : parts_(parts), batch_(batch), loader_(data, {parts.options.loaders, 3}) {}
+    : parts_(parts),
+      batch_(batch),
+      loader_(std::make_shared<const Dataset>(data), {parts.options.loaders, 3}) {}
 
 bool Validator::run(const std::vector<at::Tensor>& values, MetricsRow& row,
                     const std::function<bool(const Batch&)>& each) {
   const TrainOptions& options = parts_.options;
   const TrainedModel& model = parts_.model;
   Group& group = parts_.group;
-  const std::vector<size_t> order = plain_order(loader_.dataset().size());
+  const std::vector<size_t> order = plain_order(loader_.source().size());
   const size_t floats = picture_floats(model);
   loader_.start(make_batches(order, batch_, LastBatch::kKeep, group.rank(), group.size()), floats,
-                [recipe = model.spec.recipe](const Loader::Slot&, const Image& image, float* out) {
-                  preprocess(image, recipe, out);
-                });
+                [recipe = model.spec.recipe](const Loader::Slot&, const Image& image, Target&,
+                                             float* out) { preprocess(image, recipe, out); });
   WalkOptions walk_options;
   walk_options.kernels = options.kernels;
   const auto classes = static_cast<int64_t>(model.classes.size());
@@ -79,7 +80,7 @@ bool Validator::run(const std::vector<at::Tensor>& values, MetricsRow& row,
     });
     for (int64_t i = 0; i < count; ++i) {
       metrics.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
-                  next->labels[static_cast<size_t>(i)]);
+                  std::any_cast<int>(next->targets[static_cast<size_t>(i)]));
     }
   }
   // Four sums, then the pictures of each class and how many of them were recognised.

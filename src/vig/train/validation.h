@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "vig/data/dataset.h"
 #include "vig/data/loader.h"
 #include "vig/train/group.h"
 #include "vig/train/options.h"

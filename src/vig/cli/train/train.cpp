@@ -9,15 +9,16 @@
 #include <thread>
 
 #include "vig/base/error.h"
-#include "vig/cli/default_model.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
 #include "vig/cli/train/test_point.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/train/presets.h"
 #include "vig/train/process_group.h"
 #include "vig/train/run_folder.h"
@@ -68,7 +69,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
-    if (options.model == "default") options.model = default_model_file();
+    if (options.model == "default") options.model = default_model_file(program_file());
     for (const auto& [field, value] : parse_fields(command.fields)) options.fields[field] = value;
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";

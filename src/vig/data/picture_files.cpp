@@ -1,0 +1,44 @@
+#include "vig/data/picture_files.h"
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+
+namespace vig {
+namespace {
+
+constexpr size_t kMostShown = 4096;  // bytes of a name
+
+}  // namespace
+
+PictureFiles::PictureFiles(std::vector<std::string> files, const DecodeOptions& options)
+    : files_(std::move(files)), options_(options) {}
+
+std::string PictureFiles::place(size_t sample) const {
+  return printable(files_[sample], kMostShown);
+}
+
+Sample PictureFiles::load(size_t sample) const {
+  try {
+    return {shared_image(load_image(files_[sample], options_)), {}};
+  } catch (const std::bad_alloc&) {
+    fail("{}: not enough memory for the picture", files_[sample]);
+  }
+}
+
+PictureBytes::PictureBytes(std::vector<File> files, const DecodeOptions& options)
+    : files_(std::move(files)), options_(options) {}
+
+std::string PictureBytes::place(size_t sample) const {
+  return printable(files_[sample].name, kMostShown);
+}
+
+Sample PictureBytes::load(size_t sample) const {
+  const File& file = files_[sample];
+  return {shared_image(load_image(file.bytes, file.name, options_)), {}};
+}
+
+}  // namespace vig

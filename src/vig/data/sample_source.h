@@ -1,0 +1,36 @@
+// Pictures in a list, each with its target: what a network is to answer for it.
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "vig/image/image.h"
+
+namespace vig {
+
+// A label, a label map, boxes with masks, or nothing. Which type it holds is between the source and
+// the task; loader and batch carry it along.
+using Target = std::any;
+
+struct Sample {
+  std::shared_ptr<const Image> image;
+  Target target;
+};
+
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  virtual size_t size() const = 0;
+  // The whole name of a sample, fit for a message: "data/cifar10.tar/train/cat/0001.jpg".
+  virtual std::string place(size_t sample) const = 0;
+  // The same with its own bytes, as programs take it.
+  virtual std::string path(size_t sample) const { return place(sample); }
+  // For any number of threads. Throws Error naming the place when the picture or its target cannot
+  // be read.
+  virtual Sample load(size_t sample) const = 0;
+};
+
+}  // namespace vig

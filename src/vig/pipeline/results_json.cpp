@@ -1,0 +1,77 @@
+#include "vig/pipeline/results_json.h"
+
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "vig/pipeline/json_text.h"
+
+namespace vig {
+
+using nlohmann::ordered_json;
+
+std::string classification_json(const ClassifiedPicture& picture, const std::string& model) {
+  ordered_json entry = {{"file", picture.name}};
+  if (!model.empty()) entry["model"] = model;
+  if (!picture.error.empty()) {
+    entry["error"] = picture.error;
+    return json_text(entry);
+  }
+  entry["classes"] = ordered_json::array();
+  for (const ClassScore& score : picture.answer.scores) {
+    ordered_json row = {{"index", score.index}};
+    if (!score.name.empty()) row["name"] = score.name;
+    row["probability"] = short_number(score.probability);
+    row["logit"] = short_number(score.logit);
+    entry["classes"].push_back(std::move(row));
+  }
+  return json_text(entry);
+}
+
+// By hand, because a map has a hundred thousand values.
+std::string embedding_json(const EmbeddedPicture& picture) {
+  const std::string file = json_text(picture.name);
+  if (!picture.error.empty()) {
+    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(picture.error));
+  }
+  return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
+                     fmt::join(picture.answer.shape(), ","), fmt::join(picture.answer.values, ","));
+}
+
+std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {
+  const ClassificationMetrics& metrics = result.metrics;
+  ordered_json json = {{"model", title.model},
+                       {"arch", title.arch},
+                       {"data", title.data},
+                       {"part", title.part},
+                       {"pictures", metrics.count},
+                       {"skipped", result.skipped},
+                       {"complete", result.complete},
+                       {"top1", metrics.top1()},
+                       {"top5", metrics.top5()},
+                       {"balanced_accuracy", metrics.balanced_accuracy()},
+                       {"macro_f1", metrics.macro_f1()},
+                       {"loss", metrics.loss()},
+                       {"seconds", result.seconds},
+                       {"images_per_second", result.images_per_second()},
+                       {"classes", ordered_json::array()},
+                       {"confusion", ordered_json::array()}};
+  if (!metrics.has_top5()) json["top5"] = nullptr;
+  const std::vector<ClassMetrics> classes = metrics.per_class();
+  for (size_t i = 0; i < classes.size(); ++i) {
+    json["classes"].push_back({{"index", i},
+                               {"name", title.class_names[i]},
+                               {"pictures", classes[i].count},
+                               {"answered", classes[i].answered},
+                               {"correct", classes[i].correct},
+                               {"recall", classes[i].recall()},  // null when there is none
+                               {"precision", classes[i].precision()}});
+  }
+  for (const auto& [pair, count] : metrics.confusion) {
+    json["confusion"].push_back(
+        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
+  }
+  return json_text(json, 2);
+}
+
+}  // namespace vig

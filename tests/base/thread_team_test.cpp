@@ -1,0 +1,54 @@
+#include "vig/base/thread_team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace vig::test {
+namespace {
+
+TEST(ThreadTeam, CallsEveryWorkerOnce) {
+  for (const int size : {1, 2, 5}) {
+    ThreadTeam team(size);
+    std::vector<int> calls(static_cast<size_t>(size), 0);
+    for (int round = 1; round <= 3; ++round) {
+      team.run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
+      EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(size), round));
+    }
+  }
+}
+
+// Callers on several threads: no work begins before the work of another has ended.
+TEST(ThreadTeam, CallersTakeTurns) {
+  constexpr int kCallers = 4, kRuns = 200;
+  for (const int size : {1, 3}) {
+    ThreadTeam team(size);
+    std::atomic<int> working{0}, waiting{kCallers};
+    std::atomic<bool> mixed{false};
+    int runs = 0;  // changed by worker 0 alone, one run at a time
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < kCallers; ++caller) {
+      callers.emplace_back([&] {
+        waiting.fetch_sub(1);
+        while (waiting.load() > 0) std::this_thread::yield();
+        for (int run = 0; run < kRuns; ++run) {
+          team.run([&](int worker) {
+            if (worker == 0 && working.fetch_add(1) != 0) mixed = true;
+            team.barrier();
+            if (worker == 0) ++runs;
+            team.barrier();
+            if (worker == 0) working.fetch_sub(1);
+          });
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_FALSE(mixed);
+    EXPECT_EQ(runs, kCallers * kRuns);
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,60 @@
+#include "vig/pipeline/results_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace vig::test {
+namespace {
+
+using nlohmann::json;
+
+TEST(ResultsJson, AClassification) {
+  ClassifiedPicture picture{"a \xff.jpg", {{{2, "cat", 0.7f, 1.1f}, {0, "", 0.3f, -2.0f}}}, ""};
+  EXPECT_EQ(classification_json(picture, "m.safetensors"),
+            "{\"file\":\"a \xef\xbf\xbd.jpg\",\"model\":\"m.safetensors\",\"classes\":["
+            "{\"index\":2,\"name\":\"cat\",\"probability\":0.7,\"logit\":1.1},"
+            "{\"index\":0,\"probability\":0.3,\"logit\":-2.0}]}");
+  picture.error = "no good";
+  EXPECT_EQ(json::parse(classification_json(picture)),
+            (json{{"file", "a \xef\xbf\xbd.jpg"}, {"error", "no good"}}));
+}
+
+TEST(ResultsJson, AnEmbedding) {
+  EmbeddedPicture picture{"a\"b", {false, 1, 1, 2, {0.5f, 1e-9f}}, ""};
+  EXPECT_EQ(embedding_json(picture), R"({"file":"a\"b","shape":[2],"values":[0.5,1e-09]})");
+  picture.answer.map = true;
+  EXPECT_EQ(json::parse(embedding_json(picture))["shape"], (json{1, 1, 2}));
+  picture.error = "line\nbreak";
+  EXPECT_EQ(embedding_json(picture), R"({"file":"a\"b","error":"line\nbreak"})");
+}
+
+TEST(ResultsJson, AnEvaluation) {
+  Evaluation result;
+  result.metrics = ClassificationMetrics(3);
+  result.metrics.add(std::vector<float>{5, 0, 0}, 0);
+  result.metrics.add(std::vector<float>{5, 0, 0}, 1);
+  result.skipped = 4;
+  result.seconds = 0.5;
+  const json parsed =
+      json::parse(evaluation_json({"m", "test_vig", "pictures", "val", {"x", "y", "z"}}, result));
+  EXPECT_EQ(parsed["model"], "m");
+  EXPECT_EQ(parsed["arch"], "test_vig");
+  EXPECT_EQ(parsed["data"], "pictures");
+  EXPECT_EQ(parsed["part"], "val");
+  EXPECT_EQ(parsed["pictures"], 2);
+  EXPECT_EQ(parsed["skipped"], 4);
+  EXPECT_EQ(parsed["complete"], true);
+  EXPECT_EQ(parsed["top1"], 0.5);
+  EXPECT_TRUE(parsed["top5"].is_null()) << "three classes have no five best";
+  EXPECT_EQ(parsed["images_per_second"], 4.0);
+  ASSERT_EQ(parsed["classes"].size(), 3u);
+  EXPECT_EQ(parsed["classes"][1]["name"], "y");
+  EXPECT_EQ(parsed["classes"][1]["recall"], 0.0);
+  EXPECT_TRUE(parsed["classes"][2]["recall"].is_null()) << "no pictures";
+  EXPECT_EQ(parsed["confusion"], (json{{{"label", 0}, {"answer", 0}, {"pictures", 1}},
+                                       {{"label", 1}, {"answer", 0}, {"pictures", 1}}}));
+}
+
+}  // namespace
+}  // namespace vig::test
