@@ -11,11 +11,11 @@ namespace vig::test {
 namespace {
 
 struct MiniResNetConfig : ConfigOf<MiniResNetConfig> {
-  int width = 8;
+  int stem_width = 8;
 
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    visitor.visit("width", width);
+    visitor.visit("stem_width", stem_width);
   }
   int64_t blocks() const override { return 2; }
   Graph build(int height, int width) const override;
@@ -46,7 +46,7 @@ Value bottleneck(Builder& b, Value x, const std::string& name, int planes, int s
 }
 
 Graph MiniResNetConfig::build(int height, int width) const {
-  const int w = this->width;
+  const int w = stem_width;
   Builder b;
   Value x = b.input("picture", {height, width, 3});
   x = conv_norm(b, x, "conv1", "bn1", w, {.kernel = 7, .stride = 2, .padding = 3});
@@ -68,7 +68,7 @@ MiniResNetConfig miniature(int width) {
   MiniResNetConfig config;
   config.classes = 10;
   config.image_size = 64;
-  config.width = width;
+  config.stem_width = width;
   return config;
 }
 

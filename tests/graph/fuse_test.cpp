@@ -99,6 +99,19 @@ TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
             (Units{"input", "linear", "linear + 1", "linear + 3", "linear", "layer_norm", "add"}));
 }
 
+// A product on the other side of a residual sum must not be taken for the branch.
+TEST(Fuse, AResidualGoesIntoItsBranchAlone) {
+  const auto build = [](bool residual) {
+    Builder b;
+    const Value x = b.layer_norm(b.input("picture", {8, 8, 3}), "norm", 1e-5f);
+    const Value y = b.linear(x, "a", 3, false, kInit);
+    b.output("y", residual ? b.residual(y, x) : b.add(y, x));
+    return std::move(b).finish();
+  };
+  EXPECT_EQ(described(build(false)), (Units{"input", "layer_norm", "linear + 1"}));
+  EXPECT_EQ(described(build(true)), (Units{"input", "layer_norm", "linear", "add"}));
+}
+
 TEST(Fuse, AFunctionMayFollowTheSum) {
   Builder b;
   const Value input = b.input("picture", {8, 8, 3});

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "house/git_files.h"
 #include "house/markdown.h"
@@ -86,6 +87,27 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
 TEST_P(Docs, LinksLeadSomewhere) {
   for (const std::string& link : local_links(read_file(kRoot / GetParam()))) {
     EXPECT_TRUE(fs::exists(kRoot / GetParam().parent_path() / link)) << GetParam() << ": " << link;
+  }
+}
+
+// A diff shows lines as they stand in the tree: "+++ b/FILE", then lines of that file in order.
+TEST_P(Docs, DiffsShowTheTree) {
+  for (const FencedBlock& block : fenced_blocks(read_file(kRoot / GetParam()))) {
+    if (block.info != "diff") continue;
+    std::istringstream lines(block.text);
+    std::string line, file, text;
+    size_t at = 0;
+    while (std::getline(lines, line)) {
+      if (line.starts_with("+++ b/")) {
+        file = line.substr(6);
+        text = read_file(kRoot / file);
+        at = 0;
+        continue;
+      }
+      const size_t found = text.find(line.substr(1) + "\n", at);
+      EXPECT_NE(found, std::string::npos) << GetParam() << ": not in " << file << ": " << line;
+      if (found != std::string::npos) at = found;
+    }
   }
 }
 

@@ -25,20 +25,15 @@ std::vector<NetworkCase> every_model() {
   return cases;
 }
 
-void expect_same_logits(const NetworkCase& description) {
-  SCOPED_TRACE(description.name);
-  const Network network(description);
-  const train::Parameters parameters(network.graph.params, *network.weights, at::kCPU);
-  constexpr int kBatch = 3;
-  Session session = network.session({.batch = kBatch, .threads = 1});
+// Numbers for `batch` pictures: a tensor for each input of the graph.
+std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
   std::vector<at::Tensor> inputs;
   for (const Output& input : network.graph.inputs) {
     const Grid& grid = network.graph.node(input.node).grid;
-    inputs.push_back(at::empty({kBatch, grid.height, grid.width, grid.channels}, at::kFloat));
+    inputs.push_back(at::empty({batch, grid.height, grid.width, grid.channels}, at::kFloat));
   }
-  for (int i = 0; i < kBatch; ++i) {
+  for (int i = 0; i < batch; ++i) {
     const Values values = network.picture(static_cast<uint64_t>(i) + 1);
-    set_input(session, i, values);
     auto next = values.begin();
     for (at::Tensor& input : inputs) {
       const int64_t count = input[i].numel();
@@ -46,14 +41,32 @@ void expect_same_logits(const NetworkCase& description) {
       next += count;
     }
   }
+  return inputs;
+}
+
+at::Tensor logits_of(const Network& network, const train::Parameters& parameters,
+                     const std::vector<at::Tensor>& inputs, const train::WalkOptions& options) {
+  const int node = network.graph.find_output("logits");
+  return train::walk(network.graph, parameters.views(), inputs, options)[node]
+      .flatten(1)
+      .contiguous();
+}
+
+void expect_same_logits(const NetworkCase& description) {
+  SCOPED_TRACE(description.name);
+  const Network network(description);
+  const train::Parameters parameters(network.graph.params, *network.weights, at::kCPU);
+  constexpr int kBatch = 3;
+  Session session = network.session({.batch = kBatch, .threads = 1});
+  const std::vector<at::Tensor> inputs = random_inputs(network, kBatch);
+  for (int i = 0; i < kBatch; ++i) {
+    set_input(session, i, network.picture(static_cast<uint64_t>(i) + 1));
+  }
   session.run(kBatch);
   for (const bool kernels : {true, false}) {
     train::WalkOptions options;
     options.kernels = kernels;
-    const at::Tensor logits = train::walk(network.graph, parameters.views(), inputs,
-                                          options)[network.graph.find_output("logits")]
-                                  .flatten(1)
-                                  .contiguous();
+    const at::Tensor logits = logits_of(network, parameters, inputs, options);
     for (int i = 0; i < kBatch; ++i) {
       const float* expected = session.output("logits", i);
       float largest = 0, difference = 0;
@@ -72,6 +85,42 @@ void expect_same_logits(const NetworkCase& description) {
 // One test for all: starting with LibTorch takes longer than a network.
 TEST(Engine, HasTheLogitsOfTraining) {
   for (const NetworkCase& network : every_model()) expect_same_logits(network);
+}
+
+// The gradients of both executions, for operations that no golden case has.
+TEST(Engine, KernelsAndPlainOperationsHaveTheSameGradients) {
+  for (const char* name :
+       {"convolutions", "front_token", "middle_token", "end_tokens", "two_inputs", "mini_resnet"}) {
+    SCOPED_TRACE(name);
+    const Network network(network_case(name));
+    const std::vector<at::Tensor> inputs = random_inputs(network, 3);
+    std::vector<at::Tensor> gradients;
+    for (const bool kernels : {true, false}) {
+      train::Parameters parameters(network.graph.params, *network.weights, at::kCPU);
+      train::BatchStatistics statistics;
+      train::WalkOptions options;
+      options.kernels = kernels;
+      options.statistics = &statistics;
+      const at::Tensor logits = logits_of(network, parameters, inputs, options);
+      const at::Tensor weights = at::arange(logits.numel(), at::kFloat).view(logits.sizes()).cos();
+      (logits * weights).sum().backward();
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const at::Tensor gradient = parameters[i].grad().clone();
+        if (kernels) {
+          gradients.push_back(gradient);
+          continue;
+        }
+        const ParamSpec& param = network.graph.params[i];
+        const double largest = gradient.abs().max().item<double>();
+        if (param.trained && !param.name.starts_with("shared")) {  // the logits do not see those
+          EXPECT_GT(largest, 0) << param.name;
+        }
+        // A bias in front of a batch norm has no effect: its gradient is rounding alone.
+        EXPECT_LE((gradient - gradients[i]).abs().max().item<double>(), 1e-4 * largest + 2e-5)
+            << param.name;
+      }
+    }
+  }
 }
 
 }  // namespace

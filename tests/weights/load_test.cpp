@@ -138,6 +138,8 @@ TEST(RandomWeights, FollowTheirInit) {
   EXPECT_NEAR(wide.deviation, 0.8796, 0.005);  // of a standard normal cut at 2
   EXPECT_LE(wide.high, 2);
   EXPECT_GE(wide.low, -2);
+  const auto redrawn = draw("a", truncated_normal_init(1.0f), 20'000);
+  EXPECT_GT(std::set(redrawn.begin(), redrawn.end()).size(), 19'800u);
 
   const Moments uniform(draw("a", uniform_init(3.0f), kCount));
   EXPECT_NEAR(uniform.mean, 0, 0.02);

@@ -106,9 +106,11 @@ class Fuser {
   }
 
   // x + norm(product(y)): the product adds x as it stores, so x must exist before the product runs.
+  // Of a residual sum the product is the branch, which training may leave out.
   bool fused_sum(int id) {
     const int a = node(id).inputs[0], b = node(id).inputs[1];
     for (const auto& [product, other] : {std::pair(b, a), std::pair(a, b)}) {
+      if (product == a && std::get<AddOp>(node(id).op).residual) continue;
       FusedNode* maker = only_maker(product);
       if (maker == nullptr || !is_product(node(maker->node)) || other >= maker->node ||
           (maker->result != maker->node && maker->result != maker->norm)) {

@@ -49,6 +49,33 @@ int window_padding(int size, int kernel, int stride, int padding) {
   return std::max(lines, 0) / 2;
 }
 
+namespace {
+
+// The first `count` rows that are the place of no extra one.
+std::vector<int64_t> free_rows(int64_t count, const std::vector<ExtraRow>& extra,
+                               int ExtraRow::*place) {
+  std::vector<int64_t> rows;
+  auto next = extra.begin();
+  for (int64_t row = 0; static_cast<int64_t>(rows.size()) < count; ++row) {
+    if (next != extra.end() && (*next).*place == row) {
+      ++next;
+    } else {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<int64_t> table_cells(const AddPositionOp& op) {
+  return free_rows(static_cast<int64_t>(op.rows) * op.cols, op.extra, &ExtraRow::table);
+}
+
+std::vector<int64_t> sequence_cells(const AddPositionOp& op) {
+  return free_rows(static_cast<int64_t>(op.height) * op.width, op.extra, &ExtraRow::sequence);
+}
+
 const char* op_name(const Op& op) {
   return std::visit(Overloaded{
                         [](const InputOp&) { return "input"; },

@@ -9,6 +9,7 @@
 // the size of the picture are not compared.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -128,6 +129,10 @@ struct AddPositionOp {
     return rows == other.rows && cols == other.cols && extra.size() == other.extra.size();
   }
 };
+
+// The rows besides the extra ones, in order: of the table, and of the sequence.
+std::vector<int64_t> table_cells(const AddPositionOp& op);
+std::vector<int64_t> sequence_cells(const AddPositionOp& op);
 
 // Learned rows, [1, count, channels], the same for every picture: class tokens.
 struct TokensOp {

@@ -11,9 +11,6 @@ namespace {
 
 constexpr int64_t kAlign = 16;  // floats: one cache line
 
-// What a tile may take of a worker's scratch, so that it stays in the second-level cache.
-constexpr int64_t kTileFloats = (int64_t{2} << 20) / 4;
-
 int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign; }
 
 // Rows a multiple of 2 KB apart would fall into the same few sets of the cache.
@@ -110,7 +107,7 @@ void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
     plan.places[v] = {true, 0, stride};
   }
   const int64_t row = place_lifetimes(blocks);  // floats of one row
-  // A sweep's tiles are fixed by the picture.
+  // A sweep's tiles are fixed by the picture; see regions.cpp.
   if (region.rider < 0 && row > 0) {
     const int64_t strip = gemm_strip_rows();
     const int64_t fit = kTileFloats / row / strip * strip;

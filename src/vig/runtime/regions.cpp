@@ -49,6 +49,16 @@ bool gathers(const Program& program, const Region& region, int value) {
   return false;
 }
 
+// Whether a tile of the most rows stays in the cache. The tiles of a sweep are fixed by the
+// picture, so rows too wide for them must go by tiles of their own.
+bool fits_full_tiles(const Program& program, const Region& region) {
+  for (int i = region.first; i < region.last; ++i) {
+    const Grid& made = program.values[program.steps[i]->result()];
+    if (made.channels * kMaxTileRows > kTileFloats) return false;
+  }
+  return true;
+}
+
 // Lets both passes of a sweep ride along with the tile regions around it, where the rows are the
 // same.
 void let_sweeps_ride(const Program& program, std::vector<Region>& regions) {
@@ -61,7 +71,8 @@ void let_sweeps_ride(const Program& program, std::vector<Region>& regions) {
     const int64_t positions = regions[r].positions;
     if (before.picture || after.picture || before.rider >= 0 || before.positions != positions ||
         after.positions != positions || few_rows(positions, 2) ||
-        gathers(program, after, step.result())) {
+        gathers(program, after, step.result()) || !fits_full_tiles(program, before) ||
+        !fits_full_tiles(program, after)) {
       continue;
     }
     before.rider = after.rider = index;

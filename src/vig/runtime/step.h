@@ -121,4 +121,7 @@ struct SweepTiles {
 // cache.
 inline constexpr int64_t kMaxTileRows = 112;
 
+// Most floats of a tile's rows in a worker's scratch, so that they stay in that cache.
+inline constexpr int64_t kTileFloats = (int64_t{2} << 20) / 4;
+
 }  // namespace vig

@@ -1,6 +1,7 @@
 #include "vig/train/batch_norm.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace vig::train {
 namespace {
@@ -29,29 +30,59 @@ at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, floa
   return parts.size() == 1 ? parts[0] : at::cat(parts, 0);
 }
 
-bool has_batch_norm(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return std::holds_alternative<BatchNormOp>(node.op); });
+int64_t inseparable_pictures(const Graph& graph) {
+  const bool norms = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return std::holds_alternative<BatchNormOp>(node.op);
+  });
+  return norms ? BatchStatistics::kGroup : 1;
 }
 
-void move_running_statistics(const Graph& graph, std::span<const BatchStatistics> threads,
+int64_t run_begin(int64_t count, int64_t index, int64_t runs, int64_t group) {
+  const int64_t groups = (count + group - 1) / group;
+  return std::min(count, groups * index / runs * group);
+}
+
+std::vector<double> statistic_sums(const Graph& graph, std::span<const BatchStatistics> threads) {
+  std::vector<double> sums;
+  double count = 0;
+  for (const Node& node : graph.nodes) {
+    if (!std::holds_alternative<BatchNormOp>(node.op)) continue;
+    const size_t begin = sums.size();
+    sums.resize(begin + 2 * static_cast<size_t>(node.grid.channels));
+    count = 0;
+    for (const BatchStatistics& thread : threads) {
+      const auto found = thread.groups_.find(node.params[2]);
+      if (found == thread.groups_.end()) continue;
+      for (const at::Tensor& group : found->second) {
+        const at::Tensor host = group.to(at::kCPU).contiguous();
+        for (size_t i = begin; i < sums.size(); ++i) sums[i] += host.data_ptr<float>()[i - begin];
+        ++count;
+      }
+    }
+  }
+  sums.push_back(count);
+  return sums;
+}
+
+void move_running_statistics(const Graph& graph, std::span<const double> sums,
                              Parameters& parameters) {
+  const double count = sums.back();
+  const bool finite =
+      std::all_of(sums.begin(), sums.end(), [](double x) { return std::isfinite(x); });
+  if (count == 0 || !finite) return;
   const at::NoGradGuard no_grad;
   for (const Node& node : graph.nodes) {
     const auto* op = std::get_if<BatchNormOp>(&node.op);
     if (op == nullptr) continue;
-    BatchStatistics::Groups all;
-    for (const BatchStatistics& thread : threads) {
-      const auto found = thread.groups_.find(node.params[2]);
-      if (found != thread.groups_.end()) {
-        all.insert(all.end(), found->second.begin(), found->second.end());
+    for (const size_t statistic : {size_t{2}, size_t{3}}) {
+      const auto channels = static_cast<size_t>(node.grid.channels);
+      at::Tensor mean = at::empty({node.grid.channels}, at::kFloat);
+      for (size_t c = 0; c < channels; ++c) {
+        mean.data_ptr<float>()[c] = static_cast<float>(sums[c] / count);
       }
-    }
-    if (all.empty()) continue;
-    const at::Tensor mean = at::stack(all).mean(0);
-    for (const int64_t statistic : {0, 1}) {
-      at::Tensor running = parameters[static_cast<size_t>(node.params[2 + statistic])];
-      running.lerp_(mean[statistic], op->momentum);
+      sums = sums.subspan(channels);
+      at::Tensor running = parameters[static_cast<size_t>(node.params[statistic])];
+      running.lerp_(mean.to(running.device()), op->momentum);
     }
   }
 }

@@ -34,7 +34,7 @@ class BatchStatistics {
   Groups& of(const Node& norm) { return groups_[norm.params[2]]; }
 
  private:
-  friend void move_running_statistics(const Graph&, std::span<const BatchStatistics>, Parameters&);
+  friend std::vector<double> statistic_sums(const Graph&, std::span<const BatchStatistics>);
 
   std::map<int, Groups> groups_;  // by the index of the running mean
 };
@@ -43,11 +43,17 @@ class BatchStatistics {
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, float eps,
                       BatchStatistics::Groups& groups);
 
-bool has_batch_norm(const Graph& graph);
+// Pictures that must pass through the network together: a group where there are batch norms.
+int64_t inseparable_pictures(const Graph& graph);
+// Where run `index` begins of `runs` even ones over `count` pictures, in whole groups of `group`.
+int64_t run_begin(int64_t count, int64_t index, int64_t runs, int64_t group);
 
-// Moves the running statistics towards the mean over all groups of a step; `threads` in the order
-// of their pictures.
-void move_running_statistics(const Graph& graph, std::span<const BatchStatistics> threads,
+// The statistics of a step summed over its groups, and their number behind them: to be summed over
+// processes as well. `threads` are in the order of their pictures.
+std::vector<double> statistic_sums(const Graph& graph, std::span<const BatchStatistics> threads);
+// Moves the running statistics towards the mean over all groups. Sums that are not finite move
+// nothing.
+void move_running_statistics(const Graph& graph, std::span<const double> sums,
                              Parameters& parameters);
 
 }  // namespace vig::train

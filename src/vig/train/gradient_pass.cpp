@@ -13,7 +13,7 @@ namespace {
 // The loss is their part of the mean over the whole batch.
 GradientSums shard_step(const GradientPass& pass, Parameters& shard, const Batch& batch,
                         const at::Tensor& targets, int64_t begin, int64_t end,
-                        const RandomStream& stream) {
+                        const RandomStream& stream, BatchStatistics* statistics) {
   GradientSums sums;
   if (begin == end) return sums;
   shard.zero_gradients();
@@ -24,9 +24,11 @@ GradientSums shard_step(const GradientPass& pass, Parameters& shard, const Batch
   walk_options.drop_branches = model.drop_path > 0;
   walk_options.seed = stream.bits_at(0);
   walk_options.picture_stride = pass.group.size();
+  walk_options.statistics = statistics;
+  const int64_t group = inseparable_pictures(model.graph);
   for (int64_t part = 0; part < pass.parts; ++part) {
-    const int64_t first = begin + (end - begin) * part / pass.parts;
-    const int64_t count = begin + (end - begin) * (part + 1) / pass.parts - first;
+    const int64_t first = begin + run_begin(end - begin, part, pass.parts, group);
+    const int64_t count = begin + run_begin(end - begin, part + 1, pass.parts, group) - first;
     if (count == 0) continue;
     walk_options.first_picture = pass.group.rank() + first * pass.group.size();
     const at::Tensor logits = walk_logits(
@@ -50,21 +52,32 @@ GradientSums compute_gradients(const GradientPass& pass, const Batch& batch,
   const int64_t count = static_cast<int64_t>(batch.samples.size());
   const Shards& shards = pass.shards;
   std::vector<GradientSums> shard_sums(shards.size());
+  const int64_t group = inseparable_pictures(pass.model.graph);
   const auto begin = [&](size_t shard) {
-    return count * static_cast<int64_t>(shard) / static_cast<int64_t>(shards.size());
+    return run_begin(count, static_cast<int64_t>(shard), static_cast<int64_t>(shards.size()),
+                     group);
   };
   int64_t passes = 0;
   for (size_t i = 0; i < shards.size(); ++i) {
     const int64_t own = begin(i + 1) - begin(i);
     if (own == 0) shards[i].zero_gradients();
-    passes += std::min(own, pass.parts);
+    passes += std::min((own + group - 1) / group, pass.parts);
   }
+  // A backbone that does not learn keeps its statistics, too.
+  const bool moves = group > 1 && !pass.options.probe;
+  std::vector<BatchStatistics> statistics(moves ? shards.size() : 0);
   pass.group.begin_reduce(shards.all(), passes);
   pass.workers.each([&](int worker) {
     const size_t i = static_cast<size_t>(worker);
-    shard_sums[i] = shard_step(pass, shards[i], batch, targets, begin(i), begin(i + 1), stream);
+    shard_sums[i] = shard_step(pass, shards[i], batch, targets, begin(i), begin(i + 1), stream,
+                               moves ? &statistics[i] : nullptr);
   });
   pass.group.finish_reduce(shards.all());
+  if (moves) {
+    std::vector<double> sums_of_groups = statistic_sums(pass.model.graph, statistics);
+    pass.group.sum(sums_of_groups);
+    move_running_statistics(pass.model.graph, sums_of_groups, shards[0]);
+  }
   double sums[3] = {0, 0, 0};  // loss, hits, pictures
   for (const GradientSums& part : shard_sums) {
     sums[0] += part.loss;

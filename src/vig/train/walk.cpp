@@ -122,28 +122,19 @@ class Walker {
   at::Tensor compute(const AddPositionOp& op) {
     if (op.extra.empty()) return in(0) + Ops::resize_position(param(0), op);
     // The grid's rows of the table are resized, then all rows put into the order of the sequence.
-    std::vector<int64_t> cells, extra, order;
-    const int64_t positions = static_cast<int64_t>(op.height) * op.width;
+    const std::vector<int64_t> cells = sequence_cells(op);
+    std::vector<int64_t> extra, order(cells.size() + op.extra.size());
+    for (size_t i = 0; i < cells.size(); ++i) {
+      order[static_cast<size_t>(cells[i])] = static_cast<int64_t>(i);
+    }
     for (const ExtraRow& row : op.extra) {
-      while (static_cast<int64_t>(cells.size() + extra.size()) < row.table) {
-        cells.push_back(static_cast<int64_t>(cells.size() + extra.size()));
-      }
-      while (static_cast<int64_t>(order.size()) < row.sequence) {
-        order.push_back(static_cast<int64_t>(order.size() - extra.size()));
-      }
-      order.push_back(positions + static_cast<int64_t>(extra.size()));
+      order[static_cast<size_t>(row.sequence)] = static_cast<int64_t>(cells.size() + extra.size());
       extra.push_back(row.table);
-    }
-    while (static_cast<int64_t>(cells.size()) < static_cast<int64_t>(op.rows) * op.cols) {
-      cells.push_back(static_cast<int64_t>(cells.size() + extra.size()));
-    }
-    while (static_cast<int64_t>(order.size() - extra.size()) < positions) {
-      order.push_back(static_cast<int64_t>(order.size() - extra.size()));
     }
     const auto rows = [](const at::Tensor& table, const std::vector<int64_t>& which) {
       return table.index_select(1, at::tensor(which, at::kLong).to(table.device()));
     };
-    const at::Tensor grid = Ops::resize_position(rows(param(0), cells), op).flatten(1, 2);
+    const at::Tensor grid = Ops::resize_position(rows(param(0), table_cells(op)), op).flatten(1, 2);
     return in(0) + rows(at::cat({grid, rows(param(0), extra)}, 1), order).view(sizes(1));
   }
   at::Tensor compute(const TokensOp&) { return param(0).unsqueeze(0).expand(sizes(batch_)); }

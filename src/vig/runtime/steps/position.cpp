@@ -14,28 +14,15 @@ void fit_positions(const AddPositionOp& op, const float* table, int64_t channels
   const auto copy = [&](const float* from, int64_t row, float* to, int64_t at) {
     std::copy_n(from + row * channels, channels, to + at * channels);
   };
-  const int64_t cells = static_cast<int64_t>(op.rows) * op.cols;
-  const int64_t positions = static_cast<int64_t>(op.height) * op.width;
-  std::vector<float> grid(static_cast<size_t>(cells * channels));
-  size_t passed = 0;  // extra rows
-  for (int64_t cell = 0; cell < cells; ++cell) {
-    while (passed < op.extra.size() &&
-           op.extra[passed].table == cell + static_cast<int64_t>(passed)) {
-      ++passed;
-    }
-    copy(table, cell + static_cast<int64_t>(passed), grid.data(), cell);
+  const std::vector<int64_t> from = table_cells(op), to = sequence_cells(op);
+  std::vector<float> grid(from.size() * static_cast<size_t>(channels));
+  std::vector<float> resized(to.size() * static_cast<size_t>(channels));
+  for (size_t i = 0; i < from.size(); ++i) {
+    copy(table, from[i], grid.data(), static_cast<int64_t>(i));
   }
-  std::vector<float> resized(static_cast<size_t>(positions * channels));
   resize_positions({grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
-  passed = 0;
-  for (int64_t cell = 0; cell <= positions; ++cell) {
-    for (; passed < op.extra.size() &&
-           op.extra[passed].sequence == cell + static_cast<int64_t>(passed);
-         ++passed) {
-      copy(table, op.extra[passed].table, out, op.extra[passed].sequence);
-    }
-    if (cell < positions) copy(resized.data(), cell, out, cell + static_cast<int64_t>(passed));
-  }
+  for (size_t i = 0; i < to.size(); ++i) copy(resized.data(), static_cast<int64_t>(i), out, to[i]);
+  for (const ExtraRow& row : op.extra) copy(table, row.table, out, row.sequence);
 }
 
 class PositionStep final : public Step {
