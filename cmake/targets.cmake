@@ -16,11 +16,13 @@ if(VIG_SANITIZE)
   target_link_options(vig_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+# For programs and shared libraries alike; nobody replaces one of our functions when linking.
+set(vig_library_options -fPIC -fno-semantic-interposition)
+
 function(vig_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   add_library(vig_${name} STATIC ${sources})
-  # For programs and shared libraries alike; nobody replaces one of our functions when linking.
-  target_compile_options(vig_${name} PRIVATE -fPIC -fno-semantic-interposition)
+  target_compile_options(vig_${name} PRIVATE ${vig_library_options})
   target_compile_features(vig_${name} PUBLIC cxx_std_20)
   target_include_directories(vig_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(vig_${name} PRIVATE $<BUILD_INTERFACE:vig_options> PUBLIC ${ARGN})

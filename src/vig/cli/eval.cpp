@@ -223,7 +223,7 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->type_name("FILE.svg");
   command
       ->add_option("--csv", options->csv,
-                   "Also write precision, recall and F1 of each class to this CSV file")
+                   "Also write counts, recall and precision of each class to this CSV file")
       ->type_name("FILE");
   command
       ->add_option(
