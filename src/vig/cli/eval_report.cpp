@@ -41,12 +41,12 @@ double EvalReport::images_per_second() const {
 }
 
 std::string EvalReport::data_name() const {
-  return part.empty() ? data_path : fmt::format("{}, part {}", data_path, part);
+  return split.empty() ? data_path : fmt::format("{}, split {}", data_path, split);
 }
 
 std::string EvalReport::title() const {
   return fmt::format("{} on {}{}", file_name(source.name), file_name(data_path),
-                     part.empty() ? "" : ", part " + part);
+                     split.empty() ? "" : ", split " + split);
 }
 
 std::string EvalReport::text() const {
@@ -79,7 +79,7 @@ ordered_json EvalReport::json() const {
   ordered_json json = {{"model", source.name},
                        {"arch", source.spec.name},
                        {"data", data_path},
-                       {"part", part},
+                       {"split", split},
                        {"pictures", metrics().count},
                        {"skipped", result.skipped},
                        {"complete", result.complete},
