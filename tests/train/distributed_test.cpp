@@ -379,7 +379,7 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
   TrainOptions options = equal_options();
   train_together(2, options, data(), out("run"));
   EXPECT_TRUE(all_contain(train_apart([&](auto&, auto&, auto& run) { run = out("elsewhere"); }),
-                          "the step to go on from"));
+                          "the step to resume from"));
 }
 
 TEST(ProcessGroup, AddsUpAndNoticesWhoIsGone) {

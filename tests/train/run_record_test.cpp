@@ -39,7 +39,7 @@ class RunRecordTest : public ::testing::Test {
     task_ = train::open_task(options_, (folder_ / "data").string(), 1);
   }
   RunFacts facts(const TrainOptions& options) const {
-    return {options, spec_, task_->data(), (folder_ / "data").string(), 2, 2, task_->best_by()};
+    return {options, spec_, task_->data(), (folder_ / "data").string(), 2, 2, "top-1"};
   }
   Texts identity() const { return run_identity(facts(options_)); }
 
