@@ -88,7 +88,7 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
   EXPECT_EQ(report["pictures"], count);
   EXPECT_EQ(report["skipped"], 0);
   EXPECT_EQ(report["complete"], true);
-  EXPECT_EQ(report["part"], "");
+  EXPECT_EQ(report["split"], "");
   EXPECT_EQ(report["model"], model_);
   EXPECT_EQ(report["arch"], "test_vig");
   EXPECT_NEAR(report["top1"].get<double>(), 1.0 * top1 / count, 1e-12);
@@ -354,7 +354,7 @@ TEST_F(Eval, DecodeOptionsReachThePictures) {
 
 TEST_F(Eval, TakesTestThenValThenTheRest) {
   const auto part_of = [&](std::vector<std::string> more = {}) -> std::string {
-    return numbers("parts", more)["part"];
+    return numbers("parts", more)["split"];
   };
   fs::create_directories(folder_ / "parts");
   fs::rename(folder_ / "data", folder_ / "parts/train");
@@ -371,7 +371,7 @@ TEST_F(Eval, TakesTestThenValThenTheRest) {
   expect_complaint(eval("data", {"--split", "test"}), 1, "test");
 }
 
-// A competition's test pictures have no labels; a small part may lack a class.
+// A competition's test pictures have no labels; a small split may lack a class.
 TEST_F(Eval, OtherPartsDoNotMatter) {
   copy_pictures(folder_ / "parts/train");
   copy_pictures(folder_ / "parts/val");

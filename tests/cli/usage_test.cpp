@@ -81,8 +81,11 @@ TEST(Usage, TyposGetASuggestion) {
 }
 
 TEST(Usage, AReaderThatGoesAwayIsNoCrash) {
-  const std::string script =
-      std::string("(sleep 0.3; exec '") + VIG_BINARY + "' models) | true; echo ${PIPESTATUS[0]}";
+  // A pipe whose only reader is closed before the program starts.
+  const TempDir folder;
+  const std::string pipe = "'" + (folder / "pipe").string() + "'";
+  const std::string script = "mkfifo " + pipe + "; exec 3<>" + pipe + " 4>" + pipe + " 3<&-; '" +
+                             VIG_BINARY + "' models >&4; echo $?";
   const RunResult result = run_program({"bash", "-c", script});
   EXPECT_EQ(result.out, "0\n");
   EXPECT_EQ(result.err, "");

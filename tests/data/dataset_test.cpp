@@ -53,7 +53,7 @@ std::vector<std::string> names(const Dataset& dataset) { return list(dataset).na
 class OpenFiles {
  public:
   explicit OpenFiles(const Files& files) { write_files(dir_.path(), files); }
-  DatasetParts operator()(const DatasetOptions& options = {}) const {
+  DatasetSplits operator()(const DatasetOptions& options = {}) const {
     return open_dataset(path(), options);
   }
   std::string path() const { return dir_.path().string(); }
@@ -68,7 +68,7 @@ TEST(Dataset, FolderAndArchivesAreTheSame) {
   Files files = pictures({"train/a", "train/a b", "train/Z/deep", "val/a", "val/a b", "val/Z"}, 4);
   files["classes.txt"] = "a\na b\nZ\n";
   const OpenFiles folder(files);
-  const DatasetParts expected = folder();
+  const DatasetSplits expected = folder();
   ASSERT_TRUE(expected.train && expected.val && !expected.test && !expected.whole);
   EXPECT_EQ(expected.classes(), (std::vector<std::string>{"Z", "a", "a b"}));
   EXPECT_EQ(expected.train->size(), 12u);
@@ -76,7 +76,7 @@ TEST(Dataset, FolderAndArchivesAreTheSame) {
   EXPECT_EQ(expected.train->name(4), "a/0.png");
   EXPECT_EQ(expected.train->place(4), folder.path() + "/train/a/0.png");
   const Listed train = list(*expected.train), val = list(*expected.val);
-  const std::vector<std::string> split = names(split_dataset(*expected.train, 5, 1).validation);
+  const std::vector<std::string> split = names(hold_out(*expected.train, 5, 1).validation);
 
   std::string backwards;
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
@@ -89,36 +89,36 @@ TEST(Dataset, FolderAndArchivesAreTheSame) {
         zip_bytes(files, ZipKind::kDeflated, "wrapped/"), zip_bytes(files, ZipKind::kZip64)}) {
     const std::string path = (dir / "archive").string();
     write_file(path, bytes);
-    const DatasetParts parts = open_dataset(path);
-    ASSERT_TRUE(parts.train && parts.val && !parts.test && !parts.whole);
-    EXPECT_EQ(list(*parts.train), train);
-    EXPECT_EQ(list(*parts.val), val);
-    EXPECT_EQ(parts.ignored, 1u);
-    EXPECT_EQ(names(split_dataset(*parts.train, 5, 1).validation), split);
+    const DatasetSplits splits = open_dataset(path);
+    ASSERT_TRUE(splits.train && splits.val && !splits.test && !splits.whole);
+    EXPECT_EQ(list(*splits.train), train);
+    EXPECT_EQ(list(*splits.val), val);
+    EXPECT_EQ(splits.ignored, 1u);
+    EXPECT_EQ(names(hold_out(*splits.train, 5, 1).validation), split);
   }
 }
 
-TEST(Dataset, OnePart) {
+TEST(Dataset, OneSplit) {
   const OpenFiles open(pictures({"cat", "dog"}, 2));
-  const DatasetParts parts = open();
-  ASSERT_TRUE(parts.whole && !parts.train && !parts.val && !parts.test);
-  EXPECT_EQ(names(*parts.whole),
+  const DatasetSplits splits = open();
+  ASSERT_TRUE(splits.whole && !splits.train && !splits.val && !splits.test);
+  EXPECT_EQ(names(*splits.whole),
             (std::vector<std::string>{"cat/0.png", "cat/1.png", "dog/0.png", "dog/1.png"}));
-  EXPECT_EQ(parts.whole->label(1), 0);
-  EXPECT_EQ(parts.whole->label(2), 1);
+  EXPECT_EQ(splits.whole->label(1), 0);
+  EXPECT_EQ(splits.whole->label(2), 1);
 }
 
-TEST(Dataset, NamesOfParts) {
+TEST(Dataset, NamesOfSplits) {
   for (const std::string val : {"val", "valid", "validation"}) {
     const OpenFiles open(
         pictures({"train/a", "train/b", val + "/a", val + "/b", "test/a", "test/b"}, 1));
-    const DatasetParts parts = open();
-    EXPECT_TRUE(parts.train && parts.val && parts.test && !parts.whole) << val;
+    const DatasetSplits splits = open();
+    EXPECT_TRUE(splits.train && splits.val && splits.test && !splits.whole) << val;
   }
-  const DatasetParts only_test = OpenFiles(pictures({"test/a", "test/b"}, 1))();
+  const DatasetSplits only_test = OpenFiles(pictures({"test/a", "test/b"}, 1))();
   EXPECT_TRUE(only_test.test && !only_test.train);
   // A train is a vehicle, too.
-  const DatasetParts vehicles = OpenFiles(pictures({"boat", "train"}, 1))();
+  const DatasetSplits vehicles = OpenFiles(pictures({"boat", "train"}, 1))();
   EXPECT_EQ(vehicles.whole->classes(), (std::vector<std::string>{"boat", "train"}));
 }
 
@@ -130,11 +130,11 @@ TEST(Dataset, OtherFilesAreCounted) {
     files[name] = "x";
   }
   files["photos/cat/UPPER.PNG"] = numbered_png(9);
-  const DatasetParts parts = OpenFiles(files)();
-  EXPECT_EQ(parts.ignored, 5u);  // hidden folders are not even listed
-  EXPECT_EQ(parts.whole->size(), 5u);
-  EXPECT_EQ(parts.classes(), (std::vector<std::string>{"cat", "dog"}));
-  // Beside parts a picture means nothing.
+  const DatasetSplits splits = OpenFiles(files)();
+  EXPECT_EQ(splits.ignored, 5u);  // hidden folders are not even listed
+  EXPECT_EQ(splits.whole->size(), 5u);
+  EXPECT_EQ(splits.classes(), (std::vector<std::string>{"cat", "dog"}));
+  // Beside splits a picture means nothing.
   files = pictures({"train/cat", "train/dog"}, 1);
   files["preview.png"] = numbered_png(1);
   EXPECT_EQ(OpenFiles(files)().ignored, 1u);
@@ -200,7 +200,7 @@ TEST(Dataset, PartsThatDisagreeAreExplained) {
   expect_error(ErrorCode::kInput, {"only in train: 0, 1, 2, 3, 4 and 4 more"}, [&] { many(); });
   const OpenFiles both(pictures({"train/a", "train/b", "val/a", "val/b", "valid/a"}, 1));
   expect_error(ErrorCode::kInput, {"found val, valid,"}, [&] { both(); });
-  EXPECT_EQ(both({.parts = {"train"}}).train->size(), 2u);
+  EXPECT_EQ(both({.splits = {"train"}}).train->size(), 2u);
 }
 
 // As competitions have it: test pictures without labels, or too few of them for every class.
@@ -208,34 +208,35 @@ TEST(Dataset, PartsNobodyAskedForDoNotMatter) {
   for (const char* test : {"test", "test/cat", "test/cat/deep", "test/other"}) {
     const OpenFiles open(pictures({"train/cat", "train/dog", "val/cat", "val/dog", test}, 2));
     EXPECT_FALSE(survives([&] { open(); })) << test;
-    const DatasetParts both = open({.parts = {"train", "val"}});
+    const DatasetSplits both = open({.splits = {"train", "val"}});
     ASSERT_TRUE(both.train && both.val && !both.test && !both.whole) << test;
     EXPECT_EQ(both.classes(), (std::vector<std::string>{"cat", "dog"}));
     EXPECT_EQ(both.there, (std::vector<std::string>{"train", "val", "test"}));
     EXPECT_EQ(both.ignored, 0u);
 
-    const DatasetParts val = open({.parts = {"val"}});
+    const DatasetSplits val = open({.splits = {"val"}});
     EXPECT_TRUE(val.val && !val.train && !val.test);
-    const DatasetParts first =
-        open({.parts = {"validation", "train", "test"}, .first_part_only = true});
+    const DatasetSplits first =
+        open({.splits = {"validation", "train", "test"}, .first_split_only = true});
     EXPECT_TRUE(first.val && !first.train && !first.test);
   }
 }
 
 TEST(Dataset, NoPartThatWasAskedFor) {
   const OpenFiles open(pictures({"train/cat", "train/dog"}, 2));
-  for (const bool first_part_only : {false, true}) {
-    const DatasetParts none = open({.parts = {"test", "val"}, .first_part_only = first_part_only});
+  for (const bool first_split_only : {false, true}) {
+    const DatasetSplits none =
+        open({.splits = {"test", "val"}, .first_split_only = first_split_only});
     EXPECT_TRUE(!none.whole && !none.train && !none.val && !none.test);
     EXPECT_EQ(none.there, std::vector<std::string>{"train"});
-    const DatasetParts found =
-        open({.parts = {"test", "val", "train"}, .first_part_only = first_part_only});
+    const DatasetSplits found =
+        open({.splits = {"test", "val", "train"}, .first_split_only = first_split_only});
     EXPECT_TRUE(found.train && !found.val && !found.test);
   }
-  expect_error(ErrorCode::kUsage, {"the part exam", "train, val, test"},
-               [&] { open({.parts = {"exam"}}); });
-  // What has no parts is read whatever was asked for.
-  const DatasetParts whole = OpenFiles(pictures({"cat", "dog"}, 1))({.parts = {"test"}});
+  expect_error(ErrorCode::kUsage, {"the split exam", "train, val, test"},
+               [&] { open({.splits = {"exam"}}); });
+  // What has no splits is read whatever was asked for.
+  const DatasetSplits whole = OpenFiles(pictures({"cat", "dog"}, 1))({.splits = {"test"}});
   EXPECT_EQ(whole.whole->size(), 2u);
   EXPECT_TRUE(whole.there.empty());
 }
@@ -285,15 +286,15 @@ TEST(Dataset, ManyThreadsDecode) {
 }
 
 TEST(Dataset, Subsets) {
-  const DatasetParts parts = OpenFiles(pictures({"cat", "dog"}, 3))();
+  const DatasetSplits splits = OpenFiles(pictures({"cat", "dog"}, 3))();
   const std::vector<size_t> chosen = {4, 0, 4};
-  const Dataset subset = parts.whole->subset(chosen);
-  EXPECT_EQ(subset.classes(), parts.classes());
+  const Dataset subset = splits.whole->subset(chosen);
+  EXPECT_EQ(subset.classes(), splits.classes());
   ASSERT_EQ(subset.size(), 3u);
   EXPECT_EQ(subset.name(0), "dog/1.png");
   EXPECT_EQ(subset.label(1), 0);
   const std::vector<size_t> wrong = {6};
-  expect_error(ErrorCode::kUsage, {"sample 6 of 6"}, [&] { parts.whole->subset(wrong); });
+  expect_error(ErrorCode::kUsage, {"sample 6 of 6"}, [&] { splits.whole->subset(wrong); });
 }
 
 // Pictures of each class, of which nothing but the names matters.
@@ -321,9 +322,9 @@ std::vector<int> counts(const Dataset& dataset) {
 TEST(Split, TakesFromEveryClassInProportion) {
   const TempDir dir;
   const Dataset dataset = of_sizes(dir, {{"a", 100}, {"b", 50}, {"c", 10}, {"d", 1}});
-  EXPECT_EQ(counts(split_dataset(dataset, 16, 1).validation), (std::vector<int>{10, 5, 1, 0}));
+  EXPECT_EQ(counts(hold_out(dataset, 16, 1).validation), (std::vector<int>{10, 5, 1, 0}));
   for (const size_t count : {20u, 30u, 40u, 100u}) {
-    const DatasetSplit split = split_dataset(dataset, count, 1);
+    const HeldOut split = hold_out(dataset, count, 1);
     EXPECT_EQ(split.validation.size(), count);
     EXPECT_EQ(split.train.size() + split.validation.size(), dataset.size());
     std::set<std::string> all = name_set(split.train);
@@ -336,19 +337,19 @@ TEST(Split, TakesFromEveryClassInProportion) {
     }
   }
   // Where a class would be used up, the others give more.
-  EXPECT_EQ(split_dataset(dataset, 157, 1).validation.size(), 157u);
-  EXPECT_EQ(counts(split_dataset(dataset, 160, 1).train), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(hold_out(dataset, 157, 1).validation.size(), 157u);
+  EXPECT_EQ(counts(hold_out(dataset, 160, 1).train), (std::vector<int>{1, 1, 1, 1}));
 }
 
 TEST(Split, LeavesNoClassOfTwoWithout) {
   const TempDir dir;
   const Dataset dataset = of_sizes(dir, {{"a", 100}, {"b", 3}, {"c", 2}, {"d", 1}});
-  EXPECT_EQ(counts(split_dataset(dataset, 10, 1).validation), (std::vector<int>{10, 1, 1, 0}));
-  EXPECT_EQ(counts(split_dataset(dataset, 10, 1).train), (std::vector<int>{90, 2, 1, 1}));
-  EXPECT_EQ(counts(split_dataset(dataset, 1, 1).validation), (std::vector<int>{1, 1, 1, 0}));
+  EXPECT_EQ(counts(hold_out(dataset, 10, 1).validation), (std::vector<int>{10, 1, 1, 0}));
+  EXPECT_EQ(counts(hold_out(dataset, 10, 1).train), (std::vector<int>{90, 2, 1, 1}));
+  EXPECT_EQ(counts(hold_out(dataset, 1, 1).validation), (std::vector<int>{1, 1, 1, 0}));
   // What each class gives is what it would give anyway, so a larger part holds a smaller one.
-  const std::set<std::string> small = name_set(split_dataset(dataset, 1, 1).validation),
-                              large = name_set(split_dataset(dataset, 10, 1).validation);
+  const std::set<std::string> small = name_set(hold_out(dataset, 1, 1).validation),
+                              large = name_set(hold_out(dataset, 10, 1).validation);
   EXPECT_TRUE(std::includes(large.begin(), large.end(), small.begin(), small.end()));
 }
 
@@ -356,7 +357,7 @@ TEST(Split, DependsOnSeedAndNamesAlone) {
   const TempDir dir;
   const Dataset dataset = of_sizes(dir, {{"a", 60}, {"b", 60}});
   const auto chosen = [](const Dataset& from, size_t count, uint64_t seed) {
-    return name_set(split_dataset(from, count, seed).validation);
+    return name_set(hold_out(from, count, seed).validation);
   };
   EXPECT_EQ(chosen(dataset, 20, 1), chosen(dataset, 20, 1));
   EXPECT_NE(chosen(dataset, 20, 1), chosen(dataset, 20, 2));
@@ -378,10 +379,10 @@ TEST(Split, NonsenseIsRefused) {
   const TempDir dir;
   const Dataset dataset = of_sizes(dir, {{"a", 3}, {"b", 3}});
   for (const size_t count : {0u, 6u, 7u}) {
-    expect_error(ErrorCode::kUsage, {"of 6 samples"}, [&] { split_dataset(dataset, count, 1); });
+    expect_error(ErrorCode::kUsage, {"of 6 samples"}, [&] { hold_out(dataset, count, 1); });
   }
   const Dataset thin = of_sizes(dir, {{"a", 1}, {"b", 1}});
-  expect_error(ErrorCode::kInput, {"two pictures"}, [&] { split_dataset(thin, 1, 1); });
+  expect_error(ErrorCode::kInput, {"two pictures"}, [&] { hold_out(thin, 1, 1); });
 }
 
 }  // namespace

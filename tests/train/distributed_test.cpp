@@ -20,7 +20,7 @@
 #include "support/errors.h"
 #include "support/run_program.h"
 #include "train/fixtures.h"
-#include "vig/train/process_group.h"
+#include "vig/train/processes/process_group.h"
 
 namespace vig::test {
 namespace {
@@ -159,7 +159,7 @@ TEST_F(Distributed, ManyProcessesGiveTheResultOfOne) {
   train_together(1, options, data(), out("one"));
   for (const int processes : {2, 3, 4}) {
     options.threads = processes == 2 ? 2 : 1;
-    options.parts = processes == 3 ? 2 : 1;
+    options.accumulate = processes == 3 ? 2 : 1;
     const std::string run = std::to_string(processes);
     train_together(processes, options, data(), out(run));
     // Float sums in another order, ten steps long.
@@ -200,14 +200,14 @@ TEST_F(Distributed, PartialBatchesToo) {
   EXPECT_LT(difference(out("two rest"), out("one rest")), 1e-4);
 }
 
-// Shares too small for partners, for threads and for parts: another run than of one process, but a
+// Shares too small for partners, for threads and for passes: another run than of one process, but a
 // good one, and the same again.
 TEST_F(Distributed, UnevenSharesAreRepeatable) {
   TrainOptions options = equal_options();
   options.batch = 9;
   options.epochs = 0.5;
   options.threads = 4;
-  options.parts = 2;
+  options.accumulate = 2;
   train_together(3, options, data(), out("first"));
   train_together(3, options, data(), out("second"));
   expect_same_runs(out("second"), out("first"));
@@ -216,7 +216,7 @@ TEST_F(Distributed, UnevenSharesAreRepeatable) {
 TEST_F(Distributed, TheProgramStartsWorkers) {
   const TrainOptions options = equal_options();
   const RunResult run =
-      run_program(command(options, "program", {"--workers", "2"}), {.time_limit = kPlenty});
+      run_program(command(options, "program", {"--processes", "2"}), {.time_limit = kPlenty});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_EQ(run.out.find("best:"), run.out.rfind("best:")) << run.out;
@@ -230,7 +230,7 @@ TEST_F(Distributed, ABrokenPictureIsReportedOnceByAllTogether) {
   TrainOptions options = equal_options();
   options.epochs = 8;  // it comes to both of them with all but certainty
   const RunResult run =
-      run_program(command(options, "program", {"--workers", "2"}), {.time_limit = kPlenty});
+      run_program(command(options, "program", {"--processes", "2"}), {.time_limit = kPlenty});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
   EXPECT_NE(run.err.find("class2/7.png"), std::string::npos) << run.err;
@@ -277,85 +277,65 @@ TEST_F(Distributed, HalfSetVariablesAreRefused) {
   EXPECT_NE(half.err.find("MASTER_PORT is not set"), std::string::npos) << half.err;
   run_options.environment.push_back("MASTER_PORT=1");
   const RunResult both =
-      run_program(command(equal_options(), "run", {"--workers", "2"}), run_options);
+      run_program(command(equal_options(), "run", {"--processes", "2"}), run_options);
   EXPECT_EQ(both.exit_code, 2);
-  EXPECT_NE(both.err.find("--workers"), std::string::npos) << both.err;
+  EXPECT_NE(both.err.find("--processes"), std::string::npos) << both.err;
   EXPECT_FALSE(fs::exists(out("run")));
 }
 
-// Many steps, each with a checkpoint: time to do something to it on the fastest machine.
-TrainOptions long_options() {
+// A checkpoint after every step.
+TrainOptions saving_options() {
   TrainOptions options = equal_options();
-  options.epochs = 20;
-  options.eval_every = 10;
-  options.size = 64;
   options.checkpoint_minutes = 0;
   return options;
 }
 
-// The processes that train into a folder, besides those that this one has started itself: workers.
-std::vector<pid_t> workers_of(const std::string& run) {
-  std::vector<pid_t> workers;
+// The processes that train into a folder.
+std::vector<std::string> processes_of(const std::string& run) {
+  std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     try {
-      if (read_file(entry.path() / "cmdline").find(run) == std::string::npos) continue;
-      const std::string status = read_file(entry.path() / "status");
-      const int parent = std::stoi(status.substr(status.find("PPid:") + 5));
-      if (parent != getpid()) workers.push_back(std::stoi(name));
+      if (read_file(entry.path() / "cmdline").find(run) != std::string::npos) found.push_back(name);
     } catch (const std::exception&) {  // it has ended meanwhile
     }
   }
-  return workers;
+  return found;
 }
 
-// Until the run has written its first checkpoint, or has ended for some reason.
-void wait_for_checkpoint(const std::string& run, const std::future<RunResult>& result) {
-  while (!fs::exists(run + "/checkpoint.safetensors") &&
-         result.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout) {
-  }
-}
-
-TEST_F(Distributed, ADeadWorkerEndsTheOthersAndTheRunGoesOn) {
-  const TrainOptions options = long_options();
-  const auto arguments = command(options, "killed", {"--workers", "3"});
+TEST_F(Distributed, ADeadProcessEndsTheOthersAndTheRunResumes) {
+  const TrainOptions options = saving_options();
+  const auto arguments = command(options, "killed", {"--processes", "3"});
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  std::future<RunResult> run = std::async(std::launch::async, run_program, arguments, run_options);
-  wait_for_checkpoint(out("killed"), run);
-  const std::vector<pid_t> workers = workers_of(out("killed"));
-  ASSERT_EQ(workers.size(), 2u) << run.get().err;
-  EXPECT_EQ(kill(workers.back(), SIGKILL), 0);
+  run_options.environment = {"VIG_TEST_SIGNAL=step:3:KILL:2"};
   RunResult killed;
-  EXPECT_LT(seconds_of([&] { killed = run.get(); }), kPlenty / 2);
+  EXPECT_LT(seconds_of([&] { killed = run_program(arguments, run_options); }), kPlenty / 2);
   EXPECT_EQ(killed.exit_code, 1) << killed.out;
-  EXPECT_NE(killed.err.find("of 3 was ended by signal 9"), std::string::npos) << killed.err;
-  EXPECT_NE(killed.err.find("goes on from there"), std::string::npos) << killed.err;
+  EXPECT_NE(killed.err.find("process 2 of 3 was ended by signal 9"), std::string::npos)
+      << killed.err;
+  EXPECT_NE(killed.err.find("resumes from there"), std::string::npos) << killed.err;
   EXPECT_EQ(std::ranges::count(killed.err, '\n'), 1) << killed.err;
-  EXPECT_TRUE(workers_of(out("killed")).empty());
+  EXPECT_EQ(processes_of(out("killed")), std::vector<std::string>{});
 
+  run_options.environment = {};
   const RunResult resumed = run_program(arguments, run_options);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("going on from step"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("resuming from step 2 of 10"), std::string::npos) << resumed.out;
   train_together(3, options, data(), out("undisturbed"));
   expect_same_runs(out("killed"), out("undisturbed"));
 }
 
-TEST_F(Distributed, InterruptedTogetherTheyGoOnTogether) {
-  const TrainOptions options = long_options();
+// A signal to one process alone stops all of them.
+TEST_F(Distributed, InterruptedTogetherTheyResumeTogether) {
+  const TrainOptions options = saving_options();
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  std::future<RunResult> run = std::async(std::launch::async, run_program,
-                                          command(options, "run", {"--workers", "2"}), run_options);
-  wait_for_checkpoint(out("run"), run);
-  // A worker alone hears of it; all stop.
-  const std::vector<pid_t> workers = workers_of(out("run"));
-  ASSERT_EQ(workers.size(), 1u) << run.get().err;
-  EXPECT_EQ(kill(workers[0], SIGINT), 0);
-  const RunResult stopped = run.get();
+  run_options.environment = {"VIG_TEST_SIGNAL=step:4:INT:1"};
+  const RunResult stopped = run_program(command(options, "run", {"--processes", "2"}), run_options);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_NE(stopped.out.find("stopped at step"), std::string::npos) << stopped.out;
+  EXPECT_NE(stopped.out.find("stopped at step 4;"), std::string::npos) << stopped.out;
   EXPECT_EQ(stopped.err, "");
   train_together(2, options, data(), out("run"));
   train_together(2, options, data(), out("undisturbed"));
@@ -366,7 +346,7 @@ TEST_F(Distributed, WhatFailsIsSaidOnce) {
   TrainOptions options = equal_options();
   options.model = "no_such_model";
   const RunResult run =
-      run_program(command(options, "run", {"--workers", "2"}), {.time_limit = kPlenty});
+      run_program(command(options, "run", {"--processes", "2"}), {.time_limit = kPlenty});
   EXPECT_NE(run.exit_code, 0);
   EXPECT_NE(run.err.find("no_such_model"), std::string::npos) << run.err;
   EXPECT_EQ(std::ranges::count(run.err, '\n'), 1) << run.err;
@@ -399,7 +379,7 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
   TrainOptions options = equal_options();
   train_together(2, options, data(), out("run"));
   EXPECT_TRUE(all_contain(train_apart([&](auto&, auto&, auto& run) { run = out("elsewhere"); }),
-                          "the step to go on from"));
+                          "the step to resume from"));
 }
 
 TEST(ProcessGroup, AddsUpAndNoticesWhoIsGone) {

@@ -35,8 +35,8 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
                                                      {"epochs", "nan"},
                                                      {"batch", "0"},
                                                      {"batch", "-3"},
-                                                     {"parts", "-1"},
-                                                     {"parts", "99999"},
+                                                     {"accumulate", "-1"},
+                                                     {"accumulate", "99999"},
                                                      {"max-pixels", "0"},
                                                      {"val-share", "1"},
                                                      {"loaders", "-1"},
@@ -136,7 +136,8 @@ TEST_F(BeforeTheFirstStep, BadData) {
   expect(ErrorCode::kInput, {"latin", "class name \"fl", "UTF-8"}, options,
          (folder_ / "latin").string());
   write_files(folder_ / "tested/test", striped_pictures(2, 3));
-  expect(ErrorCode::kInput, {"tested", "no training part"}, options, (folder_ / "tested").string());
+  expect(ErrorCode::kInput, {"tested", "no training split"}, options,
+         (folder_ / "tested").string());
   // What is in the test part is nobody's business here.
   write_files(folder_ / "tested/train", striped_pictures(3, 12));
   write_file(folder_ / "tested/test/0.png", "no label");

@@ -48,9 +48,7 @@ TrainOptions tiny_options(const std::string& preset) {
   return options;
 }
 
-RunRecord run_training(const TrainOptions& options, const std::string& data, const std::string& out,
-                       int64_t stop_at) {
-  RunRecord record;
+train::TrainEvents record_events(RunRecord& record, int64_t stop_at) {
   train::TrainEvents events;
   events.begin = [&](const train::RunSummary& summary) { record.summary = summary; };
   events.step = [&](const train::StepReport& report) {
@@ -60,9 +58,16 @@ RunRecord run_training(const TrainOptions& options, const std::string& data, con
   };
   events.row = [&](const train::MetricsRow& row, double) { record.rows.push_back(row); };
   events.problem = [&](const std::string& sentence) { record.problems.push_back(sentence); };
-  events.stop = [&] {
+  events.stop = [&record, stop_at] {
     return record.summary.first_step + static_cast<int64_t>(record.losses.size()) == stop_at;
   };
+  return events;
+}
+
+RunRecord run_training(const TrainOptions& options, const std::string& data, const std::string& out,
+                       int64_t stop_at) {
+  RunRecord record;
+  const train::TrainEvents events = record_events(record, stop_at);
   train::Group alone;
   record.result = train::train(options, data, out, events, alone);
   return record;

@@ -17,7 +17,7 @@ Files striped_pictures(int classes, int each);
 // A network of milliseconds.
 train::TrainOptions tiny_options(const std::string& preset);
 
-// What a run told, step by step.
+// What a run reported, step by step.
 struct RunRecord {
   train::RunSummary summary;
   std::vector<double> losses, lrs, gradient_norms;
@@ -26,14 +26,16 @@ struct RunRecord {
   train::TrainResult result;
 };
 
-// Stops after the step `stop_at`, if that is not 0.
+// Events that fill `record`, and stop the run after the step `stop_at`, if that is not 0.
+train::TrainEvents record_events(RunRecord& record, int64_t stop_at);
+
 RunRecord run_training(const train::TrainOptions& options, const std::string& data,
                        const std::string& out, int64_t stop_at = 0);
 
 // By name: the tensors of a file as they lie in it.
 std::map<std::string, std::string> tensor_bytes(const std::filesystem::path& file);
 
-// Both folders hold the same networks and the same state to go on from, bit by bit.
+// Both folders hold the same networks and the same state to resume from, bit by bit.
 void expect_same_runs(const std::filesystem::path& actual, const std::filesystem::path& expected);
 
 }  // namespace vig::test

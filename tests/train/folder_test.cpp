@@ -9,6 +9,7 @@
 #include "train/fixtures.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/run_folder.h"
+#include "vig/train/tasks/classification.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
@@ -26,6 +27,8 @@ using train::Workers;
 // With what older versions did not write.
 const std::map<std::string, std::string> kDescription = {
     {"batch", "8"}, {"best_by", "top-1"}, {"model", "a \"b\" é"}, {"steps_per_epoch", "3"}};
+
+const train::Columns kColumns = train::classification_columns(train::BestBy::kTop1);
 
 // A network of two tensors with an optimiser that has seen a step.
 struct Trained {
@@ -55,19 +58,18 @@ RunState some_state() {
   RunState state;
   state.step = 1234567890123;
   state.loss_sum = 0.1 + 0.2;
-  state.hits = 5;
+  state.sums = {5};
   state.seen = 9;
   state.loss_steps = 3.3;
   state.row_seconds = 1.0 / 3;
   state.seconds = 1e9 / 7;
-  state.best_score = 1.0 / 7;
-  state.best_top1 = 2.0 / 3;
   state.row_due = true;
-  state.best_loss = std::nan("");
-  state.best_step = 17;
+  state.best_step = 10;
   state.rows.resize(2);
-  state.rows[0] = {0.5, 10, 1e-3, 2.25, 0.125, 1.0 / 3, 0.75, 1.0, 0.5, 812.5, 33.25};
+  state.rows[0] = {0.5, 10, 1e-3, 2.25, {0.125}, {1.0 / 3, 0.75, 1.0, 0.5}, 812.5, 33.25};
   state.rows[1].step = 20;  // nothing else measured
+  state.rows[1].train = {0};
+  state.rows[1].val.assign(4, train::kNotMeasured);
   return state;
 }
 
@@ -78,8 +80,7 @@ TEST(Checkpoint, GivesBackEveryBit) {
   const RunState state = some_state();
   write_checkpoint(file, state, saved.parameters, saved.optimizer, kDescription);
   EXPECT_EQ(train::read_description(file), kDescription);
-  RunState read;
-  read_checkpoint(file, read, other.parameters, other.optimizer);
+  const RunState read = read_checkpoint(file, kColumns, other.parameters, other.optimizer);
   EXPECT_TRUE(at::equal(other.parameters.values(), saved.parameters.values()));
   EXPECT_TRUE(at::equal(other.optimizer.mean(), saved.optimizer.mean()));
   EXPECT_TRUE(at::equal(other.optimizer.square(), saved.optimizer.square()));
@@ -87,18 +88,17 @@ TEST(Checkpoint, GivesBackEveryBit) {
   EXPECT_EQ(other.optimizer.steps(), state.step);
   EXPECT_EQ(read.step, state.step);
   EXPECT_EQ(read.loss_sum, state.loss_sum);
-  EXPECT_EQ(read.hits, state.hits);
+  EXPECT_EQ(read.sums, state.sums);
   EXPECT_EQ(read.seen, state.seen);
   EXPECT_EQ(read.loss_steps, state.loss_steps);
   EXPECT_EQ(read.row_seconds, state.row_seconds);
   EXPECT_EQ(read.seconds, state.seconds);
-  EXPECT_EQ(read.best_score, state.best_score);
-  EXPECT_EQ(read.best_top1, state.best_top1);
   EXPECT_TRUE(read.row_due);
   EXPECT_EQ(train::read_step(file), state.step);
-  EXPECT_TRUE(std::isnan(read.best_loss));
   EXPECT_EQ(read.best_step, state.best_step);
-  EXPECT_EQ(metrics_csv(read.rows), metrics_csv(state.rows));
+  ASSERT_NE(read.best(), nullptr);
+  EXPECT_EQ(read.best()->val, state.rows[0].val);
+  EXPECT_EQ(metrics_csv(kColumns, read.rows), metrics_csv(kColumns, state.rows));
   // The parameters that learn are views of what was read.
   EXPECT_TRUE(at::equal(other.parameters[1].detach(), saved.parameters[1].detach()));
 }
@@ -109,9 +109,8 @@ TEST(Checkpoint, OfAnotherNetworkOrNoneAtAllIsRefused) {
   Trained saved(1), wider(1, 40);
   write_checkpoint(file, {}, saved.parameters, saved.optimizer, kDescription);
   const at::Tensor before = wider.parameters.values().clone();
-  RunState state;
   const auto read = [&](Trained& into) {
-    return error_of([&] { read_checkpoint(file, state, into.parameters, into.optimizer); });
+    return error_of([&] { read_checkpoint(file, kColumns, into.parameters, into.optimizer); });
   };
   EXPECT_NE(read(wider).find("expected a tensor values of"), std::string::npos);
   EXPECT_TRUE(at::equal(wider.parameters.values(), before));
@@ -119,6 +118,11 @@ TEST(Checkpoint, OfAnotherNetworkOrNoneAtAllIsRefused) {
   Trained plain(1, 3, 0);  // keeps no average, so its checkpoint has none
   write_checkpoint(file, {}, plain.parameters, plain.optimizer, kDescription);
   EXPECT_NE(read(saved).find("expected a tensor average"), std::string::npos);
+
+  RunState other_task = some_state();
+  other_task.rows[0].val.push_back(1);
+  write_checkpoint(file, other_task, saved.parameters, saved.optimizer, kDescription);
+  EXPECT_NE(read(saved).find("expected 1 training and 4 validation figures"), std::string::npos);
 
   write_safetensors(file, {}, {});
   EXPECT_NE(error_of([&] { train::read_description(file); }).find("training checkpoint"),
@@ -130,14 +134,41 @@ TEST(Checkpoint, OfAnotherNetworkOrNoneAtAllIsRefused) {
   EXPECT_NE(error_of([&] { train::read_description(file); }).find(file), std::string::npos);
 }
 
+// As versions wrote it that knew classification alone.
+TEST(Checkpoint, OfAnOlderVersionIsRead) {
+  const TempDir folder;
+  const std::string file = (folder / "c.safetensors").string();
+  Trained saved(1), other(2);
+  write_checkpoint(file, {}, saved.parameters, saved.optimizer, kDescription);
+  const SafeTensors written = SafeTensors::open(file);
+  const std::string old = (folder / "old.safetensors").string();
+  write_safetensors(old, written.tensors(),
+                    {{"vig.train.run", "{}"},
+                     {"vig.train.state",
+                      R"({"step": 30, "loss_sum": 1.5, "hits": 7, "seen": 9, "loss_steps": 2,
+                          "row_seconds": 0.5, "seconds": 4, "row_due": false, "best_score": 0.75,
+                          "best_top1": 0.75, "best_loss": 0.5, "best_step": 10, "rows": [
+                          [0.5, 10, 0.001, 2.25, 0.125, 0.5, 0.75, 1.0, 812.5, 33.25, 0.25],
+                          [1.0, 20, 0.001, 2.25, 0.125, null, null, null, 812.5, 33.25]]})"}});
+  const RunState read = read_checkpoint(old, kColumns, other.parameters, other.optimizer);
+  EXPECT_EQ(read.step, 30);
+  EXPECT_EQ(read.sums, std::vector<double>{7});
+  ASSERT_NE(read.best(), nullptr);
+  EXPECT_EQ(metrics_csv(kColumns, read.rows),
+            "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,val_balanced,"
+            "images_per_second,seconds\n"
+            "0.5,10,0.001,2.250000,0.125000,0.500000,0.750000,1.000000,0.250000,812.5,33.2\n"
+            "1,20,0.001,2.250000,0.125000,,,,,812.5,33.2\n");
+}
+
 TEST(Metrics, AreATableAndAPicture) {
   const std::vector<MetricsRow> rows = some_state().rows;
-  EXPECT_EQ(train::metrics_csv(rows),
+  EXPECT_EQ(metrics_csv(kColumns, rows),
             "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,val_balanced,"
             "images_per_second,seconds\n"
             "0.5,10,0.001,2.250000,0.125000,0.333333,0.750000,1.000000,0.500000,812.5,33.2\n"
             "0,20,0,0.000000,0.000000,,,,,0.0,0.0\n");
-  EXPECT_EQ(xml_problem(train::curves_svg({"a <b> & c", true, 10, "note"}, rows)), "");
+  EXPECT_EQ(xml_problem(curves_svg({"a <b> & c", "note", kColumns, 10, 1, "1"}, rows)), "");
   EXPECT_EQ(xml_problem(train::curves_svg({}, {})), "");
 }
 
@@ -147,18 +178,27 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
     rows[i].epoch = static_cast<double>(i + 1);
     rows[i].step = static_cast<int64_t>(10 * (i + 1));
     rows[i].lr = 1e-3;
-    rows[i].val_loss = 0.5;
-    rows[i].val_top1 = 0.9;
-    rows[i].val_balanced = 0.125 * static_cast<double>(i + 1);
+    rows[i].train = {0.5};
+    rows[i].val = {0.5, 0.9, 1, 0.125 * static_cast<double>(i + 1)};
   }
-  const std::string svg = train::curves_svg({"run: m on d", false, 20, "why"}, rows);
-  for (const char* words : {"best: 90.00 % at epoch 2", "learning rate", "run: m on d", ">why<"}) {
+  const std::string svg =
+      curves_svg({"run: m on d", "why", kColumns, 20, train::kValTop1, "90.00 %"}, rows);
+  for (const char* words :
+       {"best: 90.00 % at epoch 2", ">0.5000<", "learning rate", "run: m on d", ">why<"}) {
     EXPECT_NE(svg.find(words), std::string::npos) << words;
   }
   EXPECT_EQ(svg.find("balanced"), std::string::npos);
-  EXPECT_NE(train::curves_svg({"", true, 20, ""}, rows).find("best: 25.00 % balanced at epoch 2"),
-            std::string::npos);
-  EXPECT_EQ(train::curves_svg({"", true, -1, ""}, rows).find("best"), std::string::npos);
+  train::CurvesInfo info = {"",
+                            "",
+                            train::classification_columns(train::BestBy::kBalanced),
+                            20,
+                            train::kValBalanced,
+                            "25.00 % balanced"};
+  const std::string balanced = curves_svg(info, rows);
+  EXPECT_NE(balanced.find("best: 25.00 % balanced at epoch 2"), std::string::npos);
+  EXPECT_NE(balanced.find("validation, balanced"), std::string::npos);
+  info.best_step = -1;
+  EXPECT_EQ(curves_svg(info, rows).find("best"), std::string::npos);
 
   EXPECT_EQ(train::curves_title("/photos/run/", "vig_t", "../some/photos.tar.gz"),
             "run: vig_t on photos.tar.gz");
@@ -166,7 +206,7 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
   TrainOptions options;
   options.ema = 0;
   options.augment.flip = 0;
-  EXPECT_EQ(train::loss_note(options, 0), "");
+  EXPECT_EQ(train::classification_loss_note(options, 0), "");
   // Each by itself, and nothing else.
   const std::pair<const char*, std::function<void(TrainOptions&, double&)>> causes[] = {
       {"label smoothing 0.1", [](auto& o, double&) { o.mix.smoothing = 0.1f; }},
@@ -183,7 +223,7 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
     TrainOptions changed = options;
     double drop_path = 0;
     change(changed, drop_path);
-    EXPECT_EQ(train::loss_note(changed, drop_path),
+    EXPECT_EQ(train::classification_loss_note(changed, drop_path),
               fmt::format("The training loss may well lie above the validation loss: only training "
                           "has {}.",
                           words));

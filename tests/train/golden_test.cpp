@@ -8,9 +8,9 @@
 
 #include "vig/pipeline/golden_case.h"
 #include "vig/train/kernel_ops.h"
-#include "vig/train/loss.h"
 #include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
+#include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/tensor_memory.h"
 #include "vig/train/walk.h"
 #include "vig/weights/convert.h"

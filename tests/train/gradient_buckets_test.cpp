@@ -1,5 +1,5 @@
 // When stretches of gradients are handed over, and what they hold by then.
-#include "vig/train/gradient_buckets.h"
+#include "vig/train/processes/gradient_buckets.h"
 
 #include <gtest/gtest.h>
 

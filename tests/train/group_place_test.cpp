@@ -1,5 +1,5 @@
 // Which place a process finds in its environment.
-#include "vig/train/group_place.h"
+#include "vig/train/processes/group_place.h"
 
 #include <gtest/gtest.h>
 

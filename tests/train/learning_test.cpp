@@ -7,6 +7,7 @@
 #include "support/errors.h"
 #include "train/fixtures.h"
 #include "vig/train/optimizer.h"
+#include "vig/train/tasks/classification.h"
 #include "vig/train/trained_model.h"
 #include "vig/weights/model_info.h"
 #include "vig/weights/safetensors.h"
@@ -15,6 +16,9 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
+using train::kTrainTop1;
+using train::kValLoss;
+using train::kValTop1;
 using train::TrainedModel;
 using train::TrainOptions;
 
@@ -69,7 +73,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(more.beginning.fresh, 5 * 32 + 5);
   EXPECT_EQ(more.beginning.loaded, more.graph.param_count() - more.beginning.fresh);
   EXPECT_EQ(more.beginning.fresh_names, (std::vector<std::string>{"head.weight", "head.bias"}));
-  EXPECT_EQ(more.beginning.file_classes, 4);
+  EXPECT_EQ(more.beginning.fresh_reason, "the file's 4 classes are not these 5");
   options.probe = true;
   EXPECT_EQ(make_trained_model(options, kFour).beginning.learning, 4 * 32 + 4);
   options.probe = false;
@@ -154,9 +158,9 @@ TEST(Learning, AnEasyTaskInSeconds) {
   options.ema = 0.9;
   const TempDir out;
   const RunRecord record = run_training(options, folder.path().string(), (out / "run").string());
-  EXPECT_GT(record.result.state.best_top1, 0.9);
-  EXPECT_GT(record.rows.back().train_top1, 0.9);
-  EXPECT_LT(record.rows.back().val_loss, record.rows.front().val_loss);
+  EXPECT_GT(record.result.state.best()->val[kValTop1], 0.9);
+  EXPECT_GT(record.rows.back().train[kTrainTop1], 0.9);
+  EXPECT_LT(record.rows.back().val[kValLoss], record.rows.front().val[kValLoss]);
 }
 
 TEST(Learning, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
@@ -180,14 +184,15 @@ TEST(Learning, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     for (const float number : numbers) ASSERT_TRUE(std::isfinite(number)) << name;
   }
-  train::RunState state;
   TrainedModel model = make_trained_model(options, {"class0", "class1"});
   train::Workers workers(1);
   train::AdamW optimizer(options, model.parameters, workers);
-  read_checkpoint(out + "/checkpoint.safetensors", state, model.parameters, optimizer);
+  const train::RunState state = read_checkpoint(out + "/checkpoint.safetensors",
+                                                train::classification_columns(train::BestBy::kTop1),
+                                                model.parameters, optimizer);
   EXPECT_GT(state.step, 0);
 
-  // Going on from there ends the same way, and there it still is.
+  // Resuming from there ends the same, and there it still is.
   EXPECT_NE(error_of([&] { run_training(options, data, out); }).find("stays"), std::string::npos);
   EXPECT_TRUE(tensor_bytes(out + "/checkpoint.safetensors") == good);
 }

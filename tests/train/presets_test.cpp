@@ -61,9 +61,9 @@ TEST(Presets, MeasureTheTrainingPart) {
   const train::DataFacts plain = train::measure_data((folder / "plain").string(), TrainOptions());
   EXPECT_EQ(plain.pictures, 13u);
   EXPECT_EQ(plain.short_side, 24);
-  write_files(folder / "parts/train", striped_pictures(2, 5));
-  write_files(folder / "parts/val", striped_pictures(2, 6));
-  EXPECT_EQ(train::measure_data((folder / "parts").string(), TrainOptions()).pictures, 10u);
+  write_files(folder / "splits/train", striped_pictures(2, 5));
+  write_files(folder / "splits/val", striped_pictures(2, 6));
+  EXPECT_EQ(train::measure_data((folder / "splits").string(), TrainOptions()).pictures, 10u);
   write_file(folder / "bad/a/1.png", "no picture");
   write_file(folder / "bad/b/1.png", "no picture");
   EXPECT_EQ(train::measure_data((folder / "bad").string(), TrainOptions()).short_side, 0);

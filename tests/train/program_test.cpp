@@ -97,7 +97,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
 
   const RunResult again = run_program(command);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.out.find("going on from step 32 of 32"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("resuming from step 32 of 32"), std::string::npos) << again.out;
 }
 
 TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
@@ -148,7 +148,7 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
       {VIG_BINARY, "train", (folder_ / "photos").string(), "--out", "photos-run", "--epochs", "2"},
       here);
   EXPECT_EQ(more.exit_code, 0) << more.err;
-  for (const char* words : {"going on from step 2 of 4", "extended from 1 epochs"}) {
+  for (const char* words : {"resuming from step 2 of 4", "extended from 1 epochs"}) {
     EXPECT_NE(more.out.find(words), std::string::npos) << more.out;
   }
 
@@ -239,8 +239,8 @@ TEST_F(Program, FailsInOneSentence) {
   };
   expect(training("run", {"--batch", "many"}), 2, "--batch is 'many'");
   expect(training("run", {"--wheels", "4"}), 2, "--wheels");
-  expect(training("run", {"--device", "tpu", "--workers", "2"}), 2, "--device is 'tpu'");
-  expect(training("run", {"--group-timeout", "nan", "--workers", "2"}), 2, "--group-timeout");
+  expect(training("run", {"--device", "tpu", "--processes", "2"}), 2, "--device is 'tpu'");
+  expect(training("run", {"--group-timeout", "nan", "--processes", "2"}), 2, "--group-timeout");
   expect(training("file", {"--batch", "4"}), 1, (folder_ / "file").string() + ": ");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }

@@ -14,11 +14,9 @@ namespace vig::test {
 namespace {
 
 using nlohmann::json;
-using train::BestBy;
 using train::continued_identity;
 using train::RunFacts;
 using train::Texts;
-using train::TrainData;
 using train::TrainOptions;
 
 // Another value of the same kind.
@@ -38,17 +36,17 @@ class RunRecordTest : public ::testing::Test {
  protected:
   RunRecordTest() : options_(tiny_options("imagenet")), spec_(find_model("test_vig_h")) {
     write_files(folder_ / "data", striped_pictures(3, 12));
-    data_ = train::open_train_data((folder_ / "data").string(), options_, 1);
+    task_ = train::open_task(options_, (folder_ / "data").string(), 1);
   }
   RunFacts facts(const TrainOptions& options) const {
-    return {options, spec_, *data_, (folder_ / "data").string(), 2, 2, BestBy::kTop1};
+    return {options, spec_, task_->data(), (folder_ / "data").string(), 2, 2, "top-1"};
   }
   Texts identity() const { return run_identity(facts(options_)); }
 
   TempDir folder_;
   TrainOptions options_;
   ModelSpec spec_;
-  std::optional<TrainData> data_;
+  std::unique_ptr<train::Task> task_;
 };
 
 TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButThree) {
@@ -110,9 +108,18 @@ TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {
                [&] { continued_identity("run", old, run_identity(now), 1); });
   now.steps_per_epoch = 2;
   EXPECT_EQ(continued_identity("run", old, run_identity(now), 1).at("steps_per_epoch"), "2");
-  now.best_by = BestBy::kBalanced;
+  now.best_by = "balanced accuracy";
   expect_error(ErrorCode::kUsage, {"best_by was top-1, is balanced accuracy", "older version"},
                [&] { continued_identity("run", old, run_identity(now), 1); });
+}
+
+TEST_F(RunRecordTest, OptionsHaveHadOtherNames) {
+  Texts old = identity();
+  old["parts"] = "3";
+  old.erase("accumulate");
+  options_.accumulate = 3;
+  EXPECT_EQ(train::stored_options(old).accumulate, 3);
+  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
 }
 
 TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {

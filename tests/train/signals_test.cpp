@@ -57,7 +57,7 @@ class Signals : public ::testing::Test {
   }
 
   static bool resumed(const RunResult& run, int64_t step) {
-    return run.out.find(fmt::format("going on from step {} of 12\n", step)) != std::string::npos;
+    return run.out.find(fmt::format("resuming from step {} of 12\n", step)) != std::string::npos;
   }
 
   TempDir folder_;
@@ -69,7 +69,7 @@ TEST_F(Signals, StopAfterTheStepAndResume) {
     EXPECT_EQ(stopped.exit_code, status) << stopped.err;
     EXPECT_TRUE(stopped.err.starts_with("vig: stopping after this step")) << stopped.err;
     EXPECT_EQ(std::count(stopped.err.begin(), stopped.err.end(), '\n'), 1) << stopped.err;
-    EXPECT_NE(stopped.out.find("stopped at step 5; the same command goes on"), std::string::npos)
+    EXPECT_NE(stopped.out.find("stopped at step 5; the same command resumes"), std::string::npos)
         << stopped.out;
     expect_no_temporaries(name);
   }
@@ -129,11 +129,9 @@ TEST_F(Signals, WhatIsIgnoredFromTheStartStaysIgnored) {
 }
 
 TEST_F(Signals, OnATerminalWhatIsSaidBeginsALine) {
-  // Slow enough for the status to be there: it comes after a fifth of a second.
-  std::map<std::string, std::string> slow = {
-      {"--size", "48"}, {"--batch", "80"}, {"--epochs", "40"}};
-  Arguments arguments = training("interrupted", slow);
-  const TerminalResult stopped = run_on_terminal(arguments, {"VIG_TEST_SIGNAL=step:12:INT"});
+  // The first step has a status.
+  const TerminalResult stopped =
+      run_on_terminal(training("interrupted"), {"VIG_TEST_SIGNAL=step:4:INT"});
   EXPECT_EQ(stopped.exit_code, 130);
   EXPECT_NE(stopped.bytes.find("\r\x1b[Kstep "), std::string::npos) << stopped.bytes;
   const auto begins = [](const TerminalResult& result, const std::string& words) {
@@ -141,14 +139,13 @@ TEST_F(Signals, OnATerminalWhatIsSaidBeginsALine) {
                        [&](const std::string& line) { return line.starts_with(words); });
   };
   EXPECT_TRUE(begins(stopped, "vig: stopping after this step")) << stopped.bytes;
-  EXPECT_TRUE(begins(stopped, "stopped at step 12;")) << stopped.bytes;
+  EXPECT_TRUE(begins(stopped, "stopped at step 4;")) << stopped.bytes;
 
-  slow["--workers"] = "2";
-  arguments = training("killed", slow);
-  const TerminalResult killed = run_on_terminal(arguments, {"VIG_TEST_SIGNAL=step:12:KILL:1"});
+  const TerminalResult killed = run_on_terminal(training("killed", {{"--processes", "2"}}),
+                                                {"VIG_TEST_SIGNAL=step:4:KILL:1"});
   EXPECT_EQ(killed.exit_code, 1);
   EXPECT_NE(killed.bytes.find("\r\x1b[Kstep "), std::string::npos) << killed.bytes;
-  EXPECT_TRUE(begins(killed, "vig: worker 1 of 2 was ended by signal 9")) << killed.bytes;
+  EXPECT_TRUE(begins(killed, "vig: process 1 of 2 was ended by signal 9")) << killed.bytes;
 }
 
 }  // namespace

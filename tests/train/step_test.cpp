@@ -7,14 +7,17 @@
 #include "train/fixtures.h"
 #include "vig/base/random.h"
 #include "vig/train/optimizer.h"
+#include "vig/train/tasks/classification.h"
 #include "vig/train/trained_model.h"
-#include "vig/train/validation.h"
 #include "vig/train/walk.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
+using train::kValBalanced;
+using train::kValLoss;
+using train::kValTop1;
 using train::TrainOptions;
 
 // A picture keeps a branch, which then counts 1 / (1 - rate), or loses it, with the rate of its
@@ -150,7 +153,7 @@ TEST(PartialBatch, IsAStepOfItsOwnPictures) {
   ASSERT_EQ(all.losses.size(), 1u);
   EXPECT_NEAR(sixteen.rows[0].train_loss, all.losses[0], 1e-6);
   EXPECT_NEAR(all.rows[0].train_loss, all.losses[0], 1e-12);
-  EXPECT_EQ(sixteen.rows[0].train_top1, all.rows[0].train_top1);
+  EXPECT_EQ(sixteen.rows[0].train, all.rows[0].train);
   // More than there is: all of it at once.
   ASSERT_EQ(more.losses.size(), 1u);
   EXPECT_EQ(more.losses[0], all.losses[0]);
@@ -188,32 +191,32 @@ TEST(Validation, CountsEveryClassWhereTheyAreUneven) {
     return run_training(options, (folder / name).string(), (folder / name).string() + "-run");
   };
   const RunRecord uneven = run("uneven");
-  EXPECT_TRUE(uneven.summary.balanced);
   EXPECT_EQ(uneven.summary.val_pictures, 5u);  // four and one
-  EXPECT_EQ(uneven.summary.fewest, 1);
-  EXPECT_EQ(uneven.summary.most, 4);
-  EXPECT_TRUE(uneven.summary.unvalidated.empty());
+  ASSERT_EQ(uneven.summary.task.notes.size(), 1u);
+  EXPECT_TRUE(uneven.summary.task.notes[0].starts_with("classes have 1 to 4 pictures"));
+  EXPECT_TRUE(uneven.summary.task.warnings.empty());
   double best = -1, loss = 0;
   int64_t step = 0;
   bool differ = false;
   for (const train::MetricsRow& row : uneven.rows) {
-    differ = differ || row.val_balanced != row.val_top1;
-    if (row.val_balanced > best || (row.val_balanced == best && row.val_loss < loss)) {
-      best = row.val_balanced;
-      loss = row.val_loss;
+    const double balanced = row.val[kValBalanced];
+    differ = differ || balanced != row.val[kValTop1];
+    if (balanced > best || (balanced == best && row.val[kValLoss] < loss)) {
+      best = balanced;
+      loss = row.val[kValLoss];
       step = row.step;
     }
   }
   EXPECT_TRUE(differ) << "or nothing is tested";
-  EXPECT_EQ(uneven.result.state.best_score, best);
   EXPECT_EQ(uneven.result.state.best_step, step);
+  EXPECT_NE(uneven.result.best.find("% balanced accuracy ("), std::string::npos);
   EXPECT_NE(read_file(folder / "uneven-run/run.json").find("\"best_by\": \"balanced accuracy\""),
             std::string::npos);
 
   const RunRecord even = run("even");
-  EXPECT_FALSE(even.summary.balanced);
-  EXPECT_EQ(even.result.state.best_score, even.result.state.best_top1);
-  EXPECT_NEAR(even.rows[0].val_balanced, even.rows[0].val_top1, 1e-12);
+  EXPECT_TRUE(even.summary.task.notes.empty());
+  EXPECT_EQ(even.result.best.find("balanced"), std::string::npos);
+  EXPECT_NEAR(even.rows[0].val[kValBalanced], even.rows[0].val[kValTop1], 1e-12);
 }
 
 // What cannot be validated is named, and does not hinder.
@@ -226,14 +229,16 @@ TEST(Validation, NamesClassesWithoutPictures) {
   options.epochs = 1;
   const RunRecord record =
       run_training(options, (folder / "data").string(), (folder / "run").string());
-  EXPECT_EQ(record.summary.unvalidated, std::vector<std::string>{"class1"});
+  EXPECT_EQ(record.summary.task.warnings,
+            std::vector<std::string>{
+                "no picture to validate on for class1: a class needs two pictures for that"});
   EXPECT_EQ(record.summary.val_pictures, 2u);
 
   write_files(folder / "ones", striped_pictures(6, 1));
   const RunRecord ones =
       run_training(options, (folder / "ones").string(), (folder / "ones-run").string());
   EXPECT_EQ(ones.summary.val_pictures, 0u);
-  EXPECT_EQ(ones.result.state.best_score, -1);
+  EXPECT_EQ(ones.result.best, "");
 }
 
 }  // namespace

@@ -29,32 +29,32 @@ struct EvalOptions {
   bool json = false;
 };
 
-struct Part {
+struct Split {
   std::string name;  // empty: the whole
   Dataset data;
 };
 
 // The split asked for; else test, else val, else train. The other splits are not checked.
-DatasetParts read_part(const EvalOptions& options) {
+DatasetSplits read_splits(const EvalOptions& options) {
   std::vector<std::string> wanted = {"test", "val", "train"};
   if (!options.split.empty()) wanted = {options.split};
   return open_dataset(options.data, {.archive = {},
                                      .decode = options.network.decode(),
                                      .cache_bytes = 0,
                                      .min_classes = 1,
-                                     .parts = wanted,
-                                     .first_part_only = true});
+                                     .splits = wanted,
+                                     .first_split_only = true});
 }
 
-Part choose_part(const EvalOptions& options) {
-  const DatasetParts parts = read_part(options);
-  if (parts.whole && options.split.empty()) return {"", *parts.whole};
-  for (const auto& [name, part] :
-       {std::pair{"test", &parts.test}, {"val", &parts.val}, {"train", &parts.train}}) {
-    if (part->has_value()) return {name, **part};
+Split choose_split(const EvalOptions& options) {
+  const DatasetSplits splits = read_splits(options);
+  if (splits.whole && options.split.empty()) return {"", *splits.whole};
+  for (const auto& [name, split] :
+       {std::pair{"test", &splits.test}, {"val", &splits.val}, {"train", &splits.train}}) {
+    if (split->has_value()) return {name, **split};
   }
   fail("{}: has no split {}, only {}", options.data, options.split,
-       parts.whole ? "one without a name" : fmt::format("{}", fmt::join(parts.there, " and ")));
+       splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
 }
 
 // The answers to single pictures, where an option asks for them.
@@ -129,26 +129,26 @@ int eval(EvalOptions options) {
   if (run && options.network.model.model.empty()) options.network.model.model = run->model;
   check_files(options);
   const ModelSource source = require_weights(chosen_source(options.network));
-  const Part part =
-      run && options.split.empty() ? Part{"validation", run->pictures()} : choose_part(options);
+  const Split split =
+      run && options.split.empty() ? Split{"validation", run->pictures()} : choose_split(options);
   Outputs outputs(options);
 
-  const Runner runner(source, options.network.run(part.data.size()));
+  const Runner runner(source, options.network.run(split.data.size()));
   catch_interrupt();
-  const auto total = static_cast<int64_t>(part.data.size());
+  const auto total = static_cast<int64_t>(split.data.size());
   Progress progress(total, "pictures");
   std::optional<Predictions> predictions;
   if (outputs.predictions || outputs.mistakes) {
-    predictions.emplace(part.data, model_classes(source.spec));
+    predictions.emplace(split.data, model_classes(source.spec));
   }
   const std::vector<int> output_of =
-      match_classes(part.data.classes(), model_classes(source.spec), source.classes);
+      match_classes(split.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     complain(sentence);
     if (!predictions) return;
-    const auto label = static_cast<size_t>(part.data.label(sample));
+    const auto label = static_cast<size_t>(split.data.label(sample));
     predictions->add_error(sample, output_of[label], sentence);
   };
   if (predictions) {
@@ -160,7 +160,7 @@ int eval(EvalOptions options) {
     progress.advance(samples);
     return !interrupted();
   };
-  const Evaluation result = evaluate(runner, part.data, evaluation);
+  const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
   if (!result.complete) {
     complain(fmt::format("stopped after {} of {} pictures", result.metrics.count + result.skipped,
@@ -170,7 +170,7 @@ int eval(EvalOptions options) {
   }
 
   const EvalReport report{
-      source, options.network.model.model.empty(), options.data, part.name, part.data, result};
+      source, options.network.model.model.empty(), options.data, split.name, split.data, result};
   if (options.json) {
     print(report.json() + "\n");
   } else {

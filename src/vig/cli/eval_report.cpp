@@ -36,12 +36,12 @@ std::vector<std::string> EvalReport::class_names() const {
 }
 
 std::string EvalReport::data_name() const {
-  return part.empty() ? data_path : fmt::format("{}, part {}", data_path, part);
+  return split.empty() ? data_path : fmt::format("{}, split {}", data_path, split);
 }
 
 std::string EvalReport::title() const {
   return fmt::format("{} on {}{}", file_name(source.name), file_name(data_path),
-                     part.empty() ? "" : ", part " + part);
+                     split.empty() ? "" : ", split " + split);
 }
 
 std::string EvalReport::text() const {
@@ -71,7 +71,7 @@ std::string EvalReport::text() const {
 }
 
 std::string EvalReport::json() const {
-  return evaluation_json({source.name, source.spec.name, data_path, part, class_names()}, result);
+  return evaluation_json({source.name, source.spec.name, data_path, split, class_names()}, result);
 }
 
 std::string EvalReport::classes_csv() const {

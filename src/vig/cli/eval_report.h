@@ -14,7 +14,7 @@ struct EvalReport {
   const ModelSource& source;
   bool default_model;
   std::string data_path;
-  std::string part;  // of the data: "test"; empty where it has none
+  std::string split;  // of the data: "test"; empty where it has none
   const Dataset& data;
   const Evaluation& result;
 

@@ -60,20 +60,20 @@ Dataset TrainedRun::pictures() const {
         "DATA",
         data, folder);
   }
-  const bool own_part = validation == "val";
-  const DatasetParts parts = open_dataset(data, {.archive = {},
-                                                 .decode = decode,
-                                                 .cache_bytes = 0,
-                                                 .min_classes = 1,
-                                                 .parts = {own_part ? "val" : "train"},
-                                                 .first_part_only = true});
-  const std::optional<Dataset>& found = own_part      ? parts.val
-                                        : parts.train ? parts.train
-                                                      : parts.whole;
+  const bool own_split = validation == "val";
+  const DatasetSplits splits = open_dataset(data, {.archive = {},
+                                                   .decode = decode,
+                                                   .cache_bytes = 0,
+                                                   .min_classes = 1,
+                                                   .splits = {own_split ? "val" : "train"},
+                                                   .first_split_only = true});
+  const std::optional<Dataset>& found = own_split      ? splits.val
+                                        : splits.train ? splits.train
+                                                       : splits.whole;
   if (!found.has_value()) {
-    fail("{}: no longer has the split {}", data, own_part ? "val" : "train");
+    fail("{}: no longer has the split {}", data, own_split ? "val" : "train");
   }
-  if (own_part) return *found;
+  if (own_split) return *found;
   const std::string list = folder + "/" + validation;
   return select_pictures(*found, read_text(list), list);
 }

@@ -14,7 +14,7 @@ struct TrainedRun {
   std::string folder;
   std::string model;       // best.safetensors
   std::string data;        // where its pictures are
-  std::string validation;  // "val" for a part of the data, else a file in `folder` with names
+  std::string validation;  // "val" for a split of the data, else a file in `folder` with names
   DecodeOptions decode;    // as in training
 
   // Throws when the data or one of the pictures is not there any more.

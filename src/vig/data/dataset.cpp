@@ -74,14 +74,14 @@ Dataset Dataset::subset(std::span<const size_t> samples) const {
   return part;
 }
 
-const std::vector<std::string>& DatasetParts::classes() const {
-  for (const auto* part : {&whole, &train, &val, &test}) {
-    if (*part) return (*part)->classes();
+const std::vector<std::string>& DatasetSplits::classes() const {
+  for (const auto* split : {&whole, &train, &val, &test}) {
+    if (*split) return (*split)->classes();
   }
-  fail_usage("[data] no part of a dataset was opened");
+  fail_usage("[data] no split of a dataset was opened");
 }
 
-DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed) {
+HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed) {
   if (count == 0 || count >= dataset.size()) {
     fail_usage("[data] {} of {} samples cannot be split off, expected at least 1 and some left",
                count, dataset.size());

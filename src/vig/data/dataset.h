@@ -1,7 +1,7 @@
 // Labelled pictures for training and evaluation, from a folder or an archive.
 //
-//   ROOT/CLASS/.../PICTURE          one unnamed part
-//   ROOT/PART/CLASS/.../PICTURE     PART is train, val (valid, validation) or test
+//   ROOT/CLASS/.../PICTURE          one unnamed split
+//   ROOT/SPLIT/CLASS/.../PICTURE    SPLIT is train, val (valid, validation) or test
 //
 // Classes are the folders' names in the order of their bytes; labels count them from 0. ROOT is
 // what remains after single folders are skipped, so that archives may hold everything in one
@@ -29,19 +29,19 @@ namespace vig {
 struct DatasetOptions {
   ArchiveOptions archive = {};
   DecodeOptions decode = {};
-  // Decoded pictures are kept up to this many bytes, all parts together, first come first kept. 0
+  // Decoded pictures are kept up to this many bytes, all splits together, first come first kept. 0
   // for data that is seen once.
   uint64_t cache_bytes = std::min(uint64_t{2} << 30, physical_memory() / 8);
   // Fewer classes raise: nothing can be learnt from one.
   size_t min_classes = 2;
-  // Where there are parts, those to read, in the order of preference. The others are as good as not
-  // there: test pictures without labels, or of fewer classes, hinder nobody who trains.
-  std::vector<std::string> parts = {"train", "val", "test"};
-  // Only the first of `parts` that is there.
-  bool first_part_only = false;
+  // Where there are splits, those to read, in the order of preference. The others are as good as
+  // not there: test pictures without labels, or of fewer classes, hinder nobody who trains.
+  std::vector<std::string> splits = {"train", "val", "test"};
+  // Only the first of `splits` that is there.
+  bool first_split_only = false;
 };
 
-class PictureStore;  // the archive and the decoded pictures, shared by all parts
+class PictureStore;  // the archive and the decoded pictures, shared by all splits
 
 // A list of samples, sorted by label, then by name: equal whether it came from a folder or from an
 // archive of it. Copies share the pictures.
@@ -51,7 +51,7 @@ class Dataset : public SampleSource {
   const std::vector<std::string>& classes() const { return *classes_; }
 
   int label(size_t sample) const { return samples_[sample].label; }
-  // Below the part's folder: "cat/0001.jpg".
+  // Below the split's folder: "cat/0001.jpg".
   std::string_view name(size_t sample) const;
   std::string place(size_t sample) const override;
   std::string path(size_t sample) const override;
@@ -74,25 +74,26 @@ class Dataset : public SampleSource {
 
   std::shared_ptr<const PictureStore> store_;
   std::shared_ptr<const std::vector<std::string>> classes_;
-  size_t prefix_ = 0;  // length of the part's folder in the names of files
+  size_t prefix_ = 0;  // length of the split's folder in the names of files
   std::vector<Entry> samples_;
 };
 
 // What a path holds: either `whole`, or any of the others that were asked for, perhaps none. All
 // have the same classes, and every class of each has pictures.
-struct DatasetParts {
+struct DatasetSplits {
   std::optional<Dataset> whole, train, val, test;
-  std::vector<std::string> there;  // all parts by name, read or not; none where it is `whole`
+  std::vector<std::string> there;  // all splits by name, read or not; none where it is `whole`
   size_t ignored = 0;              // files that are no pictures by their extension
 
   const std::vector<std::string>& classes() const;  // of what was read; raises Error if nothing
 };
 
-// Raises Error saying what was expected and what was found when the layout is another, a class has
-// no pictures, or parts disagree on the classes; (usage) when `parts` names another than the three.
-DatasetParts open_dataset(const std::string& path, const DatasetOptions& options = {});
+// Throws Error saying what was expected and what was found when the layout is another, a class has
+// no pictures, or splits disagree on the classes; (usage) when `splits` names another than the
+// three.
+DatasetSplits open_dataset(const std::string& path, const DatasetOptions& options = {});
 
-struct DatasetSplit {
+struct HeldOut {
   Dataset train, validation;
 };
 
@@ -100,6 +101,6 @@ struct DatasetSplit {
 // would leave a class without any for training, more where a class of two or more would have none
 // for validation. Which ones depends on the seed and the samples' names alone. Raises Error (usage)
 // unless 0 < count < size, and (input) when every class has one picture.
-DatasetSplit split_dataset(const Dataset& dataset, size_t count, uint64_t seed);
+HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed);
 
 }  // namespace vig

@@ -20,13 +20,13 @@ namespace {
 constexpr std::string_view kLayout =
     "CLASS/PICTURE or {train,val,test}/CLASS/PICTURE, with one folder for each class";
 
-constexpr std::array kPartNames = {"train", "val", "test"};
+constexpr std::array kSplitNames = {"train", "val", "test"};
 enum { kTrain, kVal, kTest };
 
-int find_part(std::string_view folder) {
+int find_split(std::string_view folder) {
   if (folder == "valid" || folder == "validation") return kVal;
-  const auto found = std::ranges::find(kPartNames, folder);
-  return found == kPartNames.end() ? -1 : static_cast<int>(found - kPartNames.begin());
+  const auto found = std::ranges::find(kSplitNames, folder);
+  return found == kSplitNames.end() ? -1 : static_cast<int>(found - kSplitNames.begin());
 }
 
 // What desktops and tools leave behind, ".." included.
@@ -64,19 +64,19 @@ class DatasetReader {
         archive_(open_archive(path, options.archive)),
         store_(std::make_shared<PictureStore>(archive_, options.decode, options.cache_bytes)) {}
 
-  DatasetParts read() {
+  DatasetSplits read() {
     find_pictures();
     const std::string root = find_root();
     const std::set<std::string_view> tops = folders_with_pictures(root);
-    const bool parts = !tops.empty() && std::ranges::all_of(tops, [](std::string_view name) {
-      return find_part(name) >= 0;
+    const bool splits = !tops.empty() && std::ranges::all_of(tops, [](std::string_view name) {
+      return find_split(name) >= 0;
     });
-    DatasetParts result;
+    DatasetSplits result;
     result.ignored = ignored_;
-    if (parts) {
-      read_parts(root, tops, result);
+    if (splits) {
+      read_splits(root, tops, result);
     } else {
-      refuse_half_parts(root, tops);
+      refuse_half_splits(root, tops);
       result.whole = read_classes(root);
     }
     const bool nothing = !result.whole && !result.train && !result.val && !result.test;
@@ -124,7 +124,7 @@ class DatasetReader {
     }
   }
 
-  // What all pictures' names begin with, up to its last folder that is neither a part nor a class.
+  // What all pictures' names begin with, up to its last folder that is neither a split nor a class.
   // Found in one pass over the names, which may be thousands of folders deep.
   std::string find_root() const {
     const std::string_view first = pictures_.front().name;
@@ -141,7 +141,7 @@ class DatasetReader {
     }
     size_t root = 0;
     for (size_t slash; (slash = first.find('/', root)) < common; root = slash + 1) {
-      if (find_part(first.substr(root, slash - root)) >= 0) break;
+      if (find_split(first.substr(root, slash - root)) >= 0) break;
     }
     return std::string(first.substr(0, root));
   }
@@ -164,9 +164,9 @@ class DatasetReader {
   }
 
   // "train" may be a class of vehicles, but not if it holds folders only.
-  void refuse_half_parts(const std::string& root, const std::set<std::string_view>& tops) const {
+  void refuse_half_splits(const std::string& root, const std::set<std::string_view>& tops) const {
     for (const std::string_view top : tops) {
-      if (find_part(top) < 0) continue;
+      if (find_split(top) < 0) continue;
       bool folders_only = true;
       visit_pictures(root + std::string(top) + "/", [&](std::string_view name, uint32_t) {
         folders_only = folders_only && !first_folder(name).empty();
@@ -174,7 +174,7 @@ class DatasetReader {
       if (!folders_only) continue;
       std::vector<std::string_view> others;
       std::ranges::copy_if(tops, std::back_inserter(others),
-                           [](std::string_view name) { return find_part(name) < 0; });
+                           [](std::string_view name) { return find_split(name) < 0; });
       fail("{}: found \"{}\" with folders inside, but beside it {}; {}", path_, top,
            list_some(others), expected());
     }
@@ -225,41 +225,43 @@ class DatasetReader {
     }
   }
 
-  void read_parts(const std::string& root, const std::set<std::string_view>& tops,
-                  DatasetParts& result) const {
-    const std::array<std::optional<Dataset>*, 3> parts = {&result.train, &result.val, &result.test};
+  void read_splits(const std::string& root, const std::set<std::string_view>& tops,
+                   DatasetSplits& result) const {
+    const std::array<std::optional<Dataset>*, 3> splits = {&result.train, &result.val,
+                                                           &result.test};
     visit_pictures(root, [&](std::string_view name, uint32_t) {
-      if (first_folder(name).empty()) ++result.ignored;  // it lies beside the parts
+      if (first_folder(name).empty()) ++result.ignored;  // it lies beside the splits
     });
     std::array<std::vector<std::string_view>, 3> folders;
     for (const std::string_view top : tops) {
-      folders[static_cast<size_t>(find_part(top))].push_back(top);
+      folders[static_cast<size_t>(find_split(top))].push_back(top);
     }
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (!folders[i].empty()) result.there.emplace_back(kPartNames[i]);
+    for (size_t i = 0; i < splits.size(); ++i) {
+      if (!folders[i].empty()) result.there.emplace_back(kSplitNames[i]);
     }
-    for (const std::string& name : options_.parts) {
-      const auto i = static_cast<size_t>(find_part(name));
-      if (folders[i].empty() || *parts[i]) continue;
+    for (const std::string& name : options_.splits) {
+      const auto i = static_cast<size_t>(find_split(name));
+      if (folders[i].empty() || *splits[i]) continue;
       if (folders[i].size() > 1) {
         fail("{}: found {}, expected one of them", path_, fmt::join(folders[i], ", "));
       }
-      *parts[i] = read_classes(root + std::string(folders[i].front()) + "/");
-      if (options_.first_part_only) return;
+      *splits[i] = read_classes(root + std::string(folders[i].front()) + "/");
+      if (options_.first_split_only) return;
     }
-    compare_classes(parts);
+    compare_classes(splits);
   }
 
-  // Labels mean the same in all parts only if the classes are the same.
-  void compare_classes(const std::array<std::optional<Dataset>*, 3>& parts) const {
+  // Labels mean the same in all splits only if the classes are the same.
+  void compare_classes(const std::array<std::optional<Dataset>*, 3>& splits) const {
     std::optional<size_t> first;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (!*parts[i]) continue;
+    for (size_t i = 0; i < splits.size(); ++i) {
+      if (!*splits[i]) continue;
       if (!first) first = i;
-      const auto &expected_classes = (*parts[*first])->classes(), &classes = (*parts[i])->classes();
+      const auto &expected_classes = (*splits[*first])->classes(),
+                 &classes = (*splits[i])->classes();
       if (classes == expected_classes) continue;
-      fail("{}: its parts have different classes; {}", path_,
-           differences(kPartNames[*first], expected_classes, kPartNames[i], classes));
+      fail("{}: its splits have different classes; {}", path_,
+           differences(kSplitNames[*first], expected_classes, kSplitNames[i], classes));
     }
   }
 
@@ -293,10 +295,11 @@ class DatasetReader {
   size_t ignored_ = 0;
 };
 
-DatasetParts open_dataset(const std::string& path, const DatasetOptions& options) {
-  for (const std::string& name : options.parts) {
-    if (find_part(name) < 0) {
-      fail_usage("[data] the part {} is asked for, expected {}", name, fmt::join(kPartNames, ", "));
+DatasetSplits open_dataset(const std::string& path, const DatasetOptions& options) {
+  for (const std::string& name : options.splits) {
+    if (find_split(name) < 0) {
+      fail_usage("[data] the split {} is asked for, expected {}", name,
+                 fmt::join(kSplitNames, ", "));
     }
   }
   return DatasetReader(path, options).read();

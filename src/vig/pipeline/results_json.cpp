@@ -43,7 +43,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
   ordered_json json = {{"model", title.model},
                        {"arch", title.arch},
                        {"data", title.data},
-                       {"part", title.part},
+                       {"split", title.split},
                        {"pictures", metrics.count},
                        {"skipped", result.skipped},
                        {"complete", result.complete},

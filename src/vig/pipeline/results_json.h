@@ -21,7 +21,7 @@ struct EvaluationTitle {
   std::string model;  // as the caller named it
   std::string arch;
   std::string data;
-  std::string part;                      // of the data: "test"; empty where it has none
+  std::string split;                     // of the data: "test"; empty where it has none
   std::vector<std::string> class_names;  // of the model's outputs
 };
 

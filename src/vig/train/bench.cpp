@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/base/random.h"
 #include "vig/kernels/peak.h"
 #include "vig/pipeline/bench_statistics.h"
-#include "vig/train/group.h"
-#include "vig/train/loss.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/presets.h"
+#include "vig/train/processes/group.h"
+#include "vig/train/shard_loop.h"
+#include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/walk.h"
 #include "vig/train/workers.h"
 
@@ -55,22 +55,18 @@ class Step {
   double gradients(bool kernels) {
     WalkOptions options;
     options.kernels = kernels;
-    std::vector<double> losses(shards_.size());
-    workers_.each([&](int worker) {
-      const int64_t batch = pictures_.size(0);
-      const int64_t first = batch * worker / workers_.size();
-      const int64_t count = batch * (worker + 1) / workers_.size() - first;
-      Parameters& shard = shards_[static_cast<size_t>(worker)];
-      shard.zero_gradients();
+    std::vector<BatchStatistics> statistics(shards_.size());
+    const auto loss = [&](const ShardPass& pass) {
+      WalkOptions own = options;
+      own.statistics = &statistics[pass.shard];
       const at::Tensor logits =
-          walk_logits(graph_, shard.views(), pictures_.narrow(0, first, count), options);
-      const at::Tensor loss = soft_cross_entropy(logits, targets_.narrow(0, first, count)) *
-                              (static_cast<double>(count) / static_cast<double>(batch));
-      loss.backward();
-      losses[static_cast<size_t>(worker)] = loss.item<double>();
-    });
-    Group().finish_reduce(shards_.all());
-    return std::accumulate(losses.begin(), losses.end(), 0.0);
+          walk_logits(graph_, pass.values, pictures_.narrow(0, pass.first, pass.count), own);
+      return soft_cross_entropy(logits, targets_.narrow(0, pass.first, pass.count));
+    };
+    const int64_t batch = pictures_.size(0);
+    return run_shards({workers_, shards_, alone_, 1, inseparable_pictures(graph_)}, batch, batch,
+                      loss)
+        .loss;
   }
 
   double seconds(bool kernels) {
@@ -90,6 +86,7 @@ class Step {
   Workers workers_;
   Shards shards_;
   AdamW optimizer_;
+  Group alone_;
   at::Tensor pictures_, targets_;
 };
 

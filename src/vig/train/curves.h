@@ -1,26 +1,26 @@
-// The picture of a run: loss, accuracy and learning rate over the epochs.
+// The picture of a run: loss, what the task measures, and learning rate over the epochs.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "vig/train/options.h"
-#include "vig/train/state.h"
+#include "vig/train/metrics.h"
 
 namespace vig::train {
 
 struct CurvesInfo {
   std::string title;
-  bool balanced = false;   // the best network is chosen by balanced accuracy
-  int64_t best_step = -1;  // -1: none is the best yet
-  std::string note;        // below the curves
+  std::string note;  // below the curves
+  Columns columns;
+  int64_t best_step = -1;       // of the best network; -1: none is the best yet
+  size_t best_column = 0;       // of columns.val: what it was chosen by
+  std::string best_label = {};  // its figure in words
 };
 
 // "RUN: MODEL on DATA", of folders and archives the last part of their names.
 std::string curves_title(const std::string& run, const std::string& model, const std::string& data);
-
-// Why the loss in training is above that in validation, naming what was on; empty if nothing was.
-std::string loss_note(const TrainOptions& options, double drop_path);
 
 std::string curves_svg(const CurvesInfo& info, const std::vector<MetricsRow>& rows);
 

@@ -111,7 +111,7 @@ void check_options(const TrainOptions& o) {
   const auto in = [](double x, double low, double high) { return x >= low && x <= high; };
   expect(in(o.epochs, 1e-6, kHuge), "epochs", o.epochs, "a positive number");
   expect(in(o.batch, 1, 1 << 20), "batch", o.batch, "1 to 1048576");
-  expect(in(o.parts, 0, o.batch), "parts", o.parts, "0 to the batch");
+  expect(in(o.accumulate, 0, o.batch), "accumulate", o.accumulate, "0 to the batch");
   expect(o.max_pixels >= 1, "max-pixels", static_cast<double>(o.max_pixels), "at least 1");
   expect(in(o.val_share, 0, 0.9), "val-share", o.val_share, "0 to 0.9");
   expect(in(o.loaders, 0, 256), "loaders", o.loaders, "0 to 256");

@@ -1,4 +1,4 @@
-// Everything a training run can be told. Each option is listed once, in visit_options: command
+// All options of a training run. Each option is listed once, in visit_options: command
 // line, record of the run, and comparison on resuming follow from there.
 #pragma once
 
@@ -17,14 +17,14 @@ struct TrainOptions {
   std::string preset;  // where the numbers come from, for the record
 
   // What is trained.
-  std::string model = "vig_t";                // a model of the zoo, or a weight file to go on from
+  std::string model = "vig_t";                // a model of the zoo, or a weight file to fine-tune
   std::string arch;                           // what the file holds, where it does not say
   std::map<std::string, std::string> fields;  // --set, over the model's
   int size = 0;                               // of the input; 0: the model's own
   bool probe = false;                         // only the classifier learns
 
   // Data.
-  double val_share = 0.1;  // of the training part, where the data names no validation part
+  double val_share = 0.1;  // of the training split, where the data has no validation split
   int64_t max_pixels = DecodeOptions().max_pixels;
   bool ignore_orientation = false;
   int loaders = 1;  // threads that decode and augment
@@ -34,8 +34,8 @@ struct TrainOptions {
 
   // Length.
   double epochs = 300;
-  int batch = 1024;       // of all processes and accumulated parts together
-  int parts = 0;          // a batch is worked off in this many parts (gradient accumulation)
+  int batch = 1024;       // of all processes and accumulated passes together
+  int accumulate = 0;     // passes of a thread over its pictures of a step; 0: as memory asks
   int threads = 0;        // 0: all of the machine
   double eval_every = 1;  // epochs between validations
 
@@ -61,55 +61,63 @@ struct TrainOptions {
 // f(name, value, help) for each option.
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
-  f("model", o.model, "Model of the zoo, or weight file to fine-tune");
-  f("arch", o.arch, "The model that a weight file holds, when the file does not say");
-  f("size", o.size, "Side of the input; 0: the model's own");
-  f("probe", o.probe, "Train the classifier alone, on a frozen backbone");
-  f("val-share", o.val_share, "Share of the training part kept for validation, if there is none");
+  f("model", o.model, "Model of the zoo to train, or weight file to fine-tune");
+  f("arch", o.arch, "Model that the weight file holds, when the file does not say");
+  f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
+  f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");
+  f("val-share", o.val_share,
+    "Share of the training split held out for validation, when there is no validation split");
   f("max-pixels", o.max_pixels, "Skip pictures with more pixels than this");
-  f("ignore-orientation", o.ignore_orientation, "Take pictures as stored, not turned by EXIF");
-  f("loaders", o.loaders, "Threads that decode and augment");
-  f("seed", o.seed, "Of the fresh weights, the order and all augmentation");
-  f("epochs", o.epochs, "Passes over the training part");
-  f("batch", o.batch, "Pictures of a step, over all processes");
-  f("parts", o.parts,
-    "Passes in which a thread works off its pictures of a step; 0: as memory asks");
-  f("threads", o.threads, "Threads of a process; 0: its share of the machine's");
-  f("eval-every", o.eval_every, "Epochs between validations");
+  f("ignore-orientation", o.ignore_orientation, "Ignore the orientation stored in EXIF");
+  f("loaders", o.loaders, "Threads that decode and augment pictures");
+  f("seed", o.seed, "Seed of the initial weights, the order of pictures and all augmentation");
+  f("epochs", o.epochs, "Passes over the training split");
+  f("batch", o.batch, "Pictures of one optimiser step, over all processes");
+  f("accumulate", o.accumulate,
+    "Gradient accumulation: passes of a thread over its pictures of a step; 0: as memory allows");
+  f("threads", o.threads, "Threads of each process; 0: its share of the machine's cores");
+  f("eval-every", o.eval_every, "Epochs from one validation to the next");
   f("lr", o.lr, "Peak learning rate");
-  f("lr-batch", o.lr_batch, "Batch that the learning rates are meant for; 0: as they are");
-  f("min-lr", o.min_lr, "Learning rate at the end");
-  f("warmup-lr", o.warmup_lr, "Learning rate at the start");
+  f("lr-batch", o.lr_batch,
+    "Batch size that the learning rates are given for, scaled to the real one; 0: not scaled");
+  f("min-lr", o.min_lr, "Learning rate at the end of the cosine schedule");
+  f("warmup-lr", o.warmup_lr, "Learning rate at the start of the warm-up");
   f("warmup-epochs", o.warmup_epochs, "Epochs of linear warm-up");
-  f("weight-decay", o.weight_decay, "Decay of matrices; vectors and biases have none");
-  f("beta1", o.beta1, "Decay of the gradient's mean");
-  f("beta2", o.beta2, "Decay of its square's mean");
-  f("adam-eps", o.adam_eps, "Added to the root of the latter");
-  f("clip", o.clip, "Largest norm of the gradient; 0: any");
-  f("layer-decay", o.layer_decay, "Factor of the learning rate from a block to the one before");
-  f("ema", o.ema, "Decay of the averaged weights; 0: none");
-  f("crop", o.augment.crop, "center, resized or padded");
-  f("scale-min", o.augment.scale_min, "Smallest share of a picture's area in a resized crop");
-  f("scale-max", o.augment.scale_max, "Largest share");
-  f("ratio-min", o.augment.ratio_min, "Narrowest shape of a resized crop");
-  f("ratio-max", o.augment.ratio_max, "Widest shape");
-  f("pad", o.augment.pad, "Share of the side added around before a padded crop");
-  f("flip", o.augment.flip, "Probability of mirroring");
-  f("rand-augment", o.augment.rand_augment_ops, "RandAugment operations a picture");
-  f("rand-augment-magnitude", o.augment.rand_augment_magnitude, "Their strength, 0 to 10");
-  f("rand-augment-std", o.augment.rand_augment_deviation, "Standard deviation of it");
-  f("rand-augment-probability", o.augment.rand_augment_probability, "Of each operation");
-  f("color-jitter", o.augment.color_jitter, "Brightness, contrast and colour within 1 +- this");
-  f("erase", o.augment.erase, "Probability of erasing a rectangle");
-  f("cutout", o.augment.cutout, "Side of a square that is cut out, as a share of the input's");
-  f("mixup", o.mix.mixup, "Alpha of mixup; 0: none");
-  f("cutmix", o.mix.cutmix, "Alpha of cutmix; 0: none");
-  f("mix-probability", o.mix.probability, "Of a batch to be mixed");
-  f("mix-switch", o.mix.switch_probability, "Of cutmix where there is mixup, too");
+  f("weight-decay", o.weight_decay, "Weight decay of matrices; biases and norms have none");
+  f("beta1", o.beta1, "AdamW beta1: decay of the mean of gradients");
+  f("beta2", o.beta2, "AdamW beta2: decay of the mean of squared gradients");
+  f("adam-eps", o.adam_eps, "AdamW epsilon");
+  f("clip", o.clip, "Clip the norm of the gradient to this; 0: no clipping");
+  f("layer-decay", o.layer_decay,
+    "Layer-wise decay: factor of the learning rate from each block to the one before it");
+  f("ema", o.ema, "Decay of the exponential moving average of the weights; 0: no average");
+  f("crop", o.augment.crop, "Crop of a training picture: center, resized or padded");
+  f("scale-min", o.augment.scale_min, "Smallest area of a resized crop, as a share of the picture");
+  f("scale-max", o.augment.scale_max, "Largest area of a resized crop, as a share of the picture");
+  f("ratio-min", o.augment.ratio_min, "Smallest width / height of a resized crop");
+  f("ratio-max", o.augment.ratio_max, "Largest width / height of a resized crop");
+  f("pad", o.augment.pad,
+    "Padding on each side before a padded crop, as a share of the input size");
+  f("flip", o.augment.flip, "Probability of a horizontal flip");
+  f("rand-augment", o.augment.rand_augment_ops, "RandAugment operations on each picture; 0: none");
+  f("rand-augment-magnitude", o.augment.rand_augment_magnitude, "RandAugment magnitude, 0 to 10");
+  f("rand-augment-std", o.augment.rand_augment_deviation,
+    "Standard deviation of the RandAugment magnitude");
+  f("rand-augment-probability", o.augment.rand_augment_probability,
+    "Probability of each RandAugment operation");
+  f("color-jitter", o.augment.color_jitter,
+    "Colour jitter: largest change of brightness, contrast and saturation; 0: none");
+  f("erase", o.augment.erase, "Probability of random erasing");
+  f("cutout", o.augment.cutout,
+    "Side of the square that cutout removes, as a share of the input size; 0: none");
+  f("mixup", o.mix.mixup, "Mixup alpha; 0: no mixup");
+  f("cutmix", o.mix.cutmix, "CutMix alpha; 0: no CutMix");
+  f("mix-probability", o.mix.probability, "Probability that mixup or CutMix is applied to a batch");
+  f("mix-switch", o.mix.switch_probability, "Probability of CutMix when both are enabled");
   f("smoothing", o.mix.smoothing, "Label smoothing");
-  f("device", o.device, "cpu, or cuda where LibTorch has it");
-  f("kernels", o.kernels, "Our kernels; false: LibTorch's own operations");
-  f("checkpoint-minutes", o.checkpoint_minutes, "Between checkpoints inside an epoch");
+  f("device", o.device, "Device to train on: cpu, or cuda where LibTorch supports it");
+  f("kernels", o.kernels, "Use our own kernels; false: LibTorch's operations");
+  f("checkpoint-minutes", o.checkpoint_minutes, "Minutes from one checkpoint to the next");
   f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not answer");
 }
 
@@ -117,8 +125,8 @@ void visit_options(Options& o, F&& f) {
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
-// Raises a usage error naming the first option that makes no sense. Whether the device is there is
-// another question, since a process that has asked cannot be forked any more.
+// Throws a usage error naming the first option that makes no sense. check_device is
+// apart from it, since a process that has called it cannot be forked any more.
 void check_options(const TrainOptions& options);
 void check_device(const std::string& device);
 

@@ -1,5 +1,5 @@
 // The operations of kernel_ops.h in LibTorch's own terms: what runs on other devices than the CPU,
-// and what kernel_ops is tested against.
+// and the reference implementation that kernel_ops is tested against.
 #pragma once
 
 #include "vig/train/kernel_ops.h"

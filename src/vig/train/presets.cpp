@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "vig/base/error.h"
-#include "vig/train/train_data.h"
+#include "vig/train/tasks/labelled_data.h"
 
 namespace vig::train {
 namespace {
 
-// From here on the paper's way is the better one.
+// From here on the paper's preset is the better one.
 constexpr size_t kManyPictures = 100000;
 constexpr int kLargeSide = 128;
 
@@ -60,7 +60,7 @@ TrainOptions preset_options(const std::string& preset) {
 
 DataFacts measure_data(const std::string& path, const TrainOptions& options) {
   constexpr size_t kLookedAt = 25;
-  const Dataset pictures = open_training_part(path, options);
+  const Dataset pictures = open_training_split(path, options);
   DataFacts facts;
   facts.pictures = pictures.size();
   std::vector<int> sides;
@@ -69,7 +69,7 @@ DataFacts measure_data(const std::string& path, const TrainOptions& options) {
     try {
       const auto image = pictures.decode(i * pictures.size() / count);
       sides.push_back(std::min(image->width, image->height));
-    } catch (const Error&) {  // training will tell
+    } catch (const Error&) {  // training will report it
     }
   }
   if (sides.empty()) return facts;

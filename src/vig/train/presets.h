@@ -8,12 +8,12 @@
 
 namespace vig::train {
 
-// "imagenet" is the paper's; "small" is for thousands of small pictures. Raises a usage error that
+// "imagenet" is the paper's; "small" is for thousands of small pictures. Throws a usage error that
 // lists the names for another one.
 TrainOptions preset_options(const std::string& preset);
 
 struct DataFacts {
-  size_t pictures = 0;  // of the training part, those for validation among them
+  size_t pictures = 0;  // of the training split, those for validation among them
   int short_side = 0;   // the median of some pictures', in pixels; 0: none could be read
 };
 

@@ -4,17 +4,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
-#include "vig/data/picture_list.h"
+#include "vig/train/state.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::train {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr const char* kFiles[] = {"checkpoint.safetensors",
@@ -49,11 +51,11 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, size_t c
     : path_(path), description_(as_stored(description)) {
   std::error_code error;
   if (writes) {
-    std::filesystem::create_directories(path, error);
+    fs::create_directories(path, error);
     if (error) fail("{}: cannot make the folder: {}", path, error.message());
     lock_.take(path);
   }
-  has_checkpoint_ = std::filesystem::exists(checkpoint());
+  has_checkpoint_ = fs::exists(checkpoint());
   if (has_checkpoint_) {
     description_ = continued_identity(path, read_description(checkpoint()), description_,
                                       read_step(checkpoint()));
@@ -62,7 +64,7 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, size_t c
   remove_temporaries(path);
   // The old and the new checkpoint are there at the same time, and two networks beside them.
   const size_t needed = 3 * checkpoint_bytes;
-  const std::filesystem::space_info space = std::filesystem::space(path, error);
+  const fs::space_info space = fs::space(path, error);
   if (!error && space.available < needed) {
     fail("{}: the disk has {} MB left, expected {} MB for checkpoints", path, space.available >> 20,
          (needed >> 20) + 1);
@@ -71,25 +73,34 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, size_t c
 
 void remove_temporaries(const std::string& folder) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     for (const char* file : kFiles) {
       if (name.starts_with(std::string(file) + ".tmp-")) {
-        std::filesystem::remove(entry.path(), ignored);
+        fs::remove(entry.path(), ignored);
       }
     }
   }
 }
 
-void RunFolder::write_record(const std::string& json, const TrainData& data) const {
-  if (data.val_split) {
-    AtomicFile(validation_list()).commit_text(picture_list_text(*data.val));
-  }
+void check_apart(const std::string& data, const std::string& out) {
+  std::error_code error;
+  if (!fs::is_directory(data, error)) return;
+  const fs::path pictures = fs::canonical(data, error);
+  if (error) return;  // opening it says why
+  const fs::path folder = fs::weakly_canonical(out, error);
+  if (error || std::ranges::mismatch(pictures, folder).in1 != pictures.end()) return;
+  fail_usage("--out {} lies inside of {}, where it would be taken for pictures; name another place",
+             out, data);
+}
+
+void RunFolder::write_record(const std::string& json, const TaskData& data) const {
+  if (!data.held_out.empty()) AtomicFile(validation_list()).commit_text(data.held_out);
   AtomicFile(record_file()).commit_text(json);
 }
 
 void RunFolder::write_metrics(const CurvesInfo& info, const std::vector<MetricsRow>& rows) const {
-  AtomicFile(metrics()).commit_text(metrics_csv(rows));
+  AtomicFile(metrics()).commit_text(metrics_csv(info.columns, rows));
   AtomicFile(curves()).commit_text(curves_svg(info, rows));
 }
 

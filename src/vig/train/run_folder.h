@@ -6,7 +6,6 @@
 
 #include "vig/train/curves.h"
 #include "vig/train/run_record.h"
-#include "vig/train/state.h"
 
 namespace vig::train {
 
@@ -17,7 +16,7 @@ class FolderLock {
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
-  // Raises while another process holds it.
+  // Throws while another process holds it.
   void take(const std::string& folder);
 
  private:
@@ -26,9 +25,9 @@ class FolderLock {
 
 class RunFolder {
  public:
-  // Makes the folder and tries to write to it: raises when it cannot be, when the disk has no room
+  // Makes the folder and tries to write to it: throws when it cannot be, when the disk has no room
   // for the checkpoints to come, when it holds a checkpoint of another run (saying in what they
-  // differ), or while another process trains in it. With `writes` false it only looks.
+  // differ), or while another process trains in it. With `writes` false it only reads.
   // `description` says which run this is (see run_record.h).
   RunFolder(const std::string& path, const Texts& description, size_t checkpoint_bytes,
             bool writes);
@@ -44,8 +43,8 @@ class RunFolder {
   // As given, with what the checkpoint knows of the run's past.
   const Texts& description() const { return description_; }
 
-  // run.json, and the names of the validation pictures where they were split off.
-  void write_record(const std::string& json, const TrainData& data) const;
+  // run.json, and the names of the validation pictures where they were held out.
+  void write_record(const std::string& json, const TaskData& data) const;
   void write_metrics(const CurvesInfo& info, const std::vector<MetricsRow>& rows) const;
 
  private:
@@ -54,6 +53,9 @@ class RunFolder {
   bool has_checkpoint_ = false;
   FolderLock lock_;
 };
+
+// Throws when the run's folder lies among the pictures, where it would be taken for a class.
+void check_apart(const std::string& data, const std::string& out);
 
 // Removes what a process that was killed while writing left in a run's folder.
 void remove_temporaries(const std::string& folder);

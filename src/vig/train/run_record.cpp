@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include "vig/base/error.h"
-#include "vig/train/agreement.h"
 
 namespace vig::train {
 namespace {
@@ -47,6 +46,14 @@ double number_of(const Texts& texts, const std::string& name) {
   return found == texts.end() ? 0 : as_number(found->second).value_or(0);
 }
 
+// Options by their names of today.
+void rename_options(Texts& stored) {
+  if (auto parts = stored.extract("parts"); !parts.empty()) {
+    parts.key() = "accumulate";
+    stored.insert(std::move(parts));
+  }
+}
+
 }  // namespace
 
 Texts run_identity(const RunFacts& facts) {
@@ -56,27 +63,44 @@ Texts run_identity(const RunFacts& facts) {
     texts[std::string(kFieldPrefix) + field] = value;
   }
   texts["processes"] = std::to_string(facts.processes);
-  texts["train_pictures"] = std::to_string(facts.data.train.size());
-  texts["train_names"] = listing_mark(facts.data.train);
-  if (facts.data.val.has_value()) texts["val_names"] = listing_mark(*facts.data.val);
+  texts["train_pictures"] = std::to_string(facts.data.train->size());
+  texts["train_names"] = facts.data.train_mark;
+  if (facts.data.val != nullptr) texts["val_names"] = facts.data.val_mark;
   texts["steps_per_epoch"] = std::to_string(facts.steps_per_epoch);
-  texts["best_by"] = best_by_text(facts.best_by);
+  texts["best_by"] = facts.best_by;
   if (!facts.options.preset.empty()) texts["preset"] = facts.options.preset;
   return texts;
 }
 
+RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
+  const TrainedModel& model = task.model();
+  RunSummary summary;
+  summary.model = facts.spec.name;
+  summary.parameters = model.beginning.loaded + model.beginning.fresh;
+  summary.size = model.size;
+  summary.train_pictures = facts.data.train->size();
+  summary.val_pictures = facts.data.val != nullptr ? facts.data.val->size() : 0;
+  summary.ignored_files = facts.data.ignored;
+  summary.steps_per_epoch = facts.steps_per_epoch;
+  summary.batch = facts.options.batch;
+  summary.beginning = model.beginning;
+  if (identity.contains("extended")) summary.extended = identity.at("extended");
+  summary.task = task.summary();
+  return summary;
+}
+
 std::string run_json(const RunFacts& facts, const Texts& identity) {
-  const TrainData& data = facts.data;
+  const TaskData& data = facts.data;
   Json json;
   std::error_code ignored;
   const auto place = std::filesystem::absolute(facts.data_path, ignored);
   json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
-  json["train_pictures"] = data.train.size();
-  json["val_pictures"] = data.val.has_value() ? data.val->size() : 0;
-  json["validation"] = !data.val.has_value() ? Json(nullptr)
-                       : data.val_split      ? Json("validation.txt")
-                                             : Json("val");
-  json["best_by"] = best_by_text(facts.best_by);
+  json["train_pictures"] = data.train->size();
+  json["val_pictures"] = data.val != nullptr ? data.val->size() : 0;
+  json["validation"] = data.val == nullptr     ? Json(nullptr)
+                       : data.held_out.empty() ? Json("val")
+                                               : Json("validation.txt");
+  json["best_by"] = facts.best_by;
   json["steps_per_epoch"] = facts.steps_per_epoch;
   json["processes"] = facts.processes;
   for (const char* name : {"preset", "extended"}) {
@@ -104,13 +128,14 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
 }
 
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
+  rename_options(stored);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
   const bool old = !stored.contains("steps_per_epoch");
   if (old) {
     const double batch = std::max(1.0, number_of(stored, "batch"));
     stored["steps_per_epoch"] =
         fmt::format("{}", std::floor(number_of(stored, "train_pictures") / batch));
-    stored["best_by"] = best_by_text(BestBy::kTop1);
+    stored["best_by"] = "top-1";
   }
   for (const char* past : {"preset", "extended"}) {
     asked.erase(past);
@@ -153,7 +178,8 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
                  : "");
 }
 
-TrainOptions stored_options(const Texts& identity) {
+TrainOptions stored_options(Texts identity) {
+  rename_options(identity);
   TrainOptions options;
   if (const auto found = identity.find("preset"); found != identity.end()) {
     options.preset = found->second;

@@ -1,4 +1,4 @@
-// What a run was told, and by what one run is told from another.
+// The record of a run, and what makes two runs the same run.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 
 #include "vig/models/registry.h"
 #include "vig/train/options.h"
-#include "vig/train/train_data.h"
-#include "vig/train/validation.h"
+#include "vig/train/task.h"
 
 namespace vig::train {
 
@@ -17,30 +16,49 @@ using Texts = std::map<std::string, std::string>;
 struct RunFacts {
   const TrainOptions& options;
   const ModelSpec& spec;
-  const TrainData& data;
+  const TaskData& data;
   std::string data_path;
   int processes = 1;
   int64_t steps_per_epoch = 0;
-  BestBy best_by = BestBy::kTop1;
+  std::string best_by;  // Task::best_by
 };
+
+// What the loop says at the start of a run, and what the task adds.
+struct RunSummary {
+  std::string model;
+  int64_t parameters = 0;
+  int size = 0;
+  size_t train_pictures = 0, val_pictures = 0;
+  size_t ignored_files = 0;
+  int64_t steps_per_epoch = 0, steps = 0;
+  int64_t warmup_steps = 0;  // all of them: the learning rate never falls
+  int64_t first_step = 0;    // > 0: the run resumes
+  std::string extended;      // the epochs it was planned for before it was given more
+  int64_t batch = 0;         // asked for; larger than train_pictures: every step has all of them
+  Beginning beginning;
+  TaskSummary task;
+};
+
+// What is known before the first step; steps, warmup_steps and first_step are left out.
+RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity);
 
 // All that changes the result, as texts: not where the data lies, how far apart checkpoints are and
 // who loads pictures.
 Texts run_identity(const RunFacts& facts);
 
-// run.json: everything the run was told, numbers as numbers.
+// run.json: all options and facts of the run, numbers as numbers.
 std::string run_json(const RunFacts& facts, const Texts& identity);
 
 // Steps of so many epochs.
 int64_t total_steps(double epochs, int64_t steps_per_epoch);
 
-// The identity under which a run goes on from the checkpoint of `stored`, which has done `step`
+// The identity under which a run resumes from the checkpoint of `stored`, which has done `step`
 // steps: `asked`, and what `stored` knows of the run's past. More epochs than before extend a run
-// that is finished. Raises a usage error, saying in what they differ, when it is another run;
+// that is finished. Throws a usage error, saying in what they differ, when it is another run;
 // `path` is its folder.
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step);
 
 // The options of a run by its identity; fields of the model among them.
-TrainOptions stored_options(const Texts& identity);
+TrainOptions stored_options(Texts identity);
 
 }  // namespace vig::train

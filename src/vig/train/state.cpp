@@ -1,5 +1,6 @@
 #include "vig/train/state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -17,25 +18,63 @@ double number(const json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
+json numbers(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+std::vector<double> numbers(const json& list) {
+  std::vector<double> values;
+  for (const json& value : list) values.push_back(number(value));
+  return values;
+}
+
+json to_json(const MetricsRow& r) {
+  return {{"epoch", number(r.epoch)},
+          {"step", r.step},
+          {"lr", number(r.lr)},
+          {"train_loss", number(r.train_loss)},
+          {"train", numbers(r.train)},
+          {"val", numbers(r.val)},
+          {"images_per_second", number(r.images_per_second)},
+          {"seconds", number(r.seconds)}};
+}
+
+MetricsRow row_from_json(const json& j) {
+  // Older versions knew classification alone and wrote a list: epoch, step, lr, training loss and
+  // top-1, validation loss, top-1 and top-5, speed, seconds and, later on, balanced accuracy.
+  if (j.is_array()) {
+    return {number(j.at(0)),
+            j.at(1).get<int64_t>(),
+            number(j.at(2)),
+            number(j.at(3)),
+            {number(j.at(4))},
+            {number(j.at(5)), number(j.at(6)), number(j.at(7)),
+             j.size() > 10 ? number(j.at(10)) : kNotMeasured},
+            number(j.at(8)),
+            number(j.at(9))};
+  }
+  return {number(j.at("epoch")),
+          j.at("step").get<int64_t>(),
+          number(j.at("lr")),
+          number(j.at("train_loss")),
+          numbers(j.at("train")),
+          numbers(j.at("val")),
+          number(j.at("images_per_second")),
+          number(j.at("seconds"))};
+}
+
 json to_json(const RunState& s) {
   json rows = json::array();
-  for (const MetricsRow& r : s.rows) {
-    rows.push_back({number(r.epoch), r.step, number(r.lr), number(r.train_loss),
-                    number(r.train_top1), number(r.val_loss), number(r.val_top1),
-                    number(r.val_top5), number(r.images_per_second), number(r.seconds),
-                    number(r.val_balanced)});
-  }
+  for (const MetricsRow& row : s.rows) rows.push_back(to_json(row));
   return {{"step", s.step},
           {"loss_sum", number(s.loss_sum)},
-          {"hits", s.hits},
-          {"seen", s.seen},
           {"loss_steps", s.loss_steps},
+          {"seen", s.seen},
+          {"sums", numbers(s.sums)},
           {"row_seconds", number(s.row_seconds)},
           {"seconds", number(s.seconds)},
           {"row_due", s.row_due},
-          {"best_score", number(s.best_score)},
-          {"best_top1", number(s.best_top1)},
-          {"best_loss", number(s.best_loss)},
           {"best_step", s.best_step},
           {"rows", rows}};
 }
@@ -44,23 +83,15 @@ RunState from_json(const json& j) {
   RunState s;
   s.step = j.at("step").get<int64_t>();
   s.loss_sum = number(j.at("loss_sum"));
-  s.hits = j.at("hits").get<int64_t>();
-  s.seen = j.at("seen").get<int64_t>();
   s.loss_steps = j.at("loss_steps").get<double>();
+  s.seen = j.at("seen").get<int64_t>();
+  // "hits" and a missing "row_due" are of older versions.
+  s.sums = j.contains("sums") ? numbers(j.at("sums")) : std::vector{number(j.at("hits"))};
   s.row_seconds = number(j.at("row_seconds"));
   s.seconds = number(j.at("seconds"));
-  s.best_top1 = number(j.at("best_top1"));
-  // Runs of older versions have neither: they chose by top-1, and never stopped before validation.
-  s.best_score = number(j.value("best_score", j.at("best_top1")));
   s.row_due = j.value("row_due", false);
-  s.best_loss = number(j.at("best_loss"));
   s.best_step = j.at("best_step").get<int64_t>();
-  for (const json& r : j.at("rows")) {
-    s.rows.push_back({number(r.at(0)), r.at(1).get<int64_t>(), number(r.at(2)), number(r.at(3)),
-                      number(r.at(4)), number(r.at(5)), number(r.at(6)), number(r.at(7)),
-                      r.size() > 10 ? number(r.at(10)) : number(json(nullptr)), number(r.at(8)),
-                      number(r.at(9))});
-  }
+  for (const json& row : j.at("rows")) s.rows.push_back(row_from_json(row));
   return s;
 }
 
@@ -74,6 +105,35 @@ std::vector<std::pair<std::string, at::Tensor*>> tensors_of(Parameters& paramete
 }
 
 }  // namespace
+
+const MetricsRow* RunState::best() const {
+  const auto found = std::ranges::find(rows, best_step, &MetricsRow::step);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+MetricsRow RunState::open_row() const {
+  MetricsRow row;
+  row.step = step;
+  row.train_loss = loss_steps > 0 ? loss_sum / loss_steps : 0;
+  const double pictures = static_cast<double>(std::max<int64_t>(1, seen));
+  for (const double sum : sums) row.train.push_back(sum / pictures);
+  row.images_per_second = static_cast<double>(seen) / std::max(1e-9, row_seconds);
+  return row;
+}
+
+void RunState::close_row(const MetricsRow& row) {
+  rows.push_back(row);
+  loss_sum = loss_steps = row_seconds = 0;
+  seen = 0;
+  std::ranges::fill(sums, 0.0);
+  row_due = false;
+}
+
+RunState new_state(const Columns& columns) {
+  RunState state;
+  state.sums.resize(columns.train.size());
+  return state;
+}
 
 void write_checkpoint(const std::string& path, const RunState& state, Parameters& parameters,
                       AdamW& optimizer, const std::map<std::string, std::string>& description) {
@@ -121,8 +181,8 @@ int64_t read_step(const std::string& path) {
   return read_state(SafeTensors::open(path), path).step;
 }
 
-void read_checkpoint(const std::string& path, RunState& state, Parameters& parameters,
-                     AdamW& optimizer) {
+RunState read_checkpoint(const std::string& path, const Columns& columns, Parameters& parameters,
+                         AdamW& optimizer) {
   const SafeTensors file = SafeTensors::open(path);
   at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors_of(parameters, optimizer)) {
@@ -134,24 +194,16 @@ void read_checkpoint(const std::string& path, RunState& state, Parameters& param
     tensor->copy_(
         at::from_blob(const_cast<void*>(stored->view.data), {tensor->numel()}, at::kFloat));
   }
-  state = read_state(file, path);
-  optimizer.set_steps(state.step);
-}
-
-std::string metrics_csv(const std::vector<MetricsRow>& rows) {
-  std::string text =
-      "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,val_balanced,"
-      "images_per_second,seconds\n";
-  const auto cell = [](double value, int digits) {
-    return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : std::string();
-  };
-  for (const MetricsRow& r : rows) {
-    text += fmt::format("{:.6g},{},{:.6g},{},{},{},{},{},{},{},{}\n", r.epoch, r.step, r.lr,
-                        cell(r.train_loss, 6), cell(r.train_top1, 6), cell(r.val_loss, 6),
-                        cell(r.val_top1, 6), cell(r.val_top5, 6), cell(r.val_balanced, 6),
-                        cell(r.images_per_second, 1), cell(r.seconds, 1));
+  RunState state = read_state(file, path);
+  const bool fits = std::ranges::all_of(state.rows, [&](const MetricsRow& row) {
+    return row.train.size() == columns.train.size() && row.val.size() == columns.val.size();
+  });
+  if (!fits || state.sums.size() != columns.train.size()) {
+    fail("{}: expected {} training and {} validation figures in a row, found others", path,
+         columns.train.size(), columns.val.size());
   }
-  return text;
+  optimizer.set_steps(state.step);
+  return state;
 }
 
 }  // namespace vig::train

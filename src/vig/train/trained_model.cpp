@@ -18,7 +18,6 @@ Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, u
   beginning.fresh = graph.param_count();
   if (!source.has_weights()) return parameters;
   beginning.file = source.name;
-  beginning.file_classes = model_classes(source.spec);
   const auto stored = source_weights(source);
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -68,6 +67,8 @@ TrainedModel make_trained_model(const TrainOptions& options,
   const bool same_count = model_classes(source.spec) == static_cast<int>(classes.size());
   const bool keep_head = same_count && (source.classes.empty() || source.classes == classes);
   Beginning beginning;
+  beginning.fresh_reason = fmt::format("the file's {} classes are not these {}",
+                                       model_classes(source.spec), classes.size());
   Parameters parameters =
       bind(graph, source, keep_head, options.seed, at::Device(options.device), beginning);
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -18,7 +18,7 @@ struct Beginning {
   std::string file;  // empty: all are fresh
   int64_t loaded = 0, fresh = 0, learning = 0;
   std::vector<std::string> fresh_names;  // of tensors, where a file gives the others
-  int file_classes = 0;                  // of the file's classifier
+  std::string fresh_reason;              // why these are
 };
 
 struct TrainedModel {

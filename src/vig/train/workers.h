@@ -17,7 +17,7 @@ class Workers {
   explicit Workers(int threads);
 
   int size() const { return team_.size(); }
-  // work(worker) on every thread; the first exception, by worker, is raised when all are done.
+  // work(worker) on every thread; the first exception, by worker, is thrown when all are done.
   void each(const std::function<void(int worker)>& work);
   // work(first, last) on parts of [0, count): one a thread, cut at multiples of `grain`.
   void parts(int64_t count, int64_t grain,

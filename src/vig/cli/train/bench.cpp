@@ -105,25 +105,29 @@ int run_bench(const BenchCommand& command) {
 void add_train_bench(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<BenchCommand>();
   command->options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App* sub = app.add_subcommand("bench", "Measure training beside this machine's own peak");
+  CLI::App* sub =
+      app.add_subcommand("bench", "Measure the speed of training as a share of the machine's peak");
   sub->add_option("model", command->model.model, "Model name or weight file")
       ->required()
       ->type_name("MODEL");
   add_model_changes(*sub, command->model);
-  sub->add_option("--size", command->options.size, "Side of the input (default: the model's own)")
+  sub->add_option("--size", command->options.size,
+                  "Height and width of the input in pixels (default: the model's own)")
       ->check(CLI::Range(1, 8192).description(""))
       ->type_name("N");
-  sub->add_option("--batch", command->options.batch, "Pictures of a step")
+  sub->add_option("--batch", command->options.batch, "Pictures of one optimiser step")
       ->check(CLI::Range(1, 4096).description(""))
       ->capture_default_str()
       ->type_name("N");
   add_threads(*sub, command->options.threads);
-  sub->add_option("--seconds", command->options.seconds, "Time to measure, about")
+  sub->add_option("--seconds", command->options.seconds, "Approximate measuring time in seconds")
       ->check(CLI::Range(0.01, 86400.0).description(""))
       ->capture_default_str()
       ->type_name("S");
-  sub->add_flag("--alone", command->alone, "Without the expansion beside it");
-  sub->add_option("--csv", command->csv, "Also write the result here")->type_name("FILE");
+  sub->add_flag("--alone", command->alone,
+                "Do not measure LibTorch's own operations for comparison");
+  sub->add_option("--csv", command->csv, "Also write the result to this CSV file")
+      ->type_name("FILE");
   add_json(*sub, command->json);
   sub->callback([&chosen, command] { chosen = [command] { return run_bench(*command); }; });
 }

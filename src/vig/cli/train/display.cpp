@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -15,12 +16,22 @@ namespace vig::cli {
 namespace {
 
 using train::Beginning;
+using train::Column;
 using train::MetricsRow;
 using train::RunSummary;
 using train::StepReport;
 
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f}", 100 * share) : std::string("-");
+constexpr size_t kNarrowest = 6;  // "100.00"
+
+std::string cell(const Column& column, const std::string& text) {
+  if (column.title.empty()) return "";
+  return fmt::format("  {:>{}}", text, std::max(kNarrowest, column.title.size()));
+}
+
+std::string cell(const Column& column, double value) {
+  if (!std::isfinite(value)) return cell(column, "-");
+  return cell(column,
+              column.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4f}", value));
 }
 
 std::string count(size_t number) { return grouped(static_cast<int64_t>(number)); }
@@ -33,9 +44,8 @@ std::string beginning_text(const RunSummary& run) {
     text = fmt::format("from {}: {} parameters loaded", printable(from.file, 4096),
                        grouped(from.loaded));
     if (from.fresh > 0) {
-      text += fmt::format(", {} begin fresh ({}: the file's {} classes are not these {})",
-                          grouped(from.fresh), fmt::join(from.fresh_names, ", "), from.file_classes,
-                          run.classes);
+      text += fmt::format(", {} begin fresh ({}: {})", grouped(from.fresh),
+                          fmt::join(from.fresh_names, ", "), from.fresh_reason);
     }
   }
   if (text.empty() && from.learning == run.parameters) return "";
@@ -46,8 +56,9 @@ std::string beginning_text(const RunSummary& run) {
 
 }  // namespace
 
-Display::Display()
-    : terminal_(isatty(STDERR_FILENO) == 1), last_(std::chrono::steady_clock::now()) {}
+Display::Display() : terminal_(isatty(STDERR_FILENO) == 1) {
+  if (!terminal_) last_ = std::chrono::steady_clock::now();
+}
 
 void Display::say(const std::string& text) {
   if (alone_) return;
@@ -62,10 +73,10 @@ void Display::say(const std::string& text) {
 }
 
 void Display::begin(const RunSummary& run) {
-  balanced_ = run.balanced;
+  columns_ = run.task.columns;
   steps_per_epoch_ = run.steps_per_epoch;
-  say(fmt::format("{}: {} parameters, {} x {} input, {} classes\n", run.model,
-                  grouped(run.parameters), run.size, run.size, run.classes));
+  say(fmt::format("{}: {} parameters, {} x {} input, {}\n", run.model, grouped(run.parameters),
+                  run.size, run.size, run.task.subject));
   say(beginning_text(run));
   say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
                   count(run.train_pictures), count(run.val_pictures), grouped(run.steps),
@@ -77,39 +88,35 @@ void Display::begin(const RunSummary& run) {
     say(fmt::format("a batch of {} is more than there is: every step has all {} pictures\n",
                     grouped(run.batch), count(run.train_pictures)));
   }
-  if (run.val_pictures > 0 && !run.unvalidated.empty()) {
-    complain(fmt::format("no picture to validate on for {}: a class needs two pictures for that",
-                         printable_list(run.unvalidated, 20)));
-  } else if (run.val_pictures == 0) {
-    complain("nothing to validate on: the best network cannot be told from the last");
+  if (run.val_pictures == 0) {
+    complain("nothing to validate on: the last network counts as the best");
   }
-  if (run.balanced) {
-    say(
-        fmt::format("classes have {} to {} pictures to validate on: the best network is the one "
-                    "with the best balanced accuracy, the mean of the classes' recalls\n",
-                    grouped(run.fewest), grouped(run.most)));
-  }
+  for (const std::string& warning : run.task.warnings) complain(warning);
+  for (const std::string& note : run.task.notes) say(note + "\n");
   if (run.warmup_steps == run.steps) {
     say("the warm-up takes the whole run: the learning rate never falls (see --warmup-epochs)\n");
   }
   if (!run.extended.empty()) {
     say(fmt::format(
-        "extended from {} epochs: the learning rate goes on as if {} had been planned\n",
+        "extended from {} epochs: the learning rate continues as if {} had been planned\n",
         run.extended,
         grouped(static_cast<int64_t>(std::ceil(static_cast<double>(run.steps) /
                                                static_cast<double>(run.steps_per_epoch))))));
   }
   if (run.first_step > 0) {
-    say(fmt::format("going on from step {} of {}\n", run.first_step, run.steps));
+    say(fmt::format("resuming from step {} of {}\n", run.first_step, run.steps));
   }
-  say(fmt::format(" epoch        lr   loss   top-1   val loss  val top-1{}  images/s     left\n",
-                  balanced_ ? "  val balanced" : ""));
+  std::string titles = " epoch        lr   loss";
+  for (const auto* list : {&columns_.train, &columns_.val}) {
+    for (const Column& column : *list) titles += cell(column, column.title);
+  }
+  say(titles + "  images/s     left\n");
 }
 
 void Display::step(const StepReport& report) {
   const auto now = std::chrono::steady_clock::now();
   const double every = terminal_ ? 0.2 : 30;
-  if (std::chrono::duration<double>(now - last_).count() < every) return;
+  if (last_.has_value() && std::chrono::duration<double>(now - *last_).count() < every) return;
   last_ = now;
   const std::string left = std::isfinite(report.seconds_left)
                                ? fmt::format("{:.0f} images/s, {} left", report.images_per_second,
@@ -125,12 +132,11 @@ void Display::step(const StepReport& report) {
 
 void Display::row(const MetricsRow& r, double seconds_left) {
   hide();
-  const std::string balanced =
-      balanced_ ? fmt::format("  {:>12}", percent(r.val_balanced)) : std::string();
-  say(fmt::format("{:6.2f}  {:.2e}  {:5.3f}  {:>6}  {:>9}  {:>9}{}  {:8.1f}  {:>7}\n", r.epoch,
-                  r.lr, r.train_loss, percent(r.train_top1),
-                  std::isfinite(r.val_loss) ? fmt::format("{:.4f}", r.val_loss) : "-",
-                  percent(r.val_top1), balanced, r.images_per_second,
+  std::string figures;
+  for (size_t i = 0; i < r.train.size(); ++i) figures += cell(columns_.train[i], r.train[i]);
+  for (size_t i = 0; i < r.val.size(); ++i) figures += cell(columns_.val[i], r.val[i]);
+  say(fmt::format("{:6.2f}  {:.2e}  {:5.3f}{}  {:8.1f}  {:>7}\n", r.epoch, r.lr, r.train_loss,
+                  figures, r.images_per_second,
                   std::isfinite(seconds_left) ? clock_text(seconds_left) : "?"));
 }
 
@@ -139,21 +145,12 @@ void Display::problem(const std::string& sentence) {
   complain(sentence + "; skipped");
 }
 
-void Display::end(const train::RunState& state, const std::string& out) {
+void Display::end(const train::TrainResult& result, const std::string& out) {
   hide();
-  if (state.best_score < 0) return say(fmt::format("done: {}/last.safetensors\n", out));
-  const double epoch = static_cast<double>(state.best_step) / static_cast<double>(steps_per_epoch_);
-  if (balanced_) {
-    say(
-        fmt::format("best: {:.2f} % balanced accuracy ({:.2f} % of the validation pictures) at "
-                    "epoch {:.6g}, in {}/best.safetensors\n",
-                    100 * state.best_score, 100 * state.best_top1, epoch, out));
-  } else {
-    say(
-        fmt::format("best: {:.2f} % of the validation pictures at epoch {:.6g}, in "
-                    "{}/best.safetensors\n",
-                    100 * state.best_top1, epoch, out));
-  }
+  if (result.best.empty()) return say(fmt::format("done: {}/last.safetensors\n", out));
+  const double epoch =
+      static_cast<double>(result.state.best_step) / static_cast<double>(steps_per_epoch_);
+  say(fmt::format("best: {} at epoch {:.6g}, in {}/best.safetensors\n", result.best, epoch, out));
 }
 
 void Display::hide() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "vig/train/trainer.h"
@@ -23,7 +24,7 @@ class Display {
   void step(const train::StepReport& report);
   void row(const train::MetricsRow& row, double seconds_left);
   void problem(const std::string& sentence);
-  void end(const train::RunState& state, const std::string& out);
+  void end(const train::TrainResult& result, const std::string& out);
 
   // Takes the status away.
   void hide();
@@ -32,9 +33,9 @@ class Display {
   const bool terminal_;
   bool shown_ = false;
   bool alone_ = false;
-  bool balanced_ = false;
+  train::Columns columns_;
   int64_t steps_per_epoch_ = 1;
-  std::chrono::steady_clock::time_point last_;
+  std::optional<std::chrono::steady_clock::time_point> last_;  // when a status was shown
 };
 
 }  // namespace vig::cli

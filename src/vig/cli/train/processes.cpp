@@ -17,7 +17,7 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/output.h"
-#include "vig/train/group.h"
+#include "vig/train/processes/group.h"
 
 namespace vig::cli {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 constexpr double kPatience = 2;  // seconds for copies to end by themselves
 
 [[noreturn]] void fail_errno(const char* what) {
-  fail("cannot start workers: {}: {}", what, std::generic_category().message(errno));
+  fail("cannot start processes: {}: {}", what, std::generic_category().message(errno));
 }
 
 // A file in memory that the copies inherit: whatever way all end, nothing of it remains.
@@ -41,7 +41,7 @@ class SharedFile {
   std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
   // Behind what others have written, as they share one position.
   void append(const std::string& text) {
-    if (::write(fd_, text.c_str(), text.size() + 1) < 0) return;  // then it is not told
+    if (::write(fd_, text.c_str(), text.size() + 1) < 0) return;  // then it is not reported
   }
   std::string first() const {
     std::string text(4096, '\0');
@@ -54,7 +54,7 @@ class SharedFile {
   int fd_;
 };
 
-// The copies, as the first process sees them. They end with it. To the user they are workers.
+// The copies, as the first process sees them. They end with it.
 class Copies {
  public:
   Copies() = default;
@@ -83,11 +83,11 @@ class Copies {
   std::string loss() const {
     for (size_t i = 0; i < copies_.size(); ++i) {
       if (!copies_[i].status.has_value()) {
-        return fmt::format("worker {} of {} does not answer", i + 1, copies_.size() + 1);
+        return fmt::format("process {} of {} does not answer", i + 1, copies_.size() + 1);
       }
       const int status = *copies_[i].status;
       if (!WIFSIGNALED(status)) continue;
-      return fmt::format("worker {} of {} was ended by signal {} ({})", i + 1, copies_.size() + 1,
+      return fmt::format("process {} of {} was ended by signal {} ({})", i + 1, copies_.size() + 1,
                          WTERMSIG(status), strsignal(WTERMSIG(status)));
     }
     return "";
@@ -119,9 +119,9 @@ int run_copy(const train::GroupPlace& place, SharedFile& last_words,
   try {
     return work(place);
   } catch (const train::GroupLost&) {
-    // Somebody else has more to say.
+    // The failing process reports the cause.
   } catch (const std::exception& error) {
-    last_words.append(fmt::format("worker {} of {}: {}", place.rank, place.size, error.what()));
+    last_words.append(fmt::format("process {} of {}: {}", place.rank, place.size, error.what()));
   }
   return 1;
 }
@@ -157,7 +157,7 @@ int run_processes(int count, const std::function<int(const train::GroupPlace&)>&
     std::string what = last_words.first();
     if (what.empty()) what = copies.loss();
     if (what.empty()) what = lost.what();
-    fail("{}; the last checkpoint stays, and the same command goes on from there", what);
+    fail("{}; the last checkpoint stays, and the same command resumes from there", what);
   }
 }
 

@@ -20,7 +20,7 @@
 #include "vig/cli/train/test_point.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/train/presets.h"
-#include "vig/train/process_group.h"
+#include "vig/train/processes/process_group.h"
 #include "vig/train/run_folder.h"
 #include "vig/train/trainer.h"
 
@@ -34,7 +34,7 @@ using train::TrainOptions;
 struct TrainCommand {
   std::string data, out, preset;
   bool named_out = true;
-  int workers = 1;
+  int processes = 1;
   std::vector<std::string> fields;
   std::map<std::string, std::string> texts;  // options given on the command line
 };
@@ -127,20 +127,20 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
   display.hide();
   if (!result.finished) {
     if (speaks) {
-      display.say(fmt::format("stopped at step {}; the same command{} goes on from there\n",
+      display.say(fmt::format("stopped at step {}; the same command{} resumes from there\n",
                               result.state.step,
                               command.named_out ? "" : " with --out " + command.out));
     }
     return signals.stopping() ? signals.exit_status() : kInterruptedExit;
   }
-  if (speaks) display.end(result.state, command.out);
+  if (speaks) display.end(result, command.out);
   return 0;
 }
 
 int run_train(TrainCommand command) {
   const std::optional<train::GroupPlace> place = train::group_place(std::getenv);
-  if (command.workers > 1 && place.has_value()) {
-    fail_usage("--workers is for this machine alone, but RANK and MASTER_ADDR are set, too");
+  if (command.processes > 1 && place.has_value()) {
+    fail_usage("--processes is for this machine alone, but RANK and MASTER_ADDR are set, too");
   }
   if (command.out.empty() && place.has_value()) {
     fail_usage(
@@ -155,8 +155,8 @@ int run_train(TrainCommand command) {
   const auto run = [&](const train::GroupPlace& own) {
     return run_process(command, options, note, own);
   };
-  return command.workers > 1 ? run_processes(command.workers, run)
-                             : run(place.value_or(train::GroupPlace()));
+  return command.processes > 1 ? run_processes(command.processes, run)
+                               : run(place.value_or(train::GroupPlace()));
 }
 
 }  // namespace
@@ -164,27 +164,33 @@ int run_train(TrainCommand command) {
 void add_train(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<TrainCommand>();
   CLI::App* sub = app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
-  sub->add_option("data", command->data,
-                  "Folder or .tar, .tar.gz, .zip of CLASS/PICTURE, or of train/, val/, test/ of it")
+  sub->add_option(
+         "data", command->data,
+         "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
+         "such folders")
       ->required()
       ->type_name("DATA");
   sub->add_option("--out", command->out,
-                  "Folder of the run; a run that is in it resumes (default: a new folder DATA-run)")
+                  "Folder of the run, which resumes if it was interrupted (default: a new folder "
+                  "DATA-run)")
       ->type_name("FOLDER");
   sub->add_option(
          "--preset", command->preset,
-         "imagenet (the paper's) or small (thousands of small pictures), which the options "
-         "below change (default: chosen by the number and size of the pictures)")
+         "Preset of the options below: imagenet (the paper's) or small (for thousands of small "
+         "pictures) (default: chosen by the number and size of the pictures)")
       ->type_name("NAME");
   sub->add_option("--recipe", command->preset)->group("");  // its name in older versions
-  sub->add_option("--workers", command->workers,
-                  "Processes on this machine that share the work; several machines have RANK, "
-                  "WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, as by torchrun")
+  sub->add_option("--processes", command->processes,
+                  "Number of processes on this machine that train together; for several machines "
+                  "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
+  sub->add_option("--workers", command->processes)  // its name in older versions
+      ->check(CLI::Range(1, 1024).description(""))
+      ->group("");
   sub->add_option("--set", command->fields,
-                  "Change a field of the model, such as depth=6; may be repeated")
+                  "Set a field of the model, such as depth=6; may be repeated")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
   const std::map<std::string, std::string> imagenet =
@@ -207,6 +213,10 @@ void add_train(CLI::App& app, Command& chosen) {
             : sub->add_option_function<std::string>(option, keep)->type_name("VALUE");
     added->description(fmt::format("{} [{}]", help, values))->group("Preset");
   });
+  // Its name in older versions.
+  sub->add_option_function<std::string>(
+         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; })
+      ->group("");
   sub->footer(
       "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
       "most\n"

@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "vig/base/error.h"
-#include "vig/train/collective.h"
+#include "vig/train/processes/collective.h"
 
 namespace vig::train {
 namespace {

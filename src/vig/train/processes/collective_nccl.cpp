@@ -1,5 +1,5 @@
 #include "vig/base/error.h"
-#include "vig/train/collective.h"
+#include "vig/train/processes/collective.h"
 
 #ifdef USE_C10D_NCCL
 

@@ -1,4 +1,4 @@
-#include "vig/train/gradient_buckets.h"
+#include "vig/train/processes/gradient_buckets.h"
 
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>

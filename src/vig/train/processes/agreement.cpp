@@ -1,4 +1,4 @@
-#include "vig/train/agreement.h"
+#include "vig/train/processes/agreement.h"
 
 #include <cstring>
 #include <vector>
@@ -52,14 +52,6 @@ void check_agreement(Group& group, const std::map<std::string, std::string>& fac
       ++i;
     }
   }
-}
-
-std::string listing_mark(const Dataset& dataset) {
-  uint64_t mark = 0;
-  for (size_t i = 0; i < dataset.size(); ++i) {
-    mark = mix_bits(mark ^ hash_name(dataset.name(i))) + static_cast<uint64_t>(dataset.label(i));
-  }
-  return fmt::format("{:016x}", mark);
 }
 
 std::string values_mark(const at::Tensor& values) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "vig/train/group.h"
-#include "vig/train/group_place.h"
+#include "vig/train/processes/group.h"
+#include "vig/train/processes/group_place.h"
 
 namespace vig::train {
 
@@ -17,7 +17,7 @@ struct JoinOptions {
   std::string version;  // of the program: all must be the same
 };
 
-// Returns when all processes are connected. Raises Error when the meeting point cannot be reached,
+// Returns when all processes are connected. Throws Error when the meeting point cannot be reached,
 // when processes are missing, when two have the same rank, or when they disagree on the number of
 // processes or the version.
 //

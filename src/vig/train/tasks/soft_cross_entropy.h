@@ -1,4 +1,4 @@
-// What training makes small.
+// The loss of a classifier.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -14,7 +14,7 @@ class GroupLost : public Error {
   explicit GroupLost(const std::string& message) : Error(ErrorCode::kInput, message) {}
 };
 
-// All processes make the same calls in the same order. Calls that need the others raise GroupLost.
+// All processes make the same calls in the same order. Calls that need the others throw GroupLost.
 class Group {
  public:
   virtual ~Group() = default;

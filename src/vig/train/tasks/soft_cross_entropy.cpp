@@ -1,4 +1,4 @@
-#include "vig/train/loss.h"
+#include "vig/train/tasks/soft_cross_entropy.h"
 
 namespace vig::train {
 

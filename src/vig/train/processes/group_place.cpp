@@ -1,4 +1,4 @@
-#include "vig/train/group_place.h"
+#include "vig/train/processes/group_place.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "vig/train/process_group.h"
+#include "vig/train/processes/process_group.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Logging.h>
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "vig/base/error.h"
-#include "vig/train/collective.h"
-#include "vig/train/gradient_buckets.h"
+#include "vig/train/processes/collective.h"
+#include "vig/train/processes/gradient_buckets.h"
 
 namespace vig::train {
 namespace {
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// LibTorch logs failures to standard error before it raises them; here they are told once.
+// LibTorch logs failures to standard error before it throws them; here they are reported once.
 class QuietLog {
  public:
   QuietLog() : before_(std::exchange(level(), 3)) {}  // only what is fatal

@@ -12,7 +12,7 @@ struct GroupPlace {
   int local_rank = 0, local_size = 1;  // among the processes of this machine, as far as it is known
 
   // They meet at host:port, where the first process listens, or, if `hosted`, whoever started them
-  // all. What an attempt before this one left there is not looked at.
+  // all. What an attempt before this one left there is not read.
   std::string host;
   int port = 0;
   bool hosted = false;
@@ -24,9 +24,9 @@ struct GroupPlace {
 using Environment = std::function<const char*(const char* name)>;  // null: not set
 
 // From the usual variables: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as torchrun sets them.
-// Where one of the latter two is set, those of Open MPI, of MPICH or of Slurm may stand in for the
-// former two. None if none of the four is set; raises Error (usage) naming the variable that is
-// missing or makes no sense.
+// Where MASTER_ADDR or MASTER_PORT is set, the variables of Open MPI, MPICH or Slurm may stand in
+// for RANK and WORLD_SIZE. None if none of the four is set; throws Error (usage) naming the
+// variable that is missing or makes no sense.
 std::optional<GroupPlace> group_place(const Environment& environment);
 
 }  // namespace vig::train

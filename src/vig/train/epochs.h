@@ -1,0 +1,37 @@
+// The training batches of a run, epoch by epoch, as one process of a group sees them.
+#pragma once
+
+#include <cstdint>
+
+#include "vig/data/loader.h"
+#include "vig/train/task.h"
+
+namespace vig::train {
+
+class Epochs {
+ public:
+  // Throws (usage) when the batch cannot be shared by the processes.
+  Epochs(const Task& task, const TrainOptions& options, Group& group);
+
+  int64_t steps() const { return steps_; }  // of an epoch; the last may have fewer pictures
+  // Pictures of all processes in a whole step: the batch, or all where there are fewer.
+  int64_t batch() const;
+  // Pictures of all processes in step `step` of the run, if all can be read.
+  int64_t asked(int64_t step) const;
+
+  // What this process has of step `step`. Steps are asked for in order, from any on.
+  Batch& next(int64_t step);
+
+ private:
+  void begin(int64_t epoch, int64_t step);
+  void share_reported();
+
+  const Task& task_;
+  const TrainOptions& options_;
+  Group& group_;
+  const int64_t pictures_, steps_;
+  Loader loader_;
+  int64_t open_ = -1;  // the epoch that the loader is in
+};
+
+}  // namespace vig::train

@@ -1,0 +1,81 @@
+#include "vig/train/shard_loop.h"
+
+#include <algorithm>
+
+#include "vig/train/batch_norm.h"
+
+namespace vig::train {
+namespace {
+
+// Sums over pictures: loss / asked, number of pictures, then the figures.
+using Sums = std::vector<double>;
+constexpr size_t kLoss = 0, kPictures = 1, kFigures = 2;
+
+// Forward and backward passes over the pictures from `begin` to `end`.
+void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, int64_t asked,
+               const ShardLoss& loss, Sums& sums) {
+  Parameters& parameters = loop.shards[shard];
+  parameters.zero_gradients();
+  const auto start = [&](int64_t pass) {
+    return begin + run_begin(end - begin, pass, loop.passes, loop.inseparable);
+  };
+  for (int64_t pass = 0; pass < loop.passes; ++pass) {
+    const int64_t first = start(pass), count = start(pass + 1) - first;
+    if (count == 0) continue;
+    // These pictures' part of the mean over the whole step.
+    const ShardPass work{shard, parameters.views(), first, count,
+                         std::span(sums).subspan(kFigures)};
+    const at::Tensor part = loss(work) * (static_cast<double>(count) / static_cast<double>(asked));
+    part.backward();
+    sums[kLoss] += part.item<double>();
+    sums[kPictures] += static_cast<double>(count);
+  }
+}
+
+}  // namespace
+
+StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, const ShardLoss& loss) {
+  const Shards& shards = loop.shards;
+  std::vector<Sums> shard_sums(shards.size(), Sums(kFigures + loop.figures));
+  const auto begin = [&](size_t shard) {
+    return run_begin(pictures, static_cast<int64_t>(shard), static_cast<int64_t>(shards.size()),
+                     loop.inseparable);
+  };
+  int64_t backward_passes = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const int64_t own = begin(i + 1) - begin(i);
+    if (own == 0) shards[i].zero_gradients();
+    backward_passes += std::min((own + loop.inseparable - 1) / loop.inseparable, loop.passes);
+  }
+  loop.group.begin_reduce(shards.all(), backward_passes);
+  loop.workers.each([&](int worker) {
+    const size_t i = static_cast<size_t>(worker);
+    if (begin(i) == begin(i + 1)) return;
+    run_shard(loop, i, begin(i), begin(i + 1), asked, loss, shard_sums[i]);
+  });
+  loop.group.finish_reduce(shards.all());
+
+  Sums sums(kFigures + loop.figures);
+  for (const Sums& part : shard_sums) {
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+  }
+  loop.group.sum(sums);
+  const double all = static_cast<double>(asked);
+  if (sums[kPictures] > 0 && sums[kPictures] < all) {
+    sums[kLoss] *= all / sums[kPictures];
+    shards[0].gradients().mul_(all / sums[kPictures]);
+  }
+  return {sums[kLoss], sums[kPictures], {sums.begin() + kFigures, sums.end()}};
+}
+
+// What a backward pass needs must be kept, some 75 MB a picture for vig_t at 224. Other devices
+// take all pictures at once.
+int64_t count_passes(const TrainOptions& options, int64_t pictures, int size) {
+  if (options.accumulate > 0) return options.accumulate;
+  if (options.device != "cpu") return 1;
+  constexpr int64_t kPixels = 8 * 224 * 224, kMostPictures = 16;
+  const int64_t most = std::clamp<int64_t>(kPixels / size / size, 1, kMostPictures);
+  return (pictures + most - 1) / most;
+}
+
+}  // namespace vig::train

@@ -1,0 +1,52 @@
+// The steps of a run: a batch, the gradient of its loss, and what the optimiser makes of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "vig/train/epochs.h"
+#include "vig/train/optimizer.h"
+#include "vig/train/shard_loop.h"
+#include "vig/train/state.h"
+#include "vig/train/task.h"
+
+namespace vig::train {
+
+struct StepResult {
+  double loss = 0;
+  double lr = 0;
+  double gradient_norm = 0;
+  int64_t pictures = 0;  // of all processes, those that could not be read among them
+};
+
+class Steps {
+ public:
+  // `workers` have a shard each.
+  Steps(Task& task, const TrainOptions& options, Workers& workers, Group& group);
+
+  int64_t count() const { return count_; }  // of the whole run
+  int64_t per_epoch() const { return epochs_.steps(); }
+  // Passes of a thread over its pictures of a step.
+  int64_t passes() const { return passes_; }
+  const Schedule& schedule() const { return schedule_; }
+  AdamW& optimizer() { return optimizer_; }
+
+  // Does the step after `state.step`, for which `loaded` gets its batch first. Throws, and leaves
+  // the state as it is, when no picture can be read, or loss or gradient are not finite.
+  StepResult run(RunState& state, const std::function<void(const Batch&)>& loaded);
+
+ private:
+  StepSums compute_gradients(Batch& batch, int64_t step);
+
+  Task& task_;
+  const TrainOptions& options_;
+  Workers& workers_;
+  Group& group_;
+  Epochs epochs_;
+  Shards shards_;
+  AdamW optimizer_;
+  const int64_t count_, passes_;
+  const Schedule schedule_;
+};
+
+}  // namespace vig::train
