@@ -41,7 +41,7 @@ TEST(ResultsJson, AnEvaluation) {
   EXPECT_EQ(parsed["model"], "m");
   EXPECT_EQ(parsed["arch"], "test_vig");
   EXPECT_EQ(parsed["data"], "pictures");
-  EXPECT_EQ(parsed["part"], "val");
+  EXPECT_EQ(parsed["split"], "val");
   EXPECT_EQ(parsed["pictures"], 2);
   EXPECT_EQ(parsed["skipped"], 4);
   EXPECT_EQ(parsed["complete"], true);
