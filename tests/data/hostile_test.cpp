@@ -1,7 +1,10 @@
 // Archives and folders that cost far more than they weigh.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 
@@ -58,6 +61,51 @@ TEST(HostileArchive, NamesOfTarAreAsLongAsPathsMayBe) {
   };
   EXPECT_EQ(open(tar(4096)).size(), 1u);
   expect_error(ErrorCode::kInput, {open.path(), "a name is too long"}, [&] { open(tar(4097)); });
+}
+
+// Different names of 20 bytes that std::hash<std::string> of libstdc++ (MurmurHash64A) takes for
+// the same: its steps can be undone, so the second eight bytes cancel what the first did.
+std::vector<std::string> names_of_one_hash(size_t count) {
+  constexpr uint64_t kFactor = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907, kState = 0x123456789abcdef;
+  uint64_t inverse = kFactor;  // modulo 2^64, by Newton's iteration
+  for (int i = 0; i < 6; ++i) inverse *= 2 - kFactor * inverse;
+  const auto mix = [](uint64_t value) { return value ^ value >> 47; };
+  std::vector<std::string> names;
+  for (uint64_t i = 0; names.size() < count; ++i) {
+    std::string name = fmt::format("a/{:06x}", i);
+    uint64_t first;
+    std::memcpy(&first, name.data(), 8);
+    const uint64_t before = kSeed ^ 20 * kFactor;
+    const uint64_t after = (before ^ mix(first * kFactor) * kFactor) * kFactor;
+    const uint64_t second = mix((kState * inverse ^ after) * inverse) * inverse;
+    name.append(reinterpret_cast<const char*>(&second), 8);
+    const bool plain = name.find_first_of(std::string_view("/.\0", 3), 2) == std::string::npos;
+    if (plain) names.push_back(name + ".jpg");
+  }
+  return names;
+}
+
+TEST(HostileArchive, NamesOfOneHash) {
+  const std::vector<std::string> names = names_of_one_hash(150'000);
+  std::string tar;
+  std::vector<ZipFile> files;
+  for (const std::string& name : names) {
+    tar += tar_header({.name = name});
+    files.push_back({.name = name, .data = ""});
+  }
+  tar += tar_end();
+  files[0].link = true;
+  const OpenBytes open;
+  const auto sorted = [](const Archive& archive) {
+    std::vector<std::string> all = archive.files();
+    std::ranges::sort(all);
+    return all;
+  };
+  for (const std::string& bytes : {tar, zip_archive(files, true)}) {
+    std::shared_ptr<const Archive> archive;
+    EXPECT_LT(seconds_of([&] { archive = open.open(bytes); }), kPlenty);
+    EXPECT_EQ(sorted(*archive), names);  // made in order
+  }
 }
 
 TEST(HostileArchive, GzipUnpacksToTwentyTimesItsSizeOr256MegabytesAtMost) {

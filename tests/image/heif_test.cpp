@@ -80,6 +80,14 @@ Image cut(const Image& image, int left, int top, int width, int height) {
   return result;
 }
 
+std::string crop_box(uint32_t width, uint32_t height, int32_t x, int32_t y, uint32_t below = 1) {
+  std::string text;
+  for (const auto value : {width, height, static_cast<uint32_t>(x), static_cast<uint32_t>(y)}) {
+    text += big_endian(value, 4) + big_endian(below, 4);
+  }
+  return test::box("clap", text);
+}
+
 TEST(Heif, TransformsAreAppliedInOrder) {
   const Image plain = read_format("lossless.avif");
   const Image part = cut(plain, 7, 11, 20, 12);
@@ -108,18 +116,27 @@ TEST(Heif, TransformsAreAppliedInOrder) {
   EXPECT_EQ(with(irot(1) + imir(0)), orient(orient(plain, 8), 4));
 }
 
+// One property can be named 255 times, and every transformation is a pass over the picture.
+TEST(Heif, RepeatedTransformsAreRefused) {
+  HeifItemBytes item = seed("lossless.avif");
+  const std::string irot = test::box("irot", big_endian(1, 1));
+  const std::string imir = test::box("imir", big_endian(1, 1));
+  const std::string clap = crop_box(40, 30, 0, 0);
+  const auto error = [&](const std::string& transforms) {
+    item.transforms = transforms;
+    return error_of(HeifBytes{{item}, {}}.file());
+  };
+  const std::string start = "x: damaged HEIC or AVIF: two boxes ", end = " for one picture";
+  EXPECT_EQ(error(clap + irot + imir), "no error");
+  EXPECT_EQ(error(irot + imir + irot), start + "irot" + end);
+  EXPECT_EQ(error(imir + imir), start + "imir" + end);
+  EXPECT_EQ(error(clap + clap), start + "clap" + end);
+}
+
 // They belong to the picture, unlike the orientation of EXIF.
 TEST(Heif, TransformsDoNotDependOnTheOption) {
   const std::string path = data_path("formats/cropped_turned_mirrored.avif").string();
   EXPECT_EQ(read_image(path, {.apply_orientation = false}), read_image(path));
-}
-
-std::string crop_box(uint32_t width, uint32_t height, int32_t x, int32_t y, uint32_t below = 1) {
-  std::string text;
-  for (const auto value : {width, height, static_cast<uint32_t>(x), static_cast<uint32_t>(y)}) {
-    text += big_endian(value, 4) + big_endian(below, 4);
-  }
-  return test::box("clap", text);
 }
 
 TEST(Heif, CropsStayInside) {
@@ -235,6 +252,36 @@ TEST(Heif, TheFramesOfAllTilesCount) {
   EXPECT_EQ(error_of(heif.file()),
             "x: damaged HEIC or AVIF: frames and slices of 183600000 pixels, expected at most "
             "134217728");
+}
+
+// 10-bit 4:4:4 takes four times as long as the 8-bit 4:2:0 of as many pixels.
+TEST(Heif, BytesOfHevcFramesAreBounded) {
+  const HeifItemBytes tile = seed("flat_444_10bit.heic");  // 512 x 512, 6 bytes a pixel
+  const auto error = [&](int rows, const DecodeOptions& options) {
+    HeifBytes heif;
+    heif.items.assign(static_cast<size_t>(rows) * 8 + 1, tile);
+    heif.items[0] = grid_item(rows, 8, 8 * 512, static_cast<uint32_t>(rows) * 512);
+    for (uint32_t i = 0; i < static_cast<uint32_t>(rows) * 8; ++i) heif.tiles.push_back(i + 2);
+    return error_of(heif.file(), options);
+  };
+  EXPECT_EQ(error(1, {}), "no error");
+  EXPECT_EQ(error(9, {}),
+            "x: HEIC frames of 113246208 bytes, over the limit of 100663296 (it grows with "
+            "--max-pixels)");
+  EXPECT_EQ(error(6, {.max_pixels = 6 * 8 * 512 * 512}),
+            "x: HEIC frames of 75497472 bytes, over the limit of 67108864 (it grows with "
+            "--max-pixels)");
+  // Further frames are decoded, too.
+  HeifItemBytes often = seed("photo.heic");
+  const std::string once = often.data;
+  for (int i = 1; i < 200; ++i) often.data += once;  // 80 x 60, coded as 80 x 64
+  HeifBytes heif;
+  heif.items.assign(65, often);
+  heif.items[0] = grid_item(1, 64, 64 * often.width, often.height);
+  for (uint32_t i = 0; i < 64; ++i) heif.tiles.push_back(i + 2);
+  EXPECT_EQ(error_of(heif.file(), {.max_pixels = 1 << 22}),
+            "x: HEIC frames of 98304000 bytes, over the limit of 67108864 (it grows with "
+            "--max-pixels)");
 }
 
 TEST(Heif, ManyItemsAreRefused) {

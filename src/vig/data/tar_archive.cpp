@@ -1,6 +1,6 @@
 #include <map>
 #include <optional>
-#include <unordered_set>
+#include <set>
 
 #include "vig/base/error.h"
 #include "vig/data/archive_formats.h"
@@ -55,20 +55,17 @@ class TarArchive : public Archive {
   }
 
  private:
-  // Files by their number or their name: names may be long, so they are held once.
+  // Files by their number or their name: names may be long, so they are held once. Ordered: names
+  // can be chosen so that all of them have one hash.
   struct ByName {
     using is_transparent = void;
     const std::vector<std::string>* files;
 
     const std::string& name(size_t file) const { return (*files)[file]; }
     const std::string& name(const std::string& name) const { return name; }
-    template <typename File>
-    size_t operator()(const File& file) const {
-      return std::hash<std::string>()(name(file));
-    }
     template <typename A, typename B>
     bool operator()(const A& a, const B& b) const {
-      return name(a) == name(b);
+      return name(a) < name(b);
     }
   };
 
@@ -103,7 +100,7 @@ class TarArchive : public Archive {
   std::vector<std::span<const uint8_t>> data_;  // null: a link to nothing
 
   // While reading.
-  std::unordered_set<size_t, ByName, ByName> files_by_name_{0, ByName{&files_}, ByName{&files_}};
+  std::set<size_t, ByName> files_by_name_{ByName{&files_}};
   std::map<size_t, Link> links_;  // by file
 };
 

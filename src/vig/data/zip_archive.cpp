@@ -1,7 +1,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "vig/base/error.h"
 #include "vig/base/zip.h"
@@ -77,13 +76,16 @@ class ZipArchive : public Archive {
   void find_folder_links() {
     constexpr size_t kMaxTarget = 4096;  // no system follows longer ones
     if (std::ranges::none_of(entries_, &ZipEntry::link)) return;
-    const std::unordered_set<std::string_view> names(files_.begin(), files_.end());
+    // Sorted: names can be chosen so that all of them have one hash.
+    std::vector<std::string_view> names(files_.begin(), files_.end());
+    std::ranges::sort(names);
     for (size_t i = 0; i < files_.size(); ++i) {
       if (!entries_[i].link || entries_[i].method != ZipEntry::kStored) continue;
       const std::span<const uint8_t> target = entries_[i].data;
       if (target.size() > kMaxTarget ||
-          !names.contains(follow_link(
-              files_[i], {reinterpret_cast<const char*>(target.data()), target.size()}))) {
+          !std::ranges::binary_search(
+              names, follow_link(files_[i],
+                                 {reinterpret_cast<const char*>(target.data()), target.size()}))) {
         folders_.push_back(files_[i]);
       }
     }

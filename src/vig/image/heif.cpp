@@ -21,6 +21,9 @@ constexpr int64_t kMaxPasses = 200;
 constexpr int64_t kMinPassesAllowed = 2;
 constexpr int64_t kPassPixelBudget = int64_t{1} << 27;
 constexpr int64_t kMaxReferences = 8;  // frames that a codec keeps
+// The HEVC decoder takes up to 40 ns for each byte of a frame, however few bytes of the file it
+// has: samples of more than 8 bits are two bytes and cost twice as much.
+constexpr int64_t kMinFrameBytes = int64_t{1} << 26;
 
 Image crop(const Image& image, const HeifTransform& to) {
   Image result(static_cast<int>(to.width), static_cast<int>(to.height));
@@ -65,6 +68,12 @@ class HeifDecoder : public PictureDecoder {
     if (work_ > allowed) {
       fail("{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {}", name_,
            work_, allowed);
+    }
+    // 8-bit 4:2:0, which is what telephones write, for the largest picture.
+    const int64_t most = std::max(kMinFrameBytes, options.max_pixels / 2 * 3);
+    if (hevc_bytes_ > most) {
+      fail("{}: HEIC frames of {} bytes, over the limit of {} (it grows with --max-pixels)", name_,
+           hevc_bytes_, most);
     }
     const uint64_t canvas = static_cast<uint64_t>(picture_.width * picture_.height) * 3;
     const uint64_t turning = picture_.transforms.empty() ? 0 : canvas;
@@ -122,6 +131,9 @@ class HeifDecoder : public PictureDecoder {
     // Measured as multiples of a frame: the codec's own, its coefficients, libheif's copies before
     // and after each conversion.
     const int64_t copies = tile.codec == HeifCodec::kAv1 ? 4 : 3;
+    if (tile.codec == HeifCodec::kHevc) {
+      hevc_bytes_ += size.frame_bytes() * std::max<int64_t>(size.frames, 1);
+    }
     const int64_t frames = std::clamp<int64_t>(size.frames, 1, kMaxReferences);
     return static_cast<uint64_t>(size.frame_bytes() * copies * frames + size.pixels()) +
            tile.data_bytes() * 3;
@@ -150,7 +162,8 @@ class HeifDecoder : public PictureDecoder {
 
   const std::string& name_;
   HeifPicture picture_;
-  int64_t work_ = 0;  // pixels of all frames and slices of all tiles
+  int64_t work_ = 0;        // pixels of all frames and slices of all tiles
+  int64_t hevc_bytes_ = 0;  // of all frames of all tiles
 };
 
 }  // namespace

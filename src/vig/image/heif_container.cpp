@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -123,11 +124,20 @@ class Container {
     }
   }
 
+  // Each kind at most once, as the standard demands: every one of them is a pass over the picture.
   void read_transforms(HeifPicture& picture) const {
     using Kind = HeifTransform::Kind;
     int64_t width = picture.width, height = picture.height;
+    std::set<uint32_t> seen;
     for (const HeifBox& box : boxes_.properties_of(boxes_.primary())) {
       ByteReader in = boxes_.reader(box.contents);
+      if (box.type != box_tag("irot") && box.type != box_tag("imir") &&
+          box.type != box_tag("clap")) {
+        continue;
+      }
+      if (!seen.insert(box.type).second) {
+        boxes_.damaged(fmt::format("two boxes {} for one picture", type_name(box.type)));
+      }
       if (box.type == box_tag("irot")) {
         const int turns = in.u8() & 3;
         for (int i = 0; i < turns; ++i) {
@@ -137,7 +147,7 @@ class Container {
       } else if (box.type == box_tag("imir")) {
         picture.transforms.push_back(
             {.kind = (in.u8() & 1) == 0 ? Kind::kFlipRows : Kind::kFlipColumns});
-      } else if (box.type == box_tag("clap")) {
+      } else {
         const HeifTransform crop = read_crop(in, width, height);
         width = crop.width;
         height = crop.height;

@@ -56,7 +56,7 @@ class Step {
     WalkOptions options;
     options.kernels = kernels;
     std::vector<BatchStatistics> statistics(shards_.size());
-    const auto loss = [&](const ShardPass& pass) {
+    const auto loss = [&](const ShardWork& pass) {
       WalkOptions own = options;
       own.statistics = &statistics[pass.shard];
       const at::Tensor logits =

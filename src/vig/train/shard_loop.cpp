@@ -23,7 +23,7 @@ void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, 
     const int64_t first = start(pass), count = start(pass + 1) - first;
     if (count == 0) continue;
     // These pictures' part of the mean over the whole step.
-    const ShardPass work{shard, parameters.views(), first, count,
+    const ShardWork work{shard, parameters.views(), first, count,
                          std::span(sums).subspan(kFigures)};
     const at::Tensor part = loss(work) * (static_cast<double>(count) / static_cast<double>(asked));
     part.backward();

@@ -23,7 +23,7 @@ struct ShardLoop {
 };
 
 // Some pictures of this process, to be passed through the network by one thread.
-struct ShardPass {
+struct ShardWork {
   size_t shard = 0;
   const std::vector<at::Tensor>& values;  // the shard's parameters
   int64_t first = 0, count = 0;           // pictures
@@ -32,7 +32,7 @@ struct ShardPass {
 
 // The mean loss, differentiable, of the pictures of a pass. Adds what else it measures to the sums.
 // Called by several threads at a time.
-using ShardLoss = std::function<at::Tensor(const ShardPass& pass)>;
+using ShardLoss = std::function<at::Tensor(const ShardWork& work)>;
 
 // Over all processes.
 struct StepSums {

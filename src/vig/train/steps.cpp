@@ -48,7 +48,7 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
   // A backbone that does not learn keeps its statistics, too.
   const bool moves = inseparable > 1 && !options_.probe;
   std::vector<BatchStatistics> statistics(moves ? shards_.size() : 0);
-  const auto loss = [&](const ShardPass& pass) {
+  const auto loss = [&](const ShardWork& pass) {
     WalkOptions options;
     options.kernels = options_.kernels;
     options.drop_branches = task_.model().drop_path > 0;
