@@ -14,9 +14,8 @@ namespace vig::test {
 inline std::string probabilities(const std::string& weights, const std::string& file) {
   ModelRequest request;
   request.model = weights;
-  Classifier classifier(find_source(request));
-  const Picture picture = read_picture(file, classifier.recipe(), {});
-  const Classification answer = classifier.classify({&picture, 1}, 1000).front().answer;
+  const Classifier classifier(find_source(request));
+  const Classification answer = classifier.classify(PictureFiles({file}), 1000).front().answer;
   std::string text;
   for (const ClassScore& score : answer.scores) {
     char line[64];

@@ -50,8 +50,14 @@ std::vector<FencedBlock> fenced_blocks(const std::string& page) {
 
 std::vector<std::string> local_links(const std::string& page) {
   static const std::regex link("\\]\\(([^)#\\s]+)[^)]*\\)");
+  std::string prose;  // without fenced blocks, which hold code
+  bool fenced = false;
+  for (const std::string& line : lines_of(page)) {
+    if (line.starts_with("```")) fenced = !fenced;
+    if (!fenced) prose += line + "\n";
+  }
   std::vector<std::string> links;
-  for (std::sregex_iterator found(page.begin(), page.end(), link), end; found != end; ++found) {
+  for (std::sregex_iterator found(prose.begin(), prose.end(), link), end; found != end; ++found) {
     const std::string target = (*found)[1];
     if (target.find("://") == std::string::npos) links.push_back(target);
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/folder_entries.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
@@ -36,9 +37,9 @@ std::vector<std::string> case_files(const std::vector<std::string>& arguments) {
       continue;
     }
     std::vector<std::string> inside;
-    fs::directory_iterator entry(argument, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-      if (entry->path().extension() == ".safetensors") inside.push_back(entry->path().string());
+    for (const std::string& name : folder_entries(argument, error)) {
+      const fs::path path = fs::path(argument) / name;
+      if (path.extension() == ".safetensors") inside.push_back(path.string());
     }
     if (error) fail("{}: cannot read the folder: {}", argument, error.message());
     if (inside.empty()) fail("{}: found no .safetensors files in the folder", argument);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "vig/base/folder_entries.h"
 #include "vig/base/printable.h"
 
 namespace vig {
@@ -42,10 +43,10 @@ class Lister {
 
     std::error_code error;
     std::vector<Item> items;
-    fs::directory_iterator entry(folder, error);
-    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    for (std::string& name : folder_entries(folder.string(), error)) {
       std::error_code dangling;  // a link to nothing is a file that cannot be read
-      items.push_back({entry->path().filename().string(), entry->is_directory(dangling)});
+      const bool is_folder = fs::is_directory(folder / name, dangling);
+      items.push_back({std::move(name), is_folder});
     }
     if (error) refuse(folder, error);
     std::sort(items.begin(), items.end());

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/folder_entries.h"
 #include "vig/train/state.h"
 #include "vig/weights/atomic_file.h"
 
@@ -73,11 +74,10 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, size_t c
 
 void remove_temporaries(const std::string& folder) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : folder_entries(folder, ignored)) {
     for (const char* file : kFiles) {
       if (name.starts_with(std::string(file) + ".tmp-")) {
-        fs::remove(entry.path(), ignored);
+        fs::remove(fs::path(folder) / name, ignored);
       }
     }
   }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/folder_entries.h"
 
 namespace vig {
 namespace {
@@ -77,12 +78,10 @@ bool is_mark(std::string_view text) {
 void remove_leftovers(const std::filesystem::path& target) {
   const std::string start = target.filename().string() + ".tmp-";
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  std::error_code ignored;
+  for (const std::string& name : folder_entries(folder.string(), ignored)) {
     if (!name.starts_with(start) || !is_mark(std::string_view(name).substr(start.size()))) continue;
-    const std::string path = entry->path().string();
+    const std::string path = (folder / name).string();
     const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
     struct stat status;
     if (file.fd < 0 || ::fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode)) continue;
