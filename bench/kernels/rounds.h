@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vig/kernels/peak.h"
+#include "vig/kernels/targets.h"
 
 namespace vig::bench {
 

@@ -43,6 +43,24 @@ TEST(BenchCommand, TableAndProfile) {
   }
 }
 
+// Every processor has "plain".
+TEST(BenchCommand, AnOlderInstructionSet) {
+  const TempDir folder;
+  const std::string csv = (folder / "results.csv").string();
+  const auto run = [&](const char* simd) {
+    const RunResult result = vig({"bench", "test_vig", "--simd", simd, "--seconds", "0.01", "--csv",
+                                  csv, "--json", "--threads", "1"});
+    expect_success(result);
+    return json::parse(result.out);
+  };
+  const json plain = run("plain");
+  EXPECT_EQ(plain["simd"], "plain");
+  EXPECT_NE(read_file(csv).find(",plain,test_vig,"), std::string::npos);
+  const json best = json::parse(vig({"bench", "test_vig", "--seconds", "0.01", "--json"}).out);
+  EXPECT_EQ(run(best["simd"].get<std::string>().c_str())["simd"], best["simd"]);
+  expect_complaint(vig({"bench", "test_vig", "--simd", "mmx"}), 2, "mmx");
+}
+
 TEST(BenchCommand, ProblemsShowBeforeTheFirstMeasurement) {
   const RunResult result = vig({"bench", "test_vig", "vig_x", "--seconds", "1000"});
   expect_complaint(result, 2, "vig_x");

@@ -3,9 +3,12 @@
 #include <hwy/highway.h>
 
 #include <string>
+#include <vector>
 
 #include "kernels/on_targets.h"
+#include "support/errors.h"
 #include "vig/kernels/peak.h"
+#include "vig/kernels/targets.h"
 
 namespace vig {
 namespace {
@@ -27,8 +30,29 @@ class TargetsOnTarget : public test::OnTarget {};
 
 // The tests of this folder really run what their name says.
 TEST_P(TargetsOnTarget, IsTheOneInUse) {
-  EXPECT_EQ(simd_target(), hwy::TargetName(GetParam()));
+  const std::string name = hwy::TargetName(GetParam());
+  if (name == "AVX2" || name == "SSE4" || name == "NEON") {
+    EXPECT_EQ(simd_target(), name);
+  } else {
+    EXPECT_EQ(simd_target(), name == "AVX3" ? "AVX-512" : "plain");
+  }
   EXPECT_GT(measure_fma_peak(1, 0.001), 0.0);
+}
+
+// Later kernels see one target alone; the suite's TearDown widens the choice again.
+TEST_P(TargetsOnTarget, CanBeChosenByName) {
+  const std::string name = simd_target();
+  hwy::SetSupportedTargetsForTest(0);
+  const std::vector<std::string> all = simd_targets();
+  EXPECT_EQ(all.front(), simd_target());
+  use_simd_target(name == "AVX-512" ? "avx512" : name);
+  EXPECT_EQ(simd_target(), name);
+  EXPECT_EQ(simd_targets(), std::vector<std::string>{name});
+}
+
+TEST(Targets, AnUnknownNameIsRefused) {
+  test::expect_error(ErrorCode::kUsage, {"mmx", simd_targets().front()},
+                     [] { use_simd_target("mmx"); });
 }
 
 VIG_ON_EVERY_TARGET(TargetsOnTarget);

@@ -12,6 +12,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/runtime/machine.h"
 #include "vig/runtime/session.h"
 
 namespace vig::cli {
@@ -26,6 +27,7 @@ struct BenchCommand {
   std::string sizes;
   std::string batches = "1";
   std::string threads;
+  std::string simd;
   BenchOptions options;
   std::string csv;
   bool json = false;
@@ -64,6 +66,7 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 
 int bench(const BenchCommand& command) {
   if (command.train) fail_usage("--train takes no value");
+  if (!command.simd.empty()) use_machine_simd(command.simd);
   FileRoles roles;
   roles.write("--csv", command.csv);
   for (const std::string& model : command.models) roles.read("model", model);
@@ -122,6 +125,11 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->add_option("--threads", options->threads,
                    "Numbers of threads, separated by commas (default: all processors)")
       ->type_name("N,...");
+  command
+      ->add_option("--simd", options->simd,
+                   "Instruction set to run with, of those this machine has: avx512, avx2, sse4, "
+                   "neon, plain (default: the best)")
+      ->type_name("SET");
   command
       ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
       ->check(CLI::Range(0.01, 86400.0).description(""))

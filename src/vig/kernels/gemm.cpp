@@ -42,8 +42,10 @@ HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HW
                         Ahead ahead) {
   const RowTag d;
   RowVec acc[kRows][kVectors];
+#pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) {
     const RowVec bias = hn::Load(d, panel + v * kLanes);
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) acc[r][v] = bias;
   }
   const float* HWY_RESTRICT w = panel + kPanel;
@@ -52,15 +54,19 @@ HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t lda, const float* HW
     __builtin_prefetch(ahead.next, 0, 2);
     ahead.next += ahead.step;
     RowVec weight[kVectors];
+#pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) weight[v] = hn::Load(d, w + v * kLanes);
     w += kPanel;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const RowVec x = hn::Set(d, a[static_cast<size_t>(r) * lda + i]);
+#pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, weight[v], acc[r][v]);
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const size_t at = static_cast<size_t>(v) * kLanes;
       if (residual != nullptr) {

@@ -48,7 +48,9 @@ struct Direction {
 
 // Fills `chunk` for `count` tokens from the sweep's n-th on. Tokens beyond them neither decay the
 // state (gate 1) nor feed it (key 0).
-void prepare(const Direction& dir, int64_t n, size_t count, Chunk& chunk) {
+template <bool kWhole>
+void prepare(const Direction& dir, int64_t n, size_t present, Chunk& chunk) {
+  const size_t count = kWhole ? kChunk : present;
   const RowTag d;
   const GlaArgs& args = dir.args;
   const size_t key_dim = static_cast<size_t>(args.key_dim);
@@ -120,10 +122,14 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
       o[c][j] = hn::Zero(d);
     }
   }
+  const float* HWY_RESTRICT gates = chunk.gate;
+  const float* HWY_RESTRICT queries = chunk.query;
+  const float* HWY_RESTRICT keys = chunk.key;
+#pragma GCC unroll 2
   for (size_t i = 0; i < key_dim; ++i) {
     float* HWY_RESTRICT row = state + i * kColumns;
     RowVec before[kVectors], after[kVectors];
-    const RowVec gate = hn::Set(d, chunk.gate[i]);
+    const RowVec gate = hn::Set(d, gates[i]);
 #pragma GCC unroll 2
     for (size_t j = 0; j < kVectors; ++j) {
       before[j] = hn::Load(d, row + j * kLanes);
@@ -131,8 +137,8 @@ void run_block(const Direction& dir, int64_t n, size_t count, const Chunk& chunk
     }
 #pragma GCC unroll 4
     for (size_t c = 0; c < kChunk; ++c) {
-      const RowVec query = hn::Set(d, chunk.query[c * stride + i]);
-      const RowVec key = hn::Set(d, chunk.key[c * stride + i]);
+      const RowVec query = hn::Set(d, queries[c * stride + i]);
+      const RowVec key = hn::Set(d, keys[c * stride + i]);
 #pragma GCC unroll 2
       for (size_t j = 0; j < kVectors; ++j) {
         o[c][j] = hn::MulAdd(query, before[j], o[c][j]);
@@ -187,7 +193,7 @@ void sweep(const Direction& dir) {
   chunk.gate = chunk.key + kChunk * keys;
   for (int64_t n = 0; n < args.tokens; n += kChunk) {
     const size_t count = static_cast<size_t>(std::min<int64_t>(kChunk, args.tokens - n));
-    prepare(dir, n, count, chunk);
+    count == kChunk ? prepare<true>(dir, n, count, chunk) : prepare<false>(dir, n, count, chunk);
     for (size_t column = 0; column < width; column += kColumns) {
       const size_t rest = std::min(kColumns, width - column);
       float* block = args.state + key_dim * column;

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
@@ -80,13 +79,6 @@ double measure_fma_peak(int threads, double seconds) {
   double sum = 0.0;
   for (double rate : rates) sum += rate;
   return sum;
-}
-
-std::string simd_target() {
-  // What dispatch picks: the best of the compiled targets that the processor has.
-  const int64_t best = hwy::SupportedTargets() & HWY_TARGETS;
-  const std::string name = hwy::TargetName(best & -best);
-  return name.starts_with("AVX3") ? "AVX-512" : name;  // Highway's name for it
 }
 
 }  // namespace vig

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace vig {
 
@@ -9,7 +10,11 @@ namespace vig {
 // over about `seconds`.
 double measure_machine_peak(int threads, double seconds);
 
-// The instruction set that the engine has chosen here: "AVX2", "NEON".
+// The instruction set that the engine runs with here: "AVX-512", "AVX2", "NEON".
 std::string machine_simd();
+
+// Makes the engine run with another set that this machine has; throws when it has no such set. Call
+// it before the first model is loaded.
+void use_machine_simd(std::string_view name);
 
 }  // namespace vig

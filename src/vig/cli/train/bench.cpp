@@ -11,7 +11,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/train/commands.h"
-#include "vig/kernels/peak.h"
+#include "vig/kernels/targets.h"
 #include "vig/pipeline/bench_statistics.h"
 #include "vig/weights/atomic_file.h"
 
