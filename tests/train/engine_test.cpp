@@ -1,4 +1,4 @@
-// The network that learns and the network that answers are the same: every model walked by LibTorch
+// The network that learns and the network that answers are the same: every model run by LibTorch
 // and run by the engine.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "runtime/networks.h"
+#include "vig/train/forward.h"
 #include "vig/train/parameters.h"
-#include "vig/train/walk.h"
 
 namespace vig::test {
 namespace {
@@ -40,10 +40,10 @@ void expect_same_logits(const NetworkCase& description) {
   }
   session.run(kBatch);
   for (const bool kernels : {true, false}) {
-    train::WalkOptions options;
+    train::ForwardOptions options;
     options.kernels = kernels;
     const at::Tensor logits =
-        train::walk_logits(network.graph, parameters.views(), pictures, options).contiguous();
+        train::forward_logits(network.graph, parameters.views(), pictures, options).contiguous();
     for (int i = 0; i < kBatch; ++i) {
       const float* expected = session.output("logits", i);
       float largest = 0, difference = 0;

@@ -9,12 +9,12 @@
 #include "vig/base/random.h"
 #include "vig/kernels/peak.h"
 #include "vig/pipeline/bench.h"
+#include "vig/train/forward.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/group.h"
 #include "vig/train/shard_loop.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
-#include "vig/train/walk.h"
 #include "vig/train/workers.h"
 
 namespace vig::train {
@@ -53,12 +53,12 @@ class Step {
 
   // Gives the loss.
   double gradients(bool kernels) {
-    WalkOptions options;
+    ForwardOptions options;
     options.kernels = kernels;
     const auto loss = [&](const std::vector<at::Tensor>& values, int64_t first, int64_t count,
                           std::span<double>) {
       const at::Tensor logits =
-          walk_logits(graph_, values, pictures_.narrow(0, first, count), options);
+          forward_logits(graph_, values, pictures_.narrow(0, first, count), options);
       return soft_cross_entropy(logits, targets_.narrow(0, first, count));
     };
     const int64_t batch = pictures_.size(0);

@@ -44,7 +44,7 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
   const at::Device device(options_.device);
   const auto loss = [&](const std::vector<at::Tensor>& values, int64_t first, int64_t count,
                         std::span<double> sums) {
-    WalkOptions options;
+    ForwardOptions options;
     options.kernels = options_.kernels;
     options.drop_branches = task_.model().drop_path > 0;
     options.seed = stream.bits_at(0);

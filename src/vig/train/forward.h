@@ -10,7 +10,7 @@
 
 namespace vig::train {
 
-struct WalkOptions {
+struct ForwardOptions {
   // Our kernels, or LibTorch's own operations with the scan as its expansion. Other devices than
   // the CPU have the latter alone.
   bool kernels = true;
@@ -24,11 +24,11 @@ struct WalkOptions {
 
 // Every node's value [batch, height, width, channels], given the pictures [batch, height, width, 3]
 // and the parameters in the graph's order. Values folded into another operation are undefined.
-std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
-                             const at::Tensor& pictures, const WalkOptions& options);
+std::vector<at::Tensor> forward(const Graph& graph, const std::vector<at::Tensor>& params,
+                                const at::Tensor& pictures, const ForwardOptions& options);
 
 // The output "logits", [batch, classes].
-at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
-                       const at::Tensor& pictures, const WalkOptions& options);
+at::Tensor forward_logits(const Graph& graph, const std::vector<at::Tensor>& params,
+                          const at::Tensor& pictures, const ForwardOptions& options);
 
 }  // namespace vig::train
