@@ -55,7 +55,7 @@ TEST(BenchCommand, AnOlderInstructionSet) {
   };
   const json plain = run("plain");
   EXPECT_EQ(plain["simd"], "plain");
-  EXPECT_NE(read_file(csv).find(",plain,test_vig,"), std::string::npos);
+  EXPECT_NE(read_file(csv).find(",plain,\"test_vig\","), std::string::npos);
   const json best = json::parse(vig({"bench", "test_vig", "--seconds", "0.01", "--json"}).out);
   EXPECT_EQ(run(best["simd"].get<std::string>().c_str())["simd"], best["simd"]);
   expect_complaint(vig({"bench", "test_vig", "--simd", "mmx"}), 2, "mmx");

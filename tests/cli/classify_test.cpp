@@ -52,7 +52,7 @@ TEST_F(Classify, OnePicture) {
   EXPECT_EQ(rows, 3);
 }
 
-TEST_F(Classify, FoldersAreWalkedInOrder) {
+TEST_F(Classify, FoldersAreListedInOrder) {
   const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "10"});
   expect_success(result);
   const json list = json::parse(result.out);

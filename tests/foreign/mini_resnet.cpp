@@ -59,7 +59,7 @@ Graph MiniResNetConfig::build(int height, int width) const {
   x = b.mean_pool(x);
   b.output("pooled", b.named(x, "avgpool"));
   b.begin_head();
-  const Init init = torch_init(b.grid(x).channels);
+  const Init init = fan_in_uniform(b.grid(x).channels);
   b.output("logits", b.linear(x, "fc", classes, true, init, init));
   return std::move(b).finish();
 }

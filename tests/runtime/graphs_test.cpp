@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/networks.h"
-#include "runtime/slow_walk.h"
+#include "runtime/reference_forward.h"
 #include "support/errors.h"
 #include "vig/graph/builder.h"
 
@@ -62,7 +62,7 @@ TEST(SeveralGraphs, OneWeightFileAndOnePackedModelServeAll) {
   Session body(model, graphs[0], {.batch = 1, .threads = 2});
   const Values pixels = picture(32, 24, 1);
   const Values features = run_alone(body, pixels);
-  const auto expected = slow_walk(graphs[0], *weights, pixels);
+  const auto expected = reference_forward(graphs[0], *weights, pixels);
   EXPECT_LE(largest_difference(read_value(body, graphs[0].find_output("features"), 0),
                                expected[graphs[0].find_output("features")]),
             1e-5);
@@ -82,7 +82,8 @@ TEST(SeveralGraphs, OneWeightFileAndOnePackedModelServeAll) {
   for (int i = 0; i < kBoxes; ++i) set_input(head, i, boxes[static_cast<size_t>(i)]);
   head.run(kBoxes);
   for (int i = 0; i < kBoxes; ++i) {
-    const Values scores = slow_walk(graphs[1], *weights, boxes[static_cast<size_t>(i)]).back();
+    const Values scores =
+        reference_forward(graphs[1], *weights, boxes[static_cast<size_t>(i)]).back();
     EXPECT_LE(largest_difference(read_outputs(head, i), scores), 1e-5) << "box " << i;
   }
 }
@@ -173,7 +174,8 @@ TEST(Outputs, OfAHierarchicalModelHaveFourStrides) {
   for (int image = 0; image < 2; ++image) set_input(session, image, network.picture(image + 1));
   session.run(2);
   for (int image = 0; image < 2; ++image) {
-    const auto expected = slow_walk(network.graph, *network.weights, network.picture(image + 1));
+    const auto expected =
+        reference_forward(network.graph, *network.weights, network.picture(image + 1));
     for (int stage = 0; stage < 4; ++stage) {
       const std::string name = "stage" + std::to_string(stage);
       const int node = network.graph.find_output(name);

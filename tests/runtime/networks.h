@@ -24,8 +24,8 @@ struct NetworkCase {
   Fields fields;      // over it
   int height = 0;
   int width = 0;
-  // Of float against the slow walk, of the largest value. Both round every value to float, in other
-  // orders; a few blocks of that stay below this.
+  // Of float against the reference execution, of the largest value. Both round every value to
+  // float, in other orders; a few blocks of that stay below this.
   double tolerance = 1e-5;
   Graph (*make)(int height, int width) = nullptr;  // instead of a model
 

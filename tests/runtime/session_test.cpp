@@ -60,7 +60,8 @@ TEST(Session, RefusesAGraphOfAnotherModel) {
     expect_usage_error([&] { Session(network.packed, other, {.threads = 1}); }, about);
   };
   expect_refused("test_vig_h", {}, "a graph of another model");
-  expect_refused("test_vig", {{"classes", "11"}}, "is head.weight [11, 64] in one and head.weight [10, 64] in the other");
+  expect_refused("test_vig", {{"classes", "11"}},
+                 "is head.weight [11, 64] in one and head.weight [10, 64] in the other");
   expect_refused("test_vig", {{"depth", "3"}}, "a graph of another model");
   expect_refused("test_vig", {{"depth", "1"}}, "a graph of another model");
 }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/networks.h"
-#include "runtime/slow_walk.h"
+#include "runtime/reference_forward.h"
 #include "vig/runtime/plan.h"
 
 namespace vig::test {
@@ -57,7 +57,7 @@ TEST_P(Tiles, EveryNumberOfThemGivesTheReferencesAnswer) {
     Session session = network.session({.batch = 1, .threads = 2});
     set_input(session, 0, pixels);
     session.run(1);
-    const auto expected = slow_walk(network.graph, *network.weights, pixels);
+    const auto expected = reference_forward(network.graph, *network.weights, pixels);
     for (const Output& output : network.graph.outputs) {
       EXPECT_LE(relative_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
           << output.name;

@@ -7,7 +7,7 @@
 
 #include "foreign/mini_resnet.h"
 #include "runtime/networks.h"
-#include "vig/train/walk.h"
+#include "vig/train/forward.h"
 
 namespace vig::test {
 namespace {
@@ -69,7 +69,7 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
   const Grid& grid = network.graph.node(0).grid;
   const at::Tensor all = noise({pictures, grid.height, grid.width, 3}, 5);
   for (const bool kernels : {true, false}) {
-    train::WalkOptions options;
+    train::ForwardOptions options;
     options.kernels = kernels;
     const auto run = [&](int64_t threads, std::vector<double>& sums) {
       std::vector<BatchStatistics> statistics(static_cast<size_t>(threads));
@@ -79,8 +79,8 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
         const int64_t last = train::run_begin(pictures, i + 1, threads, kGroup);
         if (first == last) continue;
         options.statistics = &statistics[static_cast<size_t>(i)];
-        logits.push_back(train::walk_logits(network.graph, parameters.views(),
-                                            all.narrow(0, first, last - first), options));
+        logits.push_back(train::forward_logits(network.graph, parameters.views(),
+                                               all.narrow(0, first, last - first), options));
       }
       sums = train::statistic_sums(network.graph, statistics);
       return at::cat(logits, 0);
@@ -119,9 +119,9 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
   }
   const at::Tensor pictures = noise({kGroup, 64, 64, 3}, 5);
   std::vector<BatchStatistics> statistics(1);
-  train::WalkOptions options;
+  train::ForwardOptions options;
   options.statistics = &statistics[0];
-  train::walk_logits(graph, parameters.views(), pictures, options);
+  train::forward_logits(graph, parameters.views(), pictures, options);
   std::vector<double> sums = train::statistic_sums(graph, statistics);
   const at::Tensor before = parameters.values().clone();
   train::move_running_statistics(graph, sums, parameters);

@@ -1,4 +1,4 @@
-// The network that learns and the network that answers are the same: every model walked by LibTorch
+// The network that learns and the network that answers are the same: every model run by LibTorch
 // and run by the engine.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "runtime/networks.h"
+#include "vig/train/forward.h"
 #include "vig/train/parameters.h"
-#include "vig/train/walk.h"
 
 namespace vig::test {
 namespace {
@@ -45,9 +45,9 @@ std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
 }
 
 at::Tensor logits_of(const Network& network, const train::Parameters& parameters,
-                     const std::vector<at::Tensor>& inputs, const train::WalkOptions& options) {
+                     const std::vector<at::Tensor>& inputs, const train::ForwardOptions& options) {
   const int node = network.graph.find_output("logits");
-  return train::walk(network.graph, parameters.views(), inputs, options)[node]
+  return train::forward(network.graph, parameters.views(), inputs, options)[node]
       .flatten(1)
       .contiguous();
 }
@@ -64,7 +64,7 @@ void expect_same_logits(const NetworkCase& description) {
   }
   session.run(kBatch);
   for (const bool kernels : {true, false}) {
-    train::WalkOptions options;
+    train::ForwardOptions options;
     options.kernels = kernels;
     const at::Tensor logits = logits_of(network, parameters, inputs, options);
     for (int i = 0; i < kBatch; ++i) {
@@ -98,7 +98,7 @@ TEST(Engine, KernelsAndPlainOperationsHaveTheSameGradients) {
     for (const bool kernels : {true, false}) {
       train::Parameters parameters(network.graph.params, *network.weights, at::kCPU);
       train::BatchStatistics statistics;
-      train::WalkOptions options;
+      train::ForwardOptions options;
       options.kernels = kernels;
       options.statistics = &statistics;
       const at::Tensor logits = logits_of(network, parameters, inputs, options);

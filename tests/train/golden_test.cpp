@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "vig/pipeline/golden_case.h"
+#include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/tensor_memory.h"
-#include "vig/train/walk.h"
 #include "vig/weights/convert.h"
 
 namespace vig::train {
@@ -71,9 +71,9 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
         parameters[i].copy_(to_tensor(golden.tensor("param/" + parameters.spec(i).name)));
       }
     }
-    WalkOptions options;
+    ForwardOptions options;
     options.kernels = GetParam();
-    const at::Tensor logits = walk_logits(graph, parameters.views(), input, options);
+    const at::Tensor logits = forward_logits(graph, parameters.views(), input, options);
     EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
     if (golden.tensors->find("loss") == nullptr) continue;
 

@@ -6,10 +6,10 @@
 
 #include "train/fixtures.h"
 #include "vig/base/random.h"
+#include "vig/train/forward.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/tasks/classification.h"
 #include "vig/train/trained_model.h"
-#include "vig/train/walk.h"
 
 namespace vig::test {
 namespace {
@@ -36,13 +36,13 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
     pictures.data_ptr<float>()[i] = stream.uniform(-1, 1);
   }
   for (const bool kernels : {true, false}) {
-    train::WalkOptions options;
+    train::ForwardOptions options;
     options.kernels = kernels;
     options.drop_branches = true;
     options.seed = 7;
     at::NoGradGuard no_grad;
     const std::vector<at::Tensor> values =
-        train::walk(graph, parameters.views(), {pictures}, options);
+        train::forward(graph, parameters.views(), {pictures}, options);
     int branch = 0;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
       const Node& node = graph.nodes[id];

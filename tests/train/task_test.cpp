@@ -50,8 +50,8 @@ class ColouredPictures : public SampleSource {
 // The squared error of a pass, a column for each channel: [count, colours].
 at::Tensor squared_errors(const TrainedModel& model, const std::vector<at::Tensor>& values,
                           const at::Tensor& pictures, const at::Tensor& targets,
-                          const train::WalkOptions& options) {
-  return (train::walk_logits(model.graph, values, pictures, options) - targets).square();
+                          const train::ForwardOptions& options) {
+  return (train::forward_logits(model.graph, values, pictures, options) - targets).square();
 }
 
 at::Tensor colour_tensor(const Batch& batch) {

@@ -63,7 +63,7 @@ Grid Builder::windows(const char* op, const std::string& name, const Grid& in, i
 
 Value Builder::conv(Value x, const std::string& name, int out_channels, ConvShape shape) {
   const int64_t in = grid(x).channels / std::max(shape.groups, 1);
-  const Init init = torch_init(std::max<int64_t>(in * shape.kernel * shape.kernel, 1));
+  const Init init = fan_in_uniform(std::max<int64_t>(in * shape.kernel * shape.kernel, 1));
   return conv(x, name, out_channels, shape, init, init);
 }
 

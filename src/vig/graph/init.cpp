@@ -59,7 +59,7 @@ void fill_uniform(const FreshParam& param, float bound, float) {
   }
 }
 
-Init torch_init(int64_t fan_in) {
+Init fan_in_uniform(int64_t fan_in) {
   return uniform_init(1.0f / std::sqrt(static_cast<float>(fan_in)));
 }
 

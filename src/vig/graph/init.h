@@ -53,7 +53,7 @@ constexpr Init uniform_init(float bound) { return {fill_uniform, bound}; }  // i
 
 // What PyTorch's linear and convolution layers begin with, weight and bias: uniform within
 // 1 / sqrt(fan_in).
-Init torch_init(int64_t fan_in);
+Init fan_in_uniform(int64_t fan_in);
 // Normal of deviation sqrt(2 / fan): for layers in front of a ReLU.
 Init kaiming_normal(int64_t fan);
 // Xavier-uniform for an [out, in] matrix (or a filter bank with these fans), times `gain`.

@@ -1,6 +1,6 @@
 // Differentiable operations on our kernels: float32 on the CPU, values [batch, height, width,
 // channels] contiguous. Each is an autograd function that keeps its inputs and recomputes the rest.
-// The same operations in LibTorch's own terms are in plain_ops.h; a walk takes either.
+// The same operations in LibTorch's own terms are in plain_ops.h; a forward pass takes either.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -49,7 +49,7 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
   const bool moves = inseparable > 1 && !options_.probe;
   std::vector<BatchStatistics> statistics(moves ? shards_.size() : 0);
   const auto loss = [&](const ShardWork& pass) {
-    WalkOptions options;
+    ForwardOptions options;
     options.kernels = options_.kernels;
     options.drop_branches = task_.model().drop_path > 0;
     options.seed = stream.bits_at(0);

@@ -13,11 +13,11 @@
 
 #include "vig/base/random.h"
 #include "vig/data/loader.h"
+#include "vig/train/forward.h"
 #include "vig/train/metrics.h"
 #include "vig/train/options.h"
 #include "vig/train/processes/group.h"
 #include "vig/train/trained_model.h"
-#include "vig/train/walk.h"
 #include "vig/train/workers.h"
 
 namespace vig::train {
@@ -53,7 +53,7 @@ struct ShardPass {
   at::Tensor pictures;  // [count, height, width, 3], on the device of the run: part of a StepBatch
   const std::vector<at::Tensor>& targets;  // of the whole StepBatch
   int64_t first = 0;                       // of these pictures, in the StepBatch
-  const WalkOptions& options;
+  const ForwardOptions& options;
 };
 
 // Measures a network on validation pictures, batch by batch.

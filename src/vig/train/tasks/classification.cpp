@@ -34,7 +34,8 @@ class ClassEvaluator : public Evaluator {
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
       const at::Tensor own = pictures.narrow(0, first, last - first).to(device_);
-      logits.narrow(0, first, last - first).copy_(walk_logits(model_.graph, values, own, options_));
+      logits.narrow(0, first, last - first)
+          .copy_(forward_logits(model_.graph, values, own, options_));
     });
     for (int64_t i = 0; i < count; ++i) {
       metrics_.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
@@ -60,7 +61,7 @@ class ClassEvaluator : public Evaluator {
  private:
   const TrainedModel& model_;
   const at::Device device_;
-  WalkOptions options_;
+  ForwardOptions options_;
   ClassificationMetrics metrics_;
 };
 
@@ -133,7 +134,8 @@ class Classification : public Task {
   }
 
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
-    const at::Tensor logits = walk_logits(model_.graph, pass.values, pass.pictures, pass.options);
+    const at::Tensor logits =
+        forward_logits(model_.graph, pass.values, pass.pictures, pass.options);
     const at::Tensor expected =
         pass.targets[0].narrow(0, pass.first, logits.size(0)).to(logits.device());
     sums[kTrainTop1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();

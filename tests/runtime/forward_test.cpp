@@ -1,11 +1,11 @@
-// The runtime against the slow walk: every output and every value that can be kept.
+// The runtime against the reference execution: every output and every value that can be kept.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/networks.h"
-#include "runtime/slow_walk.h"
+#include "runtime/reference_forward.h"
 
 namespace vig::test {
 namespace {
@@ -29,17 +29,18 @@ std::vector<int> keepable(const Graph& graph) {
   return nodes;
 }
 
-class Walk : public ::testing::TestWithParam<NetworkCase> {};
-INSTANTIATE_TEST_SUITE_P(Networks, Walk, ::testing::ValuesIn(network_cases()),
+class Forward : public ::testing::TestWithParam<NetworkCase> {};
+INSTANTIATE_TEST_SUITE_P(Networks, Forward, ::testing::ValuesIn(network_cases()),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(Walk, OutputsOfAFusedRun) {
+TEST_P(Forward, OutputsOfAFusedRun) {
   const Network network(GetParam());
   Session session = network.session({.batch = 2, .threads = 2});
   for (int image = 0; image < 2; ++image) set_input(session, image, network.picture(10 + image));
   session.run(2);
   for (int image = 0; image < 2; ++image) {
-    const auto expected = slow_walk(network.graph, *network.weights, network.picture(10 + image));
+    const auto expected =
+        reference_forward(network.graph, *network.weights, network.picture(10 + image));
     for (const Output& output : network.graph.outputs) {
       EXPECT_LE(relative_error(read_value(session, output.node, image), expected[output.node]),
                 GetParam().tolerance)
@@ -48,13 +49,13 @@ TEST_P(Walk, OutputsOfAFusedRun) {
   }
 }
 
-TEST_P(Walk, EveryValueOnTheWay) {
+TEST_P(Forward, EveryValueOnTheWay) {
   const Network network(GetParam());
   const std::vector<int> nodes = keepable(network.graph);
   Session session = network.session({.batch = 1, .threads = 2, .keep = nodes});
   set_input(session, 0, network.picture(20));
   session.run(1);
-  const auto expected = slow_walk(network.graph, *network.weights, network.picture(20));
+  const auto expected = reference_forward(network.graph, *network.weights, network.picture(20));
   for (int node : nodes) {
     EXPECT_LE(relative_error(read_value(session, node, 0), expected[node]), GetParam().tolerance)
         << op_name(network.graph.node(node).op) << " " << network.graph.label(node);
@@ -62,7 +63,7 @@ TEST_P(Walk, EveryValueOnTheWay) {
 }
 
 // What is kept without disturbing the fusion of the rest: what modules put out.
-TEST_P(Walk, ModulesOfAPartlyFusedRun) {
+TEST_P(Forward, ModulesOfAPartlyFusedRun) {
   const Network network(GetParam());
   SessionOptions options{.batch = 1, .threads = 1};
   for (const Output& module : network.graph.modules) {
@@ -71,7 +72,7 @@ TEST_P(Walk, ModulesOfAPartlyFusedRun) {
   Session session = network.session(options);
   set_input(session, 0, network.picture(30));
   session.run(1);
-  const auto expected = slow_walk(network.graph, *network.weights, network.picture(30));
+  const auto expected = reference_forward(network.graph, *network.weights, network.picture(30));
   for (int node : options.keep) {
     EXPECT_LE(relative_error(read_value(session, node, 0), expected[node]), GetParam().tolerance)
         << network.graph.label(node);
@@ -79,15 +80,15 @@ TEST_P(Walk, ModulesOfAPartlyFusedRun) {
 }
 
 // The comparisons above mean something only if a single wrong parameter shows.
-TEST(SlowWalk, EveryParameterShowsInTheLogits) {
+TEST(ReferenceForward, EveryParameterShowsInTheLogits) {
   for (const char* name : {"layer_scale", "gla_t_vim", "test_vig_h_odd", "convolutions",
                            "front_token", "middle_token"}) {
     const Network network(network_case(name));
     const Values pixels = network.picture(40);
-    const Values before = slow_walk(network.graph, *network.weights, pixels).back();
+    const Values before = reference_forward(network.graph, *network.weights, pixels).back();
     for (size_t p = 0; p < network.graph.params.size(); ++p) {
       const auto changed = lively_weights(network.graph, 1, static_cast<int>(p));
-      const Values after = slow_walk(network.graph, *changed, pixels).back();
+      const Values after = reference_forward(network.graph, *changed, pixels).back();
       EXPECT_GT(relative_error(after, before), 10 * network_case(name).tolerance)
           << network.graph.params[p].name;
     }

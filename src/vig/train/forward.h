@@ -11,7 +11,7 @@
 
 namespace vig::train {
 
-struct WalkOptions {
+struct ForwardOptions {
   // Our kernels, or LibTorch's own operations with the scan as its expansion. Other devices than
   // the CPU have the latter alone.
   bool kernels = true;
@@ -29,11 +29,12 @@ struct WalkOptions {
 // Every node's value [batch, height, width, channels], given a tensor for each input of the graph
 // [batch, height, width, channels] and the parameters, both in the graph's order. Values fused into
 // another operation are undefined.
-std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
-                             const std::vector<at::Tensor>& inputs, const WalkOptions& options);
+std::vector<at::Tensor> forward(const Graph& graph, const std::vector<at::Tensor>& params,
+                                const std::vector<at::Tensor>& inputs,
+                                const ForwardOptions& options);
 
 // The output "logits", [batch, classes], of a graph whose only input is the pictures.
-at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
-                       const at::Tensor& pictures, const WalkOptions& options);
+at::Tensor forward_logits(const Graph& graph, const std::vector<at::Tensor>& params,
+                          const at::Tensor& pictures, const ForwardOptions& options);
 
 }  // namespace vig::train

@@ -11,7 +11,7 @@ namespace vig::test {
 
 // The value of every node, [height, width, channels] each, given all inputs of the graph one after
 // the other.
-std::vector<std::vector<float>> slow_walk(const Graph& graph, const Weights& weights,
-                                          const std::vector<float>& inputs);
+std::vector<std::vector<float>> reference_forward(const Graph& graph, const Weights& weights,
+                                                  const std::vector<float>& inputs);
 
 }  // namespace vig::test

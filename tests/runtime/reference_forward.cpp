@@ -1,4 +1,4 @@
-#include "runtime/slow_walk.h"
+#include "runtime/reference_forward.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,9 @@ namespace {
 
 using Values = std::vector<float>;
 
-class Walk {
+class ReferenceForward {
  public:
-  Walk(const Graph& graph, const Weights& weights) : graph_(graph), weights_(weights) {}
+  ReferenceForward(const Graph& graph, const Weights& weights) : graph_(graph), weights_(weights) {}
 
   std::vector<Values> run(const Values& inputs) {
     next_input_ = inputs.begin();
@@ -273,9 +273,9 @@ class Walk {
 
 }  // namespace
 
-std::vector<std::vector<float>> slow_walk(const Graph& graph, const Weights& weights,
-                                          const std::vector<float>& inputs) {
-  return Walk(graph, weights).run(inputs);
+std::vector<std::vector<float>> reference_forward(const Graph& graph, const Weights& weights,
+                                                  const std::vector<float>& inputs) {
+  return ReferenceForward(graph, weights).run(inputs);
 }
 
 }  // namespace vig::test

@@ -1,4 +1,4 @@
-#include "vig/train/walk.h"
+#include "vig/train/forward.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace vig::train {
 namespace {
 
 // 1 / (1 - rate) for pictures that keep the branch, 0 for those that do not: [batch, 1, 1, 1].
-at::Tensor branch_factors(const WalkOptions& options, int branch, double rate, int64_t batch) {
+at::Tensor branch_factors(const ForwardOptions& options, int branch, double rate, int64_t batch) {
   at::Tensor factors = at::empty({batch, 1, 1, 1}, at::kFloat);
   for (int64_t i = 0; i < batch; ++i) {
     const int64_t picture = options.first_picture + i * options.picture_stride;
@@ -27,9 +27,10 @@ at::Tensor branch_factors(const WalkOptions& options, int branch, double rate, i
 }
 
 template <class Ops>
-class Walker {
+class ForwardPass {
  public:
-  Walker(const Graph& graph, const std::vector<at::Tensor>& params, const WalkOptions& options)
+  ForwardPass(const Graph& graph, const std::vector<at::Tensor>& params,
+              const ForwardOptions& options)
       : graph_(graph), params_(params), options_(options) {}
 
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) {
@@ -176,7 +177,7 @@ class Walker {
 
   const Graph& graph_;
   const std::vector<at::Tensor>& params_;
-  const WalkOptions& options_;
+  const ForwardOptions& options_;
   std::vector<at::Tensor> values_;
   const FusedNode* unit_ = nullptr;
   const Node* node_ = nullptr;
@@ -186,22 +187,23 @@ class Walker {
 
 }  // namespace
 
-std::vector<at::Tensor> walk(const Graph& graph, const std::vector<at::Tensor>& params,
-                             const std::vector<at::Tensor>& inputs, const WalkOptions& options) {
+std::vector<at::Tensor> forward(const Graph& graph, const std::vector<at::Tensor>& params,
+                                const std::vector<at::Tensor>& inputs,
+                                const ForwardOptions& options) {
   if (inputs.empty() || inputs.size() != graph.inputs.size()) {
     fail("[train] {} tensors for a graph of {} inputs", inputs.size(), graph.inputs.size());
   }
   if (options.kernels && inputs[0].device().is_cpu()) {
-    return Walker<KernelOps>(graph, params, options).run(inputs);
+    return ForwardPass<KernelOps>(graph, params, options).run(inputs);
   }
-  return Walker<PlainOps>(graph, params, options).run(inputs);
+  return ForwardPass<PlainOps>(graph, params, options).run(inputs);
 }
 
-at::Tensor walk_logits(const Graph& graph, const std::vector<at::Tensor>& params,
-                       const at::Tensor& pictures, const WalkOptions& options) {
+at::Tensor forward_logits(const Graph& graph, const std::vector<at::Tensor>& params,
+                          const at::Tensor& pictures, const ForwardOptions& options) {
   const int node = graph.find_output("logits");
   if (node < 0) fail("[train] the network has no output \"logits\"");
-  return walk(graph, params, {pictures}, options)[node].flatten(1);
+  return forward(graph, params, {pictures}, options)[node].flatten(1);
 }
 
 }  // namespace vig::train
