@@ -37,7 +37,7 @@ g++ -O1 -shared -fPIC -o "$work/narrow.so" "$work/narrow.cpp" -ldl
 # The sets by the bits of hwy/detect_targets.h: each mask leaves that set and the ones below it.
 declare -A masks=([avx512]=-1 [avx2]=0x7ffffffffffffe00 [sse4]=0x7ffffffffffff800 [plain]=0x6000000000000000)
 
-# make_tree NAME COMMIT: a checkout with the recorder among its examples, built.
+# make_tree NAME COMMIT: a checkout with the recorder among its benchmarks, built.
 make_tree() {
   local tree=$work/$1
   if [[ ! -e $tree/.git ]]; then
@@ -45,10 +45,11 @@ make_tree() {
     git -C "$root" worktree add --force --detach "$tree" "$2" >/dev/null
   fi
   git -C "$tree" checkout --quiet --force --detach "$2"
-  cp -- "$root/tools/record_bits.cpp" "$tree/examples/"
+  mkdir -p -- "$tree/bench/pipeline"
+  cp -- "$root/tools/record_bits.cpp" "$tree/bench/pipeline/record_bits_bench.cpp"
   (cd -- "$tree" && cmake --preset developer >"$work/$1.log" 2>&1 &&
     cmake --build build/developer --parallel "$(nproc)" \
-      --target example_record_bits vig-train >>"$work/$1.log" 2>&1) ||
+      --target pipeline_record_bits_bench vig-train >>"$work/$1.log" 2>&1) ||
     { tail -n 20 "$work/$1.log" >&2; exit 1; }
 }
 
@@ -56,13 +57,13 @@ make_tree() {
 record() {
   local tree=$work/$1 bin=$work/$1/build/developer/bin out=$work/$1.$2 model
   local run=(env LD_PRELOAD="$work/narrow.so" NARROW_TARGETS="${masks[$2]}")
-  "${run[@]}" "$bin/example_record_bits" >"$out"
+  "${run[@]}" "$bin/pipeline_record_bits_bench" >"$out"
   for model in test_vig test_vig_h; do
     rm -rf -- "$work/run"
     "${run[@]}" "$bin/vig-train" train "$work/photos" --out "$work/run" --model "$model" --size 32 \
       --batch 4 --epochs 2.5 --val-share 0 --warmup-epochs 1 --set drop_path=0.3 \
       >>"$work/$1.log" 2>&1
-    "$bin/example_record_bits" "$work/run/last.safetensors" | sed "s/^/training $model /" >>"$out"
+    "$bin/pipeline_record_bits_bench" "$work/run/last.safetensors" | sed "s/^/training $model /" >>"$out"
   done
   sort -o "$out" -- "$out"
 }
