@@ -56,7 +56,7 @@ TEST(Fuzz, EveryTargetIsListed) {
   }
 }
 
-// Seconds; raises what the target must not.
+// Seconds; throws what the target must not.
 double run_file(void (*run)(Bytes), const fs::path& file) {
   const std::string bytes = test::read_file(file);
   const auto start = std::chrono::steady_clock::now();

@@ -33,7 +33,7 @@ void run_torch_zip(Bytes bytes);
 void run_webp(Bytes bytes);
 void run_zip(Bytes bytes);
 
-// Raises std::logic_error, which no parser may: a finding.
+// Throws std::logic_error, which no parser may: a finding.
 void check(bool holds, const char* what);
 
 inline std::string_view as_text(Bytes bytes) {

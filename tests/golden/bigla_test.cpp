@@ -1,4 +1,5 @@
-// The scan, its gradients and their slow twins against float64 results of the paper's equations.
+// The scan, its gradients and their reference implementations against float64 results of the
+// paper's equations.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -93,7 +93,7 @@ struct Head {
     gla_backward(args(directions, out));
     return out;
   }
-  Gradients twin(Directions directions) {
+  Gradients by_reference(Directions directions) {
     Gradients out = output(directions);
     reference::gla_backward(args(directions, out));
     return out;
@@ -147,11 +147,11 @@ TEST(GlaBackwardTwin, IsTheSlopeOfTheScan) {
       Head head(tokens, 3, 2);
       head.forward.at(tokens - 1, 0) = 1e-6f;
       head.backward.at(0, 1) = 1.0f;
-      const Gradients twin = head.twin(directions);
+      const Gradients expected = head.by_reference(directions);
       // Results of order 1, rounded to float.
       const double tolerance = 2e-6;
       const auto expect = [&](int g, Sheet& inputs, int64_t first, bool log) {
-        const Sheet& gradient = twin.sheets[static_cast<size_t>(g)];
+        const Sheet& gradient = expected.sheets[static_cast<size_t>(g)];
         for (int64_t t = 0; t < gradient.rows(); ++t) {
           for (int64_t i = 0; i < gradient.width(); ++i) {
             float& x = inputs.at(t, first + i);
@@ -175,7 +175,7 @@ constexpr double kTolerance = 2e-6;
 
 void expect_twin(Head& head, Directions directions, double tolerance = kTolerance,
                  double least = 0.0) {
-  const Gradients fast = head.run(directions), slow = head.twin(directions);
+  const Gradients fast = head.run(directions), slow = head.by_reference(directions);
   const std::string name = "T " + std::to_string(head.tokens) + ", K " +
                            std::to_string(head.key_dim) + ", V " + std::to_string(head.value_dim) +
                            ", directions " + std::to_string(static_cast<int>(directions));
@@ -292,12 +292,12 @@ TEST_P(GlaBackwardOnTarget, SharedGatesGetTheSumOfBothGradients) {
     for (int64_t i = 0; i < head.key_dim; ++i) head.backward.at(t, i) = head.forward.at(t, i);
   }
   const Gradients apart = head.run(Directions::kBoth);
-  Gradients together = head.output(Directions::kBoth), twin = head.output(Directions::kBoth);
+  Gradients together = head.output(Directions::kBoth), expected = head.output(Directions::kBoth);
   GlaBackwardArgs args = head.args(Directions::kBoth, together);
   args.alpha_backward = args.alpha_forward;
   args.dlog_alpha_backward = args.dlog_alpha_forward;
   gla_backward(args);
-  args = head.args(Directions::kBoth, twin);
+  args = head.args(Directions::kBoth, expected);
   args.dlog_alpha_backward = args.dlog_alpha_forward;
   reference::gla_backward(args);
   for (size_t g = 0; g < 3; ++g) {
@@ -308,7 +308,7 @@ TEST_P(GlaBackwardOnTarget, SharedGatesGetTheSumOfBothGradients) {
     for (int64_t i = 0; i < sum.width(); ++i) sum.at(t, i) += apart.sheets[4].at(t, i);
   }
   EXPECT_TRUE(test::same_bits(sum, together.sheets[3]));
-  EXPECT_LE(test::distance(sum, twin.sheets[3]), kTolerance * test::largest_magnitude(sum));
+  EXPECT_LE(test::distance(sum, expected.sheets[3]), kTolerance * test::largest_magnitude(sum));
   EXPECT_TRUE(together.sheets[3].gaps_untouched());
 }
 

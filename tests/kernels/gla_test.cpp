@@ -65,7 +65,7 @@ struct Head {
     gla(args(directions, o));
     return o;
   }
-  Sheet twin(Directions directions) {
+  Sheet by_reference(Directions directions) {
     Sheet o = output();
     reference::gla(args(directions, o));
     return o;
@@ -81,7 +81,7 @@ struct Head {
 constexpr double kTolerance = 2e-6;
 
 void expect_twin(Head& head, Directions directions, double tolerance = kTolerance) {
-  const Sheet fast = head.run(directions), slow = head.twin(directions);
+  const Sheet fast = head.run(directions), slow = head.by_reference(directions);
   const std::string name = "T " + std::to_string(head.tokens) + ", K " +
                            std::to_string(head.key_dim) + ", V " + std::to_string(head.value_dim) +
                            ", directions " + std::to_string(static_cast<int>(directions));
@@ -207,7 +207,7 @@ TEST_P(GlaOnTarget, GatesAfterAreTheGatesOfTheNextToken) {
       args.o = slow.data();
       reference::gla(args);
       EXPECT_TRUE(test::same_bits(next.run(directions), fast));
-      EXPECT_TRUE(test::same_bits(next.twin(directions), slow));
+      EXPECT_TRUE(test::same_bits(next.by_reference(directions), slow));
     }
   }
 }
@@ -229,7 +229,7 @@ TEST_P(GlaOnTarget, ValuesMayHaveRowsOfTheirOwn) {
     args.o = slow.data();
     reference::gla(args);
     EXPECT_TRUE(test::same_bits(head.run(directions), fast));
-    EXPECT_TRUE(test::same_bits(head.twin(directions), slow));
+    EXPECT_TRUE(test::same_bits(head.by_reference(directions), slow));
   }
 }
 

@@ -186,7 +186,8 @@ TEST_P(NormBackwardOnTarget, LayerSurvivesALargeMean) {
 
 VIG_ON_EVERY_TARGET(NormBackwardOnTarget);
 
-// The twins against differences of the forward twins: the gradients of sum(dy * y).
+// The reference implementations against differences of the forward ones: the gradients of sum(dy *
+// y).
 void expect_slopes(const Norm& norm, const Case& c) {
   Operands at(c);
   Gradients got(c);

@@ -84,7 +84,7 @@ TEST_P(ResizeOnTarget, SameSizeIsACopy) {
   EXPECT_EQ(result, source);
 }
 
-// The twin sums in 64 bits. White is the worst case; noise would cancel.
+// The reference sums in 64 bits. White is the worst case; noise would cancel.
 TEST_P(ResizeOnTarget, LargestSideDoesNotOverflow) {
   const std::vector<uint8_t> white(static_cast<size_t>(kMaxResizeSide) * 3, 255);
   const ResizeAxis shrink = whole(kMaxResizeSide, 2), grow = whole(1, 3);

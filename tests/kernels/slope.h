@@ -1,10 +1,11 @@
-// Derivatives by finite differences, to check the slow twins of backward kernels.
+// Derivatives by finite differences, to check the reference implementations of backward kernels.
 #pragma once
 
 namespace vig::test {
 
-// d value() / d x by five points. Forward twins round to float, hence a large step h: the error is
-// the fifth derivative times h^4 / 30 = 3e-8, plus a few roundings of 6e-8 divided by h, 2e-6 each.
+// d value() / d x by five points. Forward references round to float, hence a large step h: the
+// error is the fifth derivative times h^4 / 30 = 3e-8, plus a few roundings of 6e-8 divided by h,
+// 2e-6 each.
 template <class F>
 double slope(float& x, const F& value) {
   constexpr float kStep = 0x1p-5f;

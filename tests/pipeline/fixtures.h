@@ -36,7 +36,7 @@ inline void write_bare(const ModelSpec& spec, const std::string& path,
   write_safetensors(path, tensors, metadata);
 }
 
-// The message of the Error that `function` raises; its code goes to `code`.
+// The message of the Error that `function` throws; its code goes to `code`.
 template <typename Function>
 std::string error_of(Function&& function, ErrorCode* code = nullptr) {
   try {

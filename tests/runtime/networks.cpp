@@ -17,7 +17,7 @@
 namespace vig::test {
 namespace {
 
-// Embedding 32 in two blocks: milliseconds even on the slow twins.
+// Embedding 32 in two blocks: milliseconds even on the reference implementations.
 Fields shrunk(Fields more = {}) {
   more.insert({{"classes", "7"},
                {"image_size", "48"},

@@ -1,5 +1,6 @@
 // A graph executed the plainest way: one picture, one node after the other, every value kept, on
-// the kernels' slow twins. Shares neither lowering nor plan nor packed weights with the runtime.
+// the kernels' reference implementations. Shares neither lowering nor plan nor packed weights with
+// the runtime.
 #pragma once
 
 #include <vector>

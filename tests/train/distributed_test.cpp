@@ -47,7 +47,7 @@ GroupPlace place_in_file(int rank, int size, const fs::path& file) {
   return place;
 }
 
-// What each of several processes raised; empty: nothing.
+// What each of several processes threw; empty: nothing.
 std::vector<std::string> run_all(int count, const std::function<void(int rank)>& work) {
   std::vector<std::string> sentences(static_cast<size_t>(count));
   {

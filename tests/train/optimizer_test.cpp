@@ -1,4 +1,4 @@
-// AdamW against a twin in double, its rules by name, the schedule, the average.
+// AdamW against a reference in double, its rules by name, the schedule, the average.
 #include "vig/train/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -40,9 +40,9 @@ const std::vector<ParamSpec>& odd_specs() {
 }
 
 // The same step in double, parameter by parameter, from the paper (Loshchilov and Hutter, 2019).
-class Twin {
+class Reference {
  public:
-  Twin(const TrainOptions& options, const Parameters& parameters, std::vector<double> rates)
+  Reference(const TrainOptions& options, const Parameters& parameters, std::vector<double> rates)
       : options_(options), rates_(std::move(rates)) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       const float* data = parameters[i].data_ptr<float>();
@@ -105,7 +105,7 @@ void expect_near(const std::vector<at::Tensor>& actual,
   }
 }
 
-TEST(AdamW, IsItsTwinInDouble) {
+TEST(AdamW, IsItsReferenceInDouble) {
   TrainOptions options;
   options.clip = 2;
   options.layer_decay = 0.7;
@@ -116,7 +116,7 @@ TEST(AdamW, IsItsTwinInDouble) {
   Parameters parameters(odd_specs(), *random_weights(odd_specs(), 1), at::kCPU);
   AdamW optimizer(options, parameters, workers);
   // From the head: blocks.1 is one block away, blocks.0 two, what is before them three.
-  Twin twin(options, parameters, {0.343, 0.49, 0.49, 0.7, 1, 1});
+  Reference reference(options, parameters, {0.343, 0.49, 0.49, 0.7, 1, 1});
   int clipped = 0;
   for (int step = 0; step < 20; ++step) {
     parameters.zero_gradients();
@@ -127,14 +127,14 @@ TEST(AdamW, IsItsTwinInDouble) {
       for (int64_t j = 0; j < view.numel(); ++j) gradient[j] = size * stream.normal();
     }
     const double lr = 1e-2 / (1 + step);
-    const double norm = twin.step(parameters, lr);
+    const double norm = reference.step(parameters, lr);
     EXPECT_NEAR(optimizer.step(lr), norm, 1e-5 * norm);
     clipped += norm > options.clip ? 1 : 0;
   }
   EXPECT_TRUE(clipped > 0 && clipped < 20);
   EXPECT_EQ(optimizer.steps(), 20);
-  expect_near(parameters.views(), twin.values(), 2e-6);
-  expect_near(parameters.views_of(optimizer.average()), twin.average(), 2e-6);
+  expect_near(parameters.views(), reference.values(), 2e-6);
+  expect_near(parameters.views_of(optimizer.average()), reference.average(), 2e-6);
 }
 
 TEST(AdamW, GivesTheSameBitsOnAnyNumberOfThreads) {

@@ -1,8 +1,8 @@
 // Files by name, in a folder or in an archive that is never unpacked to disk: .tar, .tar.gz (.tgz)
-// and .zip, told apart by their content.
+// and .zip, recognised by their content.
 //
 // Archives are not trusted: sizes are checked before memory is taken, names only name (nothing is
-// ever written), and what is damaged or cut short raises one sentence naming file and place.
+// ever written), and what is damaged or cut short throws one sentence naming file and place.
 #pragma once
 
 #include <algorithm>
@@ -45,15 +45,15 @@ class Archive {
   // "photos.tar/cat/1.jpg", fit for a message.
   std::string place(size_t file) const;
 
-  // Known, or at least claimed, without reading the file. Raises Error.
+  // Known, or at least claimed, without reading the file. Throws Error.
   virtual FileSize size(size_t file) const = 0;
 
   // The first bytes of a compressed file, at most those of `out`; 0 where read() costs no more.
-  // Raises Error.
+  // Throws Error.
   virtual size_t read_start(size_t file, std::span<uint8_t> out) const;
 
   // The bytes of one file, as long as both the archive and `scratch` live and are left alone. Any
-  // number of threads may read, each with a scratch of its own. Raises Error.
+  // number of threads may read, each with a scratch of its own. Throws Error.
   virtual std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const = 0;
 
  protected:
@@ -65,7 +65,7 @@ class Archive {
 };
 
 // A folder is listed with all below it but folders whose names begin with a dot. Links are
-// followed, but not back into a folder they lie in. Raises Error when something cannot be listed,
+// followed, but not back into a folder they lie in. Throws Error when something cannot be listed,
 // and when `path` is none of the above.
 std::shared_ptr<const Archive> open_archive(const std::string& path,
                                             const ArchiveOptions& options = {});

@@ -1,4 +1,4 @@
-// One reader per kind of archive, behind archive.h. All raise Error naming the file.
+// One reader per kind of archive, behind archive.h. All throw Error naming the file.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ struct AugmentOptions {
   float cutout = 0.0f;
 };
 
-// Raises Error (usage) naming the first number that makes no sense.
+// Throws Error (usage) naming the first number that makes no sense.
 void check_augment_options(const AugmentOptions& options);
 
 // A part of a picture: columns [x, x + width), rows [y, y + height).
@@ -67,7 +67,7 @@ CropBox draw_resized_crop(const AugmentOptions& options, int width, int height,
 
 // Writes recipe.crop * recipe.crop * 3 floats, [row, column, channel], normalised as
 // vig/image/preprocess.h does: with everything switched off, the same bits as preprocess.
-// Raises Error as check_augment_options does, and if the picture is empty.
+// Throws Error as check_augment_options does, and if the picture is empty.
 void augment(const Image& image, const Recipe& recipe, const AugmentOptions& options,
              RandomStream stream, float* out);
 

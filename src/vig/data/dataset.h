@@ -32,7 +32,7 @@ struct DatasetOptions {
   // Decoded pictures are kept up to this many bytes, all splits together, first come first kept. 0
   // for data that is seen once.
   uint64_t cache_bytes = std::min(uint64_t{2} << 30, physical_memory() / 8);
-  // Fewer classes raise: nothing can be learnt from one.
+  // Fewer classes throw: nothing can be learnt from one.
   size_t min_classes = 2;
   // Where there are splits, those to read, in the order of preference. The others are as good as
   // not there: test pictures without labels, or of fewer classes, hinder nobody who trains.
@@ -85,7 +85,7 @@ struct DatasetSplits {
   std::vector<std::string> there;  // all splits by name, read or not; none where it is `whole`
   size_t ignored = 0;              // files that are no pictures by their extension
 
-  const std::vector<std::string>& classes() const;  // of what was read; raises Error if nothing
+  const std::vector<std::string>& classes() const;  // of what was read; throws Error if nothing
 };
 
 // Throws Error saying what was expected and what was found when the layout is another, a class has
@@ -99,7 +99,7 @@ struct HeldOut {
 
 // Takes `count` samples for validation, from each class in proportion to its size; fewer where that
 // would leave a class without any for training, more where a class of two or more would have none
-// for validation. Which ones depends on the seed and the samples' names alone. Raises Error (usage)
+// for validation. Which ones depends on the seed and the samples' names alone. Throws Error (usage)
 // unless 0 < count < size, and (input) when every class has one picture.
 HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed);
 

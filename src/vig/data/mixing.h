@@ -21,7 +21,7 @@ struct MixOptions {
   float smoothing = 0.0f;           // share of a label's weight spread evenly over all classes
 };
 
-// Raises Error (usage) naming the first number that makes no sense.
+// Throws Error (usage) naming the first number that makes no sense.
 void check_mix_options(const MixOptions& options);
 
 // What happens to one batch. Both weights of a label come from `lambda`.
@@ -38,7 +38,7 @@ Mix draw_mix(const MixOptions& options, int size, RandomStream stream);
 void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures);
 
 // Writes targets: [N, C], rows summing to 1. With s the smoothing, a label alone has 1 - s + s / C
-// at its class and s / C elsewhere. Raises Error if a label is not in [0, C).
+// at its class and s / C elsewhere. Throws Error if a label is not in [0, C).
 void mix_targets(const Mix& mix, std::span<const int> labels, int classes, float smoothing,
                  float* targets);
 

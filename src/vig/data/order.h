@@ -19,7 +19,7 @@ enum class LastBatch { kDrop, kKeep };  // when it would be smaller than the oth
 // Cuts the order into batches of `batch_size` over all processes. Of each, process `rank` of
 // `ranks` gets the elements rank, rank + ranks, rank + 2 * ranks, ...: together they see exactly
 // the batches that one process alone would see. All get equally many batches; in a last one that is
-// kept, some may get one sample less than others, or none. Raises Error (usage) unless 0 <= rank <
+// kept, some may get one sample less than others, or none. Throws Error (usage) unless 0 <= rank <
 // ranks <= batch_size.
 std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, size_t batch_size,
                                               LastBatch last, int rank = 0, int ranks = 1);

@@ -13,7 +13,7 @@ namespace vig {
 std::string picture_list_text(const Dataset& dataset);
 
 // The samples of `dataset` that such a text names, in its order. `file` stands for the text in
-// messages. Raises Error naming the first picture that `dataset` does not have, and when the text
+// messages. Throws Error naming the first picture that `dataset` does not have, and when the text
 // names none or one twice.
 Dataset select_pictures(const Dataset& dataset, std::string_view text, const std::string& file);
 

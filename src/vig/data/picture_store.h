@@ -25,7 +25,7 @@ class PictureStore {
   const Archive& archive() const { return *archive_; }
 
   // For any number of threads, each of which drops a picture before it asks for the next one: what
-  // is not kept takes memory from the budget until then. Raises Error.
+  // is not kept takes memory from the budget until then. Throws Error.
   std::shared_ptr<const Image> decode(size_t file) const;
 
  private:

@@ -20,7 +20,7 @@ struct TarEntry {
   std::span<const uint8_t> data;  // of files; inside the archive
 };
 
-// Raises a sentence with the file and the offset when a header is damaged, when it promises more
+// Throws a sentence with the file and the offset when a header is damaged, when it promises more
 // than there is, and when the archive stops without the mark of its end.
 class TarReader {
  public:

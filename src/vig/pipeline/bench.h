@@ -60,7 +60,7 @@ class Bench {
  public:
   explicit Bench(const ModelSource& source);
 
-  // Proves the answer first: finite, the same bits when run again and with one thread. Raises when
+  // Proves the answer first: finite, the same bits when run again and with one thread. Throws when
   // it is not, because the speed of a wrong answer is of no interest.
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 

@@ -20,7 +20,7 @@ struct GoldenCase {
   std::shared_ptr<const Checkpoint> tensors;
   ModelSpec spec;  // of a network; a scan has none
 
-  // Raises when the case has no such tensor, or not of floating point.
+  // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
 };
 
@@ -35,7 +35,7 @@ struct GoldenConfig {
 GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
                                  const Shape& input);
 
-// Opens FILE.safetensors, and for a network FILE.json beside it. Raises when a tensor is neither
+// Opens FILE.safetensors, and for a network FILE.json beside it. Throws when a tensor is neither
 // something to compare nor known to be left out: a check that cannot be made is no pass.
 GoldenCase open_golden_case(const std::string& file);
 

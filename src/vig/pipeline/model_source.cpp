@@ -22,7 +22,7 @@ bool is_zoo_name(const std::string& name) {
   return std::any_of(zoo.begin(), zoo.end(), [&](const ModelSpec& s) { return s.name == name; });
 }
 
-// The network for its own input size; raises where it cannot be built.
+// The network for its own input size; throws where it cannot be built.
 std::shared_ptr<const Graph> own_graph(const ModelSpec& spec) {
   const int side = spec.recipe.crop;
   check_depth(spec);
@@ -86,7 +86,7 @@ ModelSource from_arch(const ModelRequest& request, const std::optional<ModelInfo
 
 ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Checkpoint> checkpoint) {
   if (checkpoint->metadata().contains("vig.train.run")) {
-    fail("{}: a checkpoint to go on training from; the network is in best.safetensors beside it",
+    fail("{}: a checkpoint to resume training from; the network is in best.safetensors beside it",
          request.model);
   }
   const std::vector<ModelSpec> matches = matching_models(*checkpoint);
@@ -153,7 +153,7 @@ ModelSource find_source(const ModelRequest& request) {
   std::error_code ignored;
   const bool looks_like_file = request.model.find_first_of("./") != std::string::npos ||
                                std::filesystem::exists(request.model, ignored);
-  if (!looks_like_file) find_model(request.model);  // raises with the list of names
+  if (!looks_like_file) find_model(request.model);  // throws with the list of names
   auto checkpoint = Checkpoint::open(request.model, request.ema);
   return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint))),
                 request);

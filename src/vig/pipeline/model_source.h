@@ -40,29 +40,29 @@ struct ModelSource {
   bool has_weights() const { return checkpoint != nullptr; }
 };
 
-// Raises when there is no such model or file, when a file's network cannot be told, and when the
-// network cannot be built from its fields: bad input if a file gives them, bad usage otherwise.
+// Throws when there is no such model or file, when a file's network cannot be recognised, and when
+// the network cannot be built from its fields: bad input if a file gives them, bad usage otherwise.
 ModelSource find_source(const ModelRequest& request);
 // The same for a weight file in memory; request.model is its name in messages. `owner` is kept and
 // holds the bytes; without one the caller keeps them for as long as source and weights are used.
 ModelSource find_source(const ModelRequest& request, std::span<const unsigned char> bytes,
                         std::shared_ptr<const void> owner = nullptr);
 
-// Binds the file's tensors to the model's parameters; raises with a list of all that do not fit.
+// Binds the file's tensors to the model's parameters; throws with a list of all that do not fit.
 // For a name: fresh numbers, the same for every call, good for measuring and for nothing else.
 std::shared_ptr<const Weights> source_weights(const ModelSource& source);
 
-// The source again; raises when it is a name, because an answer from random numbers is none.
+// The source again; throws when it is a name, because an answer from random numbers is none.
 const ModelSource& require_weights(const ModelSource& source);
 
 // The fields in which `spec` differs from the zoo's model of its name.
 std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 
-// Raises when the model has so many blocks that the number must be a mistake (or malice in a file),
+// Throws when the model has so many blocks that the number must be a mistake (or malice in a file),
 // before a graph of them fills the memory.
 void check_depth(const ModelSpec& spec);
 
-// Raises when a picture of the file's own input size needs far more work or memory than the file's
+// Throws when a picture of the file's own input size needs far more work or memory than the file's
 // bytes suggest: a small file must not occupy a machine for minutes. Not for sizes that a caller
 // chose.
 void check_own_work(const ModelSource& source);
@@ -82,7 +82,7 @@ auto as_input(const std::string& file, Function&& function) {
 // The largest side of an input picture.
 inline constexpr int kMaxInputSide = 8192;
 
-// Raises unless both sides are from 1 to kMaxInputSide.
+// Throws unless both sides are from 1 to kMaxInputSide.
 void check_input_size(int height, int width);
 
 }  // namespace vig

@@ -9,13 +9,13 @@
 
 namespace vig {
 
-// Raises a usage error unless the name ends in ".safetensors": a file's format follows its name,
+// Throws a usage error unless the name ends in ".safetensors": a file's format follows its name,
 // and that is the one we write.
 void check_output_format(const std::string& path);
 
 // Safetensors with the model's tensors alone, in the order of the graph, and its description in the
 // metadata; other metadata of the source is kept. Each tensor keeps its stored type and bits, or is
-// rounded to `dtype` (F32, F16 or BF16). Gives the types written. Raises for a name of another
+// rounded to `dtype` (F32, F16 or BF16). Gives the types written. Throws for a name of another
 // format, when a tensor does not fit the model, and when a finite number does not fit `dtype`. All
 // or nothing; an existing file is replaced.
 std::set<DType> save_model(const ModelSource& source, const std::string& path,

@@ -28,7 +28,7 @@ struct VerifyOptions {
   int threads = 0;
 };
 
-// Raises when the case cannot be checked in full: unreadable, a parameter missing, a module that
+// Throws when the case cannot be checked in full: unreadable, a parameter missing, a module that
 // the network does not have, a tensor of another shape.
 CaseReport verify_case(const std::string& file, const VerifyOptions& options = {});
 
