@@ -83,6 +83,16 @@ TEST_F(Signals, WhatWasFinishedIsKeptUnderAnotherName) {
   }
 }
 
+// Whoever sends this one wants the end, not what was finished.
+TEST_F(Signals, QuitLeavesNothing) {
+  StartedProgram program(command("embed", {"--format", "npy", "--out", out("x.npy")}),
+                         work_.path());
+  pipe_.wait_for_reader();
+  program.signal(SIGQUIT);
+  EXPECT_EQ(program.wait(), 128 + SIGQUIT) << program.err();
+  EXPECT_EQ(files(), std::vector<std::string>{});
+}
+
 TEST_F(Signals, JsonOnStandardOutputStaysJson) {
   for (const char* verb : {"classify", "embed"}) {
     SCOPED_TRACE(verb);

@@ -27,6 +27,9 @@ TEST(Gzip, SeveralMembersAndPadding) {
   EXPECT_EQ(open(parts + std::string(100, '\0')), kFiles);
   expect_error(ErrorCode::kInput, {open.path(), "something else"}, [&] { open(parts + "x"); });
   EXPECT_FALSE(survives([&] { open(parts + "\x1f"); }));
+  // Zeros end the file: what follows them was not written with it.
+  expect_error(ErrorCode::kInput, {open.path(), "something else"},
+               [&] { open(parts + std::string(100, '\0') + gzip_bytes("x")); });
 }
 
 TEST(Gzip, LargerThanTheFirstBuffer) {
@@ -156,6 +159,16 @@ TEST(Zip, CountsThatLieAreRefused) {
 }
 
 // What writers without zip64 make of many files: the count keeps its lower 16 bits.
+TEST(Zip, FieldsEndWithTheirEntry) {
+  const OpenBytes open;
+  std::string zip = zip_archive({{.name = "a", .data = "x", .zip64 = true, .crc = crc_of("x")}});
+  EXPECT_EQ(open(zip), (Files{{"a", "x"}}));
+  const size_t field = zip.rfind(std::string("\1\0\x18\0", 4));  // the last one is the directory's
+  ASSERT_NE(field, std::string::npos);
+  ++zip[field + 2];  // a byte longer than the entry's extra fields
+  expect_error(ErrorCode::kInput, {open.path(), "its directory is damaged"}, [&] { open(zip); });
+}
+
 TEST(Zip, CountsMayWrap) {
   std::vector<ZipFile> files;
   for (const size_t count : {65535u, 65536u, 70000u}) {

@@ -87,6 +87,24 @@ TEST(Decode, ReadsEveryKind) {
   }
 }
 
+// Chunks of odd length are followed by a byte that does not count.
+TEST(Decode, OddChunksOfWebp) {
+  const std::vector<uint8_t> plain =
+      test::read_bytes(test::data_path("photos/hopper_orient6.webp"));
+  constexpr std::string_view kTag = "EXIF";
+  const auto exif = std::search(plain.begin(), plain.end(), kTag.begin(), kTag.end());
+  ASSERT_NE(exif, plain.end());
+  std::vector<uint8_t> bytes(plain.begin(), exif);
+  for (const uint8_t byte : {'O', 'D', 'D', ' ', '\3', '\0', '\0', '\0', 'a', 'b', 'c', '\0'}) {
+    bytes.push_back(byte);
+  }
+  bytes.insert(bytes.end(), exif, plain.end());
+  const size_t riff = bytes.size() - 8;
+  for (size_t i = 0; i < 4; ++i) bytes[4 + i] = static_cast<uint8_t>(riff >> 8 * i);
+  EXPECT_EQ(decode_image(bytes, "x"), decode_image(plain, "x"));
+  EXPECT_NE(decode_image(bytes, "x"), decode_image(bytes, "x", {.apply_orientation = false}));
+}
+
 // Adobe's inversion undone, paper is white and ink is not.
 TEST(Decode, CmykIsInks) {
   const Image text = read_photo("text_cmyk_subsampled.jpg");

@@ -40,6 +40,7 @@ void note(int signal) {
 void handle_signals() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGQUIT, end_now);  // nothing is finished for it, but temporary files go
   handle(end_now);
 }
 
