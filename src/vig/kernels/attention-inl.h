@@ -1,0 +1,188 @@
+// What attention and its gradient share: products of small tiles in registers, rows and their
+// transposes rearranged for them. Per-target header.
+#if defined(VIG_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VIG_KERNELS_ATTENTION_INL_H_
+#undef VIG_KERNELS_ATTENTION_INL_H_
+#else
+#define VIG_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "vig/kernels/attention.h"
+#include "vig/kernels/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vig {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr size_t kLanes = kRowLanes;
+constexpr size_t kPanel = 2 * kLanes;  // columns of a panel
+
+// Accumulators of a strip: rows x 2 vectors, beside two of B and one broadcast. 32 registers hold
+// 14 rows, 16 hold 6.
+#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
+constexpr size_t kStrip = 14;
+#else
+constexpr size_t kStrip = 6;
+#endif
+
+// C = A B or C = diag(factor) C + A B. A [rows, depth] is read element by element, B [depth,
+// columns] and C [rows, columns] in vectors: their columns are filled up to whole vectors.
+struct Product {
+  size_t rows = 0, columns = 0, depth = 0;
+  const float* a = nullptr;
+  size_t a_row = 0;  // row r begins at a + r a_row; of A transposed, a_row is between its columns
+  const float* b = nullptr;
+  size_t b_row = 0;               // between rows of a panel
+  size_t b_panel = 0;             // between panels of kPanel columns
+  const float* factor = nullptr;  // [rows]; null: C is overwritten
+  float* c = nullptr;
+  size_t c_row = 0;
+};
+
+template <size_t kRows, size_t kVectors, bool kTransposed>
+HWY_NOINLINE void strip(const float* HWY_RESTRICT a, size_t a_row, const float* HWY_RESTRICT b,
+                        size_t b_row, size_t depth, const float* factor, float* HWY_RESTRICT c,
+                        size_t c_row) {
+  const RowTag d;
+  RowVec acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) {
+      acc[r][v] = factor == nullptr
+                      ? hn::Zero(d)
+                      : hn::Mul(hn::Set(d, factor[r]), hn::LoadU(d, c + r * c_row + v * kLanes));
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t i = 0; i < depth; ++i) {
+    RowVec weight[kVectors];
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) weight[v] = hn::LoadU(d, b + v * kLanes);
+    b += b_row;
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      const RowVec x = hn::Set(d, kTransposed ? a[r] : a[r * a_row + i]);
+#pragma GCC unroll 2
+      for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, weight[v], acc[r][v]);
+    }
+    if (kTransposed) a += a_row;
+  }
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) {
+      hn::StoreU(acc[r][v], d, c + r * c_row + v * kLanes);
+    }
+  }
+}
+
+using StripFn = void (*)(const float*, size_t, const float*, size_t, size_t, const float*, float*,
+                         size_t);
+
+// By rows - 1.
+template <size_t kVectors, bool kTransposed, size_t... kRows>
+constexpr auto strip_table(std::index_sequence<kRows...>) {
+  return std::array<StripFn, sizeof...(kRows)>{strip<kRows + 1, kVectors, kTransposed>...};
+}
+
+// All strips pass over a panel before the next one begins.
+template <bool kTransposed = false>
+HWY_INLINE void multiply(const Product& p) {
+  constexpr auto kWide = strip_table<2, kTransposed>(std::make_index_sequence<kStrip>());
+  constexpr auto kNarrow = strip_table<1, kTransposed>(std::make_index_sequence<kStrip>());
+  const size_t strips = (p.rows + kStrip - 1) / kStrip;
+  for (size_t column = 0; column < p.columns; column += kPanel) {
+    const float* b = p.b + column / kPanel * p.b_panel;
+    const auto& table = p.columns - column <= kLanes ? kNarrow : kWide;
+    for (size_t s = 0, row = 0; s < strips; ++s) {
+      const size_t count = (p.rows - row) / (strips - s);  // as even as they get
+      table[count - 1](p.a + row * (kTransposed ? 1 : p.a_row), p.a_row, b, p.b_row, p.depth,
+                       p.factor == nullptr ? nullptr : p.factor + row, p.c + row * p.c_row + column,
+                       p.c_row);
+      row += count;
+    }
+  }
+}
+
+// v[i] lane j becomes v[j] lane i.
+template <size_t kRound = 1>
+HWY_INLINE void transpose(RowVec* v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kRound < kLanes) {
+    const RowTag d;
+    RowVec next[kLanes];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes / 2; ++i) {
+      next[i] = hn::ConcatEven(d, v[2 * i + 1], v[2 * i]);
+      next[i + kLanes / 2] = hn::ConcatOdd(d, v[2 * i + 1], v[2 * i]);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes; ++i) v[i] = next[i];
+    transpose<kRound * 2>(v);
+  }
+#else
+  (void)v;
+#endif
+}
+
+// Row t of a matrix [tokens, D] whose rows lie in a map.
+struct Tokens {
+  const float* map = nullptr;
+  int64_t stride = 0;
+  const int32_t* rows = nullptr;
+  const float* pad = nullptr;
+
+  const float* row(size_t t) const {
+    if (rows == nullptr) return map + static_cast<int64_t>(t) * stride;
+    return rows[t] < 0 ? pad : map + rows[t] * stride;
+  }
+};
+
+// The transpose [D, T] in panels of kPanel tokens, each [D, kPanel]; tokens beyond the last are 0.
+inline void pack_transposed(const Tokens& tokens, size_t count, size_t width, float* panels) {
+  const RowTag d;
+  for (size_t first = 0; first < count; first += kLanes) {
+    float* panel = panels + first / kPanel * width * kPanel + first % kPanel;
+    const size_t present = std::min(kLanes, count - first);
+    for_each_vector(width, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+      RowVec v[kLanes];
+#pragma GCC unroll 16
+      for (size_t j = 0; j < kLanes; ++j) {
+        v[j] = j < present ? load(tokens.row(first + j) + i) : hn::Zero(d);
+      }
+      transpose(v);
+      const size_t channels = std::min(kLanes, width - i);
+#pragma GCC unroll 16
+      for (size_t j = 0; j < kLanes; ++j) {
+        if (j < channels) hn::Store(v[j], d, panel + (i + j) * kPanel);
+      }
+    });
+  }
+}
+
+// Rows in panels of kPanel channels, each [T, kPanel]; channels beyond the last are 0 as far as the
+// last vector goes.
+inline void pack_rows(const Tokens& tokens, size_t count, size_t width, float* panels) {
+  const RowTag d;
+  for (size_t t = 0; t < count; ++t) {
+    const float* from = tokens.row(t);
+    for_each_vector(width, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+      hn::Store(load(from + i), d, panels + (i / kPanel * count + t) * kPanel + i % kPanel);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#endif  // VIG_KERNELS_ATTENTION_INL_H_

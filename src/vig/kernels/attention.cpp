@@ -1,0 +1,367 @@
+#include "vig/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "vig/kernels/attention.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target must come first.
+#include <hwy/highway.h>
+
+#include "vig/kernels/attention-inl.h"
+#include "vig/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace vig {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Logits of a block of queries and keys stay in the first-level cache, beside a panel of keys or
+// values: about kTileFloats of them, of about kKeys keys.
+constexpr size_t kKeys = 208;
+constexpr size_t kTileFloats = 20 * kKeys;
+constexpr size_t kInStep = 4;  // rows whose exponentials are computed side by side
+
+// Key blocks are as even as whole panels allow; a quarter of a block more is no new one.
+size_t keys_of(size_t tokens) {
+  const size_t blocks = std::max<size_t>(1, (tokens + kKeys * 3 / 4 - 1) / kKeys);
+  return round_up((tokens + blocks - 1) / blocks, kPanel);
+}
+
+size_t queries_of(size_t keys) {
+  return std::clamp<size_t>(kTileFloats / (keys * kStrip), 2, 12) * kStrip;
+}
+
+size_t line_up(size_t floats) { return round_up(floats, 16); }
+
+// What attention_pack leaves.
+struct Packed {
+  Packed(const AttentionArgs& args, size_t tokens, size_t width)
+      : keys(args.packed),
+        values(keys + line_up(round_up(tokens, kPanel) * width)),
+        labels(values + line_up(tokens * round_up(width, kPanel))),
+        end(labels + line_up(round_up(tokens, kPanel))) {}
+  float* keys;    // transposed
+  float* values;  // in panels of channels
+  float* labels;
+  float* end;
+};
+
+// The queries that a call works on together.
+struct Block {
+  Block(float* scratch, size_t queries, size_t keys, size_t width)
+      : logits_row(keys),
+        o_row(round_up(width, kPanel)),
+        q_row(round_up(width, kLanes)),
+        logits(scratch),
+        o(logits + line_up(round_up(queries, kInStep) * logits_row)),
+        q(o + line_up(queries * o_row)),
+        most(q + line_up(queries * q_row)),
+        sum(most + line_up(queries)),
+        factor(sum + line_up(queries)),
+        list(reinterpret_cast<int32_t*>(factor + line_up(queries))),
+        end(factor + 2 * line_up(queries)) {}
+  size_t logits_row, o_row, q_row;
+  float* logits;  // [queries, keys], then e^(logit - most)
+  float* o;       // [queries, D], to be divided by the sum
+  float* q;       // [queries, D], times scale
+  float* most;    // [queries] the largest logit so far
+  float* sum;     // [queries]
+  float* factor;  // [queries] what the last block of keys made of earlier sums
+  int32_t* list;  // [queries] which tokens they are
+  float* end;
+};
+
+// Bias and label mask of one query row and a block of keys; either may be null.
+struct Shift {
+  const float* bias;
+  const float* labels;
+  float label;
+};
+
+// Adds the shift, if there is one, and returns the largest of `count` logits. Those up to a whole
+// vector become the lowest number.
+template <bool kShifted>
+HWY_INLINE float largest(float* HWY_RESTRICT row, size_t count, const Shift& shift) {
+  const RowTag d;
+  const RowVec lowest = hn::Set(d, std::numeric_limits<float>::lowest());
+  const auto shifted = [&](size_t i, RowVec bias) HWY_ATTR {
+    RowVec s = hn::Load(d, row + i);
+    if (shift.bias != nullptr) s = hn::Add(s, bias);
+    if (shift.labels != nullptr) {
+      const auto same = hn::Eq(hn::Load(d, shift.labels + i), hn::Set(d, shift.label));
+      s = hn::IfThenElse(same, s, hn::Add(s, hn::Set(d, kLabelPenalty)));
+    }
+    return s;
+  };
+  RowVec most = lowest, also = lowest;
+  size_t i = 0;
+  if (kShifted) {
+    for (; i + kLanes <= count; i += kLanes) {
+      const RowVec s = shifted(i, shift.bias == nullptr ? lowest : hn::LoadU(d, shift.bias + i));
+      hn::Store(s, d, row + i);
+      most = hn::Max(most, s);
+    }
+  } else {
+    for (; i + kPanel <= count; i += kPanel) {
+      most = hn::Max(most, hn::Load(d, row + i));
+      also = hn::Max(also, hn::Load(d, row + i + kLanes));
+    }
+    for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::Load(d, row + i));
+  }
+  if (i < count) {
+    RowVec s = hn::Load(d, row + i);
+    if (kShifted) {
+      s = shifted(i, shift.bias == nullptr ? lowest : load_part(shift.bias + i, count - i));
+    }
+    s = hn::IfThenElse(hn::FirstN(d, count - i), s, lowest);
+    hn::Store(s, d, row + i);
+    most = hn::Max(most, s);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, also)));
+}
+
+// logits = e^(logits - most) of kInStep rows, up to whole vectors, and their sums added to `sum`.
+// What is below e^-87 times the largest becomes that. The order of the operands lets NaN pass the
+// bound.
+HWY_INLINE void exponentials(float* HWY_RESTRICT logits, size_t stride, size_t count,
+                             const float* most, float* sum) {
+  const RowTag d;
+  RowVec sums[kInStep];
+#pragma GCC unroll 4
+  for (size_t n = 0; n < kInStep; ++n) sums[n] = hn::Zero(d);
+  for (size_t i = 0; i < count; i += kLanes) {
+    RowVec p[kInStep];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < kInStep; ++n) {
+      const RowVec x = hn::Sub(hn::Load(d, logits + n * stride + i), hn::Set(d, most[n]));
+      p[n] = hn::Max(hn::Set(d, -87.0f), x);
+    }
+    exp_each<kInStep>(p);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < kInStep; ++n) {
+      hn::Store(p[n], d, logits + n * stride + i);
+      sums[n] = hn::Add(sums[n], p[n]);
+    }
+  }
+  float total[kInStep + kLanes];
+  sum_each<kInStep>(sums, total);
+  for (size_t n = 0; n < kInStep; ++n) sum[n] += total[n];
+}
+
+// One key block's part of the softmax of every row. What depends on one row only goes through all
+// rows before the next step begins: a row alone would wait for its maximum.
+template <bool kShifted>
+HWY_INLINE void soften(const AttentionArgs& args, const Packed& packed, const Block& block,
+                       size_t rows, size_t first_key, size_t keys) {
+  const RowTag d;
+  for (size_t r = 0; r < rows; ++r) {
+    Shift shift{};
+    if (kShifted) {
+      const int64_t query = block.list[r];
+      if (args.bias != nullptr) {
+        shift.bias = args.bias + query * args.bias_stride + static_cast<int64_t>(first_key);
+      }
+      if (args.labels != nullptr) {
+        shift.labels = packed.labels + first_key;
+        shift.label = packed.labels[query];
+      }
+    }
+    block.factor[r] = largest<kShifted>(block.logits + r * block.logits_row, keys, shift);
+  }
+  for (size_t r = 0; r < rows; r += kLanes) {
+    const RowVec here = hn::Load(d, block.factor + r);
+    const RowVec before = first_key == 0 ? here : hn::Load(d, block.most + r);
+    const RowVec now = hn::Max(before, here);
+    RowVec factor = hn::Max(hn::Set(d, -87.0f), hn::Sub(before, now));
+    exp_each<1>(&factor);
+    hn::Store(now, d, block.most + r);
+    hn::Store(factor, d, block.factor + r);
+    const RowVec sum = first_key == 0 ? hn::Zero(d) : hn::Load(d, block.sum + r);
+    hn::Store(hn::Mul(sum, factor), d, block.sum + r);
+  }
+  for (size_t r = 0; r < rows; r += kInStep) {
+    exponentials(block.logits + r * block.logits_row, block.logits_row, keys, block.most + r,
+                 block.sum + r);
+  }
+}
+
+void divide_rows(const AttentionArgs& args, const Block& block, size_t rows) {
+  const RowTag d;
+  const size_t width = static_cast<size_t>(args.head_dim);
+  for (size_t r = 0; r < rows; ++r) {
+    const int32_t t = block.list[r];
+    const int64_t to = args.rows == nullptr ? t : args.rows[t];
+    const RowVec factor = hn::Set(d, 1.0f / block.sum[r]);
+    const float* from = block.o + r * block.o_row;
+    float* o = args.o + to * args.o_stride;
+    for_each_vector(width, [&](size_t i, const auto&, const auto& store)
+                               HWY_ATTR { store(hn::Mul(factor, hn::Load(d, from + i)), o + i); });
+    if (args.lse != nullptr) args.lse[t] = block.most[r] + std::log(block.sum[r]);
+  }
+}
+
+// All keys of the first `rows` queries of block.list.
+void attend(const AttentionArgs& args, const Packed& packed, const Block& block, size_t rows,
+            size_t most_keys) {
+  const RowTag d;
+  const size_t tokens = static_cast<size_t>(args.tokens);
+  const size_t width = static_cast<size_t>(args.head_dim);
+  const RowVec scale = hn::Set(d, args.scale);
+  const Tokens q{args.q, args.qkv_stride, args.rows, nullptr};
+  for (size_t r = 0; r < rows; ++r) {
+    const float* from = q.row(static_cast<size_t>(block.list[r]));
+    for_each_vector(width, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
+      hn::Store(hn::Mul(scale, load(from + i)), d, block.q + r * block.q_row + i);
+    });
+  }
+  for (size_t first = 0; first < tokens; first += most_keys) {
+    const size_t keys = std::min(most_keys, tokens - first);
+    Product product;
+    product.rows = rows;
+    product.columns = keys;
+    product.depth = width;
+    product.a = block.q;
+    product.a_row = block.q_row;
+    product.b = packed.keys + first * width;
+    product.b_row = kPanel;
+    product.b_panel = width * kPanel;
+    product.c = block.logits;
+    product.c_row = block.logits_row;
+    multiply(product);
+    if (args.bias != nullptr || args.labels != nullptr) {
+      soften<true>(args, packed, block, rows, first, keys);
+    } else {
+      soften<false>(args, packed, block, rows, first, keys);
+    }
+    product.columns = width;
+    product.depth = keys;
+    product.a = block.logits;
+    product.a_row = block.logits_row;
+    product.b = packed.values + first * kPanel;
+    product.b_panel = tokens * kPanel;
+    product.factor = first == 0 ? nullptr : block.factor;
+    product.c = block.o;
+    product.c_row = block.o_row;
+    multiply(product);
+  }
+  divide_rows(args, block, rows);
+}
+
+int64_t end_of(const AttentionArgs& args) {
+  return args.last_query < 0 ? args.tokens : args.last_query;
+}
+
+void attend_all(const AttentionArgs& args, size_t most_queries, size_t most_keys) {
+  const size_t tokens = static_cast<size_t>(args.tokens);
+  const size_t width = static_cast<size_t>(args.head_dim);
+  const Packed packed(args, tokens, width);
+  const Block block(args.scratch, most_queries, most_keys, width);
+  const int64_t last = end_of(args);
+  for (int64_t t = args.first_query; t < last;) {
+    size_t rows = 0;
+    for (; t < last && rows < most_queries; ++t) {
+      const bool padded = args.rows != nullptr && args.rows[t] < 0;
+      if (!padded) block.list[rows++] = static_cast<int32_t>(t);
+    }
+    if (rows > 0) attend(args, packed, block, rows, most_keys);
+  }
+}
+
+void tiled(const AttentionArgs& args) {
+  const size_t keys = keys_of(static_cast<size_t>(args.tokens));
+  attend_all(args, queries_of(keys), keys);
+}
+
+// One block of all queries and keys.
+void materialised(const AttentionArgs& args) {
+  attend_all(args, static_cast<size_t>(std::max<int64_t>(0, end_of(args) - args.first_query)),
+             round_up(static_cast<size_t>(args.tokens), kPanel));
+}
+
+void pack(const AttentionArgs& args) {
+  const size_t tokens = static_cast<size_t>(args.tokens);
+  const size_t width = static_cast<size_t>(args.head_dim);
+  const Packed packed(args, tokens, width);
+  pack_transposed({args.k, args.qkv_stride, args.rows, args.pad_k}, tokens, width, packed.keys);
+  pack_rows({args.v, args.qkv_stride, args.rows, args.pad_v}, tokens, width, packed.values);
+  if (args.labels != nullptr) {
+    for (size_t t = 0; t < tokens; ++t) packed.labels[t] = static_cast<float>(args.labels[t]);
+    std::fill(packed.labels + tokens, packed.labels + round_up(tokens, kPanel), 0.0f);
+  }
+}
+
+size_t packed_floats(int64_t tokens, int64_t head_dim) {
+  const Packed packed({}, static_cast<size_t>(tokens), static_cast<size_t>(head_dim));
+  return static_cast<size_t>(packed.end - packed.keys);
+}
+
+size_t block_floats(size_t queries, size_t keys, int64_t head_dim) {
+  const Block block(nullptr, queries, keys, static_cast<size_t>(head_dim));
+  return static_cast<size_t>(block.end - block.logits);
+}
+
+size_t tiled_floats(int64_t tokens, int64_t head_dim) {
+  const size_t keys = keys_of(static_cast<size_t>(tokens));
+  return block_floats(queries_of(keys), keys, head_dim);
+}
+
+size_t materialised_floats(int64_t queries, int64_t tokens, int64_t head_dim) {
+  return block_floats(static_cast<size_t>(queries), round_up(static_cast<size_t>(tokens), kPanel),
+                      head_dim);
+}
+
+int64_t key_block(int64_t tokens) {
+  return static_cast<int64_t>(keys_of(static_cast<size_t>(tokens)));
+}
+
+int64_t query_block(int64_t tokens) {
+  return static_cast<int64_t>(queries_of(keys_of(static_cast<size_t>(tokens))));
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace vig
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vig {
+namespace {
+
+HWY_EXPORT(tiled);
+HWY_EXPORT(materialised);
+HWY_EXPORT(pack);
+HWY_EXPORT(packed_floats);
+HWY_EXPORT(tiled_floats);
+HWY_EXPORT(materialised_floats);
+HWY_EXPORT(key_block);
+HWY_EXPORT(query_block);
+
+}  // namespace
+
+size_t attention_packed_floats(int64_t tokens, int64_t head_dim) {
+  return HWY_DYNAMIC_DISPATCH(packed_floats)(tokens, head_dim);
+}
+
+size_t attention_scratch_floats(int64_t tokens, int64_t head_dim) {
+  return HWY_DYNAMIC_DISPATCH(tiled_floats)(tokens, head_dim);
+}
+
+size_t attention_materialised_scratch_floats(int64_t queries, int64_t tokens, int64_t head_dim) {
+  return HWY_DYNAMIC_DISPATCH(materialised_floats)(queries, tokens, head_dim);
+}
+
+void attention_pack(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(pack)(args); }
+
+void attention(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(tiled)(args); }
+
+void attention_materialised(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(materialised)(args); }
+
+int64_t attention_query_block(int64_t tokens) { return HWY_DYNAMIC_DISPATCH(query_block)(tokens); }
+
+int64_t attention_key_block(int64_t tokens) { return HWY_DYNAMIC_DISPATCH(key_block)(tokens); }
+
+}  // namespace vig
+#endif  // HWY_ONCE
