@@ -180,6 +180,83 @@ inline void pack_rows(const Tokens& tokens, size_t count, size_t width, float* p
   }
 }
 
+// x, but at least -87, where exponentials end; NaN stays NaN.
+HWY_INLINE RowVec not_below_exp(RowVec x) {
+  const RowVec least = hn::Set(RowTag(), -87.0f);
+#if HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::Lt(x, least), least, x);
+#else
+  return hn::Max(least, x);  // x86 returns the second of two where one is NaN
+#endif
+}
+
+// Labels as floats, up to a whole vector.
+inline void pack_labels(const int32_t* labels, size_t count, float* to) {
+  for (size_t t = 0; t < count; ++t) to[t] = static_cast<float>(labels[t]);
+  std::fill(to + count, to + round_up(count, kLanes), 0.0f);
+}
+
+// What is added to the logits of one query and a block of keys. Either pointer may be null.
+struct Shift {
+  Shift(const AttentionArgs& args, const float* packed_labels, int64_t query, size_t first_key) {
+    if (args.bias != nullptr) {
+      bias = args.bias + query * args.bias_stride + static_cast<int64_t>(first_key);
+    }
+    if (args.labels != nullptr) {
+      labels = packed_labels + first_key;
+      label = packed_labels[query];
+    }
+  }
+  // The vector of `row` at i, shifted; lanes beyond `count` hold anything.
+  HWY_INLINE RowVec apply(const float* row, size_t i, size_t count) const {
+    const RowTag d;
+    RowVec s = hn::Load(d, row + i);
+    if (bias != nullptr) {
+      s = hn::Add(s, i + kLanes <= count ? hn::LoadU(d, bias + i) : load_part(bias + i, count - i));
+    }
+    if (labels != nullptr) {
+      const auto same = hn::Eq(hn::Load(d, labels + i), hn::Set(d, label));
+      s = hn::IfThenElse(same, s, hn::Add(s, hn::Set(d, kLabelPenalty)));
+    }
+    return s;
+  }
+
+  const float* bias = nullptr;
+  const float* labels = nullptr;
+  float label = 0.0f;
+};
+
+inline bool is_shifted(const AttentionArgs& args) {
+  return args.bias != nullptr || args.labels != nullptr;
+}
+
+inline bool is_padded(const AttentionArgs& args, int64_t t) {
+  return args.rows != nullptr && args.rows[t] < 0;
+}
+
+// Blocks of about `about` tokens, as even as whole panels allow; a quarter of a block more is no
+// new one.
+inline size_t even_blocks(size_t tokens, size_t about) {
+  const size_t blocks = std::max<size_t>(1, (tokens + about * 3 / 4 - 1) / about);
+  return round_up((tokens + blocks - 1) / blocks, kPanel);
+}
+
+// Parts of a piece of memory, each aligned like the whole; of none, just how much it takes.
+class Parts {
+ public:
+  explicit Parts(float* memory) : memory_(memory) {}
+  float* take(size_t floats) {
+    float* const part = memory_ == nullptr ? nullptr : memory_ + total_;
+    total_ += round_up(floats, 16);
+    return part;
+  }
+  size_t total() const { return total_; }
+
+ private:
+  float* memory_;
+  size_t total_ = 0;
+};
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace vig

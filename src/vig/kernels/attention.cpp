@@ -24,45 +24,42 @@ constexpr size_t kKeys = 208;
 constexpr size_t kTileFloats = 20 * kKeys;
 constexpr size_t kInStep = 4;  // rows whose exponentials are computed side by side
 
-// Key blocks are as even as whole panels allow; a quarter of a block more is no new one.
-size_t keys_of(size_t tokens) {
-  const size_t blocks = std::max<size_t>(1, (tokens + kKeys * 3 / 4 - 1) / kKeys);
-  return round_up((tokens + blocks - 1) / blocks, kPanel);
-}
+size_t keys_of(size_t tokens) { return even_blocks(tokens, kKeys); }
 
 size_t queries_of(size_t keys) {
   return std::clamp<size_t>(kTileFloats / (keys * kStrip), 2, 12) * kStrip;
 }
 
-size_t line_up(size_t floats) { return round_up(floats, 16); }
-
 // What attention_pack leaves.
 struct Packed {
-  Packed(const AttentionArgs& args, size_t tokens, size_t width)
-      : keys(args.packed),
-        values(keys + line_up(round_up(tokens, kPanel) * width)),
-        labels(values + line_up(tokens * round_up(width, kPanel))),
-        end(labels + line_up(round_up(tokens, kPanel))) {}
-  float* keys;    // transposed
+  Packed(float* memory, size_t tokens, size_t width) {
+    Parts parts(memory);
+    keys = parts.take(round_up(tokens, kPanel) * width);
+    values = parts.take(tokens * round_up(width, kPanel));
+    labels = parts.take(round_up(tokens, kPanel));
+    floats = parts.total();
+  }
+  float* keys;    // transposed, in panels of tokens
   float* values;  // in panels of channels
   float* labels;
-  float* end;
+  size_t floats;
 };
 
 // The queries that a call works on together.
 struct Block {
-  Block(float* scratch, size_t queries, size_t keys, size_t width)
-      : logits_row(keys),
-        o_row(round_up(width, kPanel)),
-        q_row(round_up(width, kLanes)),
-        logits(scratch),
-        o(logits + line_up(round_up(queries, kInStep) * logits_row)),
-        q(o + line_up(queries * o_row)),
-        most(q + line_up(queries * q_row)),
-        sum(most + line_up(queries)),
-        factor(sum + line_up(queries)),
-        list(reinterpret_cast<int32_t*>(factor + line_up(queries))),
-        end(factor + 2 * line_up(queries)) {}
+  Block(float* memory, size_t queries, size_t keys, size_t width)
+      : logits_row(keys), o_row(round_up(width, kPanel)), q_row(round_up(width, kLanes)) {
+    Parts parts(memory);
+    const size_t in_step = round_up(queries, kInStep);
+    logits = parts.take(in_step * logits_row);
+    o = parts.take(queries * o_row);
+    q = parts.take(queries * q_row);
+    most = parts.take(in_step);
+    sum = parts.take(in_step);
+    factor = parts.take(in_step);
+    list = reinterpret_cast<int32_t*>(parts.take(queries));
+    floats = parts.total();
+  }
   size_t logits_row, o_row, q_row;
   float* logits;  // [queries, keys], then e^(logit - most)
   float* o;       // [queries, D], to be divided by the sum
@@ -71,14 +68,7 @@ struct Block {
   float* sum;     // [queries]
   float* factor;  // [queries] what the last block of keys made of earlier sums
   int32_t* list;  // [queries] which tokens they are
-  float* end;
-};
-
-// Bias and label mask of one query row and a block of keys; either may be null.
-struct Shift {
-  const float* bias;
-  const float* labels;
-  float label;
+  size_t floats;
 };
 
 // Adds the shift, if there is one, and returns the largest of `count` logits. Those up to a whole
@@ -87,36 +77,17 @@ template <bool kShifted>
 HWY_INLINE float largest(float* HWY_RESTRICT row, size_t count, const Shift& shift) {
   const RowTag d;
   const RowVec lowest = hn::Set(d, std::numeric_limits<float>::lowest());
-  const auto shifted = [&](size_t i, RowVec bias) HWY_ATTR {
-    RowVec s = hn::Load(d, row + i);
-    if (shift.bias != nullptr) s = hn::Add(s, bias);
-    if (shift.labels != nullptr) {
-      const auto same = hn::Eq(hn::Load(d, shift.labels + i), hn::Set(d, shift.label));
-      s = hn::IfThenElse(same, s, hn::Add(s, hn::Set(d, kLabelPenalty)));
-    }
-    return s;
-  };
   RowVec most = lowest, also = lowest;
   size_t i = 0;
-  if (kShifted) {
-    for (; i + kLanes <= count; i += kLanes) {
-      const RowVec s = shifted(i, shift.bias == nullptr ? lowest : hn::LoadU(d, shift.bias + i));
-      hn::Store(s, d, row + i);
-      most = hn::Max(most, s);
-    }
-  } else {
+  if (!kShifted) {
     for (; i + kPanel <= count; i += kPanel) {
       most = hn::Max(most, hn::Load(d, row + i));
       also = hn::Max(also, hn::Load(d, row + i + kLanes));
     }
-    for (; i + kLanes <= count; i += kLanes) most = hn::Max(most, hn::Load(d, row + i));
   }
-  if (i < count) {
-    RowVec s = hn::Load(d, row + i);
-    if (kShifted) {
-      s = shifted(i, shift.bias == nullptr ? lowest : load_part(shift.bias + i, count - i));
-    }
-    s = hn::IfThenElse(hn::FirstN(d, count - i), s, lowest);
+  for (; i < count; i += kLanes) {
+    RowVec s = kShifted ? shift.apply(row, i, count) : hn::Load(d, row + i);
+    if (i + kLanes > count) s = hn::IfThenElse(hn::FirstN(d, count - i), s, lowest);
     hn::Store(s, d, row + i);
     most = hn::Max(most, s);
   }
@@ -124,8 +95,7 @@ HWY_INLINE float largest(float* HWY_RESTRICT row, size_t count, const Shift& shi
 }
 
 // logits = e^(logits - most) of kInStep rows, up to whole vectors, and their sums added to `sum`.
-// What is below e^-87 times the largest becomes that. The order of the operands lets NaN pass the
-// bound.
+// What is below e^-87 times the largest becomes that.
 HWY_INLINE void exponentials(float* HWY_RESTRICT logits, size_t stride, size_t count,
                              const float* most, float* sum) {
   const RowTag d;
@@ -137,7 +107,7 @@ HWY_INLINE void exponentials(float* HWY_RESTRICT logits, size_t stride, size_t c
 #pragma GCC unroll 4
     for (size_t n = 0; n < kInStep; ++n) {
       const RowVec x = hn::Sub(hn::Load(d, logits + n * stride + i), hn::Set(d, most[n]));
-      p[n] = hn::Max(hn::Set(d, -87.0f), x);
+      p[n] = not_below_exp(x);
     }
     exp_each<kInStep>(p);
 #pragma GCC unroll 4
@@ -158,24 +128,14 @@ HWY_INLINE void soften(const AttentionArgs& args, const Packed& packed, const Bl
                        size_t rows, size_t first_key, size_t keys) {
   const RowTag d;
   for (size_t r = 0; r < rows; ++r) {
-    Shift shift{};
-    if (kShifted) {
-      const int64_t query = block.list[r];
-      if (args.bias != nullptr) {
-        shift.bias = args.bias + query * args.bias_stride + static_cast<int64_t>(first_key);
-      }
-      if (args.labels != nullptr) {
-        shift.labels = packed.labels + first_key;
-        shift.label = packed.labels[query];
-      }
-    }
+    const Shift shift(args, packed.labels, block.list[r], first_key);
     block.factor[r] = largest<kShifted>(block.logits + r * block.logits_row, keys, shift);
   }
   for (size_t r = 0; r < rows; r += kLanes) {
     const RowVec here = hn::Load(d, block.factor + r);
     const RowVec before = first_key == 0 ? here : hn::Load(d, block.most + r);
     const RowVec now = hn::Max(before, here);
-    RowVec factor = hn::Max(hn::Set(d, -87.0f), hn::Sub(before, now));
+    RowVec factor = not_below_exp(hn::Sub(before, now));
     exp_each<1>(&factor);
     hn::Store(now, d, block.most + r);
     hn::Store(factor, d, block.factor + r);
@@ -231,7 +191,7 @@ void attend(const AttentionArgs& args, const Packed& packed, const Block& block,
     product.c = block.logits;
     product.c_row = block.logits_row;
     multiply(product);
-    if (args.bias != nullptr || args.labels != nullptr) {
+    if (is_shifted(args)) {
       soften<true>(args, packed, block, rows, first, keys);
     } else {
       soften<false>(args, packed, block, rows, first, keys);
@@ -257,14 +217,13 @@ int64_t end_of(const AttentionArgs& args) {
 void attend_all(const AttentionArgs& args, size_t most_queries, size_t most_keys) {
   const size_t tokens = static_cast<size_t>(args.tokens);
   const size_t width = static_cast<size_t>(args.head_dim);
-  const Packed packed(args, tokens, width);
+  const Packed packed(args.packed, tokens, width);
   const Block block(args.scratch, most_queries, most_keys, width);
   const int64_t last = end_of(args);
   for (int64_t t = args.first_query; t < last;) {
     size_t rows = 0;
     for (; t < last && rows < most_queries; ++t) {
-      const bool padded = args.rows != nullptr && args.rows[t] < 0;
-      if (!padded) block.list[rows++] = static_cast<int32_t>(t);
+      if (!is_padded(args, t)) block.list[rows++] = static_cast<int32_t>(t);
     }
     if (rows > 0) attend(args, packed, block, rows, most_keys);
   }
@@ -284,23 +243,18 @@ void materialised(const AttentionArgs& args) {
 void pack(const AttentionArgs& args) {
   const size_t tokens = static_cast<size_t>(args.tokens);
   const size_t width = static_cast<size_t>(args.head_dim);
-  const Packed packed(args, tokens, width);
+  const Packed packed(args.packed, tokens, width);
   pack_transposed({args.k, args.qkv_stride, args.rows, args.pad_k}, tokens, width, packed.keys);
   pack_rows({args.v, args.qkv_stride, args.rows, args.pad_v}, tokens, width, packed.values);
-  if (args.labels != nullptr) {
-    for (size_t t = 0; t < tokens; ++t) packed.labels[t] = static_cast<float>(args.labels[t]);
-    std::fill(packed.labels + tokens, packed.labels + round_up(tokens, kPanel), 0.0f);
-  }
+  if (args.labels != nullptr) pack_labels(args.labels, tokens, packed.labels);
 }
 
 size_t packed_floats(int64_t tokens, int64_t head_dim) {
-  const Packed packed({}, static_cast<size_t>(tokens), static_cast<size_t>(head_dim));
-  return static_cast<size_t>(packed.end - packed.keys);
+  return Packed(nullptr, static_cast<size_t>(tokens), static_cast<size_t>(head_dim)).floats;
 }
 
 size_t block_floats(size_t queries, size_t keys, int64_t head_dim) {
-  const Block block(nullptr, queries, keys, static_cast<size_t>(head_dim));
-  return static_cast<size_t>(block.end - block.logits);
+  return Block(nullptr, queries, keys, static_cast<size_t>(head_dim)).floats;
 }
 
 size_t tiled_floats(int64_t tokens, int64_t head_dim) {

@@ -1,7 +1,7 @@
 // Gradients of softmax attention (kernels/attention.h) of one head, given that of its output.
 //
-// T tokens, D head width. P is computed again from the logits S and the saved lse of each row, block
-// by block, so that no T x T matrix is stored; do_i [D] is the gradient of o_i:
+// T tokens, D head width. P is computed again from the logits S and the saved lse of each row,
+// block by block, so that no T x T matrix is stored; do_i [D] is the gradient of o_i:
 //   P_ij = e^(S_ij - lse_i),  dP_ij = do_i . v_j,  dS_ij = P_ij (dP_ij - do_i . o_i)
 //   dq_i = scale sum_j dS_ij k_j,  dk_j = scale sum_i dS_ij q_i,  dv_j = sum_i P_ij do_i
 //   dbias_ij = dS_ij

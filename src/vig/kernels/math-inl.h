@@ -54,7 +54,7 @@ HWY_INLINE P exp_bounded(P x) {
       p, sum);
 }
 
-// exp_bounded of kCount vectors in step, the same bits. In an array, since GCC 12 copies structs of
+// exp_bounded of kCount vectors in step. In an array, since GCC 12 copies structs of
 // vectors through memory.
 template <size_t kCount>
 HWY_INLINE void exp_each(RowVec* x) {
