@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "vig/kernels/attention.h"
@@ -146,18 +147,18 @@ struct Tokens {
   }
 };
 
-// The transpose [D, T] in panels of kPanel tokens, each [D, kPanel]; tokens beyond the last are 0.
+// The transpose [D, T] in panels of kPanel tokens, each [D, kPanel]. A vector that the last token
+// does not fill holds it again.
 inline void pack_transposed(const Tokens& tokens, size_t count, size_t width, float* panels) {
   const RowTag d;
   for (size_t first = 0; first < count; first += kLanes) {
     float* panel = panels + first / kPanel * width * kPanel + first % kPanel;
-    const size_t present = std::min(kLanes, count - first);
+    const float* rows[kLanes];
+    for (size_t j = 0; j < kLanes; ++j) rows[j] = tokens.row(std::min(first + j, count - 1));
     for_each_vector(width, [&](size_t i, const auto& load, const auto&) HWY_ATTR {
       RowVec v[kLanes];
 #pragma GCC unroll 16
-      for (size_t j = 0; j < kLanes; ++j) {
-        v[j] = j < present ? load(tokens.row(first + j) + i) : hn::Zero(d);
-      }
+      for (size_t j = 0; j < kLanes; ++j) v[j] = load(rows[j] + i);
       transpose(v);
       const size_t channels = std::min(kLanes, width - i);
 #pragma GCC unroll 16
@@ -178,6 +179,22 @@ inline void pack_rows(const Tokens& tokens, size_t count, size_t width, float* p
       hn::Store(load(from + i), d, panels + (i / kPanel * count + t) * kPanel + i % kPanel);
     });
   }
+}
+
+// to[i] = value of i for a row of n floats, in vectors. value(i, load) computes the vector from i
+// on, of which load(pointer) takes the lanes that exist. Where the last vector is not whole, one
+// that ends with the row is computed first and stored last: parts of vectors are slow to load.
+template <class F>
+HWY_INLINE void map_row(size_t n, float* to, const F& value) {
+  const RowTag d;
+  const auto whole = [](const float* from) HWY_ATTR { return hn::LoadU(RowTag(), from); };
+  if (n < kLanes) {
+    const auto part = [n](const float* from) HWY_ATTR { return load_part(from, n); };
+    return store_part(value(0, part), to, n);
+  }
+  const RowVec last = value(n - kLanes, whole);
+  for (size_t i = 0; i + kLanes <= n; i += kLanes) hn::StoreU(value(i, whole), d, to + i);
+  hn::StoreU(last, d, to + n - kLanes);
 }
 
 // x, but at least -87, where exponentials end; NaN stays NaN.
@@ -207,15 +224,15 @@ struct Shift {
       label = packed_labels[query];
     }
   }
-  // The vector of `row` at i, shifted; lanes beyond `count` hold anything.
-  HWY_INLINE RowVec apply(const float* row, size_t i, size_t count) const {
+  // The vector of `row` at i, shifted, where bias and labels exist as kBias and kLabels say;
+  // `load` takes the lanes of the bias that exist.
+  template <bool kBias, bool kLabels, class Load>
+  HWY_INLINE RowVec apply(const float* row, size_t i, const Load& load) const {
     const RowTag d;
-    RowVec s = hn::Load(d, row + i);
-    if (bias != nullptr) {
-      s = hn::Add(s, i + kLanes <= count ? hn::LoadU(d, bias + i) : load_part(bias + i, count - i));
-    }
-    if (labels != nullptr) {
-      const auto same = hn::Eq(hn::Load(d, labels + i), hn::Set(d, label));
+    RowVec s = hn::LoadU(d, row + i);
+    if constexpr (kBias) s = hn::Add(s, load(bias + i));
+    if constexpr (kLabels) {
+      const auto same = hn::Eq(hn::LoadU(d, labels + i), hn::Set(d, label));
       s = hn::IfThenElse(same, s, hn::Add(s, hn::Set(d, kLabelPenalty)));
     }
     return s;
@@ -226,12 +243,26 @@ struct Shift {
   float label = 0.0f;
 };
 
-inline bool is_shifted(const AttentionArgs& args) {
-  return args.bias != nullptr || args.labels != nullptr;
+// Calls f(std::bool_constant, std::bool_constant): whether there is a bias, whether there are
+// labels.
+template <class F>
+HWY_INLINE void with_shift(const AttentionArgs& args, const F& f) {
+  if (args.bias != nullptr) {
+    args.labels != nullptr ? f(std::true_type(), std::true_type())
+                           : f(std::true_type(), std::false_type());
+  } else {
+    args.labels != nullptr ? f(std::false_type(), std::true_type())
+                           : f(std::false_type(), std::false_type());
+  }
 }
 
 inline bool is_padded(const AttentionArgs& args, int64_t t) {
   return args.rows != nullptr && args.rows[t] < 0;
+}
+
+// The row of token t in the map.
+inline int64_t place_of(const AttentionArgs& args, int64_t t) {
+  return args.rows == nullptr ? t : args.rows[t];
 }
 
 // Blocks of about `about` tokens, as even as whole panels allow; a quarter of a block more is no

@@ -73,22 +73,27 @@ struct Block {
 
 // Adds the shift, if there is one, and returns the largest of `count` logits. Those up to a whole
 // vector become the lowest number.
-template <bool kShifted>
+template <bool kBias, bool kLabels>
 HWY_INLINE float largest(float* HWY_RESTRICT row, size_t count, const Shift& shift) {
   const RowTag d;
   const RowVec lowest = hn::Set(d, std::numeric_limits<float>::lowest());
+  if constexpr (kBias || kLabels) {
+    map_row(count, row, [&](size_t i, const auto& load) HWY_ATTR {
+      return shift.apply<kBias, kLabels>(row, i, load);
+    });
+  }
   RowVec most = lowest, also = lowest;
   size_t i = 0;
-  if (!kShifted) {
-    for (; i + kPanel <= count; i += kPanel) {
-      most = hn::Max(most, hn::Load(d, row + i));
-      also = hn::Max(also, hn::Load(d, row + i + kLanes));
-    }
+  for (; i + kPanel <= count; i += kPanel) {
+    most = hn::Max(most, hn::Load(d, row + i));
+    also = hn::Max(also, hn::Load(d, row + i + kLanes));
   }
   for (; i < count; i += kLanes) {
-    RowVec s = kShifted ? shift.apply(row, i, count) : hn::Load(d, row + i);
-    if (i + kLanes > count) s = hn::IfThenElse(hn::FirstN(d, count - i), s, lowest);
-    hn::Store(s, d, row + i);
+    RowVec s = hn::Load(d, row + i);
+    if (i + kLanes > count) {
+      s = hn::IfThenElse(hn::FirstN(d, count - i), s, lowest);
+      hn::Store(s, d, row + i);
+    }
     most = hn::Max(most, s);
   }
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, also)));
@@ -123,13 +128,13 @@ HWY_INLINE void exponentials(float* HWY_RESTRICT logits, size_t stride, size_t c
 
 // One key block's part of the softmax of every row. What depends on one row only goes through all
 // rows before the next step begins: a row alone would wait for its maximum.
-template <bool kShifted>
+template <bool kBias, bool kLabels>
 HWY_INLINE void soften(const AttentionArgs& args, const Packed& packed, const Block& block,
                        size_t rows, size_t first_key, size_t keys) {
   const RowTag d;
   for (size_t r = 0; r < rows; ++r) {
     const Shift shift(args, packed.labels, block.list[r], first_key);
-    block.factor[r] = largest<kShifted>(block.logits + r * block.logits_row, keys, shift);
+    block.factor[r] = largest<kBias, kLabels>(block.logits + r * block.logits_row, keys, shift);
   }
   for (size_t r = 0; r < rows; r += kLanes) {
     const RowVec here = hn::Load(d, block.factor + r);
@@ -153,10 +158,9 @@ void divide_rows(const AttentionArgs& args, const Block& block, size_t rows) {
   const size_t width = static_cast<size_t>(args.head_dim);
   for (size_t r = 0; r < rows; ++r) {
     const int32_t t = block.list[r];
-    const int64_t to = args.rows == nullptr ? t : args.rows[t];
     const RowVec factor = hn::Set(d, 1.0f / block.sum[r]);
     const float* from = block.o + r * block.o_row;
-    float* o = args.o + to * args.o_stride;
+    float* o = args.o + place_of(args, t) * args.o_stride;
     for_each_vector(width, [&](size_t i, const auto&, const auto& store)
                                HWY_ATTR { store(hn::Mul(factor, hn::Load(d, from + i)), o + i); });
     if (args.lse != nullptr) args.lse[t] = block.most[r] + std::log(block.sum[r]);
@@ -191,11 +195,9 @@ void attend(const AttentionArgs& args, const Packed& packed, const Block& block,
     product.c = block.logits;
     product.c_row = block.logits_row;
     multiply(product);
-    if (is_shifted(args)) {
-      soften<true>(args, packed, block, rows, first, keys);
-    } else {
-      soften<false>(args, packed, block, rows, first, keys);
-    }
+    with_shift(args, [&](auto bias, auto labels) HWY_ATTR {
+      soften<bias.value, labels.value>(args, packed, block, rows, first, keys);
+    });
     product.columns = width;
     product.depth = keys;
     product.a = block.logits;

@@ -73,9 +73,8 @@ HWY_INLINE void write_row(const float* from, size_t width, float scale, float* t
 }
 
 HWY_INLINE void add_row(const float* from, size_t count, float* to) {
-  const RowTag d;
-  for_each_vector(count, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-    store(hn::Add(load(to + i), hn::Load(d, from + i)), to + i);
+  map_row(count, to, [&](size_t i, const auto& load) HWY_ATTR {
+    return hn::Add(load(to + i), load(from + i));
   });
 }
 
@@ -85,10 +84,6 @@ HWY_INLINE float dot(const float* a, const float* b, size_t width) {
   for_each_vector(width, [&](size_t i, const auto& load, const auto&)
                              HWY_ATTR { sum = hn::MulAdd(load(a + i), load(b + i), sum); });
   return sum_lanes(sum);
-}
-
-int64_t map_row(const AttentionArgs& args, int64_t t) {
-  return args.rows == nullptr ? t : args.rows[t];
 }
 
 // Fills the layout; the result is the number of queries.
@@ -106,7 +101,7 @@ size_t prepare(const AttentionBackwardArgs& args, const Layout& at) {
   for (size_t t = 0; t < tokens; ++t) {
     copy_row(k.row(t), width, 1.0f, at.k + t * at.row);
     if (is_padded(forward, static_cast<int64_t>(t))) continue;
-    const int64_t row = map_row(forward, static_cast<int64_t>(t));
+    const int64_t row = place_of(forward, static_cast<int64_t>(t));
     const float* grad_o = args.grad_o + row * args.grad_o_stride;
     copy_row(forward.q + row * forward.qkv_stride, width, forward.scale, at.q + queries * at.row);
     copy_row(grad_o, width, 1.0f, at.grad_o + queries * at.row);
@@ -162,15 +157,17 @@ void pair_slopes(const AttentionBackwardArgs& args, const Layout& at, const Pair
   product.b = at.values + pair.key * width;
   product.c = at.ds;
   multiply(product);
-  if (is_shifted(args.forward)) {
-    for (size_t r = 0; r < pair.queries; ++r) {
-      const Shift shift(args.forward, at.labels, at.list[pair.query + r], pair.key);
-      float* row = at.p + r * at.tile_row;
-      for (size_t i = 0; i < pair.keys; i += kLanes) {
-        hn::Store(shift.apply(row, i, pair.keys), RowTag(), row + i);
+  with_shift(args.forward, [&](auto bias, auto labels) HWY_ATTR {
+    if constexpr (bias.value || labels.value) {
+      for (size_t r = 0; r < pair.queries; ++r) {
+        const Shift shift(args.forward, at.labels, at.list[pair.query + r], pair.key);
+        float* row = at.p + r * at.tile_row;
+        map_row(pair.keys, row, [&](size_t i, const auto& load) HWY_ATTR {
+          return shift.template apply<bias.value, labels.value>(row, i, load);
+        });
       }
     }
-  }
+  });
   for (size_t r = 0; r < pair.queries; r += kInStep) {
     slopes(at.p + r * at.tile_row, at.ds + r * at.tile_row, at.tile_row, pair.keys,
            at.lse + pair.query + r, at.delta + pair.query + r);
@@ -223,7 +220,7 @@ void write_keys(const AttentionBackwardArgs& args, const Layout& at, size_t firs
       add_row(dk, width, args.dpad_k);
       add_row(dv, width, args.dpad_v);
     } else {
-      const int64_t to = map_row(forward, t) * args.dqkv_stride;
+      const int64_t to = place_of(forward, t) * args.dqkv_stride;
       write_row(dk, width, 1.0f, args.dk + to);
       write_row(dv, width, 1.0f, args.dv + to);
     }
@@ -249,7 +246,7 @@ void gradients(const AttentionBackwardArgs& args) {
     write_keys(args, at, key, keys);
   }
   for (size_t r = 0; r < queries; ++r) {
-    const int64_t to = map_row(forward, at.list[r]) * args.dqkv_stride;
+    const int64_t to = place_of(forward, at.list[r]) * args.dqkv_stride;
     write_row(at.dq + r * at.row, width, forward.scale, args.dq + to);
   }
 }
