@@ -8,6 +8,9 @@
 
 #include <hwy/highway.h>
 
+#include <cstddef>
+#include <type_traits>
+
 #include "vig/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,6 +20,22 @@ namespace HWY_NAMESPACE {
 // One operation on each of kCount vectors before the next one: these are long chains, and a
 // processor looks no more than a few chains ahead.
 #define VIG_IN_STEP _Pragma("GCC unroll 8") for (size_t k = 0; k < kCount; ++k)
+
+// Exponentials that are best taken in step: their constants stay in registers, too.
+#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
+constexpr size_t kTogether = 4;  // 32 registers
+#else
+constexpr size_t kTogether = 2;  // 16 registers
+#endif
+
+// Calls f(count, n) for n = 0, kTogether, ... while there are so many, then for single ones; count
+// is an integral_constant.
+template <class F>
+HWY_INLINE void each_in_step(size_t total, const F& f) {
+  size_t n = 0;
+  for (; n + kTogether <= total; n += kTogether) f(std::integral_constant<size_t, kTogether>(), n);
+  for (; n < total; ++n) f(std::integral_constant<size_t, 1>(), n);
+}
 
 // 2^(a b) is taken as 2^n (1 + r q(r)), a b = n + r, |r| <= 1/2: the product enters twice, each
 // time in a fused operation. Relative error 1.7e-7, and smaller as a b comes near 0, where a decay

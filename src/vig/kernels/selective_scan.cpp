@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/selective_scan.cpp"
@@ -23,21 +22,6 @@ namespace {
 constexpr size_t kLanes = kRowLanes;
 constexpr size_t kGroup = 64;
 constexpr size_t kChunk = 16;
-// Exponentials that are taken in step.
-#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
-constexpr size_t kTogether = 4;  // 32 registers
-#else
-constexpr size_t kTogether = 2;  // 16 registers
-#endif
-
-// Calls f(count, n) for n = 0, kTogether, ... while there are so many, then for single ones; count
-// is an integral_constant.
-template <class F>
-HWY_INLINE void each_in_step(size_t total, const F& f) {
-  size_t n = 0;
-  for (; n + kTogether <= total; n += kTogether) f(std::integral_constant<size_t, kTogether>(), n);
-  for (; n < total; ++n) f(std::integral_constant<size_t, 1>(), n);
-}
 
 // Parts of args.state. States and rates are [E / kLanes, N, kLanes], filled up with zeros.
 struct Scratch {
