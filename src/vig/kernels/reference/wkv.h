@@ -11,7 +11,8 @@ struct WkvWeight {
   struct Term {
     double log;
     double sign;
-    double slope;  // d log(term) / dw
+    double slope;    // d log / dw
+    double u_slope;  // d log / du
   } terms[3];
   int count = 0;
 };
