@@ -1,0 +1,10 @@
+// Reference implementation of kernels/conv1d_backward.h, in double.
+#pragma once
+
+#include "vig/kernels/conv1d_backward.h"
+
+namespace vig::reference {
+
+void conv1d_backward(const Conv1dBackwardArgs& args);
+
+}  // namespace vig::reference

@@ -1,0 +1,11 @@
+// Reference implementation of kernels/selective_scan_backward.h: the recurrences as they are
+// written there, in double. Allocates all states; args.scratch is not used.
+#pragma once
+
+#include "vig/kernels/selective_scan_backward.h"
+
+namespace vig::reference {
+
+void selective_scan_backward(const SelectiveScanBackwardArgs& args);
+
+}  // namespace vig::reference

@@ -1,0 +1,11 @@
+// Reference implementation of kernels/wkv_backward.h, in double, in time that grows with the square
+// of the tokens. args.scratch is not used.
+#pragma once
+
+#include "vig/kernels/wkv_backward.h"
+
+namespace vig::reference {
+
+void wkv_backward(const WkvBackwardArgs& args);
+
+}  // namespace vig::reference
