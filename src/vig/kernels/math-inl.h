@@ -17,8 +17,8 @@ namespace vig {
 namespace HWY_NAMESPACE {
 
 // Minimax for e^r, |r| <= ln2 / 2, from the highest power on.
-constexpr float kExpTerms[] = {1.38358015e-3f, 8.37564562e-3f, 4.16682884e-2f, 1.66664109e-1f,
-                               4.99999911e-1f, 1.0f,           1.0f};
+constexpr float kExpTerms[] = {
+    1.38358015e-3f, 8.37564562e-3f, 4.16682884e-2f, 1.66664109e-1f, 4.99999911e-1f, 1.0f, 1.0f};
 
 // e^(kSign x) for |x| <= 87, which the caller has made sure of. NaN stays NaN. Relative error below
 // 1.5e-7 for |x| <= 20, 4e-7 elsewhere.
