@@ -56,6 +56,8 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--size", "0"}), 2, "--size");
   expect_complaint(vig({"embed", "-m", "x", "x.png", "--format", "xml"}), 2, "--format");
   expect_complaint(vig({"eval", "-m", "x"}), 2, "data");
+  expect_complaint(vig({"classify", "--csv", "--out", "x.png"}), 2,
+                   "--csv expects a value, found '--out'");
   expect_complaint(vig({"eval", "-m", "x", "y", "--split", "all"}), 2, "--split");
   expect_complaint(vig({"eval", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
   expect_complaint(vig({"convert", "x"}), 2, "out");

@@ -61,6 +61,21 @@ std::string unexpected(const CLI::App& app) {
   return "";
 }
 
+// An option that was given without its value has taken the next option for it. A file whose name
+// begins so is written as ./--name.
+std::string missing_value(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_positional() || option->get_expected_max() == 0) continue;
+      for (const std::string& value : option->results()) {
+        if (!value.starts_with("--") || value.size() == 2) continue;
+        return fmt::format("{} expects a value, found '{}'", option->get_name(), value);
+      }
+    }
+  }
+  return "";
+}
+
 // One sentence, and the command that prints help.
 std::string usage_sentence(const CLI::App& app, std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -101,6 +116,10 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
                             suggestion(argv[1], command_names(app)));
     }
     complain(usage_sentence(app, message.empty() ? error.what() : message));
+    return kBadUsage;
+  }
+  if (const std::string message = missing_value(app); !message.empty()) {
+    complain(usage_sentence(app, message));
     return kBadUsage;
   }
   if (!chosen) {

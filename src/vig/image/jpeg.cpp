@@ -133,7 +133,9 @@ class JpegDecoder : public PictureDecoder {
   bool count_scan() {
     if (cinfo_.input_scan_number <= counted_scans_) return true;
     counted_scans_ = cinfo_.input_scan_number;
-    const auto band = static_cast<uint64_t>(std::max(cinfo_.Se - cinfo_.Ss + 1, 1));
+    // A sequential scan reads whole blocks, whatever band it states.
+    const auto band = static_cast<uint64_t>(
+        cinfo_.progressive_mode ? std::max(cinfo_.Se - cinfo_.Ss + 1, 1) : DCTSIZE2);
     for (int i = 0; i < cinfo_.comps_in_scan; ++i) {
       const jpeg_component_info& component = *cinfo_.cur_comp_info[i];
       visits_ += uint64_t{component.width_in_blocks} * component.height_in_blocks *
