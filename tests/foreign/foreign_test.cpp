@@ -38,7 +38,7 @@ class Foreign : public ::testing::Test {
 TEST_F(Foreign, ModelsAreFoundByNameAndTheirFieldsSet) {
   ModelSpec spec = find_model("mini_resnet_12");
   EXPECT_EQ(spec.family, "mini_resnet");
-  EXPECT_EQ(family_base("mini_resnet").name, "mini_resnet_8");
+  EXPECT_EQ(find_family("mini_resnet").base, "mini_resnet_8");
   override_field(spec, "stem_width", "4");
   const Graph graph = build_graph(spec, 64, 64);
   EXPECT_EQ(graph.node(graph.find_output("features")).grid, (Grid{8, 8, 32}));

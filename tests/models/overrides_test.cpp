@@ -54,7 +54,7 @@ TEST(Overrides, EveryFieldTakesAValueAndTellsIt) {
 
 TEST(Overrides, FieldsAsToldMakeTheSameModel) {
   for (const ModelSpec& spec : model_zoo()) {
-    ModelSpec again = family_base(spec.family);
+    ModelSpec again = find_model(find_family(spec.family).base);
     override_fields(again, model_fields(spec));
     const Graph expected = build_graph(spec, 64, 96), graph = build_graph(again, 64, 96);
     ASSERT_EQ(graph.params.size(), expected.params.size()) << spec.name;
@@ -125,7 +125,7 @@ TEST(Overrides, TheRecipeFollowsTheImageSize) {
 TEST(Overrides, UnknownNamesAreListed) {
   expect_error(ErrorCode::kUsage, {"vig_x", "vig_t", "vig_h_b", "test_vig"},
                [] { find_model("vig_x"); });
-  expect_error(ErrorCode::kUsage, {"resnet", "vig", "vig_h"}, [] { family_base("resnet"); });
+  expect_error(ErrorCode::kUsage, {"perceptron", "vig", "vig_h"}, [] { find_family("perceptron"); });
   expect_error(ErrorCode::kUsage, {"vig_t", "widths", "embed_dim", "mixing"}, [] {
     with("vig_t", {{"widths", "3"}});
   });

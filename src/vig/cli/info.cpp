@@ -170,7 +170,7 @@ int info(const InfoOptions& options) {
   const int own = source.spec.recipe.crop;
   const InputSize size = options.size.empty() ? InputSize{own, own} : parse_size(options.size);
   const Graph graph = build_graph(source.spec, size.height, size.width);
-  if (source.has_weights()) load_weights(graph.params, source.checkpoint);  // do they fit?
+  if (source.has_weights()) source_weights(source);  // do they fit?
   const std::vector<Layer> layers = layers_of(graph);
   if (options.json) {
     print_as_json(source, size, graph, layers);

@@ -86,12 +86,13 @@ Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::s
   return b.linear(b.swiglu(both), down_name, d, false, init);
 }
 
-void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init init) {
+void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
+                        Init bias) {
   b.output("features", x);
   const Value pooled = b.mean_pool(x);
   b.output("pooled", pooled);
   b.begin_head();
-  b.output("logits", b.linear(pooled, head_name, classes, true, init));
+  b.output("logits", b.linear(pooled, head_name, classes, true, weight, bias));
 }
 
 int ffn_hidden(int channels, int multiple) {

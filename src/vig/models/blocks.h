@@ -28,7 +28,8 @@ Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::s
                  int hidden, Init init);
 
 // The end of every classifier: outputs "features" (x), "pooled" (its mean) and "logits".
-void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init init);
+void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
+                        Init bias = {});
 
 // Stochastic depth: never in the first of `blocks`, with probability `last` in the last one, in
 // proportion between.

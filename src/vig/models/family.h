@@ -2,6 +2,7 @@
 // graphs and lists its models. The registry is the list of the families.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,18 @@ struct Family {
   std::string_view name;
   std::string_view base;          // the model that others are described against in golden cases
   std::vector<ModelSpec> models;  // a published model before a step of the roadmap that equals it
+  // How the names of tensors end that stand in published checkpoints and are no parameters.
+  std::vector<std::string_view> buffers = {};
+  // Arguments of the original code, in golden cases: the field that each sets, where the names
+  // differ; and those that have one value in every model of the family, or (empty) follow from the
+  // others.
+  std::map<std::string, std::string> argument_fields = {};
+  std::map<std::string, std::string> fixed_arguments = {};
 };
 
 Family vig_family();
 Family vig_h_family();
+Family resnet_family();
+Family convnext_family();
 
 }  // namespace vig

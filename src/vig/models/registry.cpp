@@ -31,7 +31,9 @@ struct Zoo {
 Zoo& zoo() {
   static Zoo all = [] {
     Zoo own;
-    for (Family family : {vig_family(), vig_h_family()}) own.add(std::move(family));
+    for (Family family : {vig_family(), vig_h_family(), resnet_family(), convnext_family()}) {
+      own.add(std::move(family));
+    }
     return own;
   }();
   return all;
@@ -66,13 +68,20 @@ std::map<std::string, std::string> model_fields(const ModelSpec& spec) {
   return field_texts(*spec.config);
 }
 
-ModelSpec family_base(std::string_view name) {
+const Family& find_family(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Family& family : model_families()) {
-    if (family.name == name) return find_model(family.base);
+    if (family.name == name) return family;
     names.push_back(family.name);
   }
   fail_usage("there is no model family '{}'; the families are {}", name, fmt::join(names, ", "));
+}
+
+bool is_buffer(const ModelSpec& spec, std::string_view tensor) {
+  for (const std::string_view suffix : find_family(spec.family).buffers) {
+    if (tensor.ends_with(suffix)) return true;
+  }
+  return false;
 }
 
 int model_classes(const ModelSpec& spec) { return spec.config->classes; }

@@ -27,8 +27,10 @@ void override_fields(ModelSpec& spec, const std::map<std::string, std::string>& 
 
 // Every field of the spec as text, in the form override_field takes.
 std::map<std::string, std::string> model_fields(const ModelSpec& spec);
-// The model of a family that others are described against: "vig" -> vig_s.
-ModelSpec family_base(std::string_view family);
+// Throws a usage error that lists the names when there is no such family.
+const Family& find_family(std::string_view name);
+// Whether a tensor of this name in a checkpoint of the model is none of its parameters.
+bool is_buffer(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
 

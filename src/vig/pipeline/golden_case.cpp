@@ -19,7 +19,8 @@ using nlohmann::json;
 
 constexpr JsonLimits kConfigLimits{size_t{1} << 20, 8};
 
-// As the original code calls its arguments; every other key is a field of ours.
+// As the original code of every family calls its arguments; further names are the family's, and
+// every other key is a field of ours.
 const std::map<std::string, std::string> kFieldNames = {
     {"num_classes", "classes"}, {"img_size", "image_size"}, {"num_heads", "heads"}};
 
@@ -43,23 +44,60 @@ std::string field_text(const json& value) {
   return text;
 }
 
-ModelSpec spec_from(const std::string& file, const json& config, const Shape& input) {
-  if (!config.is_object() || !config.contains("family") || !config["family"].is_string()) {
-    fail("{}: expected an object \"config\" with a \"family\"", file);
+// Where the case says what family it is: in "config" or beside it.
+std::string family_of(const std::string& file, const json& description) {
+  for (const json& place : {description["config"], description}) {
+    if (place.is_object() && place.contains("family") && place["family"].is_string()) {
+      return place["family"].get<std::string>();
+    }
   }
+  fail("{}: expected an object \"config\" with a \"family\"", file);
+}
+
+// Sizes of the input are stated, not chosen: whether `key` is one. Throws where it is another's.
+bool states_input(const std::string& key, const json& value, const Shape& input) {
+  const auto axis = kInputAxes.find(key);
+  if (axis == kInputAxes.end() && key != "run_img_size") return false;
+  const json expected =
+      axis != kInputAxes.end() ? json(input[axis->second]) : json{input[2], input[3]};
+  if (value != expected) {
+    fail("{} is {}, but the input is {}", key, printable(value.dump(), 40), input.str());
+  }
+  return true;
+}
+
+void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
+                  const json& value) {
+  const auto fixed = family.fixed_arguments.find(key);
+  if (fixed != family.fixed_arguments.end()) {
+    if (!fixed->second.empty() && field_text(value) != fixed->second) {
+      fail("{} is {}, expected {}", key, printable(field_text(value), 40), fixed->second);
+    }
+    return;
+  }
+  std::string field = key;
+  for (const auto* names : {&kFieldNames, &family.argument_fields}) {
+    if (names->contains(key)) field = names->at(key);
+  }
+  // [height, width] of a picture.
+  if (field == "image_size" && value.is_array() && value.size() == 2) {
+    override_field(spec, field, value[0].dump());
+    if (value[0] != value[1] && model_fields(spec).contains("image_width")) {
+      override_field(spec, "image_width", value[1].dump());
+    }
+    return;
+  }
+  override_field(spec, field, field_text(value));
+}
+
+ModelSpec spec_from(const std::string& file, const json& description, const Shape& input) {
   try {
-    ModelSpec spec = family_base(config["family"].get<std::string>());
-    for (const auto& [key, value] : config.items()) {
-      if (key == "family" || key == "seed") continue;
-      const auto axis = kInputAxes.find(key);
-      if (axis != kInputAxes.end()) {
-        if (value != input[axis->second]) {
-          fail("{} is {}, but the input is {}", key, printable(value.dump(), 40), input.str());
-        }
-        continue;
-      }
-      const auto ours = kFieldNames.find(key);
-      override_field(spec, ours == kFieldNames.end() ? key : ours->second, field_text(value));
+    const Family& family = find_family(family_of(file, description));
+    ModelSpec spec = find_model(family.base);
+    if (!description["config"].is_object()) fail("expected an object \"config\"");
+    for (const auto& [key, value] : description["config"].items()) {
+      if (key == "family" || key == "seed" || states_input(key, value, input)) continue;
+      set_argument(spec, family, key, value);
     }
     check_depth(spec);
     return spec;
@@ -106,10 +144,15 @@ GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
-  config.spec = spec_from(file, description["config"], input);
+  config.spec = spec_from(file, description, input);
   if (!description.contains("activations")) return config;
+  // Names of tensors, or shapes by the names of modules.
   const json& promised = description["activations"];
-  if (!promised.is_array()) fail("{}: expected \"activations\" to be an array", file);
+  if (promised.is_object()) {
+    for (const auto& [name, shape] : promised.items()) config.activations.push_back("act/" + name);
+    return config;
+  }
+  if (!promised.is_array()) fail("{}: expected \"activations\" to be an array or an object", file);
   for (const json& name : promised) {
     if (!name.is_string()) {
       fail("{}: expected \"activations\" to be names, found {}", file, printable(name.dump(), 80));

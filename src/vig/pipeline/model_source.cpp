@@ -167,7 +167,11 @@ ModelSource find_source(const ModelRequest& request, std::span<const unsigned ch
 }
 
 std::shared_ptr<const Weights> source_weights(const ModelSource& source) {
-  if (source.has_weights()) return load_weights(source.graph->params, source.checkpoint);
+  if (source.has_weights()) {
+    LoadOptions options;
+    options.ignore_unexpected = [&](std::string_view name) { return is_buffer(source.spec, name); };
+    return load_weights(source.graph->params, source.checkpoint, options);
+  }
   return random_weights(source.graph->params, kRandomSeed);
 }
 

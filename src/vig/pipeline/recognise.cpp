@@ -1,5 +1,7 @@
 #include "vig/pipeline/recognise.h"
 
+#include <algorithm>
+
 #include "vig/base/error.h"
 
 namespace vig {
@@ -8,7 +10,12 @@ namespace {
 bool has_same_parameters(const ModelSpec& spec, const Checkpoint& checkpoint) {
   const int size = spec.recipe.crop;
   const Graph graph = build_graph(spec, size, size);
-  if (graph.params.size() != checkpoint.tensors().size()) return false;
+  const auto buffers = std::ranges::count_if(checkpoint.tensors(), [&](const NamedTensor& tensor) {
+    return is_buffer(spec, tensor.name);
+  });
+  if (graph.params.size() + static_cast<size_t>(buffers) != checkpoint.tensors().size()) {
+    return false;
+  }
   for (const ParamSpec& param : graph.params) {
     const NamedTensor* tensor = checkpoint.find(param.name);
     if (tensor == nullptr || tensor->view.shape != param.shape) return false;

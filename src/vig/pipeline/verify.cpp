@@ -79,7 +79,9 @@ std::shared_ptr<const Weights> case_weights(const GoldenCase& golden, const Grap
   std::vector<ParamSpec> specs = graph.params;
   for (ParamSpec& spec : specs) spec.name = kParameter + spec.name;
   LoadOptions options;
-  options.ignore_unexpected = [](std::string_view name) { return !name.starts_with(kParameter); };
+  options.ignore_unexpected = [&](std::string_view name) {
+    return !name.starts_with(kParameter) || is_buffer(golden.spec, name);
+  };
   return load_weights(specs, golden.tensors, options);
 }
 

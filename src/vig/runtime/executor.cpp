@@ -73,7 +73,7 @@ void Executor::run(const Region& region, int images, int64_t task, float* scratc
                    double* times) const {
   Clock clock(times);
   if (region.picture) {
-    plan_.picture_step(region.first).run_task(bindings_, images, task, region.pass);
+    plan_.picture_step(region.first).run_task(bindings_, images, task, region.pass, scratch);
     return clock.book(region.first);
   }
   const int64_t rows = images * region.positions;

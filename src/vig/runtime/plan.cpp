@@ -85,6 +85,7 @@ void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& p
     step.share_out({region.positions, batch, threads, !region.picture});
     blocks.push_back(
         {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_floats(batch)});
+    plan.scratch_floats = std::max(plan.scratch_floats, step.task_floats());
     owners.push_back(&step);
   }
   plan.arena_floats = place_lifetimes(blocks);

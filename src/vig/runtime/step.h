@@ -94,11 +94,14 @@ class PictureStep : public Step {
   // Called by the plan, before anything below.
   virtual void share_out(const Workload&) {}
   virtual int64_t state_floats(int /*batch*/) const { return 0; }  // kept from pass to pass
+  virtual int64_t task_floats() const { return 0; }                // scratch of a running task
   void place_state(int64_t offset) { state_ = offset; }            // in the arena
   int64_t state_offset() const { return state_; }
 
   virtual int64_t tasks(const Bindings&, int images) const = 0;
-  virtual void run_task(const Bindings&, int images, int64_t task, int pass) const = 0;
+  // `scratch` is the worker's, with room for task_floats().
+  virtual void run_task(const Bindings&, int images, int64_t task, int pass,
+                        float* scratch) const = 0;
   // A tile of a sweep, all channels.
   virtual void run_part(const Bindings&, const SweepPart&) const {}
 

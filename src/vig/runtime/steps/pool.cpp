@@ -20,7 +20,7 @@ class PoolStep final : public PictureStep {
   int64_t tasks(const Bindings& bindings, int images) const override {
     return images * ((bindings.channels(result()) + kColumns - 1) / kColumns);
   }
-  void run_task(const Bindings& bindings, int images, int64_t task, int) const override {
+  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images;
     const int64_t column = task / images * kColumns;

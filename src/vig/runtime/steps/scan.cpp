@@ -45,7 +45,7 @@ class ScanStep final : public PictureStep {
   int64_t tasks(const Bindings&, int images) const override {
     return images * passes() * op_.heads * blocks_;
   }
-  void run_task(const Bindings& bindings, int, int64_t task, int pass) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int pass, float*) const override {
     const Columns columns{task / blocks_ % op_.heads, task % blocks_};
     const int64_t half = task / blocks_ / op_.heads;
     SweepPart part;
