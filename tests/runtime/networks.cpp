@@ -73,6 +73,22 @@ std::vector<NetworkCase> make_cases() {
       {"end_tokens", "", {}, 24, 32, 1e-5, make_end_tokens},
       {"two_inputs", "", {}, 22, 18, 1e-5, make_two_inputs},
       {"mini_resnet", "", {}, 57, 90, 1e-5, make_mini_resnet},
+      {"test_vim", "test_vim", {}, 64, 64},
+      {"test_vim_odd", "test_vim", {{"embed_dim", "23"}, {"d_state", "5"}, {"stride", "8"}}, 51, 76},
+      {"test_vim_one_token", "test_vim", {{"patch_size", "8"}, {"stride", "8"}}, 8, 9},
+      {"test_vrwkv", "test_vrwkv", {}, 64, 64},
+      {"test_vrwkv_odd",
+       "test_vrwkv",
+       {{"embed_dim", "22"}, {"post_norm", "true"}, {"layer_scale", "true"}},
+       45,
+       83},
+      {"test_vrwkv_formula", "test_vrwkv", {{"released_kernel", "false"}, {"patch_size", "4"}}, 30, 33},
+      {"test_vmamba", "test_vmamba", {}, 64, 64},
+      {"test_vmamba_odd",
+       "test_vmamba",
+       {{"dims", "10,21,36"}, {"depths", "1,2,1"}, {"d_state", "3"}, {"ssm_ratio", "1.5"}},
+       37,
+       58},
   };
 }
 

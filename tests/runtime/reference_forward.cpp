@@ -4,12 +4,16 @@
 #include <cmath>
 
 #include "vig/kernels/reference/conv.h"
+#include "vig/kernels/reference/conv1d.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/norm.h"
 #include "vig/kernels/reference/pointwise.h"
 #include "vig/kernels/reference/pool.h"
 #include "vig/kernels/reference/position.h"
+#include "vig/kernels/reference/q_shift.h"
+#include "vig/kernels/reference/selective_scan.h"
+#include "vig/kernels/reference/wkv.h"
 
 namespace vig::test {
 namespace {
@@ -59,9 +63,13 @@ class ReferenceForward {
     reference::gemm(weight, param(1) == nullptr ? nullptr : param(1) + first, args);
   }
 
-  void compute(const LinearOp&) {
-    const int64_t k = in_grid(0).channels;
-    product(in(0).data(), k, k, param(0), 0, node_->grid.channels);
+  void compute(const LinearOp& op) {
+    const int64_t k = graph_.params[node_->params[0]].shape[-1], n = node_->grid.channels;
+    for (int64_t g = 0; g < op.groups; ++g) {
+      const int64_t rows = n / op.groups;
+      product(in(0).data() + op.first + g * op.step, in_grid(0).channels, k,
+              param(0) + g * rows * k, g * rows, rows);
+    }
   }
 
   template <class Op>
@@ -256,6 +264,102 @@ class ReferenceForward {
       args.o_stride = node_->grid.channels;
       reference::gla(args);
     }
+  }
+
+  void compute(const Conv1dOp& op) {
+    const int64_t channels = node_->grid.channels;
+    Values taps(static_cast<size_t>(op.width * channels));
+    for (int64_t e = 0; e < channels; ++e) {
+      for (int64_t j = 0; j < op.width; ++j) {
+        taps[static_cast<size_t>(j * channels + e)] = param(0)[e * op.width + j];
+      }
+    }
+    const auto order = scan_rows(op.path, in_grid(0).height, in_grid(0).width);
+    Conv1dArgs args;
+    args.channels = args.taps_stride = channels;
+    args.width = op.width;
+    args.in = {in(0).data() + op.first, in_grid(0).channels, order.data()};
+    args.taps = taps.data();
+    args.bias = param(1);
+    args.last = static_cast<int64_t>(order.size());
+    args.out = {out_.data(), channels, op.ordered ? nullptr : order.data()};
+    reference::conv1d(args);
+  }
+
+  void compute(const SelectiveScanOp& op) {
+    using Taking = SelectiveScanOp::Taking;
+    const Grid& grid = node_->grid;
+    const bool own = node_->params.size() > 4;
+    for (size_t d = 0; d < op.directions.size(); ++d) {
+      const ScanDirection& direction = op.directions[d];
+      const auto tokens = scan_rows(direction.path, grid.height, grid.width);
+      const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
+      const auto moves = scan_moves(direction.path, grid.height, grid.width);
+      const auto rows = [&](int operand, int64_t first, bool by_token) {
+        const auto i = static_cast<size_t>(operand);
+        return Sequence{in(i).data() + first, in_grid(i).channels,
+                        by_token ? tokens.data() : nullptr};
+      };
+      const int64_t e = own || op.shared ? 0 : static_cast<int64_t>(d) * op.channels;
+      const size_t set = own ? 3 * d : 0;
+      Values rates(static_cast<size_t>(op.channels) * static_cast<size_t>(op.states));
+      selective_scan_rates(param(set) + e * op.states, op.channels, op.states, rates.data());
+      Values bias(param(set + 2) + e, param(set + 2) + e + op.channels);
+      for (float& value : bias) value *= op.bias_factor;
+      const bool by_token = op.taking == Taking::kTokens;
+      SelectiveScanArgs args;
+      args.tokens = static_cast<int64_t>(tokens.size());
+      args.channels = args.rates_stride = op.channels;
+      args.states = op.states;
+      args.u = rows(direction.u, 0, op.taking != Taking::kSequences);
+      args.raw = rows(direction.steps, direction.step_first, by_token);
+      args.b = rows(direction.rates, direction.rate_first, by_token);
+      args.c = rows(direction.rates, direction.rate_first + op.states, by_token);
+      if (op.moves) args.b_added = {param(node_->params.size() - 1), op.states, moves.data()};
+      args.rates = rates.data();
+      args.d = param(set + 1) + e;
+      args.bias = bias.data();
+      args.y = {out_.data(), grid.channels, targets.data()};
+      args.add = scan_adds(op, d);
+      if (d + 1 == op.directions.size()) {
+        args.scale = op.scale;
+        if (op.gate >= 0) {
+          const auto i = static_cast<size_t>(op.gate);
+          args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, targets.data()};
+        }
+      }
+      reference::selective_scan(args);
+    }
+  }
+
+  void compute(const QShiftOp&) {
+    const Grid& from = in_grid(0);
+    QShiftArgs args;
+    args.in = in(0).data();
+    args.in_stride = args.channels = from.channels;
+    args.height = from.height;
+    args.width = from.width;
+    args.last_row = from.positions();
+    args.mixes = static_cast<int>(node_->params.size());
+    args.out_stride = node_->grid.channels;
+    for (size_t n = 0; n < node_->params.size(); ++n) {
+      args.mix[n] = param(n);
+      args.out[n] = out_.data() + static_cast<int64_t>(n) * from.channels;
+    }
+    reference::q_shift_mix(args);
+  }
+
+  void compute(const BiWkvOp& op) {
+    WkvArgs args;
+    args.tokens = node_->grid.positions();
+    args.channels = args.k_stride = args.v_stride = args.y_stride = node_->grid.channels;
+    args.k = in(0).data();
+    args.v = in(1).data();
+    args.decay = param(0);
+    args.first = param(1);
+    args.released = op.released;
+    args.y = out_.data();
+    reference::wkv(args);
   }
 
   void compute(const MeanPoolOp&) {

@@ -39,11 +39,12 @@ MacCount& MacCount::operator+=(const MacCount& other) {
 }
 
 int window_count(int size, int kernel, int stride, int padding) {
-  if (padding == kSamePadding) return (size + stride - 1) / stride;
+  if (padding < 0) return (size + stride - 1) / stride;
   return (size + 2 * padding - kernel) / stride + 1;
 }
 
 int window_padding(int size, int kernel, int stride, int padding) {
+  if (padding == kEndPadding) return 0;
   if (padding != kSamePadding) return padding;
   const int lines = (window_count(size, kernel, stride, padding) - 1) * stride + kernel - size;
   return std::max(lines, 0) / 2;
@@ -97,6 +98,10 @@ const char* op_name(const Op& op) {
                         [](const SwiGluOp&) { return "swiglu"; },
                         [](const GatedMixOp&) { return "gated_mix"; },
                         [](const GlaOp&) { return "gla"; },
+                        [](const Conv1dOp&) { return "conv1d"; },
+                        [](const SelectiveScanOp&) { return "selective_scan"; },
+                        [](const QShiftOp&) { return "q_shift"; },
+                        [](const BiWkvOp&) { return "bi_wkv"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
                     },
                     op);
@@ -200,6 +205,13 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                        checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
                                                op.value_dim, gla_directions(op)});
                  },
+                 [&](const Conv1dOp&) { weight_per_position(); },
+                 [&](const SelectiveScanOp& op) {
+                   const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
+                   macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
+                 },
+                 [&](const BiWkvOp&) { macs.scan = checked_product(kMacs, {node.grid.elements(), 11}); },
+                 [](const QShiftOp&) {},
                  [](const InputOp&) {},
                  [](const MaxPoolOp&) {},
                  [](const LayerNormOp&) {},

@@ -34,8 +34,16 @@ struct Family {
   // others.
   std::map<std::string, std::string> argument_fields = {};
   std::map<std::string, std::string> fixed_arguments = {};
+  // How the names of activations end, in golden cases, that are no value of our graphs.
+  std::vector<std::string_view> inner_activations = {};
+  // Versions of a network in golden cases, by the suffix of their tensors ("output_SUFFIX",
+  // "act_SUFFIX/NAME"; an empty one is "output"), with the fields that make them.
+  std::map<std::string, std::map<std::string, std::string>> versions = {{"", {}}};
 };
 
+Family vim_family();
+Family vmamba_family();
+Family vrwkv_family();
 Family vig_family();
 Family vig_h_family();
 Family resnet_family();

@@ -25,6 +25,12 @@ struct PlainOps {
   // The expansion of the scan in chunks: inside a chunk every pair of tokens with the product of
   // the gates between them, between chunks a state.
   static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+  static at::Tensor conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const Conv1dOp& op);
+  static at::Tensor selective_scan(const KernelOps::Scan& scan);
+  static at::Tensor q_shift(const at::Tensor& x, const at::Tensor& mixes);
+  static at::Tensor bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
+                           const at::Tensor& first, const BiWkvOp& op);
 };
 
 }  // namespace vig::train

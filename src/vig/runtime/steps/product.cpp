@@ -9,9 +9,11 @@
 namespace vig {
 namespace {
 
-// Rows and columns of a group's weight: [out, in] or a filter bank [out, in, kernel, kernel].
-int64_t outputs(const Shape& shape, int groups) { return shape[0] / groups; }
-int64_t inputs(const Shape& shape) { return shape.elements() / shape[0]; }
+// Rows and columns of a group's weight: [.., in] or a filter bank [out, in, kernel, kernel].
+int64_t inputs(const Shape& shape) {
+  return shape.rank() == 4 ? shape.elements() / shape[0] : shape[-1];
+}
+int64_t outputs(const Shape& shape, int groups) { return shape.elements() / inputs(shape) / groups; }
 
 // Of one group, whole cache lines.
 size_t group_floats(const Shape& shape, int groups, bool paired) {
@@ -90,7 +92,7 @@ void ProductStep::run(const Bindings& bindings, const Tile& tile) const {
 void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t group) const {
   const int64_t column = group * matrix_.n;  // of the result
   GemmArgs args;
-  args.a = bindings.tile(spec_.in, tile) + group * matrix_.k;
+  args.a = bindings.tile(spec_.in, tile) + spec_.first + group * spec_.step;
   args.lda = bindings.stride(spec_.in);
   args.rows = tile.rows();
   args.weight = matrix_;
@@ -110,14 +112,9 @@ void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t 
 namespace {
 
 // The product of the node that is being lowered, with all that is fused behind it.
-void add_product(Lowering& to, int in, int groups = 1) {
-  ProductStep::Spec spec;
-  spec.in = in;
+void add_product(Lowering& to, ProductStep::Spec spec) {
   spec.out = to.result();
-  spec.weight = to.param(0);
-  spec.bias = to.param(1);
   spec.norm = fused_norm(to);
-  spec.groups = groups;
   spec.residual = to.unit().residual;
   spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
   spec.paired = to.unit().swiglu;
@@ -126,17 +123,38 @@ void add_product(Lowering& to, int in, int groups = 1) {
 
 }  // namespace
 
-void lower(const LinearOp&, Lowering& to) { add_product(to, to.operand(0)); }
+ProductStep::Spec ProductStep::of_linear(const Node& node) {
+  const LinearOp& op = std::get<LinearOp>(node.op);
+  Spec spec;
+  spec.in = node.inputs[0];
+  spec.weight = Lowering::param(node, 0);
+  spec.bias = Lowering::param(node, 1);
+  spec.groups = op.groups;
+  spec.first = op.first;
+  spec.step = op.step;
+  return spec;
+}
+
+void lower(const LinearOp&, Lowering& to) {
+  add_product(to, ProductStep::of_linear(to.node(to.unit().node)));
+}
 
 void lower(const ConvOp& op, Lowering& to) {
   const int in = to.operand(0);
+  ProductStep::Spec spec;
+  spec.in = in;
+  spec.weight = to.param(0);
+  spec.bias = to.param(1);
+  spec.groups = op.groups;
+  spec.step = to.grid(in).channels / op.groups * op.kernel * op.kernel;
   // A 1 x 1 patch is the row itself.
-  if (op.kernel == 1 && op.stride == 1 && op.padding <= 0) return add_product(to, in, op.groups);
+  if (op.kernel == 1 && op.stride == 1 && op.padding <= 0) return add_product(to, spec);
   Grid patch = to.grid(to.unit().node);
   patch.channels = to.grid(in).channels * op.kernel * op.kernel;
   const int patches = to.fresh(patch);
   to.add(make_patches(in, patches, op));
-  add_product(to, patches, op.groups);
+  spec.in = patches;
+  add_product(to, spec);
 }
 
 }  // namespace vig

@@ -24,6 +24,10 @@ void lower(const InsertRowsOp& op, Lowering& to);   // rows
 void lower(const SelectRowsOp& op, Lowering& to);   // rows
 void lower(const GatedMixOp& op, Lowering& to);     // mix
 void lower(const GlaOp& op, Lowering& to);          // product or pointwise, scan
-void lower(const MeanPoolOp& op, Lowering& to);     // pool
+void lower(const Conv1dOp& op, Lowering& to);
+void lower(const SelectiveScanOp& op, Lowering& to);
+void lower(const QShiftOp& op, Lowering& to);
+void lower(const BiWkvOp& op, Lowering& to);
+void lower(const MeanPoolOp& op, Lowering& to);  // pool
 
 }  // namespace vig

@@ -1,0 +1,47 @@
+// Golden cases and manifests of other backbones: the small ones in the tree, all of them beside it
+// where they are.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vig::test {
+
+inline std::filesystem::path peers_in_tree() {
+  return std::filesystem::path(VIG_TEST_DATA) / "golden/peers";
+}
+
+// May not exist.
+inline std::filesystem::path peers_beside_tree() {
+  const char* shared = std::getenv("VIG_SHARED");
+  const std::filesystem::path root = shared != nullptr
+                                         ? std::filesystem::path(shared)
+                                         : std::filesystem::path(VIG_SOURCE_DIR) / "../shared";
+  return root / "golden/peers";
+}
+
+// Cases NAME.safetensors whose names begin with one of `families` and '_', each once.
+inline std::vector<std::string> peer_cases(const std::vector<std::string_view>& families) {
+  std::set<std::string> seen;
+  std::vector<std::string> files;
+  for (const std::filesystem::path& folder : {peers_in_tree(), peers_beside_tree()}) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+      const std::string name = entry.path().stem().string();
+      const bool wanted = std::ranges::any_of(families, [&](std::string_view family) {
+        return name.starts_with(std::string(family) + "_");
+      });
+      if (!wanted || entry.path().extension() != ".safetensors") continue;
+      if (seen.insert(name).second) files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace vig::test
