@@ -60,9 +60,9 @@ TEST(ScanPath, TheReleasedInverseOfColumnsIsTheTrueOneOfSquares) {
 }
 
 TEST(ScanPath, StepsAreThoseOfThePaths) {
-  for (const ScanPath path : {ScanPath{ScanOrder::kRows}, ScanPath{ScanOrder::kSnakeColumns},
-                              ScanPath{ScanOrder::kWindows, false, 4},
-                              ScanPath{ScanOrder::kSubgrid, false, 3}}) {
+  for (const ScanPath path :
+       {ScanPath{ScanOrder::kRows}, ScanPath{ScanOrder::kSnakeColumns},
+        ScanPath{ScanOrder::kWindows, false, 4}, ScanPath{ScanOrder::kSubgrid, false, 3}}) {
     SelectiveScanOp op;
     op.directions = {{path}, {path}};
     const auto steps = static_cast<int64_t>(scan_rows(path, 5, 7).size());

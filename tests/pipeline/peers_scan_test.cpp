@@ -30,8 +30,7 @@ TEST_P(ScanPeers, HaveTheOriginalsNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ScanPeers,
-                         testing::ValuesIn(peer_cases({"vim", "vrwkv", "vmamba"})),
+INSTANTIATE_TEST_SUITE_P(All, ScanPeers, testing::ValuesIn(peer_cases({"vim", "vrwkv", "vmamba"})),
                          [](const auto& parameter) {
                            return std::filesystem::path(parameter.param).stem().string();
                          });

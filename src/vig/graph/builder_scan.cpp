@@ -34,8 +34,7 @@ Value Builder::linear_range(Value x, const RangeShape& shape, Init weight, Init 
   return append(op, {x.id}, out, std::move(params));
 }
 
-Value Builder::conv1d(Value x, const std::string& name, Conv1dShape shape, Init weight,
-                      Init bias) {
+Value Builder::conv1d(Value x, const std::string& name, Conv1dShape shape, Init weight, Init bias) {
   Grid out = grid(x);
   const int channels = shape.channels == 0 ? out.channels : shape.channels;
   if (shape.width < 1 || shape.first < 0 || channels < 1 || shape.first + channels > out.channels) {
@@ -105,8 +104,8 @@ Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanO
     graph_.params[declared.back()].decayed = false;
   }
   if (op.moves) declared.push_back(param(params[0].moves, {5, op.states}, normal_init(0.02f)));
-  return append(std::move(op), std::move(inputs),
-                {positions.height, positions.width, op.channels}, std::move(declared));
+  return append(std::move(op), std::move(inputs), {positions.height, positions.width, op.channels},
+                std::move(declared));
 }
 
 Value Builder::q_shift(Value x, const std::vector<Mix>& mixes) {

@@ -210,7 +210,9 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                    const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
                    macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
                  },
-                 [&](const BiWkvOp&) { macs.scan = checked_product(kMacs, {node.grid.elements(), 11}); },
+                 [&](const BiWkvOp&) {
+                   macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
+                 },
                  [](const QShiftOp&) {},
                  [](const InputOp&) {},
                  [](const MaxPoolOp&) {},

@@ -209,9 +209,9 @@ struct ScanPath {
 // row, 1 and 3 column by column.
 std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width);
 
-// Causal depthwise convolution over some channels of x, along a path (kernels/conv1d.h). The results
-// stand at the places of their tokens, or, `ordered`, as the sequence of the path with its padding.
-// weight [channels, 1, width], bias [channels].
+// Causal depthwise convolution over some channels of x, along a path (kernels/conv1d.h). The
+// results stand at the places of their tokens, or, `ordered`, as the sequence of the path with its
+// padding. weight [channels, 1, width], bias [channels].
 struct Conv1dOp {
   int width = 4;
   int first = 0;  // channel of x
@@ -232,9 +232,9 @@ struct ScanDirection {
 };
 
 // Selective scan (Mamba): the sum over directions of kernels/selective_scan.h, times `scale`, and
-// times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the steps [E]:
-// for each direction its own, one after the other; or one of each for all directions, `shared` or
-// with those of all directions as rows.
+// times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the steps
+// [E]: for each direction its own, one after the other; or one of each for all directions, `shared`
+// or with those of all directions as rows.
 struct SelectiveScanOp {
   // What the step n of a path takes.
   enum class Taking {
@@ -252,8 +252,8 @@ struct SelectiveScanOp {
   float scale = 1.0f;
   int gate = -1;  // operand with z, from channel gate_first on; -1: none
   int gate_first = 0;
-  // A last parameter [5, N] is added to B, by the move that led to the token: none, right, left, up,
-  // down.
+  // A last parameter [5, N] is added to B, by the move that led to the token: none, right, left,
+  // up, down.
   bool moves = false;
   // Results of column paths go where a released inverse puts them, which is elsewhere unless the
   // grid is square.
@@ -288,11 +288,10 @@ struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
 };
 
-using Op =
-    std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
-                 BatchNormOp, ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp, TokensOp,
-                 InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, Conv1dOp, SelectiveScanOp,
-                 QShiftOp, BiWkvOp, MeanPoolOp>;
+using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp,
+                        RmsNormOp, BatchNormOp, ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp,
+                        TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, Conv1dOp,
+                        SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

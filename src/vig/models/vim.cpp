@@ -68,8 +68,9 @@ Direction direction(Builder& b, Value xz, const std::string& name, const std::st
   made.u = b.activation(made.u, Elementwise::kSilu);
   made.rates = b.linear(made.u, name + "x_proj" + suffix, rank + 2 * config.d_state, false,
                         fan_in_uniform(inner));
-  made.steps = b.linear_range(made.rates, {name + "dt_proj" + suffix + ".weight", {inner, rank}, {}},
-                              step_weight_init(rank));
+  made.steps =
+      b.linear_range(made.rates, {name + "dt_proj" + suffix + ".weight", {inner, rank}, {}},
+                     step_weight_init(rank));
   return made;
 }
 
@@ -91,7 +92,8 @@ Value mixer(Builder& b, Value x, const std::string& name, const VimConfig& confi
       {forward.u, forward.steps, forward.rates, backward.u, backward.steps, backward.rates, xz}, op,
       {{name + "A_log", name + "D", name + "dt_proj.bias", step_bias_init()},
        {name + "A_b_log", name + "D_b", name + "dt_proj_b.bias"}});
-  const float bound = 1.0f / std::sqrt(static_cast<float>(inner) * static_cast<float>(config.depth));
+  const float bound =
+      1.0f / std::sqrt(static_cast<float>(inner) * static_cast<float>(config.depth));
   return b.linear(y, name + "out_proj", d, false, uniform_init(bound));
 }
 
@@ -104,8 +106,8 @@ Graph VimConfig::build(int height, int width) const {
   }
   const int table_height = image_size, table_width = image_width == 0 ? image_size : image_width;
   if (table_height < patch_size || table_width < patch_size) {
-    fail_usage("[vim] image_size={} and image_width={}, expected at least patch_size={}", image_size,
-               image_width, patch_size);
+    fail_usage("[vim] image_size={} and image_width={}, expected at least patch_size={}",
+               image_size, image_width, patch_size);
   }
   Builder b;
   Value x = b.input("picture", {height, width, 3});
@@ -117,7 +119,9 @@ Graph VimConfig::build(int height, int width) const {
   // The published resize keeps the table's first row, although the class token is in the middle.
   x = b.add_position(x, "pos_embed",
                      {window_count(table_height, patch_size, stride, 0),
-                      window_count(table_width, patch_size, stride, 0), grid.height, grid.width,
+                      window_count(table_width, patch_size, stride, 0),
+                      grid.height,
+                      grid.width,
                       {{0, 0}}},
                      kInit);
   b.named(x, "tokens");

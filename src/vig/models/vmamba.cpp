@@ -49,8 +49,8 @@ struct VMambaConfig : ConfigOf<VMambaConfig> {
 Value cross_scan(Builder& b, Value u, const std::string& name, int rank, int states) {
   constexpr int kDirections = 4;
   const int inner = b.grid(u).channels, width = rank + 2 * states;
-  const Value rates = b.linear_range(
-      u, {name + "x_proj_weight", {kDirections, width, inner}, {}}, fan_in_uniform(inner));
+  const Value rates = b.linear_range(u, {name + "x_proj_weight", {kDirections, width, inner}, {}},
+                                     fan_in_uniform(inner));
   const Value steps = b.linear_range(
       rates, {name + "dt_projs_weight", {kDirections, inner, rank}, {kDirections, 0, width}},
       step_weight_init(rank));
@@ -61,8 +61,9 @@ Value cross_scan(Builder& b, Value u, const std::string& name, int rank, int sta
     const ScanPath path{k % 2 == 0 ? ScanOrder::kRows : ScanOrder::kColumns, k >= 2};
     op.directions.push_back({path, 0, 1, k * inner, 2, k * width + rank});
   }
-  return b.selective_scan({u, steps, rates}, op,
-                          {{name + "A_logs", name + "Ds", name + "dt_projs_bias", step_bias_init()}});
+  return b.selective_scan(
+      {u, steps, rates}, op,
+      {{name + "A_logs", name + "Ds", name + "dt_projs_bias", step_bias_init()}});
 }
 
 Value block(Builder& b, Value x, const std::string& name, double rate, const VMambaConfig& config) {
@@ -114,8 +115,8 @@ Graph VMambaConfig::build(int height, int width) const {
   for (size_t s = 0; s < dims.size(); ++s) {
     const std::string stage = fmt::format("layers.{}", s);
     for (int i = 0; i < depths[s]; ++i) {
-      x = block(b, x, fmt::format("{}.blocks.{}", stage, i),
-                drop_rate(drop_path, number++, count), *this);
+      x = block(b, x, fmt::format("{}.blocks.{}", stage, i), drop_rate(drop_path, number++, count),
+                *this);
     }
     b.output(fmt::format("stage{}", s), x);
     if (s + 1 == dims.size()) {

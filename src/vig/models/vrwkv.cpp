@@ -94,9 +94,10 @@ Value attention(Builder& b, Value x, const std::string& name, const Depth& at,
   const int c = config.embed_dim;
   const std::string prefix = "backbone." + name + ".";
   const float p = at.one_to_almost_zero;
-  const Value mixed = b.q_shift(x, {{prefix + "spatial_mix_k", {fill_mix, p}},
-                                    {prefix + "spatial_mix_v", {fill_mix, p, 0.3f * at.zero_to_one}},
-                                    {prefix + "spatial_mix_r", {fill_mix, 0.5f * p}}});
+  const Value mixed =
+      b.q_shift(x, {{prefix + "spatial_mix_k", {fill_mix, p}},
+                    {prefix + "spatial_mix_v", {fill_mix, p, 0.3f * at.zero_to_one}},
+                    {prefix + "spatial_mix_r", {fill_mix, 0.5f * p}}});
   const auto product = [&](const char* what, int mix) {
     const LinearOp range{1, mix * c, 0};
     return b.linear_range(mixed, {prefix + what + ".weight", {c, c}, range}, kInit);
@@ -196,19 +197,20 @@ VrwkvConfig miniature() {
 
 Family vrwkv_family() {
   const Recipe imagenet;
-  return {.name = "vrwkv",
-          .base = "vrwkv_t",
-          .models =
-              {
-                  {"vrwkv_t", variant(192, false, 1.0f, 0.0f), imagenet, "tiny", "6M", "1.2G"},
-                  {"vrwkv_s", variant(384, true, 1.0f, 0.3f), imagenet, "small", "24M", "4.6G"},
-                  {"vrwkv_b", variant(768, true, 1e-5f, 0.5f), imagenet, "base", "94M", "18.2G"},
-                  {"test_vrwkv", miniature(), imagenet.with_size(64), "miniature for tests"},
-              },
-          .fixed_arguments = {{"channel_gamma", "0.25"}, {"shift_pixel", "1"}, {"final_norm", "true"}},
-          .inner_activations = {".q_shift"},
-          .versions = {{"", {{"released_kernel", "false"}}},
-                       {"kernel", {{"released_kernel", "true"}}}}};
+  return {
+      .name = "vrwkv",
+      .base = "vrwkv_t",
+      .models =
+          {
+              {"vrwkv_t", variant(192, false, 1.0f, 0.0f), imagenet, "tiny", "6M", "1.2G"},
+              {"vrwkv_s", variant(384, true, 1.0f, 0.3f), imagenet, "small", "24M", "4.6G"},
+              {"vrwkv_b", variant(768, true, 1e-5f, 0.5f), imagenet, "base", "94M", "18.2G"},
+              {"test_vrwkv", miniature(), imagenet.with_size(64), "miniature for tests"},
+          },
+      .fixed_arguments = {{"channel_gamma", "0.25"}, {"shift_pixel", "1"}, {"final_norm", "true"}},
+      .inner_activations = {".q_shift"},
+      .versions = {{"", {{"released_kernel", "false"}}},
+                   {"kernel", {{"released_kernel", "true"}}}}};
 }
 
 }  // namespace vig

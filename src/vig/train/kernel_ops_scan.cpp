@@ -59,9 +59,9 @@ struct Conv1d : Function<Conv1d> {
                             const at::Tensor& bias, const std::vector<int64_t>& numbers) {
     Call call(x, taps, numbers);
     const bool ordered = numbers[4] != 0;
-    at::Tensor y = at::empty({x.size(0), ordered ? 1 : x.size(1),
-                              ordered ? call.args.last : x.size(2), taps.size(1)},
-                             x.options());
+    at::Tensor y = at::empty(
+        {x.size(0), ordered ? 1 : x.size(1), ordered ? call.args.last : x.size(2), taps.size(1)},
+        x.options());
     call.args.bias = bias.data_ptr<float>();
     for (int64_t i = 0; i < x.size(0); ++i) {
       call.args.in = sequence<const float>(x, i, numbers[0], call.order.data());

@@ -19,7 +19,8 @@ at::Tensor taken(const at::Tensor& x, const at::Tensor& index) {
   return padded.index_select(1, at::where(index < 0, x.size(1), index));
 }
 
-// The rows of y [B, T, C] at `index` of a sequence of `rows`; those of a negative index are dropped.
+// The rows of y [B, T, C] at `index` of a sequence of `rows`; those of a negative index are
+// dropped.
 at::Tensor placed(const at::Tensor& y, const at::Tensor& index, int64_t rows) {
   const at::Tensor to = at::where(index < 0, rows, index);
   return at::zeros({y.size(0), rows + 1, y.size(2)}, y.options())
@@ -32,8 +33,8 @@ at::Tensor placed(const at::Tensor& y, const at::Tensor& index, int64_t rows) {
 at::Tensor PlainOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                             const Conv1dOp& op) {
   const int64_t channels = weight.size(0);
-  const at::Tensor order = as_tensor(
-      scan_rows(op.path, static_cast<int>(x.size(1)), static_cast<int>(x.size(2))), x);
+  const at::Tensor order =
+      as_tensor(scan_rows(op.path, static_cast<int>(x.size(1)), static_cast<int>(x.size(2))), x);
   at::Tensor in = taken(x.narrow(3, op.first, channels).flatten(1, 2), order).transpose(1, 2);
   in = at::constant_pad_nd(in, {op.width - 1, 0});
   const at::Tensor y = at::conv1d(in, weight, maybe(bias), 1, 0, 1, channels).transpose(1, 2);
@@ -53,8 +54,8 @@ at::Tensor PlainOps::selective_scan(const KernelOps::Scan& scan) {
     return by_token ? taken(rows, tokens) : rows;
   };
   const at::Tensor u = sequence(scan.u, op.taking != Taking::kSequences);
-  const at::Tensor steps = sequence(scan.steps, op.taking == Taking::kTokens)
-                               .narrow(2, direction.step_first, channels);
+  const at::Tensor steps =
+      sequence(scan.steps, op.taking == Taking::kTokens).narrow(2, direction.step_first, channels);
   const at::Tensor bc = sequence(scan.rates, op.taking == Taking::kTokens);
   at::Tensor b = bc.narrow(2, direction.rate_first, states);
   const at::Tensor c = bc.narrow(2, direction.rate_first + states, states);
@@ -120,9 +121,9 @@ at::Tensor PlainOps::bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::
     // What the running subtraction of the future sum leaves.
     const at::Tensor begin = at::floor(t / static_cast<double>(chunk)) * static_cast<double>(chunk);
     const at::Tensor there = at::logical_and(i > begin, i <= t).unsqueeze(2);
-    const at::Tensor rest = at::exp((t - i).clamp_min(0).unsqueeze(2) * w + keys.unsqueeze(1) -
-                                    largest) *
-                            (1 - at::exp(w));
+    const at::Tensor rest =
+        at::exp((t - i).clamp_min(0).unsqueeze(2) * w + keys.unsqueeze(1) - largest) *
+        (1 - at::exp(w));
     weights = weights + at::where(there, rest, at::zeros({1}, k.options()));
   }
   return ((weights * values.unsqueeze(1)).sum(2) / weights.sum(2)).view_as(k);

@@ -13,7 +13,9 @@ namespace {
 int64_t inputs(const Shape& shape) {
   return shape.rank() == 4 ? shape.elements() / shape[0] : shape[-1];
 }
-int64_t outputs(const Shape& shape, int groups) { return shape.elements() / inputs(shape) / groups; }
+int64_t outputs(const Shape& shape, int groups) {
+  return shape.elements() / inputs(shape) / groups;
+}
 
 // Of one group, whole cache lines.
 size_t group_floats(const Shape& shape, int groups, bool paired) {

@@ -106,7 +106,9 @@ class SelectiveScanStep final : public PictureStep {
     std::vector<int32_t> tokens, targets, moves;
   };
 
-  int64_t set_of(size_t direction) const { return op_.shared ? 0 : static_cast<int64_t>(direction); }
+  int64_t set_of(size_t direction) const {
+    return op_.shared ? 0 : static_cast<int64_t>(direction);
+  }
   // Parameter `which` of a direction: its own, or its rows of the one for all.
   const float* param(const Bindings& bindings, size_t direction, size_t which,
                      int64_t row_floats) const {
