@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "support/peers.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
