@@ -84,6 +84,65 @@ Graph make_middle_token(int height, int width) {
 }
 Graph make_end_tokens(int height, int width) { return with_tokens(height, width, Tokens::kEnds); }
 
+Graph make_scans(int height, int width) {
+  constexpr int kChannels = 20, kStates = 3, kWidth = kChannels + 2 * kStates;
+  Builder b;
+  Value x = b.conv(b.input("picture", {height, width, 3}), "patches", kChannels,
+                   {.kernel = 8, .stride = 8, .padding = kEndPadding});
+  const Grid grid = b.grid(x);
+  const auto operands = [&](Value u, const std::string& name, int sets) {
+    return b.linear(u, name, sets * kWidth, true, kInit);
+  };
+  SelectiveScanOp op;
+  op.channels = kChannels;
+  op.states = kStates;
+  // Subgrids, each with its own rows of the parameters; then a gate.
+  for (int part = 0; part < 4; ++part) {
+    op.directions.push_back(
+        {{ScanOrder::kSubgrid, false, part}, 0, 1, part * kWidth, 1, part * kWidth + kChannels});
+  }
+  Value y = b.selective_scan({x, operands(x, "quarters", 4)}, op,
+                             {{"quarters.a", "quarters.d", "quarters.bias"}});
+  x = b.named(b.add(x, y), "quarters");
+  // Snakes with moves, where only u follows the path.
+  op.directions.clear();
+  for (const ScanOrder order : {ScanOrder::kSnakeRows, ScanOrder::kSnakeColumns}) {
+    for (const bool backward : {false, true}) {
+      op.directions.push_back({{order, backward}, 0, 1, 0, 1, kChannels});
+    }
+  }
+  op.taking = SelectiveScanOp::Taking::kTokensOfSteps;
+  op.shared = op.moves = true;
+  op.bias_factor = 2.0f;
+  op.scale = 0.25f;
+  op.gate = 1;
+  op.gate_first = 5;
+  y = b.selective_scan({x, operands(x, "snakes", 1)}, op,
+                       {{"snakes.a", "snakes.d", "snakes.bias", {}, "snakes.moves"}});
+  x = b.named(b.add(x, y), "snakes");
+  // Windows and columns, along which a convolution has brought the tokens already.
+  SelectiveScanOp along;
+  along.channels = kChannels;
+  along.states = kStates;
+  along.taking = SelectiveScanOp::Taking::kSequences;
+  along.released_columns = true;
+  std::vector<Value> sequences;
+  for (const ScanPath path :
+       {ScanPath{ScanOrder::kWindows, true, 3}, ScanPath{ScanOrder::kColumns}}) {
+    const int number = static_cast<int>(sequences.size());
+    const std::string name = "path" + std::to_string(number);
+    const Value u = b.conv1d(x, name + ".conv", {3, 0, 0, path, true}, kInit, kInit);
+    sequences.insert(sequences.end(), {b.activation(u, Elementwise::kSilu), operands(u, name, 1)});
+    along.directions.push_back({path, number, number + 1, 0, number + 1, kChannels});
+  }
+  y = b.selective_scan(sequences, along,
+                       {{"path0.a", "path0.d", "path0.bias"}, {"path2.a", "path2.d", "path2.bias"}},
+                       grid);
+  x = b.named(b.add(x, y), "paths");
+  b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
 Graph make_two_inputs(int height, int width) {
   Builder b;
   const Value picture = b.input("picture", {height, width, 3});

@@ -13,6 +13,8 @@ Graph make_convolutions(int height, int width);
 Graph make_front_token(int height, int width);
 Graph make_middle_token(int height, int width);
 Graph make_end_tokens(int height, int width);
+// Selective scans along every kind of path, with every way to take their operands.
+Graph make_scans(int height, int width);
 // A picture and a map of other channels and half its size; outputs at three strides; weights that
 // two operations share.
 Graph make_two_inputs(int height, int width);

@@ -73,6 +73,7 @@ std::vector<NetworkCase> make_cases() {
       {"end_tokens", "", {}, 24, 32, 1e-5, make_end_tokens},
       {"two_inputs", "", {}, 22, 18, 1e-5, make_two_inputs},
       {"mini_resnet", "", {}, 57, 90, 1e-5, make_mini_resnet},
+      {"scans", "", {}, 33, 50, 1e-5, make_scans},
       {"test_vim", "test_vim", {}, 64, 64},
       {"test_vim_odd",
        "test_vim",

@@ -6,36 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "vig/pipeline/golden_case.h"
+#include "train/golden_tensors.h"
 #include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
-#include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/tensor_memory.h"
-#include "vig/weights/elements.h"
 
 namespace vig::train {
 namespace {
 
 // Asked for: 1e-3 of the largest value. What float32 leaves is far below.
 constexpr double kTolerance = 1e-4;
-
-at::Tensor to_tensor(const TensorView& view) {
-  const std::vector<float> values = to_floats(view);
-  at::Tensor tensor = at::empty(view.shape.sizes(), at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
-}
-
-// The largest difference as a share of the largest value; NaN counts as infinite.
-double distance(const at::Tensor& value, const at::Tensor& expected) {
-  const double largest = expected.abs().max().item<double>();
-  const double difference =
-      (value.detach().reshape(expected.sizes()) - expected).abs().max().item<double>();
-  if (!(difference <= 1e30)) return 1e30;
-  return difference / std::max(largest, 1e-30);
-}
 
 std::vector<std::string> cases(const std::string& prefix) {
   std::vector<std::string> files;
@@ -60,17 +42,9 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
   size_t gradients = 0;
   for (const std::string& file : files) {
     const GoldenCase golden = open_golden_case(file);
-    const at::Tensor input = to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous();
-    const Graph graph =
-        build_graph(golden.spec, static_cast<int>(input.size(1)), static_cast<int>(input.size(2)));
-    const auto fresh = random_weights(graph.params, 1);
-    Parameters parameters(graph.params, *fresh, at::kCPU);
-    {
-      at::NoGradGuard no_grad;
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        parameters[i].copy_(to_tensor(golden.tensor("param/" + parameters.spec(i).name)));
-      }
-    }
+    const at::Tensor input = case_input(golden);
+    const Graph graph = case_graph(golden.spec, input);
+    Parameters parameters = case_parameters(golden, graph);
     ForwardOptions options;
     options.kernels = GetParam();
     const at::Tensor logits = forward_logits(graph, parameters.views(), input, options);
