@@ -102,7 +102,7 @@ Graph make_scans(int height, int width) {
         {{ScanOrder::kSubgrid, false, part}, 0, 1, part * kWidth, 1, part * kWidth + kChannels});
   }
   Value y = b.selective_scan({x, operands(x, "quarters", 4)}, op,
-                             {{"quarters.a", "quarters.d", "quarters.bias"}});
+                             {{"quarters.a", "quarters.d", "quarters.step_bias"}});
   x = b.named(b.add(x, y), "quarters");
   // Snakes with moves, where only u follows the path.
   op.directions.clear();
@@ -118,7 +118,7 @@ Graph make_scans(int height, int width) {
   op.gate = 1;
   op.gate_first = 5;
   y = b.selective_scan({x, operands(x, "snakes", 1)}, op,
-                       {{"snakes.a", "snakes.d", "snakes.bias", {}, "snakes.moves"}});
+                       {{"snakes.a", "snakes.d", "snakes.step_bias", {}, "snakes.moves"}});
   x = b.named(b.add(x, y), "snakes");
   // Windows and columns, along which a convolution has brought the tokens already.
   SelectiveScanOp along;
@@ -136,7 +136,7 @@ Graph make_scans(int height, int width) {
     along.directions.push_back({path, number, number + 1, 0, number + 1, kChannels});
   }
   y = b.selective_scan(sequences, along,
-                       {{"path0.a", "path0.d", "path0.bias"}, {"path2.a", "path2.d", "path2.bias"}},
+                       {{"path0.a", "path0.d", "path0.step_bias"}, {"path2.a", "path2.d", "path2.step_bias"}},
                        grid);
   x = b.named(b.add(x, y), "paths");
   b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
