@@ -20,34 +20,54 @@ struct Case {
   ConvGrid grid;
   int64_t kernel = 3;
   Elementwise function = Elementwise::kIdentity;
+  int64_t stride = 1;
+  int64_t padding = -1;
+  bool bias = false;
 
-  int64_t rows() const { return batch * grid.height * grid.width; }
+  int64_t pad() const { return padding < 0 ? kernel / 2 : padding; }
+  int64_t out(int64_t size) const { return (size + 2 * pad() - kernel) / stride + 1; }
+  int64_t in_rows() const { return batch * grid.height * grid.width; }
+  int64_t rows() const { return batch * out(grid.height) * out(grid.width); }
   std::string name() const {
     return std::to_string(batch) + " x " + std::to_string(grid.height) + " x " +
            std::to_string(grid.width) + " x " + std::to_string(grid.channels) + ", kernel " +
-           std::to_string(kernel);
+           std::to_string(kernel) + ", stride " + std::to_string(stride) + ", padding " +
+           std::to_string(pad());
   }
 };
 
 struct Depthwise {
   explicit Depthwise(const Case& c)
       : shape(c),
-        in(c.rows(), c.grid.channels, 0, 1),
+        in(c.in_rows(), c.grid.channels, 0, 1),
         weight(c.grid.channels, c.kernel * c.kernel),
-        taps(c.kernel * c.kernel, c.grid.channels, 0, 1) {
+        taps(c.kernel * c.kernel, c.grid.channels, 0, 1),
+        bias(1, c.grid.channels, 0, 1) {
     in.noise(static_cast<uint32_t>(c.rows() * 100 + c.grid.channels));
     weight.noise(7);
+    bias.noise(6);
     depthwise_taps(weight.data(), c.grid.channels, c.kernel, taps.data());
   }
   DepthwiseConvArgs args(Sheet& out, int64_t first, int64_t last) {
-    return {in.data(),      shape.grid, shape.kernel, taps.data(),
-            shape.function, first,      last,         out.data() + first * out.stride,
-            out.stride};
+    DepthwiseConvArgs args;
+    args.in = in.data();
+    args.grid = shape.grid;
+    args.kernel = shape.kernel;
+    args.taps = taps.data();
+    args.function = shape.function;
+    args.first_row = first;
+    args.last_row = last;
+    args.out = out.data() + first * out.stride;
+    args.out_stride = out.stride;
+    args.stride = shape.stride;
+    args.padding = shape.padding;
+    if (shape.bias) args.bias = bias.data();
+    return args;
   }
   Sheet output() const { return Sheet(shape.rows(), shape.grid.channels, 5, 3); }
 
   Case shape;
-  Sheet in, weight, taps;
+  Sheet in, weight, taps, bias;
 };
 
 void expect_twin(const Case& c) {
@@ -76,21 +96,45 @@ TEST_P(ConvOnTarget, DepthwiseEqualsTwin) {
   expect_twin({1, {14, 14, 192}, 3, Elementwise::kSilu});
 }
 
+TEST_P(ConvOnTarget, DepthwiseWithStrideAndBias) {
+  int turn = 0;
+  for (const int64_t kernel : {1, 2, 3, 5, 7, 11}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel}) {
+        for (const auto& [height, width] : {std::pair(1, 1), std::pair(6, 3), std::pair(9, 19)}) {
+          if (height + 2 * padding < kernel || width + 2 * padding < kernel) continue;
+          for (const int64_t channels : {1, 3, 17, 64}) {
+            const Elementwise function = kElementwise[turn++ % std::size(kElementwise)];
+            expect_twin(
+                {2, {height, width, channels}, kernel, function, stride, padding, turn % 2 == 0});
+          }
+        }
+      }
+    }
+  }
+  // Lines and columns that do not fit into one block.
+  expect_twin({1, {9, 700, 5}, 7, Elementwise::kIdentity, 1, 3, true});
+  expect_twin({1, {70, 70, 9}, 5, Elementwise::kSilu, 1, 2, true});
+  expect_twin({1, {40, 40, 3}, 31, Elementwise::kIdentity, 1, 15, true});
+}
+
 // Threads take runs of rows that begin and end anywhere, in the middle of a picture too.
 TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   for (const int64_t channels : {16, 24, 37}) {
     for (const Elementwise function : kElementwise) {
-      Depthwise conv({3, {5, 7, channels}, 3, function});
-      const int64_t rows = conv.shape.rows();
-      Sheet whole = conv.output();
-      depthwise_conv(conv.args(whole, 0, rows));
-      for (const int64_t run : {1, 2, 3, 5, 8, 34, 36, 64}) {
-        Sheet parts = conv.output();
-        for (int64_t first = 0; first < rows; first += run) {
-          depthwise_conv(conv.args(parts, first, std::min(rows, first + run)));
+      for (const auto& [kernel, stride] : {std::pair(3, 1), std::pair(5, 1), std::pair(3, 2)}) {
+        Depthwise conv({3, {5, 7, channels}, kernel, function, stride, -1, true});
+        const int64_t rows = conv.shape.rows();
+        Sheet whole = conv.output();
+        depthwise_conv(conv.args(whole, 0, rows));
+        for (const int64_t run : {1, 2, 3, 5, 8, 34, 36, 64}) {
+          Sheet parts = conv.output();
+          for (int64_t first = 0; first < rows; first += run) {
+            depthwise_conv(conv.args(parts, first, std::min(rows, first + run)));
+          }
+          ASSERT_TRUE(test::same_bits(whole, parts)) << conv.shape.name() << " by " << run;
+          ASSERT_TRUE(parts.gaps_untouched());
         }
-        ASSERT_TRUE(test::same_bits(whole, parts)) << conv.shape.name() << " by " << run;
-        ASSERT_TRUE(parts.gaps_untouched());
       }
     }
   }

@@ -15,17 +15,25 @@ struct ConvGrid {
   int64_t channels = 0;
 };
 
-// Stride 1, zero padding kernel / 2, then a function of the sums.
+// Zero padding, then a function of the sums. Every output is one chain of fused multiply-adds over
+// the lines and columns of the kernel, begun with the bias.
 struct DepthwiseConvArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
-  int64_t kernel = 3;
+  int64_t kernel = 3;           // at most 31
   const float* taps = nullptr;  // [kernel * kernel, channels], made by depthwise_taps
   Elementwise function = Elementwise::kIdentity;
-  int64_t first_row = 0;  // rows to compute
+  int64_t first_row = 0;  // rows to compute, positions of the output
   int64_t last_row = 0;
   float* out = nullptr;  // the first of them
   int64_t out_stride = 0;
+  int64_t stride = 1;
+  int64_t padding = -1;         // -1: kernel / 2
+  const float* bias = nullptr;  // [channels]; null: zero
+
+  int64_t pad() const { return padding < 0 ? kernel / 2 : padding; }
+  int64_t out_height() const { return (grid.height + 2 * pad() - kernel) / stride + 1; }
+  int64_t out_width() const { return (grid.width + 2 * pad() - kernel) / stride + 1; }
 };
 
 // From the published [channels, 1, kernel, kernel].

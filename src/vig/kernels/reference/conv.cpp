@@ -15,16 +15,17 @@ float pixel(const float* in, const ConvGrid& grid, int64_t image, int64_t y, int
 
 void depthwise_conv(const float* weight, const DepthwiseConvArgs& args) {
   const ConvGrid& g = args.grid;
-  const int64_t half = args.kernel / 2;
+  const int64_t height = args.out_height(), width = args.out_width();
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t image = row / (g.height * g.width);
-    const int64_t y = row / g.width % g.height, x = row % g.width;
+    const int64_t image = row / (height * width);
+    const int64_t y = row / width % height * args.stride - args.pad();
+    const int64_t x = row % width * args.stride - args.pad();
     for (int64_t c = 0; c < g.channels; ++c) {
-      double sum = 0.0;
+      double sum = args.bias == nullptr ? 0.0 : args.bias[c];
       for (int64_t ky = 0; ky < args.kernel; ++ky) {
         for (int64_t kx = 0; kx < args.kernel; ++kx) {
           sum += static_cast<double>(weight[(c * args.kernel + ky) * args.kernel + kx]) *
-                 pixel(args.in, g, image, y + ky - half, x + kx - half, c);
+                 pixel(args.in, g, image, y + ky, x + kx, c);
         }
       }
       args.out[(row - args.first_row) * args.out_stride + c] =
