@@ -105,6 +105,63 @@ TEST_P(ConvBackwardOnTarget, DepthwiseEqualsTwin) {
   expect_weight_twin({1, {14, 14, 192}});
 }
 
+TEST_P(ConvBackwardOnTarget, DepthwiseWithStrideEqualsReference) {
+  for (const int64_t kernel : {1, 2, 3, 5, 7, 11}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t padding : {int64_t{0}, kernel / 2, kernel}) {
+        for (const ConvGrid& grid : {ConvGrid{1, 1, 3}, ConvGrid{6, 3, 17}, ConvGrid{9, 14, 24}}) {
+          if (grid.height + 2 * padding < kernel || grid.width + 2 * padding < kernel) continue;
+          DepthwiseInputArgs input;
+          input.grid = grid;
+          input.kernel = kernel;
+          input.stride = stride;
+          input.padding = padding;
+          const int64_t rows = 2 * grid.height * grid.width;
+          const int64_t out_rows = 2 * input.out(grid.height) * input.out(grid.width);
+          Sheet in(rows, grid.channels, 0, 1), dy(out_rows, grid.channels, 0, 1);
+          Sheet weight(grid.channels, kernel * kernel), taps(kernel * kernel, grid.channels);
+          in.noise(1);
+          dy.noise(2);
+          weight.noise(3);
+          depthwise_taps(weight.data(), grid.channels, kernel, taps.data());
+          Sheet dx(rows, grid.channels, 4, 1), slow(rows, grid.channels);
+          input.dy = dy.data();
+          input.taps = taps.data();
+          input.dx_stride = dx.stride;
+          for (int64_t first = 0; first < rows; first += 5) {
+            input.first_row = first;
+            input.last_row = std::min(rows, first + 5);
+            input.dx = dx.data() + first * dx.stride;
+            depthwise_input_backward(input);
+          }
+          reference::depthwise_input_backward(weight.data(), grid, kernel, 2, dy.data(), dy.stride,
+                                              slow.data(), stride, padding);
+          ASSERT_LE(test::distance(dx, slow), 4e-6) << kernel << " " << stride << " " << padding;
+          ASSERT_TRUE(dx.gaps_untouched());
+
+          Sheet dtaps = Sheet(kernel * kernel, grid.channels, 0, 1).noise(4), want = dtaps;
+          DepthwiseWeightArgs weights;
+          weights.in = in.data();
+          weights.grid = grid;
+          weights.kernel = kernel;
+          weights.stride = stride;
+          weights.padding = padding;
+          weights.dy = dy.data();
+          weights.dy_stride = dy.stride;
+          weights.last_row = out_rows;
+          weights.dtaps = dtaps.data();
+          depthwise_weight_backward(weights);
+          weights.dtaps = want.data();
+          reference::depthwise_weight_backward(weights);
+          ASSERT_LE(test::distance(dtaps, want), walk_tolerance(out_rows, 1.0 / 3.0))
+              << kernel << " " << stride << " " << padding;
+          ASSERT_TRUE(dtaps.gaps_untouched());
+        }
+      }
+    }
+  }
+}
+
 // A run's own sums come first, so that many lines add few roundings: a grid of 3136 positives.
 TEST_P(ConvBackwardOnTarget, LargeGridsStayExact) {
   Depthwise conv({1, {56, 56, 5}});

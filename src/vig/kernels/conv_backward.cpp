@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "vig/kernels/grid_row.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/conv_backward.cpp"
 #include <hwy/foreach_target.h>
@@ -23,28 +25,72 @@ struct LineRun {
   const float* dy;     // at begin
 };
 
-// Any kernel: each tap sums over the positions whose neighbour exists.
-void depthwise_line(const DepthwiseWeightArgs& args, const LineRun& run) {
+// kTaps neighbouring taps of line ky, from column kx: each sums over the positions of the run whose
+// neighbour exists, all in step.
+template <int kTaps>
+void add_line(const DepthwiseWeightArgs& args, const LineRun& run, int64_t ky, int64_t kx) {
   const ConvGrid& g = args.grid;
-  const int64_t half = args.kernel / 2;
+  const int64_t y = run.y * args.stride + ky - args.pad();
+  const float* line = run.image + (y * g.width + kx - args.pad()) * g.channels;
+  const float* dys = run.dy - run.begin * args.dy_stride;
+  float* dtaps = args.dtaps + (ky * args.kernel + kx) * g.channels;
+  // Where the neighbours of all the taps exist.
+  const int64_t s = args.stride, left = args.pad() - kx, right = g.width + left - kTaps;
+  const int64_t begin = std::clamp((std::max<int64_t>(0, left) + s - 1) / s, run.begin, run.end);
+  const int64_t end = right < 0 ? begin : std::clamp(right / s + 1, begin, run.end);
+  for_each_vector(static_cast<size_t>(g.channels),
+                  [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+                    const int64_t c = static_cast<int64_t>(i);
+                    RowVec sum[kTaps];
+#pragma GCC unroll 16
+                    for (int t = 0; t < kTaps; ++t) sum[t] = hn::Zero(RowTag());
+                    const auto at_border = [&](int64_t x) HWY_ATTR {
+                      const RowVec dy = load(dys + x * args.dy_stride + c);
+#pragma GCC unroll 16
+                      for (int t = 0; t < kTaps; ++t) {
+                        const int64_t column = x * s - left + t;
+                        if (column < 0 || column >= g.width) continue;
+                        sum[t] = hn::MulAdd(load(line + (x * s + t) * g.channels + c), dy, sum[t]);
+                      }
+                    };
+                    for (int64_t x = run.begin; x < begin; ++x) at_border(x);
+                    for (int64_t x = begin; x < end; ++x) {
+                      const RowVec dy = load(dys + x * args.dy_stride + c);
+                      const float* in = line + x * s * g.channels + c;
+#pragma GCC unroll 16
+                      for (int t = 0; t < kTaps; ++t) {
+                        sum[t] = hn::MulAdd(load(in + t * g.channels), dy, sum[t]);
+                      }
+                    }
+                    for (int64_t x = end; x < run.end; ++x) at_border(x);
+#pragma GCC unroll 16
+                    for (int t = 0; t < kTaps; ++t) {
+                      float* to = dtaps + t * g.channels + c;
+                      store(hn::Add(load(to), sum[t]), to);
+                    }
+                  });
+}
+
+// Any kernel and stride.
+void depthwise_line(const DepthwiseWeightArgs& args, const LineRun& run) {
   for (int64_t ky = 0; ky < args.kernel; ++ky) {
-    const int64_t y = run.y + ky - half;
-    if (y < 0 || y >= g.height) continue;
-    for (int64_t kx = 0; kx < args.kernel; ++kx) {
-      const int64_t begin = std::max(run.begin, half - kx);
-      const int64_t end = std::min(run.end, g.width + half - kx);
-      const float* in = run.image + (y * g.width + kx - half) * g.channels;
-      const float* dy = run.dy - run.begin * args.dy_stride;
-      float* to = args.dtaps + (ky * args.kernel + kx) * g.channels;
-      for_each_vector(static_cast<size_t>(g.channels), [&](size_t i, const auto& load,
-                                                           const auto& store) HWY_ATTR {
-        const int64_t c = static_cast<int64_t>(i);
-        RowVec sum = hn::Zero(RowTag());
-        for (int64_t x = begin; x < end; ++x) {
-          sum = hn::MulAdd(load(in + x * g.channels + c), load(dy + x * args.dy_stride + c), sum);
-        }
-        store(hn::Add(load(to + c), sum), to + c);
-      });
+    const int64_t y = run.y * args.stride + ky - args.pad();
+    if (y < 0 || y >= args.grid.height) continue;
+    for (int64_t kx = 0; kx < args.kernel;) {
+      const int64_t left = args.kernel - kx;
+      if (left >= 7) {
+        add_line<7>(args, run, ky, kx);
+        kx += 7;
+      } else if (left >= 5) {
+        add_line<5>(args, run, ky, kx);
+        kx += 5;
+      } else if (left >= 3) {
+        add_line<3>(args, run, ky, kx);
+        kx += 3;
+      } else {
+        add_line<1>(args, run, ky, kx);
+        kx += 1;
+      }
     }
   }
 }
@@ -101,22 +147,52 @@ void depthwise_line3(const DepthwiseWeightArgs& args, const LineRun& run) {
 
 void depthwise_weight_rows(const DepthwiseWeightArgs& args) {
   const ConvGrid& g = args.grid;
+  const int64_t height = args.out(g.height), width = args.out(g.width);
+  const bool lines3 = args.kernel == 3 && args.stride == 1 && args.pad() == 1 && g.width >= 2;
   for (int64_t row = args.first_row; row < args.last_row;) {
     LineRun run;
-    run.image = args.in + row / (g.height * g.width) * g.height * g.width * g.channels;
-    run.y = row / g.width % g.height;
-    run.begin = row % g.width;
-    run.end = std::min(g.width, run.begin + args.last_row - row);
+    run.image = args.in + row / (height * width) * g.height * g.width * g.channels;
+    run.y = row / width % height;
+    run.begin = row % width;
+    run.end = std::min(width, run.begin + args.last_row - row);
     run.dy = args.dy + (row - args.first_row) * args.dy_stride;
     row += run.end - run.begin;
     const bool above = run.y > 0, below = run.y + 1 < g.height;
-    if (args.kernel != 3 || g.width < 2) {
+    if (!lines3) {
       depthwise_line(args, run);
     } else if (above) {
       below ? depthwise_line3<0, 2>(args, run) : depthwise_line3<0, 1>(args, run);
     } else {
       below ? depthwise_line3<1, 2>(args, run) : depthwise_line3<1, 1>(args, run);
     }
+  }
+}
+
+void depthwise_input_rows(const DepthwiseInputArgs& args) {
+  const ConvGrid& g = args.grid;
+  const int64_t height = args.out(g.height), width = args.out(g.width);
+  GridRow at(args.first_row, g.height, g.width);
+  for (int64_t row = args.first_row; row < args.last_row; ++row, at.next(1, g.height, g.width)) {
+    const float* image = args.dy + at.image * height * width * g.channels;
+    float* dx = args.dx + (row - args.first_row) * args.dx_stride;
+    // From the corner of the padded grid: see scatter_rows.
+    const int64_t y = at.y + args.padding, x = at.x + args.padding;
+    for_each_vector(static_cast<size_t>(g.channels), [&](size_t i, const auto& load,
+                                                         const auto& store) HWY_ATTR {
+      const int64_t c = static_cast<int64_t>(i);
+      RowVec sum = hn::Zero(RowTag());
+      for (int64_t ky = y % args.stride, oy = y / args.stride; ky < args.kernel && oy >= 0;
+           ky += args.stride, --oy) {
+        if (oy >= height) continue;
+        for (int64_t kx = x % args.stride, ox = x / args.stride; kx < args.kernel && ox >= 0;
+             kx += args.stride, --ox) {
+          if (ox >= width) continue;
+          sum = hn::MulAdd(load(image + (oy * width + ox) * g.channels + c),
+                           load(args.taps + (ky * args.kernel + kx) * g.channels + c), sum);
+        }
+      }
+      store(sum, dx + c);
+    });
   }
 }
 
@@ -158,6 +234,7 @@ HWY_AFTER_NAMESPACE();
 namespace vig {
 
 HWY_EXPORT(depthwise_weight_rows);
+HWY_EXPORT(depthwise_input_rows);
 HWY_EXPORT(scatter_rows);
 
 void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kernel, float* taps) {
@@ -169,6 +246,10 @@ void depthwise_taps_flipped(const float* weight, int64_t channels, int64_t kerne
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args) {
   HWY_DYNAMIC_DISPATCH(depthwise_weight_rows)(args);
+}
+
+void depthwise_input_backward(const DepthwiseInputArgs& args) {
+  HWY_DYNAMIC_DISPATCH(depthwise_input_rows)(args);
 }
 
 void scatter_patches(const ScatterArgs& args) { HWY_DYNAMIC_DISPATCH(scatter_rows)(args); }

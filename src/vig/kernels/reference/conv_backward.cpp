@@ -11,12 +11,15 @@ bool inside(const ConvGrid& grid, int64_t y, int64_t x) {
 
 // Calls f(row of the output, row of the neighbour, tap) for the neighbours that exist.
 template <class F>
-void for_each_pair(const ConvGrid& g, int64_t kernel, int64_t first, int64_t last, const F& f) {
+void for_each_pair(const ConvGrid& g, int64_t kernel, int64_t stride, int64_t pad, int64_t first,
+                   int64_t last, const F& f) {
+  const int64_t height = (g.height + 2 * pad - kernel) / stride + 1;
+  const int64_t width = (g.width + 2 * pad - kernel) / stride + 1;
   for (int64_t row = first; row < last; ++row) {
-    const int64_t image = row / (g.height * g.width);
+    const int64_t image = row / (height * width);
     for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
-      const int64_t y = row / g.width % g.height + tap / kernel - kernel / 2;
-      const int64_t x = row % g.width + tap % kernel - kernel / 2;
+      const int64_t y = row / width % height * stride + tap / kernel - pad;
+      const int64_t x = row % width * stride + tap % kernel - pad;
       if (inside(g, y, x)) f(row, (image * g.height + y) * g.width + x, tap);
     }
   }
@@ -25,22 +28,26 @@ void for_each_pair(const ConvGrid& g, int64_t kernel, int64_t first, int64_t las
 }  // namespace
 
 void depthwise_input_backward(const float* weight, const ConvGrid& grid, int64_t kernel,
-                              int64_t batch, const float* dy, int64_t dy_stride, float* dx) {
-  const int64_t rows = batch * grid.height * grid.width;
-  std::vector<double> sums(static_cast<size_t>(rows * grid.channels));
-  for_each_pair(grid, kernel, 0, rows, [&](int64_t row, int64_t neighbour, int64_t tap) {
-    for (int64_t c = 0; c < grid.channels; ++c) {
-      sums[static_cast<size_t>(neighbour * grid.channels + c)] +=
-          static_cast<double>(weight[c * kernel * kernel + tap]) * dy[row * dy_stride + c];
-    }
-  });
+                              int64_t batch, const float* dy, int64_t dy_stride, float* dx,
+                              int64_t stride, int64_t padding) {
+  const int64_t pad = padding < 0 ? kernel / 2 : padding;
+  const int64_t rows = batch * ((grid.height + 2 * pad - kernel) / stride + 1) *
+                       ((grid.width + 2 * pad - kernel) / stride + 1);
+  std::vector<double> sums(static_cast<size_t>(batch * grid.height * grid.width * grid.channels));
+  for_each_pair(
+      grid, kernel, stride, pad, 0, rows, [&](int64_t row, int64_t neighbour, int64_t tap) {
+        for (int64_t c = 0; c < grid.channels; ++c) {
+          sums[static_cast<size_t>(neighbour * grid.channels + c)] +=
+              static_cast<double>(weight[c * kernel * kernel + tap]) * dy[row * dy_stride + c];
+        }
+      });
   for (size_t i = 0; i < sums.size(); ++i) dx[i] = static_cast<float>(sums[i]);
 }
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args) {
   const int64_t channels = args.grid.channels;
   std::vector<double> sums(static_cast<size_t>(args.kernel * args.kernel * channels));
-  for_each_pair(args.grid, args.kernel, args.first_row, args.last_row,
+  for_each_pair(args.grid, args.kernel, args.stride, args.pad(), args.first_row, args.last_row,
                 [&](int64_t row, int64_t neighbour, int64_t tap) {
                   for (int64_t c = 0; c < channels; ++c) {
                     sums[static_cast<size_t>(tap * channels + c)] +=
