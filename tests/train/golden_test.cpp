@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/peers.h"
 #include "vig/pipeline/golden_case.h"
 #include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
@@ -48,23 +49,13 @@ std::vector<std::string> cases(const std::string& prefix) {
   return files;
 }
 
-class Golden : public testing::TestWithParam<bool> {  // on our kernels, or not
- protected:
-  // As in the program: LibTorch's own operations must be able to use that memory, too.
-  static void SetUpTestSuite() { keep_tensor_memory(); }
-};
-
-TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
-  const std::vector<std::string> files = cases("vig");
-  ASSERT_GE(files.size(), 6u);
-  size_t gradients = 0;
-  for (const std::string& file : files) {
-    const GoldenCase golden = open_golden_case(file);
-    const at::Tensor input = to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous();
-    const Graph graph =
-        build_graph(golden.spec, static_cast<int>(input.size(1)), static_cast<int>(input.size(2)));
-    const auto fresh = random_weights(graph.params, 1);
-    Parameters parameters(graph.params, *fresh, at::kCPU);
+// A case's network with its parameters, and what it makes of the input.
+struct Run {
+  Run(const GoldenCase& golden, bool kernels)
+      : input(to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous()),
+        graph(build_graph(golden.spec, static_cast<int>(input.size(1)),
+                          static_cast<int>(input.size(2)))),
+        parameters(graph.params, *random_weights(graph.params, 1), at::kCPU) {
     {
       at::NoGradGuard no_grad;
       for (size_t i = 0; i < parameters.size(); ++i) {
@@ -72,8 +63,43 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
       }
     }
     ForwardOptions options;
-    options.kernels = GetParam();
-    const at::Tensor logits = forward_logits(graph, parameters.views(), input, options);
+    options.kernels = kernels;
+    logits = forward_logits(graph, parameters.views(), input, options);
+  }
+
+  at::Tensor input;
+  Graph graph;
+  Parameters parameters;
+  at::Tensor logits;
+};
+
+class Golden : public testing::TestWithParam<bool> {  // on our kernels, or not
+ protected:
+  // As in the program: LibTorch's own operations must be able to use that memory, too.
+  static void SetUpTestSuite() { keep_tensor_memory(); }
+};
+
+TEST_P(Golden, RivalsHaveTheOriginalsLogits) {
+  for (const char* family : {"resnet", "convnext", "regnet", "efficientnet"}) {
+    const auto files = test::peer_cases(VIG_TEST_DATA, VIG_SOURCE_DIR, family);
+    ASSERT_FALSE(files.empty()) << family;
+    for (const std::string& file : files) {
+      const GoldenCase golden = open_golden_case(file);
+      EXPECT_LE(distance(Run(golden, GetParam()).logits, to_tensor(golden.tensor("output"))), 1e-5)
+          << file;
+    }
+  }
+}
+
+TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
+  const std::vector<std::string> files = cases("vig");
+  ASSERT_GE(files.size(), 6u);
+  size_t gradients = 0;
+  for (const std::string& file : files) {
+    const GoldenCase golden = open_golden_case(file);
+    const Run run(golden, GetParam());
+    const at::Tensor& logits = run.logits;
+    const Parameters& parameters = run.parameters;
     EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
     if (golden.tensors->find("loss") == nullptr) continue;
 

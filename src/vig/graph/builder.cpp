@@ -163,6 +163,13 @@ Value Builder::mul(Value a, Value b) {
   return append(MulOp{}, {a.id, b.id}, grid(a));
 }
 
+Value Builder::channel_gate(Value x, Value gate) {
+  if (grid(gate) != Grid{1, 1, grid(x).channels}) {
+    fail("[channel_gate] gate is {}, expected 1 x 1 x {}", grid_str(grid(gate)), grid(x).channels);
+  }
+  return append(ChannelGateOp{}, {x.id, gate.id}, grid(x));
+}
+
 Value Builder::scale(Value x, const std::string& name, float init) {
   const int weight = param(name, {grid(x).channels}, constant_init(init));
   return append(ScaleOp{}, {x.id}, grid(x), {weight});

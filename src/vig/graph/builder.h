@@ -55,6 +55,8 @@ class Builder {
   // x + branch, which training drops with this probability.
   Value residual(Value x, Value branch, double drop_rate = 0);
   Value mul(Value a, Value b);
+  // x times `gate`, one row of its channels, at every position.
+  Value channel_gate(Value x, Value gate);
   Value scale(Value x, const std::string& name, float init);
   // The table is [1, rows * cols, channels], for the grid x.
   Value add_position(Value x, const std::string& name, int rows, int cols, Init init);

@@ -19,7 +19,7 @@ bool takes_function(const Node& node, Elementwise function) {
 // Whether the weights of a product can be packed in pairs of columns.
 bool can_pair(const Node& node) {
   const auto* conv = std::get_if<ConvOp>(&node.op);
-  return is_product(node) && (conv == nullptr || conv->groups == 1);
+  return conv == nullptr ? is_product(node) : is_linear(*conv);
 }
 
 class Fuser {

@@ -89,6 +89,7 @@ const char* op_name(const Op& op) {
                         [](const ActivationOp& act) { return elementwise_name(act.function); },
                         [](const AddOp&) { return "add"; },
                         [](const MulOp&) { return "mul"; },
+                        [](const ChannelGateOp&) { return "channel_gate"; },
                         [](const ScaleOp&) { return "scale"; },
                         [](const AddPositionOp&) { return "add_position"; },
                         [](const TokensOp&) { return "tokens"; },
@@ -133,7 +134,7 @@ std::string Graph::label(int node) const {
 int64_t Graph::param_count() const {
   int64_t count = 0;
   for (const ParamSpec& param : params) {
-    count = checked_sum("parameters", count, param.shape.elements());
+    if (param.trained) count = checked_sum("parameters", count, param.shape.elements());
   }
   return count;
 }
@@ -208,6 +209,7 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                  [](const ActivationOp&) {},
                  [](const AddOp&) {},
                  [](const MulOp&) {},
+                 [](const ChannelGateOp&) {},
                  [](const ScaleOp&) {},
                  [](const AddPositionOp&) {},
                  [](const TokensOp&) {},

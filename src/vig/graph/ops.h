@@ -39,6 +39,11 @@ struct ConvOp {
   bool operator==(const ConvOp&) const = default;
 };
 
+// Whether it is the same as a linear layer.
+inline bool is_linear(const ConvOp& op) {
+  return op.kernel == 1 && op.stride == 1 && op.padding <= 0 && op.groups == 1;
+}
+
 // One filter per channel. weight [channels, 1, kernel, kernel], optional bias [channels].
 struct DepthwiseConvOp {
   int kernel = 3;
@@ -103,6 +108,12 @@ struct AddOp {
 // Elementwise product.
 struct MulOp {
   bool operator==(const MulOp&) const = default;
+};
+
+// Inputs x, gate: x times a row of channels, a 1 x 1 grid, the same for all positions of the
+// picture (squeeze-excite).
+struct ChannelGateOp {
+  bool operator==(const ChannelGateOp&) const = default;
 };
 
 // x * weight, a vector over channels (layer scale).
@@ -188,8 +199,8 @@ struct MeanPoolOp {
 
 using Op =
     std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
-                 BatchNormOp, ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp, TokensOp,
-                 InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
+                 BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp, AddPositionOp,
+                 TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

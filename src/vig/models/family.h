@@ -34,11 +34,14 @@ struct Family {
   // others.
   std::map<std::string, std::string> argument_fields = {};
   std::map<std::string, std::string> fixed_arguments = {};
+  std::map<std::string, std::string> argument_values = {};  // texts of theirs, and ours
 };
 
 Family vig_family();
 Family vig_h_family();
 Family resnet_family();
 Family convnext_family();
+Family regnet_family();
+Family efficientnet_family();
 
 }  // namespace vig

@@ -31,7 +31,8 @@ struct Zoo {
 Zoo& zoo() {
   static Zoo all = [] {
     Zoo own;
-    for (Family family : {vig_family(), vig_h_family(), resnet_family(), convnext_family()}) {
+    for (Family family : {vig_family(), vig_h_family(), resnet_family(), convnext_family(),
+                          regnet_family(), efficientnet_family()}) {
       own.add(std::move(family));
     }
     return own;

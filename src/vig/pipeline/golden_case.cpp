@@ -24,7 +24,10 @@ constexpr JsonLimits kConfigLimits{size_t{1} << 20, 8};
 const std::map<std::string, std::string> kFieldNames = {
     {"num_classes", "classes"}, {"img_size", "image_size"}, {"num_heads", "heads"}};
 
+constexpr std::string_view kColumns = "_fields";
+
 // Said about the case, not about the network; sizes are compared with the input's.
+const std::set<std::string> kAboutTheCase = {"family", "seed", "rescaled"};
 const std::map<std::string, int> kInputAxes = {{"batch", 0}, {"height", 2}, {"width", 3}};
 
 const std::set<std::string> kScanTensors = {
@@ -66,14 +69,15 @@ bool states_input(const std::string& key, const json& value, const Shape& input)
   return true;
 }
 
-void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
-                  const json& value) {
+// Sets the field that an argument of the original code means; gives its name.
+std::string set_argument(ModelSpec& spec, const Family& family, const std::string& key,
+                         const json& value) {
   const auto fixed = family.fixed_arguments.find(key);
   if (fixed != family.fixed_arguments.end()) {
     if (!fixed->second.empty() && field_text(value) != fixed->second) {
       fail("{} is {}, expected {}", key, printable(field_text(value), 40), fixed->second);
     }
-    return;
+    return "";
   }
   std::string field = key;
   for (const auto* names : {&kFieldNames, &family.argument_fields}) {
@@ -85,19 +89,48 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
     if (value[0] != value[1] && model_fields(spec).contains("image_width")) {
       override_field(spec, "image_width", value[1].dump());
     }
-    return;
+    return field;
   }
-  override_field(spec, field, field_text(value));
+  const std::string text = field_text(value);
+  const auto ours = family.argument_values.find(text);
+  override_field(spec, field, ours == family.argument_values.end() ? text : ours->second);
+  return field;
 }
 
-ModelSpec spec_from(const std::string& file, const json& description, const Shape& input) {
+// A table, such as one of stages: KEY_fields names its columns, each of which is an argument.
+std::set<std::string> set_columns(ModelSpec& spec, const Family& family, const json& names,
+                                  const json& rows) {
+  std::set<std::string> fields;
+  for (size_t column = 0; column < names.size(); ++column) {
+    json values = json::array();
+    for (const json& row : rows) values.push_back(row.at(column));
+    fields.insert(set_argument(spec, family, names.at(column).get<std::string>(), values));
+  }
+  return fields;
+}
+
+ModelSpec spec_from(const std::string& file, const json& description, const Shape& input,
+                    const TensorShapes& shapes) {
   try {
     const Family& family = find_family(family_of(file, description));
     ModelSpec spec = find_model(family.base);
-    if (!description["config"].is_object()) fail("expected an object \"config\"");
-    for (const auto& [key, value] : description["config"].items()) {
-      if (key == "family" || key == "seed" || states_input(key, value, input)) continue;
-      set_argument(spec, family, key, value);
+    const json& config = description["config"];
+    if (!config.is_object()) fail("expected an object \"config\"");
+    std::set<std::string> said;
+    for (const auto& [key, value] : config.items()) {
+      if (kAboutTheCase.contains(key) || states_input(key, value, input)) continue;
+      if (key.ends_with(kColumns) && config.contains(key.substr(0, key.size() - kColumns.size()))) {
+        continue;
+      }
+      const std::string columns = key + std::string(kColumns);
+      if (config.contains(columns)) {
+        said.merge(set_columns(spec, family, config[columns], value));
+      } else {
+        said.insert(set_argument(spec, family, key, value));
+      }
+    }
+    for (const auto& [field, value] : spec.config->fields_shown_by(shapes)) {
+      if (!said.contains(field)) override_field(spec, field, value);
     }
     check_depth(spec);
     return spec;
@@ -137,14 +170,14 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
-GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
-                                 const Shape& input) {
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
+                                 const TensorShapes& shapes) {
   const json description = parse_strict_json(file, text, kConfigLimits);
   if (!description.is_object() || !description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
-  config.spec = spec_from(file, description, input);
+  config.spec = spec_from(file, description, input, shapes);
   if (!description.contains("activations")) return config;
   // Names of tensors, or shapes by the names of modules.
   const json& promised = description["activations"];
@@ -180,8 +213,12 @@ GoldenCase open_golden_case(const std::string& file) {
     fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
   }
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+  const auto shapes = [&](const std::string& name) {
+    const NamedTensor* found = golden.tensors->find("param/" + name);
+    return found == nullptr ? nullptr : &found->view.shape;
+  };
   GoldenConfig config =
-      parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input);
+      parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input, shapes);
   golden.spec = std::move(config.spec);
   check_promised(golden, beside, config.activations);
   return golden;

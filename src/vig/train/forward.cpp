@@ -119,6 +119,7 @@ class ForwardPass {
   at::Tensor compute(const ActivationOp& op) { return Ops::activation(in(0), op.function); }
   at::Tensor compute(const AddOp& op) { return sum(op, in(0), in(1)); }
   at::Tensor compute(const MulOp&) { return in(0) * in(1); }
+  at::Tensor compute(const ChannelGateOp&) { return in(0) * in(1); }
   at::Tensor compute(const ScaleOp&) { return Ops::scale(in(0), param(0)); }
   at::Tensor compute(const AddPositionOp& op) {
     if (op.extra.empty()) return in(0) + Ops::resize_position(param(0), op);

@@ -1,24 +1,13 @@
 #include "vig/runtime/steps/product.h"
 
-#include <algorithm>
-
-#include "vig/kernels/conv.h"
-#include "vig/runtime/steps/patches.h"
 #include "vig/runtime/steps/steps.h"
 
 namespace vig {
 namespace {
 
-// Rows and columns of a group's weight: [out, in] or a filter bank [out, in, kernel, kernel].
-int64_t outputs(const Shape& shape, int groups) { return shape[0] / groups; }
+// Rows and columns of a weight: [out, in], or [out, in, 1, 1] of a convolution.
+int64_t outputs(const Shape& shape) { return shape[0]; }
 int64_t inputs(const Shape& shape) { return shape.elements() / shape[0]; }
-
-// Of one group, whole cache lines.
-size_t group_floats(const Shape& shape, int groups, bool paired) {
-  constexpr size_t kLine = 16;
-  const size_t floats = gemm_packed_floats(outputs(shape, groups), inputs(shape), paired);
-  return (floats + kLine - 1) / kLine * kLine;
-}
 
 }  // namespace
 
@@ -34,9 +23,9 @@ const char* ProductStep::kind() const {
 }
 
 std::optional<Packing> ProductStep::packing(const std::vector<ParamSpec>& params) const {
-  const size_t floats = group_floats(params[spec_.weight].shape, spec_.groups, spec_.paired);
+  const Shape& shape = params[spec_.weight].shape;
   return Packing{spec_.weight, packed_layout(spec_.paired ? "paired panels" : "panels", spec_.norm),
-                 floats * static_cast<size_t>(spec_.groups)};
+                 gemm_packed_floats(outputs(shape), inputs(shape), spec_.paired)};
 }
 
 void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weights,
@@ -50,56 +39,27 @@ void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weig
     weight = folded.weight.data();
     bias = folded.bias.data();
   }
-  std::vector<float> reordered;
-  if (shape.rank() == 4) {
-    reordered.resize(static_cast<size_t>(shape.elements()));
-    patch_weight(weight, shape[0], shape[1], shape[2], reordered.data());
-    weight = reordered.data();
-  }
-  const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
-  for (int64_t group = 0; group < spec_.groups; ++group) {
-    gemm_pack(weight + group * n * k, bias == nullptr ? nullptr : bias + group * n, n, k,
-              spec_.paired, to);
-    to += group_floats(shape, spec_.groups, spec_.paired);
-  }
+  gemm_pack(weight, bias, outputs(shape), inputs(shape), spec_.paired, to);
 }
 
 void ProductStep::bind(const Bindings& bindings) {
   const Shape& shape = bindings.shape(spec_.weight);
-  matrix_ = {bindings.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
-             spec_.paired};
-  group_floats_ = static_cast<int64_t>(group_floats(shape, spec_.groups, spec_.paired));
+  matrix_ = {bindings.packed(spec_.weight), outputs(shape), inputs(shape), spec_.paired};
 }
 
-int64_t ProductStep::column_blocks() const { return spec_.groups * gemm_panels(matrix_); }
+int64_t ProductStep::column_blocks() const { return gemm_panels(matrix_); }
 
 void ProductStep::run(const Bindings& bindings, const Tile& tile) const {
-  if (spec_.groups == 1) return run_group(bindings, tile, 0);
-  const int64_t panels = gemm_panels(matrix_);
-  const int64_t end = tile.last_block < 0 ? column_blocks() : tile.last_block;
-  for (int64_t block = tile.first_block; block < end;) {
-    const int64_t group = block / panels;
-    Tile part = tile;
-    part.first_block = block - group * panels;
-    part.last_block = std::min(end - group * panels, panels);
-    run_group(bindings, part, group);
-    block = (group + 1) * panels;
-  }
-}
-
-void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t group) const {
-  const int64_t column = group * matrix_.n;  // of the result
   GemmArgs args;
-  args.a = bindings.tile(spec_.in, tile) + group * matrix_.k;
+  args.a = bindings.tile(spec_.in, tile);
   args.lda = bindings.stride(spec_.in);
   args.rows = tile.rows();
   args.weight = matrix_;
-  args.weight.panels += group * group_floats_;
-  args.c = bindings.tile(spec_.out, tile) + column;
+  args.c = bindings.tile(spec_.out, tile);
   args.ldc = bindings.stride(spec_.out);
   args.function = spec_.function;
   if (spec_.residual >= 0) {
-    args.residual = bindings.tile(spec_.residual, tile) + column;
+    args.residual = bindings.tile(spec_.residual, tile);
     args.ldr = bindings.stride(spec_.residual);
   }
   args.first_panel = tile.first_block;
@@ -107,36 +67,19 @@ void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t 
   gemm(args);
 }
 
-namespace {
-
-// The product of the node that is being lowered, with all that is fused behind it.
-void add_product(Lowering& to, int in, int groups = 1) {
+void add_product(Lowering& to, int in) {
   ProductStep::Spec spec;
   spec.in = in;
   spec.out = to.result();
   spec.weight = to.param(0);
   spec.bias = to.param(1);
   spec.norm = fused_norm(to);
-  spec.groups = groups;
   spec.residual = to.unit().residual;
   spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
   spec.paired = to.unit().swiglu;
   to.add(std::make_unique<ProductStep>(spec), to.macs());
 }
 
-}  // namespace
-
 void lower(const LinearOp&, Lowering& to) { add_product(to, to.operand(0)); }
-
-void lower(const ConvOp& op, Lowering& to) {
-  const int in = to.operand(0);
-  // A 1 x 1 patch is the row itself.
-  if (op.kernel == 1 && op.stride == 1 && op.padding <= 0) return add_product(to, in, op.groups);
-  Grid patch = to.grid(to.unit().node);
-  patch.channels = to.grid(in).channels * op.kernel * op.kernel;
-  const int patches = to.fresh(patch);
-  to.add(make_patches(in, patches, op));
-  add_product(to, patches, op.groups);
-}
 
 }  // namespace vig

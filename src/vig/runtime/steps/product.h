@@ -1,4 +1,4 @@
-// A matrix product: linear layers, and convolutions on gathered patches.
+// A matrix product: linear layers, and the 1 x 1 convolutions that are the same.
 #pragma once
 
 #include "vig/kernels/gemm.h"
@@ -12,7 +12,6 @@ class ProductStep final : public Step {
     int in = -1, out = -1;
     int weight = -1, bias = -1;  // parameter indices; the bias may be -1
     BatchNormParams norm;        // folded into the weights, if there is one
-    int groups = 1;              // of the columns of in, each with its own weights and results
     int residual = -1;           // value that is added, or -1
     Elementwise function = Elementwise::kIdentity;
     bool paired = false;  // function(first half) * second half
@@ -30,11 +29,11 @@ class ProductStep final : public Step {
   int64_t column_blocks() const override;
 
  private:
-  void run_group(const Bindings& bindings, const Tile& tile, int64_t group) const;
-
   Spec spec_;
-  PackedMatrix matrix_;       // of the first group
-  int64_t group_floats_ = 0;  // from the panels of one group to the next
+  PackedMatrix matrix_;
 };
+
+// The product of the node that is being lowered, with all that is fused behind it.
+void add_product(Lowering& to, int in);
 
 }  // namespace vig

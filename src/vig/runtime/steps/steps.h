@@ -6,16 +6,17 @@
 namespace vig {
 
 inline void lower(const InputOp&, Lowering&) {}  // there before the first step
-void lower(const ConvOp& op, Lowering& to);      // patches, product
+void lower(const ConvOp& op, Lowering& to);      // conv or product
 void lower(const DepthwiseConvOp& op, Lowering& to);
 void lower(const MaxPoolOp& op, Lowering& to);
-void lower(const LinearOp& op, Lowering& to);       // product
-void lower(const LayerNormOp& op, Lowering& to);    // norm
-void lower(const RmsNormOp& op, Lowering& to);      // norm
-void lower(const BatchNormOp& op, Lowering& to);    // unless it is folded into weights
-void lower(const ActivationOp& op, Lowering& to);   // pointwise
-void lower(const AddOp& op, Lowering& to);          // pointwise
-void lower(const MulOp& op, Lowering& to);          // pointwise
+void lower(const LinearOp& op, Lowering& to);      // product
+void lower(const LayerNormOp& op, Lowering& to);   // norm
+void lower(const RmsNormOp& op, Lowering& to);     // norm
+void lower(const BatchNormOp& op, Lowering& to);   // unless it is folded into weights
+void lower(const ActivationOp& op, Lowering& to);  // pointwise
+void lower(const AddOp& op, Lowering& to);         // pointwise
+void lower(const MulOp& op, Lowering& to);         // pointwise
+void lower(const ChannelGateOp& op, Lowering& to);
 void lower(const ScaleOp& op, Lowering& to);        // pointwise
 void lower(const SwiGluOp& op, Lowering& to);       // pointwise
 void lower(const AddPositionOp& op, Lowering& to);  // position
