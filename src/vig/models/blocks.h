@@ -1,4 +1,4 @@
-// Pieces that ViG and ViG-H share.
+// Pieces that families share.
 #pragma once
 
 #include <optional>
@@ -26,6 +26,12 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
 // down(silu(gate) * value), without biases; one matrix makes gate and value.
 Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::string& down_name,
                  int hidden, Init init);
+
+// `ratio` times `channels`, the hidden width of an MLP; throws where that is absurd.
+int mlp_width(const std::string& where, int ratio, int channels);
+
+// fc2(gelu(fc1(x))) with biases: parameters `name`.fc1, `ratio` times as wide as x, and `name`.fc2.
+Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init);
 
 // The end of every classifier: outputs "features" (x), "pooled" (its mean) and "logits".
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,

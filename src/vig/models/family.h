@@ -34,11 +34,16 @@ struct Family {
   // others.
   std::map<std::string, std::string> argument_fields = {};
   std::map<std::string, std::string> fixed_arguments = {};
+  // How the names of activations end, in golden cases, that are no value of our graphs.
+  std::vector<std::string_view> inner_activations = {};
 };
 
 Family vig_family();
 Family vig_h_family();
 Family resnet_family();
 Family convnext_family();
+Family deit_family();
+Family swin_family();
+Family gmlp_family();
 
 }  // namespace vig

@@ -90,13 +90,17 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
   override_field(spec, field, field_text(value));
 }
 
-ModelSpec spec_from(const std::string& file, const json& description, const Shape& input) {
+ModelSpec spec_from(const std::string& file, const json& description, const Shape& input,
+                    const TensorShapes& parameters) {
   try {
     const Family& family = find_family(family_of(file, description));
     ModelSpec spec = find_model(family.base);
     if (!description["config"].is_object()) fail("expected an object \"config\"");
+    // What the case does not say, its parameters show, such as whose names they have.
+    if (parameters) override_fields(spec, spec.config->fields_shown_by(parameters));
     for (const auto& [key, value] : description["config"].items()) {
-      if (key == "family" || key == "seed" || states_input(key, value, input)) continue;
+      if (key == "family" || key == "seed" || key == "rescaled") continue;
+      if (states_input(key, value, input)) continue;
       set_argument(spec, family, key, value);
     }
     check_depth(spec);
@@ -137,14 +141,14 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
-GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
-                                 const Shape& input) {
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
+                                 const TensorShapes& parameters) {
   const json description = parse_strict_json(file, text, kConfigLimits);
   if (!description.is_object() || !description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
-  config.spec = spec_from(file, description, input);
+  config.spec = spec_from(file, description, input, parameters);
   if (!description.contains("activations")) return config;
   // Names of tensors, or shapes by the names of modules.
   const json& promised = description["activations"];
@@ -180,8 +184,11 @@ GoldenCase open_golden_case(const std::string& file) {
     fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
   }
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
-  GoldenConfig config =
-      parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input);
+  GoldenConfig config = parse_golden_config(
+      beside, read_regular_file(beside, kConfigLimits.bytes), input, [&](const std::string& name) {
+        const NamedTensor* tensor = golden.tensors->find("param/" + name);
+        return tensor == nullptr ? nullptr : &tensor->view.shape;
+      });
   golden.spec = std::move(config.spec);
   check_promised(golden, beside, config.activations);
   return golden;
