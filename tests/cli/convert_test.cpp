@@ -6,7 +6,7 @@
 #include "cli/vig.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/session.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 

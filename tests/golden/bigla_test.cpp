@@ -15,7 +15,7 @@
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/gla_backward.h"
 #include "vig/kernels/reference/pointwise.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig {

@@ -11,7 +11,7 @@
 #include "vig/base/buffer.h"
 #include "vig/kernels/reference/selective_scan.h"
 #include "vig/kernels/selective_scan.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig {

@@ -12,7 +12,7 @@
 #include "vig/base/buffer.h"
 #include "vig/kernels/reference/wkv.h"
 #include "vig/kernels/wkv.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support/files.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {

@@ -13,7 +13,7 @@
 #include "vig/train/plain_ops.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/tensor_memory.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 
 namespace vig::train {
 namespace {

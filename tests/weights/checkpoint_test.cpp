@@ -8,7 +8,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/half.h"
 #include "vig/weights/safetensors.h"
 #include "weights/torch_bytes.h"

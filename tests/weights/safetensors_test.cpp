@@ -11,7 +11,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "vig/base/mapped_file.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "weights/memory_file.h"
 #include "weights/torch_bytes.h"
 

@@ -5,7 +5,7 @@
 
 #include "support/errors.h"
 #include "vig/weights/checkpoint.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "weights/memory_file.h"
 #include "weights/torch_bytes.h"
 

@@ -9,7 +9,7 @@
 #include "vig/base/printable.h"
 #include "vig/base/regular_file.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/strict_json.h"
 
 namespace vig {

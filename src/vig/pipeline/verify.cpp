@@ -11,7 +11,7 @@
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/scan.h"
 #include "vig/runtime/session.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 #include "vig/weights/load.h"
 
 namespace vig {

@@ -135,7 +135,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.group_timeout, 0.1, 1e6), "group-timeout", o.group_timeout, "0.1 to 1000000");
   card_of(o.device);
   check_augment_options(o.augment);
-  check_mix_options(o.mix);
+  check_mixup_options(o.mix);
 }
 
 }  // namespace vig::train

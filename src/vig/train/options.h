@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "vig/data/augment.h"
-#include "vig/data/mixing.h"
+#include "vig/data/mixup.h"
 #include "vig/image/decode.h"
 
 namespace vig::train {
@@ -30,7 +30,7 @@ struct TrainOptions {
   int loaders = 1;  // threads that decode and augment
   uint64_t seed = 0;
   AugmentOptions augment;
-  MixOptions mix;
+  MixupOptions mix;
 
   // Length.
   double epochs = 300;

@@ -5,7 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 
 namespace vig {
 

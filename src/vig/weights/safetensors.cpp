@@ -9,7 +9,7 @@
 #include "vig/base/error.h"
 #include "vig/base/mapped_file.h"
 #include "vig/base/printable.h"
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 
 namespace vig {
 namespace {

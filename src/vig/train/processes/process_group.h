@@ -23,7 +23,7 @@ struct JoinOptions {
 //
 // N processes give the result of one, for the same batch and up to rounding, if the batch is a
 // multiple of 2 N: with a smaller share than two, or an odd one, mixup and cutmix find other
-// partners (vig/data/mixing.h), which is as good but not the same. For a fixed N results are the
+// partners (vig/data/mixup.h), which is as good but not the same. For a fixed N results are the
 // same to the bit, as Gloo adds in a fixed order.
 std::unique_ptr<Group> join_group(const GroupPlace& place, const JoinOptions& options);
 

@@ -128,8 +128,8 @@ class Classification : public Task {
     const auto count = static_cast<int64_t>(labels.size());
     const auto classes = static_cast<int64_t>(model_.classes.size());
     at::Tensor targets = at::empty({count, classes}, at::kFloat);
-    mix_batch(options_.mix, stream.fork("mix"), labels, model_.size, static_cast<int>(classes),
-              batch.data, targets.data_ptr<float>());
+    mixup_batch(options_.mix, stream.fork("mix"), labels, model_.size, static_cast<int>(classes),
+                batch.data, targets.data_ptr<float>());
     return {picture_tensor(batch.data, count, model_.size), {targets}};
   }
 

@@ -1,4 +1,4 @@
-#include "vig/data/mixing.h"
+#include "vig/data/mixup.h"
 
 #include <gtest/gtest.h>
 
@@ -60,19 +60,19 @@ TEST(Beta, TinyShapesGiveTheEnds) {
 struct Kinds {
   int none = 0, mixup = 0, cutmix = 0;
 };
-Kinds count_kinds(const MixOptions& options, int batches) {
+Kinds count_kinds(const MixupOptions& options, int batches) {
   Kinds kinds;
   for (int i = 0; i < batches; ++i) {
-    const Mix mix = draw_mix(options, 32, RandomStream(4).fork(i));
-    kinds.none += mix.kind == Mix::Kind::kNone;
-    kinds.mixup += mix.kind == Mix::Kind::kMixup;
-    kinds.cutmix += mix.kind == Mix::Kind::kCutmix;
+    const BatchMixup mix = draw_mixup(options, 32, RandomStream(4).fork(i));
+    kinds.none += mix.kind == BatchMixup::Kind::kNone;
+    kinds.mixup += mix.kind == BatchMixup::Kind::kMixup;
+    kinds.cutmix += mix.kind == BatchMixup::Kind::kCutmix;
   }
   return kinds;
 }
 
 TEST(Mixing, SwitchesBetweenItsKinds) {
-  MixOptions options;
+  MixupOptions options;
   EXPECT_EQ(count_kinds(options, 100).none, 100);
   options.mixup = 0.8f;
   EXPECT_EQ(count_kinds(options, 100).mixup, 100);
@@ -90,11 +90,11 @@ TEST(Mixing, SwitchesBetweenItsKinds) {
 }
 
 TEST(Mixing, CutmixLambdaIsTheRealArea) {
-  MixOptions options;
+  MixupOptions options;
   options.cutmix = 1.0f;
   for (const int size : {1, 2, 7, 32, 224}) {
     for (int i = 0; i < 500; ++i) {
-      const Mix mix = draw_mix(options, size, RandomStream(5).fork(i));
+      const BatchMixup mix = draw_mixup(options, size, RandomStream(5).fork(i));
       ASSERT_LE(0, mix.x_begin);
       ASSERT_LE(mix.x_begin, mix.x_end);
       ASSERT_LE(mix.x_end, size);
@@ -113,7 +113,7 @@ TEST(Mixing, CutmixLambdaIsTheRealArea) {
   // Of a box of side r, r - r^2 / 4 falls inside along each axis. With r^2 = u uniform the mean of
   // (r - u / 4)^2 is 1/2 - 1/5 + 1/48.
   double sum = 0;
-  for (int i = 0; i < 4000; ++i) sum += draw_mix(options, 1000, RandomStream(5).fork(i)).lambda;
+  for (int i = 0; i < 4000; ++i) sum += draw_mixup(options, 1000, RandomStream(5).fork(i)).lambda;
   EXPECT_NEAR(sum / 4000, 1.0 - (0.3 + 1.0 / 48), 0.02);
 }
 
@@ -139,10 +139,10 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
     for (const int count : {1, 2, 3, 7, 8}) {
       for (int trial = 0; trial < 20; ++trial) {
         Batch batch(count, 9);
-        MixOptions options;
+        MixupOptions options;
         (cutmix ? options.cutmix : options.mixup) = 1.0f;
-        mix_batch(options, RandomStream(6).fork(trial), batch.labels, 9, count,
-                  batch.pictures.data(), batch.targets.data());
+        mixup_batch(options, RandomStream(6).fork(trial), batch.labels, 9, count,
+                    batch.pictures.data(), batch.targets.data());
         for (int i = 0; i < count; ++i) {
           const int half = count / 2;
           const int partner = i == 2 * half ? i : (i + half) % (2 * half);
@@ -175,15 +175,15 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
 // Dealt out to processes, a batch is mixed as it is in one, if each gets an even share.
 TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
   constexpr int kCount = 24, kSize = 6;
-  MixOptions options;
+  MixupOptions options;
   options.mixup = 0.8f;
   options.cutmix = 1.0f;
   options.smoothing = 0.1f;
   for (int trial = 0; trial < 8; ++trial) {
     const RandomStream stream = RandomStream(10).fork(trial);
     Batch whole(kCount, kSize);
-    mix_batch(options, stream, whole.labels, kSize, kCount, whole.pictures.data(),
-              whole.targets.data());
+    mixup_batch(options, stream, whole.labels, kSize, kCount, whole.pictures.data(),
+                whole.targets.data());
     for (const int processes : {2, 3, 4, 6, 12}) {
       const int share = kCount / processes;
       for (int process = 0; process < processes; ++process) {
@@ -195,8 +195,8 @@ TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
           std::fill_n(part.pictures.begin() + i * static_cast<int>(part.floats()), part.floats(),
                       from + 1.0f);
         }
-        mix_batch(options, stream, part.labels, kSize, kCount, part.pictures.data(),
-                  part.targets.data());
+        mixup_batch(options, stream, part.labels, kSize, kCount, part.pictures.data(),
+                    part.targets.data());
         for (int i = 0; i < share; ++i) {
           const int from = process + i * processes;
           ASSERT_TRUE(std::equal(part.picture(i), part.picture(i + 1), whole.picture(from)));
@@ -209,8 +209,8 @@ TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
 
 TEST(Mixing, CutmixSwapsTheBoxAndNothingElse) {
   constexpr int kSize = 5;
-  Mix mix;
-  mix.kind = Mix::Kind::kCutmix;
+  BatchMixup mix;
+  mix.kind = BatchMixup::Kind::kCutmix;
   mix.x_begin = 1;
   mix.x_end = 4;
   mix.y_begin = 2;
@@ -218,7 +218,7 @@ TEST(Mixing, CutmixSwapsTheBoxAndNothingElse) {
   std::vector<float> pictures(2 * kSize * kSize * 3);
   std::iota(pictures.begin(), pictures.end(), 0.0f);
   std::vector<float> mixed = pictures;
-  mix_pictures(mix, 2, kSize, mixed.data());
+  mixup_pictures(mix, 2, kSize, mixed.data());
   for (int i = 0; i < 2; ++i) {
     for (int k = 0; k < kSize * kSize * 3; ++k) {
       const int y = k / 3 / kSize, x = k / 3 % kSize;
@@ -232,37 +232,37 @@ TEST(Mixing, CutmixSwapsTheBoxAndNothingElse) {
 TEST(Mixing, SmoothingIsExact) {
   const std::vector<int> labels = {3, 0, 3};
   std::vector<float> targets(3 * 10, -1.0f);
-  mix_targets(Mix(), labels, 10, 0.1f, targets.data());
+  mixup_targets(BatchMixup(), labels, 10, 0.1f, targets.data());
   for (int i = 0; i < 3; ++i) {
     for (int c = 0; c < 10; ++c) {
       EXPECT_FLOAT_EQ(targets[i * 10 + c], c == labels[i] ? 0.91f : 0.01f);
     }
   }
-  Mix mix;
-  mix.kind = Mix::Kind::kMixup;
+  BatchMixup mix;
+  mix.kind = BatchMixup::Kind::kMixup;
   mix.lambda = 0.75;
   const std::vector<int> pair = {1, 2};
   std::vector<float> two(2 * 4, -1.0f);
-  mix_targets(mix, pair, 4, 0.2f, two.data());
+  mixup_targets(mix, pair, 4, 0.2f, two.data());
   const std::vector<float> expected = {0.05f, 0.65f, 0.25f, 0.05f, 0.05f, 0.25f, 0.65f, 0.05f};
   for (size_t i = 0; i < two.size(); ++i) EXPECT_FLOAT_EQ(two[i], expected[i]) << i;
 
   const std::vector<int> equal = {1, 1};
-  mix_targets(mix, equal, 4, 0.0f, two.data());
+  mixup_targets(mix, equal, 4, 0.0f, two.data());
   EXPECT_EQ(two, std::vector<float>({0, 1, 0, 0, 0, 1, 0, 0}));
   float alone = -1;
-  mix_targets(mix, std::vector<int>{0}, 1, 0.1f, &alone);
+  mixup_targets(mix, std::vector<int>{0}, 1, 0.1f, &alone);
   EXPECT_EQ(alone, 1.0f);
 }
 
 TEST(Mixing, IsAFunctionOfTheStream) {
-  MixOptions options;
+  MixupOptions options;
   options.mixup = 0.8f;
   options.cutmix = 1.0f;
   const auto run = [&](uint64_t step) {
     Batch batch(4, 6);
-    mix_batch(options, RandomStream(8).fork("mix").fork(step), batch.labels, 6, 4,
-              batch.pictures.data(), batch.targets.data());
+    mixup_batch(options, RandomStream(8).fork("mix").fork(step), batch.labels, 6, 4,
+                batch.pictures.data(), batch.targets.data());
     batch.pictures.insert(batch.pictures.end(), batch.targets.begin(), batch.targets.end());
     return batch.pictures;
   };
@@ -271,12 +271,12 @@ TEST(Mixing, IsAFunctionOfTheStream) {
 }
 
 TEST(Mixing, SmallestBatches) {
-  MixOptions options;
+  MixupOptions options;
   options.mixup = 1.0f;
-  mix_batch(options, RandomStream(9), {}, 4, 3, nullptr, nullptr);
+  mixup_batch(options, RandomStream(9), {}, 4, 3, nullptr, nullptr);
   Batch batch(1, 1);
-  mix_batch(options, RandomStream(9), batch.labels, 1, 1, batch.pictures.data(),
-            batch.targets.data());
+  mixup_batch(options, RandomStream(9), batch.labels, 1, 1, batch.pictures.data(),
+              batch.targets.data());
   EXPECT_EQ(batch.pictures, std::vector<float>({1, 1, 1}));
   EXPECT_EQ(batch.targets, std::vector<float>({1}));
 }
@@ -285,21 +285,21 @@ TEST(Mixing, BadNumbersAreNamed) {
   std::vector<float> targets(4, 7.0f);
   for (const int bad : {-1, 2, 1 << 30}) {
     test::expect_error(ErrorCode::kInput, {"label", std::to_string(bad), "0 to 1"}, [&] {
-      mix_targets(Mix(), std::vector<int>{0, bad}, 2, 0.0f, targets.data());
+      mixup_targets(BatchMixup(), std::vector<int>{0, bad}, 2, 0.0f, targets.data());
     });
   }
   EXPECT_EQ(targets, std::vector<float>(4, 7.0f));
   const auto refused = [](const std::string& word, auto set) {
-    MixOptions options;
+    MixupOptions options;
     set(options);
-    test::expect_error(ErrorCode::kUsage, {"mixing", word}, [&] { check_mix_options(options); });
+    test::expect_error(ErrorCode::kUsage, {"mixing", word}, [&] { check_mixup_options(options); });
   };
-  refused("mixup is -1", [](MixOptions& o) { o.mixup = -1; });
-  refused("cutmix is nan", [](MixOptions& o) { o.cutmix = std::nanf(""); });
-  refused("mix-switch is 1.5", [](MixOptions& o) { o.switch_probability = 1.5f; });
-  refused("mix-probability is 2", [](MixOptions& o) { o.probability = 2; });
-  refused("smoothing is inf", [](MixOptions& o) { o.smoothing = INFINITY; });
-  check_mix_options(MixOptions());
+  refused("mixup is -1", [](MixupOptions& o) { o.mixup = -1; });
+  refused("cutmix is nan", [](MixupOptions& o) { o.cutmix = std::nanf(""); });
+  refused("mix-switch is 1.5", [](MixupOptions& o) { o.switch_probability = 1.5f; });
+  refused("mix-probability is 2", [](MixupOptions& o) { o.probability = 2; });
+  refused("smoothing is inf", [](MixupOptions& o) { o.smoothing = INFINITY; });
+  check_mixup_options(MixupOptions());
 }
 
 }  // namespace

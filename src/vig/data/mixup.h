@@ -13,7 +13,7 @@
 
 namespace vig {
 
-struct MixOptions {
+struct MixupOptions {
   float mixup = 0.0f;               // alpha of Beta(alpha, alpha), from which lambda comes; 0: off
   float cutmix = 0.0f;              // the same for cutmix
   float switch_probability = 0.5f;  // of cutmix, where both are on
@@ -22,29 +22,29 @@ struct MixOptions {
 };
 
 // Throws Error (usage) naming the first number that makes no sense.
-void check_mix_options(const MixOptions& options);
+void check_mixup_options(const MixupOptions& options);
 
 // What happens to one batch. Both weights of a label come from `lambda`.
-struct Mix {
+struct BatchMixup {
   enum class Kind { kNone, kMixup, kCutmix };
   Kind kind = Kind::kNone;
   double lambda = 1;  // what remains of the picture itself; the real share of pixels for cutmix
   int x_begin = 0, x_end = 0, y_begin = 0, y_end = 0;  // cutmix: the part taken from the other
 };
 
-Mix draw_mix(const MixOptions& options, int size, RandomStream stream);
+BatchMixup draw_mixup(const MixupOptions& options, int size, RandomStream stream);
 
 // pictures: [N, S, S, 3], changed in place.
-void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures);
+void mixup_pictures(const BatchMixup& mix, int64_t count, int size, float* pictures);
 
 // Writes targets: [N, C], rows summing to 1. With s the smoothing, a label alone has 1 - s + s / C
 // at its class and s / C elsewhere. Throws Error if a label is not in [0, C).
-void mix_targets(const Mix& mix, std::span<const int> labels, int classes, float smoothing,
-                 float* targets);
+void mixup_targets(const BatchMixup& mix, std::span<const int> labels, int classes, float smoothing,
+                   float* targets);
 
 // All of it. labels: [N]; pictures: [N, S, S, 3]; targets: [N, C].
-void mix_batch(const MixOptions& options, RandomStream stream, std::span<const int> labels,
-               int size, int classes, float* pictures, float* targets);
+void mixup_batch(const MixupOptions& options, RandomStream stream, std::span<const int> labels,
+                 int size, int classes, float* pictures, float* targets);
 
 // One draw from the Beta distribution, in [0, 1]; a, b > 0.
 double draw_beta(double a, double b, RandomStream& stream);

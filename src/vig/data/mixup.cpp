@@ -1,4 +1,4 @@
-#include "vig/data/mixing.h"
+#include "vig/data/mixup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +51,7 @@ double draw_beta(double a, double b, RandomStream& stream) {
   return 1.0 / (1.0 + std::exp(y - x));
 }
 
-void check_mix_options(const MixOptions& options) {
+void check_mixup_options(const MixupOptions& options) {
   check("mixup", options.mixup, 0, 1000);
   check("cutmix", options.cutmix, 0, 1000);
   check("mix-switch", options.switch_probability, 0, 1);
@@ -59,9 +59,9 @@ void check_mix_options(const MixOptions& options) {
   check("smoothing", options.smoothing, 0, 1);
 }
 
-Mix draw_mix(const MixOptions& options, int size, RandomStream stream) {
-  check_mix_options(options);
-  Mix mix;
+BatchMixup draw_mixup(const MixupOptions& options, int size, RandomStream stream) {
+  check_mixup_options(options);
+  BatchMixup mix;
   const bool wanted = stream.chance(options.probability);
   const bool prefer_cutmix = stream.chance(options.switch_probability);
   const bool any = options.mixup > 0 || options.cutmix > 0;
@@ -71,10 +71,10 @@ Mix draw_mix(const MixOptions& options, int size, RandomStream stream) {
   const double alpha = cutmix ? options.cutmix : options.mixup;
   mix.lambda = draw_beta(alpha, alpha, stream);
   if (!cutmix) {
-    mix.kind = Mix::Kind::kMixup;
+    mix.kind = BatchMixup::Kind::kMixup;
     return mix;
   }
-  mix.kind = Mix::Kind::kCutmix;
+  mix.kind = BatchMixup::Kind::kCutmix;
   const int half = static_cast<int>(size * std::sqrt(1.0 - mix.lambda)) / 2;
   const int x = static_cast<int>(stream.below(static_cast<uint64_t>(size)));
   const int y = static_cast<int>(stream.below(static_cast<uint64_t>(size)));
@@ -88,7 +88,7 @@ Mix draw_mix(const MixOptions& options, int size, RandomStream stream) {
   return mix;
 }
 
-void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures) {
+void mixup_pictures(const BatchMixup& mix, int64_t count, int size, float* pictures) {
   const size_t row = static_cast<size_t>(size) * 3;
   const size_t picture = static_cast<size_t>(size) * row;
   const float own = static_cast<float>(mix.lambda);
@@ -96,13 +96,13 @@ void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures) {
   for (int64_t i = 0; i < count / 2; ++i) {  // both of a pair at once
     float* a = pictures + static_cast<size_t>(i) * picture;
     float* b = pictures + static_cast<size_t>(i + count / 2) * picture;
-    if (mix.kind == Mix::Kind::kMixup) {
+    if (mix.kind == BatchMixup::Kind::kMixup) {
       for (size_t k = 0; k < picture; ++k) {
         const float old = a[k];
         a[k] = own * old + other * b[k];
         b[k] = own * b[k] + other * old;
       }
-    } else if (mix.kind == Mix::Kind::kCutmix) {
+    } else if (mix.kind == BatchMixup::Kind::kCutmix) {
       for (int y = mix.y_begin; y < mix.y_end; ++y) {
         const size_t begin = static_cast<size_t>(y) * row + static_cast<size_t>(mix.x_begin) * 3;
         const size_t end = static_cast<size_t>(y) * row + static_cast<size_t>(mix.x_end) * 3;
@@ -112,8 +112,8 @@ void mix_pictures(const Mix& mix, int64_t count, int size, float* pictures) {
   }
 }
 
-void mix_targets(const Mix& mix, std::span<const int> labels, int classes, float smoothing,
-                 float* targets) {
+void mixup_targets(const BatchMixup& mix, std::span<const int> labels, int classes, float smoothing,
+                   float* targets) {
   for (const int label : labels) {
     if (label < 0 || label >= classes) {
       fail("a label of a batch is {}, expected 0 to {}", label, classes - 1);
@@ -131,11 +131,11 @@ void mix_targets(const Mix& mix, std::span<const int> labels, int classes, float
   }
 }
 
-void mix_batch(const MixOptions& options, RandomStream stream, std::span<const int> labels,
-               int size, int classes, float* pictures, float* targets) {
-  const Mix mix = draw_mix(options, size, stream);
-  mix_targets(mix, labels, classes, options.smoothing, targets);
-  mix_pictures(mix, static_cast<int64_t>(labels.size()), size, pictures);
+void mixup_batch(const MixupOptions& options, RandomStream stream, std::span<const int> labels,
+                 int size, int classes, float* pictures, float* targets) {
+  const BatchMixup mix = draw_mixup(options, size, stream);
+  mixup_targets(mix, labels, classes, options.smoothing, targets);
+  mixup_pictures(mix, static_cast<int64_t>(labels.size()), size, pictures);
 }
 
 }  // namespace vig

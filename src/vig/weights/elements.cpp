@@ -1,4 +1,4 @@
-#include "vig/weights/convert.h"
+#include "vig/weights/elements.h"
 
 #include <cstring>
 
