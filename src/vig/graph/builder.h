@@ -71,6 +71,15 @@ class Builder {
   Value swiglu(Value x);
   Value gated_mix(Value gate, Value a, Value b);
   Value gla(Value qkv, Value gate, GlaOp op);
+  // Of qkv with channels [q | k | v].
+  Value attention(Value qkv, AttentionOp op);
+  // Parameters `table` and `bias`, the one of the projection that makes qkv.
+  Value window_attention(Value qkv, const std::string& table, const std::string& bias,
+                         WindowAttentionOp op, Init init);
+  Value space_to_depth(Value x);
+  // Parameters `name`.weight [T, T] and `name`.bias [T], T the positions of x.
+  Value token_linear(Value x, const std::string& name, Init weight, Init bias);
+  Value select_channels(Value x, int first, int count);
   Value mean_pool(Value x);
 
   // Parameters declared from here on belong to the next level, or to the head as well.

@@ -98,6 +98,11 @@ const char* op_name(const Op& op) {
                         [](const SwiGluOp&) { return "swiglu"; },
                         [](const GatedMixOp&) { return "gated_mix"; },
                         [](const GlaOp&) { return "gla"; },
+                        [](const AttentionOp&) { return "attention"; },
+                        [](const WindowAttentionOp&) { return "window_attention"; },
+                        [](const SpaceToDepthOp&) { return "space_to_depth"; },
+                        [](const TokenLinearOp&) { return "token_linear"; },
+                        [](const SelectChannelsOp&) { return "select_channels"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
                     },
                     op);
@@ -201,6 +206,21 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                        checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
                                                op.value_dim, gla_directions(op)});
                  },
+                 // Both products, q k^T and p v, of every query with its T or n keys.
+                 [&](const AttentionOp&) {
+                   const int64_t tokens = node.grid.positions();
+                   macs.dense = checked_product(kMacs, {2, tokens, tokens, node.grid.channels});
+                 },
+                 [&](const WindowAttentionOp& op) {
+                   macs.dense = checked_product(kMacs, {2, node.grid.positions(), op.window_height,
+                                                        op.window_width, node.grid.channels});
+                 },
+                 [&](const TokenLinearOp&) {
+                   const int64_t tokens = node.grid.positions();
+                   macs.dense = checked_product(kMacs, {tokens, tokens, node.grid.channels});
+                 },
+                 [](const SpaceToDepthOp&) {},
+                 [](const SelectChannelsOp&) {},
                  [](const InputOp&) {},
                  [](const MaxPoolOp&) {},
                  [](const LayerNormOp&) {},

@@ -44,7 +44,7 @@ struct Output {
 
 // Multiply-adds of one picture. Norms, activations and other elementwise work are not counted.
 struct MacCount {
-  int64_t dense = 0;  // linear, convolution, depthwise convolution
+  int64_t dense = 0;  // linear, convolution, depthwise convolution, attention
   int64_t scan = 0;   // recurrent form: 3 K V per token, head and direction
 
   // Both throw a usage error when the count does not fit 63 bits, as count_macs does.

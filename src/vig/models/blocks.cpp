@@ -103,6 +103,22 @@ Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config) {
   return b.channel_gate(x, gate);
 }
 
+int mlp_width(const std::string& where, int ratio, int channels) {
+  constexpr int64_t kMost = int64_t{1} << 28;
+  const int64_t width = int64_t{ratio} * channels;
+  if (width > kMost) {
+    fail_usage("[{}] mlp_ratio {} times {} channels is {}, expected at most {}", where, ratio,
+               channels, width, kMost);
+  }
+  return static_cast<int>(width);
+}
+
+Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init) {
+  const int d = b.grid(x).channels, hidden = mlp_width(name, ratio, d);
+  x = b.activation(b.linear(x, name + ".fc1", hidden, true, init), Elementwise::kGelu);
+  return b.named(b.linear(x, name + ".fc2", d, true, init), name);
+}
+
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
                         Init bias, const std::string& pool_name) {
   b.output("features", x);

@@ -40,6 +40,12 @@ struct SqueezeExcite {
 };
 Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config);
 
+// `ratio` times `channels`, the hidden width of an MLP; throws where that is absurd.
+int mlp_width(const std::string& where, int ratio, int channels);
+
+// fc2(gelu(fc1(x))) with biases: parameters `name`.fc1, `ratio` times as wide as x, and `name`.fc2.
+Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init);
+
 // The end of most classifiers: outputs "features" (x), "pooled" (its mean, of module `pool_name`)
 // and "logits".
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "vig/base/error.h"
 #include "vig/base/suggestion.h"
@@ -18,12 +19,12 @@ constexpr int kMaxFieldValue = 1 << 20;
   fail_usage("field {} is '{}', expected {}", field, text, expected);
 }
 
-int parse_int(std::string_view field, std::string_view text) {
+int parse_int(std::string_view field, std::string_view text, int least = 1) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1 ||
+  if (error != std::errc() || end != text.data() + text.size() || value < least ||
       value > kMaxFieldValue) {
-    bad_value(field, text, fmt::format("a whole number from 1 to {}", kMaxFieldValue));
+    bad_value(field, text, fmt::format("a whole number from {} to {}", least, kMaxFieldValue));
   }
   return value;
 }
@@ -33,8 +34,8 @@ class Setter final : public FieldVisitor {
  public:
   Setter(std::string_view field, std::string_view text) : field_(field), text_(text) {}
 
-  void visit(const char* name, int& value) override {
-    if (is(name)) value = parse_int(field_, text_);
+  void visit(const char* name, int& value, int least) override {
+    if (is(name)) value = parse_int(field_, text_, least);
   }
   void visit(const char* name, float& value) override {
     if (!is(name)) return;
@@ -87,7 +88,7 @@ class Setter final : public FieldVisitor {
 
 class Texts final : public FieldVisitor {
  public:
-  void visit(const char* name, int& value) override { texts[name] = fmt::format("{}", value); }
+  void visit(const char* name, int& value, int) override { texts[name] = fmt::format("{}", value); }
   void visit(const char* name, float& value) override { texts[name] = fmt::format("{}", value); }
   void visit(const char* name, bool& value) override { texts[name] = value ? "true" : "false"; }
   void visit(const char* name, std::vector<int>& value) override {
@@ -107,6 +108,16 @@ std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,
   const Shape* head = shapes(head_weight);
   if (head == nullptr || head->rank() != 2) return {};
   return {{"classes", fmt::format("{}", (*head)[0])}};
+}
+
+std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size) {
+  // Far above any grid, far below what its square root and products cannot hold: an empty tensor
+  // may claim any size.
+  constexpr int64_t kMaxCells = int64_t{1} << 32;
+  if (cells < 1 || cells > kMaxCells) return {};
+  const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(cells))));
+  if (side * side != cells) return {};
+  return {{"image_size", fmt::format("{}", side * patch_size)}};
 }
 
 void set_field(ModelConfig& config, std::string_view model, const std::string& name,

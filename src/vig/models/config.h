@@ -20,7 +20,8 @@ namespace vig {
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
-  virtual void visit(const char* name, int& value) = 0;
+  // A whole number from `least` on.
+  virtual void visit(const char* name, int& value, int least = 1) = 0;
   virtual void visit(const char* name, float& value) = 0;
   virtual void visit(const char* name, bool& value) = 0;
   virtual void visit(const char* name, std::vector<int>& value) = 0;
@@ -52,6 +53,8 @@ struct ModelConfig {
   virtual int64_t blocks() const = 0;
   // The graph that sees the picture.
   virtual Graph build(int height, int width) const = 0;
+  // Whether it refuses pictures of another size than it was made for.
+  virtual bool fixed_size() const { return false; }
   // Further graphs of the model, with inputs of their own: what plain code calls after the first or
   // between others, such as a head for every box. Parameters of one name are one parameter.
   virtual std::vector<Graph> further_graphs() const { return {}; }
@@ -99,6 +102,9 @@ class AnyConfig {
 
   std::unique_ptr<ModelConfig> config_;
 };
+
+// The image_size of a square grid of `cells` patches, as a field; empty where it is not square.
+std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size);
 
 // The rows of a classifier's weight [classes, width], as a field; empty where it is not there.
 std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,

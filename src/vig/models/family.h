@@ -35,6 +35,8 @@ struct Family {
   std::map<std::string, std::string> argument_fields = {};
   std::map<std::string, std::string> fixed_arguments = {};
   std::map<std::string, std::string> argument_values = {};  // texts of theirs, and ours
+  // How the names of activations end, in golden cases, that are no value of our graphs.
+  std::vector<std::string_view> inner_activations = {};
 };
 
 Family vig_family();
@@ -43,5 +45,8 @@ Family resnet_family();
 Family convnext_family();
 Family regnet_family();
 Family efficientnet_family();
+Family deit_family();
+Family swin_family();
+Family gmlp_family();
 
 }  // namespace vig

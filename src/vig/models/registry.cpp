@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "vig/base/error.h"
 #include "vig/base/suggestion.h"
 
@@ -32,7 +34,8 @@ Zoo& zoo() {
   static Zoo all = [] {
     Zoo own;
     for (Family family : {vig_family(), vig_h_family(), resnet_family(), convnext_family(),
-                          regnet_family(), efficientnet_family()}) {
+                          regnet_family(), efficientnet_family(), deit_family(), swin_family(),
+                          gmlp_family()}) {
       own.add(std::move(family));
     }
     return own;
@@ -78,11 +81,21 @@ const Family& find_family(std::string_view name) {
   fail_usage("there is no model family '{}'; the families are {}", name, fmt::join(names, ", "));
 }
 
+namespace {
+
+bool ends_with_any(std::string_view name, const std::vector<std::string_view>& suffixes) {
+  return std::ranges::any_of(suffixes,
+                             [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+}  // namespace
+
 bool is_buffer(const ModelSpec& spec, std::string_view tensor) {
-  for (const std::string_view suffix : find_family(spec.family).buffers) {
-    if (tensor.ends_with(suffix)) return true;
-  }
-  return false;
+  return ends_with_any(tensor, find_family(spec.family).buffers);
+}
+
+bool is_inner_activation(const ModelSpec& spec, std::string_view tensor) {
+  return ends_with_any(tensor, find_family(spec.family).inner_activations);
 }
 
 int model_classes(const ModelSpec& spec) { return spec.config->classes; }

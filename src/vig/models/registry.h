@@ -31,6 +31,8 @@ std::map<std::string, std::string> model_fields(const ModelSpec& spec);
 const Family& find_family(std::string_view name);
 // Whether a tensor of this name in a checkpoint of the model is none of its parameters.
 bool is_buffer(const ModelSpec& spec, std::string_view tensor);
+// Whether an activation of this name in a golden case of the model is no value of its graph.
+bool is_inner_activation(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
 

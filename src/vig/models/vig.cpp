@@ -4,7 +4,6 @@
 // x = stem(picture) + position;  x += mixer(norm(x));  x += ffn(norm(x));  head(mean(norm(x))).
 // Parameter names and order of operations are those of the released checkpoints.
 #include <array>
-#include <cmath>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -63,15 +62,10 @@ struct VigConfig : ConfigOf<VigConfig> {
   Graph build(int height, int width) const override;
 
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
-    // Of a position table: far above any, far below what its square root and products cannot hold.
-    constexpr int64_t kMaxRows = int64_t{1} << 32;
     std::map<std::string, std::string> fields = classes_shown_by(shapes, "head.weight");
     const Shape* table = shapes("pos_embed");
     if (table == nullptr || table->rank() != 3) return fields;
-    const int64_t rows = (*table)[1];
-    if (rows < 1 || rows > kMaxRows) return fields;  // an empty tensor may claim any size
-    const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(rows))));
-    if (side * side == rows) fields["image_size"] = fmt::format("{}", side * patch_size);
+    fields.merge(image_size_shown_by((*table)[1], patch_size));
     return fields;
   }
 };

@@ -69,15 +69,15 @@ bool states_input(const std::string& key, const json& value, const Shape& input)
   return true;
 }
 
-// Sets the field that an argument of the original code means; gives its name.
-std::string set_argument(ModelSpec& spec, const Family& family, const std::string& key,
-                         const json& value) {
+// Sets the field that an argument of the original code means.
+void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
+                  const json& value) {
   const auto fixed = family.fixed_arguments.find(key);
   if (fixed != family.fixed_arguments.end()) {
     if (!fixed->second.empty() && field_text(value) != fixed->second) {
       fail("{} is {}, expected {}", key, printable(field_text(value), 40), fixed->second);
     }
-    return "";
+    return;
   }
   std::string field = key;
   for (const auto* names : {&kFieldNames, &family.argument_fields}) {
@@ -89,34 +89,31 @@ std::string set_argument(ModelSpec& spec, const Family& family, const std::strin
     if (value[0] != value[1] && model_fields(spec).contains("image_width")) {
       override_field(spec, "image_width", value[1].dump());
     }
-    return field;
+    return;
   }
   const std::string text = field_text(value);
   const auto ours = family.argument_values.find(text);
   override_field(spec, field, ours == family.argument_values.end() ? text : ours->second);
-  return field;
 }
 
 // A table, such as one of stages: KEY_fields names its columns, each of which is an argument.
-std::set<std::string> set_columns(ModelSpec& spec, const Family& family, const json& names,
-                                  const json& rows) {
-  std::set<std::string> fields;
+void set_columns(ModelSpec& spec, const Family& family, const json& names, const json& rows) {
   for (size_t column = 0; column < names.size(); ++column) {
     json values = json::array();
     for (const json& row : rows) values.push_back(row.at(column));
-    fields.insert(set_argument(spec, family, names.at(column).get<std::string>(), values));
+    set_argument(spec, family, names.at(column).get<std::string>(), values);
   }
-  return fields;
 }
 
 ModelSpec spec_from(const std::string& file, const json& description, const Shape& input,
-                    const TensorShapes& shapes) {
+                    const TensorShapes& parameters) {
   try {
     const Family& family = find_family(family_of(file, description));
     ModelSpec spec = find_model(family.base);
     const json& config = description["config"];
     if (!config.is_object()) fail("expected an object \"config\"");
-    std::set<std::string> said;
+    // What the case does not say, its parameters show, such as whose names they have.
+    if (parameters) override_fields(spec, spec.config->fields_shown_by(parameters));
     for (const auto& [key, value] : config.items()) {
       if (kAboutTheCase.contains(key) || states_input(key, value, input)) continue;
       if (key.ends_with(kColumns) && config.contains(key.substr(0, key.size() - kColumns.size()))) {
@@ -124,13 +121,10 @@ ModelSpec spec_from(const std::string& file, const json& description, const Shap
       }
       const std::string columns = key + std::string(kColumns);
       if (config.contains(columns)) {
-        said.merge(set_columns(spec, family, config[columns], value));
+        set_columns(spec, family, config[columns], value);
       } else {
-        said.insert(set_argument(spec, family, key, value));
+        set_argument(spec, family, key, value);
       }
-    }
-    for (const auto& [field, value] : spec.config->fields_shown_by(shapes)) {
-      if (!said.contains(field)) override_field(spec, field, value);
     }
     check_depth(spec);
     return spec;
@@ -171,13 +165,13 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
 }
 
 GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
-                                 const TensorShapes& shapes) {
+                                 const TensorShapes& parameters) {
   const json description = parse_strict_json(file, text, kConfigLimits);
   if (!description.is_object() || !description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
-  config.spec = spec_from(file, description, input, shapes);
+  config.spec = spec_from(file, description, input, parameters);
   if (!description.contains("activations")) return config;
   // Names of tensors, or shapes by the names of modules.
   const json& promised = description["activations"];
@@ -213,12 +207,11 @@ GoldenCase open_golden_case(const std::string& file) {
     fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
   }
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
-  const auto shapes = [&](const std::string& name) {
-    const NamedTensor* found = golden.tensors->find("param/" + name);
-    return found == nullptr ? nullptr : &found->view.shape;
-  };
-  GoldenConfig config =
-      parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input, shapes);
+  GoldenConfig config = parse_golden_config(
+      beside, read_regular_file(beside, kConfigLimits.bytes), input, [&](const std::string& name) {
+        const NamedTensor* tensor = golden.tensors->find("param/" + name);
+        return tensor == nullptr ? nullptr : &tensor->view.shape;
+      });
   golden.spec = std::move(config.spec);
   check_promised(golden, beside, config.activations);
   return golden;

@@ -174,6 +174,26 @@ class ForwardPass {
             : Ops::linear(values_[product->inputs[0]], param(*product, 0), param(*product, 1));
     return Ops::gla(in(0), gates, op);
   }
+  at::Tensor compute(const AttentionOp& op) { return Ops::attention(in(0), op); }
+  at::Tensor compute(const WindowAttentionOp& op) {
+    return Ops::window_attention(in(0), param(0), param(1), op);
+  }
+  at::Tensor compute(const SpaceToDepthOp&) {
+    const at::Tensor& x = in(0);
+    const at::Tensor even = at::constant_pad_nd(x, {0, 0, 0, x.size(2) % 2, 0, x.size(1) % 2});
+    const Grid& grid = node_->grid;
+    return even.reshape({batch_, grid.height, 2, grid.width, 2, x.size(3)})
+        .permute({0, 1, 3, 4, 2, 5})
+        .reshape(sizes(batch_));
+  }
+  // Channels are the rows of this product.
+  at::Tensor compute(const TokenLinearOp&) {
+    const at::Tensor rows = in(0).flatten(1, 2).transpose(1, 2).unsqueeze(1).contiguous();
+    return Ops::linear(rows, param(0), param(1)).squeeze(1).transpose(1, 2).reshape(sizes(batch_));
+  }
+  at::Tensor compute(const SelectChannelsOp& op) {
+    return in(0).narrow(3, op.first, node_->grid.channels).contiguous();
+  }
   at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
 
   const Graph& graph_;

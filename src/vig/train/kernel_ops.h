@@ -34,6 +34,10 @@ struct KernelOps {
   };
   static at::Tensor gated_mix(const Mix& mix);
   static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+  static at::Tensor attention(const at::Tensor& qkv, const AttentionOp& op);
+  // `bias` is that of the projection which made qkv.
+  static at::Tensor window_attention(const at::Tensor& qkv, const at::Tensor& table,
+                                     const at::Tensor& bias, const WindowAttentionOp& op);
 };
 
 }  // namespace vig::train

@@ -25,6 +25,11 @@ void lower(const InsertRowsOp& op, Lowering& to);   // rows
 void lower(const SelectRowsOp& op, Lowering& to);   // rows
 void lower(const GatedMixOp& op, Lowering& to);     // mix
 void lower(const GlaOp& op, Lowering& to);          // product or pointwise, scan
-void lower(const MeanPoolOp& op, Lowering& to);     // pool
+void lower(const AttentionOp& op, Lowering& to);
+void lower(const WindowAttentionOp& op, Lowering& to);
+void lower(const SpaceToDepthOp& op, Lowering& to);
+void lower(const TokenLinearOp& op, Lowering& to);
+void lower(const SelectChannelsOp& op, Lowering& to);
+void lower(const MeanPoolOp& op, Lowering& to);  // pool
 
 }  // namespace vig

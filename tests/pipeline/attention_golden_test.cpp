@@ -1,0 +1,50 @@
+// DeiT, Swin and gMLP against tensors of their original code.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/golden_case.h"
+#include "support/peer_cases.h"
+#include "vig/pipeline/verify.h"
+
+namespace vig::test {
+namespace {
+
+TEST(AttentionGolden, NetworksHaveTheOriginalsValues) {
+  for (const char* family : {"deit", "swin", "gmlp"}) {
+    const std::vector<std::string> files = peer_cases(family);
+    ASSERT_GE(files.size(), 2u) << family;
+    for (const std::string& file : files) {
+      for (const int threads : {1, 3}) {
+        VerifyOptions options;
+        options.threads = threads;
+        options.tolerance = 1e-5;
+        const CaseReport report = verify_case(file, options);
+        EXPECT_EQ(report.kind, family);
+        EXPECT_GE(report.tensors.size(), 6u) << file;
+        for (const TensorCheck& check : report.tensors) {
+          EXPECT_TRUE(check.within) << file << ", " << check.name << ": " << check.relative;
+          EXPECT_GT(check.largest, 0) << check.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionGolden, AWrongActivationOrParameterFails) {
+  const TempDir folder;
+  for (const std::string& tensor : {"act/layers.0.blocks.1", "act/layers.1.downsample", "output",
+                                    "param/layers.0.blocks.1.attn.relative_position_bias_table",
+                                    "param/layers.0.blocks.0.attn.qkv.bias"}) {
+    const std::string file =
+        changed_case(std::string(VIG_TEST_DATA) + "/golden/peers/swin_pad.safetensors",
+                     folder.path(), [&](std::vector<CaseTensor>& list) {
+                       for (float& value : find_tensor(list, tensor).values)
+                         value = value * 1.5f + 0.01f;
+                     });
+    EXPECT_FALSE(verify_case(file).passed()) << tensor;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test
