@@ -1,38 +1,26 @@
 // The selective scan and its reference implementation against float64 results of the recurrence.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "golden/operator_case.h"
 #include "kernels/on_targets.h"
 #include "vig/base/buffer.h"
 #include "vig/kernels/reference/selective_scan.h"
 #include "vig/kernels/selective_scan.h"
-#include "vig/weights/elements.h"
-#include "vig/weights/safetensors.h"
 
 namespace vig {
 namespace {
 
-std::vector<float> read(const SafeTensors& file, const std::string& name) {
-  const NamedTensor* tensor = file.find(name);
-  if (tensor == nullptr) throw std::runtime_error("the case has no tensor " + name);
-  return to_floats(tensor->view);
-}
-
-// The largest difference relative to the largest value.
 double error(const std::string& name, void (*scan)(const SelectiveScanArgs&)) {
-  const SafeTensors file = SafeTensors::open(
-      std::string(VIG_TEST_DATA) + "/golden/peers/op_selective_scan_" + name + ".safetensors");
-  const Shape shape = file.find("A_log")->view.shape;
+  const test::OperatorCase golden("selective_scan_" + name);
+  const Shape shape = golden.view("A_log").shape;
   const int64_t channels = shape[0], states = shape[1];
-  const std::vector<float> u = read(file, "u"), raw = read(file, "delta_raw"),
-                           bias = read(file, "delta_bias"), a_log = read(file, "A_log"),
-                           b = read(file, "B"), c = read(file, "C"), d = read(file, "D"),
-                           want = read(file, "y");
+  const std::vector<float> u = golden.read("u"), raw = golden.read("delta_raw"),
+                           bias = golden.read("delta_bias"), a_log = golden.read("A_log"),
+                           b = golden.read("B"), c = golden.read("C"), d = golden.read("D"),
+                           want = golden.read("y");
   std::vector<float> rates(a_log.size()), y(want.size());
   selective_scan_rates(a_log.data(), channels, states, rates.data());
   Buffer state(selective_scan_state_floats(channels, states) * sizeof(float));
@@ -51,14 +39,7 @@ double error(const std::string& name, void (*scan)(const SelectiveScanArgs&)) {
   args.y = {y.data(), channels, nullptr};
   args.state = state.floats();
   scan(args);
-  double distance = 0.0, largest = 0.0;
-  for (size_t i = 0; i < y.size(); ++i) {
-    const double difference = std::fabs(static_cast<double>(y[i]) - want[i]);
-    distance = std::isnan(difference) ? INFINITY : std::max(distance, difference);
-    largest = std::max(largest, std::fabs(static_cast<double>(want[i])));
-  }
-  EXPECT_GT(largest, 0.0);
-  return distance / largest;
+  return test::relative_distance(y, want);
 }
 
 constexpr const char* kNames[] = {"mixed", "remember", "forget"};

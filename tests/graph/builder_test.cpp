@@ -108,7 +108,7 @@ TEST(Builder, ConvolutionsHaveGroupsAndMayHaveNoBias) {
   expect_error(ErrorCode::kInput, {"[conv]", "12 and 7", "(c)"},
                [&] { b.conv(x, "c", 7, {.groups = 3}); });
   expect_error(ErrorCode::kInput, {"[conv]", "stride 0"}, [&] { b.conv(x, "c", 6, {1, 0, 0}); });
-  expect_error(ErrorCode::kInput, {"[conv]", "padding -2"}, [&] { b.conv(x, "c", 6, {1, 1, -2}); });
+  expect_error(ErrorCode::kInput, {"[conv]", "padding -3"}, [&] { b.conv(x, "c", 6, {1, 1, -3}); });
   const Graph graph = std::move(b).finish();
   EXPECT_EQ(graph.params[2].shape, (Shape{20, 3, 3, 3}));
   EXPECT_EQ(graph.params[4].name, "bare.weight");

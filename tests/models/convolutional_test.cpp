@@ -85,7 +85,7 @@ TEST(Convolutional, EveryTensorOfTheManifests) {
       {"_more", "efficientnet_b6", "efficientnet_b6"},
       {"_more", "efficientnet_b7", "efficientnet_b7"},
   };
-  const auto folder = shared_folder(VIG_SOURCE_DIR) / "golden/peers";
+  const auto folder = peers_beside_tree();
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   for (const Entry& entry : entries) {
     const json all = json::parse(

@@ -1,35 +1,11 @@
-// DeiT, Swin and gMLP against tensors of their original code.
+// Golden cases of attention notice what is wrong.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "support/golden_case.h"
-#include "support/peer_cases.h"
 #include "vig/pipeline/verify.h"
 
 namespace vig::test {
 namespace {
-
-TEST(AttentionGolden, NetworksHaveTheOriginalsValues) {
-  for (const char* family : {"deit", "swin", "gmlp"}) {
-    const std::vector<std::string> files = peer_cases(family);
-    ASSERT_GE(files.size(), 2u) << family;
-    for (const std::string& file : files) {
-      for (const int threads : {1, 3}) {
-        VerifyOptions options;
-        options.threads = threads;
-        options.tolerance = 1e-5;
-        const CaseReport report = verify_case(file, options);
-        EXPECT_EQ(report.kind, family);
-        EXPECT_GE(report.tensors.size(), 6u) << file;
-        for (const TensorCheck& check : report.tensors) {
-          EXPECT_TRUE(check.within) << file << ", " << check.name << ": " << check.relative;
-          EXPECT_GT(check.largest, 0) << check.name;
-        }
-      }
-    }
-  }
-}
 
 TEST(AttentionGolden, AWrongActivationOrParameterFails) {
   const TempDir folder;

@@ -6,12 +6,16 @@
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
 #include "vig/kernels/reference/conv_dense.h"
+#include "vig/kernels/reference/conv1d.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/norm.h"
 #include "vig/kernels/reference/pointwise.h"
 #include "vig/kernels/reference/pool.h"
 #include "vig/kernels/reference/position.h"
+#include "vig/kernels/reference/q_shift.h"
+#include "vig/kernels/reference/selective_scan.h"
+#include "vig/kernels/reference/wkv.h"
 
 namespace vig::test {
 namespace {
@@ -47,14 +51,27 @@ class ReferenceForward {
     next_input_ += static_cast<std::ptrdiff_t>(out_.size());
   }
 
-  void compute(const LinearOp&) {
+  // Columns [first, first + n) of the result: columns of `a` times weight [n, k].
+  void product(const float* a, int64_t lda, int64_t k, const float* weight, int64_t first,
+               int64_t n) {
     GemmArgs args;
-    args.a = in(0).data();
-    args.lda = args.weight.k = in_grid(0).channels;
+    args.a = a;
+    args.lda = lda;
     args.rows = node_->grid.positions();
-    args.c = out_.data();
-    args.ldc = args.weight.n = node_->grid.channels;
-    reference::gemm(param(0), param(1), args);
+    args.weight.n = n;
+    args.weight.k = k;
+    args.c = out_.data() + first;
+    args.ldc = node_->grid.channels;
+    reference::gemm(weight, param(1) == nullptr ? nullptr : param(1) + first, args);
+  }
+
+  void compute(const LinearOp& op) {
+    const int64_t k = graph_.params[node_->params[0]].shape[-1], n = node_->grid.channels;
+    for (int64_t g = 0; g < op.groups; ++g) {
+      const int64_t rows = n / op.groups;
+      product(in(0).data() + op.first + g * op.step, in_grid(0).channels, k,
+              param(0) + g * rows * k, g * rows, rows);
+    }
   }
 
   template <class Op>
@@ -232,110 +249,100 @@ class ReferenceForward {
     }
   }
 
-  // One head over the given rows.
-  AttentionArgs attention_head(int heads, int64_t head) const {
-    const int64_t width = node_->grid.channels;
-    AttentionArgs args;
-    args.tokens = node_->grid.positions();
-    args.head_dim = width / heads;
-    args.q = in(0).data() + head * args.head_dim;
-    args.k = args.q + width;
-    args.v = args.k + width;
-    args.qkv_stride = 3 * width;
-    args.scale = 1.0f / std::sqrt(static_cast<float>(args.head_dim));
-    return args;
-  }
-  void place_result(AttentionArgs& args, int64_t head) {
-    args.o = out_.data() + head * args.head_dim;
-    args.o_stride = node_->grid.channels;
-  }
-
-  void compute(const AttentionOp& op) {
-    for (int64_t head = 0; head < op.heads; ++head) {
-      AttentionArgs args = attention_head(op.heads, head);
-      place_result(args, head);
-      reference::attention(args);
+  void compute(const Conv1dOp& op) {
+    const int64_t channels = node_->grid.channels;
+    Values taps(static_cast<size_t>(op.width * channels));
+    for (int64_t e = 0; e < channels; ++e) {
+      for (int64_t j = 0; j < op.width; ++j) {
+        taps[static_cast<size_t>(j * channels + e)] = param(0)[e * op.width + j];
+      }
     }
+    const auto order = scan_rows(op.path, in_grid(0).height, in_grid(0).width);
+    Conv1dArgs args;
+    args.channels = args.taps_stride = channels;
+    args.width = op.width;
+    args.in = {in(0).data() + op.first, in_grid(0).channels, order.data()};
+    args.taps = taps.data();
+    args.bias = param(1);
+    args.last = static_cast<int64_t>(order.size());
+    args.out = {out_.data(), channels, op.ordered ? nullptr : order.data()};
+    reference::conv1d(args);
   }
 
-  // From the definition: which window a token falls into after the roll, and in which of the parts
-  // that the roll makes of an axis it lies.
-  void compute(const WindowAttentionOp& op) {
+  void compute(const SelectiveScanOp& op) {
+    using Taking = SelectiveScanOp::Taking;
     const Grid& grid = node_->grid;
-    const int wh = op.window_height, ww = op.window_width;
-    const int shift_y = op.shifted && grid.height > wh ? wh / 2 : 0;
-    const int shift_x = op.shifted && grid.width > ww ? ww / 2 : 0;
-    const int padded_height = (grid.height + wh - 1) / wh * wh;
-    const int padded_width = (grid.width + ww - 1) / ww * ww;
-    const int n = wh * ww;
-    const auto part = [](int at, int size, int window, int shift) {
-      return at < size - window ? 0 : at < size - shift ? 1 : 2;
-    };
-    for (int top = 0; top < padded_height; top += wh) {
-      for (int left = 0; left < padded_width; left += ww) {
-        std::vector<int32_t> rows, labels;
-        for (int t = 0; t < n; ++t) {
-          const int y = top + t / ww, x = left + t % ww;
-          const bool there = y < grid.height && x < grid.width;
-          const int from_y = (y + shift_y) % grid.height, from_x = (x + shift_x) % grid.width;
-          rows.push_back(there ? from_y * grid.width + from_x : -1);
-          labels.push_back(10 * part(y, padded_height, wh, shift_y) +
-                           part(x, padded_width, ww, shift_x));
-        }
-        for (int64_t head = 0; head < op.heads; ++head) {
-          Values bias(static_cast<size_t>(n) * static_cast<size_t>(n));
-          for (int i = 0; i < n; ++i) {
-            for (int j = 0; j < n; ++j) {
-              const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
-              bias[static_cast<size_t>(i * n + j)] =
-                  param(0)[(y * (2 * ww - 1) + x) * op.heads + head];
-            }
-          }
-          AttentionArgs args = attention_head(op.heads, head);
-          args.tokens = n;
-          args.rows = rows.data();
-          args.labels = labels.data();
-          args.bias = bias.data();
-          args.bias_stride = n;
-          args.pad_k = param(1) + grid.channels + head * args.head_dim;
-          args.pad_v = args.pad_k + grid.channels;
-          place_result(args, head);
-          reference::attention(args);
+    const bool own = node_->params.size() > 4;
+    for (size_t d = 0; d < op.directions.size(); ++d) {
+      const ScanDirection& direction = op.directions[d];
+      const auto tokens = scan_rows(direction.path, grid.height, grid.width);
+      const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
+      const auto moves = scan_moves(direction.path, grid.height, grid.width);
+      const auto rows = [&](int operand, int64_t first, bool by_token) {
+        const auto i = static_cast<size_t>(operand);
+        return Sequence{in(i).data() + first, in_grid(i).channels,
+                        by_token ? tokens.data() : nullptr};
+      };
+      const int64_t e = own || op.shared ? 0 : static_cast<int64_t>(d) * op.channels;
+      const size_t set = own ? 3 * d : 0;
+      Values rates(static_cast<size_t>(op.channels) * static_cast<size_t>(op.states));
+      selective_scan_rates(param(set) + e * op.states, op.channels, op.states, rates.data());
+      Values bias(param(set + 2) + e, param(set + 2) + e + op.channels);
+      for (float& value : bias) value *= op.bias_factor;
+      const bool by_token = op.taking == Taking::kTokens;
+      SelectiveScanArgs args;
+      args.tokens = static_cast<int64_t>(tokens.size());
+      args.channels = args.rates_stride = op.channels;
+      args.states = op.states;
+      args.u = rows(direction.u, 0, op.taking != Taking::kSequences);
+      args.raw = rows(direction.steps, direction.step_first, by_token);
+      args.b = rows(direction.rates, direction.rate_first, by_token);
+      args.c = rows(direction.rates, direction.rate_first + op.states, by_token);
+      if (op.moves) args.b_added = {param(node_->params.size() - 1), op.states, moves.data()};
+      args.rates = rates.data();
+      args.d = param(set + 1) + e;
+      args.bias = bias.data();
+      args.y = {out_.data(), grid.channels, targets.data()};
+      args.add = scan_adds(op, d);
+      if (d + 1 == op.directions.size()) {
+        args.scale = op.scale;
+        if (op.gate >= 0) {
+          const auto i = static_cast<size_t>(op.gate);
+          args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, targets.data()};
         }
       }
+      reference::selective_scan(args);
     }
   }
 
-  void compute(const SpaceToDepthOp&) {
-    const Grid &from = in_grid(0), &to = node_->grid;
-    for (int64_t y = 0; y < from.height; ++y) {
-      for (int64_t x = 0; x < from.width; ++x) {
-        const int64_t cell = (y / 2 * to.width + x / 2) * 4 + x % 2 * 2 + y % 2;
-        std::copy_n(in(0).begin() + (y * from.width + x) * from.channels, from.channels,
-                    out_.begin() + cell * from.channels);
-      }
+  void compute(const QShiftOp&) {
+    const Grid& from = in_grid(0);
+    QShiftArgs args;
+    args.in = in(0).data();
+    args.in_stride = args.channels = from.channels;
+    args.height = from.height;
+    args.width = from.width;
+    args.last_row = from.positions();
+    args.mixes = static_cast<int>(node_->params.size());
+    args.out_stride = node_->grid.channels;
+    for (size_t n = 0; n < node_->params.size(); ++n) {
+      args.mix[n] = param(n);
+      args.out[n] = out_.data() + static_cast<int64_t>(n) * from.channels;
     }
+    reference::q_shift_mix(args);
   }
 
-  void compute(const TokenLinearOp&) {
-    const int64_t tokens = node_->grid.positions(), channels = node_->grid.channels;
-    for (int64_t t = 0; t < tokens; ++t) {
-      for (int64_t c = 0; c < channels; ++c) {
-        double sum = param(1)[t];
-        for (int64_t s = 0; s < tokens; ++s) {
-          sum += static_cast<double>(param(0)[t * tokens + s]) *
-                 in(0)[static_cast<size_t>(s * channels + c)];
-        }
-        out_[static_cast<size_t>(t * channels + c)] = static_cast<float>(sum);
-      }
-    }
-  }
-
-  void compute(const SelectChannelsOp& op) {
-    const int64_t from = in_grid(0).channels, to = node_->grid.channels;
-    for (int64_t row = 0; row < node_->grid.positions(); ++row) {
-      std::copy_n(in(0).begin() + row * from + op.first, to, out_.begin() + row * to);
-    }
+  void compute(const BiWkvOp& op) {
+    WkvArgs args;
+    args.tokens = node_->grid.positions();
+    args.channels = args.k_stride = args.v_stride = args.y_stride = node_->grid.channels;
+    args.k = in(0).data();
+    args.v = in(1).data();
+    args.decay = param(0);
+    args.first = param(1);
+    args.released = op.released;
+    args.y = out_.data();
+    reference::wkv(args);
   }
 
   void compute(const MeanPoolOp&) {

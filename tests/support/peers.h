@@ -1,37 +1,53 @@
-// Reference data of the rival families.
+// Golden cases and manifests of other backbones: the small ones in the tree, all of them beside it
+// where they are.
 #pragma once
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace vig::test {
 
-// More reference data than the tree holds; it may not be there.
-inline std::filesystem::path shared_folder(const std::filesystem::path& source) {
-  const char* shared = std::getenv("VIG_SHARED");
-  return shared != nullptr ? std::filesystem::path(shared) : source / "../shared";
+inline std::filesystem::path peers_in_tree() {
+  return std::filesystem::path(VIG_TEST_DATA) / "golden/peers";
 }
 
-// The golden cases of a family of rivals, FAMILY_*.safetensors: those of the tree, and more where
-// they are there.
-inline std::vector<std::string> peer_cases(const std::filesystem::path& data,
-                                           const std::filesystem::path& source,
-                                           const std::string& family) {
+// May not exist.
+inline std::filesystem::path peers_beside_tree() {
+  const char* shared = std::getenv("VIG_SHARED");
+  const std::filesystem::path root = shared != nullptr
+                                         ? std::filesystem::path(shared)
+                                         : std::filesystem::path(VIG_SOURCE_DIR) / "../shared";
+  return root / "golden/peers";
+}
+
+// The networks among them, FAMILY_CASE.safetensors, each once.
+inline std::vector<std::string> peer_cases() {
+  std::set<std::string> seen;
   std::vector<std::string> files;
-  for (const auto& folder : {data / "golden/peers", shared_folder(source) / "golden/peers"}) {
-    if (!std::filesystem::exists(folder)) continue;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with(family + "_") && name.ends_with(".safetensors")) {
-        files.push_back(entry.path().string());
-      }
+  for (const std::filesystem::path& folder : {peers_in_tree(), peers_beside_tree()}) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+      const std::string name = entry.path().stem().string();
+      if (name.starts_with("op_") || entry.path().extension() != ".safetensors") continue;
+      if (seen.insert(name).second) files.push_back(entry.path().string());
     }
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+inline std::string case_name(const std::string& file) {
+  return std::filesystem::path(file).stem().string();
+}
+
+// The family that a case names.
+inline std::string case_family(const std::string& file) {
+  const std::string name = case_name(file);
+  return name.substr(0, name.find('_'));
 }
 
 }  // namespace vig::test

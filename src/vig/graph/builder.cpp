@@ -46,12 +46,11 @@ int Builder::param(const std::string& name, Shape shape, Init init) {
 
 Grid Builder::windows(const char* op, const std::string& name, const Grid& in, int kernel,
                       int stride, int padding) const {
-  if (kernel < 1 || stride < 1 || padding < kSamePadding) {
+  if (kernel < 1 || stride < 1 || padding < kEndPadding) {
     fail("[{}] kernel {}, stride {} and padding {}, expected at least 1, 1 and 0 ({})", op, kernel,
          stride, padding, name);
   }
-  const bool same = padding == kSamePadding;
-  if (!same && (in.height + 2 * padding < kernel || in.width + 2 * padding < kernel)) {
+  if (padding >= 0 && (in.height + 2 * padding < kernel || in.width + 2 * padding < kernel)) {
     fail(
         "[{}] grid {} x {} is too small for kernel {} with padding {} ({}); the input must be "
         "larger",

@@ -46,6 +46,15 @@ class Builder {
   Value max_pool(Value x, PoolShape shape);
   Value linear(Value x, const std::string& name, int out_channels, bool bias, Init weight,
                Init bias_init = {});
+  // Of a range of x's channels, or of one for each group: see LinearOp. The parameters have any
+  // names; the weight's rows are those of the published shape [.., in].
+  struct RangeShape {
+    std::string weight;
+    Shape weight_shape;
+    LinearOp range;
+    std::string bias = "";  // none
+  };
+  Value linear_range(Value x, const RangeShape& shape, Init weight, Init bias = {});
   Value layer_norm(Value x, const std::string& name, float eps);
   Value rms_norm(Value x, const std::string& name, float eps, int groups = 1);
   // Parameters `name`.weight, .bias, .running_mean and .running_var.
@@ -80,6 +89,37 @@ class Builder {
   // Parameters `name`.weight [T, T] and `name`.bias [T], T the positions of x.
   Value token_linear(Value x, const std::string& name, Init weight, Init bias);
   Value select_channels(Value x, int first, int count);
+  // Over `channels` channels of x, all if that is 0. Parameters `name`.weight and `name`.bias.
+  struct Conv1dShape {
+    int width = 4;
+    int first = 0;
+    int channels = 0;
+    ScanPath path = {};
+    bool ordered = false;
+  };
+  Value conv1d(Value x, const std::string& name, Conv1dShape shape, Init weight, Init bias);
+  // Parameters by name: of every direction, or one of each for all. Operands are numbered as in op.
+  struct ScanParams {
+    std::string a_log, d, bias;
+    Init bias_init = {};
+    std::string moves = "";  // for op.moves
+  };
+  Value selective_scan(const std::vector<Value>& operands, SelectiveScanOp op,
+                       const std::vector<ScanParams>& params);
+  // The same for operands that are sequences along the paths already: a result for `positions`.
+  Value selective_scan(const std::vector<Value>& operands, SelectiveScanOp op,
+                       const std::vector<ScanParams>& params, const Grid& positions);
+  // One mix for each name; the results stand one beside the other.
+  struct Mix {
+    std::string name;
+    Init init;
+  };
+  Value q_shift(Value x, const std::vector<Mix>& mixes);
+  struct WkvParams {
+    std::string decay, first;
+    Init decay_init, first_init;
+  };
+  Value bi_wkv(Value k, Value v, const WkvParams& params, BiWkvOp op);
   Value mean_pool(Value x);
 
   // Parameters declared from here on belong to the next level, or to the head as well.

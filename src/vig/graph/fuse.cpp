@@ -13,13 +13,15 @@ bool is_product(const Node& node) {
 // What the kernels can apply to a result as they store it.
 bool takes_function(const Node& node, Elementwise function) {
   if (std::holds_alternative<GatedMixOp>(node.op)) return function == Elementwise::kSilu;
-  return is_product(node) || std::holds_alternative<DepthwiseConvOp>(node.op);
+  return is_product(node) || std::holds_alternative<DepthwiseConvOp>(node.op) ||
+         std::holds_alternative<Conv1dOp>(node.op);
 }
 
 // Whether the weights of a product can be packed in pairs of columns.
 bool can_pair(const Node& node) {
   const auto* conv = std::get_if<ConvOp>(&node.op);
-  return conv == nullptr ? is_product(node) : is_linear(*conv);
+  const auto* linear = std::get_if<LinearOp>(&node.op);
+  return (conv != nullptr && is_linear(*conv)) || (linear != nullptr && linear->groups == 1);
 }
 
 class Fuser {

@@ -39,11 +39,12 @@ MacCount& MacCount::operator+=(const MacCount& other) {
 }
 
 int window_count(int size, int kernel, int stride, int padding) {
-  if (padding == kSamePadding) return (size + stride - 1) / stride;
+  if (padding < 0) return (size + stride - 1) / stride;
   return (size + 2 * padding - kernel) / stride + 1;
 }
 
 int window_padding(int size, int kernel, int stride, int padding) {
+  if (padding == kEndPadding) return 0;
   if (padding != kSamePadding) return padding;
   const int lines = (window_count(size, kernel, stride, padding) - 1) * stride + kernel - size;
   return std::max(lines, 0) / 2;
@@ -103,6 +104,10 @@ const char* op_name(const Op& op) {
                         [](const SpaceToDepthOp&) { return "space_to_depth"; },
                         [](const TokenLinearOp&) { return "token_linear"; },
                         [](const SelectChannelsOp&) { return "select_channels"; },
+                        [](const Conv1dOp&) { return "conv1d"; },
+                        [](const SelectiveScanOp&) { return "selective_scan"; },
+                        [](const QShiftOp&) { return "q_shift"; },
+                        [](const BiWkvOp&) { return "bi_wkv"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
                     },
                     op);
@@ -221,6 +226,15 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                  },
                  [](const SpaceToDepthOp&) {},
                  [](const SelectChannelsOp&) {},
+                 [&](const Conv1dOp&) { weight_per_position(); },
+                 [&](const SelectiveScanOp& op) {
+                   const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
+                   macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
+                 },
+                 [&](const BiWkvOp&) {
+                   macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
+                 },
+                 [](const QShiftOp&) {},
                  [](const InputOp&) {},
                  [](const MaxPoolOp&) {},
                  [](const LayerNormOp&) {},

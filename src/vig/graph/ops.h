@@ -28,6 +28,8 @@ struct InputOp {
 // padding around it. kSamePadding makes ceil(size / stride) windows; of an odd number of lines the
 // larger half comes behind the grid, as TensorFlow pads.
 inline constexpr int kSamePadding = -1;
+// As many windows, with all padding behind the grid.
+inline constexpr int kEndPadding = -2;
 
 // Cross-correlation with zero padding. The channels are split into `groups`, each convolved by
 // itself. weight [out, in / groups, kernel, kernel], optional bias [out].
@@ -64,8 +66,12 @@ struct MaxPoolOp {
 int window_count(int size, int kernel, int stride, int padding);
 int window_padding(int size, int kernel, int stride, int padding);
 
-// y = x W^T + b. weight [out, in], optional bias [out].
+// y = x W^T + b. weight [out, in] (or [.., in], read as that), optional bias [out]. The outputs are
+// split into `groups`; group g reads the channels from `first` + g `step` on.
 struct LinearOp {
+  int groups = 1;
+  int first = 0;
+  int step = 0;
   bool operator==(const LinearOp&) const = default;
 };
 
@@ -238,6 +244,102 @@ struct SelectChannelsOp {
   bool operator==(const SelectChannelsOp&) const = default;
 };
 
+// The order in which the positions of a grid become a sequence.
+enum class ScanOrder {
+  kRows,          // row by row
+  kColumns,       // column by column
+  kSnakeRows,     // row by row, every second one from its end
+  kSnakeColumns,  // the same by columns
+  kWindows,       // windows of `part` x `part` positions row by row, inside them row by row
+  kSubgrid,       // one of four: every second row and column, see scan_rows
+};
+
+struct ScanPath {
+  ScanOrder order = ScanOrder::kRows;
+  bool backward = false;
+  int part = 0;  // of windows: their side; of subgrids: which
+  bool operator==(const ScanPath&) const = default;
+};
+
+// The position of the grid, counted row by row, that each step takes; -1 for padding, which fills
+// the last windows and subgrids. Subgrid p begins in row p % 2 and column p / 2; 0 and 2 go row by
+// row, 1 and 3 column by column.
+std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width);
+
+// Causal depthwise convolution over some channels of x, along a path (kernels/conv1d.h). The
+// results stand at the places of their tokens, or, `ordered`, as the sequence of the path with its
+// padding. weight [channels, 1, width], bias [channels].
+struct Conv1dOp {
+  int width = 4;
+  int first = 0;  // channel of x
+  ScanPath path;
+  bool ordered = false;
+  bool operator==(const Conv1dOp&) const = default;
+};
+
+// One direction of a selective scan, and where its operands lie. Padding steps have zeros.
+struct ScanDirection {
+  ScanPath path;
+  int u = 0;      // operand with the E channels that are scanned
+  int steps = 1;  // operand with the raw steps, from channel step_first on
+  int step_first = 0;
+  int rates = 2;  // operand with B [N] and behind it C [N], from channel rate_first on
+  int rate_first = 0;
+  bool operator==(const ScanDirection&) const = default;
+};
+
+// Selective scan (Mamba): the sum over directions of kernels/selective_scan.h, times `scale`, and
+// times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the steps
+// [E]: for each direction its own, one after the other; or one of each for all directions, `shared`
+// or with those of all directions as rows.
+struct SelectiveScanOp {
+  // What the step n of a path takes.
+  enum class Taking {
+    kTokens,         // all of its token
+    kTokensOfSteps,  // u of its token; raw step, B and C of token n, whatever the path
+    kSequences,      // operands are sequences along the path already: row n
+  };
+
+  int channels = 1;  // E
+  int states = 1;    // N
+  std::vector<ScanDirection> directions;
+  Taking taking = Taking::kTokens;
+  bool shared = false;
+  float bias_factor = 1.0f;
+  float scale = 1.0f;
+  int gate = -1;  // operand with z, from channel gate_first on; -1: none
+  int gate_first = 0;
+  // A last parameter [5, N] is added to B, by the move that led to the token: none, right, left,
+  // up, down.
+  bool moves = false;
+  // Results of column paths go where a released inverse puts them, which is elsewhere unless the
+  // grid is square.
+  bool released_columns = false;
+  bool operator==(const SelectiveScanOp&) const = default;
+};
+
+// Where the results of the steps go.
+std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& path, int height,
+                                  int width);
+// The rows of the parameter of moves that steps take.
+std::vector<int32_t> scan_moves(const ScanPath& path, int height, int width);
+// The steps of all directions together.
+int64_t scan_steps(const SelectiveScanOp& op, int height, int width);
+// Whether direction d adds to what those before it have stored.
+bool scan_adds(const SelectiveScanOp& op, size_t d);
+
+// Token shift with mixing (kernels/q_shift.h): a result of C channels for each parameter mix
+// [1, 1, C], one beside the other.
+struct QShiftOp {
+  bool operator==(const QShiftOp&) const = default;
+};
+
+// Bidirectional WKV (kernels/wkv.h). Inputs k, v; parameters decay [C], first [C].
+struct BiWkvOp {
+  bool released = false;  // the weights of the published kernel instead of the formula's
+  bool operator==(const BiWkvOp&) const = default;
+};
+
 // Mean over all positions: a 1x1 grid.
 struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
@@ -247,7 +349,8 @@ using Op =
     std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
                  BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp, AddPositionOp,
                  TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, AttentionOp,
-                 WindowAttentionOp, SpaceToDepthOp, TokenLinearOp, SelectChannelsOp, MeanPoolOp>;
+                 WindowAttentionOp, SpaceToDepthOp, TokenLinearOp, SelectChannelsOp, Conv1dOp,
+                 SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

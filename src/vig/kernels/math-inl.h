@@ -237,6 +237,17 @@ struct Relu {
   }
 };
 
+struct Relu2 {
+  template <class P>
+  static HWY_INLINE P value(P x) {
+    const P part = if_negative(x, 0.0f, x);
+    return mul(part, part);
+  }
+  static HWY_INLINE RowVec slope(RowVec x) {
+    return hn::IfThenElseZero(hn::Gt(x, hn::Zero(RowTag())), hn::Add(x, x));
+  }
+};
+
 struct Silu {
   template <class P>
   static HWY_INLINE P value(P x) {
@@ -280,6 +291,8 @@ HWY_INLINE void with_function(Elementwise function, const Visit& visit) {
       return visit(Identity());
     case Elementwise::kRelu:
       return visit(Relu());
+    case Elementwise::kRelu2:
+      return visit(Relu2());
     case Elementwise::kSilu:
       return visit(Silu());
     case Elementwise::kGelu:

@@ -37,6 +37,9 @@ struct Family {
   std::map<std::string, std::string> argument_values = {};  // texts of theirs, and ours
   // How the names of activations end, in golden cases, that are no value of our graphs.
   std::vector<std::string_view> inner_activations = {};
+  // Versions of a network in golden cases, by the suffix of their tensors ("output_SUFFIX",
+  // "act_SUFFIX/NAME"; an empty one is "output"), with the fields that make them.
+  std::map<std::string, std::map<std::string, std::string>> versions = {{"", {}}};
 };
 
 Family vig_family();
@@ -48,5 +51,8 @@ Family efficientnet_family();
 Family deit_family();
 Family swin_family();
 Family gmlp_family();
+Family vim_family();
+Family vrwkv_family();
+Family vmamba_family();
 
 }  // namespace vig

@@ -145,11 +145,26 @@ void check_promised(const GoldenCase& golden, const std::string& file,
   }
 }
 
-bool is_known(GoldenCase::Kind kind, const std::string& name) {
-  if (kind == GoldenCase::Kind::kScan) return kScanTensors.contains(name);
+bool is_known(const GoldenCase& golden, const std::string& name) {
+  if (golden.kind == GoldenCase::Kind::kScan) return kScanTensors.contains(name);
+  const auto of_version = [&](const GoldenVersion& version) {
+    return name == version.output || name.starts_with(version.activations);
+  };
   // Gradients and loss belong to training.
-  return name == "input" || name == "output" || name == "label" || name == "loss" ||
-         name.starts_with("param/") || name.starts_with("act/") || name.starts_with("grad/");
+  return name == "input" || name == "label" || name == "loss" || name.starts_with("param/") ||
+         name.starts_with("grad/") || std::ranges::any_of(golden.versions, of_version);
+}
+
+// Each version of the network that the case has an output of; of the plain one it must.
+std::vector<GoldenVersion> versions_of(const ModelSpec& spec, const Checkpoint& tensors) {
+  std::vector<GoldenVersion> versions;
+  for (const auto& [suffix, fields] : find_family(spec.family).versions) {
+    const std::string end = suffix.empty() ? "" : "_" + suffix;
+    if (!suffix.empty() && tensors.find("output" + end) == nullptr) continue;
+    versions.push_back({spec, "output" + end, "act" + end + "/"});
+    override_fields(versions.back().spec, fields);
+  }
+  return versions;
 }
 
 }  // namespace
@@ -195,25 +210,27 @@ GoldenCase open_golden_case(const std::string& file) {
   golden.tensors = std::make_shared<const Checkpoint>(Checkpoint::open(file));
   const bool scan = golden.tensors->find("q") != nullptr;
   golden.kind = scan ? GoldenCase::Kind::kScan : GoldenCase::Kind::kNetwork;
+  if (!scan) {
+    const Shape& input = golden.tensor("input").shape;
+    if (input.rank() != 4 || input[0] < 1 || input[1] != 3) {
+      fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
+    }
+    const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+    const auto parameters = [&](const std::string& name) {
+      const NamedTensor* tensor = golden.tensors->find("param/" + name);
+      return tensor == nullptr ? nullptr : &tensor->view.shape;
+    };
+    const GoldenConfig config = parse_golden_config(
+        beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
+    golden.versions = versions_of(config.spec, *golden.tensors);
+    golden.spec = golden.versions.at(0).spec;
+    check_promised(golden, beside, config.activations);
+  }
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
-    if (!is_known(golden.kind, tensor.name)) {
+    if (!is_known(golden, tensor.name)) {
       fail("{}: tensor \"{}\" is no part of a golden case", file, printable(tensor.name));
     }
   }
-  if (scan) return golden;
-
-  const Shape& input = golden.tensor("input").shape;
-  if (input.rank() != 4 || input[0] < 1 || input[1] != 3) {
-    fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
-  }
-  const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
-  GoldenConfig config = parse_golden_config(
-      beside, read_regular_file(beside, kConfigLimits.bytes), input, [&](const std::string& name) {
-        const NamedTensor* tensor = golden.tensors->find("param/" + name);
-        return tensor == nullptr ? nullptr : &tensor->view.shape;
-      });
-  golden.spec = std::move(config.spec);
-  check_promised(golden, beside, config.activations);
   return golden;
 }
 

@@ -12,13 +12,21 @@
 
 namespace vig {
 
+// What a golden case holds of one version of its network (Family::versions).
+struct GoldenVersion {
+  ModelSpec spec;
+  std::string output;       // name of a tensor
+  std::string activations;  // what the names of tensors begin with
+};
+
 struct GoldenCase {
   enum class Kind { kNetwork, kScan };
 
   std::string file;
   Kind kind = Kind::kNetwork;
   std::shared_ptr<const Checkpoint> tensors;
-  ModelSpec spec;  // of a network; a scan has none
+  ModelSpec spec;                       // of a network; a scan has none
+  std::vector<GoldenVersion> versions;  // of a network, that of `spec` and "output" first
 
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;

@@ -17,7 +17,6 @@
 namespace vig {
 namespace {
 
-const std::string kActivation = "act/";
 const std::string kParameter = "param/";
 
 TensorCheck compare(const std::string& name, const std::vector<float>& expected,
@@ -94,21 +93,22 @@ struct Comparison {
 
 // Every tensor to compare has the size of its node's value, so that what is kept while running
 // takes no more memory than the file suggests.
-std::vector<Comparison> comparisons(const GoldenCase& golden, const Graph& graph, int64_t batch) {
+std::vector<Comparison> comparisons(const GoldenCase& golden, const GoldenVersion& version,
+                                    const Graph& graph, int64_t batch) {
   std::map<std::string_view, int> modules;
   for (const Output& module : graph.modules) modules.emplace(module.name, module.node);
   std::vector<Comparison> list;
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
-    if (!tensor.name.starts_with(kActivation)) continue;
-    const std::string module = tensor.name.substr(kActivation.size());
-    if (is_inner_activation(golden.spec, module)) continue;
+    if (!tensor.name.starts_with(version.activations)) continue;
+    const std::string module = tensor.name.substr(version.activations.size());
+    if (is_inner_activation(version.spec, module)) continue;
     const auto found = modules.find(module);
     if (found == modules.end()) {
       fail("{}: the network has no module \"{}\"", golden.file, printable(module));
     }
     list.push_back({tensor.name, found->second});
   }
-  list.push_back({"output", graph.find_output("logits")});
+  list.push_back({version.output, graph.find_output("logits")});
   for (Comparison& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
@@ -117,7 +117,9 @@ std::vector<Comparison> comparisons(const GoldenCase& golden, const Graph& graph
   return list;
 }
 
-CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options) {
+// Adds what is found of one version of the network.
+void verify_version(const GoldenCase& golden, const GoldenVersion& version,
+                    const VerifyOptions& options, CaseReport& report) {
   const Shape& shape = golden.tensor("input").shape;
   const int64_t batch = shape[0];
   if (shape[2] > kMaxInputSide || shape[3] > kMaxInputSide || batch > kMaxInputSide) {
@@ -125,10 +127,10 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
          kMaxInputSide);
   }
   const Graph graph = as_input(golden.file, [&] {
-    return build_graph(golden.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
+    return build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
   });
   check_work(golden.file, golden.tensors->file_bytes(), graph, batch);
-  const std::vector<Comparison> list = comparisons(golden, graph, batch);
+  const std::vector<Comparison> list = comparisons(golden, version, graph, batch);
   SessionOptions session_options;
   session_options.batch = static_cast<int>(batch);
   session_options.threads = options.threads;
@@ -141,10 +143,6 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
     std::copy_n(input.begin() + i * pixels, pixels, session.input(i));
   }
   session.run(static_cast<int>(batch));
-
-  CaseReport report;
-  report.file = golden.file;
-  report.kind = golden.spec.family;
   for (const Comparison& entry : list) {
     const TensorView& reference = golden.tensor(entry.name);
     const Node& node = graph.node(entry.node);
@@ -158,6 +156,15 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
       found.insert(found.end(), values, values + node.grid.elements());
     }
     report.tensors.push_back(compare(entry.name, expected, found, options.tolerance));
+  }
+}
+
+CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options) {
+  CaseReport report;
+  report.file = golden.file;
+  report.kind = golden.spec.family;
+  for (const GoldenVersion& version : golden.versions) {
+    verify_version(golden, version, options, report);
   }
   return report;
 }

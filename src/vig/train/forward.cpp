@@ -101,13 +101,32 @@ class ForwardPass {
     return at::max_pool2d(in(0).permute({0, 3, 1, 2}), op.kernel, op.stride, op.padding)
         .permute({0, 2, 3, 1});
   }
+  // The groups of a linear layer, each of its own channels.
+  at::Tensor linear(const Node& node, const at::Tensor& residual = {}) {
+    const LinearOp& op = std::get<LinearOp>(node.op);
+    const at::Tensor& x = values_[node.inputs[0]];
+    const at::Tensor weight = param(node, 0).flatten(0, -2), bias = param(node, 1);
+    const int64_t k = weight.size(1), n = weight.size(0) / op.groups;
+    std::vector<at::Tensor> parts;
+    for (int64_t g = 0; g < op.groups; ++g) {
+      const int64_t first = op.first + g * op.step;
+      const at::Tensor from = k == x.size(3) ? x : x.narrow(3, first, k).contiguous();
+      const auto rows = [&](const at::Tensor& t) {
+        return op.groups == 1 || !t.defined() ? t : t.narrow(0, g * n, n);
+      };
+      const at::Tensor added = op.groups == 1 ? residual : at::Tensor();
+      parts.push_back(Ops::linear(from, rows(weight), rows(bias), added));
+    }
+    if (op.groups == 1) return parts[0];
+    const at::Tensor y = at::cat(parts, 3);
+    return residual.defined() ? y + residual : y;
+  }
   at::Tensor compute(const LinearOp&) {
     // Without stochastic depth the product itself adds the residual.
     if (unit_->residual >= 0 && unit_->norm < 0 && !options_.drop_branches) {
-      const at::Tensor& residual = values_[unit_->residual];
-      return apply_function(Ops::linear(in(0), param(0), param(1), residual));
+      return apply_function(linear(*node_, values_[unit_->residual]));
     }
-    return finish(Ops::linear(in(0), param(0), param(1)));
+    return finish(linear(*node_));
   }
   at::Tensor compute(const LayerNormOp& op) {
     return Ops::layer_norm(in(0), param(0), param(1), op.eps);
@@ -168,11 +187,51 @@ class ForwardPass {
   }
   at::Tensor compute(const GlaOp& op) {
     const Node* product = producer(1);
-    const at::Tensor gates =
-        product == nullptr
-            ? in(1)
-            : Ops::linear(values_[product->inputs[0]], param(*product, 0), param(*product, 1));
-    return Ops::gla(in(0), gates, op);
+    return Ops::gla(in(0), product == nullptr ? in(1) : linear(*product), op);
+  }
+  at::Tensor compute(const Conv1dOp& op) {
+    return finish(Ops::conv1d(in(0), param(0), param(1), op));
+  }
+  at::Tensor compute(const SelectiveScanOp& op) {
+    at::Tensor sum;
+    for (size_t d = 0; d < op.directions.size(); ++d) {
+      const ScanDirection& direction = op.directions[d];
+      const auto operand = [&](int i) { return in(static_cast<size_t>(i)); };
+      // Its own parameter, or its rows of the one for all.
+      const auto rows = [&](size_t which) {
+        if (node_->params.size() > 4) return param(3 * d + which);
+        const at::Tensor all = which == 0 ? param(0) : param(which).flatten();
+        const size_t set = op.shared ? 0 : d;
+        return all.narrow(0, static_cast<int64_t>(set) * op.channels, op.channels);
+      };
+      KernelOps::Scan scan;
+      scan.u = operand(direction.u);
+      scan.steps = operand(direction.steps);
+      scan.rates = operand(direction.rates);
+      scan.a_log = rows(0);
+      scan.d = rows(1);
+      scan.bias = op.bias_factor == 1.0f ? rows(2) : rows(2) * op.bias_factor;
+      if (op.moves) scan.moves = param(node_->params.size() - 1);
+      scan.op = &op;
+      scan.direction = d;
+      scan.height = node_->grid.height;
+      scan.width = node_->grid.width;
+      const at::Tensor y = Ops::selective_scan(scan);
+      sum = sum.defined() ? sum + y : y;
+    }
+    if (op.scale != 1.0f) sum = sum * op.scale;
+    if (op.gate < 0) return sum;
+    const at::Tensor z =
+        in(static_cast<size_t>(op.gate)).narrow(3, op.gate_first, op.channels).contiguous();
+    return sum * Ops::activation(z, Elementwise::kSilu);
+  }
+  at::Tensor compute(const QShiftOp&) {
+    std::vector<at::Tensor> mixes;
+    for (size_t i = 0; i < node_->params.size(); ++i) mixes.push_back(param(i).flatten());
+    return Ops::q_shift(in(0), at::stack(mixes));
+  }
+  at::Tensor compute(const BiWkvOp& op) {
+    return Ops::bi_wkv(in(0), in(1), param(0), param(1), op);
   }
   at::Tensor compute(const AttentionOp& op) { return Ops::attention(in(0), op); }
   at::Tensor compute(const WindowAttentionOp& op) {

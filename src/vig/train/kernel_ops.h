@@ -38,6 +38,21 @@ struct KernelOps {
   // `bias` is that of the projection which made qkv.
   static at::Tensor window_attention(const at::Tensor& qkv, const at::Tensor& table,
                                      const at::Tensor& bias, const WindowAttentionOp& op);
+  static at::Tensor conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const Conv1dOp& op);
+  // One direction without scale and gate, on a grid of height x width; `rates` are the operand of B
+  // and C, `bias` is multiplied already, `moves` may be undefined.
+  struct Scan {
+    at::Tensor u, steps, rates, a_log, d, bias, moves;
+    const SelectiveScanOp* op = nullptr;
+    size_t direction = 0;
+    int64_t height = 0, width = 0;
+  };
+  static at::Tensor selective_scan(const Scan& scan);
+  // mixes [count, C].
+  static at::Tensor q_shift(const at::Tensor& x, const at::Tensor& mixes);
+  static at::Tensor bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
+                           const at::Tensor& first, const BiWkvOp& op);
 };
 
 }  // namespace vig::train

@@ -53,7 +53,7 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::
                        const Op& op, int64_t groups) {
   at::Tensor in = x.permute({0, 3, 1, 2});
   int64_t padding = op.padding;
-  if (padding == kSamePadding) {
+  if (padding < 0) {
     // What lies before the grid, and what the last window reaches behind it.
     const auto around = [&](int64_t size) {
       const int n = static_cast<int>(size);
@@ -108,6 +108,8 @@ at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
       return x;
     case Elementwise::kRelu:
       return at::relu(x);
+    case Elementwise::kRelu2:
+      return at::relu(x).square();
     case Elementwise::kSilu:
       return at::silu(x);
     case Elementwise::kGelu:

@@ -29,6 +29,12 @@ struct PlainOps {
   // `bias` is that of the projection which made qkv.
   static at::Tensor window_attention(const at::Tensor& qkv, const at::Tensor& table,
                                      const at::Tensor& bias, const WindowAttentionOp& op);
+  static at::Tensor conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                           const Conv1dOp& op);
+  static at::Tensor selective_scan(const KernelOps::Scan& scan);
+  static at::Tensor q_shift(const at::Tensor& x, const at::Tensor& mixes);
+  static at::Tensor bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
+                           const at::Tensor& first, const BiWkvOp& op);
 };
 
 }  // namespace vig::train

@@ -23,6 +23,8 @@ inline double apply(Elementwise function, double x) {
       return x;
     case Elementwise::kRelu:
       return x < 0.0 ? 0.0 : x;
+    case Elementwise::kRelu2:
+      return x < 0.0 ? 0.0 : x * x;
     case Elementwise::kSilu:
       return silu(x);
     case Elementwise::kGelu:
@@ -42,6 +44,8 @@ inline double slope(Elementwise function, double x) {
       return 1.0;
     case Elementwise::kRelu:
       return x > 0.0 ? 1.0 : 0.0;
+    case Elementwise::kRelu2:
+      return x > 0.0 ? 2.0 * x : 0.0;
     case Elementwise::kSilu:
       return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
     case Elementwise::kGelu:

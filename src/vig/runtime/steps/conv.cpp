@@ -88,7 +88,7 @@ class ConvStep final : public Step {
 }  // namespace
 
 void lower(const ConvOp& op, Lowering& to) {
-  if (is_linear(op)) return add_product(to, to.operand(0));
+  if (is_linear(op)) return add_product(to);
   ConvStep::Spec spec;
   spec.in = to.operand(0);
   spec.out = to.result();

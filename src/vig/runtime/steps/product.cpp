@@ -1,13 +1,26 @@
 #include "vig/runtime/steps/product.h"
 
+#include <algorithm>
+
 #include "vig/runtime/steps/steps.h"
 
 namespace vig {
 namespace {
 
-// Rows and columns of a weight: [out, in], or [out, in, 1, 1] of a convolution.
-int64_t outputs(const Shape& shape) { return shape[0]; }
-int64_t inputs(const Shape& shape) { return shape.elements() / shape[0]; }
+// Rows and columns of a group's weight: [.., in], or [out, in, 1, 1] of a convolution.
+int64_t inputs(const Shape& shape) {
+  return shape.rank() == 4 ? shape.elements() / shape[0] : shape[-1];
+}
+int64_t outputs(const Shape& shape, int groups) {
+  return shape.elements() / inputs(shape) / groups;
+}
+
+// Of one group, whole cache lines.
+size_t group_floats(const Shape& shape, int groups, bool paired) {
+  constexpr size_t kLine = 16;
+  const size_t floats = gemm_packed_floats(outputs(shape, groups), inputs(shape), paired);
+  return (floats + kLine - 1) / kLine * kLine;
+}
 
 }  // namespace
 
@@ -23,9 +36,9 @@ const char* ProductStep::kind() const {
 }
 
 std::optional<Packing> ProductStep::packing(const std::vector<ParamSpec>& params) const {
-  const Shape& shape = params[spec_.weight].shape;
+  const size_t floats = group_floats(params[spec_.weight].shape, spec_.groups, spec_.paired);
   return Packing{spec_.weight, packed_layout(spec_.paired ? "paired panels" : "panels", spec_.norm),
-                 gemm_packed_floats(outputs(shape), inputs(shape), spec_.paired)};
+                 floats * static_cast<size_t>(spec_.groups)};
 }
 
 void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weights,
@@ -39,27 +52,50 @@ void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weig
     weight = folded.weight.data();
     bias = folded.bias.data();
   }
-  gemm_pack(weight, bias, outputs(shape), inputs(shape), spec_.paired, to);
+  const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
+  for (int64_t group = 0; group < spec_.groups; ++group) {
+    gemm_pack(weight + group * n * k, bias == nullptr ? nullptr : bias + group * n, n, k,
+              spec_.paired, to);
+    to += group_floats(shape, spec_.groups, spec_.paired);
+  }
 }
 
 void ProductStep::bind(const Bindings& bindings) {
   const Shape& shape = bindings.shape(spec_.weight);
-  matrix_ = {bindings.packed(spec_.weight), outputs(shape), inputs(shape), spec_.paired};
+  matrix_ = {bindings.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
+             spec_.paired};
+  group_floats_ = static_cast<int64_t>(group_floats(shape, spec_.groups, spec_.paired));
 }
 
-int64_t ProductStep::column_blocks() const { return gemm_panels(matrix_); }
+int64_t ProductStep::column_blocks() const { return spec_.groups * gemm_panels(matrix_); }
 
 void ProductStep::run(const Bindings& bindings, const Tile& tile) const {
+  if (spec_.groups == 1) return run_group(bindings, tile, 0);
+  const int64_t panels = gemm_panels(matrix_);
+  const int64_t end = tile.last_block < 0 ? column_blocks() : tile.last_block;
+  for (int64_t block = tile.first_block; block < end;) {
+    const int64_t group = block / panels;
+    Tile part = tile;
+    part.first_block = block - group * panels;
+    part.last_block = std::min(end - group * panels, panels);
+    run_group(bindings, part, group);
+    block = (group + 1) * panels;
+  }
+}
+
+void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t group) const {
+  const int64_t column = group * matrix_.n;  // of the result
   GemmArgs args;
-  args.a = bindings.tile(spec_.in, tile);
+  args.a = bindings.tile(spec_.in, tile) + spec_.first + group * spec_.step;
   args.lda = bindings.stride(spec_.in);
   args.rows = tile.rows();
   args.weight = matrix_;
-  args.c = bindings.tile(spec_.out, tile);
+  args.weight.panels += group * group_floats_;
+  args.c = bindings.tile(spec_.out, tile) + column;
   args.ldc = bindings.stride(spec_.out);
   args.function = spec_.function;
   if (spec_.residual >= 0) {
-    args.residual = bindings.tile(spec_.residual, tile);
+    args.residual = bindings.tile(spec_.residual, tile) + column;
     args.ldr = bindings.stride(spec_.residual);
   }
   args.first_panel = tile.first_block;
@@ -67,12 +103,22 @@ void ProductStep::run(const Bindings& bindings, const Tile& tile) const {
   gemm(args);
 }
 
-void add_product(Lowering& to, int in) {
-  ProductStep::Spec spec;
-  spec.in = in;
+ProductStep::Spec ProductStep::of_linear(const Node& node) {
+  Spec spec;
+  spec.in = node.inputs[0];
+  spec.weight = Lowering::param(node, 0);
+  spec.bias = Lowering::param(node, 1);
+  if (const auto* op = std::get_if<LinearOp>(&node.op)) {
+    spec.groups = op->groups;
+    spec.first = op->first;
+    spec.step = op->step;
+  }
+  return spec;
+}
+
+void add_product(Lowering& to) {
+  ProductStep::Spec spec = ProductStep::of_linear(to.node(to.unit().node));
   spec.out = to.result();
-  spec.weight = to.param(0);
-  spec.bias = to.param(1);
   spec.norm = fused_norm(to);
   spec.residual = to.unit().residual;
   spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
@@ -80,6 +126,6 @@ void add_product(Lowering& to, int in) {
   to.add(std::make_unique<ProductStep>(spec), to.macs());
 }
 
-void lower(const LinearOp&, Lowering& to) { add_product(to, to.operand(0)); }
+void lower(const LinearOp&, Lowering& to) { add_product(to); }
 
 }  // namespace vig

@@ -12,11 +12,16 @@ class ProductStep final : public Step {
     int in = -1, out = -1;
     int weight = -1, bias = -1;  // parameter indices; the bias may be -1
     BatchNormParams norm;        // folded into the weights, if there is one
+    int groups = 1;              // of columns, each with its own weights and results
+    int first = 0;               // column of `in` that the first group reads
+    int step = 0;                // from the columns of a group to those of the next
     int residual = -1;           // value that is added, or -1
     Elementwise function = Elementwise::kIdentity;
     bool paired = false;  // function(first half) * second half
   };
   explicit ProductStep(const Spec& spec) : Step(spec.out), spec_(spec) {}
+  // What a linear layer reads.
+  static Spec of_linear(const Node& node);
 
   const Spec& spec() const { return spec_; }
   std::vector<int> operands() const override;
@@ -29,11 +34,14 @@ class ProductStep final : public Step {
   int64_t column_blocks() const override;
 
  private:
+  void run_group(const Bindings& bindings, const Tile& tile, int64_t group) const;
+
   Spec spec_;
-  PackedMatrix matrix_;
+  PackedMatrix matrix_;       // of the first group
+  int64_t group_floats_ = 0;  // from the panels of one group to the next
 };
 
 // The product of the node that is being lowered, with all that is fused behind it.
-void add_product(Lowering& to, int in);
+void add_product(Lowering& to);
 
 }  // namespace vig

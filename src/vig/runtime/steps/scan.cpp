@@ -135,11 +135,8 @@ void lower(const GlaOp& op, Lowering& to) {
   const Node* product = to.producer(1);
   const int alpha = to.fresh(to.grid(to.operand(1)));
   if (product != nullptr) {
-    ProductStep::Spec spec;
-    spec.in = product->inputs[0];
+    ProductStep::Spec spec = ProductStep::of_linear(*product);
     spec.out = alpha;
-    spec.weight = Lowering::param(*product, 0);
-    spec.bias = Lowering::param(*product, 1);
     spec.function = Elementwise::kDecay;
     to.add(std::make_unique<ProductStep>(spec), to.macs(*product));
   } else {

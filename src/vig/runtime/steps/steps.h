@@ -30,6 +30,10 @@ void lower(const WindowAttentionOp& op, Lowering& to);
 void lower(const SpaceToDepthOp& op, Lowering& to);
 void lower(const TokenLinearOp& op, Lowering& to);
 void lower(const SelectChannelsOp& op, Lowering& to);
+void lower(const Conv1dOp& op, Lowering& to);
+void lower(const SelectiveScanOp& op, Lowering& to);
+void lower(const QShiftOp& op, Lowering& to);
+void lower(const BiWkvOp& op, Lowering& to);
 void lower(const MeanPoolOp& op, Lowering& to);  // pool
 
 }  // namespace vig

@@ -1,52 +1,16 @@
-// DeiT, Swin and gMLP executed by training: the original code's outputs on our kernels and in
-// LibTorch's own operations, and gradients of attention against differences of its values.
+// Gradients of attention against differences of its values.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "support/peer_cases.h"
-#include "vig/pipeline/golden_case.h"
-#include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
-#include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
-#include "vig/weights/convert.h"
 
 namespace vig::train {
 namespace {
 
-at::Tensor to_tensor(const TensorView& view) {
-  const std::vector<float> values = to_floats(view);
-  at::Tensor tensor = at::empty(view.shape.sizes(), at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
-}
-
 double distance(const at::Tensor& value, const at::Tensor& expected) {
   const double largest = expected.abs().max().item<double>();
   return (value.reshape(expected.sizes()) - expected).abs().max().item<double>() / largest;
-}
-
-TEST(AttentionGolden, TrainingHasTheOriginalsOutputs) {
-  at::NoGradGuard no_grad;
-  for (const char* family : {"deit", "swin", "gmlp"}) {
-    for (const std::string& file : test::peer_cases(family)) {
-      const GoldenCase golden = open_golden_case(file);
-      const at::Tensor input = to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous();
-      const Graph graph = build_graph(golden.spec, static_cast<int>(input.size(1)),
-                                      static_cast<int>(input.size(2)));
-      Parameters parameters(graph.params, *random_weights(graph.params, 1), at::kCPU);
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        parameters[i].copy_(to_tensor(golden.tensor("param/" + parameters.spec(i).name)));
-      }
-      for (const bool kernels : {true, false}) {
-        ForwardOptions options;
-        options.kernels = kernels;
-        const at::Tensor logits = forward_logits(graph, parameters.views(), input, options);
-        EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-5)
-            << file << (kernels ? ", kernels" : ", plain");
-      }
-    }
-  }
 }
 
 // sum(f(x) * weights) along a random direction, against the gradient: in double where the
@@ -77,7 +41,7 @@ void expect_slopes(const std::vector<at::Tensor>& shapes, const F& plain, const 
   }
 }
 
-TEST(AttentionGolden, GradientsAreTheSlopes) {
+TEST(AttentionGradients, AreTheSlopes) {
   at::manual_seed(1);
   using Tensors = std::vector<at::Tensor>;
   using Function = std::function<at::Tensor(const Tensors&)>;

@@ -1,0 +1,131 @@
+// Operations of state space models and of RWKV.
+#include <cmath>
+
+#include "vig/base/error.h"
+#include "vig/graph/builder.h"
+
+namespace vig {
+namespace {
+
+// log(1 .. N) in each row: the rates of a fresh state space model.
+void fill_log_counts(const FreshParam& param, float, float) {
+  const auto states = static_cast<size_t>(param.shape[-1]);
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    param.values[i] = std::log(static_cast<float>(i % states + 1));
+  }
+}
+
+}  // namespace
+
+Value Builder::linear_range(Value x, const RangeShape& shape, Init weight, Init bias) {
+  Grid out = grid(x);
+  const LinearOp& op = shape.range;
+  const int64_t in = shape.weight_shape[-1];
+  const int64_t outputs = shape.weight_shape.elements() / in;
+  const int64_t end = op.first + static_cast<int64_t>(op.groups - 1) * op.step + in;
+  if (op.groups < 1 || op.first < 0 || op.step < 0 || end > out.channels ||
+      outputs % op.groups != 0) {
+    fail("[linear] {} groups of {} channels from {} on, {} apart, expected them within {} ({})",
+         op.groups, in, op.first, op.step, out.channels, shape.weight);
+  }
+  out.channels = static_cast<int>(outputs);
+  std::vector<int> params = {param(shape.weight, shape.weight_shape, weight)};
+  if (!shape.bias.empty()) params.push_back(param(shape.bias, {outputs}, bias));
+  return append(op, {x.id}, out, std::move(params));
+}
+
+Value Builder::conv1d(Value x, const std::string& name, Conv1dShape shape, Init weight, Init bias) {
+  Grid out = grid(x);
+  const int channels = shape.channels == 0 ? out.channels : shape.channels;
+  if (shape.width < 1 || shape.first < 0 || channels < 1 || shape.first + channels > out.channels) {
+    fail("[conv1d] width {} over {} channels from {} on, expected channels of {} ({})", shape.width,
+         channels, shape.first, out.channels, name);
+  }
+  if (shape.path.order != ScanOrder::kRows && !shape.ordered) {
+    fail("[conv1d] results at the places of their tokens, expected a path row by row ({})", name);
+  }
+  if (shape.ordered) {
+    const auto steps = scan_rows(shape.path, out.height, out.width).size();
+    out = {1, static_cast<int>(steps), 0};
+  }
+  out.channels = channels;
+  std::vector<int> params = {param(name + ".weight", {channels, 1, shape.width}, weight),
+                             param(name + ".bias", {channels}, bias)};
+  return append(Conv1dOp{shape.width, shape.first, shape.path, shape.ordered}, {x.id}, out,
+                std::move(params));
+}
+
+Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanOp op,
+                              const std::vector<ScanParams>& params) {
+  return selective_scan(operands, std::move(op), params, grid(operands.at(0)));
+}
+
+Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanOp op,
+                              const std::vector<ScanParams>& params, const Grid& positions) {
+  const auto directions = static_cast<int64_t>(op.directions.size());
+  const bool own = params.size() > 1;
+  if (op.channels < 1 || op.states < 1 || directions < 1 ||
+      (own ? static_cast<int64_t>(params.size()) != directions : params.empty())) {
+    fail("[selective_scan] {} channels, {} states, {} directions and {} sets of parameters",
+         op.channels, op.states, directions, params.size());
+  }
+  const auto check = [&](const char* what, int operand, int first, int channels, int64_t rows) {
+    const Grid& from = grid(operands.at(static_cast<size_t>(operand)));
+    if (from.positions() != rows || first < 0 || first + channels > from.channels) {
+      fail("[selective_scan] {} are channels {} to {} of {} x {} x {}, expected {} positions", what,
+           first, first + channels, from.height, from.width, from.channels, rows);
+    }
+  };
+  for (const ScanDirection& direction : op.directions) {
+    const ScanPath& path = direction.path;
+    if (path.part < (path.order == ScanOrder::kWindows ? 1 : 0) ||
+        (path.order == ScanOrder::kSubgrid && path.part > 3)) {
+      fail("[selective_scan] part {} of a path, expected a window's side or a subgrid", path.part);
+    }
+    int64_t rows = positions.positions();
+    if (op.taking == SelectiveScanOp::Taking::kSequences) {
+      rows = static_cast<int64_t>(scan_rows(path, positions.height, positions.width).size());
+    }
+    check("values", direction.u, 0, op.channels, rows);
+    check("steps", direction.steps, direction.step_first, op.channels, rows);
+    check("B and C", direction.rates, direction.rate_first, 2 * op.states, rows);
+  }
+  if (op.gate >= 0) check("gates", op.gate, op.gate_first, op.channels, positions.positions());
+  std::vector<int> inputs, declared;
+  for (const Value& operand : operands) inputs.push_back(operand.id);
+  const bool stacked = !own && !op.shared && directions > 1;
+  const int64_t rows = stacked ? directions * op.channels : op.channels;
+  for (const ScanParams& set : params) {
+    declared.push_back(param(set.a_log, {rows, op.states}, {fill_log_counts}));
+    graph_.params[declared.back()].decayed = false;
+    declared.push_back(param(set.d, {rows}, ones_init()));
+    const Shape bias = stacked ? Shape{directions, op.channels} : Shape{rows};
+    declared.push_back(param(set.bias, bias, set.bias_init));
+    graph_.params[declared.back()].decayed = false;
+  }
+  if (op.moves) declared.push_back(param(params[0].moves, {5, op.states}, normal_init(0.02f)));
+  return append(std::move(op), std::move(inputs), {positions.height, positions.width, op.channels},
+                std::move(declared));
+}
+
+Value Builder::q_shift(Value x, const std::vector<Mix>& mixes) {
+  Grid out = grid(x);
+  if (mixes.empty() || mixes.size() > 3) fail("[q_shift] {} mixes, expected 1 to 3", mixes.size());
+  std::vector<int> params;
+  for (const Mix& mix : mixes) params.push_back(param(mix.name, {1, 1, out.channels}, mix.init));
+  out.channels *= static_cast<int>(mixes.size());
+  return append(QShiftOp{}, {x.id}, out, std::move(params));
+}
+
+Value Builder::bi_wkv(Value k, Value v, const WkvParams& params, BiWkvOp op) {
+  const Grid in = grid(k);
+  if (in != grid(v)) {
+    fail("[bi_wkv] keys are {} x {} x {}, expected the grid of the values", in.height, in.width,
+         in.channels);
+  }
+  const int decay = param(params.decay, {in.channels}, params.decay_init);
+  const int first = param(params.first, {in.channels}, params.first_init);
+  return append(op, {k.id, v.id}, in, {decay, first});
+}
+
+}  // namespace vig

@@ -1,0 +1,134 @@
+// Selective scans of a grid in one or several directions.
+#include "vig/kernels/selective_scan.h"
+
+#include "vig/base/buffer.h"
+#include "vig/runtime/steps/channel_blocks.h"
+#include "vig/runtime/steps/steps.h"
+
+namespace vig {
+namespace {
+
+class SelectiveScanStep final : public PictureStep {
+ public:
+  SelectiveScanStep(const Node& node, int result)
+      : PictureStep(result),
+        op_(std::get<SelectiveScanOp>(node.op)),
+        inputs_(node.inputs),
+        params_(node.params),
+        height_(node.grid.height),
+        width_(node.grid.width) {}
+
+  std::vector<int> operands() const override { return inputs_; }
+  const char* kind() const override { return "selective scan"; }
+
+  void bind(const Bindings& bindings) override {
+    const int64_t channels = op_.channels, states = op_.states;
+    const size_t sets = op_.shared ? 1 : op_.directions.size();
+    rates_ = Buffer(sets * static_cast<size_t>(channels * states) * sizeof(float));
+    bias_.resize(sets * static_cast<size_t>(channels));
+    for (size_t d = 0; d < sets; ++d) {
+      selective_scan_rates(param(bindings, d, 0, states), channels, states,
+                           rates_.floats() + set_of(d) * channels * states);
+      for (int64_t e = 0; e < channels; ++e) {
+        bias_[static_cast<size_t>(set_of(d) * channels + e)] =
+            op_.bias_factor * param(bindings, d, 2, 1)[e];
+      }
+    }
+    for (const ScanDirection& direction : op_.directions) {
+      Order order;
+      order.tokens = scan_rows(direction.path, height_, width_);
+      order.targets = scan_targets(op_, direction.path, height_, width_);
+      if (op_.moves) order.moves = scan_moves(direction.path, height_, width_);
+      orders_.push_back(std::move(order));
+    }
+  }
+  size_t bound_bytes() const override {
+    size_t numbers = bias_.size();
+    for (const Order& order : orders_) {
+      numbers += order.tokens.size() + order.targets.size() + order.moves.size();
+    }
+    return rates_.bytes() + numbers * sizeof(float);
+  }
+
+  void share_out(const Workload& load) override { blocks_ = {op_.channels, load}; }
+  int64_t task_floats() const override {
+    return static_cast<int64_t>(selective_scan_state_floats(blocks_.width(), op_.states));
+  }
+  int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
+
+  // Some channels of a picture in all directions, which add up in the result.
+  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+    const int64_t image = task / blocks_.count(), block = task % blocks_.count();
+    const int64_t first = blocks_.first(block);
+    SelectiveScanArgs args;
+    args.channels = blocks_.channels(block);
+    args.states = op_.states;
+    args.rates_stride = op_.channels;
+    args.state = scratch;
+    for (size_t d = 0; d < op_.directions.size(); ++d) {
+      const ScanDirection& direction = op_.directions[d];
+      const Order& order = orders_[d];
+      const auto sequence = [&](int operand, int64_t channel, const int32_t* index) {
+        const int value = inputs_[static_cast<size_t>(operand)];
+        const int64_t row = image * bindings.grid(value).positions();
+        return Sequence{bindings.row(value, row) + channel, bindings.stride(value), index};
+      };
+      using Taking = SelectiveScanOp::Taking;
+      const int32_t* u_index = op_.taking == Taking::kSequences ? nullptr : order.tokens.data();
+      const int32_t* index = op_.taking == Taking::kTokens ? order.tokens.data() : nullptr;
+      args.tokens = static_cast<int64_t>(order.tokens.size());
+      args.u = sequence(direction.u, first, u_index);
+      args.raw = sequence(direction.steps, direction.step_first + first, index);
+      args.b = sequence(direction.rates, direction.rate_first, index);
+      args.c = sequence(direction.rates, direction.rate_first + op_.states, index);
+      if (op_.moves) {
+        args.b_added = {bindings.weight(params_.back()), op_.states, order.moves.data()};
+      }
+      args.rates = rates_.floats() + set_of(d) * op_.channels * op_.states + first;
+      args.d = param(bindings, d, 1, 1) + first;
+      args.bias = bias_.data() + set_of(d) * op_.channels + first;
+      args.y = {bindings.row(result(), image * bindings.grid(result()).positions()) + first,
+                bindings.stride(result()), order.targets.data()};
+      args.add = scan_adds(op_, d);
+      if (d + 1 == op_.directions.size()) {
+        args.scale = op_.scale;
+        if (op_.gate >= 0) {
+          args.gate = sequence(op_.gate, op_.gate_first + first, order.targets.data());
+        }
+      }
+      selective_scan(args);
+    }
+  }
+
+ private:
+  // What each step of a direction takes and where its result goes.
+  struct Order {
+    std::vector<int32_t> tokens, targets, moves;
+  };
+
+  int64_t set_of(size_t direction) const {
+    return op_.shared ? 0 : static_cast<int64_t>(direction);
+  }
+  // Parameter `which` of a direction: its own, or its rows of the one for all.
+  const float* param(const Bindings& bindings, size_t direction, size_t which,
+                     int64_t row_floats) const {
+    if (params_.size() > 4) return bindings.weight(params_[3 * direction + which]);
+    return bindings.weight(params_[which]) + set_of(direction) * op_.channels * row_floats;
+  }
+
+  SelectiveScanOp op_;
+  std::vector<int> inputs_, params_;
+  int height_, width_;
+  ChannelBlocks blocks_{1, {}};
+  Buffer rates_;             // [N, E] of each set of parameters
+  std::vector<float> bias_;  // [E] of each
+  std::vector<Order> orders_;
+};
+
+}  // namespace
+
+void lower(const SelectiveScanOp&, Lowering& to) {
+  to.add(std::make_unique<SelectiveScanStep>(to.node(to.unit().node), to.result()), to.macs());
+}
+
+}  // namespace vig

@@ -1,0 +1,124 @@
+// Orders of the positions of a grid, written out.
+#include <gtest/gtest.h>
+
+#include "vig/base/error.h"
+#include "vig/graph/builder.h"
+
+namespace vig {
+namespace {
+
+using Rows = std::vector<int32_t>;
+
+TEST(ScanPath, Lines) {
+  // 0 1 2
+  // 3 4 5
+  EXPECT_EQ(scan_rows({ScanOrder::kRows}, 2, 3), (Rows{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(scan_rows({ScanOrder::kRows, true}, 2, 3), (Rows{5, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(scan_rows({ScanOrder::kColumns}, 2, 3), (Rows{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(scan_rows({ScanOrder::kColumns, true}, 2, 3), (Rows{5, 2, 4, 1, 3, 0}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSnakeRows}, 2, 3), (Rows{0, 1, 2, 5, 4, 3}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSnakeRows, true}, 2, 3), (Rows{3, 4, 5, 2, 1, 0}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSnakeColumns}, 2, 3), (Rows{0, 3, 4, 1, 2, 5}));
+}
+
+TEST(ScanPath, WindowsAreFilledUp) {
+  EXPECT_EQ(scan_rows({ScanOrder::kWindows, false, 2}, 2, 3), (Rows{0, 1, 3, 4, 2, -1, 5, -1}));
+  EXPECT_EQ(scan_rows({ScanOrder::kWindows, true, 2}, 3, 1), (Rows{-1, -1, -1, 2, -1, 1, -1, 0}));
+  EXPECT_EQ(scan_rows({ScanOrder::kWindows, false, 3}, 2, 2),
+            (Rows{0, 1, -1, 2, 3, -1, -1, -1, -1}));
+}
+
+TEST(ScanPath, SubgridsCoverTheGrid) {
+  // 0 1 2
+  // 3 4 5
+  // 6 7 8
+  EXPECT_EQ(scan_rows({ScanOrder::kSubgrid, false, 0}, 3, 3), (Rows{0, 2, 6, 8}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSubgrid, false, 1}, 3, 3), (Rows{3, -1, 5, -1}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSubgrid, false, 2}, 3, 3), (Rows{1, -1, 7, -1}));
+  EXPECT_EQ(scan_rows({ScanOrder::kSubgrid, false, 3}, 3, 3), (Rows{4, -1, -1, -1}));
+}
+
+TEST(ScanPath, Moves) {
+  // none 0, right 1, left 2, up 3, down 4
+  EXPECT_EQ(scan_moves({ScanOrder::kSnakeRows}, 2, 3), (Rows{0, 1, 1, 4, 2, 2}));
+  EXPECT_EQ(scan_moves({ScanOrder::kSnakeRows, true}, 2, 3), (Rows{0, 1, 1, 3, 2, 2}));
+  EXPECT_EQ(scan_moves({ScanOrder::kSnakeColumns}, 2, 3), (Rows{0, 4, 1, 3, 1, 4}));
+  EXPECT_EQ(scan_moves({ScanOrder::kSnakeColumns, true}, 2, 3), (Rows{0, 3, 2, 4, 2, 3}));
+  EXPECT_EQ(scan_moves({ScanOrder::kSnakeColumns}, 3, 1), (Rows{0, 4, 4}));
+}
+
+TEST(ScanPath, TheReleasedInverseOfColumnsIsTheTrueOneOfSquares) {
+  SelectiveScanOp op;
+  const ScanPath columns{ScanOrder::kColumns}, back{ScanOrder::kColumns, true};
+  EXPECT_EQ(scan_targets(op, columns, 2, 3), scan_rows(columns, 2, 3));
+  op.released_columns = true;
+  EXPECT_EQ(scan_targets(op, columns, 3, 3), scan_rows(columns, 3, 3));
+  // Position p has the result of step (p % 2) * 3 + p / 2.
+  EXPECT_EQ(scan_targets(op, columns, 2, 3), (Rows{0, 2, 4, 1, 3, 5}));
+  EXPECT_EQ(scan_targets(op, back, 2, 3), (Rows{5, 3, 1, 4, 2, 0}));
+  EXPECT_EQ(scan_targets(op, {ScanOrder::kRows}, 2, 3), scan_rows({ScanOrder::kRows}, 2, 3));
+}
+
+TEST(ScanPath, StepsAreThoseOfThePaths) {
+  for (const ScanPath path :
+       {ScanPath{ScanOrder::kRows}, ScanPath{ScanOrder::kSnakeColumns},
+        ScanPath{ScanOrder::kWindows, false, 4}, ScanPath{ScanOrder::kSubgrid, false, 3}}) {
+    SelectiveScanOp op;
+    op.directions = {{path}, {path}};
+    const auto steps = static_cast<int64_t>(scan_rows(path, 5, 7).size());
+    EXPECT_EQ(scan_steps(op, 5, 7), 2 * steps);
+  }
+}
+
+class ScanBuilder : public testing::Test {
+ protected:
+  Builder b;
+  Value x = b.input("x", {3, 4, 12});
+};
+
+TEST_F(ScanBuilder, RangesOfChannels) {
+  const Value y =
+      b.linear_range(x, {"w", {2, 5, 3}, {2, 1, 4}, "b"}, normal_init(0.02f));  // 1..3 and 5..7
+  EXPECT_EQ(b.grid(y), (Grid{3, 4, 10}));
+  EXPECT_THROW(b.linear_range(x, {"v", {2, 5, 3}, {2, 6, 4}}, {}), Error);  // 6..8 and 10..12
+  EXPECT_THROW(b.linear_range(x, {"u", {5, 3}, {2, 0, 4}}, {}), Error);     // 5 rows in 2 groups
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.params[0].shape, (Shape{2, 5, 3}));
+  EXPECT_EQ(graph.params[1].shape, (Shape{10}));
+  EXPECT_EQ(count_macs(graph).dense, 12 * 30);
+}
+
+TEST_F(ScanBuilder, Sequences) {
+  EXPECT_EQ(b.grid(b.conv1d(x, "c", {4, 2, 5}, {}, {})), (Grid{3, 4, 5}));
+  const ScanPath windows{ScanOrder::kWindows, false, 3};
+  EXPECT_EQ(b.grid(b.conv1d(x, "d", {4, 2, 5, windows, true}, {}, {})), (Grid{1, 18, 5}));
+  EXPECT_THROW(b.conv1d(x, "e", {4, 2, 5, windows}, {}, {}), Error);
+  EXPECT_THROW(b.conv1d(x, "f", {4, 8, 5}, {}, {}), Error);
+  EXPECT_EQ(b.grid(b.q_shift(x, {{"m", {}}, {"n", {}}})), (Grid{3, 4, 24}));
+  EXPECT_THROW(b.q_shift(x, {}), Error);
+  EXPECT_EQ(b.grid(b.bi_wkv(x, x, {"w", "u", {}, {}}, {})), (Grid{3, 4, 12}));
+  EXPECT_THROW(b.bi_wkv(x, b.input("y", {3, 4, 11}), {"p", "q", {}, {}}, {}), Error);
+}
+
+TEST_F(ScanBuilder, Scans) {
+  SelectiveScanOp op;
+  op.channels = 6;
+  op.states = 3;
+  op.directions = {{{}, 0, 0, 6, 0, 0}, {{ScanOrder::kColumns}, 0, 0, 0, 0, 6}};
+  EXPECT_EQ(b.grid(b.selective_scan({x}, op, {{"a", "d", "bias"}})), (Grid{3, 4, 6}));
+  EXPECT_THROW(b.selective_scan({x}, op, {}), Error);
+  op.directions[1].rate_first = 7;
+  EXPECT_THROW(b.selective_scan({x}, op, {{"a", "d", "bias"}}), Error);
+  op.directions[1].rate_first = 6;
+  op.taking = SelectiveScanOp::Taking::kSequences;
+  op.directions[0].path = {ScanOrder::kWindows, false, 3};
+  EXPECT_THROW(b.selective_scan({x}, op, {{"a", "d", "bias"}}), Error);  // 18 rows
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(graph.params[0].shape, (Shape{12, 3}));
+  EXPECT_EQ(graph.params[2].shape, (Shape{2, 6}));
+  EXPECT_FALSE(graph.params[0].decayed);
+  EXPECT_EQ(count_macs(graph).scan, 2 * 12 * 6 * (4 * 3 + 2));
+}
+
+}  // namespace
+}  // namespace vig
