@@ -201,7 +201,7 @@ struct WindowLayer : Layer {
     return static_cast<double>(windows.count() * tokens * tokens * heads * head_dim);
   }
 
-  Windows windows;
+  AttentionWindows windows;
   Floats bias, dbias, pad, dpad;
   Floats sums = Floats(static_cast<size_t>(tokens));
   std::vector<int32_t> rows, labels;

@@ -44,6 +44,29 @@ TEST(Models, ExactParameterCounts) {
   EXPECT_NE(result.out.find("down_proj"), std::string::npos);
 }
 
+// A line with the family's name, then its models.
+TEST(Models, AreGroupedByFamily) {
+  const RunResult result = vig({"models"});
+  expect_success(result);
+  const json models = json::parse(vig({"models", "--json"}).out);
+  size_t at = 0;
+  std::string family;
+  std::istringstream lines(result.out);
+  std::set<std::string> headings;
+  for (std::string line; std::getline(lines, line) && at < models.size();) {
+    const std::string model = models[at]["name"];
+    if (line.starts_with("  " + model + " ")) {
+      EXPECT_EQ(family, models[at]["family"]) << line;
+      ++at;
+    } else if (line.find(' ') == std::string::npos) {
+      family = line;
+      EXPECT_TRUE(headings.insert(line).second) << line << " is there twice";
+    }
+  }
+  EXPECT_EQ(at, models.size());
+  EXPECT_TRUE(headings.contains("resnet"));
+}
+
 TEST(Models, Json) {
   const RunResult result = vig({"models", "--json"});
   expect_success(result);

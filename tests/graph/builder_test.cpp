@@ -64,6 +64,18 @@ TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
   }
 }
 
+TEST(Builder, AGateIsOneRowOfTheMapsChannels) {
+  Builder b;
+  const Value x = b.input("x", {4, 5, 6});
+  const Value gated = b.channel_gate(x, b.mean_pool(x));
+  EXPECT_EQ(b.grid(gated), (Grid{4, 5, 6}));
+  EXPECT_EQ(error_of([&] { b.channel_gate(x, x); }),
+            "[channel_gate] gate is 4 x 5 x 6, expected 1 x 1 x 6");
+  const Value narrow = b.mean_pool(b.linear(x, "narrow", 3, true, {}));
+  EXPECT_EQ(error_of([&] { b.channel_gate(x, narrow); }),
+            "[channel_gate] gate is 1 x 1 x 3, expected 1 x 1 x 6");
+}
+
 TEST(Builder, ConvolutionsTooLargeForTheGridAreRefused) {
   expect_error(ErrorCode::kInput, {"[conv]", "4 x 20", "kernel 7", "padding 1", "(stem)"}, [] {
     Builder b;

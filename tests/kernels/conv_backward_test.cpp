@@ -24,9 +24,7 @@ struct Case {
   int64_t padding = -1;  // kernel / 2
 
   Windows windows() const {
-    const int64_t pad = padding < 0 ? kernel / 2 : padding;
-    const auto count = [&](int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
-    return {kernel, stride, pad, pad, count(grid.height), count(grid.width)};
+    return Windows::over(grid, kernel, stride, padding < 0 ? kernel / 2 : padding);
   }
   int64_t in_rows() const { return batch * grid.height * grid.width; }
   int64_t rows() const { return batch * windows().height * windows().width; }
@@ -167,12 +165,9 @@ struct PatchCase {
   ConvGrid grid;
   int64_t kernel, stride, padding;
 
-  int64_t out(int64_t size) const { return (size + 2 * padding - kernel) / stride + 1; }
-  Windows windows() const {
-    return {kernel, stride, padding, padding, out(grid.height), out(grid.width)};
-  }
+  Windows windows() const { return Windows::over(grid, kernel, stride, padding); }
   int64_t in_rows() const { return 2 * grid.height * grid.width; }
-  int64_t out_rows() const { return 2 * out(grid.height) * out(grid.width); }
+  int64_t out_rows() const { return 2 * windows().positions(); }
   int64_t patch() const { return kernel * kernel * grid.channels; }
   bool possible() const {
     return grid.height + 2 * padding >= kernel && grid.width + 2 * padding >= kernel;
@@ -236,7 +231,7 @@ TEST(ConvBackward, ScatterTwinIsTheAdjointOfTheGatherTwin) {
     p.noise(2);
     Sheet patches(c.out_rows(), c.patch()), back(c.in_rows(), c.grid.channels);
     reference::gather_patches(
-        {x.data(), c.grid, c.windows(), 1, 0, c.out_rows(), patches.data(), patches.stride});
+        {x.data(), c.grid, c.windows(), 0, c.out_rows(), patches.data(), patches.stride});
     reference::scatter_patches(2, arguments(c, p, back, 0, c.in_rows()));
     double left = 0.0, right = 0.0;
     for (int64_t r = 0; r < c.out_rows(); ++r) {

@@ -13,7 +13,11 @@ namespace {
 
 using test::Sheet;
 
-constexpr double kTolerance = 2e-6;  // up to 49 products below 1, each rounded to 6e-8
+// Up to 49 products below 1, each rounded to 6e-8. More of them, of deviation 1/3, are a random
+// walk whose roundings are one, too: see walk_tolerance in conv_backward_test.cpp.
+double tolerance(int64_t terms) {
+  return terms <= 49 ? 2e-6 : 8e-8 * static_cast<double>(terms) + 2e-7;
+}
 
 struct Case {
   int64_t batch;
@@ -25,9 +29,7 @@ struct Case {
   bool bias = false;
 
   Windows windows() const {
-    const int64_t pad = padding < 0 ? kernel / 2 : padding;
-    const auto count = [&](int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
-    return {kernel, stride, pad, pad, count(grid.height), count(grid.width)};
+    return Windows::over(grid, kernel, stride, padding < 0 ? kernel / 2 : padding);
   }
   int64_t in_rows() const { return batch * grid.height * grid.width; }
   int64_t rows() const { return batch * windows().height * windows().width; }
@@ -74,7 +76,7 @@ void expect_twin(const Case& c) {
   Sheet fast = conv.output(), slow = conv.output();
   depthwise_conv(conv.args(fast, 0, c.rows()));
   reference::depthwise_conv(conv.weight.data(), conv.args(slow, 0, c.rows()));
-  ASSERT_LE(test::distance(fast, slow), kTolerance) << c.name();
+  ASSERT_LE(test::distance(fast, slow), tolerance(c.kernel * c.kernel)) << c.name();
   ASSERT_TRUE(fast.gaps_untouched()) << c.name();
 }
 
@@ -109,6 +111,11 @@ TEST_P(ConvOnTarget, DepthwiseOfAnyStridePaddingAndBiasEqualsTwin) {
   for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {  // the fast path, with a bias
     expect_twin({2, {3, width, 37}, 3, Elementwise::kIdentity, 1, 1, true});
   }
+  // Lines and columns that do not fit into one block.
+  expect_twin({1, {9, 700, 5}, 7, Elementwise::kIdentity, 1, 3, true});
+  expect_twin({1, {70, 70, 9}, 5, Elementwise::kSilu, 1, 2, true});
+  expect_twin({1, {40, 40, 3}, 31, Elementwise::kIdentity, 1, 15, true});
+  expect_twin({2, {12, 11, 17}, 2, Elementwise::kGelu, 2, 2, true});
 }
 
 // What is padded behind the grid follows from the number of windows.
@@ -125,7 +132,7 @@ TEST_P(ConvOnTarget, DepthwisePaddingMayDifferOnEachSide) {
       reference::depthwise_conv(conv.weight.data(), args);
     }
   }
-  EXPECT_LE(test::distance(fast, slow), kTolerance);
+  EXPECT_LE(test::distance(fast, slow), tolerance(25));
 }
 
 // Threads take runs of rows that begin and end anywhere, in the middle of a picture too.
@@ -133,7 +140,8 @@ TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   for (const int64_t channels : {16, 24, 37}) {
     for (const Elementwise function : kElementwise) {
       const int64_t stride = 1 + channels % 2;
-      Depthwise conv({3, {5, 7, channels}, 3, function, stride, 1, channels == 24});
+      const int64_t kernel = function == Elementwise::kGelu ? 5 : 3;
+      Depthwise conv({3, {5, 7, channels}, kernel, function, stride, 1, channels == 24});
       const int64_t rows = conv.shape.rows();
       Sheet whole = conv.output();
       depthwise_conv(conv.args(whole, 0, rows));
@@ -149,53 +157,7 @@ TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   }
 }
 
-void expect_patches(const Case& c, int64_t groups) {
-  PatchArgs args;
-  args.grid = c.grid;
-  args.windows = c.windows();
-  args.groups = groups;
-  Sheet in(c.in_rows(), c.grid.channels);
-  in.noise(5);
-  args.in = in.data();
-  const int64_t rows = c.rows();
-  Sheet fast(rows, c.kernel * c.kernel * c.grid.channels, 3, 1), slow = fast;
-  args.out_stride = fast.stride;
-  for (int64_t first = 0; first < rows; first += 5) {
-    args.first_row = first;
-    args.last_row = std::min(rows, first + 5);
-    args.out = fast.data() + first * fast.stride;
-    gather_patches(args);
-  }
-  args.first_row = 0;
-  args.last_row = rows;
-  args.out = slow.data();
-  reference::gather_patches(args);
-  ASSERT_TRUE(test::same_bits(fast, slow)) << c.name() << ", " << groups << " groups";
-  ASSERT_TRUE(fast.gaps_untouched());
-}
-
-TEST(Patches, EqualTwinWholeAndInRuns) {
-  for (const int64_t kernel : {1, 2, 3, 4, 7, 16}) {
-    for (const int64_t stride : {1, 2, 4, 16}) {
-      for (const int64_t padding : {0, 1, 3}) {
-        for (const ConvGrid& grid :
-             {ConvGrid{16, 16, 3}, ConvGrid{5, 9, 2}, ConvGrid{17, 1, 5}, ConvGrid{6, 5, 36}}) {
-          if (padding > kernel / 2 || grid.height + 2 * padding < kernel ||
-              grid.width + 2 * padding < kernel) {
-            continue;
-          }
-          const Case c{2, grid, kernel, Elementwise::kIdentity, stride, padding};
-          expect_patches(c, 1);
-          if (grid.channels == 36) {
-            for (const int64_t groups : {2, 4, 36}) expect_patches(c, groups);
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(Patches, WeightsFollowTheOrderOfPatches) {
+TEST(Conv, PatchWeightPutsChannelsLast) {
   Sheet weight(2, 3 * 4);  // [out 2, in 3, 2, 2]
   int count = 0;
   weight.fill([&] { return static_cast<float>(count++); });

@@ -13,7 +13,7 @@ namespace {
 using Rows = std::vector<int32_t>;
 
 struct Tokens {
-  explicit Tokens(const Windows& windows) {
+  explicit Tokens(const AttentionWindows& windows) {
     for (int64_t w = 0; w < windows.count(); ++w) {
       rows.emplace_back(static_cast<size_t>(windows.tokens()));
       labels.emplace_back(static_cast<size_t>(windows.tokens()));
@@ -59,8 +59,9 @@ TEST(WindowTokens, PaddingComesAfterTheShift) {
 }
 
 TEST(WindowTokens, EveryRowOfTheMapIsInOneWindow) {
-  for (const Windows& windows : {Windows{13, 9, 7, 7, 3, 3}, Windows{7, 7, 7, 7, 0, 0},
-                                 Windows{8, 15, 4, 5, 0, 2}, Windows{1, 1, 1, 1, 0, 0}}) {
+  for (const AttentionWindows& windows :
+       {AttentionWindows{13, 9, 7, 7, 3, 3}, AttentionWindows{7, 7, 7, 7, 0, 0},
+        AttentionWindows{8, 15, 4, 5, 0, 2}, AttentionWindows{1, 1, 1, 1, 0, 0}}) {
     std::vector<int> seen(static_cast<size_t>(windows.height * windows.width), 0);
     for (const Rows& rows : Tokens(windows).rows) {
       for (const int32_t row : rows) {

@@ -25,7 +25,7 @@ TEST(Lower, ABlockOfVigT) {
   }
   const std::vector<std::string> expected = {
       // the stem
-      "patches", "linear", "norm", "pointwise", "patches", "linear", "norm", "pointwise",
+      "conv", "norm", "pointwise", "conv", "norm", "pointwise",
       // the mixer
       "norm", "depthwise conv", "linear", "linear", "linear + decay", "scan", "linear", "gated mix",
       "linear + add",

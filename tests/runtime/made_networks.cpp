@@ -69,6 +69,10 @@ Graph make_convolutions(int height, int width) {
   y = b.conv(y, "local.2", 20, {.groups = 2});
   y = b.depthwise_conv(y, "local.3", {.kernel = 3, .padding = 0, .bias = true}, kInit);
   x = b.named(y, "local");
+  // Squeeze-excite.
+  y = b.activation(b.linear(b.mean_pool(x), "gate.0", 6, true, kInit), Elementwise::kSilu);
+  y = b.activation(b.linear(y, "gate.1", 20, true, kInit), Elementwise::kSigmoid);
+  x = b.named(b.channel_gate(x, y), "gate");
   x = b.conv(x, "same.0", 18, {.kernel = 3, .stride = 2, .padding = kSamePadding});
   x = b.depthwise_conv(x, "same.1", {.kernel = 5, .stride = 2, .padding = kSamePadding}, kInit);
   x = b.activation(b.batch_norm(x, "same.2"), Elementwise::kGelu);

@@ -222,12 +222,13 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
   }
 }
 
-// Wide patches: a tile of them stays in the cache, and all of its rows are there.
+// Wide rows: a tile of them stays in the cache, and all of its rows are there.
 TEST(Plan, TilesAreSizedByBytes) {
   Builder b;
-  const Value input = b.input("picture", {64, 64, 3});
-  const Value wide = b.conv(input, "wide", 1024, {1, 1, 0});
-  b.output("y", b.conv(wide, "conv", 64, {3, 1, 1}));
+  const Value stem = b.conv(b.input("picture", {64, 64, 3}), "stem", 16, {3, 1, 1});
+  const Value x = b.conv(stem, "conv", 16, {3, 1, 1});
+  const Value wide = b.linear(x, "wide", 9216, false, Init{});
+  b.output("y", b.linear(wide, "narrow", 64, false, Init{}));
   const Graph graph = std::move(b).finish();
   const Plan plan = make_plan(lower(graph, {}), 1);
   EXPECT_LE(plan.scratch_floats * 4, 2 << 20);
@@ -236,12 +237,12 @@ TEST(Plan, TilesAreSizedByBytes) {
   EXPECT_EQ(plan.regions.front().tile_rows, kMaxTileRows);
 }
 
-// Wide patches in front of a scan: it does not fix their tiles.
+// Wide rows in front of a scan: it does not fix their tiles.
 TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
   const auto plan = [](int channels) {
     Builder b;
-    const Value x = b.conv(b.input("picture", {64, 64, 3}), "wide", channels, {1, 1, 0});
-    const Value y = b.conv(x, "conv", 32, {3, 1, 1});
+    const Value x = b.conv(b.input("picture", {64, 64, 3}), "conv", 32, {3, 1, 1});
+    const Value y = b.linear(b.linear(x, "wide", channels, false, Init{}), "narrow", 32, false, {});
     const Value qkv = b.linear(y, "qkv", 64, false, Init{});
     const Value gate = b.linear(y, "gate", 32, true, Init{});
     const Value o = b.gla(qkv, gate, {2, 8, 16, GlaDirection::kBoth});
@@ -249,7 +250,7 @@ TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
     return make_plan(lower(std::move(b).finish(), {}), 1);
   };
   const auto rides = [](const Region& region) { return region.rider >= 0; };
-  const Plan wide = plan(1024), narrow = plan(64);
+  const Plan wide = plan(9216), narrow = plan(64);
   EXPECT_LE(wide.scratch_floats * 4, 2 << 20);
   EXPECT_EQ(std::count_if(wide.regions.begin(), wide.regions.end(), rides), 0);
   EXPECT_LE(narrow.scratch_floats * 4, 2 << 20);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
+#include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/conv1d.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
@@ -84,34 +86,14 @@ class ReferenceForward {
   }
   ConvGrid conv_grid() const { return {in_grid(0).height, in_grid(0).width, in_grid(0).channels}; }
 
-  // Patches are [groups, kernel, kernel, channels], filters [channels, kernel, kernel].
   void compute(const ConvOp& op) {
-    const int64_t taps = static_cast<int64_t>(op.kernel) * op.kernel;
-    const int64_t channels = in_grid(0).channels / op.groups;
-    const int64_t k = taps * channels, row = op.groups * k;
-    Values patches(static_cast<size_t>(node_->grid.positions() * row));
-    PatchArgs args;
+    DenseConvArgs args;
+    args.shape = {conv_grid(), windows(op), node_->grid.channels, op.groups};
     args.in = in(0).data();
-    args.grid = conv_grid();
-    args.windows = windows(op);
-    args.groups = op.groups;
     args.last_row = node_->grid.positions();
-    args.out = patches.data();
-    args.out_stride = row;
-    reference::gather_patches(args);
-    Values filters(static_cast<size_t>(node_->grid.channels * k));
-    for (int64_t o = 0; o < node_->grid.channels; ++o) {
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t t = 0; t < taps; ++t) {
-          filters[static_cast<size_t>(o * k + t * channels + c)] =
-              param(0)[(o * channels + c) * taps + t];
-        }
-      }
-    }
-    const int64_t n = node_->grid.channels / op.groups;
-    for (int64_t group = 0; group < op.groups; ++group) {
-      product(patches.data() + group * k, row, k, filters.data() + group * n * k, group * n, n);
-    }
+    args.out = out_.data();
+    args.out_stride = node_->grid.channels;
+    reference::dense_conv(param(0), param(1), args);
   }
 
   void compute(const DepthwiseConvOp& op) {
@@ -175,6 +157,7 @@ class ReferenceForward {
   void compute(const ActivationOp& op) { pointwise({op.function}, rows(0), {}); }
   void compute(const AddOp&) { pointwise(kSum, rows(0), rows(1)); }
   void compute(const MulOp&) { pointwise(kProduct, rows(0), rows(1)); }
+  void compute(const ChannelGateOp&) { pointwise(kProduct, rows(0), {in(1).data(), 0}); }
   void compute(const ScaleOp&) { pointwise(kProduct, rows(0), {param(0), 0}); }
   void compute(const SwiGluOp&) {
     const Rows both = rows(0);

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace vig::test {
@@ -25,23 +24,30 @@ inline std::filesystem::path peers_beside_tree() {
   return root / "golden/peers";
 }
 
-// Cases NAME.safetensors whose names begin with one of `families` and '_', each once.
-inline std::vector<std::string> peer_cases(const std::vector<std::string_view>& families) {
+// The networks among them, FAMILY_CASE.safetensors, each once.
+inline std::vector<std::string> peer_cases() {
   std::set<std::string> seen;
   std::vector<std::string> files;
   for (const std::filesystem::path& folder : {peers_in_tree(), peers_beside_tree()}) {
     std::error_code missing;
     for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
       const std::string name = entry.path().stem().string();
-      const bool wanted = std::ranges::any_of(families, [&](std::string_view family) {
-        return name.starts_with(std::string(family) + "_");
-      });
-      if (!wanted || entry.path().extension() != ".safetensors") continue;
+      if (name.starts_with("op_") || entry.path().extension() != ".safetensors") continue;
       if (seen.insert(name).second) files.push_back(entry.path().string());
     }
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+inline std::string case_name(const std::string& file) {
+  return std::filesystem::path(file).stem().string();
+}
+
+// The family that a case names.
+inline std::string case_family(const std::string& file) {
+  const std::string name = case_name(file);
+  return name.substr(0, name.find('_'));
 }
 
 }  // namespace vig::test

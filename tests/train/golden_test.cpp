@@ -6,18 +6,37 @@
 #include <string>
 #include <vector>
 
-#include "train/golden_tensors.h"
+#include "support/peers.h"
+#include "vig/pipeline/golden_case.h"
 #include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
+#include "vig/train/parameters.h"
 #include "vig/train/plain_ops.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
 #include "vig/train/tensor_memory.h"
+#include "vig/weights/elements.h"
 
 namespace vig::train {
 namespace {
 
 // Asked for: 1e-3 of the largest value. What float32 leaves is far below.
 constexpr double kTolerance = 1e-4;
+
+at::Tensor to_tensor(const TensorView& view) {
+  const std::vector<float> values = to_floats(view);
+  at::Tensor tensor = at::empty(view.shape.sizes(), at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+// The largest difference as a share of the largest value; NaN counts as infinite.
+double distance(const at::Tensor& value, const at::Tensor& expected) {
+  const double largest = expected.abs().max().item<double>();
+  const double difference =
+      (value.detach().reshape(expected.sizes()) - expected).abs().max().item<double>();
+  if (!(difference <= 1e30)) return 1e30;
+  return difference / std::max(largest, 1e-30);
+}
 
 std::vector<std::string> cases(const std::string& prefix) {
   std::vector<std::string> files;
@@ -30,11 +49,47 @@ std::vector<std::string> cases(const std::string& prefix) {
   return files;
 }
 
+// A case's network with its parameters, and what it makes of the input.
+struct Run {
+  Run(const GoldenCase& golden, const ModelSpec& spec, bool kernels)
+      : input(to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous()),
+        graph(build_graph(spec, static_cast<int>(input.size(1)), static_cast<int>(input.size(2)))),
+        parameters(graph.params, *random_weights(graph.params, 1), at::kCPU) {
+    {
+      at::NoGradGuard no_grad;
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        parameters[i].copy_(to_tensor(golden.tensor("param/" + parameters.spec(i).name)));
+      }
+    }
+    ForwardOptions options;
+    options.kernels = kernels;
+    logits = forward_logits(graph, parameters.views(), input, options);
+  }
+
+  at::Tensor input;
+  Graph graph;
+  Parameters parameters;
+  at::Tensor logits;
+};
+
 class Golden : public testing::TestWithParam<bool> {  // on our kernels, or not
  protected:
   // As in the program: LibTorch's own operations must be able to use that memory, too.
   static void SetUpTestSuite() { keep_tensor_memory(); }
 };
+
+TEST_P(Golden, RivalsHaveTheOriginalsLogits) {
+  const std::vector<std::string> files = test::peer_cases();
+  ASSERT_GE(files.size(), 2u);
+  for (const std::string& file : files) {
+    const GoldenCase golden = open_golden_case(file);
+    for (const GoldenVersion& version : golden.versions) {
+      const Run run(golden, version.spec, GetParam());
+      EXPECT_LE(distance(run.logits, to_tensor(golden.tensor(version.output))), 1e-5)
+          << file << " " << version.output;
+    }
+  }
+}
 
 TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
   const std::vector<std::string> files = cases("vig");
@@ -42,12 +97,9 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
   size_t gradients = 0;
   for (const std::string& file : files) {
     const GoldenCase golden = open_golden_case(file);
-    const at::Tensor input = case_input(golden);
-    const Graph graph = case_graph(golden.spec, input);
-    Parameters parameters = case_parameters(golden, graph);
-    ForwardOptions options;
-    options.kernels = GetParam();
-    const at::Tensor logits = forward_logits(graph, parameters.views(), input, options);
+    const Run run(golden, golden.spec, GetParam());
+    const at::Tensor& logits = run.logits;
+    const Parameters& parameters = run.parameters;
     EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
     if (golden.tensors->find("loss") == nullptr) continue;
 

@@ -38,7 +38,9 @@ std::vector<Layer> layers_of(const Graph& graph) {
     layer.name = graph.label(static_cast<int>(id));
     layer.op = op_name(node.op);
     layer.grid = node.grid;
-    for (int param : node.params) layer.params += graph.params[param].shape.elements();
+    for (int param : node.params) {
+      if (graph.params[param].trained) layer.params += graph.params[param].shape.elements();
+    }
     layer.macs = count_macs(graph, node);
     layer.bytes = node.grid.elements() * static_cast<int64_t>(sizeof(float));
     layers.push_back(std::move(layer));

@@ -13,29 +13,32 @@ namespace {
 using nlohmann::ordered_json;
 using Align = Table::Align;
 
-constexpr int kSize = 224;  // at which the paper counts
-
 int models(bool json) {
   Table table({{"model"},
+               {"size", Align::kRight},
                {"parameters", Align::kRight},
                {"dense", Align::kRight},
                {"scan", Align::kRight},
                {"paper", Align::kRight},
                {"paper", Align::kRight},
                {"what it is"}});
-  table.add({"", "", "multiply-adds", "multiply-adds", "params", "FLOPs", ""});
+  table.add({"", "", "", "multiply-adds", "multiply-adds", "params", "FLOPs", ""});
   ordered_json list = ordered_json::array();
+  std::string_view family;
   for (const ModelSpec& spec : model_zoo()) {
-    const Graph graph = build_graph(spec, kSize, kSize);
+    if (spec.family != family) table.add({std::string(spec.family), "", "", "", "", "", "", ""});
+    family = spec.family;
+    const int size = spec.recipe.crop;
+    const Graph graph = build_graph(spec, size, size);
     const MacCount macs = count_macs(graph);
-    table.add({spec.name, grouped(graph.param_count()),
+    table.add({"  " + spec.name, fmt::format("{}", size), grouped(graph.param_count()),
                readable_count(static_cast<double>(macs.dense)),
                readable_count(static_cast<double>(macs.scan)), spec.paper_params, spec.paper_flops,
                spec.note});
     ordered_json entry = {{"name", spec.name},
                           {"family", spec.family},
                           {"parameters", graph.param_count()},
-                          {"size", kSize},
+                          {"size", size},
                           {"dense_multiply_adds", macs.dense},
                           {"scan_multiply_adds", macs.scan},
                           {"paper_parameters", nullptr},
@@ -50,10 +53,10 @@ int models(bool json) {
     return 0;
   }
   print(table.text());
-  print(fmt::format(
-      "\nMultiply-adds of one picture at {0} x {0}. The paper's FLOPs are multiply-adds, too, but\n"
-      "those of the plain models leave out the FFN's second matrix (down_proj).\n",
-      kSize));
+  print(
+      "\nMultiply-adds of one picture of the model's own size. The paper's FLOPs are "
+      "multiply-adds, too,\n"
+      "but those of the plain ViG models leave out the FFN's second matrix (down_proj).\n");
   return 0;
 }
 

@@ -162,6 +162,13 @@ Value Builder::mul(Value a, Value b) {
   return append(MulOp{}, {a.id, b.id}, grid(a));
 }
 
+Value Builder::channel_gate(Value x, Value gate) {
+  if (grid(gate) != Grid{1, 1, grid(x).channels}) {
+    fail("[channel_gate] gate is {}, expected 1 x 1 x {}", grid_str(grid(gate)), grid(x).channels);
+  }
+  return append(ChannelGateOp{}, {x.id, gate.id}, grid(x));
+}
+
 Value Builder::scale(Value x, const std::string& name, float init) {
   const int weight = param(name, {grid(x).channels}, constant_init(init));
   return append(ScaleOp{}, {x.id}, grid(x), {weight});
@@ -257,6 +264,57 @@ Value Builder::gla(Value qkv, Value gate, GlaOp op) {
     fail("[gla] gate is {}, expected {}", grid_str(grid(gate)), grid_str(expected));
   }
   return append(op, {qkv.id, gate.id}, {in.height, in.width, op.heads * op.value_dim});
+}
+
+Value Builder::attention(Value qkv, AttentionOp op) {
+  Grid out = grid(qkv);
+  if (op.heads < 1 || out.channels % (3 * op.heads) != 0) {
+    fail("[attention] qkv has {} channels, expected a multiple of 3 times {} heads", out.channels,
+         op.heads);
+  }
+  out.channels /= 3;
+  return append(op, {qkv.id}, out);
+}
+
+Value Builder::window_attention(Value qkv, const std::string& table, const std::string& bias,
+                                WindowAttentionOp op, Init init) {
+  Grid out = grid(qkv);
+  if (op.heads < 1 || out.channels % (3 * op.heads) != 0) {
+    fail("[window_attention] qkv has {} channels, expected a multiple of 3 times {} heads ({})",
+         out.channels, op.heads, table);
+  }
+  if (op.window_height < 1 || op.window_width < 1) {
+    fail("[window_attention] window is {} x {}, expected at least 1 x 1 ({})", op.window_height,
+         op.window_width, table);
+  }
+  const int64_t rows = (2 * int64_t{op.window_height} - 1) * (2 * int64_t{op.window_width} - 1);
+  const std::vector<int> params = {param(table, {rows, op.heads}, init),
+                                   param(bias, {out.channels}, {})};
+  out.channels /= 3;
+  return append(op, {qkv.id}, out, params);
+}
+
+Value Builder::space_to_depth(Value x) {
+  const Grid in = grid(x);
+  return append(SpaceToDepthOp{}, {x.id},
+                {(in.height + 1) / 2, (in.width + 1) / 2, 4 * in.channels});
+}
+
+Value Builder::token_linear(Value x, const std::string& name, Init weight, Init bias) {
+  const int64_t tokens = grid(x).positions();
+  const std::vector<int> params = {param(name + ".weight", {tokens, tokens}, weight),
+                                   param(name + ".bias", {tokens}, bias)};
+  return append(TokenLinearOp{}, {x.id}, grid(x), params);
+}
+
+Value Builder::select_channels(Value x, int first, int count) {
+  Grid out = grid(x);
+  if (first < 0 || count < 1 || int64_t{first} + count > out.channels) {
+    fail("[select_channels] {} channels from {} on, expected channels of {}", count, first,
+         grid_str(out));
+  }
+  out.channels = count;
+  return append(SelectChannelsOp{first}, {x.id}, out);
 }
 
 Value Builder::mean_pool(Value x) { return append(MeanPoolOp{}, {x.id}, {1, 1, grid(x).channels}); }

@@ -64,6 +64,8 @@ class Builder {
   // x + branch, which training drops with this probability.
   Value residual(Value x, Value branch, double drop_rate = 0);
   Value mul(Value a, Value b);
+  // x times `gate`, one row of its channels, at every position.
+  Value channel_gate(Value x, Value gate);
   Value scale(Value x, const std::string& name, float init);
   // The table is [1, rows * cols, channels], for the grid x.
   Value add_position(Value x, const std::string& name, int rows, int cols, Init init);
@@ -78,6 +80,15 @@ class Builder {
   Value swiglu(Value x);
   Value gated_mix(Value gate, Value a, Value b);
   Value gla(Value qkv, Value gate, GlaOp op);
+  // Of qkv with channels [q | k | v].
+  Value attention(Value qkv, AttentionOp op);
+  // Parameters `table` and `bias`, the one of the projection that makes qkv.
+  Value window_attention(Value qkv, const std::string& table, const std::string& bias,
+                         WindowAttentionOp op, Init init);
+  Value space_to_depth(Value x);
+  // Parameters `name`.weight [T, T] and `name`.bias [T], T the positions of x.
+  Value token_linear(Value x, const std::string& name, Init weight, Init bias);
+  Value select_channels(Value x, int first, int count);
   // Over `channels` channels of x, all if that is 0. Parameters `name`.weight and `name`.bias.
   struct Conv1dShape {
     int width = 4;

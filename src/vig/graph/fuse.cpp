@@ -21,7 +21,7 @@ bool takes_function(const Node& node, Elementwise function) {
 bool can_pair(const Node& node) {
   const auto* conv = std::get_if<ConvOp>(&node.op);
   const auto* linear = std::get_if<LinearOp>(&node.op);
-  return (conv != nullptr && conv->groups == 1) || (linear != nullptr && linear->groups == 1);
+  return (conv != nullptr && is_linear(*conv)) || (linear != nullptr && linear->groups == 1);
 }
 
 class Fuser {

@@ -90,6 +90,7 @@ const char* op_name(const Op& op) {
                         [](const ActivationOp& act) { return elementwise_name(act.function); },
                         [](const AddOp&) { return "add"; },
                         [](const MulOp&) { return "mul"; },
+                        [](const ChannelGateOp&) { return "channel_gate"; },
                         [](const ScaleOp&) { return "scale"; },
                         [](const AddPositionOp&) { return "add_position"; },
                         [](const TokensOp&) { return "tokens"; },
@@ -98,6 +99,11 @@ const char* op_name(const Op& op) {
                         [](const SwiGluOp&) { return "swiglu"; },
                         [](const GatedMixOp&) { return "gated_mix"; },
                         [](const GlaOp&) { return "gla"; },
+                        [](const AttentionOp&) { return "attention"; },
+                        [](const WindowAttentionOp&) { return "window_attention"; },
+                        [](const SpaceToDepthOp&) { return "space_to_depth"; },
+                        [](const TokenLinearOp&) { return "token_linear"; },
+                        [](const SelectChannelsOp&) { return "select_channels"; },
                         [](const Conv1dOp&) { return "conv1d"; },
                         [](const SelectiveScanOp&) { return "selective_scan"; },
                         [](const QShiftOp&) { return "q_shift"; },
@@ -138,7 +144,7 @@ std::string Graph::label(int node) const {
 int64_t Graph::param_count() const {
   int64_t count = 0;
   for (const ParamSpec& param : params) {
-    count = checked_sum("parameters", count, param.shape.elements());
+    if (param.trained) count = checked_sum("parameters", count, param.shape.elements());
   }
   return count;
 }
@@ -205,6 +211,21 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                        checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
                                                op.value_dim, gla_directions(op)});
                  },
+                 // Both products, q k^T and p v, of every query with its T or n keys.
+                 [&](const AttentionOp&) {
+                   const int64_t tokens = node.grid.positions();
+                   macs.dense = checked_product(kMacs, {2, tokens, tokens, node.grid.channels});
+                 },
+                 [&](const WindowAttentionOp& op) {
+                   macs.dense = checked_product(kMacs, {2, node.grid.positions(), op.window_height,
+                                                        op.window_width, node.grid.channels});
+                 },
+                 [&](const TokenLinearOp&) {
+                   const int64_t tokens = node.grid.positions();
+                   macs.dense = checked_product(kMacs, {tokens, tokens, node.grid.channels});
+                 },
+                 [](const SpaceToDepthOp&) {},
+                 [](const SelectChannelsOp&) {},
                  [&](const Conv1dOp&) { weight_per_position(); },
                  [&](const SelectiveScanOp& op) {
                    const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
@@ -222,6 +243,7 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                  [](const ActivationOp&) {},
                  [](const AddOp&) {},
                  [](const MulOp&) {},
+                 [](const ChannelGateOp&) {},
                  [](const ScaleOp&) {},
                  [](const AddPositionOp&) {},
                  [](const TokensOp&) {},

@@ -44,7 +44,7 @@ struct Output {
 
 // Multiply-adds of one picture. Norms, activations and other elementwise work are not counted.
 struct MacCount {
-  int64_t dense = 0;  // linear, convolution, depthwise convolution
+  int64_t dense = 0;  // linear, convolution, depthwise convolution, attention
   // Recurrent form: 3 K V per token, head and direction of gated linear attention; 4 N + 2 per
   // token, channel and direction of a selective scan; 11 per token and channel of bi-WKV.
   int64_t scan = 0;

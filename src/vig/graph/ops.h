@@ -41,6 +41,11 @@ struct ConvOp {
   bool operator==(const ConvOp&) const = default;
 };
 
+// Whether it is the same as a linear layer.
+inline bool is_linear(const ConvOp& op) {
+  return op.kernel == 1 && op.stride == 1 && op.padding <= 0 && op.groups == 1;
+}
+
 // One filter per channel. weight [channels, 1, kernel, kernel], optional bias [channels].
 struct DepthwiseConvOp {
   int kernel = 3;
@@ -109,6 +114,12 @@ struct AddOp {
 // Elementwise product.
 struct MulOp {
   bool operator==(const MulOp&) const = default;
+};
+
+// Inputs x, gate: x times a row of channels, a 1 x 1 grid, the same for all positions of the
+// picture (squeeze-excite).
+struct ChannelGateOp {
+  bool operator==(const ChannelGateOp&) const = default;
 };
 
 // x * weight, a vector over channels (layer scale).
@@ -185,6 +196,52 @@ struct GlaOp {
   int value_dim = 1;  // V, per head
   GlaDirection direction = GlaDirection::kBoth;
   bool operator==(const GlaOp&) const = default;
+};
+
+// Softmax attention among the tokens of a picture. Input qkv with channels [q | k | v], each
+// heads * D: o = softmax(D^-1/2 q k^T) v of every head. `materialised` stores the logits of all
+// pairs of tokens as a textbook does, to show what that costs.
+struct AttentionOp {
+  int heads = 1;
+  bool materialised = false;
+  bool operator==(const AttentionOp&) const = default;
+};
+
+// The same inside windows of the grid, row by row from the top left. `shifted` rolls the grid by
+// half a window first (window_shift), and -100 is added to the logit of tokens that the roll made
+// neighbours. A grid that windows do not fill is padded at the bottom and on the right, after the
+// roll; the keys and values of a padded token are the bias of the projection that made qkv.
+// table [(2 window_height - 1) (2 window_width - 1), heads] is added to the logits by where one
+// token lies from the other; bias [3 heads D].
+struct WindowAttentionOp {
+  int heads = 1;
+  int window_height = 7;
+  int window_width = 7;
+  bool shifted = false;
+  bool operator==(const WindowAttentionOp&) const = default;
+};
+
+// How far shifted windows roll an axis of the grid: one window along it needs no shift.
+inline int window_shift(int size, int window, bool shifted) {
+  return shifted && size > window ? window / 2 : 0;
+}
+
+// The channels of 2 x 2 neighbours behind each other, in the order (row 0, column 0), (1, 0),
+// (0, 1), (1, 1). Beyond an odd edge are zeros.
+struct SpaceToDepthOp {
+  bool operator==(const SpaceToDepthOp&) const = default;
+};
+
+// A linear layer over the T tokens of a sequence, for every channel alike: y = W x + b with a
+// number of b for each token. weight [T, T], bias [T].
+struct TokenLinearOp {
+  bool operator==(const TokenLinearOp&) const = default;
+};
+
+// Channels of x from `first` on, as many as the result has.
+struct SelectChannelsOp {
+  int first = 0;
+  bool operator==(const SelectChannelsOp&) const = default;
 };
 
 // The order in which the positions of a grid become a sequence.
@@ -288,10 +345,12 @@ struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
 };
 
-using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp,
-                        RmsNormOp, BatchNormOp, ActivationOp, AddOp, MulOp, ScaleOp, AddPositionOp,
-                        TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, Conv1dOp,
-                        SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
+using Op =
+    std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
+                 BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp, AddPositionOp,
+                 TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, AttentionOp,
+                 WindowAttentionOp, SpaceToDepthOp, TokenLinearOp, SelectChannelsOp, Conv1dOp,
+                 SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

@@ -1,6 +1,11 @@
 #include "vig/kernels/conv.h"
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "vig/kernels/grid_row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "vig/kernels/conv.cpp"
@@ -14,55 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
-
-// A position in a batch of grids that moves row by row: divisions once, then counting.
-struct Position {
-  int64_t image, y, x;
-
-  Position(int64_t row, int64_t height, int64_t width)
-      : image(row / (height * width)), y(row / width % height), x(row % width) {}
-  void next(int64_t steps, int64_t height, int64_t width) {
-    x += steps;
-    if (x < width) return;
-    x = 0;
-    if (++y < height) return;
-    y = 0;
-    ++image;
-  }
-};
-
-// What sums begin with.
-template <class Load>
-HWY_INLINE RowVec first_sum(const float* bias, size_t c, const Load& load) {
-  return bias == nullptr ? hn::Zero(RowTag()) : load(bias + c);
-}
-
-// Any windows: one position, all channels. The taps that fall outside are left out.
-template <class F>
-HWY_INLINE void depthwise_position(const DepthwiseConvArgs& args, const float* image, int64_t y,
-                                   int64_t x, float* out) {
-  const ConvGrid& g = args.grid;
-  const int64_t kernel = args.windows.kernel;
-  const int64_t top = y * args.windows.stride - args.windows.top;
-  const int64_t left = x * args.windows.stride - args.windows.left;
-  const int64_t y0 = std::max<int64_t>(0, top), y1 = std::min(g.height, top + kernel);
-  const int64_t x0 = std::max<int64_t>(0, left), x1 = std::min(g.width, left + kernel);
-  for_each_vector(
-      static_cast<size_t>(g.channels), [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
-        RowVec sum = first_sum(args.bias, c, load);
-        for (int64_t yy = y0; yy < y1; ++yy) {
-          const float* in = image + (yy * g.width + x0) * g.channels + static_cast<int64_t>(c);
-          const float* tap = args.taps + ((yy - top) * kernel + (x0 - left)) * g.channels +
-                             static_cast<int64_t>(c);
-          for (int64_t xx = x0; xx < x1; ++xx) {
-            sum = hn::MulAdd(load(in), load(tap), sum);
-            in += g.channels;
-            tap += g.channels;
-          }
-        }
-        store(F::value(sum), out + c);
-      });
-}
 
 // A function of neighbouring positions, in step.
 template <class F, int kSide>
@@ -80,7 +36,7 @@ HWY_INLINE void apply_all(RowVec (&v)[kSide]) {
 }
 
 // 3x3 windows of stride 1 on a grid padded by 1, at kSide neighbouring positions of a line, which
-// share taps and inputs. Every sum is in the same order as above; columns outside count as zero.
+// share taps and inputs. Columns outside count as zero.
 template <class F, int kSide>
 HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* image, int64_t y,
                                 int64_t x, float* out) {
@@ -95,9 +51,10 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
                     const float* in = first + static_cast<int64_t>(c);
                     const float* tap = taps + c;
                     RowVec sum[kSide];
-                    const RowVec first_sums = first_sum(args.bias, c, load);
 #pragma GCC unroll 16
-                    for (int p = 0; p < kSide; ++p) sum[p] = first_sums;
+                    for (int p = 0; p < kSide; ++p) {
+                      sum[p] = args.bias == nullptr ? hn::Zero(d) : load(args.bias + c);
+                    }
                     for (int64_t i = y0; i <= y1; ++i) {
                       RowVec column[kSide + 2];
                       column[0] = left ? hn::Zero(d) : load(in);
@@ -122,21 +79,161 @@ HWY_INLINE void depthwise_line3(const DepthwiseConvArgs& args, const float* imag
                   });
 }
 
-template <class F>
-void depthwise_all(const DepthwiseConvArgs& args) {
+constexpr size_t kBlockFloats = 1 << 14;
+constexpr size_t kMostTaps = 31 * 31;
+constexpr int kMostSide = 8;
+
+// Lines [top, bottom) and columns [left, right) of the output of one picture.
+struct Block {
+  int64_t top, bottom, left, right;
+};
+
+// One vector of channels of what a block sees, zero where it is outside the map, and of the taps.
+struct Copies {
+  int64_t columns;  // of a line of pixels
+  HWY_ALIGN float pixels[kBlockFloats];
+  HWY_ALIGN float taps[kMostTaps * kRowLanes];
+};
+
+// Any kernel at kSide neighbouring positions of a line, whose sums take turns.
+template <int kSide, int kStride>
+void add_taps(const float* HWY_RESTRICT pixels, const Copies& from, const DepthwiseConvArgs& args,
+              RowVec start, size_t lanes, float* out) {
+  const RowTag d;
+  const int64_t stride =
+      (kStride == 0 ? args.windows.stride : kStride) * static_cast<int64_t>(kRowLanes);
+  RowVec sum[kSide];
+#pragma GCC unroll 16
+  for (int p = 0; p < kSide; ++p) sum[p] = start;
+  const float* HWY_RESTRICT tap = from.taps;
+  for (int64_t ky = 0; ky < args.windows.kernel; ++ky) {
+    const float* HWY_RESTRICT pixel = pixels + ky * from.columns * static_cast<int64_t>(kRowLanes);
+    for (int64_t kx = 0; kx < args.windows.kernel; ++kx) {
+      const RowVec weight = hn::Load(d, tap);
+#pragma GCC unroll 16
+      for (int p = 0; p < kSide; ++p) {
+        sum[p] = hn::MulAdd(hn::Load(d, pixel + p * stride), weight, sum[p]);
+      }
+      pixel += kRowLanes;
+      tap += kRowLanes;
+    }
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < kSide; ++p) {
+    if (lanes == kRowLanes) {
+      hn::StoreU(sum[p], d, out + p * args.out_stride);
+    } else {
+      store_part(sum[p], out + p * args.out_stride, lanes);
+    }
+  }
+}
+
+using AddTaps = void (*)(const float*, const Copies&, const DepthwiseConvArgs&, RowVec, size_t,
+                         float*);
+template <int kStride, int... kSides>
+constexpr auto add_taps_table(std::integer_sequence<int, kSides...>) {
+  return std::array<AddTaps, sizeof...(kSides)>{add_taps<kSides + 1, kStride>...};
+}
+// By positions - 1, for stride 1, 2 and any other.
+constexpr auto kAddTaps1 = add_taps_table<1>(std::make_integer_sequence<int, kMostSide>());
+constexpr auto kAddTaps2 = add_taps_table<2>(std::make_integer_sequence<int, kMostSide>());
+constexpr auto kAddTaps = add_taps_table<0>(std::make_integer_sequence<int, kMostSide>());
+
+// `out` is the block's first position. Copying a vector of channels puts its pixels side by side,
+// and every line is used by as many lines of the output as there are in the block.
+void depthwise_block(const DepthwiseConvArgs& args, const float* image, const Block& block,
+                     float* out) {
+  const RowTag d;
   const ConvGrid& g = args.grid;
   const Windows& w = args.windows;
-  const bool line3 = w.kernel == 3 && w.stride == 1 && w.top == 1 && w.left == 1 &&
-                     w.height == g.height && w.width == g.width;
-  Position at(args.first_row, w.height, w.width);
+  const int64_t width = block.right - block.left, out_line = w.width * args.out_stride;
+  const int64_t y0 = block.top * w.stride - w.top;
+  const int64_t x0 = block.left * w.stride - w.left;
+  const int64_t lines = (block.bottom - block.top - 1) * w.stride + w.kernel;
+  const auto& table = w.stride == 1 ? kAddTaps1 : w.stride == 2 ? kAddTaps2 : kAddTaps;
+  Copies copies;
+  copies.columns = (width - 1) * w.stride + w.kernel;
+  for_each_vector(static_cast<size_t>(g.channels), [&](size_t c, const auto& load,
+                                                       const auto&) HWY_ATTR {
+    const size_t lanes = std::min(kRowLanes, static_cast<size_t>(g.channels) - c);
+    const float* tap = args.taps + c;
+    for (int64_t i = 0; i < w.kernel * w.kernel; ++i, tap += g.channels) {
+      hn::Store(load(tap), d, copies.taps + i * static_cast<int64_t>(kRowLanes));
+    }
+    float* to = copies.pixels;
+    for (int64_t y = y0; y < y0 + lines; ++y) {
+      for (int64_t x = x0; x < x0 + copies.columns; ++x, to += kRowLanes) {
+        const bool exists = y >= 0 && y < g.height && x >= 0 && x < g.width;
+        hn::Store(exists ? load(image + (y * g.width + x) * g.channels + c) : hn::Zero(d), d, to);
+      }
+    }
+    const RowVec start = args.bias == nullptr ? hn::Zero(d) : load(args.bias + c);
+    const int64_t strips = (width + kMostSide - 1) / kMostSide;
+    for (int64_t y = 0; y < block.bottom - block.top; ++y) {
+      for (int64_t s = 0, x = 0; s < strips; ++s) {
+        const int64_t side = (width - x) / (strips - s);  // as even as they get
+        const int64_t pixel = (y * copies.columns + x) * w.stride;
+        table[static_cast<size_t>(side - 1)](
+            copies.pixels + pixel * static_cast<int64_t>(kRowLanes), copies, args, start, lanes,
+            out + static_cast<int64_t>(c) + y * out_line + x * args.out_stride);
+        x += side;
+      }
+    }
+  });
+}
+
+// A function of the block's sums, in place.
+template <class F>
+void apply_block(const DepthwiseConvArgs& args, const Block& block, float* out) {
+  for (int64_t y = block.top; y < block.bottom; ++y) {
+    float* row = out + (y - block.top) * args.windows.width * args.out_stride;
+    for (int64_t x = block.left; x < block.right; ++x, row += args.out_stride) {
+      for_each_in_step(static_cast<size_t>(args.grid.channels),
+                       [&](size_t i, const auto& load, const auto& store)
+                           HWY_ATTR { store(F::value(load(row + i)), row + i); });
+    }
+  }
+}
+
+// Any kernel and stride, in blocks of whole lines where the rows and the room for copies allow.
+template <class F>
+void depthwise_blocks(const DepthwiseConvArgs& args) {
+  const Windows& w = args.windows;
+  const int64_t room = static_cast<int64_t>(kBlockFloats / kRowLanes);
+  // Columns such that the lines of one output line fit, then lines.
+  const int64_t most_columns = std::max<int64_t>(1, (room / w.kernel - w.kernel) / w.stride + 1);
+  GridRow at(args.first_row, w.height, w.width);
+  for (int64_t row = args.first_row; row < args.last_row;) {
+    const int64_t left = args.last_row - row;
+    const int64_t columns = std::min({left, w.width - at.x, most_columns});
+    int64_t lines = 1;
+    if (columns == w.width) {
+      const int64_t line = (w.width - 1) * w.stride + w.kernel;
+      const int64_t fit = (room / line - w.kernel) / w.stride + 1;
+      lines = std::max<int64_t>(1, std::min({left / w.width, w.height - at.y, fit}));
+    }
+    const float* image =
+        args.in + at.image * args.grid.height * args.grid.width * args.grid.channels;
+    const Block block = {at.y, at.y + lines, at.x, at.x + columns};
+    float* out = args.out + (row - args.first_row) * args.out_stride;
+    depthwise_block(args, image, block, out);
+    if constexpr (!std::is_same_v<F, Identity>) apply_block<F>(args, block, out);
+    row += lines * columns;
+    for (int64_t i = 0; i < lines; ++i) at.next(columns, w.height, w.width);
+  }
+}
+
+// 3x3 with stride 1 and padding 1.
+template <class F>
+void depthwise_lines3(const DepthwiseConvArgs& args) {
+  const ConvGrid& g = args.grid;
+  GridRow at(args.first_row, g.height, g.width);
   for (int64_t row = args.first_row; row < args.last_row;) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t room = std::min(args.last_row - row, w.width - at.x);
+    const int64_t room = std::min(args.last_row - row, g.width - at.x);
     int64_t steps = 1;
-    if (!line3) {
-      depthwise_position<F>(args, image, at.y, at.x, out);
-    } else if (room >= 4) {
+    if (room >= 4) {
       depthwise_line3<F, 4>(args, image, at.y, at.x, out);
       steps = 4;
     } else if (room >= 2) {
@@ -146,82 +243,19 @@ void depthwise_all(const DepthwiseConvArgs& args) {
       depthwise_line3<F, 1>(args, image, at.y, at.x, out);
     }
     row += steps;
-    at.next(steps, w.height, w.width);
+    at.next(steps, g.height, g.width);
   }
 }
 
 void depthwise_rows(const DepthwiseConvArgs& args) {
-  with_function(args.function,
-                [&](auto function) HWY_ATTR { depthwise_all<decltype(function)>(args); });
-}
-
-// A stem's lines are too short for a call of memcpy. The last vector overlaps the one before it.
-HWY_INLINE void copy_row(const float* from, size_t n, float* to) {
-  const RowTag d;
-  const size_t lanes = hn::Lanes(d);
-  if (n < lanes) {
-    for (size_t i = 0; i < n; ++i) to[i] = from[i];
-    return;
-  }
-  for (size_t i = 0; i + lanes < n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
-}
-
-// One group of the channels of one patch: `channels` of them from `image` on.
-HWY_INLINE void gather_patch(const PatchArgs& args, const float* image, int64_t channels, int64_t y,
-                             int64_t x, float* out) {
-  const ConvGrid& g = args.grid;
-  const int64_t kernel = args.windows.kernel;
-  for (int64_t ky = y; ky < y + kernel; ++ky) {
-    for (int64_t kx = x; kx < x + kernel; ++kx, out += channels) {
-      if (ky < 0 || ky >= g.height || kx < 0 || kx >= g.width) {
-        std::fill_n(out, channels, 0.0f);
-      } else {
-        copy_row(image + (ky * g.width + kx) * g.channels, static_cast<size_t>(channels), out);
-      }
-    }
-  }
-}
-
-void gather_rows(const PatchArgs& args) {
   const ConvGrid& g = args.grid;
   const Windows& w = args.windows;
-  Position at(args.first_row, w.height, w.width);
-  for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const float* image = args.in + at.image * g.height * g.width * g.channels;
-    float* out = args.out + (row - args.first_row) * args.out_stride;
-    const int64_t y = at.y * w.stride - w.top;
-    const int64_t x = at.x * w.stride - w.left;
-    at.next(1, w.height, w.width);
-    if (args.groups > 1) {
-      const int64_t channels = g.channels / args.groups, patch = w.kernel * w.kernel * channels;
-      for (int64_t group = 0; group < args.groups; ++group) {
-        gather_patch(args, image + group * channels, channels, y, x, out + group * patch);
-      }
-      continue;
-    }
-    // Columns of the patch inside the picture; they lie side by side in memory.
-    const int64_t x0 = std::clamp<int64_t>(-x, 0, w.kernel);
-    const int64_t x1 = std::clamp<int64_t>(g.width - x, x0, w.kernel);
-    const int64_t line = w.kernel * g.channels;
-    if (y >= 0 && y + w.kernel <= g.height && x0 == 0 && x1 == w.kernel) {
-      const float* from = image + (y * g.width + x) * g.channels;
-      for (int64_t ky = 0; ky < w.kernel; ++ky, out += line, from += g.width * g.channels) {
-        copy_row(from, static_cast<size_t>(line), out);
-      }
-      continue;
-    }
-    for (int64_t ky = 0; ky < w.kernel; ++ky, out += line) {
-      if (y + ky < 0 || y + ky >= g.height) {
-        std::fill_n(out, line, 0.0f);
-        continue;
-      }
-      std::fill_n(out, x0 * g.channels, 0.0f);
-      copy_row(image + ((y + ky) * g.width + x + x0) * g.channels,
-               static_cast<size_t>((x1 - x0) * g.channels), out + x0 * g.channels);
-      std::fill_n(out + x1 * g.channels, (w.kernel - x1) * g.channels, 0.0f);
-    }
-  }
+  const bool lines3 = w.kernel == 3 && w.stride == 1 && w.top == 1 && w.left == 1 &&
+                      w.height == g.height && w.width == g.width;
+  with_function(args.function, [&](auto function) HWY_ATTR {
+    using F = decltype(function);
+    lines3 ? depthwise_lines3<F>(args) : depthwise_blocks<F>(args);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -232,7 +266,6 @@ HWY_AFTER_NAMESPACE();
 namespace vig {
 
 HWY_EXPORT(depthwise_rows);
-HWY_EXPORT(gather_rows);
 
 void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps) {
   const int64_t area = kernel * kernel;
@@ -242,8 +275,6 @@ void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float
 }
 
 void depthwise_conv(const DepthwiseConvArgs& args) { HWY_DYNAMIC_DISPATCH(depthwise_rows)(args); }
-
-void gather_patches(const PatchArgs& args) { HWY_DYNAMIC_DISPATCH(gather_rows)(args); }
 
 void patch_weight(const float* weight, int64_t out, int64_t in, int64_t kernel, float* to) {
   const int64_t area = kernel * kernel;

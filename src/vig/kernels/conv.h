@@ -1,6 +1,6 @@
-// Depthwise convolution, and the patches of a dense one. Grids are [batch, height, width,
-// channels]; a row is one position, numbered over the whole batch, so that work can be split
-// anywhere.
+// Windows of grids, and depthwise convolution; conv_dense.h has the others. Grids are [batch,
+// height, width, channels]; a row is one position, numbered over the whole batch, so that work can
+// be split anywhere.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,21 @@ struct Windows {
   int64_t left = 1;    // columns of padding to its left
   int64_t height = 0;  // of the grid of windows
   int64_t width = 0;
+
+  // As many as fit into a grid with `padding` lines and columns on all sides.
+  static Windows over(const ConvGrid& grid, int64_t kernel, int64_t stride, int64_t padding) {
+    const auto count = [&](int64_t size) { return (size + 2 * padding - kernel) / stride + 1; };
+    return {kernel, stride, padding, padding, count(grid.height), count(grid.width)};
+  }
+  int64_t positions() const { return height * width; }
 };
 
-// sum of the window with one filter a channel, begun with the bias; then a function of the sums.
+// The sum of the window with one filter a channel, then a function of it. Every sum is one chain of
+// fused multiply-adds over the lines and columns of the kernel, begun with the bias.
 struct DepthwiseConvArgs {
   const float* in = nullptr;  // the whole batch
   ConvGrid grid;
-  Windows windows;
+  Windows windows;              // of at most 31 x 31
   const float* taps = nullptr;  // [kernel * kernel, channels], made by depthwise_taps
   const float* bias = nullptr;  // [channels] or null
   Elementwise function = Elementwise::kIdentity;
@@ -45,22 +53,7 @@ struct DepthwiseConvArgs {
 void depthwise_taps(const float* weight, int64_t channels, int64_t kernel, float* taps);
 void depthwise_conv(const DepthwiseConvArgs& args);
 
-// The patches a dense convolution sees, one per row: [groups, kernel, kernel, channels / groups],
-// zero where outside.
-struct PatchArgs {
-  const float* in = nullptr;  // the whole batch
-  ConvGrid grid;
-  Windows windows;
-  int64_t groups = 1;
-  int64_t first_row = 0;
-  int64_t last_row = 0;
-  float* out = nullptr;
-  int64_t out_stride = 0;
-};
-
-void gather_patches(const PatchArgs& args);
-
-// [out, in, kernel, kernel] to [out, kernel, kernel, in], the order of a group of gathered patches.
+// [out, in, kernel, kernel] to [out, kernel, kernel, in]: channels last, as in grids.
 void patch_weight(const float* weight, int64_t out, int64_t in, int64_t kernel, float* to);
 
 }  // namespace vig

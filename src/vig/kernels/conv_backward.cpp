@@ -23,32 +23,74 @@ struct LineRun {
   const float* dy;     // at begin
 };
 
-// Any windows: each tap sums over the positions whose neighbour exists.
-void depthwise_line(const DepthwiseWeightArgs& args, const LineRun& run) {
+// kTaps neighbouring taps of line ky, from column kx: each sums over the positions of the run whose
+// neighbour exists, all in step.
+template <int kTaps>
+void add_line(const DepthwiseWeightArgs& args, const LineRun& run, int64_t ky, int64_t kx) {
   const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  const int64_t y = run.y * w.stride + ky - w.top;
+  const float* line = run.image + (y * g.width + kx - w.left) * g.channels;
+  const float* dys = run.dy - run.begin * args.dy_stride;
+  float* dtaps = args.dtaps + (ky * w.kernel + kx) * g.channels;
+  // Where the neighbours of all the taps exist.
+  const int64_t s = w.stride, left = w.left - kx, right = g.width + left - kTaps;
+  const int64_t begin = std::clamp((std::max<int64_t>(0, left) + s - 1) / s, run.begin, run.end);
+  const int64_t end = right < 0 ? begin : std::clamp(right / s + 1, begin, run.end);
+  for_each_vector(static_cast<size_t>(g.channels),
+                  [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+                    const int64_t c = static_cast<int64_t>(i);
+                    RowVec sum[kTaps];
+#pragma GCC unroll 16
+                    for (int t = 0; t < kTaps; ++t) sum[t] = hn::Zero(RowTag());
+                    const auto at_border = [&](int64_t x) HWY_ATTR {
+                      const RowVec dy = load(dys + x * args.dy_stride + c);
+#pragma GCC unroll 16
+                      for (int t = 0; t < kTaps; ++t) {
+                        const int64_t column = x * s - left + t;
+                        if (column < 0 || column >= g.width) continue;
+                        sum[t] = hn::MulAdd(load(line + (x * s + t) * g.channels + c), dy, sum[t]);
+                      }
+                    };
+                    for (int64_t x = run.begin; x < begin; ++x) at_border(x);
+                    for (int64_t x = begin; x < end; ++x) {
+                      const RowVec dy = load(dys + x * args.dy_stride + c);
+                      const float* in = line + x * s * g.channels + c;
+#pragma GCC unroll 16
+                      for (int t = 0; t < kTaps; ++t) {
+                        sum[t] = hn::MulAdd(load(in + t * g.channels), dy, sum[t]);
+                      }
+                    }
+                    for (int64_t x = end; x < run.end; ++x) at_border(x);
+#pragma GCC unroll 16
+                    for (int t = 0; t < kTaps; ++t) {
+                      float* to = dtaps + t * g.channels + c;
+                      store(hn::Add(load(to), sum[t]), to);
+                    }
+                  });
+}
+
+// Any windows.
+void depthwise_line(const DepthwiseWeightArgs& args, const LineRun& run) {
   const Windows& w = args.windows;
   for (int64_t ky = 0; ky < w.kernel; ++ky) {
     const int64_t y = run.y * w.stride + ky - w.top;
-    if (y < 0 || y >= g.height) continue;
-    for (int64_t kx = 0; kx < w.kernel; ++kx) {
-      // 0 <= x stride + kx - left < width
-      const int64_t before = std::max<int64_t>(0, w.left - kx);
-      const int64_t inside = std::max<int64_t>(0, g.width + w.left - kx);
-      const int64_t begin = std::max(run.begin, (before + w.stride - 1) / w.stride);
-      const int64_t end = std::min(run.end, (inside + w.stride - 1) / w.stride);
-      const int64_t step = w.stride * g.channels;
-      const float* in = run.image + (y * g.width + kx - w.left) * g.channels;
-      const float* dy = run.dy - run.begin * args.dy_stride;
-      float* to = args.dtaps + (ky * w.kernel + kx) * g.channels;
-      for_each_vector(static_cast<size_t>(g.channels), [&](size_t i, const auto& load,
-                                                           const auto& store) HWY_ATTR {
-        const int64_t c = static_cast<int64_t>(i);
-        RowVec sum = hn::Zero(RowTag());
-        for (int64_t x = begin; x < end; ++x) {
-          sum = hn::MulAdd(load(in + x * step + c), load(dy + x * args.dy_stride + c), sum);
-        }
-        store(hn::Add(load(to + c), sum), to + c);
-      });
+    if (y < 0 || y >= args.grid.height) continue;
+    for (int64_t kx = 0; kx < w.kernel;) {
+      const int64_t left = w.kernel - kx;
+      if (left >= 7) {
+        add_line<7>(args, run, ky, kx);
+        kx += 7;
+      } else if (left >= 5) {
+        add_line<5>(args, run, ky, kx);
+        kx += 5;
+      } else if (left >= 3) {
+        add_line<3>(args, run, ky, kx);
+        kx += 3;
+      } else {
+        add_line<1>(args, run, ky, kx);
+        kx += 1;
+      }
     }
   }
 }

@@ -42,9 +42,9 @@ struct DepthwiseWeightArgs {
 
 void depthwise_weight_backward(const DepthwiseWeightArgs& args);
 
-// The adjoint of gather_patches without groups: every position of the input grid sums what the
-// patches that contain it hold of it, in a fixed order. Rows are positions of the input, so that no
-// two calls write to the same place.
+// The adjoint of gathering patches [kernel, kernel, channels]: every position of the input grid
+// sums what the patches that contain it hold of it, in a fixed order. Rows are positions of the
+// input, so that no two calls write to the same place.
 struct ScatterArgs {
   const float* patches = nullptr;  // of the whole batch, a row per output position
   int64_t patch_stride = 0;

@@ -10,23 +10,11 @@
 // foreach_target must come first.
 #include <hwy/highway.h>
 
-#include "vig/kernels/math-inl.h"
-#include "vig/kernels/rows-inl.h"
+#include "vig/kernels/epilogue-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
-
-constexpr size_t kLanes = hn::MaxLanes(RowTag());
-constexpr size_t kPanel = 2 * kLanes;  // columns of a panel
-
-// Accumulators of a strip: rows x 2 vectors, beside two of weights and one broadcast. 32 registers
-// hold 14 rows, 16 hold 6.
-#if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
-constexpr int kStrip = 14;
-#else
-constexpr int kStrip = 6;
-#endif
 
 // What is asked for while this panel is worked on: one address per k, `step` bytes apart.
 struct Ahead {
@@ -87,59 +75,6 @@ constexpr auto strip_table(std::integer_sequence<int, kRows...>) {
 }
 constexpr auto kNarrowStrips = strip_table<1>(std::make_integer_sequence<int, kStrip>());
 constexpr auto kStrips = strip_table<2>(std::make_integer_sequence<int, kStrip>());
-
-// Turns `rows` x one panel of sums into results: f(sums, paired sums). `columns` of them exist in
-// the output.
-template <class F>
-HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t columns, float* c,
-                            size_t ldc, const F& f) {
-  const RowTag d;
-  size_t r = 0;
-  if (columns == kLanes) {
-    for (; r < rows; ++r) {
-      const float* row = sums + r * kPanel;
-      hn::StoreU(f(hn::Load(d, row), hn::Load(d, row + kLanes)), d, c + r * ldc);
-    }
-  } else if (columns == kPanel) {
-    for (; r + 2 <= rows; r += 2) {
-      const Four v = load_four(sums + r * kPanel);
-      const Four y = f(v, v);
-      store_pair(y.low, c + r * ldc);
-      store_pair(y.high, c + (r + 1) * ldc);
-    }
-  }
-  for (; r < rows; ++r) {
-    for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
-      const float* at = sums + r * kPanel + i;
-      // The second of a pair is there for single vectors alone.
-      const RowVec pair = hn::Load(d, i == 0 ? at + kLanes : at);
-      store(f(hn::Load(d, at), pair), c + r * ldc + i);
-    });
-  }
-}
-
-void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns, const GemmArgs& args,
-            const float* residual, float* c) {
-  const RowTag d;
-  const size_t ldc = static_cast<size_t>(args.ldc), ldr = static_cast<size_t>(args.ldr);
-  with_function(args.function, [&](auto function) HWY_ATTR {
-    using F = decltype(function);
-    if (args.weight.paired) {
-      return finish_rows(sums, rows, columns, c, ldc,
-                         [](auto v, auto pair) HWY_ATTR { return mul(F::value(v), pair); });
-    }
-    if (residual == nullptr) {
-      return finish_rows(sums, rows, columns, c, ldc,
-                         [](auto v, auto) HWY_ATTR { return F::value(v); });
-    }
-    for (size_t r = 0; r < rows; ++r) {
-      for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-        const RowVec sum = hn::Load(d, sums + r * kPanel + i);
-        store(F::value(hn::Add(sum, load(residual + r * ldr + i))), c + r * ldc + i);
-      });
-    }
-  });
-}
 
 int64_t panel_columns(bool paired) { return paired ? kLanes : kPanel; }
 
@@ -223,7 +158,7 @@ void multiply(const GemmArgs& args) {
         fn(a, lda, panel, k, res, ldr, c, ldc, ahead);
       } else {
         fn(a, lda, panel, k, nullptr, 0, sums, kPanel, ahead);
-        finish(sums, count, present, args, res, c);
+        finish(sums, count, present, {args.function, w.paired, res, ldr}, c, ldc);
       }
       row += count;
     }

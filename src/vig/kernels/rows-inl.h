@@ -55,6 +55,18 @@ HWY_INLINE void for_each_vector(size_t n, const F& f) {
   }
 }
 
+// For copies too short for a call of memcpy. The last vector overlaps the one before it.
+HWY_INLINE void copy_row(const float* from, size_t n, float* to) {
+  const RowTag d;
+  const size_t lanes = hn::Lanes(d);
+  if (n < lanes) {
+    for (size_t i = 0; i < n; ++i) to[i] = from[i];
+    return;
+  }
+  for (size_t i = 0; i + lanes < n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
+}
+
 // Sum of all lanes in a fixed order.
 HWY_INLINE float sum_lanes(RowVec v) {
   const RowTag d;

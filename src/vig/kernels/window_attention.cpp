@@ -28,8 +28,8 @@ void for_each_bias(int64_t wh, int64_t ww, int64_t heads, const F& f) {
 
 }  // namespace
 
-void window_tokens(const Windows& windows, int64_t index, int32_t* rows, int32_t* labels) {
-  const Windows& w = windows;
+void window_tokens(const AttentionWindows& windows, int64_t index, int32_t* rows, int32_t* labels) {
+  const AttentionWindows& w = windows;
   const int64_t top = index / w.across() * w.window_height;
   const int64_t left = index % w.across() * w.window_width;
   for (int64_t t = 0; t < w.tokens(); ++t) {

@@ -9,7 +9,7 @@ namespace vig {
 
 // A map [height, width], shifted (token (y, x) of the shifted map is (y + shift_y, x + shift_x) of
 // the map, modulo its size), then padded at the bottom and on the right to whole windows.
-struct Windows {
+struct AttentionWindows {
   int64_t height = 0;
   int64_t width = 0;
   int64_t window_height = 0;
@@ -25,7 +25,7 @@ struct Windows {
 
 // The n tokens of window `index`, row by row: their rows in the map (-1: padded), and labels that
 // differ where two tokens of the window were no neighbours in the map. `labels` may be null.
-void window_tokens(const Windows& windows, int64_t index, int32_t* rows, int32_t* labels);
+void window_tokens(const AttentionWindows& windows, int64_t index, int32_t* rows, int32_t* labels);
 
 // bias[h, i, j] = table[(yi - yj + wh - 1) (2 ww - 1) + xi - xj + ww - 1, h], (y, x) the place of a
 // token in its window: table [(2 wh - 1) (2 ww - 1), heads], bias [heads, n, n].

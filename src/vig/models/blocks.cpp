@@ -86,10 +86,43 @@ Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::s
   return b.linear(b.swiglu(both), down_name, d, false, init);
 }
 
+Value conv_norm(Builder& b, Value x, const std::string& conv, const std::string& norm, int channels,
+                Builder::ConvShape shape, float eps) {
+  shape.bias = false;
+  const Init init = kaiming_normal(int64_t{channels} * shape.kernel * shape.kernel);
+  return b.batch_norm(b.conv(x, conv, channels, shape, init), norm, {.eps = eps});
+}
+
+Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config) {
+  const auto conv = [&](Value in, const std::string& name, int channels) {
+    const Init bias = config.zero_bias ? Init{} : fan_in_uniform(b.grid(in).channels);
+    return b.conv(in, name, channels, {}, kaiming_normal(channels), bias);
+  };
+  Value gate = b.activation(conv(b.mean_pool(x), config.reduce, config.width), config.function);
+  gate = b.activation(conv(gate, config.expand, b.grid(x).channels), Elementwise::kSigmoid);
+  return b.channel_gate(x, gate);
+}
+
+int mlp_width(const std::string& where, int ratio, int channels) {
+  constexpr int64_t kMost = int64_t{1} << 28;
+  const int64_t width = int64_t{ratio} * channels;
+  if (width > kMost) {
+    fail_usage("[{}] mlp_ratio {} times {} channels is {}, expected at most {}", where, ratio,
+               channels, width, kMost);
+  }
+  return static_cast<int>(width);
+}
+
+Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init) {
+  const int d = b.grid(x).channels, hidden = mlp_width(name, ratio, d);
+  x = b.activation(b.linear(x, name + ".fc1", hidden, true, init), Elementwise::kGelu);
+  return b.named(b.linear(x, name + ".fc2", d, true, init), name);
+}
+
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
-                        Init bias) {
+                        Init bias, const std::string& pool_name) {
   b.output("features", x);
-  const Value pooled = b.mean_pool(x);
+  const Value pooled = b.named(b.mean_pool(x), pool_name);
   b.output("pooled", pooled);
   b.begin_head();
   b.output("logits", b.linear(pooled, head_name, classes, true, weight, bias));

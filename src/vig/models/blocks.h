@@ -1,4 +1,4 @@
-// Pieces that ViG and ViG-H share.
+// Pieces that families share.
 #pragma once
 
 #include <optional>
@@ -27,9 +27,29 @@ Value mixer(Builder& b, Value u, const std::string& name, const MixerConfig& con
 Value swiglu_ffn(Builder& b, Value x, const std::string& gate_name, const std::string& down_name,
                  int hidden, Init init);
 
-// The end of every classifier: outputs "features" (x), "pooled" (its mean) and "logits".
+// A convolution without bias, begun for a ReLU behind it (Kaiming, fan-out), and its batch norm.
+Value conv_norm(Builder& b, Value x, const std::string& conv, const std::string& norm, int channels,
+                Builder::ConvShape shape, float eps);
+
+// Squeeze-excite: x * sigmoid(expand(function(reduce(mean(x))))), two 1 x 1 convolutions with bias.
+struct SqueezeExcite {
+  std::string reduce, expand;  // their names
+  int width = 1;               // channels between them
+  Elementwise function = Elementwise::kRelu;
+  bool zero_bias = false;  // fresh biases are PyTorch's default else
+};
+Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config);
+
+// `ratio` times `channels`, the hidden width of an MLP; throws where that is absurd.
+int mlp_width(const std::string& where, int ratio, int channels);
+
+// fc2(gelu(fc1(x))) with biases: parameters `name`.fc1, `ratio` times as wide as x, and `name`.fc2.
+Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init);
+
+// The end of most classifiers: outputs "features" (x), "pooled" (its mean, of module `pool_name`)
+// and "logits".
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
-                        Init bias = {});
+                        Init bias = {}, const std::string& pool_name = "avgpool");
 
 // Stochastic depth: never in the first of `blocks`, with probability `last` in the last one, in
 // proportion between.

@@ -53,6 +53,8 @@ struct ModelConfig {
   virtual int64_t blocks() const = 0;
   // The graph that sees the picture.
   virtual Graph build(int height, int width) const = 0;
+  // Whether it refuses pictures of another size than it was made for.
+  virtual bool fixed_size() const { return false; }
   // Further graphs of the model, with inputs of their own: what plain code calls after the first or
   // between others, such as a head for every box. Parameters of one name are one parameter.
   virtual std::vector<Graph> further_graphs() const { return {}; }

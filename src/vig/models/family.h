@@ -34,6 +34,7 @@ struct Family {
   // others.
   std::map<std::string, std::string> argument_fields = {};
   std::map<std::string, std::string> fixed_arguments = {};
+  std::map<std::string, std::string> argument_values = {};  // texts of theirs, and ours
   // How the names of activations end, in golden cases, that are no value of our graphs.
   std::vector<std::string_view> inner_activations = {};
   // Versions of a network in golden cases, by the suffix of their tensors ("output_SUFFIX",
@@ -41,12 +42,17 @@ struct Family {
   std::map<std::string, std::map<std::string, std::string>> versions = {{"", {}}};
 };
 
-Family vim_family();
-Family vmamba_family();
-Family vrwkv_family();
 Family vig_family();
 Family vig_h_family();
 Family resnet_family();
 Family convnext_family();
+Family regnet_family();
+Family efficientnet_family();
+Family deit_family();
+Family swin_family();
+Family gmlp_family();
+Family vim_family();
+Family vrwkv_family();
+Family vmamba_family();
 
 }  // namespace vig

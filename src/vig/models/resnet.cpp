@@ -62,12 +62,9 @@ class Network {
   }
 
  private:
-  // A convolution without bias, and its norm.
   Value conv_norm(Value x, const std::string& conv, const std::string& norm, int channels,
                   Builder::ConvShape shape) {
-    shape.bias = false;
-    const Init init = kaiming_normal(int64_t{channels} * shape.kernel * shape.kernel);
-    return b_.batch_norm(b_.conv(x, conv, channels, shape, init), norm, {.eps = config_.bn_eps});
+    return vig::conv_norm(b_, x, conv, norm, channels, shape, config_.bn_eps);
   }
 
   Value relu(Value x) { return b_.activation(x, Elementwise::kRelu); }
@@ -77,13 +74,14 @@ class Network {
     b_.next_level();
     const int channels = config_.expansion * planes;
     Value y = relu(conv_norm(x, name + ".conv1", name + ".bn1", planes, {}));
-    y = relu(conv_norm(y, name + ".conv2", name + ".bn2", planes,
-                       {.kernel = 3, .stride = stride, .padding = 1}));
-    y = conv_norm(y, name + ".conv3", name + ".bn3", channels, {});
+    // Before the last convolution, which adds it.
     if (project) {
       x = conv_norm(x, name + ".downsample.0", name + ".downsample.1", channels,
                     {.stride = stride});
     }
+    y = relu(conv_norm(y, name + ".conv2", name + ".bn2", planes,
+                       {.kernel = 3, .stride = stride, .padding = 1}));
+    y = conv_norm(y, name + ".conv3", name + ".bn3", channels, {});
     return b_.named(relu(b_.residual(x, y, rate)), name);
   }
 

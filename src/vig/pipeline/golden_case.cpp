@@ -24,7 +24,10 @@ constexpr JsonLimits kConfigLimits{size_t{1} << 20, 8};
 const std::map<std::string, std::string> kFieldNames = {
     {"num_classes", "classes"}, {"img_size", "image_size"}, {"num_heads", "heads"}};
 
+constexpr std::string_view kColumns = "_fields";
+
 // Said about the case, not about the network; sizes are compared with the input's.
+const std::set<std::string> kAboutTheCase = {"family", "seed", "rescaled"};
 const std::map<std::string, int> kInputAxes = {{"batch", 0}, {"height", 2}, {"width", 3}};
 
 const std::set<std::string> kScanTensors = {
@@ -66,6 +69,7 @@ bool states_input(const std::string& key, const json& value, const Shape& input)
   return true;
 }
 
+// Sets the field that an argument of the original code means.
 void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
                   const json& value) {
   const auto fixed = family.fixed_arguments.find(key);
@@ -87,18 +91,40 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
     }
     return;
   }
-  override_field(spec, field, field_text(value));
+  const std::string text = field_text(value);
+  const auto ours = family.argument_values.find(text);
+  override_field(spec, field, ours == family.argument_values.end() ? text : ours->second);
 }
 
-ModelSpec spec_from(const std::string& file, const json& description, const Shape& input) {
+// A table, such as one of stages: KEY_fields names its columns, each of which is an argument.
+void set_columns(ModelSpec& spec, const Family& family, const json& names, const json& rows) {
+  for (size_t column = 0; column < names.size(); ++column) {
+    json values = json::array();
+    for (const json& row : rows) values.push_back(row.at(column));
+    set_argument(spec, family, names.at(column).get<std::string>(), values);
+  }
+}
+
+ModelSpec spec_from(const std::string& file, const json& description, const Shape& input,
+                    const TensorShapes& parameters) {
   try {
     const Family& family = find_family(family_of(file, description));
     ModelSpec spec = find_model(family.base);
-    if (!description["config"].is_object()) fail("expected an object \"config\"");
-    for (const auto& [key, value] : description["config"].items()) {
-      if (key == "family" || key == "seed" || key == "rescaled") continue;
-      if (states_input(key, value, input)) continue;
-      set_argument(spec, family, key, value);
+    const json& config = description["config"];
+    if (!config.is_object()) fail("expected an object \"config\"");
+    // What the case does not say, its parameters show, such as whose names they have.
+    if (parameters) override_fields(spec, spec.config->fields_shown_by(parameters));
+    for (const auto& [key, value] : config.items()) {
+      if (kAboutTheCase.contains(key) || states_input(key, value, input)) continue;
+      if (key.ends_with(kColumns) && config.contains(key.substr(0, key.size() - kColumns.size()))) {
+        continue;
+      }
+      const std::string columns = key + std::string(kColumns);
+      if (config.contains(columns)) {
+        set_columns(spec, family, config[columns], value);
+      } else {
+        set_argument(spec, family, key, value);
+      }
     }
     check_depth(spec);
     return spec;
@@ -153,14 +179,14 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
-GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
-                                 const Shape& input) {
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
+                                 const TensorShapes& parameters) {
   const json description = parse_strict_json(file, text, kConfigLimits);
   if (!description.is_object() || !description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
-  config.spec = spec_from(file, description, input);
+  config.spec = spec_from(file, description, input, parameters);
   if (!description.contains("activations")) return config;
   // Names of tensors, or shapes by the names of modules.
   const json& promised = description["activations"];
@@ -190,8 +216,12 @@ GoldenCase open_golden_case(const std::string& file) {
       fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
     }
     const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
-    const GoldenConfig config =
-        parse_golden_config(beside, read_regular_file(beside, kConfigLimits.bytes), input);
+    const auto parameters = [&](const std::string& name) {
+      const NamedTensor* tensor = golden.tensors->find("param/" + name);
+      return tensor == nullptr ? nullptr : &tensor->view.shape;
+    };
+    const GoldenConfig config = parse_golden_config(
+        beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
     golden.versions = versions_of(config.spec, *golden.tensors);
     golden.spec = golden.versions.at(0).spec;
     check_promised(golden, beside, config.activations);

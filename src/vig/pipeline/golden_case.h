@@ -39,9 +39,9 @@ struct GoldenConfig {
 };
 
 // `file` begins every message; sizes in the text must be those of `input`, [batch, 3, height,
-// width].
-GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
-                                 const Shape& input);
+// width]. Fields that the text does not set are those that `parameters` show, where given.
+GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
+                                 const TensorShapes& parameters = {});
 
 // Opens FILE.safetensors, and for a network FILE.json beside it. Throws when a tensor is neither
 // something to compare nor known to be left out: a check that cannot be made is no pass.

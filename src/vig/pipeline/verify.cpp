@@ -135,7 +135,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
   session_options.batch = static_cast<int>(batch);
   session_options.threads = options.threads;
   for (const Comparison& entry : list) session_options.keep.push_back(entry.node);
-  Session session(PackedModel::make(graph, case_weights(golden, graph)), graph, session_options);
+  Session session(graph, case_weights(golden, graph), session_options);
 
   const std::vector<float> input = channels_last(to_floats(golden.tensor("input")), batch, 3);
   const int64_t pixels = static_cast<int64_t>(input.size()) / batch;

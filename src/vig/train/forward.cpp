@@ -138,6 +138,7 @@ class ForwardPass {
   at::Tensor compute(const ActivationOp& op) { return Ops::activation(in(0), op.function); }
   at::Tensor compute(const AddOp& op) { return sum(op, in(0), in(1)); }
   at::Tensor compute(const MulOp&) { return in(0) * in(1); }
+  at::Tensor compute(const ChannelGateOp&) { return in(0) * in(1); }
   at::Tensor compute(const ScaleOp&) { return Ops::scale(in(0), param(0)); }
   at::Tensor compute(const AddPositionOp& op) {
     if (op.extra.empty()) return in(0) + Ops::resize_position(param(0), op);
@@ -231,6 +232,26 @@ class ForwardPass {
   }
   at::Tensor compute(const BiWkvOp& op) {
     return Ops::bi_wkv(in(0), in(1), param(0), param(1), op);
+  }
+  at::Tensor compute(const AttentionOp& op) { return Ops::attention(in(0), op); }
+  at::Tensor compute(const WindowAttentionOp& op) {
+    return Ops::window_attention(in(0), param(0), param(1), op);
+  }
+  at::Tensor compute(const SpaceToDepthOp&) {
+    const at::Tensor& x = in(0);
+    const at::Tensor even = at::constant_pad_nd(x, {0, 0, 0, x.size(2) % 2, 0, x.size(1) % 2});
+    const Grid& grid = node_->grid;
+    return even.reshape({batch_, grid.height, 2, grid.width, 2, x.size(3)})
+        .permute({0, 1, 3, 4, 2, 5})
+        .reshape(sizes(batch_));
+  }
+  // Channels are the rows of this product.
+  at::Tensor compute(const TokenLinearOp&) {
+    const at::Tensor rows = in(0).flatten(1, 2).transpose(1, 2).unsqueeze(1).contiguous();
+    return Ops::linear(rows, param(0), param(1)).squeeze(1).transpose(1, 2).reshape(sizes(batch_));
+  }
+  at::Tensor compute(const SelectChannelsOp& op) {
+    return in(0).narrow(3, op.first, node_->grid.channels).contiguous();
   }
   at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
 

@@ -34,6 +34,10 @@ struct KernelOps {
   };
   static at::Tensor gated_mix(const Mix& mix);
   static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+  static at::Tensor attention(const at::Tensor& qkv, const AttentionOp& op);
+  // `bias` is that of the projection which made qkv.
+  static at::Tensor window_attention(const at::Tensor& qkv, const at::Tensor& table,
+                                     const at::Tensor& bias, const WindowAttentionOp& op);
   static at::Tensor conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const Conv1dOp& op);
   // One direction without scale and gate, on a grid of height x width; `rates` are the operand of B

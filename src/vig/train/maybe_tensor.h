@@ -11,4 +11,8 @@ inline MaybeTensor maybe(const at::Tensor& tensor) {
   return tensor.defined() ? MaybeTensor(tensor) : MaybeTensor();
 }
 
+inline const float* data_or_null(const MaybeTensor& tensor) {
+  return tensor.has_value() ? tensor->data_ptr<float>() : nullptr;
+}
+
 }  // namespace vig::train

@@ -25,6 +25,10 @@ struct PlainOps {
   // The expansion of the scan in chunks: inside a chunk every pair of tokens with the product of
   // the gates between them, between chunks a state.
   static at::Tensor gla(const at::Tensor& qkv, const at::Tensor& gates, const GlaOp& op);
+  static at::Tensor attention(const at::Tensor& qkv, const AttentionOp& op);
+  // `bias` is that of the projection which made qkv.
+  static at::Tensor window_attention(const at::Tensor& qkv, const at::Tensor& table,
+                                     const at::Tensor& bias, const WindowAttentionOp& op);
   static at::Tensor conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const Conv1dOp& op);
   static at::Tensor selective_scan(const KernelOps::Scan& scan);

@@ -33,7 +33,7 @@ Parameters bind(const Graph& graph, const ModelSource& source, bool keep_head, u
     }
     parameters[i].copy_(
         at::from_blob(const_cast<float*>(stored->data(from)), parameters[i].sizes(), at::kFloat));
-    beginning.loaded += spec.shape.elements();
+    if (spec.trained) beginning.loaded += spec.shape.elements();
   }
   beginning.fresh -= beginning.loaded;
   return parameters;

@@ -36,18 +36,15 @@ void depthwise_conv(const float* weight, const DepthwiseConvArgs& args) {
 
 void gather_patches(const PatchArgs& args) {
   const Windows& w = args.windows;
-  const int64_t channels = args.grid.channels / args.groups;
   for (int64_t row = args.first_row; row < args.last_row; ++row) {
-    const int64_t image = row / (w.height * w.width);
+    const int64_t image = row / w.positions();
     const int64_t y = row / w.width % w.height * w.stride - w.top;
     const int64_t x = row % w.width * w.stride - w.left;
     float* out = args.out + (row - args.first_row) * args.out_stride;
-    for (int64_t group = 0; group < args.groups; ++group) {
-      for (int64_t ky = 0; ky < w.kernel; ++ky) {
-        for (int64_t kx = 0; kx < w.kernel; ++kx) {
-          for (int64_t c = 0; c < channels; ++c) {
-            *out++ = pixel(args.in, args.grid, image, y + ky, x + kx, group * channels + c);
-          }
+    for (int64_t ky = 0; ky < w.kernel; ++ky) {
+      for (int64_t kx = 0; kx < w.kernel; ++kx) {
+        for (int64_t c = 0; c < args.grid.channels; ++c) {
+          *out++ = pixel(args.in, args.grid, image, y + ky, x + kx, c);
         }
       }
     }

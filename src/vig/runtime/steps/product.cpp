@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "vig/kernels/conv.h"
-#include "vig/runtime/steps/patches.h"
 #include "vig/runtime/steps/steps.h"
 
 namespace vig {
 namespace {
 
-// Rows and columns of a group's weight: [.., in] or a filter bank [out, in, kernel, kernel].
+// Rows and columns of a group's weight: [.., in], or [out, in, 1, 1] of a convolution.
 int64_t inputs(const Shape& shape) {
   return shape.rank() == 4 ? shape.elements() / shape[0] : shape[-1];
 }
@@ -53,12 +51,6 @@ void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weig
     folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
     weight = folded.weight.data();
     bias = folded.bias.data();
-  }
-  std::vector<float> reordered;
-  if (shape.rank() == 4) {
-    reordered.resize(static_cast<size_t>(shape.elements()));
-    patch_weight(weight, shape[0], shape[1], shape[2], reordered.data());
-    weight = reordered.data();
   }
   const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
   for (int64_t group = 0; group < spec_.groups; ++group) {
@@ -111,10 +103,21 @@ void ProductStep::run_group(const Bindings& bindings, const Tile& tile, int64_t 
   gemm(args);
 }
 
-namespace {
+ProductStep::Spec ProductStep::of_linear(const Node& node) {
+  Spec spec;
+  spec.in = node.inputs[0];
+  spec.weight = Lowering::param(node, 0);
+  spec.bias = Lowering::param(node, 1);
+  if (const auto* op = std::get_if<LinearOp>(&node.op)) {
+    spec.groups = op->groups;
+    spec.first = op->first;
+    spec.step = op->step;
+  }
+  return spec;
+}
 
-// The product of the node that is being lowered, with all that is fused behind it.
-void add_product(Lowering& to, ProductStep::Spec spec) {
+void add_product(Lowering& to) {
+  ProductStep::Spec spec = ProductStep::of_linear(to.node(to.unit().node));
   spec.out = to.result();
   spec.norm = fused_norm(to);
   spec.residual = to.unit().residual;
@@ -123,40 +126,6 @@ void add_product(Lowering& to, ProductStep::Spec spec) {
   to.add(std::make_unique<ProductStep>(spec), to.macs());
 }
 
-}  // namespace
-
-ProductStep::Spec ProductStep::of_linear(const Node& node) {
-  const LinearOp& op = std::get<LinearOp>(node.op);
-  Spec spec;
-  spec.in = node.inputs[0];
-  spec.weight = Lowering::param(node, 0);
-  spec.bias = Lowering::param(node, 1);
-  spec.groups = op.groups;
-  spec.first = op.first;
-  spec.step = op.step;
-  return spec;
-}
-
-void lower(const LinearOp&, Lowering& to) {
-  add_product(to, ProductStep::of_linear(to.node(to.unit().node)));
-}
-
-void lower(const ConvOp& op, Lowering& to) {
-  const int in = to.operand(0);
-  ProductStep::Spec spec;
-  spec.in = in;
-  spec.weight = to.param(0);
-  spec.bias = to.param(1);
-  spec.groups = op.groups;
-  spec.step = to.grid(in).channels / op.groups * op.kernel * op.kernel;
-  // A 1 x 1 patch is the row itself.
-  if (op.kernel == 1 && op.stride == 1 && op.padding <= 0) return add_product(to, spec);
-  Grid patch = to.grid(to.unit().node);
-  patch.channels = to.grid(in).channels * op.kernel * op.kernel;
-  const int patches = to.fresh(patch);
-  to.add(make_patches(in, patches, op));
-  spec.in = patches;
-  add_product(to, spec);
-}
+void lower(const LinearOp&, Lowering& to) { add_product(to); }
 
 }  // namespace vig

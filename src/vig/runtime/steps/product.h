@@ -1,4 +1,4 @@
-// A matrix product: linear layers, and convolutions on gathered patches.
+// A matrix product: linear layers, and the 1 x 1 convolutions that are the same.
 #pragma once
 
 #include "vig/kernels/gemm.h"
@@ -40,5 +40,8 @@ class ProductStep final : public Step {
   PackedMatrix matrix_;       // of the first group
   int64_t group_floats_ = 0;  // from the panels of one group to the next
 };
+
+// The product of the node that is being lowered, with all that is fused behind it.
+void add_product(Lowering& to);
 
 }  // namespace vig

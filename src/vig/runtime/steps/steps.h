@@ -6,16 +6,17 @@
 namespace vig {
 
 inline void lower(const InputOp&, Lowering&) {}  // there before the first step
-void lower(const ConvOp& op, Lowering& to);      // patches, product
+void lower(const ConvOp& op, Lowering& to);      // conv or product
 void lower(const DepthwiseConvOp& op, Lowering& to);
 void lower(const MaxPoolOp& op, Lowering& to);
-void lower(const LinearOp& op, Lowering& to);       // product
-void lower(const LayerNormOp& op, Lowering& to);    // norm
-void lower(const RmsNormOp& op, Lowering& to);      // norm
-void lower(const BatchNormOp& op, Lowering& to);    // unless it is folded into weights
-void lower(const ActivationOp& op, Lowering& to);   // pointwise
-void lower(const AddOp& op, Lowering& to);          // pointwise
-void lower(const MulOp& op, Lowering& to);          // pointwise
+void lower(const LinearOp& op, Lowering& to);      // product
+void lower(const LayerNormOp& op, Lowering& to);   // norm
+void lower(const RmsNormOp& op, Lowering& to);     // norm
+void lower(const BatchNormOp& op, Lowering& to);   // unless it is folded into weights
+void lower(const ActivationOp& op, Lowering& to);  // pointwise
+void lower(const AddOp& op, Lowering& to);         // pointwise
+void lower(const MulOp& op, Lowering& to);         // pointwise
+void lower(const ChannelGateOp& op, Lowering& to);
 void lower(const ScaleOp& op, Lowering& to);        // pointwise
 void lower(const SwiGluOp& op, Lowering& to);       // pointwise
 void lower(const AddPositionOp& op, Lowering& to);  // position
@@ -24,6 +25,11 @@ void lower(const InsertRowsOp& op, Lowering& to);   // rows
 void lower(const SelectRowsOp& op, Lowering& to);   // rows
 void lower(const GatedMixOp& op, Lowering& to);     // mix
 void lower(const GlaOp& op, Lowering& to);          // product or pointwise, scan
+void lower(const AttentionOp& op, Lowering& to);
+void lower(const WindowAttentionOp& op, Lowering& to);
+void lower(const SpaceToDepthOp& op, Lowering& to);
+void lower(const TokenLinearOp& op, Lowering& to);
+void lower(const SelectChannelsOp& op, Lowering& to);
 void lower(const Conv1dOp& op, Lowering& to);
 void lower(const SelectiveScanOp& op, Lowering& to);
 void lower(const QShiftOp& op, Lowering& to);

@@ -1,0 +1,13 @@
+// Reference implementations of kernels/conv_dense_backward.h: each output hands its gradient to
+// every pixel and weight it saw, in double.
+#pragma once
+
+#include "vig/kernels/conv_dense_backward.h"
+
+namespace vig::reference {
+
+// `weight` as published in place of args.panels; no scratch.
+void conv_input_backward(const float* weight, const ConvInputBackwardArgs& args);
+void conv_weight_backward(const ConvWeightBackwardArgs& args);
+
+}  // namespace vig::reference

@@ -1,0 +1,132 @@
+// DeiT: Training data-efficient image transformers & distillation through attention (the models
+// without distillation).
+//
+// d embedding width, p patch size; a class token stands before the tokens of the patches.
+// x = [class; patches] + position;  x += attn(norm1(x));  x += mlp(norm2(x));
+// head(norm(x) of the class token). Parameter names are timm's, which are the released ones.
+#include <array>
+
+#include "vig/base/error.h"
+#include "vig/models/blocks.h"
+#include "vig/models/family.h"
+
+namespace vig {
+namespace {
+
+constexpr float kNormEps = 1e-6f;
+constexpr Init kInit = truncated_normal_init(0.02f);
+
+enum class AttentionForm { kTiled, kMaterialised };
+constexpr std::array<std::string_view, 2> kFormNames = {"tiled", "materialised"};
+
+struct DeitConfig : ConfigOf<DeitConfig> {
+  int image_width = 0;  // of the position table, beside image_size; 0: square
+  int patch_size = 16;
+  int embed_dim = 192;
+  int depth = 12;
+  int heads = 3;
+  int mlp_ratio = 4;
+  AttentionForm attention = AttentionForm::kTiled;
+
+  void visit_fields(FieldVisitor& visitor) override {
+    visit_common(visitor);
+    visitor.visit("image_width", image_width, 0);
+    visitor.visit("patch_size", patch_size);
+    visitor.visit("embed_dim", embed_dim);
+    visitor.visit("depth", depth);
+    visitor.visit("heads", heads);
+    visitor.visit("mlp_ratio", mlp_ratio);
+    visitor.visit("attention", attention, kFormNames);
+  }
+  int64_t blocks() const override { return depth; }
+  Graph build(int height, int width) const override;
+
+  std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
+    std::map<std::string, std::string> fields = classes_shown_by(shapes, "head.weight");
+    const Shape* table = shapes("pos_embed");
+    if (table == nullptr || table->rank() != 3) return fields;
+    fields.merge(image_size_shown_by((*table)[1] - 1, patch_size));
+    return fields;
+  }
+};
+
+Value block(Builder& b, Value x, int number, const DeitConfig& config) {
+  const std::string name = fmt::format("blocks.{}", number);
+  const int d = config.embed_dim;
+  const double rate = drop_rate(config.drop_path, number, config.depth);
+  b.next_level();
+  Value y = b.layer_norm(x, name + ".norm1", kNormEps);
+  y = b.linear(y, name + ".attn.qkv", 3 * d, true, kInit);
+  y = b.attention(y, {config.heads, config.attention == AttentionForm::kMaterialised});
+  y = b.named(b.linear(y, name + ".attn.proj", d, true, kInit), name + ".attn");
+  x = b.residual(x, y, rate);
+  y = b.layer_norm(x, name + ".norm2", kNormEps);
+  y = gelu_mlp(b, y, name + ".mlp", config.mlp_ratio, kInit);
+  return b.named(b.residual(x, y, rate), name);
+}
+
+Graph DeitConfig::build(int height, int width) const {
+  if (embed_dim % heads != 0) {
+    fail_usage("[deit] embed_dim is {}, expected a multiple of heads={}", embed_dim, heads);
+  }
+  const int table_width = image_width > 0 ? image_width : image_size;
+  if (image_size < patch_size || table_width < patch_size) {
+    fail_usage("[deit] image_size {} x {} is too small for patch_size {}", image_size, table_width,
+               patch_size);
+  }
+  Builder b;
+  Value x = b.input("picture", {height, width, 3});
+  x = b.conv(x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = patch_size});
+  const Grid grid = b.grid(b.named(x, "patch_embed"));
+  x = b.insert_rows(x, b.tokens("cls_token", 1, embed_dim, kInit), 0);
+  const AddPositionOp position{
+      image_size / patch_size, table_width / patch_size, grid.height, grid.width, {{0, 0}}};
+  x = b.add_position(x, "pos_embed", position, kInit);
+  for (int i = 0; i < depth; ++i) x = block(b, x, i, *this);
+  b.next_level();
+  x = b.named(b.layer_norm(x, "norm", kNormEps), "norm");
+  b.output("features", b.select_rows(x, 1, grid.height, grid.width));
+  x = b.select_rows(x, 0, 1, 1);
+  b.output("pooled", x);
+  b.begin_head();
+  b.output("logits", b.linear(x, "head", classes, true, kInit));
+  return std::move(b).finish();
+}
+
+// ---- the models ---------------------------------------------------------------------------
+
+DeitConfig variant(int embed_dim, int heads) {
+  DeitConfig config;
+  config.embed_dim = embed_dim;
+  config.heads = heads;
+  config.drop_path = 0.1f;
+  return config;
+}
+
+DeitConfig miniature() {
+  DeitConfig config;
+  config.classes = 10;
+  config.image_size = 64;
+  config.embed_dim = 48;
+  config.depth = 2;
+  config.heads = 3;
+  return config;
+}
+
+}  // namespace
+
+Family deit_family() {
+  const Recipe imagenet;
+  return {.name = "deit",
+          .base = "deit_t",
+          .models =
+              {
+                  {"deit_t", variant(192, 3), imagenet, "tiny", "6M", "1.3G"},
+                  {"deit_s", variant(384, 6), imagenet, "small", "22M", "4.6G"},
+                  {"deit_b", variant(768, 12), imagenet, "base", "86M", "17.6G"},
+                  {"test_deit", miniature(), imagenet.with_size(64), "miniature for tests"},
+              },
+          .inner_activations = {"pos_embed_resized"}};
+}
+
+}  // namespace vig

@@ -1,0 +1,200 @@
+// Swin: Hierarchical Vision Transformer using Shifted Windows.
+//
+// Stages of c channels, each but the first behind a merge of 2 x 2 neighbours. In window attention
+// every second block shifts its windows by half a window.
+// x += attn(norm1(x));  x += mlp(norm2(x));  head(mean(norm(x))).
+// Parameter names are those of the released checkpoints, or timm's.
+//
+// A window is never larger than the grid of its stage at image_size x image_width, which the tables
+// of positions belong to. Other pictures keep these windows: grids that they do not fill are
+// padded, as timm does, and so is an odd grid before a merge.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "vig/base/error.h"
+#include "vig/models/blocks.h"
+#include "vig/models/family.h"
+
+namespace vig {
+namespace {
+
+constexpr Init kInit = truncated_normal_init(0.02f);
+constexpr size_t kMaxStages = 8;
+
+enum class Names { kOfficial, kTimm };
+constexpr std::array<std::string_view, 2> kNamesNames = {"official", "timm"};
+
+struct SwinConfig : ConfigOf<SwinConfig> {
+  int image_width = 0;  // beside image_size; 0: square
+  int patch_size = 4;
+  int embed_dim = 96;  // of the first stage; the next have twice as many each
+  std::vector<int> depths = {2, 2, 6, 2};
+  std::vector<int> heads = {3, 6, 12, 24};
+  int window_size = 7;
+  int mlp_ratio = 4;
+  float ln_eps = 1e-5f;
+  Names names = Names::kOfficial;
+
+  void visit_fields(FieldVisitor& visitor) override {
+    visit_common(visitor);
+    visitor.visit("image_width", image_width, 0);
+    visitor.visit("patch_size", patch_size);
+    visitor.visit("embed_dim", embed_dim);
+    visitor.visit("depths", depths);
+    visitor.visit("heads", heads);
+    visitor.visit("window_size", window_size);
+    visitor.visit("mlp_ratio", mlp_ratio);
+    visitor.visit("ln_eps", ln_eps);
+    visitor.visit("names", names, kNamesNames);
+  }
+  int64_t blocks() const override {
+    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
+  }
+  Graph build(int height, int width) const override;
+
+  std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
+    const bool timm = shapes("head.fc.weight") != nullptr;
+    auto fields = classes_shown_by(shapes, timm ? "head.fc.weight" : "head.weight");
+    fields["names"] = timm ? "timm" : "official";
+    // Published models have a last grid of one window.
+    const Shape* table = shapes("layers.0.blocks.0.attn.relative_position_bias_table");
+    if (table == nullptr || table->rank() != 2 || depths.size() > kMaxStages) return fields;
+    for (int window = 1; window <= 64; ++window) {
+      if ((2 * window - 1) * (2 * window - 1) != (*table)[0]) continue;
+      fields["window_size"] = fmt::format("{}", window);
+      fields["image_size"] = fmt::format("{}", int64_t{window} * patch_size << (depths.size() - 1));
+    }
+    return fields;
+  }
+};
+
+class Network {
+ public:
+  explicit Network(const SwinConfig& config) : config_(config) {}
+
+  Graph build(int height, int width) {
+    const int patch = config_.patch_size;
+    // The grid that the weights were made for.
+    Grid made{config_.image_size / patch,
+              (config_.image_width > 0 ? config_.image_width : config_.image_size) / patch, 0};
+    Value x = b_.input("picture", {height, width, 3});
+    x = b_.conv(x, "patch_embed.proj", config_.embed_dim, {.kernel = patch, .stride = patch});
+    x = b_.named(b_.layer_norm(x, "patch_embed.norm", config_.ln_eps), "patch_embed");
+    for (size_t s = 0; s < config_.depths.size(); ++s) {
+      if (s > 0) {
+        x = merge(x, s);
+        made = {(made.height + 1) / 2, (made.width + 1) / 2, 0};
+      }
+      WindowAttentionOp op{config_.heads[s], std::min(config_.window_size, made.height),
+                           std::min(config_.window_size, made.width), false};
+      for (int i = 0; i < config_.depths[s]; ++i) {
+        op.shifted = i % 2 == 1;
+        x = block(x, fmt::format("layers.{}.blocks.{}", s, i), op);
+      }
+      b_.output(fmt::format("stage{}", s), x);
+      if (timm() || s + 1 == config_.depths.size()) b_.named(x, fmt::format("layers.{}", s));
+    }
+    b_.next_level();
+    x = b_.named(b_.layer_norm(x, "norm", config_.ln_eps), "norm");
+    classifier_outputs(b_, x, timm() ? "head.fc" : "head", config_.classes, kInit);
+    return std::move(b_).finish();
+  }
+
+ private:
+  bool timm() const { return config_.names == Names::kTimm; }
+
+  // In front of stage s. The released code counts it to the stage before.
+  Value merge(Value x, size_t s) {
+    const std::string layer = fmt::format("layers.{}", timm() ? s : s - 1);
+    const std::string name = layer + ".downsample";
+    const int channels = 2 * b_.grid(x).channels;
+    x = b_.layer_norm(b_.space_to_depth(x), name + ".norm", config_.ln_eps);
+    x = b_.named(b_.linear(x, name + ".reduction", channels, false, kInit), name);
+    return timm() ? x : b_.named(x, layer);
+  }
+
+  Value block(Value x, const std::string& name, const WindowAttentionOp& op) {
+    const int c = b_.grid(x).channels;
+    const double rate = drop_rate(config_.drop_path, number_++, static_cast<int>(config_.blocks()));
+    b_.next_level();
+    Value y = b_.layer_norm(x, name + ".norm1", config_.ln_eps);
+    const std::string attn = name + ".attn";
+    y = b_.linear(y, attn + ".qkv", 3 * c, true, kInit);
+    y = b_.window_attention(y, attn + ".relative_position_bias_table", attn + ".qkv.bias", op,
+                            kInit);
+    y = b_.named(b_.linear(y, attn + ".proj", c, true, kInit), attn);
+    x = b_.residual(x, y, rate);
+    y = b_.layer_norm(x, name + ".norm2", config_.ln_eps);
+    y = gelu_mlp(b_, y, name + ".mlp", config_.mlp_ratio, kInit);
+    return b_.named(b_.residual(x, y, rate), name);
+  }
+
+  const SwinConfig& config_;
+  Builder b_;
+  int number_ = 0;  // of blocks so far
+};
+
+Graph SwinConfig::build(int height, int width) const {
+  if (depths.empty() || depths.size() > kMaxStages || depths.size() != heads.size()) {
+    fail_usage(
+        "[swin] {} depths and {} heads, expected the same number of stages, at most {}; give "
+        "both by --set FIELD=VALUE",
+        depths.size(), heads.size(), kMaxStages);
+  }
+  for (size_t s = 0; s < heads.size(); ++s) {
+    if ((int64_t{embed_dim} << s) % heads[s] != 0) {
+      fail_usage("[swin] stage {} has {} channels, expected a multiple of its {} heads", s,
+                 int64_t{embed_dim} << s, heads[s]);
+    }
+  }
+  if (image_size < patch_size || (image_width > 0 && image_width < patch_size)) {
+    fail_usage("[swin] image_size {} (image_width {}) is too small for patch_size {}", image_size,
+               image_width, patch_size);
+  }
+  return Network(*this).build(height, width);
+}
+
+// ---- the models ---------------------------------------------------------------------------
+
+SwinConfig variant(int embed_dim, int heads, int third_depth, float drop_path) {
+  SwinConfig config;
+  config.embed_dim = embed_dim;
+  config.depths = {2, 2, third_depth, 2};
+  config.heads = {heads, 2 * heads, 4 * heads, 8 * heads};
+  config.drop_path = drop_path;
+  return config;
+}
+
+SwinConfig miniature() {
+  SwinConfig config;
+  config.classes = 10;
+  config.image_size = 64;
+  config.embed_dim = 16;
+  config.depths = {2, 2};
+  config.heads = {2, 4};
+  config.window_size = 5;
+  return config;
+}
+
+}  // namespace
+
+Family swin_family() {
+  const Recipe imagenet;
+  return {.name = "swin",
+          .base = "swin_t",
+          .models =
+              {
+                  {"swin_t", variant(96, 3, 6, 0.2f), imagenet, "tiny", "28M", "4.6G"},
+                  {"swin_s", variant(96, 3, 18, 0.3f), imagenet, "small", "50M", "8.7G"},
+                  {"swin_b", variant(128, 4, 18, 0.5f), imagenet, "base", "88M", "15.4G"},
+                  {"test_swin", miniature(), imagenet.with_size(64), "miniature for tests"},
+              },
+          .buffers = {".relative_position_index", ".attn_mask"},
+          .fixed_arguments = {{"stage_windows", ""}},
+          .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"}};
+}
+
+}  // namespace vig

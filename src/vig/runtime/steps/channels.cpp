@@ -1,0 +1,71 @@
+// Channels put together and taken apart: 2 x 2 neighbours in one row, part of a row.
+#include <algorithm>
+
+#include "vig/runtime/steps/steps.h"
+
+namespace vig {
+namespace {
+
+class SpaceToDepthStep final : public Step {
+ public:
+  SpaceToDepthStep(int in, int out) : Step(out), in_(in) {}
+
+  std::vector<int> operands() const override { return {in_}; }
+  Reach reach() const override { return Reach::kNeighbours; }
+  const char* kind() const override { return "merge"; }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    const Grid& in = bindings.grid(in_);
+    const Grid& grid = bindings.grid(result());
+    float* out = bindings.tile(result(), tile);
+    for (int64_t row = tile.first; row < tile.last; ++row, out += bindings.stride(result())) {
+      const int64_t image = row / tile.positions, at = row % tile.positions;
+      for (int64_t part = 0; part < 4; ++part) {
+        const int64_t y = 2 * (at / grid.width) + part % 2, x = 2 * (at % grid.width) + part / 2;
+        float* const to = out + part * in.channels;
+        if (y < in.height && x < in.width) {
+          const int64_t from = (image * in.height + y) * in.width + x;
+          std::copy_n(bindings.row(in_, from), in.channels, to);
+        } else {
+          std::fill_n(to, in.channels, 0.0f);
+        }
+      }
+    }
+  }
+
+ private:
+  int in_;
+};
+
+class SelectChannelsStep final : public Step {
+ public:
+  SelectChannelsStep(int in, int out, int first) : Step(out), in_(in), first_(first) {}
+
+  std::vector<int> operands() const override { return {in_}; }
+  const char* kind() const override { return "channels"; }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    const float* from = bindings.tile(in_, tile) + first_;
+    float* to = bindings.tile(result(), tile);
+    for (int64_t row = 0; row < tile.rows(); ++row) {
+      std::copy_n(from, bindings.channels(result()), to);
+      from += bindings.stride(in_);
+      to += bindings.stride(result());
+    }
+  }
+
+ private:
+  int in_, first_;
+};
+
+}  // namespace
+
+void lower(const SpaceToDepthOp&, Lowering& to) {
+  to.add(std::make_unique<SpaceToDepthStep>(to.operand(0), to.result()));
+}
+
+void lower(const SelectChannelsOp& op, Lowering& to) {
+  to.add(std::make_unique<SelectChannelsStep>(to.operand(0), to.result(), op.first));
+}
+
+}  // namespace vig

@@ -1,0 +1,104 @@
+// A dense or grouped convolution.
+#include <fmt/format.h>
+
+#include "vig/kernels/conv_dense.h"
+#include "vig/runtime/steps/product.h"
+#include "vig/runtime/steps/steps.h"
+#include "vig/runtime/steps/windows.h"
+
+namespace vig {
+namespace {
+
+class ConvStep final : public Step {
+ public:
+  struct Spec {
+    int in = -1, out = -1;
+    int weight = -1, bias = -1;  // parameter indices; the bias may be -1
+    BatchNormParams norm;        // folded into the weights, if there is one
+    ConvOp op;
+    int residual = -1;  // value that is added, or -1
+    Elementwise function = Elementwise::kIdentity;
+  };
+  explicit ConvStep(const Spec& spec) : Step(spec.out), spec_(spec) {}
+
+  std::vector<int> operands() const override {
+    if (spec_.residual < 0) return {spec_.in};
+    return {spec_.in, spec_.residual};
+  }
+  Reach reach() const override { return Reach::kNeighbours; }
+  const char* kind() const override { return spec_.residual >= 0 ? "conv + add" : "conv"; }
+
+  std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
+    const std::string layout =
+        spec_.op.groups == 1 ? "panels" : fmt::format("panels of {} groups", spec_.op.groups);
+    return Packing{spec_.weight, packed_layout(layout, spec_.norm),
+                   conv_packed_floats(filters(params[spec_.weight].shape))};
+  }
+  void pack(const std::vector<ParamSpec>& params, const Weights& weights,
+            float* to) const override {
+    const Shape& shape = params[spec_.weight].shape;
+    const FoldedWeights folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
+    conv_pack(filters(shape), folded.weight.data(), folded.bias.data(), to);
+  }
+
+  void bind(const Bindings& bindings) override {
+    const Grid& in = bindings.grid(spec_.in);
+    shape_ = filters(bindings.shape(spec_.weight));
+    shape_.in = {in.height, in.width, in.channels};
+    shape_.windows = windows_of(spec_.op, in, bindings.grid(result()));
+  }
+
+  bool has_columns() const override { return true; }
+  int64_t column_blocks() const override { return conv_blocks(shape_); }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    DenseConvArgs args;
+    args.shape = shape_;
+    args.in = bindings.row(spec_.in, 0);
+    args.panels = bindings.packed(spec_.weight);
+    args.function = spec_.function;
+    args.first_row = tile.first;
+    args.last_row = tile.last;
+    args.first_block = tile.first_block;
+    args.last_block = tile.last_block;
+    args.out = bindings.tile(result(), tile);
+    args.out_stride = bindings.stride(result());
+    if (spec_.residual >= 0) {
+      args.residual = bindings.tile(spec_.residual, tile);
+      args.residual_stride = bindings.stride(spec_.residual);
+    }
+    dense_conv(args);
+  }
+
+ private:
+  // What packing needs to know of a bank of filters [out, in / groups, kernel, kernel].
+  ConvShape filters(const Shape& shape) const {
+    ConvShape conv;
+    conv.in.channels = shape[1] * spec_.op.groups;
+    conv.windows.kernel = shape[2];
+    conv.out_channels = shape[0];
+    conv.groups = spec_.op.groups;
+    return conv;
+  }
+
+  Spec spec_;
+  ConvShape shape_;
+};
+
+}  // namespace
+
+void lower(const ConvOp& op, Lowering& to) {
+  if (is_linear(op)) return add_product(to);
+  ConvStep::Spec spec;
+  spec.in = to.operand(0);
+  spec.out = to.result();
+  spec.weight = to.param(0);
+  spec.bias = to.param(1);
+  spec.norm = fused_norm(to);
+  spec.op = op;
+  spec.residual = to.unit().residual;
+  spec.function = to.unit().function;
+  to.add(std::make_unique<ConvStep>(spec), to.macs());
+}
+
+}  // namespace vig

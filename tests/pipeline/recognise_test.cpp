@@ -1,0 +1,89 @@
+// Public checkpoints are known by the names and shapes of their tensors.
+#include "vig/pipeline/recognise.h"
+
+#include <gtest/gtest.h>
+
+#include "pipeline/fixtures.h"
+#include "support/files.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/pipeline/save_model.h"
+
+namespace vig::test {
+namespace {
+
+// All zeros, in half precision; with the counters of its batch norms, as PyTorch stores them.
+void write_zeros(const ModelSpec& spec, const std::string& path) {
+  const Graph graph = build_graph(spec, spec.recipe.crop, spec.recipe.crop);
+  int64_t most = 1;
+  for (const ParamSpec& param : graph.params) most = std::max(most, param.shape.elements());
+  const std::vector<uint16_t> zeros(static_cast<size_t>(most));
+  const int64_t count = 7;
+  std::vector<NamedTensor> tensors;
+  for (const ParamSpec& param : graph.params) {
+    tensors.push_back({param.name, {zeros.data(), DType::kF16, param.shape}});
+    if (!param.name.ends_with("running_var")) continue;
+    const std::string norm = param.name.substr(0, param.name.rfind('.'));
+    tensors.push_back({norm + ".num_batches_tracked", {&count, DType::kI64, Shape{}}});
+  }
+  write_safetensors(path, tensors);
+}
+
+TEST(Recognise, ConvolutionalNetworksUnderBothNames) {
+  using Fields = std::map<std::string, std::string>;
+  const std::pair<const char*, Fields> models[] = {
+      {"resnet50", {{"classes", "21"}}},        {"convnext_t", {{"classes", "21"}}},
+      {"convnext_t", {{"names", "timm"}}},      {"regnety_4g", {{"classes", "21"}}},
+      {"regnety_4g", {{"names", "timm"}}},      {"efficientnet_b3", {{"classes", "21"}}},
+      {"efficientnet_b3", {{"names", "timm"}}},
+  };
+  for (const auto& [model, fields] : models) {
+    const TempDir folder;
+    ModelSpec spec = find_model(model);
+    override_fields(spec, fields);
+    const std::string file = (folder / "bare.safetensors").string();
+    write_zeros(spec, file);
+    ModelRequest request;
+    request.model = file;
+    const ModelSource source = find_source(request);
+    EXPECT_EQ(source.known, ModelSource::Known::kByShapes);
+    EXPECT_EQ(source.spec.name, model);
+    EXPECT_EQ(changed_fields(source.spec), fields) << model;
+  }
+}
+
+// What is no parameter is passed over when weights are loaded and saved.
+TEST(Recognise, CountersOfBatchNormsAreLeftOut) {
+  const TempDir folder;
+  const std::string bare = (folder / "bare.safetensors").string();
+  const std::string saved = (folder / "saved.safetensors").string();
+  for (const char* model : {"test_resnet", "test_regnet", "test_efficientnet"}) {
+    write_zeros(find_model(model), bare);
+    ModelRequest request;
+    request.model = bare;
+    request.arch = model;
+    const ModelSource source = find_source(request);
+    EXPECT_LT(source_weights(source)->size(), source.checkpoint->tensors().size());
+    save_model(source, saved);
+    request.model = saved;
+    request.arch = "";
+    const ModelSource again = find_source(request);
+    EXPECT_EQ(again.spec.name, model);
+    EXPECT_EQ(source_weights(again)->size(), again.checkpoint->tensors().size());
+  }
+}
+
+// Others are still an error.
+TEST(Recognise, NoOtherTensorIsLeftOut) {
+  const TempDir folder;
+  const std::string bare = (folder / "bare.safetensors").string();
+  write_zeros(find_model("test_resnet"), bare);
+  ModelRequest request;
+  request.model = bare;
+  request.arch = "test_convnext";
+  const ModelSource source = find_source(request);
+  EXPECT_NE(error_of([&] { source_weights(source); }).find("num_batches_tracked"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace vig::test

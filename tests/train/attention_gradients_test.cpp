@@ -1,0 +1,68 @@
+// Gradients of attention against differences of its values.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "vig/train/kernel_ops.h"
+#include "vig/train/plain_ops.h"
+
+namespace vig::train {
+namespace {
+
+double distance(const at::Tensor& value, const at::Tensor& expected) {
+  const double largest = expected.abs().max().item<double>();
+  return (value.reshape(expected.sizes()) - expected).abs().max().item<double>() / largest;
+}
+
+// sum(f(x) * weights) along a random direction, against the gradient: in double where the
+// operations allow it, so that the difference is the slope.
+template <class F>
+void expect_slopes(const std::vector<at::Tensor>& shapes, const F& plain, const F& kernels) {
+  std::vector<at::Tensor> exact, inputs;
+  for (const at::Tensor& x : shapes) {
+    exact.push_back(x.to(at::kDouble).set_requires_grad(true));
+    inputs.push_back(x.clone().set_requires_grad(true));
+  }
+  const at::Tensor o = plain(exact);
+  const at::Tensor weights = at::randn(o.sizes(), at::kDouble);
+  (o * weights).sum().backward();
+  (kernels(inputs) * weights.to(at::kFloat)).sum().backward();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    at::NoGradGuard no_grad;
+    const at::Tensor step = at::randn(exact[i].sizes(), at::kDouble) * 1e-5;
+    std::vector<at::Tensor> up = exact, down = exact;
+    up[i] = exact[i] + step;
+    down[i] = exact[i] - step;
+    const double difference = ((plain(up) - plain(down)) * weights).sum().item<double>() / 2;
+    const double slope = (exact[i].grad() * step).sum().item<double>();
+    EXPECT_NEAR(slope, difference,
+                1e-6 * exact[i].grad().norm().item<double>() * step.norm().item<double>())
+        << "operand " << i;
+    EXPECT_LE(distance(inputs[i].grad().to(at::kDouble), exact[i].grad()), 1e-5) << "operand " << i;
+  }
+}
+
+TEST(AttentionGradients, AreTheSlopes) {
+  at::manual_seed(1);
+  using Tensors = std::vector<at::Tensor>;
+  using Function = std::function<at::Tensor(const Tensors&)>;
+  for (const auto& [height, width, heads] :
+       {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(1, 130, 3)}) {
+    const AttentionOp op{heads, false};
+    expect_slopes<Function>(
+        {at::randn({2, height, width, 3 * heads * 5})},
+        [&](const Tensors& x) { return PlainOps::attention(x[0], op); },
+        [&](const Tensors& x) { return KernelOps::attention(x[0], op); });
+  }
+  for (const WindowAttentionOp& op :
+       {WindowAttentionOp{2, 3, 4, false}, {2, 3, 4, true}, {1, 7, 7, true}, {3, 2, 2, true}}) {
+    expect_slopes<Function>(
+        {at::randn({2, 5, 9, 3 * op.heads * 6}),
+         at::randn({(2 * op.window_height - 1) * (2 * op.window_width - 1), op.heads}),
+         at::randn({3 * op.heads * 6})},
+        [&](const Tensors& x) { return PlainOps::window_attention(x[0], x[1], x[2], op); },
+        [&](const Tensors& x) { return KernelOps::window_attention(x[0], x[1], x[2], op); });
+  }
+}
+
+}  // namespace
+}  // namespace vig::train
