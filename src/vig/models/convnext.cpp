@@ -61,7 +61,8 @@ struct ModuleNames {
                 : fmt::format("downsample_layers.{}", stage);
   }
   std::string block(size_t stage, int block) const {
-    return fmt::format(timm ? "stages.{}.blocks.{}" : "stages.{}.{}", stage, block);
+    return timm ? fmt::format("stages.{}.blocks.{}", stage, block)
+                : fmt::format("stages.{}.{}", stage, block);
   }
   const char* depthwise() const { return timm ? ".conv_dw" : ".dwconv"; }
   const char* expand() const { return timm ? ".mlp.fc1" : ".pwconv1"; }
