@@ -80,18 +80,10 @@ TEST(Published, ParameterCounts) {
       {"gla_t_gated", 5813032},
       {"gla_t_locality", 5834536},
       {"gla_t_vim", 6697000},
-      {"deit_t", 5717416},
-      {"deit_s", 22050664},
-      {"deit_b", 86567656},
-      {"swin_t", 28288354},
-      {"swin_s", 49606258},
-      {"swin_b", 87768224},
-      {"gmlp_t", 5867328},
-      {"gmlp_s", 19422656},
-      {"gmlp_b", 73075392},
   };
   for (const auto& [model, count] : expected) EXPECT_EQ(build(model).param_count(), count) << model;
   for (const ModelSpec& spec : model_zoo()) {
+    if (!spec.family.starts_with("vig")) continue;  // see peers_test.cpp
     EXPECT_TRUE(expected.contains(spec.name) || spec.name.starts_with("test_"))
         << spec.name << " is not counted here";
   }
