@@ -5,8 +5,8 @@
 
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
-#include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/conv1d.h"
+#include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/norm.h"
@@ -270,34 +270,33 @@ class ReferenceForward {
   }
 
   void compute(const SelectiveScanOp& op) {
-    using Taking = SelectiveScanOp::Taking;
     const Grid& grid = node_->grid;
     const bool own = node_->params.size() > 4;
     for (size_t d = 0; d < op.directions.size(); ++d) {
       const ScanDirection& direction = op.directions[d];
-      const auto tokens = scan_rows(direction.path, grid.height, grid.width);
+      const auto tokens = scan_sources(op, direction.path, grid.height, grid.width, true);
+      const auto others = scan_sources(op, direction.path, grid.height, grid.width, false);
       const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
       const auto moves = scan_moves(direction.path, grid.height, grid.width);
-      const auto rows = [&](int operand, int64_t first, bool by_token) {
+      const auto rows = [&](int operand, int64_t first, const std::vector<int32_t>& index) {
         const auto i = static_cast<size_t>(operand);
-        return Sequence{in(i).data() + first, in_grid(i).channels,
-                        by_token ? tokens.data() : nullptr};
+        return Sequence{in(i).data() + first, in_grid(i).channels, index.data()};
       };
-      const int64_t e = own || op.shared ? 0 : static_cast<int64_t>(d) * op.channels;
+      const int64_t e =
+          own || op.shared ? 0 : (op.first_set + static_cast<int64_t>(d)) * op.channels;
       const size_t set = own ? 3 * d : 0;
       Values rates(static_cast<size_t>(op.channels) * static_cast<size_t>(op.states));
       selective_scan_rates(param(set) + e * op.states, op.channels, op.states, rates.data());
       Values bias(param(set + 2) + e, param(set + 2) + e + op.channels);
       for (float& value : bias) value *= op.bias_factor;
-      const bool by_token = op.taking == Taking::kTokens;
       SelectiveScanArgs args;
       args.tokens = static_cast<int64_t>(tokens.size());
       args.channels = args.rates_stride = op.channels;
       args.states = op.states;
-      args.u = rows(direction.u, 0, op.taking != Taking::kSequences);
-      args.raw = rows(direction.steps, direction.step_first, by_token);
-      args.b = rows(direction.rates, direction.rate_first, by_token);
-      args.c = rows(direction.rates, direction.rate_first + op.states, by_token);
+      args.u = rows(direction.u, direction.u_first, tokens);
+      args.raw = rows(direction.steps, direction.step_first, others);
+      args.b = rows(direction.rates, direction.rate_first, others);
+      args.c = rows(direction.rates, direction.rate_first + op.states, others);
       if (op.moves) args.b_added = {param(node_->params.size() - 1), op.states, moves.data()};
       args.rates = rates.data();
       args.d = param(set + 1) + e;
