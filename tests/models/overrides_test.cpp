@@ -56,7 +56,10 @@ TEST(Overrides, FieldsAsToldMakeTheSameModel) {
   for (const ModelSpec& spec : model_zoo()) {
     ModelSpec again = find_model(find_family(spec.family).base);
     override_fields(again, model_fields(spec));
-    const Graph expected = build_graph(spec, 64, 96), graph = build_graph(again, 64, 96);
+    const bool fixed = spec.config->fixed_size();
+    const int height = fixed ? spec.recipe.crop : 64, width = fixed ? spec.recipe.crop : 96;
+    const Graph expected = build_graph(spec, height, width);
+    const Graph graph = build_graph(again, height, width);
     ASSERT_EQ(graph.params.size(), expected.params.size()) << spec.name;
     for (size_t i = 0; i < graph.params.size(); ++i) {
       EXPECT_EQ(graph.params[i].name, expected.params[i].name);
@@ -125,7 +128,8 @@ TEST(Overrides, TheRecipeFollowsTheImageSize) {
 TEST(Overrides, UnknownNamesAreListed) {
   expect_error(ErrorCode::kUsage, {"vig_x", "vig_t", "vig_h_b", "test_vig"},
                [] { find_model("vig_x"); });
-  expect_error(ErrorCode::kUsage, {"perceptron", "vig", "vig_h"}, [] { find_family("perceptron"); });
+  expect_error(ErrorCode::kUsage, {"perceptron", "vig", "vig_h"},
+               [] { find_family("perceptron"); });
   expect_error(ErrorCode::kUsage, {"vig_t", "widths", "embed_dim", "mixing"}, [] {
     with("vig_t", {{"widths", "3"}});
   });

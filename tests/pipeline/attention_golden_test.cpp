@@ -1,7 +1,11 @@
-// Golden cases of attention notice what is wrong.
+// DeiT, Swin and gMLP in golden cases and as checkpoints.
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "pipeline/fixtures.h"
 #include "support/golden_case.h"
+#include "vig/pipeline/recognise.h"
 #include "vig/pipeline/verify.h"
 
 namespace vig::test {
@@ -19,6 +23,30 @@ TEST(AttentionGolden, AWrongActivationOrParameterFails) {
                          value = value * 1.5f + 0.01f;
                      });
     EXPECT_FALSE(verify_case(file).passed()) << tensor;
+  }
+}
+
+// Published files say nothing of what they are. Swin's other names, its window and its buffers show
+// in the tensors; the size of the pictures shows in tables of DeiT and gMLP.
+TEST(AttentionGolden, PublishedCheckpointsAreRecognised) {
+  const TempDir folder;
+  struct Case {
+    std::string model;
+    std::map<std::string, std::string> fields;
+  };
+  const Case cases[] = {{"deit_t", {{"image_size", "384"}, {"classes", "12"}}},
+                        {"gmlp_t", {{"image_size", "160"}}},
+                        {"swin_t", {{"names", "timm"}}},
+                        {"swin_t", {{"window_size", "12"}, {"image_size", "384"}}}};
+  for (const Case& c : cases) {
+    ModelSpec spec = find_model(c.model);
+    override_fields(spec, c.fields);
+    const std::string file = (folder / "bare.safetensors").string();
+    write_bare(spec, file);
+    const std::vector<ModelSpec> matches = matching_models(Checkpoint::open(file));
+    ASSERT_EQ(matches.size(), 1u) << c.model;
+    EXPECT_EQ(matches[0].name, c.model);
+    EXPECT_EQ(model_fields(matches[0]), model_fields(spec)) << c.model;
   }
 }
 
