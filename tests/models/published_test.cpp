@@ -192,7 +192,6 @@ TEST(Published, RecipesAreThoseOfTheWeights) {
   }
 }
 
-// The graph's nodes come in an order that can be run, and every parameter is used.
 // Whether several nodes may use a parameter: padded tokens of window attention are made of the bias
 // of a product, channel gates serve several branches, and scans take rows of one parameter.
 bool is_shared(const Node& node, const std::string& name) {
@@ -202,6 +201,7 @@ bool is_shared(const Node& node, const std::string& name) {
          name.find(".multi_scan.attn.") != std::string::npos;
 }
 
+// The graph's nodes come in an order that can be run, and every parameter is used.
 TEST(Published, GraphsAreWellFormed) {
   for (const ModelSpec& spec : model_zoo()) {
     const int size = spec.recipe.crop;
