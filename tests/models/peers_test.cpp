@@ -100,9 +100,11 @@ TEST(Peers, HaveEveryTensorOfThePublicModels) {
     for (const ParamSpec& param : build(published.model).params) {
       actual[param.name] = param.shape.sizes();
     }
-    for (const auto& [name, shape] : entry.at("params").items()) expected[name] = shape;
+    for (const auto& [name, shape] : entry.at("params").items())
+      expected[name] = shape.get<std::vector<int64_t>>();
     for (const auto& [name, shape] : entry.at("buffers").items()) {
-      if (!is_buffer(find_model(published.model), name)) expected[name] = shape;
+      if (!is_buffer(find_model(published.model), name))
+        expected[name] = shape.get<std::vector<int64_t>>();
     }
     EXPECT_EQ(actual, expected) << published.model;
   }

@@ -44,9 +44,8 @@ inline std::vector<std::string> peer_cases() {
     std::error_code missing;
     for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
       const std::string name = entry.path().stem().string();
-      const bool known = std::ranges::any_of(model_families(), [&](const Family& family) {
-        return family.name == case_family(name);
-      });
+      const bool known = std::ranges::any_of(
+          model_families(), [&](const Family& family) { return family.name == case_family(name); });
       if (!known || entry.path().extension() != ".safetensors") continue;
       if (seen.insert(name).second) files.push_back(entry.path().string());
     }
