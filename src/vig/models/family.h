@@ -36,6 +36,9 @@ struct Family {
   std::map<std::string, std::string> fixed_arguments = {};
   // How the names of activations end, in golden cases, that are no value of our graphs.
   std::vector<std::string_view> inner_activations = {};
+  // Whether maps in golden cases are [batch, height, width, channels] where their sizes leave that
+  // open; else [batch, channels, height, width].
+  bool channels_last = false;
 };
 
 Family vig_family();
