@@ -26,7 +26,8 @@ int models(bool json) {
   table.add({"", "", "multiply-adds", "multiply-adds", "params", "FLOPs", ""});
   ordered_json list = ordered_json::array();
   for (const ModelSpec& spec : model_zoo()) {
-    const Graph graph = build_graph(spec, kSize, kSize);
+    const int size = spec.config->fixed_size() ? spec.recipe.crop : kSize;
+    const Graph graph = build_graph(spec, size, size);
     const MacCount macs = count_macs(graph);
     table.add({spec.name, grouped(graph.param_count()),
                readable_count(static_cast<double>(macs.dense)),
@@ -35,7 +36,7 @@ int models(bool json) {
     ordered_json entry = {{"name", spec.name},
                           {"family", spec.family},
                           {"parameters", graph.param_count()},
-                          {"size", kSize},
+                          {"size", size},
                           {"dense_multiply_adds", macs.dense},
                           {"scan_multiply_adds", macs.scan},
                           {"paper_parameters", nullptr},
