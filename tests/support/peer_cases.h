@@ -12,7 +12,7 @@ namespace vig::test {
 // The cases of a family, one of each name: paths of .safetensors files.
 inline std::vector<std::string> peer_cases(const std::string& family) {
   std::vector<std::string> names, files;
-  for (const std::filesystem::path folder :
+  for (const std::filesystem::path& folder :
        {std::filesystem::path(VIG_TEST_DATA) / "golden/peers",
         std::filesystem::path(VIG_SOURCE_DIR) / "../shared/golden/peers"}) {
     if (!std::filesystem::is_directory(folder)) continue;
