@@ -104,7 +104,7 @@ TEST_F(ScanBuilder, Scans) {
   SelectiveScanOp op;
   op.channels = 6;
   op.states = 3;
-  op.directions = {{{}, 0, 0, 6, 0, 0}, {{ScanOrder::kColumns}, 0, 0, 0, 0, 6}};
+  op.directions = {{{}, 0, 0, 0, 6, 0, 0}, {{ScanOrder::kColumns}, 0, 6, 0, 0, 0, 6}};
   EXPECT_EQ(b.grid(b.selective_scan({x}, op, {{"a", "d", "bias"}})), (Grid{3, 4, 6}));
   EXPECT_THROW(b.selective_scan({x}, op, {}), Error);
   op.directions[1].rate_first = 7;

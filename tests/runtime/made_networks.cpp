@@ -103,7 +103,7 @@ Graph make_scans(int height, int width) {
   // Subgrids, each with its own rows of the parameters; then a gate.
   for (int part = 0; part < 4; ++part) {
     op.directions.push_back(
-        {{ScanOrder::kSubgrid, false, part}, 0, 1, part * kWidth, 1, part * kWidth + kChannels});
+        {{ScanOrder::kSubgrid, false, part}, 0, 0, 1, part * kWidth, 1, part * kWidth + kChannels});
   }
   Value y = b.selective_scan({x, operands(x, "quarters", 4)}, op,
                              {{"quarters.a", "quarters.d", "quarters.step_bias"}});
@@ -112,7 +112,7 @@ Graph make_scans(int height, int width) {
   op.directions.clear();
   for (const ScanOrder order : {ScanOrder::kSnakeRows, ScanOrder::kSnakeColumns}) {
     for (const bool backward : {false, true}) {
-      op.directions.push_back({{order, backward}, 0, 1, 0, 1, kChannels});
+      op.directions.push_back({{order, backward}, 0, 0, 1, 0, 1, kChannels});
     }
   }
   op.taking = SelectiveScanOp::Taking::kTokensOfSteps;
@@ -137,11 +137,11 @@ Graph make_scans(int height, int width) {
     const std::string name = "path" + std::to_string(number);
     const Value u = b.conv1d(x, name + ".conv", {3, 0, 0, path, true}, kInit, kInit);
     sequences.insert(sequences.end(), {b.activation(u, Elementwise::kSilu), operands(u, name, 1)});
-    along.directions.push_back({path, number, number + 1, 0, number + 1, kChannels});
+    along.directions.push_back({path, number, 0, number + 1, 0, number + 1, kChannels});
   }
-  y = b.selective_scan(sequences, along,
-                       {{"path0.a", "path0.d", "path0.step_bias"}, {"path2.a", "path2.d", "path2.step_bias"}},
-                       grid);
+  y = b.selective_scan(
+      sequences, along,
+      {{"path0.a", "path0.d", "path0.step_bias"}, {"path2.a", "path2.d", "path2.step_bias"}}, grid);
   x = b.named(b.add(x, y), "paths");
   b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
   return std::move(b).finish();

@@ -5,8 +5,8 @@
 
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
-#include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/conv1d.h"
+#include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/norm.h"
@@ -249,6 +249,112 @@ class ReferenceForward {
     }
   }
 
+  // One head over the given rows.
+  AttentionArgs attention_head(int heads, int64_t head) const {
+    const int64_t width = node_->grid.channels;
+    AttentionArgs args;
+    args.tokens = node_->grid.positions();
+    args.head_dim = width / heads;
+    args.q = in(0).data() + head * args.head_dim;
+    args.k = args.q + width;
+    args.v = args.k + width;
+    args.qkv_stride = 3 * width;
+    args.scale = 1.0f / std::sqrt(static_cast<float>(args.head_dim));
+    return args;
+  }
+  void place_result(AttentionArgs& args, int64_t head) {
+    args.o = out_.data() + head * args.head_dim;
+    args.o_stride = node_->grid.channels;
+  }
+
+  void compute(const AttentionOp& op) {
+    for (int64_t head = 0; head < op.heads; ++head) {
+      AttentionArgs args = attention_head(op.heads, head);
+      place_result(args, head);
+      reference::attention(args);
+    }
+  }
+
+  // From the definition: which window a token falls into after the roll, and in which of the parts
+  // that the roll makes of an axis it lies.
+  void compute(const WindowAttentionOp& op) {
+    const Grid& grid = node_->grid;
+    const int wh = op.window_height, ww = op.window_width;
+    const int shift_y = op.shifted && grid.height > wh ? wh / 2 : 0;
+    const int shift_x = op.shifted && grid.width > ww ? ww / 2 : 0;
+    const int padded_height = (grid.height + wh - 1) / wh * wh;
+    const int padded_width = (grid.width + ww - 1) / ww * ww;
+    const int n = wh * ww;
+    const auto part = [](int at, int size, int window, int shift) {
+      return at < size - window ? 0 : at < size - shift ? 1 : 2;
+    };
+    for (int top = 0; top < padded_height; top += wh) {
+      for (int left = 0; left < padded_width; left += ww) {
+        std::vector<int32_t> rows, labels;
+        for (int t = 0; t < n; ++t) {
+          const int y = top + t / ww, x = left + t % ww;
+          const bool there = y < grid.height && x < grid.width;
+          const int from_y = (y + shift_y) % grid.height, from_x = (x + shift_x) % grid.width;
+          rows.push_back(there ? from_y * grid.width + from_x : -1);
+          labels.push_back(10 * part(y, padded_height, wh, shift_y) +
+                           part(x, padded_width, ww, shift_x));
+        }
+        for (int64_t head = 0; head < op.heads; ++head) {
+          Values bias(static_cast<size_t>(n) * static_cast<size_t>(n));
+          for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) {
+              const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
+              bias[static_cast<size_t>(i * n + j)] =
+                  param(0)[(y * (2 * ww - 1) + x) * op.heads + head];
+            }
+          }
+          AttentionArgs args = attention_head(op.heads, head);
+          args.tokens = n;
+          args.rows = rows.data();
+          args.labels = labels.data();
+          args.bias = bias.data();
+          args.bias_stride = n;
+          args.pad_k = param(1) + grid.channels + head * args.head_dim;
+          args.pad_v = args.pad_k + grid.channels;
+          place_result(args, head);
+          reference::attention(args);
+        }
+      }
+    }
+  }
+
+  void compute(const SpaceToDepthOp&) {
+    const Grid &from = in_grid(0), &to = node_->grid;
+    for (int64_t y = 0; y < from.height; ++y) {
+      for (int64_t x = 0; x < from.width; ++x) {
+        const int64_t cell = (y / 2 * to.width + x / 2) * 4 + x % 2 * 2 + y % 2;
+        std::copy_n(in(0).begin() + (y * from.width + x) * from.channels, from.channels,
+                    out_.begin() + cell * from.channels);
+      }
+    }
+  }
+
+  void compute(const TokenLinearOp&) {
+    const int64_t tokens = node_->grid.positions(), channels = node_->grid.channels;
+    for (int64_t t = 0; t < tokens; ++t) {
+      for (int64_t c = 0; c < channels; ++c) {
+        double sum = param(1)[t];
+        for (int64_t s = 0; s < tokens; ++s) {
+          sum += static_cast<double>(param(0)[t * tokens + s]) *
+                 in(0)[static_cast<size_t>(s * channels + c)];
+        }
+        out_[static_cast<size_t>(t * channels + c)] = static_cast<float>(sum);
+      }
+    }
+  }
+
+  void compute(const SelectChannelsOp& op) {
+    const int64_t from = in_grid(0).channels, to = node_->grid.channels;
+    for (int64_t row = 0; row < node_->grid.positions(); ++row) {
+      std::copy_n(in(0).begin() + row * from + op.first, to, out_.begin() + row * to);
+    }
+  }
+
   void compute(const Conv1dOp& op) {
     const int64_t channels = node_->grid.channels;
     Values taps(static_cast<size_t>(op.width * channels));
@@ -270,34 +376,33 @@ class ReferenceForward {
   }
 
   void compute(const SelectiveScanOp& op) {
-    using Taking = SelectiveScanOp::Taking;
     const Grid& grid = node_->grid;
     const bool own = node_->params.size() > 4;
     for (size_t d = 0; d < op.directions.size(); ++d) {
       const ScanDirection& direction = op.directions[d];
-      const auto tokens = scan_rows(direction.path, grid.height, grid.width);
+      const auto tokens = scan_sources(op, direction.path, grid.height, grid.width, true);
+      const auto others = scan_sources(op, direction.path, grid.height, grid.width, false);
       const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
       const auto moves = scan_moves(direction.path, grid.height, grid.width);
-      const auto rows = [&](int operand, int64_t first, bool by_token) {
+      const auto rows = [&](int operand, int64_t first, const std::vector<int32_t>& index) {
         const auto i = static_cast<size_t>(operand);
-        return Sequence{in(i).data() + first, in_grid(i).channels,
-                        by_token ? tokens.data() : nullptr};
+        return Sequence{in(i).data() + first, in_grid(i).channels, index.data()};
       };
-      const int64_t e = own || op.shared ? 0 : static_cast<int64_t>(d) * op.channels;
+      const int64_t e =
+          own || op.shared ? 0 : (op.first_set + static_cast<int64_t>(d)) * op.channels;
       const size_t set = own ? 3 * d : 0;
       Values rates(static_cast<size_t>(op.channels) * static_cast<size_t>(op.states));
       selective_scan_rates(param(set) + e * op.states, op.channels, op.states, rates.data());
       Values bias(param(set + 2) + e, param(set + 2) + e + op.channels);
       for (float& value : bias) value *= op.bias_factor;
-      const bool by_token = op.taking == Taking::kTokens;
       SelectiveScanArgs args;
       args.tokens = static_cast<int64_t>(tokens.size());
       args.channels = args.rates_stride = op.channels;
       args.states = op.states;
-      args.u = rows(direction.u, 0, op.taking != Taking::kSequences);
-      args.raw = rows(direction.steps, direction.step_first, by_token);
-      args.b = rows(direction.rates, direction.rate_first, by_token);
-      args.c = rows(direction.rates, direction.rate_first + op.states, by_token);
+      args.u = rows(direction.u, direction.u_first, tokens);
+      args.raw = rows(direction.steps, direction.step_first, others);
+      args.b = rows(direction.rates, direction.rate_first, others);
+      args.c = rows(direction.rates, direction.rate_first + op.states, others);
       if (op.moves) args.b_added = {param(node_->params.size() - 1), op.states, moves.data()};
       args.rates = rates.data();
       args.d = param(set + 1) + e;

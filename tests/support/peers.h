@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "vig/models/registry.h"
+
 namespace vig::test {
 
 inline std::filesystem::path peers_in_tree() {
@@ -24,22 +26,6 @@ inline std::filesystem::path peers_beside_tree() {
   return root / "golden/peers";
 }
 
-// The networks among them, FAMILY_CASE.safetensors, each once.
-inline std::vector<std::string> peer_cases() {
-  std::set<std::string> seen;
-  std::vector<std::string> files;
-  for (const std::filesystem::path& folder : {peers_in_tree(), peers_beside_tree()}) {
-    std::error_code missing;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
-      const std::string name = entry.path().stem().string();
-      if (name.starts_with("op_") || entry.path().extension() != ".safetensors") continue;
-      if (seen.insert(name).second) files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 inline std::string case_name(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }
@@ -48,6 +34,24 @@ inline std::string case_name(const std::string& file) {
 inline std::string case_family(const std::string& file) {
   const std::string name = case_name(file);
   return name.substr(0, name.find('_'));
+}
+
+// The networks among them of families that there are, FAMILY_CASE.safetensors, each once.
+inline std::vector<std::string> peer_cases() {
+  std::set<std::string> seen;
+  std::vector<std::string> files;
+  for (const std::filesystem::path& folder : {peers_in_tree(), peers_beside_tree()}) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+      const std::string name = entry.path().stem().string();
+      const bool known = std::ranges::any_of(
+          model_families(), [&](const Family& family) { return family.name == case_family(name); });
+      if (!known || entry.path().extension() != ".safetensors") continue;
+      if (seen.insert(name).second) files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace vig::test

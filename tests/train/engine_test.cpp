@@ -89,11 +89,28 @@ TEST(Engine, HasTheLogitsOfTraining) {
 
 // The gradients of both executions, for operations that no golden case has.
 TEST(Engine, KernelsAndPlainOperationsHaveTheSameGradients) {
-  for (const char* name :
-       {"convolutions", "front_token", "middle_token", "end_tokens", "two_inputs", "mini_resnet",
-        "test_resnet", "test_convnext", "test_regnet", "test_efficientnet", "test_deit_odd",
-        "test_swin", "test_swin_odd", "gmlp_oblong", "test_vim_odd", "test_vrwkv_odd",
-        "test_vrwkv_formula", "test_vmamba_odd", "scans"}) {
+  for (const char* name : {"convolutions",
+                           "front_token",
+                           "middle_token",
+                           "end_tokens",
+                           "two_inputs",
+                           "mini_resnet",
+                           "test_resnet",
+                           "test_convnext",
+                           "test_regnet",
+                           "test_efficientnet",
+                           "test_deit_odd",
+                           "test_swin",
+                           "test_swin_odd",
+                           "gmlp_oblong",
+                           "test_vim_odd",
+                           "test_vrwkv_odd",
+                           "test_vrwkv_formula",
+                           "test_vmamba_odd",
+                           "scans",
+                           "test_plainmamba_odd",
+                           "test_efficientvmamba_odd",
+                           "test_localvmamba_odd"}) {
     SCOPED_TRACE(name);
     const Network network(network_case(name));
     const std::vector<at::Tensor> inputs = random_inputs(network, 3);

@@ -82,24 +82,30 @@ Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanO
         (path.order == ScanOrder::kSubgrid && path.part > 3)) {
       fail("[selective_scan] part {} of a path, expected a window's side or a subgrid", path.part);
     }
+    using Taking = SelectiveScanOp::Taking;
     int64_t rows = positions.positions();
-    if (op.taking == SelectiveScanOp::Taking::kSequences) {
+    if (op.taking == Taking::kSequences || op.taking == Taking::kHalfGrid) {
       rows = static_cast<int64_t>(scan_rows(path, positions.height, positions.width).size());
     }
-    check("values", direction.u, 0, op.channels, rows);
+    check("values", direction.u, direction.u_first, op.channels, rows);
     check("steps", direction.steps, direction.step_first, op.channels, rows);
     check("B and C", direction.rates, direction.rate_first, 2 * op.states, rows);
   }
   if (op.gate >= 0) check("gates", op.gate, op.gate_first, op.channels, positions.positions());
   std::vector<int> inputs, declared;
   for (const Value& operand : operands) inputs.push_back(operand.id);
-  const bool stacked = !own && !op.shared && directions > 1;
-  const int64_t rows = stacked ? directions * op.channels : op.channels;
+  const int64_t sets = op.sets > 0 ? op.sets : directions;
+  if (op.first_set < 0 || (!own && !op.shared && op.first_set + directions > sets)) {
+    fail("[selective_scan] {} directions from set {} on, expected sets of {}", directions,
+         op.first_set, sets);
+  }
+  const bool stacked = !own && !op.shared && sets > 1;
+  const int64_t rows = stacked ? sets * op.channels : op.channels;
   for (const ScanParams& set : params) {
     declared.push_back(param(set.a_log, {rows, op.states}, {fill_log_counts}));
     graph_.params[declared.back()].decayed = false;
     declared.push_back(param(set.d, {rows}, ones_init()));
-    const Shape bias = stacked ? Shape{directions, op.channels} : Shape{rows};
+    const Shape bias = stacked ? Shape{sets, op.channels} : Shape{rows};
     declared.push_back(param(set.bias, bias, set.bias_init));
     graph_.params[declared.back()].decayed = false;
   }

@@ -280,7 +280,8 @@ struct Conv1dOp {
 // One direction of a selective scan, and where its operands lie. Padding steps have zeros.
 struct ScanDirection {
   ScanPath path;
-  int u = 0;      // operand with the E channels that are scanned
+  int u = 0;  // operand with the E channels that are scanned, from channel u_first on
+  int u_first = 0;
   int steps = 1;  // operand with the raw steps, from channel step_first on
   int step_first = 0;
   int rates = 2;  // operand with B [N] and behind it C [N], from channel rate_first on
@@ -291,13 +292,14 @@ struct ScanDirection {
 // Selective scan (Mamba): the sum over directions of kernels/selective_scan.h, times `scale`, and
 // times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the steps
 // [E]: for each direction its own, one after the other; or one of each for all directions, `shared`
-// or with those of all directions as rows.
+// or with the sets of several directions as rows, of which direction d takes set first_set + d.
 struct SelectiveScanOp {
   // What the step n of a path takes.
   enum class Taking {
     kTokens,         // all of its token
     kTokensOfSteps,  // u of its token; raw step, B and C of token n, whatever the path
     kSequences,      // operands are sequences along the path already: row n
+    kHalfGrid,       // operands lie on a grid of half the size, a position for each of a subgrid
   };
 
   int channels = 1;  // E
@@ -305,6 +307,8 @@ struct SelectiveScanOp {
   std::vector<ScanDirection> directions;
   Taking taking = Taking::kTokens;
   bool shared = false;
+  int sets = 0;  // of rows; 0: one for each direction
+  int first_set = 0;
   float bias_factor = 1.0f;
   float scale = 1.0f;
   int gate = -1;  // operand with z, from channel gate_first on; -1: none
@@ -318,6 +322,9 @@ struct SelectiveScanOp {
   bool operator==(const SelectiveScanOp&) const = default;
 };
 
+// The rows of u, or of the other operands, that steps take; -1 for none.
+std::vector<int32_t> scan_sources(const SelectiveScanOp& op, const ScanPath& path, int height,
+                                  int width, bool of_u);
 // Where the results of the steps go.
 std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& path, int height,
                                   int width);
@@ -345,12 +352,11 @@ struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
 };
 
-using Op =
-    std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
-                 BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp, AddPositionOp,
-                 TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp, AttentionOp,
-                 WindowAttentionOp, SpaceToDepthOp, TokenLinearOp, SelectChannelsOp, Conv1dOp,
-                 SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
+using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp,
+                        RmsNormOp, BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp,
+                        AddPositionOp, TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp,
+                        GlaOp, AttentionOp, WindowAttentionOp, SpaceToDepthOp, TokenLinearOp,
+                        SelectChannelsOp, Conv1dOp, SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

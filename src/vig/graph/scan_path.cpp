@@ -1,5 +1,6 @@
 // Orders of the positions of a grid.
 #include <algorithm>
+#include <numeric>
 
 #include "vig/graph/ops.h"
 
@@ -68,6 +69,20 @@ std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width) {
   }
   std::vector<int32_t> rows = made.take();
   if (path.backward) std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+std::vector<int32_t> scan_sources(const SelectiveScanOp& op, const ScanPath& path, int height,
+                                  int width, bool of_u) {
+  using Taking = SelectiveScanOp::Taking;
+  if (op.taking == Taking::kHalfGrid) {
+    const ScanOrder order = path.part % 2 == 1 ? ScanOrder::kColumns : ScanOrder::kRows;
+    return scan_rows({order, path.backward}, (height + 1) / 2, (width + 1) / 2);
+  }
+  std::vector<int32_t> rows = scan_rows(path, height, width);
+  if (op.taking == Taking::kSequences || (op.taking == Taking::kTokensOfSteps && !of_u)) {
+    std::iota(rows.begin(), rows.end(), 0);
+  }
   return rows;
 }
 

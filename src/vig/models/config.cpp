@@ -53,21 +53,16 @@ class Setter final : public FieldVisitor {
   void visit(const char* name, std::vector<int>& value) override {
     if (!is(name)) return;
     value.clear();
-    for (size_t start = 0; start <= text_.size();) {
-      const size_t comma = std::min(text_.find(',', start), text_.size());
-      value.push_back(parse_int(field_, text_.substr(start, comma - start)));
-      start = comma + 1;
-    }
+    for_each_part([&](std::string_view part) { value.push_back(parse_int(field_, part)); });
+  }
+  void visit(const char* name, std::vector<int>& indices,
+             std::span<const std::string_view> names) override {
+    if (!is(name)) return;
+    indices.clear();
+    for_each_part([&](std::string_view part) { indices.push_back(index_of(part, names)); });
   }
   void visit(const char* name, int& index, std::span<const std::string_view> names) override {
-    if (!is(name)) return;
-    const auto found = std::find(names.begin(), names.end(), text_);
-    if (found == names.end()) {
-      const auto last = names.subspan(names.size() - 1);
-      bad_value(field_, text_,
-                fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), last[0]));
-    }
-    index = static_cast<int>(found - names.begin());
+    if (is(name)) index = index_of(text_, names);
   }
 
   bool found() const { return found_; }
@@ -79,6 +74,24 @@ class Setter final : public FieldVisitor {
     if (field_ != name) return false;
     found_ = true;
     return true;
+  }
+
+  template <class F>
+  void for_each_part(const F& f) const {
+    for (size_t start = 0; start <= text_.size();) {
+      const size_t comma = std::min(text_.find(',', start), text_.size());
+      f(text_.substr(start, comma - start));
+      start = comma + 1;
+    }
+  }
+  int index_of(std::string_view text, std::span<const std::string_view> names) const {
+    const auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) {
+      const auto last = names.subspan(names.size() - 1);
+      bad_value(field_, text,
+                fmt::format("{} or {}", fmt::join(names.first(names.size() - 1), ", "), last[0]));
+    }
+    return static_cast<int>(found - names.begin());
   }
 
   std::string_view field_, text_;
@@ -93,6 +106,12 @@ class Texts final : public FieldVisitor {
   void visit(const char* name, bool& value) override { texts[name] = value ? "true" : "false"; }
   void visit(const char* name, std::vector<int>& value) override {
     texts[name] = fmt::format("{}", fmt::join(value, ","));
+  }
+  void visit(const char* name, std::vector<int>& indices,
+             std::span<const std::string_view> names) override {
+    std::vector<std::string_view> parts;
+    for (const int index : indices) parts.push_back(names[static_cast<size_t>(index)]);
+    texts[name] = fmt::format("{}", fmt::join(parts, ","));
   }
   void visit(const char* name, int& index, std::span<const std::string_view> names) override {
     texts[name] = std::string(names[static_cast<size_t>(index)]);

@@ -25,6 +25,9 @@ class FieldVisitor {
   virtual void visit(const char* name, float& value) = 0;
   virtual void visit(const char* name, bool& value) = 0;
   virtual void visit(const char* name, std::vector<int>& value) = 0;
+  // A list of `names`, by their indices.
+  virtual void visit(const char* name, std::vector<int>& indices,
+                     std::span<const std::string_view> names) = 0;
   // One of `names`, by its index.
   virtual void visit(const char* name, int& index, std::span<const std::string_view> names) = 0;
 

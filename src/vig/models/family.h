@@ -40,6 +40,9 @@ struct Family {
   // Versions of a network in golden cases, by the suffix of their tensors ("output_SUFFIX",
   // "act_SUFFIX/NAME"; an empty one is "output"), with the fields that make them.
   std::map<std::string, std::map<std::string, std::string>> versions = {{"", {}}};
+  // Whether maps in golden cases are [batch, height, width, channels] where their sizes leave that
+  // open; else [batch, channels, height, width].
+  bool channels_last = false;
 };
 
 Family vig_family();
@@ -51,6 +54,9 @@ Family efficientnet_family();
 Family deit_family();
 Family swin_family();
 Family gmlp_family();
+Family efficientvmamba_family();
+Family localvmamba_family();
+Family plainmamba_family();
 Family vim_family();
 Family vrwkv_family();
 Family vmamba_family();

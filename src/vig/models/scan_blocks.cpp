@@ -1,5 +1,6 @@
 #include "vig/models/scan_blocks.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace vig {
@@ -19,5 +20,30 @@ void fill_step_bias(const FreshParam& param, float least, float most) {
 Init step_bias_init() { return {fill_step_bias, 0.001f, 0.1f}; }
 
 Init step_weight_init(int rank) { return fan_in_uniform(rank); }
+
+Value channel_attention(Builder& b, Value x, const std::string& name, float eps) {
+  const int channels = b.grid(x).channels, reduced = std::max(1, channels / 8);
+  const Init init = truncated_normal_init(0.02f);
+  Value gate = b.mean_pool(b.layer_norm(x, name + ".norm", eps));
+  gate = b.linear(gate, name + ".global_reduce", reduced, true, init);
+  gate = b.activation(gate, Elementwise::kGelu);
+  gate = b.linear(gate, name + ".channel_select", channels, true, init);
+  return b.channel_gate(x, b.activation(gate, Elementwise::kSigmoid));
+}
+
+Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
+                    Init init) {
+  x = b.layer_norm(b.space_to_depth(x), name + ".norm", eps);
+  return b.named(b.linear(x, name + ".reduction", channels, false, init), name);
+}
+
+GatedMap gated_map(Builder& b, Value x, const std::string& name, int inner, int kernel, Init init) {
+  const Value xz = b.linear(x, name + "in_proj", 2 * inner, false, init);
+  const Init conv = fan_in_uniform(static_cast<int64_t>(kernel) * kernel);
+  Value u = b.select_channels(xz, 0, inner);
+  u = b.depthwise_conv(u, name + "conv2d", {.kernel = kernel, .bias = true}, conv, conv);
+  const Value z = b.select_channels(xz, inner, inner);
+  return {b.activation(u, Elementwise::kSilu), b.activation(z, Elementwise::kSilu)};
+}
 
 }  // namespace vig

@@ -1,7 +1,9 @@
 // Pieces that families of state space models share.
 #pragma once
 
-#include "vig/graph/init.h"
+#include <string>
+
+#include "vig/graph/builder.h"
 
 namespace vig {
 
@@ -13,5 +15,19 @@ inline int step_rank(int channels) { return (channels + 15) / 16; }
 Init step_bias_init();
 // The weight of the steps, [.., rank]: uniform within rank^-1/2.
 Init step_weight_init(int rank);
+
+// x * sigmoid(channel_select(gelu(global_reduce(mean(norm(x)))))) with an eighth of the channels in
+// between: the channel gate of EfficientVMamba and LocalMamba.
+Value channel_attention(Builder& b, Value x, const std::string& name, float eps);
+
+// 2 x 2 neighbours become one position: reduction(norm(of 4 C channels)).
+Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
+                    Init init);
+
+// x'|z = in_proj(x) of E channels each; silu(conv2d(x')) and silu(z).
+struct GatedMap {
+  Value u, gate;
+};
+GatedMap gated_map(Builder& b, Value x, const std::string& name, int inner, int kernel, Init init);
 
 }  // namespace vig

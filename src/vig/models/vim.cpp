@@ -83,8 +83,8 @@ Value mixer(Builder& b, Value x, const std::string& name, const VimConfig& confi
   SelectiveScanOp op;
   op.channels = inner;
   op.states = config.d_state;
-  op.directions = {{{ScanOrder::kRows, false}, 0, 1, 0, 2, rank},
-                   {{ScanOrder::kRows, true}, 3, 4, 0, 5, rank}};
+  op.directions = {{{ScanOrder::kRows, false}, 0, 0, 1, 0, 2, rank},
+                   {{ScanOrder::kRows, true}, 3, 0, 4, 0, 5, rank}};
   op.scale = 0.5f;
   op.gate = 6;
   op.gate_first = inner;

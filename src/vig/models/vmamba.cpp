@@ -59,7 +59,7 @@ Value cross_scan(Builder& b, Value u, const std::string& name, int rank, int sta
   op.states = states;
   for (int k = 0; k < kDirections; ++k) {
     const ScanPath path{k % 2 == 0 ? ScanOrder::kRows : ScanOrder::kColumns, k >= 2};
-    op.directions.push_back({path, 0, 1, k * inner, 2, k * width + rank});
+    op.directions.push_back({path, 0, 0, 1, k * inner, 2, k * width + rank});
   }
   return b.selective_scan(
       {u, steps, rates}, op,

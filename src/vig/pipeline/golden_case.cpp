@@ -35,14 +35,14 @@ const std::set<std::string> kScanTensors = {
     "dq", "dk", "dv", "dgate_logit_forward", "dgate_logit_backward",
 };
 
-// 4, true, "gated" and [1, 2] in the form override_field takes.
+// 4, true, "gated", [1, 2] and lists of such in the form override_field takes.
 std::string field_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
   for (const json& entry : value) {
     if (!text.empty()) text += ',';
-    text += entry.dump();
+    text += field_text(entry);
   }
   return text;
 }

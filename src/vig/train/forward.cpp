@@ -201,8 +201,8 @@ class ForwardPass {
       const auto rows = [&](size_t which) {
         if (node_->params.size() > 4) return param(3 * d + which);
         const at::Tensor all = which == 0 ? param(0) : param(which).flatten();
-        const size_t set = op.shared ? 0 : d;
-        return all.narrow(0, static_cast<int64_t>(set) * op.channels, op.channels);
+        const int64_t set = op.shared ? 0 : op.first_set + static_cast<int64_t>(d);
+        return all.narrow(0, set * op.channels, op.channels);
       };
       KernelOps::Scan scan;
       scan.u = operand(direction.u);

@@ -110,14 +110,15 @@ struct SelectiveScan : Function<SelectiveScan> {
             static_cast<int64_t>(scan.op->taking),
             scan.op->released_columns,
             scan.height,
-            scan.width};
+            scan.width,
+            direction.u_first};
   }
 
   struct Call {
     SelectiveScanOp op;
     ScanDirection direction;
     int height, width;
-    std::vector<int32_t> tokens, targets, moves;
+    std::vector<int32_t> tokens, others, targets, moves;
     std::vector<float> rates;
     SelectiveScanArgs args;
 
@@ -131,7 +132,9 @@ struct SelectiveScan : Function<SelectiveScan> {
       op.released_columns = numbers[6] != 0;
       height = static_cast<int>(numbers[7]);
       width = static_cast<int>(numbers[8]);
-      tokens = scan_rows(direction.path, height, width);
+      direction.u_first = static_cast<int>(numbers[9]);
+      tokens = scan_sources(op, direction.path, height, width, true);
+      others = scan_sources(op, direction.path, height, width, false);
       targets = scan_targets(op, direction.path, height, width);
       args.tokens = static_cast<int64_t>(tokens.size());
       args.channels = args.rates_stride = a_log.size(0);
@@ -145,18 +148,12 @@ struct SelectiveScan : Function<SelectiveScan> {
       moves = scan_moves(direction.path, height, width);
       args.b_added = {added->data_ptr<float>(), args.states, moves.data()};
     }
-    const int32_t* u_index() const {
-      return op.taking == SelectiveScanOp::Taking::kSequences ? nullptr : tokens.data();
-    }
-    const int32_t* index() const {
-      return op.taking == SelectiveScanOp::Taking::kTokens ? tokens.data() : nullptr;
-    }
     void set_picture(const at::Tensor& u, const at::Tensor& steps, const at::Tensor& bc,
                      int64_t i) {
-      args.u = sequence<const float>(u, i, 0, u_index());
-      args.raw = sequence<const float>(steps, i, direction.step_first, index());
-      args.b = sequence<const float>(bc, i, direction.rate_first, index());
-      args.c = sequence<const float>(bc, i, direction.rate_first + args.states, index());
+      args.u = sequence<const float>(u, i, direction.u_first, tokens.data());
+      args.raw = sequence<const float>(steps, i, direction.step_first, others.data());
+      args.b = sequence<const float>(bc, i, direction.rate_first, others.data());
+      args.c = sequence<const float>(bc, i, direction.rate_first + args.states, others.data());
     }
   };
 
@@ -207,10 +204,10 @@ struct SelectiveScan : Function<SelectiveScan> {
       call.set_picture(u, steps, bc, i);
       args.scan = call.args;
       args.dy = sequence<const float>(dy, i, 0, call.targets.data());
-      args.du = sequence<float>(du, i, 0, call.u_index());
-      args.draw = sequence<float>(dsteps, i, call.direction.step_first, call.index());
-      args.db = sequence<float>(dbc, i, call.direction.rate_first, call.index());
-      args.dc = sequence<float>(dbc, i, call.direction.rate_first + states, call.index());
+      args.du = sequence<float>(du, i, call.direction.u_first, call.tokens.data());
+      args.draw = sequence<float>(dsteps, i, call.direction.step_first, call.others.data());
+      args.db = sequence<float>(dbc, i, call.direction.rate_first, call.others.data());
+      args.dc = sequence<float>(dbc, i, call.direction.rate_first + states, call.others.data());
       selective_scan_backward(args);
     }
     return {du, dsteps, dbc, da_log.t().contiguous(), dd, dbias, dadded, {}};

@@ -43,20 +43,17 @@ at::Tensor PlainOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const
 }
 
 at::Tensor PlainOps::selective_scan(const KernelOps::Scan& scan) {
-  using Taking = SelectiveScanOp::Taking;
   const SelectiveScanOp& op = *scan.op;
   const ScanDirection& direction = op.directions[scan.direction];
   const int height = static_cast<int>(scan.height), width = static_cast<int>(scan.width);
   const int64_t channels = scan.a_log.size(0), states = scan.a_log.size(1);
-  const at::Tensor tokens = as_tensor(scan_rows(direction.path, height, width), scan.u);
-  const auto sequence = [&](const at::Tensor& x, bool by_token) {
-    const at::Tensor rows = x.flatten(1, 2);
-    return by_token ? taken(rows, tokens) : rows;
+  const auto sequence = [&](const at::Tensor& x, bool of_u) {
+    const std::vector<int32_t> rows = scan_sources(op, direction.path, height, width, of_u);
+    return taken(x.flatten(1, 2), as_tensor(rows, x));
   };
-  const at::Tensor u = sequence(scan.u, op.taking != Taking::kSequences);
-  const at::Tensor steps =
-      sequence(scan.steps, op.taking == Taking::kTokens).narrow(2, direction.step_first, channels);
-  const at::Tensor bc = sequence(scan.rates, op.taking == Taking::kTokens);
+  const at::Tensor u = sequence(scan.u, true).narrow(2, direction.u_first, channels);
+  const at::Tensor steps = sequence(scan.steps, false).narrow(2, direction.step_first, channels);
+  const at::Tensor bc = sequence(scan.rates, false);
   at::Tensor b = bc.narrow(2, direction.rate_first, states);
   const at::Tensor c = bc.narrow(2, direction.rate_first + states, states);
   if (scan.moves.defined()) {

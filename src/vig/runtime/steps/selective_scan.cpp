@@ -28,15 +28,16 @@ class SelectiveScanStep final : public PictureStep {
     bias_.resize(sets * static_cast<size_t>(channels));
     for (size_t d = 0; d < sets; ++d) {
       selective_scan_rates(param(bindings, d, 0, states), channels, states,
-                           rates_.floats() + set_of(d) * channels * states);
+                           rates_.floats() + made(d) * channels * states);
       for (int64_t e = 0; e < channels; ++e) {
-        bias_[static_cast<size_t>(set_of(d) * channels + e)] =
+        bias_[static_cast<size_t>(made(d) * channels + e)] =
             op_.bias_factor * param(bindings, d, 2, 1)[e];
       }
     }
     for (const ScanDirection& direction : op_.directions) {
       Order order;
-      order.tokens = scan_rows(direction.path, height_, width_);
+      order.tokens = scan_sources(op_, direction.path, height_, width_, true);
+      order.others = scan_sources(op_, direction.path, height_, width_, false);
       order.targets = scan_targets(op_, direction.path, height_, width_);
       if (op_.moves) order.moves = scan_moves(direction.path, height_, width_);
       orders_.push_back(std::move(order));
@@ -45,7 +46,7 @@ class SelectiveScanStep final : public PictureStep {
   size_t bound_bytes() const override {
     size_t numbers = bias_.size();
     for (const Order& order : orders_) {
-      numbers += order.tokens.size() + order.targets.size() + order.moves.size();
+      numbers += 3 * order.tokens.size() + order.moves.size();
     }
     return rates_.bytes() + numbers * sizeof(float);
   }
@@ -73,20 +74,18 @@ class SelectiveScanStep final : public PictureStep {
         const int64_t row = image * bindings.grid(value).positions();
         return Sequence{bindings.row(value, row) + channel, bindings.stride(value), index};
       };
-      using Taking = SelectiveScanOp::Taking;
-      const int32_t* u_index = op_.taking == Taking::kSequences ? nullptr : order.tokens.data();
-      const int32_t* index = op_.taking == Taking::kTokens ? order.tokens.data() : nullptr;
+      const int32_t* index = order.others.data();
       args.tokens = static_cast<int64_t>(order.tokens.size());
-      args.u = sequence(direction.u, first, u_index);
+      args.u = sequence(direction.u, direction.u_first + first, order.tokens.data());
       args.raw = sequence(direction.steps, direction.step_first + first, index);
       args.b = sequence(direction.rates, direction.rate_first, index);
       args.c = sequence(direction.rates, direction.rate_first + op_.states, index);
       if (op_.moves) {
         args.b_added = {bindings.weight(params_.back()), op_.states, order.moves.data()};
       }
-      args.rates = rates_.floats() + set_of(d) * op_.channels * op_.states + first;
+      args.rates = rates_.floats() + made(d) * op_.channels * op_.states + first;
       args.d = param(bindings, d, 1, 1) + first;
-      args.bias = bias_.data() + set_of(d) * op_.channels + first;
+      args.bias = bias_.data() + made(d) * op_.channels + first;
       args.y = {bindings.row(result(), image * bindings.grid(result()).positions()) + first,
                 bindings.stride(result()), order.targets.data()};
       args.add = scan_adds(op_, d);
@@ -103,17 +102,17 @@ class SelectiveScanStep final : public PictureStep {
  private:
   // What each step of a direction takes and where its result goes.
   struct Order {
-    std::vector<int32_t> tokens, targets, moves;
+    std::vector<int32_t> tokens, others, targets, moves;
   };
 
-  int64_t set_of(size_t direction) const {
-    return op_.shared ? 0 : static_cast<int64_t>(direction);
-  }
+  // Which of the rates and biases made before the first run are a direction's.
+  int64_t made(size_t direction) const { return op_.shared ? 0 : static_cast<int64_t>(direction); }
   // Parameter `which` of a direction: its own, or its rows of the one for all.
   const float* param(const Bindings& bindings, size_t direction, size_t which,
                      int64_t row_floats) const {
     if (params_.size() > 4) return bindings.weight(params_[3 * direction + which]);
-    return bindings.weight(params_[which]) + set_of(direction) * op_.channels * row_floats;
+    return bindings.weight(params_[which]) +
+           (op_.first_set + made(direction)) * op_.channels * row_floats;
   }
 
   SelectiveScanOp op_;
