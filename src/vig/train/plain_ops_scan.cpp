@@ -37,7 +37,9 @@ at::Tensor PlainOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const
       as_tensor(scan_rows(op.path, static_cast<int>(x.size(1)), static_cast<int>(x.size(2))), x);
   at::Tensor in = taken(x.narrow(3, op.first, channels).flatten(1, 2), order).transpose(1, 2);
   in = at::constant_pad_nd(in, {op.width - 1, 0});
-  const at::Tensor y = at::conv1d(in, weight, maybe(bias), 1, 0, 1, channels).transpose(1, 2);
+  constexpr int64_t kOne = 1, kNone = 0;
+  const at::Tensor y =
+      at::conv1d(in, weight, maybe(bias), kOne, kNone, kOne, channels).transpose(1, 2);
   if (op.ordered) return y.unsqueeze(1);
   return placed(y, order, order.size(0)).view({x.size(0), x.size(1), x.size(2), channels});
 }
