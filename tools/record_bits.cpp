@@ -26,6 +26,8 @@ void record_file(const char* path) {
 void record_model(const vig::ModelSpec& spec) {
   std::shared_ptr<const vig::PackedModel> packed;
   for (const auto& [height, width] : {std::pair(224, 224), std::pair(96, 160), std::pair(64, 64)}) {
+    const bool own = height == spec.recipe.crop && width == spec.recipe.crop;
+    if (spec.config->fixed_size() && !own) continue;
     const vig::Graph graph = vig::build_graph(spec, height, width);
     if (packed == nullptr) {
       packed = vig::PackedModel::make(graph, vig::random_weights(graph.params, 1));

@@ -43,6 +43,23 @@ TEST(Convolutional, TimmsNamesChangeNothingElse) {
   }
 }
 
+// As the published weights were measured.
+TEST(Convolutional, Recipes) {
+  const std::map<std::string, std::pair<int, int>> sizes = {
+      {"resnet50", {256, 224}},        {"convnext_b", {256, 224}},
+      {"regnety_16g", {256, 224}},     {"efficientnet_b3", {320, 300}},
+      {"efficientnet_b4", {384, 380}}, {"efficientnet_b5", {456, 456}},
+      {"efficientnet_b6", {528, 528}}, {"efficientnet_b7", {600, 600}}};
+  for (const auto& [model, expected] : sizes) {
+    const ModelSpec spec = find_model(model);
+    EXPECT_EQ(spec.recipe.resize, expected.first) << model;
+    EXPECT_EQ(spec.recipe.crop, expected.second) << model;
+    EXPECT_EQ(spec.recipe.crop, spec.config->image_size) << model;
+    const bool bilinear = spec.family == "resnet" || spec.family == "regnet";
+    EXPECT_EQ(spec.recipe.interpolation == Interpolation::kBilinear, bilinear) << model;
+  }
+}
+
 // Stochastic depth rises from none, on the blocks that have a branch to drop.
 TEST(Convolutional, EfficientNetsDropRatesFollowTheBlocksNumber) {
   std::vector<double> rates;

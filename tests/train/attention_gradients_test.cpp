@@ -2,6 +2,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <tuple>
+
 #include "vig/train/kernel_ops.h"
 #include "vig/train/plain_ops.h"
 
@@ -13,12 +16,14 @@ double distance(const at::Tensor& value, const at::Tensor& expected) {
   return (value.reshape(expected.sizes()) - expected).abs().max().item<double>() / largest;
 }
 
-// sum(f(x) * weights) along a random direction, against the gradient: in double where the
-// operations allow it, so that the difference is the slope.
-template <class F>
-void expect_slopes(const std::vector<at::Tensor>& shapes, const F& plain, const F& kernels) {
-  std::vector<at::Tensor> exact, inputs;
-  for (const at::Tensor& x : shapes) {
+using Tensors = std::vector<at::Tensor>;
+using Function = std::function<at::Tensor(const Tensors&)>;
+
+// The gradients of sum(f(x) * weights) in LibTorch's operations, in double, are the differences
+// along random directions; those of the kernels are the same.
+void expect_slopes(const Tensors& values, const Function& plain, const Function& kernels) {
+  Tensors exact, inputs;
+  for (const at::Tensor& x : values) {
     exact.push_back(x.to(at::kDouble).set_requires_grad(true));
     inputs.push_back(x.clone().set_requires_grad(true));
   }
@@ -26,10 +31,10 @@ void expect_slopes(const std::vector<at::Tensor>& shapes, const F& plain, const 
   const at::Tensor weights = at::randn(o.sizes(), at::kDouble);
   (o * weights).sum().backward();
   (kernels(inputs) * weights.to(at::kFloat)).sum().backward();
-  for (size_t i = 0; i < shapes.size(); ++i) {
+  for (size_t i = 0; i < values.size(); ++i) {
     at::NoGradGuard no_grad;
-    const at::Tensor step = at::randn(exact[i].sizes(), at::kDouble) * 1e-5;
-    std::vector<at::Tensor> up = exact, down = exact;
+    const at::Tensor step = at::randn(exact[i].sizes(), at::kDouble) * 1e-6;
+    Tensors up = exact, down = exact;
     up[i] = exact[i] + step;
     down[i] = exact[i] - step;
     const double difference = ((plain(up) - plain(down)) * weights).sum().template item<double>() / 2;
@@ -43,19 +48,17 @@ void expect_slopes(const std::vector<at::Tensor>& shapes, const F& plain, const 
 
 TEST(AttentionGradients, AreTheSlopes) {
   at::manual_seed(1);
-  using Tensors = std::vector<at::Tensor>;
-  using Function = std::function<at::Tensor(const Tensors&)>;
   for (const auto& [height, width, heads] :
        {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(1, 130, 3)}) {
     const AttentionOp op{heads, false};
-    expect_slopes<Function>(
+    expect_slopes(
         {at::randn({2, height, width, 3 * heads * 5})},
         [&](const Tensors& x) { return PlainOps::attention(x[0], op); },
         [&](const Tensors& x) { return KernelOps::attention(x[0], op); });
   }
   for (const WindowAttentionOp& op :
-       {WindowAttentionOp{2, 3, 4, false}, {2, 3, 4, true}, {1, 7, 7, true}, {3, 2, 2, true}}) {
-    expect_slopes<Function>(
+       {WindowAttentionOp{2, 3, 4, false}, {2, 3, 4, true}, {1, 7, 7, true}, {3, 2, 2, false}}) {
+    expect_slopes(
         {at::randn({2, 5, 9, 3 * op.heads * 6}),
          at::randn({(2 * op.window_height - 1) * (2 * op.window_width - 1), op.heads}),
          at::randn({3 * op.heads * 6})},

@@ -40,6 +40,9 @@ struct Family {
   // Versions of a network in golden cases, by the suffix of their tensors ("output_SUFFIX",
   // "act_SUFFIX/NAME"; an empty one is "output"), with the fields that make them.
   std::map<std::string, std::map<std::string, std::string>> versions = {{"", {}}};
+  // Whether maps in golden cases are [batch, height, width, channels] where their sizes leave that
+  // open; else [batch, channels, height, width].
+  bool channels_last = false;
 };
 
 Family vig_family();

@@ -194,7 +194,8 @@ Family swin_family() {
               },
           .buffers = {".relative_position_index", ".attn_mask"},
           .fixed_arguments = {{"stage_windows", ""}},
-          .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"}};
+          .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"},
+          .channels_last = true};
 }
 
 }  // namespace vig

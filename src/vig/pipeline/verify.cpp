@@ -39,7 +39,7 @@ TensorCheck compare(const std::string& name, const std::vector<float>& expected,
 enum class Arrangement { kChannelsLast, kChannelsFirst };
 
 Arrangement arrangement(const std::string& where, const Shape& shape, int64_t batch,
-                        const Node& node) {
+                        const Node& node, bool maps_last) {
   const Grid& grid = node.grid;
   const int64_t tokens = grid.positions(), channels = grid.channels;
   // Shapes alone can leave it open, so the likelier reading comes first: norms over heads put
@@ -49,10 +49,12 @@ Arrangement arrangement(const std::string& where, const Shape& shape, int64_t ba
       return Arrangement::kChannelsLast;
     }
   }
-  if (shape == Shape{batch, channels, grid.height, grid.width}) return Arrangement::kChannelsFirst;
+  const bool first = shape == Shape{batch, channels, grid.height, grid.width};
+  if (first && !maps_last) return Arrangement::kChannelsFirst;
   const bool last = shape == Shape{batch, tokens, channels} ||
                     shape == Shape{batch, grid.height, grid.width, channels} ||
                     (tokens == 1 && shape == Shape{batch, channels});
+  if (!last && first) return Arrangement::kChannelsFirst;
   if (!last) {
     fail("{} is {}, expected {} pictures of a {}x{} grid of {} channels", where, shape.str(), batch,
          grid.height, grid.width, channels);
@@ -112,7 +114,8 @@ std::vector<Comparison> comparisons(const GoldenCase& golden, const GoldenVersio
   for (Comparison& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
-    entry.order = arrangement(where, shape, batch, graph.node(entry.node));
+    entry.order = arrangement(where, shape, batch, graph.node(entry.node),
+                              find_family(golden.spec.family).channels_last);
   }
   return list;
 }
