@@ -97,6 +97,9 @@ Graph make_scans(int height, int width) {
   const auto operands = [&](Value u, const std::string& name, int sets) {
     return b.linear(u, name, sets * kWidth, true, kInit);
   };
+  const auto norm = [&](Value v, const std::string& name) {
+    return b.layer_norm(v, name + ".norm", 1e-5f);
+  };
   SelectiveScanOp op;
   op.channels = kChannels;
   op.states = kStates;
@@ -105,7 +108,8 @@ Graph make_scans(int height, int width) {
     op.directions.push_back(
         {{ScanOrder::kSubgrid, false, part}, 0, 0, 1, part * kWidth, 1, part * kWidth + kChannels});
   }
-  Value y = b.selective_scan({x, operands(x, "quarters", 4)}, op,
+  Value u = norm(x, "quarters");
+  Value y = b.selective_scan({u, operands(u, "quarters", 4)}, op,
                              {{"quarters.a", "quarters.d", "quarters.step_bias"}});
   x = b.named(b.add(x, y), "quarters");
   // Snakes with moves, where only u follows the path.
@@ -121,7 +125,8 @@ Graph make_scans(int height, int width) {
   op.scale = 0.25f;
   op.gate = 1;
   op.gate_first = 5;
-  y = b.selective_scan({x, operands(x, "snakes", 1)}, op,
+  u = norm(x, "snakes");
+  y = b.selective_scan({u, operands(u, "snakes", 1)}, op,
                        {{"snakes.a", "snakes.d", "snakes.step_bias", {}, "snakes.moves"}});
   x = b.named(b.add(x, y), "snakes");
   // Windows and columns, along which a convolution has brought the tokens already.
@@ -131,18 +136,21 @@ Graph make_scans(int height, int width) {
   along.taking = SelectiveScanOp::Taking::kSequences;
   along.released_columns = true;
   std::vector<Value> sequences;
+  u = norm(x, "paths");
   for (const ScanPath path :
        {ScanPath{ScanOrder::kWindows, true, 3}, ScanPath{ScanOrder::kColumns}}) {
     const int number = static_cast<int>(sequences.size());
     const std::string name = "path" + std::to_string(number);
-    const Value u = b.conv1d(x, name + ".conv", {3, 0, 0, path, true}, kInit, kInit);
-    sequences.insert(sequences.end(), {b.activation(u, Elementwise::kSilu), operands(u, name, 1)});
+    Value v = b.conv1d(u, name + ".conv", {3, 0, 0, path, true}, kInit, kInit);
+    v = b.activation(v, Elementwise::kSilu);
+    sequences.insert(sequences.end(), {v, operands(v, name, 1)});
     along.directions.push_back({path, number, 0, number + 1, 0, number + 1, kChannels});
   }
   y = b.selective_scan(
       sequences, along,
       {{"path0.a", "path0.d", "path0.step_bias"}, {"path2.a", "path2.d", "path2.step_bias"}}, grid);
   x = b.named(b.add(x, y), "paths");
+  x = norm(x, "last");
   b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
   return std::move(b).finish();
 }
