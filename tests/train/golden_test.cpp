@@ -50,8 +50,8 @@ std::vector<std::string> cases(const std::string& prefix) {
 }
 
 // A case's network with its parameters, and what it makes of the input.
-struct Run {
-  Run(const GoldenCase& golden, const ModelSpec& spec, bool kernels)
+struct CaseRun {
+  CaseRun(const GoldenCase& golden, const ModelSpec& spec, bool kernels)
       : input(to_tensor(golden.tensor("input")).permute({0, 2, 3, 1}).contiguous()),
         graph(build_graph(spec, static_cast<int>(input.size(1)), static_cast<int>(input.size(2)))),
         parameters(graph.params, *random_weights(graph.params, 1), at::kCPU) {
@@ -84,7 +84,7 @@ TEST_P(Golden, RivalsHaveTheOriginalsLogits) {
   for (const std::string& file : files) {
     const GoldenCase golden = open_golden_case(file);
     for (const GoldenVersion& version : golden.versions) {
-      const Run run(golden, version.spec, GetParam());
+      const CaseRun run(golden, version.spec, GetParam());
       EXPECT_LE(distance(run.logits, to_tensor(golden.tensor(version.output))), 1e-5)
           << file << " " << version.output;
     }
@@ -97,7 +97,7 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
   size_t gradients = 0;
   for (const std::string& file : files) {
     const GoldenCase golden = open_golden_case(file);
-    const Run run(golden, golden.spec, GetParam());
+    const CaseRun run(golden, golden.spec, GetParam());
     const at::Tensor& logits = run.logits;
     const Parameters& parameters = run.parameters;
     EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
