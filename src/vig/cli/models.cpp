@@ -33,8 +33,8 @@ int models(bool json) {
     const MacCount macs = count_macs(graph);
     table.add({"  " + spec.name, fmt::format("{}", size), grouped(graph.param_count()),
                readable_count(static_cast<double>(macs.dense)),
-               readable_count(static_cast<double>(macs.scan)), spec.paper_params, spec.paper_flops,
-               spec.note});
+               macs.scan == 0 ? "" : readable_count(static_cast<double>(macs.scan)),
+               spec.paper_params, spec.paper_flops, spec.note});
     ordered_json entry = {{"name", spec.name},
                           {"family", spec.family},
                           {"parameters", graph.param_count()},
