@@ -100,7 +100,8 @@ std::vector<NetworkCase> make_cases() {
       {"convolutions", "", {}, 75, 58, 1e-5, make_convolutions},
       {"test_resnet", "test_resnet", {}, 57, 90},
       {"test_convnext", "test_convnext", {}, 71, 100},
-      {"test_regnet", "test_regnet", {}, 57, 90},
+      // At 57 x 90 rounding moves the input of one ReLU across zero, which shows in its gradient.
+      {"test_regnet", "test_regnet", {}, 59, 92},
       {"test_efficientnet", "test_efficientnet", {}, 41, 70},
       {"front_token", "", {}, 40, 25, 1e-5, make_front_token},
       {"middle_token", "", {}, 33, 50, 1e-5, make_middle_token},

@@ -145,7 +145,7 @@ RegNetConfig miniature() {
   RegNetConfig config = variant({16, 24, 48, 56}, {1, 2, 1, 1}, 8);
   config.classes = 10;
   config.image_size = 64;
-  config.stem_width = 8;
+  config.stem_width = 24;  // six squeezed channels, so that a ReLU leaves some
   return config;
 }
 
