@@ -14,8 +14,8 @@ namespace {
 TEST(AttentionGolden, AWrongActivationOrParameterFails) {
   const TempDir folder;
   for (const std::string tensor : {"act/layers.0.blocks.1", "act/layers.1.downsample", "output",
-                                    "param/layers.0.blocks.1.attn.relative_position_bias_table",
-                                    "param/layers.0.blocks.0.attn.qkv.bias"}) {
+                                   "param/layers.0.blocks.1.attn.relative_position_bias_table",
+                                   "param/layers.0.blocks.0.attn.qkv.bias"}) {
     const std::string file =
         changed_case(std::string(VIG_TEST_DATA) + "/golden/peers/swin_pad.safetensors",
                      folder.path(), [&](std::vector<CaseTensor>& list) {
