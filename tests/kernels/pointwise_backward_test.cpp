@@ -85,10 +85,15 @@ TEST_P(PointwiseBackwardOnTarget, ReluOverTheWholeRange) {
             (std::vector<float>{0, 0, 1, 0}));
 }
 
+TEST_P(PointwiseBackwardOnTarget, SquaredReluIsExact) {
+  EXPECT_EQ(slopes(pointwise_backward, Elementwise::kRelu2, {-3.0f, -0.0f, 0.0f, 0.375f, 1e20f}),
+            (std::vector<float>{0.0f, 0.0f, 0.0f, 0.75f, 2e20f}));
+}
+
 TEST_P(PointwiseBackwardOnTarget, InfinityGivesTheLimits) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const Elementwise function : kElementwise) {
-    if (function == Elementwise::kIdentity) continue;
+    if (function == Elementwise::kIdentity || function == Elementwise::kRelu2) continue;
     const std::vector<float> got = slopes(pointwise_backward, function, {inf, -inf});
     const bool line = function == Elementwise::kSilu || function == Elementwise::kGelu ||
                       function == Elementwise::kRelu;

@@ -87,6 +87,13 @@ TEST_P(PointwiseOnTarget, ReluOverTheWholeRange) {
   EXPECT_TRUE(std::isnan(apply(Elementwise::kRelu, {std::numeric_limits<float>::quiet_NaN()})[0]));
 }
 
+TEST_P(PointwiseOnTarget, SquaredReluIsExact) {
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(apply(Elementwise::kRelu2, {-3.0f, -0.0f, 0.375f, 4096.0f, -inf, inf}),
+            (std::vector<float>{0.0f, 0.0f, 0.140625f, 16777216.0f, 0.0f, inf}));
+  EXPECT_TRUE(std::isnan(apply(Elementwise::kRelu2, {std::numeric_limits<float>::quiet_NaN()})[0]));
+}
+
 TEST_P(PointwiseOnTarget, InfinityGivesTheLimits) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> ends = {inf, -inf};

@@ -28,27 +28,43 @@ void write_zeros(const ModelSpec& spec, const std::string& path) {
   write_safetensors(path, tensors);
 }
 
+using Fields = std::map<std::string, std::string>;
+
+void expect_recognised(const char* model, const Fields& fields) {
+  const TempDir folder;
+  ModelSpec spec = find_model(model);
+  override_fields(spec, fields);
+  const std::string file = (folder / "bare.safetensors").string();
+  write_zeros(spec, file);
+  ModelRequest request;
+  request.model = file;
+  const ModelSource source = find_source(request);
+  EXPECT_EQ(source.known, ModelSource::Known::kByShapes);
+  EXPECT_EQ(source.spec.name, model);
+  EXPECT_EQ(changed_fields(source.spec), fields) << model;
+}
+
 TEST(Recognise, ConvolutionalNetworksUnderBothNames) {
-  using Fields = std::map<std::string, std::string>;
   const std::pair<const char*, Fields> models[] = {
       {"resnet50", {{"classes", "21"}}},        {"convnext_t", {{"classes", "21"}}},
       {"convnext_t", {{"names", "timm"}}},      {"regnety_4g", {{"classes", "21"}}},
       {"regnety_4g", {{"names", "timm"}}},      {"efficientnet_b3", {{"classes", "21"}}},
       {"efficientnet_b3", {{"names", "timm"}}},
   };
-  for (const auto& [model, fields] : models) {
-    const TempDir folder;
-    ModelSpec spec = find_model(model);
-    override_fields(spec, fields);
-    const std::string file = (folder / "bare.safetensors").string();
-    write_zeros(spec, file);
-    ModelRequest request;
-    request.model = file;
-    const ModelSource source = find_source(request);
-    EXPECT_EQ(source.known, ModelSource::Known::kByShapes);
-    EXPECT_EQ(source.spec.name, model);
-    EXPECT_EQ(changed_fields(source.spec), fields) << model;
-  }
+  for (const auto& [model, fields] : models) expect_recognised(model, fields);
+}
+
+TEST(Recognise, NetworksWithRecurrences) {
+  const std::pair<const char*, Fields> models[] = {
+      {"vim_t", {{"classes", "21"}, {"image_size", "384"}}},
+      {"vrwkv_t", {{"classes", "21"}, {"image_size", "384"}}},
+      {"vmamba_t", {{"classes", "21"}}},
+      {"vmamba_t_s1l8", {}},
+      {"plainmamba_l1", {{"classes", "21"}, {"image_size", "384"}}},
+      {"efficientvmamba_t", {{"classes", "21"}}},
+      {"localvmamba_t", {{"classes", "21"}}},
+  };
+  for (const auto& [model, fields] : models) expect_recognised(model, fields);
 }
 
 // What is no parameter is passed over when weights are loaded and saved.

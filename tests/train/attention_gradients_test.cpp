@@ -37,7 +37,8 @@ void expect_slopes(const Tensors& values, const Function& plain, const Function&
     Tensors up = exact, down = exact;
     up[i] = exact[i] + step;
     down[i] = exact[i] - step;
-    const double difference = ((plain(up) - plain(down)) * weights).sum().template item<double>() / 2;
+    const double difference =
+        ((plain(up) - plain(down)) * weights).sum().template item<double>() / 2;
     const double slope = (exact[i].grad() * step).sum().item<double>();
     EXPECT_NEAR(slope, difference,
                 1e-6 * exact[i].grad().norm().item<double>() * step.norm().item<double>())

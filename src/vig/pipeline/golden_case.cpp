@@ -210,27 +210,29 @@ GoldenCase open_golden_case(const std::string& file) {
   golden.tensors = std::make_shared<const Checkpoint>(Checkpoint::open(file));
   const bool scan = golden.tensors->find("q") != nullptr;
   golden.kind = scan ? GoldenCase::Kind::kScan : GoldenCase::Kind::kNetwork;
+  const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+  std::vector<std::string> promised;
   if (!scan) {
     const Shape& input = golden.tensor("input").shape;
     if (input.rank() != 4 || input[0] < 1 || input[1] != 3) {
       fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
     }
-    const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
     const auto parameters = [&](const std::string& name) {
       const NamedTensor* tensor = golden.tensors->find("param/" + name);
       return tensor == nullptr ? nullptr : &tensor->view.shape;
     };
-    const GoldenConfig config = parse_golden_config(
+    GoldenConfig config = parse_golden_config(
         beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
     golden.versions = versions_of(config.spec, *golden.tensors);
     golden.spec = golden.versions.at(0).spec;
-    check_promised(golden, beside, config.activations);
+    promised = std::move(config.activations);
   }
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
     if (!is_known(golden, tensor.name)) {
       fail("{}: tensor \"{}\" is no part of a golden case", file, printable(tensor.name));
     }
   }
+  check_promised(golden, beside, promised);
   return golden;
 }
 
