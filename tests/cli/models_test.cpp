@@ -33,8 +33,8 @@ TEST(Models, ExactParameterCounts) {
   size_t found = 0;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    std::string name, count;
-    words >> name >> count;
+    std::string name, size, count;
+    words >> name >> size >> count;
     const auto entry = expected.find(name);
     if (entry == expected.end()) continue;
     ++found;

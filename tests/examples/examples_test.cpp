@@ -100,7 +100,7 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   if (HasFatalFailure()) return;
   const std::string commands = read_file(binaries_ / "compile_commands.json");
   EXPECT_NE(commands.find("++20"), std::string::npos) << commands;
-  for (const std::string& ours : {std::string("-W"), std::string("-ffp-contract"),
+  for (const std::string& ours : {std::string(" -W"), std::string("-ffp-contract"),
                                   std::string("HWY_DISABLED"), (kRoot / "src").string()}) {
     EXPECT_EQ(commands.find(ours), std::string::npos) << ours << " in\n" << commands;
   }
