@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tools/compare_bits.sh COMMIT: do this tree and COMMIT compute the same bits?
 #
-# Builds both in build/bits, runs every model of the zoo at three sizes and ten training steps of the
-# miniatures with each, on every instruction set of this machine, and compares hashes of all results.
+# Builds both in build/bits, runs every model that both know at three sizes and ten training steps of
+# the miniatures with each, on every instruction set of this machine, and compares hashes of all results.
 # For changes that must not change any number; ends with status 1 where something differs.
 set -euo pipefail
 
@@ -57,7 +57,7 @@ make_tree() {
 record() {
   local tree=$work/$1 bin=$work/$1/build/developer/bin out=$work/$1.$2 model
   local run=(env LD_PRELOAD="$work/narrow.so" NARROW_TARGETS="${masks[$2]}")
-  "${run[@]}" "$bin/pipeline_record_bits_bench" >"$out"
+  "${run[@]}" "$bin/pipeline_record_bits_bench" "${models[@]}" >"$out"
   for model in test_vig test_vig_h; do
     rm -rf -- "$work/run"
     "${run[@]}" "$bin/vig-train" train "$work/photos" --out "$work/run" --model "$model" --size 32 \
@@ -77,6 +77,8 @@ done
 
 make_tree old "$commit"
 make_tree new "$(git -C "$root" rev-parse HEAD)"
+list() { "$work/$1/build/developer/bin/pipeline_record_bits_bench" | sort; }
+mapfile -t models < <(comm -12 <(list old) <(list new))
 status=0
 for set in plain sse4 avx2 avx512; do
   if [[ $set == avx2 ]] && ! grep -qw avx2 /proc/cpuinfo; then continue; fi

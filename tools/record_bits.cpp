@@ -1,10 +1,12 @@
-// What compare_bits.sh compares: a line for every model of the zoo, size and output with a hash of
-// its bits, or for every tensor of the safetensors files named as arguments.
+// What compare_bits.sh compares: a line for every size and output of the models named as arguments
+// with a hash of its bits, or for every tensor of a safetensors file. Without arguments it lists
+// the models of the zoo. It compiles in the trees of older commits as well.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <string_view>
 #include <vector>
 
+#include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/models/registry.h"
 #include "vig/runtime/session.h"
@@ -26,9 +28,12 @@ void record_file(const char* path) {
 void record_model(const vig::ModelSpec& spec) {
   std::shared_ptr<const vig::PackedModel> packed;
   for (const auto& [height, width] : {std::pair(224, 224), std::pair(96, 160), std::pair(64, 64)}) {
-    const bool own = height == spec.recipe.crop && width == spec.recipe.crop;
-    if (spec.config->fixed_size() && !own) continue;
-    const vig::Graph graph = vig::build_graph(spec, height, width);
+    vig::Graph graph;
+    try {
+      graph = vig::build_graph(spec, height, width);
+    } catch (const vig::Error&) {
+      continue;  // a model for one size
+    }
     if (packed == nullptr) {
       packed = vig::PackedModel::make(graph, vig::random_weights(graph.params, 1));
     }
@@ -54,7 +59,14 @@ void record_model(const vig::ModelSpec& spec) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) record_file(argv[i]);
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name.ends_with(".safetensors")) {
+      record_file(argv[i]);
+    } else {
+      record_model(vig::find_model(name));
+    }
+  }
   if (argc > 1) return 0;
-  for (const vig::ModelSpec& spec : vig::model_zoo()) record_model(spec);
+  for (const vig::ModelSpec& spec : vig::model_zoo()) fmt::print("{}\n", spec.name);
 }
