@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "support/peers.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
@@ -18,7 +17,8 @@ namespace vig::test {
 class OperatorCase {
  public:
   explicit OperatorCase(const std::string& name)
-      : file_(SafeTensors::open((peers_in_tree() / ("op_" + name + ".safetensors")).string())) {}
+      : file_(SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/operators/" + name +
+                                ".safetensors")) {}
 
   const TensorView& view(const std::string& name) const {
     const NamedTensor* tensor = file_.find(name);
