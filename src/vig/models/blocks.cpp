@@ -1,5 +1,7 @@
 #include "vig/models/blocks.h"
 
+#include <numeric>
+
 #include "vig/base/error.h"
 
 namespace vig {
@@ -119,6 +121,12 @@ Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init ini
   return b.named(b.linear(x, name + ".fc2", d, true, init), name);
 }
 
+Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
+                    Init init) {
+  x = b.layer_norm(b.space_to_depth(x), name + ".norm", eps);
+  return b.named(b.linear(x, name + ".reduction", channels, false, init), name);
+}
+
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
                         Init bias, const std::string& pool_name) {
   b.output("features", x);
@@ -126,6 +134,10 @@ void classifier_outputs(Builder& b, Value x, const std::string& head_name, int c
   b.output("pooled", pooled);
   b.begin_head();
   b.output("logits", b.linear(pooled, head_name, classes, true, weight, bias));
+}
+
+int64_t sum_of(const std::vector<int>& depths) {
+  return std::accumulate(depths.begin(), depths.end(), int64_t{0});
 }
 
 int ffn_hidden(int channels, int multiple) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vig/graph/builder.h"
 
@@ -46,6 +47,10 @@ int mlp_width(const std::string& where, int ratio, int channels);
 // fc2(gelu(fc1(x))) with biases: parameters `name`.fc1, `ratio` times as wide as x, and `name`.fc2.
 Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init);
 
+// 2 x 2 neighbours become one position: reduction(norm(of 4 C channels)).
+Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
+                    Init init);
+
 // The end of most classifiers: outputs "features" (x), "pooled" (its mean, of module `pool_name`)
 // and "logits".
 void classifier_outputs(Builder& b, Value x, const std::string& head_name, int classes, Init weight,
@@ -56,6 +61,9 @@ void classifier_outputs(Builder& b, Value x, const std::string& head_name, int c
 inline double drop_rate(double last, int block, int blocks) {
   return blocks > 1 ? last * block / (blocks - 1) : 0.0;
 }
+
+// The blocks of all stages.
+int64_t sum_of(const std::vector<int>& depths);
 
 // Smallest multiple of `multiple` not below floor(8 * channels / 3).
 int ffn_hidden(int channels, int multiple);

@@ -4,7 +4,6 @@
 // x += gamma * fc2(gelu(fc1(norm(depthwise 7 x 7(x)))));  head(norm(mean(x))).
 // Parameter names are those of the released checkpoints, or timm's.
 #include <array>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -37,9 +36,7 @@ struct ConvNeXtConfig : ConfigOf<ConvNeXtConfig> {
     visitor.visit("gamma", gamma);
     visitor.visit("names", names, kNamesNames);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     const bool timm = shapes("stem.0.weight") != nullptr;

@@ -5,7 +5,6 @@
 // y = project(gate(silu(norm(depthwise(silu(norm(expand(x))))))));  y += x where stride is 1 and c
 // = w. classifier(mean(silu(norm(1 x 1(x))))). Parameter names are torchvision's or timm's.
 #include <array>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -46,9 +45,7 @@ struct EfficientNetConfig : ConfigOf<EfficientNetConfig> {
     visitor.visit("padding", padding, kPaddingNames);
     visitor.visit("names", names, kNamesNames);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     const bool timm = shapes("conv_stem.weight") != nullptr;

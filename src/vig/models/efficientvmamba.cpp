@@ -7,7 +7,6 @@
 // last two inverted residuals with squeeze-excite. head(mean(norm(x))).
 // Parameter names are those of the released checkpoints.
 #include <algorithm>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -43,9 +42,7 @@ struct EfficientVMambaConfig : ConfigOf<EfficientVMambaConfig> {
     visitor.visit("ln_eps", ln_eps);
     visitor.visit("bn_eps", bn_eps);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     return classes_shown_by(shapes, "classifier.head.weight");

@@ -7,7 +7,6 @@
 // backward (flip). head(mean(norm(x))). Parameter names are those of the released checkpoints.
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -61,9 +60,7 @@ struct LocalVMambaConfig : ConfigOf<LocalVMambaConfig> {
     visitor.visit("ln_eps", ln_eps);
     visitor.visit("released_inverse", released_inverse);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     return classes_shown_by(shapes, "classifier.head.weight");

@@ -6,7 +6,6 @@
 // fc(mean(x)). Parameter names are torchvision's or timm's.
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -37,9 +36,7 @@ struct RegNetConfig : ConfigOf<RegNetConfig> {
     visitor.visit("bn_eps", bn_eps);
     visitor.visit("names", names, kNamesNames);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     const bool timm = shapes("stem.conv.weight") != nullptr;

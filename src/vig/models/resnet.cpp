@@ -4,7 +4,6 @@
 // w planes of the stem; stage s has planes p = 2^s w and blocks of e p channels.
 // x = pool(relu(norm(conv(picture))));  x = relu(shortcut(x) + block(x));  fc(mean(x)).
 // Parameter names are torchvision's.
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -26,9 +25,7 @@ struct ResNetConfig : ConfigOf<ResNetConfig> {
     visitor.visit("layers", layers);
     visitor.visit("bn_eps", bn_eps);
   }
-  int64_t blocks() const override {
-    return std::accumulate(layers.begin(), layers.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(layers); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     return classes_shown_by(shapes, "fc.weight");

@@ -31,12 +31,6 @@ Value channel_attention(Builder& b, Value x, const std::string& name, float eps)
   return b.channel_gate(x, b.activation(gate, Elementwise::kSigmoid));
 }
 
-Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
-                    Init init) {
-  x = b.layer_norm(b.space_to_depth(x), name + ".norm", eps);
-  return b.named(b.linear(x, name + ".reduction", channels, false, init), name);
-}
-
 GatedMap gated_map(Builder& b, Value x, const std::string& name, int inner, int kernel, Init init) {
   const Value xz = b.linear(x, name + "in_proj", 2 * inner, false, init);
   const Init conv = fan_in_uniform(static_cast<int64_t>(kernel) * kernel);

@@ -20,10 +20,6 @@ Init step_weight_init(int rank);
 // between: the channel gate of EfficientVMamba and LocalMamba.
 Value channel_attention(Builder& b, Value x, const std::string& name, float eps);
 
-// 2 x 2 neighbours become one position: reduction(norm(of 4 C channels)).
-Value patch_merging(Builder& b, Value x, const std::string& name, int channels, float eps,
-                    Init init);
-
 // x'|z = in_proj(x) of E channels each; silu(conv2d(x')) and silu(z).
 struct GatedMap {
   Value u, gate;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -50,9 +49,7 @@ struct SwinConfig : ConfigOf<SwinConfig> {
     visitor.visit("ln_eps", ln_eps);
     visitor.visit("names", names, kNamesNames);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
 
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
@@ -109,10 +106,7 @@ class Network {
   // In front of stage s. The released code counts it to the stage before.
   Value merge(Value x, size_t s) {
     const std::string layer = fmt::format("layers.{}", timm() ? s : s - 1);
-    const std::string name = layer + ".downsample";
-    const int channels = 2 * b_.grid(x).channels;
-    x = b_.layer_norm(b_.space_to_depth(x), name + ".norm", config_.ln_eps);
-    x = b_.named(b_.linear(x, name + ".reduction", channels, false, kInit), name);
+    x = patch_merging(b_, x, layer + ".downsample", 2 * b_.grid(x).channels, config_.ln_eps, kInit);
     return timm() ? x : b_.named(x, layer);
   }
 

@@ -5,8 +5,6 @@
 // Parameter names and order of operations are those of the released checkpoints.
 #include <fmt/ranges.h>
 
-#include <numeric>
-
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
@@ -35,9 +33,7 @@ struct VigHConfig : ConfigOf<VigHConfig> {
     visitor.visit("expand_k", expand_k);
     visitor.visit("expand_v", expand_v);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     return classes_shown_by(shapes, "classifier.head.weight");

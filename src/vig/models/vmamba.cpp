@@ -5,7 +5,6 @@
 // The directions are row by row, column by column, and both backward. x += op(norm(x));
 // x += mlp(norm2(x)); head(mean(norm(x))). Parameter names are those of the released checkpoints.
 #include <algorithm>
-#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -36,9 +35,7 @@ struct VMambaConfig : ConfigOf<VMambaConfig> {
     visitor.visit("d_conv", d_conv);
     visitor.visit("ln_eps", ln_eps);
   }
-  int64_t blocks() const override {
-    return std::accumulate(depths.begin(), depths.end(), int64_t{0});
-  }
+  int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     return classes_shown_by(shapes, "classifier.head.weight");
