@@ -114,8 +114,7 @@ Graph EfficientVMambaConfig::build(int height, int width) const {
       !(se_ratio * static_cast<float>(expand_ratio) * static_cast<float>(narrowest) >= 1.0f)) {
     fail_usage(
         "[efficientvmamba] {} dims, {} depths, d_conv={}, ssm_ratio={} and se_ratio={}, expected "
-        "as "
-        "many dims as depths, 3 or more, an odd d_conv and a channel or more",
+        "as many dims as depths, 3 or more, an odd d_conv and a channel or more",
         dims.size(), depths.size(), d_conv, ssm_ratio, se_ratio);
   }
   Builder b;
