@@ -20,6 +20,11 @@ if(VIG_TORCH)
   find_package(Torch REQUIRED)
 endif()
 
+if(VIG_ONNX)
+  find_package(Protobuf REQUIRED)  # which ONNX's targets link
+  find_package(ONNX REQUIRED)
+endif()
+
 if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

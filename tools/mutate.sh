@@ -13,7 +13,8 @@ the tests that should notice, runs it to the first failure, and takes the mistak
 more than five minutes has noticed.
 
 Results are kept as long as no file changes, so an interrupted run continues where it was.
-Mistakes of training need LibTorch, which is built in only if one of them is chosen.
+Mistakes of training need LibTorch, those of ONNX files libonnx, which are built in only if one of
+them is chosen. Wrong numbers in ONNX files show where bench/rivals/install.sh has been run.
 Exit status: 1 if a mistake survived or does not build.
 HELP
   exit 0
@@ -107,13 +108,16 @@ copy_tree
 read_mutants
 ((${#files[@]} > 0)) || { echo "no mistake of tests/mutants.txt matches '$pattern'" >&2; exit 2; }
 torch=OFF
+onnx=OFF
 needed=$(printf '%s\n' "${folders[@]}" | sort -u)
 grep -qx train <<<"$needed" && torch=ON
+grep -qx onnx <<<"$needed" && onnx=ON
+export VIG_RIVALS=${VIG_RIVALS:-$root/build/rivals}
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 # Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
 cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
-  -DVIG_TORCH=$torch -DCMAKE_CXX_FLAGS=-w "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" \
+  -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DCMAKE_CXX_FLAGS=-w "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" \
   "${launcher[@]}" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
 
 # Tests that fail anyway notice nothing.

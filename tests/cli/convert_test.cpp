@@ -91,7 +91,7 @@ TEST(Convert, TheStoredTypeStaysUnlessTold) {
 
 TEST(Convert, TheFormatFollowsTheName) {
   const TempDir folder;
-  for (const char* name : {"x.onnx", "x.pth", "x"}) {
+  for (const char* name : {"x.pth", "x.onnx.gz", "x"}) {
     const std::string out = (folder / name).string();
     expect_complaint(vig({"convert", golden("vig-mini-silu.pth"), out, "--arch", "test_vig"}), 2,
                      ".safetensors");

@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -438,6 +440,16 @@ TEST_F(Eval, NothingToCount) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_NE(result.err.find("none of its 1 pictures"), std::string::npos) << result.err;
+}
+
+TEST_F(Eval, PicturesOfWhichNoneCanBeReadAreNotTriedToTheEnd) {
+  for (int i = 0; i < 11000; ++i) write_file(folder_ / fmt::format("bad/cat/{}.png", i), "");
+  const RunResult result = eval("bad");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  // A thousand by name, a sentence that the others are counted, and how it ended.
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1002) << result.err.substr(0, 1000);
+  EXPECT_NE(result.err.find("pictures could be read; the other"), std::string::npos);
 }
 
 TEST_F(Eval, OneClassAndOtherSizesAreEnough) {

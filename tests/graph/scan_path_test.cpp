@@ -70,6 +70,24 @@ TEST(ScanPath, StepsAreThoseOfThePaths) {
   }
 }
 
+// Of the rows of a 2 x 3 grid with a class token as row 3.
+TEST(ScanPath, AClassTokenIsTheSameStepOfEveryPath) {
+  ScanPath path{ScanOrder::kColumns, false, 0, 3, 3};
+  SelectiveScanOp op;
+  EXPECT_EQ(scan_rows(path, 1, 7), (Rows{0, 4, 1, 3, 5, 2, 6}));
+  EXPECT_EQ(scan_targets(op, path, 1, 7), scan_rows(path, 1, 7));
+  op.released_columns = true;
+  EXPECT_EQ(scan_targets(op, path, 1, 7), (Rows{0, 2, 5, 3, 1, 4, 6}));
+  op.directions = {{path}};
+  EXPECT_EQ(scan_steps(op, 1, 7), 7);
+  path.backward = true;
+  EXPECT_EQ(scan_rows(path, 1, 7), (Rows{6, 2, 5, 3, 1, 4, 0}));
+  path = {ScanOrder::kWindows, false, 2, 3, 3};
+  EXPECT_EQ(scan_rows(path, 1, 7), (Rows{0, 1, 4, 3, 5, 2, -1, 6, -1}));
+  op.directions = {{path}};
+  EXPECT_EQ(scan_steps(op, 1, 7), 9);
+}
+
 class ScanBuilder : public testing::Test {
  protected:
   Builder b;

@@ -128,6 +128,9 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   const std::string around[2] = {"before\n<!-- speed: made by tools/readme_tables.sh -->\n",
                                  "<!-- end of speed -->\nafter\n"};
   write_file(folder / "README.md", around[0] + "old\n" + around[1]);
+  const std::string beside[2] = {"a\n<!-- onnxruntime: made by tools/readme_tables.sh -->\n",
+                                 "<!-- end of onnxruntime -->\nb\n"};
+  write_file(folder / "docs/speed.md", beside[0] + beside[1]);
   const auto run = [&](const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {(folder / "tools/readme_tables.sh").string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -136,6 +139,8 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({}).exit_code, 0);
   EXPECT_EQ(read_file(folder / "README.md"),
             around[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + around[1]);
+  EXPECT_EQ(read_file(folder / "docs/speed.md"),
+            beside[0] + "\nNo results are stored in `bench/results/rivals/` yet.\n\n" + beside[1]);
   EXPECT_EQ(run({"--check"}).exit_code, 0);
 
   // The columns in another order than the program's, and a processor with a comma in its name.
@@ -158,6 +163,28 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
        {"\n| vig_t | 224 | 1 | 2 | 15.0 | 66.5 | 159 | 81 % | 1.7 MB | 60 MB |\n",
         "\n| vig_s | 512 x 1024 | 8 | 1 | 300.0 | 26.7 | 170 | 90 % | 20.0 MB | 200 MB |\n"}) {
     EXPECT_NE(text.find(row), std::string::npos) << text;
+  }
+
+  write_file(folder / "bench/results/rivals/other.csv", "not read\n");
+  write_file(
+      folder / "bench/results/rivals/onnxruntime-a.csv",
+      "cpu,simd,model,height,width,batch,threads,complete,best_quarter_ms,process_bytes,"
+      "engine,ratio,ratio_median,difference\n"
+      "C,AVX2,\"x/deit_t.safetensors\",224,224,1,2,true,12.34,6e7,\"vig\",,,\n"
+      "C,AVX2,\"x/deit_t.safetensors\",224,224,1,2,true,14.56,2e8,\"ORT 1\",0.8475,0.91,2.1e-6\n"
+      "C,AVX2,\"vig_t\",512,1024,1,2,true,8.4,6e7,\"vig\",,,\n"
+      "C,AVX2,\"deit_t\",512,1024,1,2,true,14.5,2e8,\"ORT 1\",0.579,0.6,\n");
+  EXPECT_EQ(run({"--check"}).exit_code, 1);
+  EXPECT_EQ(run({}).exit_code, 0);
+  EXPECT_EQ(run({"--check"}).exit_code, 0);
+  const std::string compared = read_file(folder / "docs/speed.md");
+  for (const char* words :
+       {"\nORT 1, C, AVX2, ", "([data](../bench/results/rivals/onnxruntime-a.csv))",
+        "\n| deit_t | deit_t | 224 | 1 | 2 | 12.3 | 14.6 | 0.85 | 0.91 | 60 MB | 200 MB | 2e-06 "
+        "|\n",
+        "\n| vig_t | deit_t | 512 x 1024 | 1 | 2 | 8.4 | 14.5 | 0.58 | 0.60 | 60 MB | 200 MB | not "
+        "compared |\n"}) {
+    EXPECT_NE(compared.find(words), std::string::npos) << words << "\n" << compared;
   }
 
   write_file(folder / "bench/results/b.csv", "cpu,simd,model,complete\nx,y,z,true\n");

@@ -35,7 +35,8 @@ class Launcher : public ::testing::Test {
       fs::copy_file(fs::path(VIG_SOURCE_DIR) / file, tree_ / file);
     }
     write_file(tree_ / "tools/packages.txt",
-               "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[developer]\ngamma\n");
+               "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"
+               "[developer]\ngamma\n");
     for (const char* file :
          {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
       write_file(tree_ / file, "");
@@ -46,15 +47,16 @@ case $1 in
     sleep "${BUILD_SECONDS:-0}"
     [ ! -e "$TEMP/broken-source" ] || { echo "a.cpp:1: error"; exit 1; }
     cp "$TEMP/program" "$2/bin/vig"
-    if [ -e "$2/torch" ]; then cp "$TEMP/program" "$2/bin/vig-train"; fi ;;
+    if [ -e "$2/training" ]; then cp "$TEMP/program" "$2/bin/vig-train"; fi
+    if [ -e "$2/onnx" ]; then cp "$TEMP/program" "$2/bin/vig-onnx"; fi ;;
   *)
     [ ! -e "$TEMP/broken-configuration" ] || { echo "no library"; exit 1; }
     for preset; do :; done
     folder=build/$preset
-    if [ "$preset" = training ]; then folder=build/release; fi
+    case $preset in training|onnx) folder=build/release ;; esac
     mkdir -p "$folder/bin"
-    rm -f "$folder/torch"
-    if [ "$preset" = training ]; then touch "$folder/torch"; fi ;;
+    rm -f "$folder/training" "$folder/onnx"
+    touch "$folder/$preset" ;;
 esac
 echo chatter)");
     stand_in("ctest", "echo \"ctest $*\"; exit 8");
@@ -62,7 +64,7 @@ echo chatter)");
     stand_in("apt-get", "[ ! -e \"$TEMP/offline\" ] || { echo 'no network'; exit 100; }");
     stand_in("sudo", "exec \"$@\"");
     write_script(temp_ / "program", "for word; do echo \"<$word>\"; done; exit 5");
-    has_installed({"alpha", "beta", "gamma", "delta"});
+    has_installed({"alpha", "beta", "gamma", "delta", "epsilon"});
   }
 
   static void write_script(const fs::path& path, const std::string& body) {
@@ -161,7 +163,7 @@ TEST_F(Launcher, InstallsOnlyWhatIsMissing) {
   run({(tree_ / "test").string(), "--sanitised"});
   EXPECT_EQ(count(calls(), " install --no-install-recommends gamma\n"), 1) << calls();
   run({(tree_ / "test").string()});
-  EXPECT_EQ(count(calls(), " install --no-install-recommends delta gamma\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " install --no-install-recommends delta epsilon gamma\n"), 1) << calls();
 }
 
 TEST_F(Launcher, BuildsTrainingOnlyForThoseWhoTrain) {
@@ -195,6 +197,42 @@ TEST_F(Launcher, BuildsTrainingOnlyForThoseWhoTrain) {
   EXPECT_EQ(run({vig(), "classify"}).err, "");
   EXPECT_EQ(run({vig(), "train"}).exit_code, 5);
   EXPECT_EQ(builds("training"), 3);
+}
+
+TEST_F(Launcher, BuildsTheWriterOfOnnxFilesOnlyForThem) {
+  has_installed({"alpha", "beta"});
+  const auto builds = [this](const char* preset) {
+    return count(calls(), std::string("cmake --preset ") + preset + "\n");
+  };
+  EXPECT_EQ(run({vig(), "convert", "x.pth", "x.safetensors"}).exit_code, 5);
+  EXPECT_EQ(run({vig(), "classify", "x.onnx"}).exit_code, 5);
+  EXPECT_EQ(builds("onnx"), 0);
+  const RunResult first = run({vig(), "convert", "x.pth", "a b.onnx", "--ort"});
+  EXPECT_EQ(first.out, "<convert>\n<x.pth>\n<a b.onnx>\n<--ort>\n") << "vig itself hands it on";
+  EXPECT_EQ(count(first.err, "installing Debian packages: epsilon\n"), 1) << first.err;
+  EXPECT_EQ(builds("onnx"), 1);
+  EXPECT_EQ(run({vig(), "convert", "x.onnx"}).err, "");
+  EXPECT_EQ(run({vig(), "classify"}).err, "") << "the engine was built along";
+  run({vig(), "train"});
+  EXPECT_EQ(run({vig(), "convert", "x.onnx"}).err, "") << "both helpers stay";
+  EXPECT_EQ(builds("onnx"), 1);
+  EXPECT_EQ(builds("release"), 1);
+}
+
+TEST_F(Launcher, BuildsWhatAStudyStarts) {
+  const auto builds = [this](const char* preset) {
+    return count(calls(), std::string("cmake --preset ") + preset + "\n");
+  };
+  EXPECT_EQ(run({vig(), "study", "efficiency"}).out, "<study>\n<efficiency>\n");
+  EXPECT_EQ(run({vig(), "study", "throughput", "--out", "erf2"}).exit_code, 5);
+  EXPECT_EQ(builds("training") + builds("onnx"), 0);
+  EXPECT_EQ(run({vig(), "study", "erf"}).exit_code, 5);
+  EXPECT_EQ(builds("training"), 1) << "it trains or differentiates networks";
+  fs::create_directories(tree_ / "build/rivals/node_modules/onnxruntime-node");
+  EXPECT_EQ(run({vig(), "study", "throughput"}).exit_code, 5);
+  EXPECT_EQ(builds("onnx"), 0);
+  EXPECT_EQ(run({vig(), "study", "efficiency"}).exit_code, 5);
+  EXPECT_EQ(builds("onnx"), 1) << "it gives a network to ONNX Runtime";
 }
 
 TEST_F(Launcher, SaysWhyTrainingWasNotBuilt) {
@@ -267,7 +305,7 @@ rmdir "$TEMP/apt-is-at-work")");
   const RunResult tests = other.get();
   EXPECT_EQ(tests.exit_code, 8) << tests.err;
   EXPECT_FALSE(fs::exists(temp_ / "clash")) << calls();
-  for (const char* name : {"beta", "gamma", "delta"}) {
+  for (const char* name : {"beta", "gamma", "delta", "epsilon"}) {
     EXPECT_EQ(count(calls(), std::string("got ") + name + "\n"), 1) << calls();
   }
 }

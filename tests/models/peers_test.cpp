@@ -51,6 +51,9 @@ constexpr Published kPublished[] = {
     // The released code fills all sequences of a block up to the longest: 3.699 and 0.880.
     {"localvmamba_t", "localvmamba_tiny", "3.687", "0.876"},
     {"localvmamba_s", "localvmamba_small", "7.711", "1.590"},
+    {"localvim_t", "localvim_tiny", "1.260", "0.397"},
+    {"localvim_s", "localvim_small", "4.550", "0.795"},
+    {"s4nd_b", "s4nd_vit_b_16_single_kernel", "16.7636", "0.708"},
     {"gmlp_t", "gmlp_ti16_224", "1.329", "0"},
     {"gmlp_s", "gmlp_s16_224", "4.392", "0"},
     {"gmlp_b", "gmlp_b16_224", "15.72", "0"},
@@ -129,6 +132,36 @@ TEST(Peers, HaveTheCountsOfThePublicModels) {
     expect_printed(macs.dense, published.dense, published.model);
     expect_printed(macs.scan, published.scan, published.model);
   }
+}
+
+// A released checkpoint of LocalVim-T has a class token instead of rotary positions.
+TEST(Peers, LocalVimWithAClassToken) {
+  ModelSpec spec = find_model("localvim_t");
+  override_fields(spec, {{"rotary", "false"}, {"class_token", "true"}});
+  const Graph graph = build_graph(spec, 224, 224);
+  const json& entry = manifests().at("localvim_tiny_middle_cls_token");
+  std::map<std::string, std::vector<int64_t>> actual;
+  for (const ParamSpec& param : graph.params) actual[param.name] = param.shape.sizes();
+  EXPECT_EQ(actual, entry.at("params").get<decltype(actual)>());
+  EXPECT_EQ(graph.param_count(), entry.at("num_params"));
+  EXPECT_EQ(count_macs(graph).dense, 1'266'617'856);
+  EXPECT_EQ(count_macs(graph).scan, 399'421'440);
+}
+
+// The released configuration of S4ND-ViT stores kernels that nothing reads.
+TEST(Peers, S4ndPassesOverItsUnusedKernels) {
+  const ModelSpec spec = find_model("s4nd_b");
+  const json& entry = manifests().at("s4nd_vit_b_16");
+  std::set<std::string> asked;
+  for (const ParamSpec& param : build("s4nd_b").params) asked.insert(param.name);
+  int64_t unused = 0;
+  for (const char* list : {"params", "buffers"}) {
+    for (const auto& [name, shape] : entry.at(list).items()) {
+      EXPECT_NE(is_buffer(spec, name), asked.contains(name)) << name;
+      unused += is_buffer(spec, name);
+    }
+  }
+  EXPECT_EQ(unused, 12 * 7);
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "pipeline/fixtures.h"
+#include "support/files.h"
 #include "vig/pipeline/bench_statistics.h"
 
 namespace vig::test {
@@ -54,6 +57,32 @@ TEST(Bench, StopsWhenAsked) {
   const BenchResult result = Bench(find_source(request)).measure({64, 64, 1, 1}, options);
   EXPECT_FALSE(result.complete);
   EXPECT_GE(result.runs, 1);
+}
+
+TEST(Bench, StopsWhileARivalIsWaitedFor) {
+  ModelRequest request;
+  request.model = "test_vig";
+  const Bench bench(find_source(request));
+  BenchOptions options;
+  options.rival.command = "exec sleep 1000";
+  options.keep_going = [] { return false; };
+  EXPECT_THROW(bench.measure({64, 64, 1, 1}, options), BenchStopped);
+  // The rounds before the one in which the rival falls silent are reported.
+  const TempDir folder;
+  const std::filesystem::path silent = folder / "silent";
+  options.rival.other = "any";
+  options.rival.command =
+      "for answer in Fake ok ok '1 2 3' ok; do read -r verb in out rest; "
+      "case $verb in run) printf 1234 >\"$out\" ;; esac; echo \"$answer\"; done; >'" +
+      silent.string() + "'; exec sleep 1000";
+  options.keep_going = [&] { return !std::filesystem::exists(silent); };
+  const BenchResult result = bench.measure({64, 64, 1, 1}, options);
+  EXPECT_FALSE(result.complete);
+  ASSERT_TRUE(result.rival.has_value());
+  EXPECT_EQ(result.rival->engine, "Fake");
+  EXPECT_EQ(result.rival->runs, 3);
+  EXPECT_DOUBLE_EQ(result.rival->median, 2e-3);
+  EXPECT_EQ(result.rival->process_bytes, 0u);
 }
 
 TEST(Bench, MoreThanThePeakIsSaid) {

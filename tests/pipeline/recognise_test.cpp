@@ -11,7 +11,8 @@
 namespace vig::test {
 namespace {
 
-// All zeros, in half precision; with the counters of its batch norms, as PyTorch stores them.
+// All zeros, in half precision; with the counters of its batch norms and the unused kernels of
+// S4ND, as PyTorch stores them.
 void write_zeros(const ModelSpec& spec, const std::string& path) {
   const Graph graph = build_graph(spec, spec.recipe.crop, spec.recipe.crop);
   int64_t most = 1;
@@ -20,7 +21,14 @@ void write_zeros(const ModelSpec& spec, const std::string& path) {
   const int64_t count = 7;
   std::vector<NamedTensor> tensors;
   for (const ParamSpec& param : graph.params) {
-    tensors.push_back({param.name, {zeros.data(), DType::kF16, param.shape}});
+    const bool whole = param.name.ends_with("l_kernel");
+    const TensorView view = whole ? TensorView{&count, DType::kI64, param.shape}
+                                  : TensorView{zeros.data(), DType::kF16, param.shape};
+    tensors.push_back({param.name, view});
+    const size_t kernel = param.name.find("kernel.0");
+    if (kernel != std::string::npos) {
+      tensors.push_back({std::string(param.name).replace(kernel, 8, "kernel.1"), view});
+    }
     if (!param.name.ends_with("running_var")) continue;
     const std::string norm = param.name.substr(0, param.name.rfind('.'));
     tensors.push_back({norm + ".num_batches_tracked", {&count, DType::kI64, Shape{}}});
@@ -63,16 +71,20 @@ TEST(Recognise, NetworksWithRecurrences) {
       {"plainmamba_l1", {{"classes", "21"}, {"image_size", "384"}}},
       {"efficientvmamba_t", {{"classes", "21"}}},
       {"localvmamba_t", {{"classes", "21"}}},
+      {"localvim_t", {{"classes", "21"}, {"image_size", "384"}}},
+      {"localvim_t", {{"rotary", "false"}, {"class_token", "true"}}},
+      {"localvim_s", {}},
+      {"s4nd_b", {{"classes", "21"}}},
   };
   for (const auto& [model, fields] : models) expect_recognised(model, fields);
 }
 
 // What is no parameter is passed over when weights are loaded and saved.
-TEST(Recognise, CountersOfBatchNormsAreLeftOut) {
+TEST(Recognise, CountersOfBatchNormsAndUnusedKernelsAreLeftOut) {
   const TempDir folder;
   const std::string bare = (folder / "bare.safetensors").string();
   const std::string saved = (folder / "saved.safetensors").string();
-  for (const char* model : {"test_resnet", "test_regnet", "test_efficientnet"}) {
+  for (const char* model : {"test_resnet", "test_regnet", "test_efficientnet", "test_s4nd"}) {
     write_zeros(find_model(model), bare);
     ModelRequest request;
     request.model = bare;

@@ -4,10 +4,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vig/pipeline/json_text.h"
+
 namespace vig::test {
 namespace {
 
 using nlohmann::json;
+
+// The library writes some doubles with 17 digits of which fewer would do.
+TEST(JsonText, NumbersAreAsShortAsTheyCanBe) {
+  nlohmann::ordered_json value;
+  value["a"] = short_number(-0.8007494f);
+  value["-0.8007493999999999\\\""] = "-0.8007493999999999";
+  value["b"] = {1e-300, 0.1, -12345678901234567, true, nullptr};
+  EXPECT_EQ(json_text(value),
+            "{\"a\":-0.8007494,\"-0.8007493999999999\\\\\\\"\":\"-0.8007493999999999\","
+            "\"b\":[1e-300,0.1,-12345678901234567,true,null]}");
+}
 
 TEST(ResultsJson, AClassification) {
   ClassifiedPicture picture{"a \xff.jpg", {{{2, "cat", 0.7f, 1.1f}, {0, "", 0.3f, -2.0f}}}, ""};

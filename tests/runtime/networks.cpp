@@ -145,6 +145,34 @@ std::vector<NetworkCase> make_cases() {
        {{"dims", "12,18"}, {"released_inverse", "true"}},
        38,
        51},
+      {"test_localvim", "test_localvim", {}, 64, 64},
+      // Padded pictures and windows, resized tables.
+      {"test_localvim_odd",
+       "test_localvim",
+       {{"patch_size", "8"},
+        {"embed_dim", "20"},
+        {"d_state", "3"},
+        {"directions", "v,w2_flip,w7,v_flip,h_flip,v,w7_flip,h"},
+        {"released_inverse", "true"}},
+       37,
+       52},
+      {"test_localvim_token",
+       "test_localvim",
+       {{"image_size", "40"},
+        {"patch_size", "8"},
+        {"embed_dim", "18"},
+        {"rotary", "false"},
+        {"class_token", "true"}},
+       40,
+       40},
+      {"test_s4nd", "test_s4nd", {}, 64, 64},
+      // Fewer and more tokens than taps.
+      {"test_s4nd_odd",
+       "test_s4nd",
+       {{"embed_dim", "21"}, {"d_state", "6"}, {"n_ssm", "2"}, {"copies", "3"}, {"depth", "2"}},
+       37,
+       50},
+      {"test_s4nd_far", "test_s4nd", {{"patch_size", "8"}, {"l_max", "11"}}, 44, 61},
       {"test_vmamba", "test_vmamba", {}, 64, 64},
       {"test_vmamba_odd",
        "test_vmamba",
@@ -199,6 +227,8 @@ std::shared_ptr<const Weights> lively_weights(const Graph& graph, uint64_t seed,
     const float size = matrix ? std::sqrt(3.0f / static_cast<float>(fan_in)) : 0.5f;
     Values values(static_cast<size_t>(spec.shape.elements()));
     for (float& value : values) value = (around_one ? 1.0f : 0.0f) + size * uniform(random);
+    // The one whole number among parameters says in which form others are stored.
+    if (spec.name.ends_with("l_kernel")) values[0] = start[0] % 2 == 0 ? 0.0f : 16.0f;
     numbers.push_back(std::move(values));
     tensors.push_back({spec.name, {numbers.back().data(), DType::kF32, spec.shape}});
   }

@@ -9,11 +9,14 @@
 #include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
+#include "vig/kernels/reference/long_conv.h"
 #include "vig/kernels/reference/norm.h"
 #include "vig/kernels/reference/pointwise.h"
 #include "vig/kernels/reference/pool.h"
 #include "vig/kernels/reference/position.h"
 #include "vig/kernels/reference/q_shift.h"
+#include "vig/kernels/reference/rotary.h"
+#include "vig/kernels/reference/s4_taps.h"
 #include "vig/kernels/reference/selective_scan.h"
 #include "vig/kernels/reference/wkv.h"
 
@@ -193,6 +196,18 @@ class ReferenceForward {
       copy(resized.data(), static_cast<int64_t>(i), table, to[i]);
     for (const ExtraRow& row : op.extra) copy(param(0), row.table, table, row.sequence);
     pointwise(kSum, rows(0), {table.data(), channels});
+  }
+
+  void compute(const RotaryOp& op) {
+    const Grid& grid = node_->grid;
+    Values cos(out_.size()), sin(out_.size()), signed_sin(out_.size());
+    for (const auto& [which, table] : {std::pair(0, &cos), std::pair(1, &sin)}) {
+      reference::resize_positions({param(static_cast<size_t>(which)), op.rows, op.cols,
+                                   grid.channels, table->data(), grid.height, grid.width});
+    }
+    rotary_signs(sin.data(), grid.elements(), signed_sin.data());
+    reference::rotary({in(0).data(), grid.channels, cos.data(), signed_sin.data(), grid.positions(),
+                       grid.channels, out_.data(), grid.channels});
   }
 
   void compute(const TokensOp&) { std::copy_n(param(0), out_.size(), out_.begin()); }
@@ -383,6 +398,7 @@ class ReferenceForward {
       const auto tokens = scan_sources(op, direction.path, grid.height, grid.width, true);
       const auto others = scan_sources(op, direction.path, grid.height, grid.width, false);
       const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
+      const auto steps = scan_rows(direction.path, grid.height, grid.width);
       const auto moves = scan_moves(direction.path, grid.height, grid.width);
       const auto rows = [&](int operand, int64_t first, const std::vector<int32_t>& index) {
         const auto i = static_cast<size_t>(operand);
@@ -413,7 +429,8 @@ class ReferenceForward {
         args.scale = op.scale;
         if (op.gate >= 0) {
           const auto i = static_cast<size_t>(op.gate);
-          args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, targets.data()};
+          const int32_t* order = op.released_columns ? steps.data() : targets.data();
+          args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, order};
         }
       }
       reference::selective_scan(args);
@@ -448,6 +465,45 @@ class ReferenceForward {
     args.released = op.released;
     args.y = out_.data();
     reference::wkv(args);
+  }
+
+  void compute(const S4ConvOp& op) {
+    const int64_t channels = in_grid(0).channels, taps = op.length;
+    const Shape& a = graph_.params[static_cast<size_t>(node_->params[4])].shape;
+    S4TapsArgs space;
+    space.channels = channels;
+    space.rows = 2 * op.copies;
+    space.systems = a[0];
+    space.pairs = a[1];
+    space.inv_dt = param(1);
+    space.c = param(2);
+    space.b = param(3);
+    space.a_real = param(4);
+    space.a_imag = param(5);
+    space.p = param(6);
+    space.l_kernel = s4_kernel_length(*param(7));
+    space.length = taps;
+    Values made(static_cast<size_t>(space.rows * taps * channels));
+    space.taps = made.data();
+    reference::s4_taps(space);
+    for (int64_t m = 0; m < op.copies; ++m) {
+      Values rows;
+      for (int64_t distance = -taps; distance < taps; ++distance) {
+        const int64_t row =
+            distance < 0 ? (op.copies + m) * taps - distance - 1 : m * taps + distance;
+        for (int64_t h = 0; h < channels; ++h) {
+          const float skip = distance == 0 ? param(0)[m * channels + h] : 0.0f;
+          rows.push_back(made[static_cast<size_t>(row * channels + h)] + skip);
+        }
+      }
+      LongConvArgs args;
+      args.tokens = node_->grid.positions();
+      args.channels = args.in_stride = channels;
+      args.in = in(0).data();
+      args.out = out_.data() + m * channels;
+      args.out_stride = node_->grid.channels;
+      reference::long_conv(args, {rows.data(), channels, taps, taps});
+    }
   }
 
   void compute(const MeanPoolOp&) {

@@ -110,7 +110,11 @@ TEST(Engine, KernelsAndPlainOperationsHaveTheSameGradients) {
                            "scans",
                            "test_plainmamba_odd",
                            "test_efficientvmamba_odd",
-                           "test_localvmamba_odd"}) {
+                           "test_localvmamba_odd",
+                           "test_localvim_odd",
+                           "test_localvim_token",
+                           "test_s4nd_odd",
+                           "test_s4nd_far"}) {
     SCOPED_TRACE(name);
     const Network network(network_case(name));
     const std::vector<at::Tensor> inputs = random_inputs(network, 3);

@@ -58,7 +58,8 @@ struct CaseRun {
     {
       at::NoGradGuard no_grad;
       for (size_t i = 0; i < parameters.size(); ++i) {
-        parameters[i].copy_(to_tensor(golden.tensor("param/" + parameters.spec(i).name)));
+        const NamedTensor* stored = golden.tensors->find("param/" + parameters.spec(i).name);
+        parameters[i].copy_(to_tensor(stored->view));
       }
     }
     ForwardOptions options;

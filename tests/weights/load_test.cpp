@@ -64,6 +64,16 @@ TEST(Load, BindsEveryFloatType) {
   EXPECT_THROW(weights->index("absent"), Error);
 }
 
+// Such as the length of a kernel.
+TEST(Load, WholeNumbersThatNoGradientChanges) {
+  const Sample sample;
+  ParamSpec count{"bn.num_batches_tracked", Shape{}, {}};
+  count.trained = false;
+  LoadOptions options;
+  options.ignore_unexpected = [](std::string_view) { return true; };
+  EXPECT_EQ(*load_weights({&count, 1}, sample.checkpoint(), options)->data(0), 7.0f);
+}
+
 TEST(Load, OneErrorListsEverything) {
   const Sample sample;
   const std::vector<ParamSpec> specs = {{"f32", {3, 2}, {}},

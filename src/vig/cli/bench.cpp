@@ -66,6 +66,9 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 
 int bench(const BenchCommand& command) {
   if (command.train) fail_usage("--train takes no value");
+  if (command.options.rival.command.empty() && !command.options.rival.other.empty()) {
+    fail_usage("--rival-other says what the rival runs, and there is no --rival");
+  }
   if (!command.simd.empty()) use_machine_simd(command.simd);
   FileRoles roles;
   roles.write("--csv", command.csv);
@@ -87,7 +90,11 @@ int bench(const BenchCommand& command) {
     job.source.checkpoint.reset();  // so that the file's pages do not count as memory in use
     for (const BenchSetting& setting : job.settings) {
       if (interrupted()) break;
-      results.push_back(measured.measure(setting, options));
+      try {
+        results.push_back(measured.measure(setting, options));
+      } catch (const BenchStopped&) {
+        break;
+      }
       if (!command.json) print(report.row(results.back()));
       flush_output();
     }
@@ -139,6 +146,20 @@ void add_bench(CLI::App& app, Command& chosen) {
                     "Also print the time of each kind of operation");
   command->add_option("--csv", options->csv, "Also write the results to this CSV file")
       ->type_name("FILE");
+  RivalOptions& rival = options->options.rival;
+  command
+      ->add_option("--rival", rival.command,
+                   "Compare with another engine, started as this shell command; see "
+                   "bench/rivals/README.md")
+      ->type_name("COMMAND");
+  command
+      ->add_option("--rival-other", rival.other,
+                   "The rival runs another network, NAME: its answer is not compared")
+      ->type_name("NAME");
+  command->add_option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
+      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->capture_default_str()
+      ->type_name("S");
   add_json(*command, options->json);
   // For the help: main hands the plain word on to vig-train.
   command->add_flag("--train", options->train)
@@ -153,6 +174,11 @@ void add_bench(CLI::App& app, Command& chosen) {
       "operations, the scan's included. More than 100 % of peak means that other programs "
       "disturbed\n"
       "the loop: measure again.\n"
+      "A rival gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
+      "environment.\n"
+      "Unless --rival-other is given, its logits must be ours within 1e-4 of the largest. Its "
+      "rounds\n"
+      "then alternate with ours.\n"
       "After Ctrl-C, --csv writes the finished measurements to FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
@@ -25,15 +24,6 @@ std::string model_cell(std::string name) {
   constexpr size_t kWidth = 20;
   const size_t width = display_width(name);
   return width < kWidth ? name.append(kWidth - width, ' ') : name;
-}
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
 }
 
 std::string size_text(const BenchSetting& setting) {
@@ -110,7 +100,11 @@ ordered_json result_json(const BenchResult& result) {
                        {"arena_bytes", result.arena_bytes},
                        {"scratch_bytes", result.scratch_bytes},
                        {"packed_bytes", result.packed_bytes},
-                       {"process_bytes", result.process_bytes}};
+                       {"process_bytes", result.process_bytes},
+                       {"engine", "vig"},
+                       {"ratio", nullptr},
+                       {"ratio_median", nullptr},
+                       {"difference", nullptr}};
   for (const ProfileEntry& entry : result.profile) {
     json["profile"].push_back({{"kind", entry.kind},
                                {"ms", 1e3 * profile_time(result, entry)},
@@ -120,9 +114,73 @@ ordered_json result_json(const BenchResult& result) {
   return json;
 }
 
+// GFLOP/s of a rival that runs the same network; 0 otherwise.
+double rival_gflops(const BenchResult& result) {
+  if (!result.rival->same_network) return 0;
+  return result.gflops * result.best / result.rival->best;
+}
+
+// The keys of result_json(), null where a rival does not report them.
+ordered_json rival_json(const BenchResult& result) {
+  const RivalResult& rival = *result.rival;
+  ordered_json json = result_json(result);
+  json.erase("profile");
+  for (const char* key :
+       {"gflops", "peak_share", "arena_bytes", "scratch_bytes", "packed_bytes", "process_bytes"}) {
+    json[key] = nullptr;
+  }
+  json["model"] = rival.model;
+  json["runs"] = rival.runs;
+  json["median_ms"] = 1e3 * rival.median;
+  json["p95_ms"] = 1e3 * rival.p95;
+  json["spread"] = rival.spread;
+  json["best_quarter_ms"] = 1e3 * rival.best;
+  json["images_per_second"] = result.setting.batch / rival.median;
+  if (rival.same_network) {
+    json["gflops"] = rival_gflops(result);
+    json["peak_share"] = rival_gflops(result) / result.peak_gflops;
+  } else {
+    json["dense_multiply_adds"] = json["scan_multiply_adds"] = nullptr;
+  }
+  if (rival.process_bytes > 0) json["process_bytes"] = rival.process_bytes;
+  json["engine"] = rival.engine;
+  json["ratio"] = rival.ratio;
+  json["ratio_median"] = rival.ratio_median;
+  if (rival.difference) json["difference"] = *rival.difference;
+  return json;
+}
+
+// Ours, then the rival's.
+std::vector<ordered_json> result_rows(const BenchResult& result) {
+  std::vector<ordered_json> rows = {result_json(result)};
+  if (result.rival) rows.push_back(rival_json(result));
+  return rows;
+}
+
+std::string rival_text(const BenchResult& result) {
+  const RivalResult& rival = *result.rival;
+  const BenchSetting& setting = result.setting;
+  const double gflops = rival_gflops(result);
+  std::string text = fmt::format(
+      kRow, model_cell(rival.engine), size_text(setting), setting.batch, setting.threads,
+      fmt::format("{:.3f}", 1e3 * rival.median), fmt::format("{:.3f}", 1e3 * rival.p95),
+      fmt::format("{:.1f} %", 100 * rival.spread),
+      fmt::format("{:.1f}", setting.batch / rival.median),
+      gflops > 0 ? fmt::format("{:.1f}", gflops) : "", "",
+      gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / result.peak_gflops) : "", "",
+      rival.process_bytes > 0 ? readable_bytes(rival.process_bytes) : "");
+  text += fmt::format(
+      "  {:.2f}x its time by the fastest quarters ({:.3f} and {:.3f} ms), {:.2f}x by the medians; ",
+      rival.ratio, 1e3 * result.best, 1e3 * rival.best, rival.ratio_median);
+  text += rival.difference
+              ? fmt::format("logits differ by {:.1e} of the largest\n", *rival.difference)
+              : fmt::format("it runs {}: answers are not compared\n", printable(rival.model));
+  return text;
+}
+
 }  // namespace
 
-BenchReport::BenchReport() : cpu_(cpu_name()), simd_(machine_simd()) {}
+BenchReport::BenchReport() : cpu_(machine_cpu()), simd_(machine_simd()) {}
 
 std::string BenchReport::heading() const {
   return fmt::format("{}, {}\n\n", cpu_, simd_) +
@@ -139,6 +197,7 @@ std::string BenchReport::row(const BenchResult& result) const {
       fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),
       fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
       readable_bytes(result.process_bytes));
+  if (result.rival) text += rival_text(result);
   if (!result.complete) text += fmt::format("  (stopped early, after {} runs)\n", result.runs);
   if (!result.profile.empty()) text += fmt::format("\n{}\n", profile_text(result));
   if (is_disturbed(result)) text += fmt::format("  ({})\n", disturbed_peak(largest_share(result)));
@@ -147,26 +206,31 @@ std::string BenchReport::row(const BenchResult& result) const {
 
 // The columns are those of the JSON without the profile.
 std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
-  const auto line = [&](const BenchResult& result, std::string text, const auto& cell) {
-    const ordered_json row = result_json(result);
+  const auto line = [&](const ordered_json& row, std::string text, const auto& cell) {
     for (const auto& [key, value] : row.items()) {
       if (key != "profile") text += fmt::format(",{}", cell(key, value));
     }
     return text + "\n";
   };
-  std::string text = line({}, "cpu,simd", [](const auto& key, const auto&) { return key; });
+  const auto value_cell = [](const auto&, const ordered_json& value) -> std::string {
+    if (value.is_null()) return "";
+    return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
+  };
+  std::string text =
+      line(result_json({}), "cpu,simd", [](const auto& key, const auto&) { return key; });
   for (const BenchResult& result : results) {
-    text += line(result, fmt::format("{},{}", csv_quoted(cpu_), simd_),
-                 [&](const auto&, const ordered_json& value) {
-                   return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
-                 });
+    for (const ordered_json& row : result_rows(result)) {
+      text += line(row, fmt::format("{},{}", csv_quoted(cpu_), simd_), value_cell);
+    }
   }
   return text;
 }
 
 std::string BenchReport::json(const std::vector<BenchResult>& results) const {
   ordered_json list = ordered_json::array();
-  for (const BenchResult& result : results) list.push_back(result_json(result));
+  for (const BenchResult& result : results) {
+    for (ordered_json& row : result_rows(result)) list.push_back(std::move(row));
+  }
   return json_text({{"cpu", cpu_}, {"simd", simd_}, {"results", list}}, 2) + "\n";
 }
 

@@ -1,4 +1,4 @@
-// The subcommands of `vig`, one file each.
+// The subcommands of `vig`, one file each; add_convert is in convert.h.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -15,8 +15,8 @@ void add_info(CLI::App& app, Command& chosen);
 void add_classify(CLI::App& app, Command& chosen);
 void add_embed(CLI::App& app, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);
-void add_convert(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
+void add_study(CLI::App& app, Command& chosen);
 
 }  // namespace vig::cli

@@ -6,7 +6,8 @@
 #include <system_error>
 
 #include "vig/base/error.h"
-#include "vig/cli/commands.h"
+#include "vig/cli/convert.h"
+
 #include "vig/cli/file_roles.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -17,15 +18,6 @@
 
 namespace vig::cli {
 namespace {
-
-struct ConvertOptions {
-  ModelOptions model;
-  std::string out;
-  std::string classes;  // a file, "imagenet", "none" or empty
-  std::string dtype;    // empty: as stored
-  bool ema = false;
-  bool force = false;
-};
 
 const char* format_name(Checkpoint::Format format) {
   switch (format) {
@@ -76,6 +68,7 @@ std::optional<DType> wanted_type(const ConvertOptions& options) {
 
 // A checkpoint of a published network for 1000 classes that says nothing of itself: ImageNet's.
 bool is_published(const ModelSource& source) {
+  if (!source.has_weights()) return false;
   if (source.checkpoint->metadata().contains("vig.arch")) return false;
   if (source.spec.name.starts_with("test_") || model_classes(source.spec) != 1000) return false;
   auto changed = changed_fields(source.spec);
@@ -104,48 +97,96 @@ std::string choose_classes(const ConvertOptions& options, ModelSource& source) {
   return options.classes == "imagenet" ? "with ImageNet's names" : "with names";
 }
 
-int convert(const ConvertOptions& options) {
+// Throws for options that do not go together.
+void check_options(const ConvertOptions& options, OnnxWriter onnx) {
+  if (is_onnx(options.out)) {
+    if (onnx == nullptr)
+      fail_usage("{}: give the program OUT in this form: NAME.onnx", options.out);
+    if (!options.dtype.empty()) {
+      fail_usage("--dtype is for .safetensors: an ONNX file holds float32");
+    }
+    return;
+  }
+  const std::pair<const char*, bool> onnx_options[] = {{"--ort", options.ort},
+                                                       {"--size", !options.size.empty()},
+                                                       {"--output", !options.outputs.empty()}};
+  for (const auto& [name, given] : onnx_options) {
+    if (given) fail_usage("{} is for ONNX files, and {} does not end in .onnx", name, options.out);
+  }
+  check_output_format(options.out);
+}
+
+// With weights, or with random ones where these are asked for.
+ModelSource find_weights(const ConvertOptions& options) {
+  ModelRequest request = options.model.request();
+  request.ema = options.ema;
+  ModelSource source = find_source(request);
+  if (options.random && source.has_weights()) {
+    fail_usage("--random is for the name of a model, and {} is a weight file", source.name);
+  }
+  if (!options.random && !source.has_weights()) {
+    fail_usage(
+        "{} is the name of a model, and the program carries no weights; give a weight file, or "
+        "--random for random weights",
+        source.name);
+  }
+  return source;
+}
+
+std::string describe(const ModelSource& source) {
+  std::string changes;
+  for (const auto& [field, value] : changed_fields(source.spec)) {
+    changes += fmt::format(", {}={}", field, value);
+  }
+  if (!source.has_weights()) {
+    return fmt::format("{}: {} tensors with random weights{}\n", source.name,
+                       source.graph->params.size(), changes);
+  }
+  return fmt::format("{}: {}, {} tensors, {} {}{}\n", source.name,
+                     format_name(source.checkpoint->format()), source.checkpoint->tensors().size(),
+                     known_by(source.known), source.spec.name, changes);
+}
+
+int convert(const ConvertOptions& options, OnnxWriter onnx) {
   FileRoles roles;
   roles.write("OUT", options.out, /*stoppable=*/false);
   roles.read("checkpoint", options.model.model);
   if (!options.classes.empty()) roles.read("class file", options.classes);
   roles.check();
-  check_output_format(options.out);
+  check_options(options, onnx);
   std::error_code error;
   if (!options.force && std::filesystem::exists(options.out, error)) {
     fail("{} exists already; give --force to replace it", options.out);
   }
-  ModelRequest request = options.model.request();
-  request.ema = options.ema;
-  ModelSource source = find_source(request);
-  require_weights(source);
+  ModelSource source = find_weights(options);
   const std::string names = choose_classes(options, source);
-  std::string changes;
-  for (const auto& [field, value] : changed_fields(source.spec)) {
-    changes += fmt::format(", {}={}", field, value);
-  }
-  print(fmt::format("{}: {}, {} tensors, {} {}{}\n", source.name,
-                    format_name(source.checkpoint->format()), source.checkpoint->tensors().size(),
-                    known_by(source.known), source.spec.name, changes));
-  const std::set<DType> types = save_model(source, options.out, wanted_type(options));
+  print(describe(source));
+  const std::string contents =
+      is_onnx(options.out) ? onnx(source, options)
+                           : type_names(save_model(source, options.out, wanted_type(options)));
   const uintmax_t bytes = std::filesystem::file_size(options.out, error);
   print(fmt::format("{}: {} class{} {}, {}, {}\n", options.out, model_classes(source.spec),
-                    model_classes(source.spec) == 1 ? "" : "es", names, type_names(types),
+                    model_classes(source.spec) == 1 ? "" : "es", names, contents,
                     readable_bytes(error ? 0 : bytes)));
   return 0;
 }
 
 }  // namespace
 
-void add_convert(CLI::App& app, Command& chosen) {
+bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
+
+void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = app.add_subcommand(
       "convert",
-      "Convert a PyTorch or safetensors checkpoint to one self-contained safetensors file");
-  command->add_option("in", options->model.model, "PyTorch checkpoint or safetensors file")
+      "Convert a PyTorch or safetensors checkpoint to one self-contained safetensors file, or to "
+      "an ONNX file for other runtimes");
+  command
+      ->add_option("in", options->model.model,
+                   "PyTorch checkpoint or safetensors file; with --random the name of a model")
       ->required()
       ->type_name("IN");
-  command->add_option("out", options->out, "File to write; its name ends in .safetensors")
+  command->add_option("out", options->out, "File to write; its name ends in .safetensors or .onnx")
       ->required()
       ->type_name("OUT");
   add_model_changes(*command, options->model);
@@ -158,11 +199,31 @@ void add_convert(CLI::App& app, Command& chosen) {
       ->type_name("FILE");
   command
       ->add_option("--dtype", options->dtype,
-                   "Element type of the weights: float32, float16 or bfloat16 (default: as in IN)")
+                   "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
+                   "an ONNX file holds float32)")
       ->check(CLI::IsMember({"float32", "float16", "bfloat16"}).description(""))
       ->type_name("TYPE");
+  command->add_flag("--random", options->random,
+                    "Random weights for the name of a model, the same ones at every call and in "
+                    "vig bench: for measuring and comparing");
+  command
+      ->add_option("--size", options->size,
+                   "ONNX: picture size, N or HEIGHTxWIDTH, or \"any\" for networks that fix none "
+                   "(default: the model's)")
+      ->type_name("SIZE");
+  command
+      ->add_option(
+          "--output", options->outputs,
+          "ONNX: output of the file, logits, pooled or features; may be repeated (default: "
+          "logits)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_flag("--ort", options->ort,
+                    "ONNX: gated linear attention as ONNX Runtime's own operator, which other "
+                    "runtimes do not know");
   command->add_flag("--force", options->force, "Replace OUT if it exists");
-  command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+  command->callback(
+      [&chosen, options, onnx] { chosen = [options, onnx] { return convert(*options, onnx); }; });
 }
 
 }  // namespace vig::cli

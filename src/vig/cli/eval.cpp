@@ -93,6 +93,26 @@ class Predictions {
   const int top_;
 };
 
+// Pictures that cannot be read: named while they are few, then counted.
+class Unreadable {
+ public:
+  void add(const std::string& sentence) {
+    if (++count_ <= kNamed) complain(sentence);
+    if (count_ == kNamed) {
+      complain("further pictures that cannot be read are counted; --predictions FILE names all");
+    }
+  }
+  // Whether so many in a row, from the first one on, leave no hope for the others.
+  bool hopeless(bool answered) const { return !answered && count_ >= kTried; }
+  int64_t count() const { return count_; }
+
+ private:
+  static constexpr int64_t kNamed = 1000;
+  static constexpr int64_t kTried = 10000;
+
+  int64_t count_ = 0;
+};
+
 // Outputs that cannot be written are reported before the work, not after.
 struct Outputs {
   std::optional<OutputFile> confusion, csv, predictions, mistakes;
@@ -144,25 +164,29 @@ int eval(EvalOptions options) {
   const std::vector<int> output_of =
       match_classes(split.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
+  Unreadable unreadable;
+  bool answered = false;
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
-    complain(sentence);
+    unreadable.add(sentence);
     if (!predictions) return;
     const auto label = static_cast<size_t>(split.data.label(sample));
     predictions->add_error(sample, output_of[label], sentence);
   };
-  if (predictions) {
-    evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
-      predictions->add(sample, label, logits);
-    };
-  }
+  evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
+    answered = true;
+    if (predictions) predictions->add(sample, label, logits);
+  };
   evaluation.on_batch = [&](int64_t samples) {
     progress.advance(samples);
-    return !interrupted();
+    return !interrupted() && !unreadable.hopeless(answered);
   };
   const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
-  if (!result.complete) {
+  if (unreadable.hopeless(answered)) {
+    fail("{}: none of {} pictures could be read; the other {} were not tried", options.data,
+         unreadable.count(), total - unreadable.count());
+  } else if (!result.complete) {
     complain(fmt::format("stopped after {} of {} pictures", result.metrics.count + result.skipped,
                          total));
   } else if (result.metrics.count == 0) {

@@ -2,9 +2,10 @@
 #include <new>
 
 #include "vig/cli/commands.h"
+#include "vig/cli/convert.h"
+#include "vig/cli/helper_program.h"
 #include "vig/cli/memory_lack.h"
 #include "vig/cli/program.h"
-#include "vig/cli/training.h"
 
 namespace {
 
@@ -15,18 +16,23 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   add_classify(app, chosen);
   add_embed(app, chosen);
   add_eval(app, chosen);
-  add_convert(app, chosen);
+  add_convert(app, chosen, nullptr);
   add_verify(app, chosen);
   add_bench(app, chosen);
-  // For the list of commands: main hands it on.
+  add_study(app, chosen);
+  // For the list of commands: main hands them on.
   app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
+  app.add_subcommand("receptive-field",
+                     "Measure which pixels the centre of a network's last feature map sees");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
   vig::cli::handle_memory_lack();
-  if (vig::cli::is_training(argc, argv)) return vig::cli::start_training(argv);
+  if (const auto* helper = vig::cli::find_helper(argc, argv)) {
+    return vig::cli::start_helper(*helper, argv);
+  }
   return vig::cli::run_program(
       "vig", "ViG, a vision backbone that is linear in the number of pixels, on the CPU.", fill,
       argc, argv);

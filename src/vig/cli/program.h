@@ -1,4 +1,5 @@
-// What `vig` and `vig-train` have in common: parsing, the one sentence of an error, exit codes.
+// What `vig` and its helper programs have in common: parsing, the one sentence of an error, exit
+// codes.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -35,9 +35,9 @@ std::string Progress::status() const {
   const double seconds = between(start_, std::chrono::steady_clock::now());
   const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
   std::string text = fmt::format("{} of {} {}", done_, total_, unit_);
+  if (rate >= 0.05) text += fmt::format(", {:.1f}/s", rate);
   if (rate > 0) {
-    text += fmt::format(", {:.1f}/s, {} left", rate,
-                        clock_text(static_cast<double>(total_ - done_) / rate));
+    text += fmt::format(", {} left", clock_text(static_cast<double>(total_ - done_) / rate));
   }
   return text;
 }

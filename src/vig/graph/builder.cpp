@@ -205,6 +205,19 @@ Value Builder::add_position(Value x, const std::string& name, AddPositionOp op, 
   return append(std::move(op), {x.id}, grid(x), {table});
 }
 
+Value Builder::rotary(Value x, const RotaryTables& tables, RotaryOp op) {
+  const Grid in = grid(x);
+  if (op.rows < 1 || op.cols < 1 || in.channels % 2 != 0) {
+    fail("[rotary] tables of {} x {} for {} channels, expected at least 1 x 1 and pairs ({})",
+         op.rows, op.cols, in.channels, tables.cos);
+  }
+  const Shape shape{int64_t{op.rows} * op.cols, in.channels};
+  const std::vector<int> params = {param(tables.cos, shape, tables.cos_init),
+                                   param(tables.sin, shape, tables.sin_init)};
+  for (const int table : params) graph_.params[table].trained = false;
+  return append(op, {x.id}, in, params);
+}
+
 Value Builder::tokens(const std::string& name, int count, int channels, Init init) {
   if (count < 1 || channels < 1) {
     fail("[tokens] {} rows of {} channels, expected at least 1 of each ({})", count, channels,

@@ -71,6 +71,12 @@ class Builder {
   Value add_position(Value x, const std::string& name, int rows, int cols, Init init);
   // For a sequence of op.height x op.width positions and op.extra rows of their own.
   Value add_position(Value x, const std::string& name, AddPositionOp op, Init init);
+  // Tables `cos` and `sin` [rows * cols, channels].
+  struct RotaryTables {
+    std::string cos, sin;
+    Init cos_init, sin_init;
+  };
+  Value rotary(Value x, const RotaryTables& tables, RotaryOp op);
   // Learned rows [1, count, channels]: a sequence of their own, to be inserted into another.
   Value tokens(const std::string& name, int count, int channels, Init init);
   // The sequence x with `rows` before its row `at`; at the end where `at` is x's length.
@@ -120,6 +126,15 @@ class Builder {
     Init decay_init, first_init;
   };
   Value bi_wkv(Value k, Value v, const WkvParams& params, BiWkvOp op);
+  // Parameters `d` and `kernel`.inv_dt, .C, .B, .A_real, .A_imag, .P and .l_kernel, of `systems`
+  // state spaces of `states` states each, which the channels take in turn.
+  struct S4Params {
+    std::string d, kernel;
+    int states = 64;
+    int systems = 1;
+    Init inv_dt, a_real, a_imag, b, p;
+  };
+  Value s4_conv(Value x, const S4Params& params, S4ConvOp op);
   Value mean_pool(Value x);
 
   // Parameters declared from here on belong to the next level, or to the head as well.

@@ -91,6 +91,10 @@ Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanO
     check("steps", direction.steps, direction.step_first, op.channels, rows);
     check("B and C", direction.rates, direction.rate_first, 2 * op.states, rows);
   }
+  if (op.gate >= 0 && op.released_columns && directions > 1) {
+    fail("[selective_scan] a gate for {} directions with the released inverse, expected one",
+         directions);
+  }
   if (op.gate >= 0) check("gates", op.gate, op.gate_first, op.channels, positions.positions());
   std::vector<int> inputs, declared;
   for (const Value& operand : operands) inputs.push_back(operand.id);
@@ -112,6 +116,33 @@ Value Builder::selective_scan(const std::vector<Value>& operands, SelectiveScanO
   if (op.moves) declared.push_back(param(params[0].moves, {5, op.states}, normal_init(0.02f)));
   return append(std::move(op), std::move(inputs), {positions.height, positions.width, op.channels},
                 std::move(declared));
+}
+
+Value Builder::s4_conv(Value x, const S4Params& params, S4ConvOp op) {
+  Grid out = grid(x);
+  if (op.copies < 1 || op.length < 1 || params.states < 2 || params.states % 2 != 0 ||
+      params.systems < 1) {
+    fail("[s4_conv] {} copies of {} taps, {} states of {} systems, expected pairs of states ({})",
+         op.copies, op.length, params.states, params.systems, params.kernel);
+  }
+  const int64_t channels = out.channels, pairs = params.states / 2, systems = params.systems;
+  const std::string name = params.kernel + ".";
+  const Shape vectors{1, systems, pairs, 2};
+  // Real and imaginary parts of variance 1/2.
+  const Init c_init = normal_init(std::sqrt(0.5f));
+  std::vector<int> declared = {param(params.d, {op.copies, channels}, normal_init(1.0f)),
+                               param(name + "inv_dt", {channels, 1}, params.inv_dt),
+                               param(name + "C", {2 * op.copies, channels, pairs, 2}, c_init),
+                               param(name + "B", vectors, params.b),
+                               param(name + "A_real", {systems, pairs}, params.a_real),
+                               param(name + "A_imag", {systems, pairs}, params.a_imag),
+                               param(name + "P", vectors, params.p),
+                               param(name + "l_kernel", Shape{}, {})};
+  // The state space and its step learn without weight decay, C and D with it.
+  for (const size_t i : {1, 3, 4, 5, 6}) graph_.params[declared[i]].decayed = false;
+  graph_.params[declared.back()].trained = false;
+  out.channels = op.copies * out.channels;
+  return append(op, {x.id}, out, std::move(declared));
 }
 
 Value Builder::q_shift(Value x, const std::vector<Mix>& mixes) {

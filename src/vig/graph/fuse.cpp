@@ -14,7 +14,7 @@ bool is_product(const Node& node) {
 bool takes_function(const Node& node, Elementwise function) {
   if (std::holds_alternative<GatedMixOp>(node.op)) return function == Elementwise::kSilu;
   return is_product(node) || std::holds_alternative<DepthwiseConvOp>(node.op) ||
-         std::holds_alternative<Conv1dOp>(node.op);
+         std::holds_alternative<Conv1dOp>(node.op) || std::holds_alternative<S4ConvOp>(node.op);
 }
 
 // Whether the weights of a product can be packed in pairs of columns.

@@ -93,6 +93,7 @@ const char* op_name(const Op& op) {
                         [](const ChannelGateOp&) { return "channel_gate"; },
                         [](const ScaleOp&) { return "scale"; },
                         [](const AddPositionOp&) { return "add_position"; },
+                        [](const RotaryOp&) { return "rotary"; },
                         [](const TokensOp&) { return "tokens"; },
                         [](const InsertRowsOp&) { return "insert_rows"; },
                         [](const SelectRowsOp&) { return "select_rows"; },
@@ -108,6 +109,7 @@ const char* op_name(const Op& op) {
                         [](const SelectiveScanOp&) { return "selective_scan"; },
                         [](const QShiftOp&) { return "q_shift"; },
                         [](const BiWkvOp&) { return "bi_wkv"; },
+                        [](const S4ConvOp&) { return "s4_conv"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
                     },
                     op);
@@ -234,6 +236,10 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                  [&](const BiWkvOp&) {
                    macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
                  },
+                 [&](const S4ConvOp& op) {
+                   macs.scan = checked_product(
+                       kMacs, {s4_pairs(op, node.grid.positions()), node.grid.channels});
+                 },
                  [](const QShiftOp&) {},
                  [](const InputOp&) {},
                  [](const MaxPoolOp&) {},
@@ -246,6 +252,7 @@ MacCount count_macs(const Graph& graph, const Node& node) {
                  [](const ChannelGateOp&) {},
                  [](const ScaleOp&) {},
                  [](const AddPositionOp&) {},
+                 [](const RotaryOp&) {},
                  [](const TokensOp&) {},
                  [](const InsertRowsOp&) {},
                  [](const SelectRowsOp&) {},

@@ -46,7 +46,8 @@ struct Output {
 struct MacCount {
   int64_t dense = 0;  // linear, convolution, depthwise convolution, attention
   // Recurrent form: 3 K V per token, head and direction of gated linear attention; 4 N + 2 per
-  // token, channel and direction of a selective scan; 11 per token and channel of bi-WKV.
+  // token, channel and direction of a selective scan; 11 per token and channel of bi-WKV. The long
+  // convolution of S4: one per pair of tokens and channel of the result.
   int64_t scan = 0;
 
   // Both throw a usage error when the count does not fit 63 bits, as count_macs does.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "vig/base/elementwise.h"
+#include "vig/graph/scan_path.h"
 
 namespace vig {
 
@@ -151,6 +152,17 @@ struct AddPositionOp {
 std::vector<int64_t> table_cells(const AddPositionOp& op);
 std::vector<int64_t> sequence_cells(const AddPositionOp& op);
 
+// Rotary position: pairs of channels turned by angles that belong to the positions of a grid. With
+// tables cos and sin [rows * cols, channels], resized to the grid of x as AddPositionOp's are,
+//   y[2 j]     = x[2 j] cos[2 j] - x[2 j + 1] sin[2 j]
+//   y[2 j + 1] = x[2 j + 1] cos[2 j + 1] + x[2 j] sin[2 j + 1]
+// Parameters cos and sin, which no gradient changes. An even number of channels.
+struct RotaryOp {
+  int rows = 0;
+  int cols = 0;
+  bool operator==(const RotaryOp&) const = default;
+};
+
 // Learned rows, [1, count, channels], the same for every picture: class tokens.
 struct TokensOp {
   bool operator==(const TokensOp&) const = default;
@@ -244,28 +256,6 @@ struct SelectChannelsOp {
   bool operator==(const SelectChannelsOp&) const = default;
 };
 
-// The order in which the positions of a grid become a sequence.
-enum class ScanOrder {
-  kRows,          // row by row
-  kColumns,       // column by column
-  kSnakeRows,     // row by row, every second one from its end
-  kSnakeColumns,  // the same by columns
-  kWindows,       // windows of `part` x `part` positions row by row, inside them row by row
-  kSubgrid,       // one of four: every second row and column, see scan_rows
-};
-
-struct ScanPath {
-  ScanOrder order = ScanOrder::kRows;
-  bool backward = false;
-  int part = 0;  // of windows: their side; of subgrids: which
-  bool operator==(const ScanPath&) const = default;
-};
-
-// The position of the grid, counted row by row, that each step takes; -1 for padding, which fills
-// the last windows and subgrids. Subgrid p begins in row p % 2 and column p / 2; 0 and 2 go row by
-// row, 1 and 3 column by column.
-std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width);
-
 // Causal depthwise convolution over some channels of x, along a path (kernels/conv1d.h). The
 // results stand at the places of their tokens, or, `ordered`, as the sequence of the path with its
 // padding. weight [channels, 1, width], bias [channels].
@@ -311,7 +301,9 @@ struct SelectiveScanOp {
   int first_set = 0;
   float bias_factor = 1.0f;
   float scale = 1.0f;
-  int gate = -1;  // operand with z, from channel gate_first on; -1: none
+  // Operand with z, from channel gate_first on; -1: none. A result's z is that of its place, and
+  // with released_columns, where one direction alone may have a gate, that of its step's token.
+  int gate = -1;
   int gate_first = 0;
   // A last parameter [5, N] is added to B, by the move that led to the token: none, right, left,
   // up, down.
@@ -347,16 +339,32 @@ struct BiWkvOp {
   bool operator==(const BiWkvOp&) const = default;
 };
 
+// A long convolution over the T tokens, whose taps are the response of a linear state space (S4:
+// kernels/s4_taps.h). x [T, d], y [T, copies * d]; for copy m and channel h, with L = `length`,
+//   y[t, m d + h] = D[m, h] x[t, h] + sum over s <= t, t - s < L of K[m, h, t - s] x[s, h]
+//                   + sum over s > t, s - t <= L of K[copies + m, h, s - t - 1] x[s, h]
+// Parameters: D [copies, d]; inv_dt [d, 1]; C [2 copies, d, N / 2, 2]; B [1, S, N / 2, 2]; A_real
+// and A_imag [S, N / 2]; P like B; l_kernel, a number that no gradient changes. K [2 copies, d, L]
+// follows from all but D and does not depend on the picture.
+struct S4ConvOp {
+  int copies = 1;
+  int length = 1;
+  bool operator==(const S4ConvOp&) const = default;
+};
+// The pairs (t, s) of `tokens` tokens that a convolution of this length joins.
+int64_t s4_pairs(const S4ConvOp& op, int64_t tokens);
+
 // Mean over all positions: a 1x1 grid.
 struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
 };
 
-using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp,
-                        RmsNormOp, BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp,
-                        AddPositionOp, TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp,
-                        GlaOp, AttentionOp, WindowAttentionOp, SpaceToDepthOp, TokenLinearOp,
-                        SelectChannelsOp, Conv1dOp, SelectiveScanOp, QShiftOp, BiWkvOp, MeanPoolOp>;
+using Op =
+    std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, LayerNormOp, RmsNormOp,
+                 BatchNormOp, ActivationOp, AddOp, MulOp, ChannelGateOp, ScaleOp, AddPositionOp,
+                 RotaryOp, TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp, GatedMixOp, GlaOp,
+                 AttentionOp, WindowAttentionOp, SpaceToDepthOp, TokenLinearOp, SelectChannelsOp,
+                 Conv1dOp, SelectiveScanOp, QShiftOp, BiWkvOp, S4ConvOp, MeanPoolOp>;
 
 const char* op_name(const Op& op);
 

@@ -1,4 +1,5 @@
-// Orders of the positions of a grid.
+#include "vig/graph/scan_path.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -49,7 +50,28 @@ class Path {
 
 }  // namespace
 
+namespace {
+
+// The same path without its class token.
+ScanPath grid_path(ScanPath path) {
+  path.token = -1;
+  return path;
+}
+
+// The rows of a grid with a class token put in.
+std::vector<int32_t> with_token(std::vector<int32_t> rows, int token) {
+  for (int32_t& row : rows) row += row >= token ? 1 : 0;
+  rows.insert(rows.begin() + token, token);
+  return rows;
+}
+
+}  // namespace
+
 std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width) {
+  if (path.token >= 0) {
+    const int lines = (height * width - 1) / path.columns;
+    return with_token(scan_rows(grid_path(path), lines, path.columns), path.token);
+  }
   Path made(height, width);
   switch (path.order) {
     case ScanOrder::kRows:
@@ -91,6 +113,10 @@ std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& pat
   if (!op.released_columns || path.order != ScanOrder::kColumns) {
     return scan_rows(path, height, width);
   }
+  if (path.token >= 0) {
+    const int lines = (height * width - 1) / path.columns;
+    return with_token(scan_targets(op, grid_path(path), lines, path.columns), path.token);
+  }
   // The released inverse gives position p the result of step (p % height) * width + p / height.
   std::vector<int32_t> targets(static_cast<size_t>(height) * static_cast<size_t>(width));
   for (int p = 0; p < height * width; ++p) {
@@ -115,6 +141,10 @@ std::vector<int32_t> scan_moves(const ScanPath& path, int height, int width) {
 int64_t scan_steps(const SelectiveScanOp& op, int height, int width) {
   int64_t steps = 0;
   for (const ScanDirection& direction : op.directions) {
+    if (direction.path.token >= 0) {
+      steps += static_cast<int64_t>(scan_rows(direction.path, height, width).size());
+      continue;
+    }
     const int64_t side = std::max(direction.path.part, 1);
     const auto whole = [](int64_t size, int64_t parts) { return (size + parts - 1) / parts; };
     switch (direction.path.order) {
@@ -133,6 +163,12 @@ int64_t scan_steps(const SelectiveScanOp& op, int height, int width) {
     }
   }
   return steps;
+}
+
+int64_t s4_pairs(const S4ConvOp& op, int64_t tokens) {
+  // At distance n >= 0 behind and n + 1 ahead there are tokens - n and tokens - n - 1 pairs.
+  const int64_t taps = std::min<int64_t>(op.length, tokens);
+  return taps * (2 * tokens - taps);
 }
 
 // Subgrids have no position in common.

@@ -129,14 +129,23 @@ std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,
   return {{"classes", fmt::format("{}", (*head)[0])}};
 }
 
-std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size) {
+std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size, int stride) {
   // Far above any grid, far below what its square root and products cannot hold: an empty tensor
   // may claim any size.
   constexpr int64_t kMaxCells = int64_t{1} << 32;
   if (cells < 1 || cells > kMaxCells) return {};
   const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(cells))));
   if (side * side != cells) return {};
-  return {{"image_size", fmt::format("{}", side * patch_size)}};
+  const int64_t apart = stride > 0 ? stride : patch_size;
+  return {{"image_size", fmt::format("{}", (side - 1) * apart + patch_size)}};
+}
+
+std::map<std::string, std::string> image_size_shown_by(const TensorShapes& shapes,
+                                                       const std::string& table, int extra,
+                                                       int patch_size, int stride) {
+  const Shape* shape = shapes(table);
+  if (shape == nullptr || shape->rank() != 3) return {};
+  return image_size_shown_by((*shape)[1] - extra, patch_size, stride);
 }
 
 void set_field(ModelConfig& config, std::string_view model, const std::string& name,

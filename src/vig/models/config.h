@@ -106,8 +106,14 @@ class AnyConfig {
   std::unique_ptr<ModelConfig> config_;
 };
 
-// The image_size of a square grid of `cells` patches, as a field; empty where it is not square.
-std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size);
+// The image_size of a square grid of `cells` patches that lie `stride` apart (0: patch_size), as a
+// field; empty where it is not square.
+std::map<std::string, std::string> image_size_shown_by(int64_t cells, int patch_size,
+                                                       int stride = 0);
+// The same of a position table [1, cells + extra, channels]; empty where it is not there.
+std::map<std::string, std::string> image_size_shown_by(const TensorShapes& shapes,
+                                                       const std::string& table, int extra,
+                                                       int patch_size, int stride = 0);
 
 // The rows of a classifier's weight [classes, width], as a field; empty where it is not there.
 std::map<std::string, std::string> classes_shown_by(const TensorShapes& shapes,

@@ -43,9 +43,7 @@ struct DeitConfig : ConfigOf<DeitConfig> {
 
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     std::map<std::string, std::string> fields = classes_shown_by(shapes, "head.weight");
-    const Shape* table = shapes("pos_embed");
-    if (table == nullptr || table->rank() != 3) return fields;
-    fields.merge(image_size_shown_by((*table)[1] - 1, patch_size));
+    fields.merge(image_size_shown_by(shapes, "pos_embed", 1, patch_size));
     return fields;
   }
 };

@@ -55,10 +55,12 @@ Family deit_family();
 Family swin_family();
 Family gmlp_family();
 Family efficientvmamba_family();
+Family localvim_family();
 Family localvmamba_family();
 Family plainmamba_family();
 Family vim_family();
 Family vrwkv_family();
 Family vmamba_family();
+Family s4nd_family();
 
 }  // namespace vig

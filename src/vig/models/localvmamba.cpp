@@ -6,7 +6,6 @@
 // Every block has four directions of its own: rows (h), columns (v), windows (w2, w7), and these
 // backward (flip). head(mean(norm(x))). Parameter names are those of the released checkpoints.
 #include <algorithm>
-#include <array>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -17,25 +16,7 @@ namespace vig {
 namespace {
 
 constexpr Init kInit = truncated_normal_init(0.02f);
-constexpr int kDirections = 4;  // of a block
-
-enum Direction { kH, kHFlip, kV, kVFlip, kW2, kW2Flip, kW7, kW7Flip };
-constexpr std::array<std::string_view, 8> kDirectionNames = {"h",  "h_flip",  "v",  "v_flip",
-                                                             "w2", "w2_flip", "w7", "w7_flip"};
-
-ScanPath path_of(int direction) {
-  const bool backward = direction % 2 == 1;
-  switch (direction / 2) {
-    case kH / 2:
-      return {ScanOrder::kRows, backward};
-    case kV / 2:
-      return {ScanOrder::kColumns, backward};
-    case kW2 / 2:
-      return {ScanOrder::kWindows, backward, 2};
-    default:
-      return {ScanOrder::kWindows, backward, 7};
-  }
-}
+constexpr int kDirections = kLocalDirections;
 
 struct LocalVMambaConfig : ConfigOf<LocalVMambaConfig> {
   std::vector<int> dims = {96, 192, 384, 768};
@@ -53,7 +34,7 @@ struct LocalVMambaConfig : ConfigOf<LocalVMambaConfig> {
     visit_common(visitor);
     visitor.visit("dims", dims);
     visitor.visit("depths", depths);
-    visitor.visit("directions", directions, kDirectionNames);
+    visitor.visit("directions", directions, kLocalDirectionNames);
     visitor.visit("ssm_ratio", ssm_ratio);
     visitor.visit("d_state", d_state);
     visitor.visit("d_conv", d_conv);
@@ -81,7 +62,7 @@ Value local_scan(Builder& b, Value u, const std::string& name, int rank, const i
     SelectiveScanOp op;
     op.channels = inner;
     op.states = config.d_state;
-    op.directions = {{path_of(directions[k]), 0, 0, 1, k * inner, 2, k * width + rank}};
+    op.directions = {{local_path(directions[k]), 0, 0, 1, k * inner, 2, k * width + rank}};
     op.sets = kDirections;
     op.first_set = k;
     op.released_columns = config.released_inverse;
@@ -147,15 +128,10 @@ Graph LocalVMambaConfig::build(int height, int width) const {
 
 // ---- the models ---------------------------------------------------------------------------
 
-// The searched directions of a block.
-using Searched = std::array<int, kDirections>;
-
-LocalVMambaConfig variant(int third_depth, std::initializer_list<Searched> searched) {
+LocalVMambaConfig variant(int third_depth, std::initializer_list<LocalDirections> searched) {
   LocalVMambaConfig config;
   config.depths = {2, 2, third_depth, 2};
-  for (const Searched& block : searched) {
-    config.directions.insert(config.directions.end(), block.begin(), block.end());
-  }
+  config.directions = joined(searched);
   config.drop_path = 0.2f;
   return config;
 }

@@ -58,9 +58,7 @@ struct PlainMambaConfig : ConfigOf<PlainMambaConfig> {
       ++layers;
     }
     fields["dwconv_layers"] = fmt::format("{}", layers);
-    const Shape* table = shapes("backbone.pos_embed");
-    if (table == nullptr || table->rank() != 3) return fields;
-    fields.merge(image_size_shown_by((*table)[1], patch_size));
+    fields.merge(image_size_shown_by(shapes, "backbone.pos_embed", 0, patch_size));
     return fields;
   }
 };

@@ -33,10 +33,11 @@ struct Zoo {
 Zoo& zoo() {
   static Zoo all = [] {
     Zoo own;
-    for (Family family : {vig_family(), vig_h_family(), resnet_family(), convnext_family(),
-                          regnet_family(), efficientnet_family(), deit_family(), swin_family(),
-                          gmlp_family(), vim_family(), vrwkv_family(), vmamba_family(),
-                          plainmamba_family(), efficientvmamba_family(), localvmamba_family()}) {
+    for (Family family :
+         {vig_family(), vig_h_family(), resnet_family(), convnext_family(), regnet_family(),
+          efficientnet_family(), deit_family(), swin_family(), gmlp_family(), vim_family(),
+          vrwkv_family(), vmamba_family(), plainmamba_family(), efficientvmamba_family(),
+          localvmamba_family(), localvim_family(), s4nd_family()}) {
       own.add(std::move(family));
     }
     return own;

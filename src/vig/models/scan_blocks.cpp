@@ -31,6 +31,26 @@ Value channel_attention(Builder& b, Value x, const std::string& name, float eps)
   return b.channel_gate(x, b.activation(gate, Elementwise::kSigmoid));
 }
 
+ScanPath local_path(int direction) {
+  const bool backward = direction % 2 == 1;
+  switch (direction / 2) {
+    case kH / 2:
+      return {ScanOrder::kRows, backward};
+    case kV / 2:
+      return {ScanOrder::kColumns, backward};
+    case kW2 / 2:
+      return {ScanOrder::kWindows, backward, 2};
+    default:
+      return {ScanOrder::kWindows, backward, 7};
+  }
+}
+
+std::vector<int> joined(std::span<const LocalDirections> blocks) {
+  std::vector<int> all;
+  for (const LocalDirections& block : blocks) all.insert(all.end(), block.begin(), block.end());
+  return all;
+}
+
 GatedMap gated_map(Builder& b, Value x, const std::string& name, int inner, int kernel, Init init) {
   const Value xz = b.linear(x, name + "in_proj", 2 * inner, false, init);
   const Init conv = fan_in_uniform(static_cast<int64_t>(kernel) * kernel);

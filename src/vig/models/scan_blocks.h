@@ -1,7 +1,11 @@
 // Pieces that families of state space models share.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "vig/graph/builder.h"
 
@@ -19,6 +23,17 @@ Init step_weight_init(int rank);
 // x * sigmoid(channel_select(gelu(global_reduce(mean(norm(x)))))) with an eighth of the channels in
 // between: the channel gate of EfficientVMamba and LocalMamba.
 Value channel_attention(Builder& b, Value x, const std::string& name, float eps);
+
+// The directions of LocalMamba's scans: rows, columns, windows of 2 x 2 and 7 x 7, and these
+// backward. A block has four of them.
+enum LocalDirection { kH, kHFlip, kV, kVFlip, kW2, kW2Flip, kW7, kW7Flip };
+inline constexpr std::array<std::string_view, 8> kLocalDirectionNames = {
+    "h", "h_flip", "v", "v_flip", "w2", "w2_flip", "w7", "w7_flip"};
+inline constexpr int kLocalDirections = 4;
+using LocalDirections = std::array<int, kLocalDirections>;
+ScanPath local_path(int direction);
+// Those of all blocks, one after the other.
+std::vector<int> joined(std::span<const LocalDirections> blocks);
 
 // x'|z = in_proj(x) of E channels each; silu(conv2d(x')) and silu(z).
 struct GatedMap {

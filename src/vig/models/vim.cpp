@@ -43,12 +43,7 @@ struct VimConfig : ConfigOf<VimConfig> {
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     std::map<std::string, std::string> fields = classes_shown_by(shapes, "head.weight");
-    const Shape* table = shapes("pos_embed");
-    if (table == nullptr || table->rank() != 3) return fields;
-    const auto side = image_size_shown_by((*table)[1] - 1, 1);
-    if (side.empty()) return fields;
-    const int64_t size = (std::stoll(side.at("image_size")) - 1) * stride + patch_size;
-    fields["image_size"] = fmt::format("{}", size);
+    fields.merge(image_size_shown_by(shapes, "pos_embed", 1, patch_size, stride));
     return fields;
   }
 };

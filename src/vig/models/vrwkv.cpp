@@ -49,9 +49,7 @@ struct VrwkvConfig : ConfigOf<VrwkvConfig> {
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     std::map<std::string, std::string> fields = classes_shown_by(shapes, "head.fc.weight");
-    const Shape* table = shapes("backbone.pos_embed");
-    if (table == nullptr || table->rank() != 3) return fields;
-    fields.merge(image_size_shown_by((*table)[1], patch_size));
+    fields.merge(image_size_shown_by(shapes, "backbone.pos_embed", 0, patch_size));
     return fields;
   }
 };

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
-#include "vig/pipeline/bench_statistics.h"
 #include "vig/runtime/machine.h"
 
 namespace vig {
@@ -16,7 +16,7 @@ namespace {
 // Of a round's peak loop: as long as a run of the network, so that both meet the same disturbances,
 // but within these bounds.
 constexpr double kPeakSeconds = 0.02, kMostPeakSeconds = 1;
-constexpr double kModelSeconds = 0.06;  // of a round's network runs, at least one run
+constexpr double kModelSeconds = 0.06;  // of an engine's turn in a round, at least one run
 constexpr int kFewestRounds = 5;
 constexpr double kProfileSeconds = 1;
 
@@ -55,13 +55,73 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+// The session's inputs as [batch, 3, height, width], the layout that other engines read.
+void write_planes(Session& session, const BenchSetting& setting, MemoryFile& file) {
+  constexpr int kChannels = 3;
+  std::vector<float> row(static_cast<size_t>(setting.width));
+  for (int image = 0; image < setting.batch; ++image) {
+    for (int channel = 0; channel < kChannels; ++channel) {
+      const float* in = session.input(image) + channel;
+      for (int y = 0; y < setting.height; ++y) {
+        for (float& value : row) {
+          value = *in;
+          in += kChannels;
+        }
+        file.append(row.data(), row.size() * sizeof(float));
+      }
+    }
+  }
+}
+
+double largest_magnitude(const std::vector<float>& values) {
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(double{value}));
+  return largest;
+}
+
+// Of all numbers, as a share of the largest of `ours`; infinity where a number is not finite.
+double relative_difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  double largest = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const double difference = std::abs(double{ours[i]} - double{theirs[i]});
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference);
+  }
+  return largest == 0 ? 0 : largest / largest_magnitude(ours);
+}
+
+std::vector<std::string> rival_environment(const std::string& model, const BenchSetting& setting) {
+  return {"VIG_MODEL=" + model, fmt::format("VIG_HEIGHT={}", setting.height),
+          fmt::format("VIG_WIDTH={}", setting.width), fmt::format("VIG_BATCH={}", setting.batch),
+          fmt::format("VIG_THREADS={}", setting.threads)};
+}
+
 struct Rounds {
   std::vector<double> seconds;   // of each run of the network
   std::vector<double> slowness;  // of each round of the peak loop, seconds per GFLOP
+  std::vector<double> rival;     // of each run of the rival, seconds
   bool complete = true;
 };
 
-Rounds run_rounds(Session& session, const BenchOptions& options) {
+// The engines change places from round to round, so that neither always follows the other. Whoever
+// comes next finds the rival's threads at rest.
+void run_turns(Session& session, double turn, Rival* rival, bool rival_first, Rounds& rounds) {
+  const auto rival_turn = [&] {
+    const std::vector<double> times = rival->time(turn);
+    rounds.rival.insert(rounds.rival.end(), times.begin(), times.end());
+    rival->rest();
+  };
+  if (rival != nullptr && rival_first) rival_turn();
+  const Clock::time_point start = Clock::now();
+  do {
+    const Clock::time_point run_start = Clock::now();
+    session.run(session.batch());
+    rounds.seconds.push_back(since(run_start));
+  } while (since(start) < turn);
+  if (rival != nullptr && !rival_first) rival_turn();
+}
+
+Rounds run_rounds(Session& session, const BenchOptions& options, Rival* rival) {
   Rounds rounds;
   // A short measurement has short rounds, so that it stays short.
   const Clock::time_point warm_start = Clock::now();
@@ -76,31 +136,30 @@ Rounds run_rounds(Session& session, const BenchOptions& options) {
       break;
     }
     rounds.slowness.push_back(1 / measure_machine_peak(session.threads(), peak_seconds));
-    const Clock::time_point round_start = Clock::now();
-    do {
-      const Clock::time_point run_start = Clock::now();
-      session.run(session.batch());
-      rounds.seconds.push_back(since(run_start));
-    } while (since(round_start) < model_seconds);
+    try {
+      run_turns(session, model_seconds, rival, round % 2 == 1, rounds);
+    } catch (const RivalStopped&) {
+      rounds.complete = false;
+      break;
+    }
   }
+  if (rounds.seconds.empty() || (rival != nullptr && rounds.rival.empty())) throw BenchStopped();
   return rounds;
 }
 
 void summarise(Rounds rounds, BenchResult& result) {
-  std::vector<double>& times = rounds.seconds;
-  std::sort(times.begin(), times.end());
+  static_cast<RunTimes&>(result) = summarise_times(rounds.seconds);
   std::sort(rounds.slowness.begin(), rounds.slowness.end());
   result.complete = rounds.complete;
-  result.runs = static_cast<int>(times.size());
-  result.median = quantile(times, 0.5);
-  result.p95 = quantile(times, 0.95);
-  result.spread = (quantile(times, 0.75) - quantile(times, 0.25)) / result.median;
-  result.best = mean_of_first_quarter(times);
   const int batch = result.setting.batch;
   result.images_per_second = batch / result.median;
   result.gflops = 2e-9 * static_cast<double>(result.macs.total()) * batch / result.best;
   result.peak_gflops = 1 / mean_of_first_quarter(rounds.slowness);
   result.peak_share = result.gflops / result.peak_gflops;
+  if (!result.rival) return;
+  static_cast<RunTimes&>(*result.rival) = summarise_times(rounds.rival);
+  result.rival->ratio = result.best / result.rival->best;
+  result.rival->ratio_median = result.median / result.rival->median;
 }
 
 }  // namespace
@@ -138,6 +197,31 @@ void Bench::prove_answer(Session& session, const std::vector<float>& alone) cons
   }
 }
 
+RivalResult Bench::prove_rival(Rival& rival, Session& session, const BenchSetting& setting,
+                               const std::string& other, const std::vector<float>& logits) const {
+  RivalResult result;
+  result.engine = rival.name();
+  result.same_network = other.empty();
+  result.model = result.same_network ? name_ : other;
+  MemoryFile pictures("pictures");
+  write_planes(session, setting, pictures);
+  const std::vector<float> theirs =
+      rival.run(pictures, setting.batch, setting.height, setting.width);
+  if (!result.same_network) return result;
+  if (theirs.size() != logits.size()) {
+    fail("[bench] {} answers with {} logits where {} has {}", rival.name(), theirs.size(), name_,
+         logits.size());
+  }
+  result.difference = relative_difference(logits, theirs);
+  if (!(*result.difference <= kRivalTolerance)) {
+    fail(
+        "[bench] the logits of {} differ from those of {} by {:.2g} of the largest, expected at "
+        "most {:.0e}",
+        rival.name(), name_, *result.difference, kRivalTolerance);
+  }
+  return result;
+}
+
 BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& options) const {
   check_input_size(setting.height, setting.width);
   if (setting.batch < 1 || setting.threads < 1) {
@@ -157,7 +241,18 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
     result.arena_bytes = timed.arena_bytes();
     result.scratch_bytes = timed.scratch_bytes();
     result.packed_bytes = model_->bytes();
-    rounds = run_rounds(timed, options);
+    std::optional<Rival> rival;
+    try {
+      if (!options.rival.command.empty()) {
+        rival.emplace(options.rival, rival_environment(name_, setting), options.keep_going);
+        result.rival = prove_rival(*rival, timed, setting, options.rival.other, alone);
+        rival->rest();
+      }
+      rounds = run_rounds(timed, options, rival ? &*rival : nullptr);
+      if (rival && rounds.complete) result.rival->process_bytes = rival->memory();
+    } catch (const RivalStopped&) {
+      throw BenchStopped();
+    }
     result.process_bytes = process_peak();
   }
   summarise(rounds, result);

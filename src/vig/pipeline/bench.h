@@ -2,15 +2,18 @@
 //
 // The machine is shared with others, so rounds of a loop of plain multiply-adds and rounds of the
 // network take turns, and the fastest quarters of both are compared: those had the machine to
-// themselves.
+// themselves. Rounds of another engine may take their turns with them.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "vig/pipeline/bench_statistics.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/pipeline/rival.h"
 #include "vig/runtime/session.h"
 
 namespace vig {
@@ -25,22 +28,36 @@ struct BenchSetting {
 struct BenchOptions {
   double seconds = 3;    // per setting, about
   bool profile = false;  // also time every kind of operation, in a session of its own
-  // Asked between rounds; false ends the measurement with what there is.
+  // Asked between rounds, and while a rival is waited for; false ends the measurement with what
+  // there is.
   std::function<bool()> keep_going;
+  // Started once for each setting, with VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS
+  // in its environment.
+  RivalOptions rival;
 };
 
-struct BenchResult {
+// Times are those of a run of the whole batch.
+struct RivalResult : RunTimes {
+  std::string engine;  // its own name for itself
+  std::string model;   // the network it runs
+  bool same_network = true;
+  // Largest difference of the logits as a share of our largest one; nothing for another network.
+  std::optional<double> difference;
+  size_t process_bytes = 0;  // largest resident size of its process; 0 when stopped early
+  // Our time as a multiple of its time, by the fastest quarters and by the medians.
+  double ratio = 0;
+  double ratio_median = 0;
+};
+
+// keep_going ended the measurement before there was anything to report.
+struct BenchStopped {};
+
+// Times are those of a run of the whole batch.
+struct BenchResult : RunTimes {
   std::string model;
   BenchSetting setting;
-  MacCount macs;  // of one picture
-  int runs = 0;
+  MacCount macs;         // of one picture
   bool complete = true;  // false when keep_going ended it early
-
-  // Seconds of a run of the whole batch.
-  double median = 0;
-  double p95 = 0;
-  double spread = 0;  // between the quartiles, as a share of the median
-  double best = 0;    // mean of the fastest quarter
 
   double images_per_second = 0;  // at the median
   double gflops = 0;             // at `best`; a multiply-add counts two, the scan's included
@@ -54,19 +71,28 @@ struct BenchResult {
   std::vector<ProfileEntry> profile;
   int profile_runs = 0;
   double profile_seconds = 0;  // of all profile runs, by the clock
+  std::optional<RivalResult> rival;
 };
+
+// Largest difference of a rival's logits, as a share of our largest one, with which it still counts
+// as the same answer.
+inline constexpr double kRivalTolerance = 1e-4;
 
 class Bench {
  public:
   explicit Bench(const ModelSource& source);
 
   // Proves the answer first: finite, the same bits when run again and with one thread. Throws when
-  // it is not, because the speed of a wrong answer is of no interest.
+  // it is not, because the speed of a wrong answer is of no interest. A rival that runs the same
+  // network must give the same logits within kRivalTolerance. Throws BenchStopped, too.
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 
  private:
   Session session(const BenchSetting& setting, bool profile) const;
   void prove_answer(Session& session, const std::vector<float>& alone) const;
+  // `other`: see RivalOptions. `logits` are ours.
+  RivalResult prove_rival(Rival& rival, Session& session, const BenchSetting& setting,
+                          const std::string& other, const std::vector<float>& logits) const;
   // Logits of a run on one thread.
   std::vector<float> answer_alone(BenchSetting setting) const;
 

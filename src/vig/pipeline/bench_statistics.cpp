@@ -27,4 +27,15 @@ double mean_of_first_quarter(const std::vector<double>& sorted) {
          static_cast<double>(count);
 }
 
+RunTimes summarise_times(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  RunTimes times;
+  times.runs = static_cast<int>(seconds.size());
+  times.median = quantile(seconds, 0.5);
+  times.p95 = quantile(seconds, 0.95);
+  times.spread = (quantile(seconds, 0.75) - quantile(seconds, 0.25)) / times.median;
+  times.best = mean_of_first_quarter(seconds);
+  return times;
+}
+
 }  // namespace vig

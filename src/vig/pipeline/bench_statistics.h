@@ -15,4 +15,14 @@ double quantile(const std::vector<double>& sorted, double share);
 // Mean of the smallest quarter (at least one) of sorted values.
 double mean_of_first_quarter(const std::vector<double>& sorted);
 
+// Of repeated runs of one piece of work, in seconds.
+struct RunTimes {
+  int runs = 0;
+  double median = 0;
+  double p95 = 0;
+  double spread = 0;  // between the quartiles, as a share of the median
+  double best = 0;    // mean of the fastest quarter
+};
+RunTimes summarise_times(std::vector<double> seconds);
+
 }  // namespace vig

@@ -29,6 +29,16 @@ std::vector<uint16_t> rounded(const std::string& file, const ParamSpec& spec, co
 
 }  // namespace
 
+Metadata describe_model(const ModelSource& source) {
+  ModelInfo info;
+  info.arch = source.spec.name;
+  info.overrides = changed_fields(source.spec);
+  info.classes = source.classes;
+  info.recipe = source.spec.recipe;
+  if (source.has_weights()) return encode_model_info(info, source.checkpoint->metadata());
+  return encode_model_info(info, {{"vig.weights", "random"}});
+}
+
 void check_output_format(const std::string& path) {
   if (path.ends_with(kExtension)) return;
   fail_usage("{}: the format follows the name, and the one we write is {}", path, kExtension);
@@ -37,13 +47,15 @@ void check_output_format(const std::string& path) {
 std::set<DType> save_model(const ModelSource& source, const std::string& path,
                            std::optional<DType> dtype) {
   check_output_format(path);
-  const auto weights = source_weights(require_weights(source));
+  const auto weights = source_weights(source);
   std::vector<std::vector<uint16_t>> halves;
   std::vector<NamedTensor> tensors;
   std::set<DType> written;
   for (size_t i = 0; i < weights->size(); ++i) {
     const ParamSpec& spec = weights->spec(i);
-    const TensorView& stored = source.checkpoint->find(spec.name)->view;
+    const TensorView stored = source.has_weights()
+                                  ? source.checkpoint->find(spec.name)->view
+                                  : TensorView{weights->data(i), DType::kF32, spec.shape};
     const DType type = dtype.value_or(stored.dtype);
     const float* floats = weights->data(i);
     const void* data = floats;
@@ -61,12 +73,7 @@ std::set<DType> save_model(const ModelSource& source, const std::string& path,
     tensors.push_back({spec.name, {data, type, spec.shape}});
     written.insert(type);
   }
-  ModelInfo info;
-  info.arch = source.spec.name;
-  info.overrides = changed_fields(source.spec);
-  info.classes = source.classes;
-  info.recipe = source.spec.recipe;
-  write_safetensors(path, tensors, encode_model_info(info, source.checkpoint->metadata()));
+  write_safetensors(path, tensors, describe_model(source));
   return written;
 }
 

@@ -13,11 +13,15 @@ namespace vig {
 // and that is the one we write.
 void check_output_format(const std::string& path);
 
+// The description of the model for the metadata of a file (weights/model_info.h), with the other
+// metadata of its source; of a name it says that weights are random.
+Metadata describe_model(const ModelSource& source);
+
 // Safetensors with the model's tensors alone, in the order of the graph, and its description in the
-// metadata; other metadata of the source is kept. Each tensor keeps its stored type and bits, or is
-// rounded to `dtype` (F32, F16 or BF16). Gives the types written. Throws for a name of another
-// format, when a tensor does not fit the model, and when a finite number does not fit `dtype`. All
-// or nothing; an existing file is replaced.
+// metadata (describe_model); of a name, the random weights of source_weights. Each tensor keeps its
+// stored type and bits, or is rounded to `dtype` (F32, F16 or BF16). Gives the types written.
+// Throws for a name of another format, when a tensor does not fit the model, and when a finite
+// number does not fit `dtype`. All or nothing; an existing file is replaced.
 std::set<DType> save_model(const ModelSource& source, const std::string& path,
                            std::optional<DType> dtype = std::nullopt);
 

@@ -1,5 +1,7 @@
 #include "vig/runtime/machine.h"
 
+#include <fstream>
+
 #include "vig/kernels/peak.h"
 #include "vig/kernels/targets.h"
 
@@ -7,6 +9,15 @@ namespace vig {
 
 double measure_machine_peak(int threads, double seconds) {
   return measure_fma_peak(threads, seconds);
+}
+
+std::string machine_cpu() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
 }
 
 std::string machine_simd() { return simd_target(); }

@@ -10,6 +10,9 @@ namespace vig {
 // over about `seconds`.
 double measure_machine_peak(int threads, double seconds);
 
+// The name of its processor; "unknown processor" where the system does not say.
+std::string machine_cpu();
+
 // The instruction set that the engine runs with here: "AVX-512", "AVX2", "NEON".
 std::string machine_simd();
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "vig/tasks/csv.h"
+#include "vig/tasks/jpeg_uri.h"
 #include "vig/tasks/svg.h"
 
 namespace vig {
@@ -13,23 +14,6 @@ namespace {
 
 std::string class_name(std::span<const std::string> names, int index) {
   return names.empty() ? fmt::format("{}", index) : names[static_cast<size_t>(index)];
-}
-
-// Four characters for each three bytes, the last filled up with '='.
-std::string base64(std::span<const uint8_t> bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j) bits = (bits << 8) | (j < count ? bytes[i + j] : 0u);
-    for (size_t j = 0; j < 4; ++j) {
-      text += j <= count ? kDigits[(bits >> (18 - 6 * j)) & 63] : '=';
-    }
-  }
-  return text;
 }
 
 std::string escaped(std::string_view text) { return svg_label(text, 4096).xml; }
@@ -42,7 +26,7 @@ void append_figure(std::string& html, const ShownMistake& mistake,
   if (mistake.jpeg.empty()) {
     html += "<div class=\"none\">not readable any more</div>";
   } else {
-    fmt::format_to(out, "<img alt=\"\" src=\"data:image/jpeg;base64,{}\"/>", base64(mistake.jpeg));
+    fmt::format_to(out, "<img alt=\"\" src=\"{}\"/>", jpeg_uri(mistake.jpeg));
   }
   fmt::format_to(out,
                  "<figcaption><b>{}</b>, answered <b class=\"wrong\">{}</b>"

@@ -5,8 +5,10 @@
 #include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/graph/fuse.h"
+#include "vig/kernels/s4_taps.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/plain_ops.h"
+#include "vig/train/s4_taps.h"
 
 namespace vig::train {
 namespace {
@@ -158,6 +160,16 @@ class ForwardPass {
     const at::Tensor grid = Ops::resize_position(rows(param(0), table_cells(op)), op).flatten(1, 2);
     return in(0) + rows(at::cat({grid, rows(param(0), extra)}, 1), order).view(sizes(1));
   }
+  at::Tensor compute(const RotaryOp& op) {
+    const at::Tensor& x = in(0);
+    const auto table = [&](size_t i) {
+      const AddPositionOp sizes{op.rows, op.cols, node_->grid.height, node_->grid.width, {}};
+      return Ops::resize_position(param(i).unsqueeze(0), sizes);
+    };
+    const at::Tensor pairs = x.reshape({batch_, x.size(1), x.size(2), x.size(3) / 2, 2});
+    const at::Tensor turned = at::stack({-pairs.select(4, 1), pairs.select(4, 0)}, 4).view_as(x);
+    return x * table(0) + turned * table(1);
+  }
   at::Tensor compute(const TokensOp&) { return param(0).unsqueeze(0).expand(sizes(batch_)); }
   at::Tensor compute(const InsertRowsOp& op) {
     const at::Tensor x = in(0).flatten(1, 2), rows = in(1).flatten(1, 2);
@@ -221,8 +233,20 @@ class ForwardPass {
     }
     if (op.scale != 1.0f) sum = sum * op.scale;
     if (op.gate < 0) return sum;
-    const at::Tensor z =
-        in(static_cast<size_t>(op.gate)).narrow(3, op.gate_first, op.channels).contiguous();
+    at::Tensor z = in(static_cast<size_t>(op.gate)).narrow(3, op.gate_first, op.channels);
+    if (op.released_columns) {
+      // Each result with the gate of its step's token.
+      const ScanPath& path = op.directions[0].path;
+      const auto tokens = scan_rows(path, node_->grid.height, node_->grid.width);
+      const auto targets = scan_targets(op, path, node_->grid.height, node_->grid.width);
+      std::vector<int64_t> order(static_cast<size_t>(node_->grid.positions()));
+      for (size_t n = 0; n < targets.size(); ++n) {
+        if (targets[n] >= 0) order[static_cast<size_t>(targets[n])] = tokens[n];
+      }
+      const at::Tensor rows = at::tensor(order, at::kLong).to(z.device());
+      z = z.flatten(1, 2).index_select(1, rows).view_as(sum);
+    }
+    z = z.contiguous();
     return sum * Ops::activation(z, Elementwise::kSilu);
   }
   at::Tensor compute(const QShiftOp&) {
@@ -232,6 +256,23 @@ class ForwardPass {
   }
   at::Tensor compute(const BiWkvOp& op) {
     return Ops::bi_wkv(in(0), in(1), param(0), param(1), op);
+  }
+  at::Tensor compute(const S4ConvOp& op) {
+    // Of the taps each way, those that reach a token; D joins the one of the token itself.
+    const int64_t copies = op.copies, taps = std::min<int64_t>(op.length, node_->grid.positions());
+    const at::Tensor length = param(7);
+    const S4Parameters space = {param(1),
+                                param(4),
+                                param(5),
+                                param(3),
+                                param(6),
+                                param(2),
+                                s4_kernel_length(length.item<float>())};
+    const at::Tensor made = s4_taps(space, taps);
+    const at::Tensor past = made.narrow(0, 0, copies), ahead = made.narrow(0, copies, copies);
+    const at::Tensor own = past.narrow(1, 0, 1) + param(0).unsqueeze(1);
+    const at::Tensor rows = at::cat({ahead.flip(1), own, past.narrow(1, 1, taps - 1)}, 1);
+    return finish(Ops::long_conv(in(0), rows, taps));
   }
   at::Tensor compute(const AttentionOp& op) { return Ops::attention(in(0), op); }
   at::Tensor compute(const WindowAttentionOp& op) {

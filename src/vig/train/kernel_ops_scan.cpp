@@ -38,10 +38,11 @@ struct Conv1d : Function<Conv1d> {
     std::vector<int32_t> order, targets;
     Conv1dArgs args;
 
-    // `numbers`: first channel, order, backward, part, ordered.
+    // `numbers`: first channel, order, backward, part, ordered, token, columns.
     Call(const at::Tensor& x, const at::Tensor& taps, const std::vector<int64_t>& numbers) {
       const ScanPath path{static_cast<ScanOrder>(numbers[1]), numbers[2] != 0,
-                          static_cast<int>(numbers[3])};
+                          static_cast<int>(numbers[3]), static_cast<int>(numbers[5]),
+                          static_cast<int>(numbers[6])};
       order = scan_rows(path, static_cast<int>(x.size(1)), static_cast<int>(x.size(2)));
       targets = order;
       if (numbers[4] != 0) {
@@ -111,7 +112,9 @@ struct SelectiveScan : Function<SelectiveScan> {
             scan.op->released_columns,
             scan.height,
             scan.width,
-            direction.u_first};
+            direction.u_first,
+            direction.path.token,
+            direction.path.columns};
   }
 
   struct Call {
@@ -125,7 +128,8 @@ struct SelectiveScan : Function<SelectiveScan> {
     Call(const std::vector<int64_t>& numbers, const at::Tensor& a_log, const at::Tensor& d,
          const at::Tensor& bias, const MaybeTensor& added) {
       direction.path = {static_cast<ScanOrder>(numbers[0]), numbers[1] != 0,
-                        static_cast<int>(numbers[2])};
+                        static_cast<int>(numbers[2]), static_cast<int>(numbers[10]),
+                        static_cast<int>(numbers[11])};
       direction.step_first = static_cast<int>(numbers[3]);
       direction.rate_first = static_cast<int>(numbers[4]);
       op.taking = static_cast<SelectiveScanOp::Taking>(numbers[5]);
@@ -324,8 +328,10 @@ struct BiWkv : Function<BiWkv> {
 at::Tensor KernelOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                              const Conv1dOp& op) {
   const at::Tensor taps = weight.squeeze(1).t().contiguous();
-  const std::vector<int64_t> numbers = {op.first, static_cast<int64_t>(op.path.order),
-                                        op.path.backward, op.path.part, op.ordered};
+  const std::vector<int64_t> numbers = {op.first,         static_cast<int64_t>(op.path.order),
+                                        op.path.backward, op.path.part,
+                                        op.ordered,       op.path.token,
+                                        op.path.columns};
   return Conv1d::apply(x.contiguous(), taps, bias, numbers);
 }
 

@@ -35,6 +35,7 @@ struct PlainOps {
   static at::Tensor q_shift(const at::Tensor& x, const at::Tensor& mixes);
   static at::Tensor bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
                            const at::Tensor& first, const BiWkvOp& op);
+  static at::Tensor long_conv(const at::Tensor& x, const at::Tensor& taps, int64_t past);
 };
 
 }  // namespace vig::train

@@ -1,4 +1,5 @@
-// Causal convolution, selective scan, token shift and bidirectional WKV in LibTorch's own terms.
+// Convolutions over sequences, selective scan, token shift and bidirectional WKV in LibTorch's own
+// terms.
 #include <cmath>
 
 #include "vig/train/maybe_tensor.h"
@@ -95,6 +96,21 @@ at::Tensor PlainOps::q_shift(const at::Tensor& x, const at::Tensor& mixes) {
     results.push_back(x * mix + shifted * (1 - mix));
   }
   return at::cat(results, 3);
+}
+
+// Rows are by rising distance of the token that is taken, so the cross-correlation takes them
+// backward.
+at::Tensor PlainOps::long_conv(const at::Tensor& x, const at::Tensor& taps, int64_t past) {
+  const int64_t copies = taps.size(0), rows = taps.size(1), channels = taps.size(2);
+  at::Tensor in = x.flatten(1, 2).transpose(1, 2);
+  in = at::constant_pad_nd(in, {past - 1, rows - past});
+  // The copies of a channel are the outputs of its group.
+  const at::Tensor weight = taps.flip(1).permute({2, 0, 1}).reshape({channels * copies, 1, rows});
+  constexpr int64_t kOne = 1, kNone = 0;
+  const at::Tensor y = at::conv1d(in, weight, {}, kOne, kNone, kOne, channels);
+  return y.view({x.size(0), channels, copies, y.size(2)})
+      .permute({0, 3, 2, 1})
+      .reshape({x.size(0), x.size(1), x.size(2), copies * channels});
 }
 
 // A matrix of all pairs of tokens for every channel, so that small pictures only are for it.

@@ -1,11 +1,6 @@
 #include "vig/train/run_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -35,18 +30,6 @@ Texts as_stored(const Texts& texts) {
 
 }  // namespace
 
-FolderLock::~FolderLock() {
-  if (folder_ >= 0) ::close(folder_);
-}
-
-void FolderLock::take(const std::string& folder) {
-  folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // Where folders cannot be locked, the user must take care.
-  if (folder_ >= 0 && ::flock(folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    fail("{}: another process is training in this folder", folder);
-  }
-}
-
 RunFolder::RunFolder(const std::string& path, const Texts& description, size_t checkpoint_bytes,
                      bool writes)
     : path_(path), description_(as_stored(description)) {
@@ -54,7 +37,7 @@ RunFolder::RunFolder(const std::string& path, const Texts& description, size_t c
   if (writes) {
     fs::create_directories(path, error);
     if (error) fail("{}: cannot make the folder: {}", path, error.message());
-    lock_.take(path);
+    lock_.take(path, "training");
   }
   has_checkpoint_ = fs::exists(checkpoint());
   if (has_checkpoint_) {

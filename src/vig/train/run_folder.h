@@ -4,24 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "vig/base/folder_lock.h"
 #include "vig/train/curves.h"
 #include "vig/train/run_record.h"
 
 namespace vig::train {
-
-// Held until the end, however that comes.
-class FolderLock {
- public:
-  FolderLock() = default;
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  // Throws while another process holds it.
-  void take(const std::string& folder);
-
- private:
-  int folder_ = -1;
-};
 
 class RunFolder {
  public:

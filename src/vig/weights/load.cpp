@@ -117,7 +117,7 @@ std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
     if (views[i]->shape != spec.shape) {
       mismatch.misshapen.push_back(fmt::format("{}: expected {}, found {}", spec.name,
                                                spec.shape.str(), views[i]->shape.str()));
-    } else if (!is_float(views[i]->dtype)) {
+    } else if (!is_float(views[i]->dtype) && (spec.trained || views[i]->dtype != DType::kI64)) {
       mismatch.misshapen.push_back(fmt::format("{}: expected floating point, found {}", spec.name,
                                                dtype_name(views[i]->dtype)));
     }

@@ -48,8 +48,9 @@ struct LoadOptions {
 };
 
 // F32 tensors aligned to 4 bytes are used where they lie; F16, BF16, F64 and unaligned ones are
-// converted into memory of our own. Throws one Error that lists every missing, unexpected,
-// misshapen or non-float tensor, so that a wrong variant shows at a glance.
+// converted into memory of our own, and so are I64 ones that no gradient changes. Throws one Error
+// that lists every missing, unexpected, misshapen or non-float tensor, so that a wrong variant
+// shows at a glance.
 std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
                                             std::shared_ptr<const Checkpoint> checkpoint,
                                             const LoadOptions& options = {});

@@ -10,6 +10,7 @@ namespace {
 void fill(CLI::App& app, vig::cli::Command& chosen) {
   vig::cli::add_train(app, chosen);
   vig::cli::add_train_bench(app, chosen);
+  vig::cli::add_receptive_field(app, chosen);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "vig/cli/train/processes.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/base/memory_file.h"
 #include "vig/cli/output.h"
 #include "vig/train/processes/group.h"
 
@@ -28,31 +28,19 @@ constexpr double kPatience = 2;  // seconds for copies to end by themselves
   fail("cannot start processes: {}: {}", what, std::generic_category().message(errno));
 }
 
-// A file in memory that the copies inherit: whatever way all end, nothing of it remains.
-class SharedFile {
- public:
-  explicit SharedFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {
-    if (fd_ < 0) fail_errno("memfd_create");
+// Behind what others have written, as they share one position.
+void append_words(MemoryFile& file, const std::string& text) {
+  try {
+    file.append(text.c_str(), text.size() + 1);
+  } catch (const Error&) {
+    // Then it is not reported.
   }
-  ~SharedFile() { close(fd_); }
-  SharedFile(const SharedFile&) = delete;
-  SharedFile& operator=(const SharedFile&) = delete;
+}
 
-  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
-  // Behind what others have written, as they share one position.
-  void append(const std::string& text) {
-    if (::write(fd_, text.c_str(), text.size() + 1) < 0) return;  // then it is not reported
-  }
-  std::string first() const {
-    std::string text(4096, '\0');
-    const ssize_t size = pread(fd_, text.data(), text.size(), 0);
-    text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-    return text.substr(0, text.find('\0'));
-  }
-
- private:
-  int fd_;
-};
+std::string first_words(const MemoryFile& file) {
+  const std::string text = file.contents(4096);
+  return text.substr(0, text.find('\0'));
+}
 
 // The copies, as the first process sees them. They end with it.
 class Copies {
@@ -114,14 +102,15 @@ class Copies {
   std::vector<Copy> copies_;
 };
 
-int run_copy(const train::GroupPlace& place, SharedFile& last_words,
+int run_copy(const train::GroupPlace& place, MemoryFile& last_words,
              const std::function<int(const train::GroupPlace&)>& work) {
   try {
     return work(place);
   } catch (const train::GroupLost&) {
     // The failing process reports the cause.
   } catch (const std::exception& error) {
-    last_words.append(fmt::format("process {} of {}: {}", place.rank, place.size, error.what()));
+    append_words(last_words,
+                 fmt::format("process {} of {}: {}", place.rank, place.size, error.what()));
   }
   return 1;
 }
@@ -130,7 +119,8 @@ int run_copy(const train::GroupPlace& place, SharedFile& last_words,
 
 int run_processes(int count, const std::function<int(const train::GroupPlace&)>& work) {
   flush_output();  // or every copy would have it
-  SharedFile meeting("vig-meeting"), last_words("vig-last-words");
+  // The copies inherit both files.
+  MemoryFile meeting("vig-meeting"), last_words("vig-last-words");
   train::GroupPlace place;
   place.size = place.local_size = count;
   place.file = meeting.path();
@@ -154,7 +144,7 @@ int run_processes(int count, const std::function<int(const train::GroupPlace&)>&
     return status;
   } catch (const train::GroupLost& lost) {
     copies.wait();
-    std::string what = last_words.first();
+    std::string what = first_words(last_words);
     if (what.empty()) what = copies.loss();
     if (what.empty()) what = lost.what();
     fail("{}; the last checkpoint stays, and the same command resumes from there", what);

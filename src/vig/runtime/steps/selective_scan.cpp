@@ -39,6 +39,9 @@ class SelectiveScanStep final : public PictureStep {
       order.tokens = scan_sources(op_, direction.path, height_, width_, true);
       order.others = scan_sources(op_, direction.path, height_, width_, false);
       order.targets = scan_targets(op_, direction.path, height_, width_);
+      if (op_.gate >= 0 && op_.released_columns) {
+        order.gates = scan_rows(direction.path, height_, width_);
+      }
       if (op_.moves) order.moves = scan_moves(direction.path, height_, width_);
       orders_.push_back(std::move(order));
     }
@@ -46,7 +49,7 @@ class SelectiveScanStep final : public PictureStep {
   size_t bound_bytes() const override {
     size_t numbers = bias_.size();
     for (const Order& order : orders_) {
-      numbers += 3 * order.tokens.size() + order.moves.size();
+      numbers += 3 * order.tokens.size() + order.moves.size() + order.gates.size();
     }
     return rates_.bytes() + numbers * sizeof(float);
   }
@@ -92,7 +95,8 @@ class SelectiveScanStep final : public PictureStep {
       if (d + 1 == op_.directions.size()) {
         args.scale = op_.scale;
         if (op_.gate >= 0) {
-          args.gate = sequence(op_.gate, op_.gate_first + first, order.targets.data());
+          const std::vector<int32_t>& gates = order.gates.empty() ? order.targets : order.gates;
+          args.gate = sequence(op_.gate, op_.gate_first + first, gates.data());
         }
       }
       selective_scan(args);
@@ -103,6 +107,7 @@ class SelectiveScanStep final : public PictureStep {
   // What each step of a direction takes and where its result goes.
   struct Order {
     std::vector<int32_t> tokens, others, targets, moves;
+    std::vector<int32_t> gates;  // empty: those of the targets
   };
 
   // Which of the rates and biases made before the first run are a direction's.

@@ -20,6 +20,7 @@ void lower(const ChannelGateOp& op, Lowering& to);
 void lower(const ScaleOp& op, Lowering& to);        // pointwise
 void lower(const SwiGluOp& op, Lowering& to);       // pointwise
 void lower(const AddPositionOp& op, Lowering& to);  // position
+void lower(const RotaryOp& op, Lowering& to);       // position
 void lower(const TokensOp& op, Lowering& to);       // rows
 void lower(const InsertRowsOp& op, Lowering& to);   // rows
 void lower(const SelectRowsOp& op, Lowering& to);   // rows
@@ -34,6 +35,7 @@ void lower(const Conv1dOp& op, Lowering& to);
 void lower(const SelectiveScanOp& op, Lowering& to);
 void lower(const QShiftOp& op, Lowering& to);
 void lower(const BiWkvOp& op, Lowering& to);
+void lower(const S4ConvOp& op, Lowering& to);
 void lower(const MeanPoolOp& op, Lowering& to);  // pool
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// `vig train` and `vig bench --train`: handed to vig-train, which is a script here.
+// Commands that are handed to vig-train or vig-onnx, which are scripts here.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
@@ -8,9 +8,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Training : public ::testing::Test {
+class HelperProgram : public ::testing::Test {
  protected:
-  Training() {
+  HelperProgram() {
     fs::create_directories(folder_ / "bin");
     fs::copy_file(VIG_BINARY, folder_ / "bin/vig");
   }
@@ -31,7 +31,7 @@ class Training : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(Training, IsTheWorkOfTheProgramBeside) {
+TEST_F(HelperProgram, IsTheWorkOfTheProgramBeside) {
   write_program("bin/vig-train");
   write_program("path/vig-train");
   const RunResult result = run({"train", "a b", "--help", "", "--out=x", "--", "-1"});
@@ -40,14 +40,14 @@ TEST_F(Training, IsTheWorkOfTheProgramBeside) {
   EXPECT_EQ(result.err, "");
 }
 
-TEST_F(Training, TheProgramMayBeInThePath) {
+TEST_F(HelperProgram, TheProgramMayBeInThePath) {
   write_program("path/vig-train");
   const RunResult result = run({"train"});
   EXPECT_EQ(result.exit_code, 7);
   EXPECT_EQ(result.out, "path/vig-train\n<train>\n");
 }
 
-TEST_F(Training, BenchIsItsWorkIfItSaysSo) {
+TEST_F(HelperProgram, BenchIsItsWorkIfItSaysSo) {
   write_program("bin/vig-train");
   EXPECT_EQ(run({"bench", "vig_t", "--batch", "16", "--train", "--x"}).out,
             "bin/vig-train\n<bench>\n<vig_t>\n<--batch>\n<16>\n<--x>\n");
@@ -56,16 +56,34 @@ TEST_F(Training, BenchIsItsWorkIfItSaysSo) {
   EXPECT_NE(own.out.find("--train"), std::string::npos);
 }
 
-TEST_F(Training, WithoutTheProgramItSaysHowToGetIt) {
+TEST_F(HelperProgram, ReceptiveFieldsAreItsWork) {
+  write_program("bin/vig-train");
+  EXPECT_EQ(run({"receptive-field", "vig_t", "a.png"}).out,
+            "bin/vig-train\n<receptive-field>\n<vig_t>\n<a.png>\n");
+}
+
+TEST_F(HelperProgram, WritesOnnxFiles) {
+  write_program("bin/vig-onnx");
+  EXPECT_EQ(run({"convert", "a b.pth", "x.onnx", "--ort"}).out,
+            "bin/vig-onnx\n<convert>\n<a b.pth>\n<x.onnx>\n<--ort>\n");
+  // The help is the same in both programs.
+  const RunResult own = run({"convert", "--help"});
+  expect_success(own);
+  EXPECT_NE(own.out.find("--ort"), std::string::npos);
+}
+
+TEST_F(HelperProgram, WithoutTheProgramItSaysHowToGetIt) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"train", "photos", "--out", "x"},
         {"train", "--help"},
+        {"receptive-field", "vig_t", "a.png"},
         {"bench", "--train", "vig_t"}}) {
     expect_complaint(run(arguments), 1, "-DVIG_TORCH=ON");
   }
+  expect_complaint(run({"convert", "a.pth", "a.onnx"}), 1, "-DVIG_ONNX=ON");
 }
 
-TEST_F(Training, AProgramThatCannotBeStartedIsSaid) {
+TEST_F(HelperProgram, AProgramThatCannotBeStartedIsSaid) {
   write_file(folder_ / "bin/vig-train", "no program");
   expect_complaint(run({"train"}), 1, "Permission denied");
 }

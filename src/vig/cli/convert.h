@@ -1,0 +1,34 @@
+// `vig convert`, whose options are the same in `vig` and in vig-onnx, which writes ONNX files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vig/cli/commands.h"
+#include "vig/cli/options.h"
+
+namespace vig::cli {
+
+struct ConvertOptions {
+  ModelOptions model;
+  std::string out;
+  std::string classes;  // a file, "imagenet", "none" or empty
+  std::string dtype;    // empty: as stored
+  bool ema = false;
+  bool random = false;
+  bool force = false;
+  // Of ONNX files.
+  std::string size;                  // "224", "384x512", "any" or empty
+  std::vector<std::string> outputs;  // empty: logits
+  bool ort = false;
+};
+
+bool is_onnx(const std::string& path);
+
+// Writes an ONNX file; gives what there is to say about its contents.
+using OnnxWriter = std::string (*)(const ModelSource& source, const ConvertOptions& options);
+
+// Without a writer ONNX files are refused: another program writes them (helper_program.h).
+void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx);
+
+}  // namespace vig::cli

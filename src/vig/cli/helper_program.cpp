@@ -1,0 +1,69 @@
+#include "vig/cli/helper_program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "vig/cli/output.h"
+#include "vig/cli/program.h"
+
+namespace vig::cli {
+namespace {
+
+constexpr std::string_view kTrainFlag = "--train";
+constexpr const char* kTorch =
+    "run ./vig train from the source folder, or build with -DVIG_TORCH=ON (packages libtorch-dev "
+    "and libgloo-dev)";
+
+constexpr HelperProgram kTrain = {"vig-train", "vig train", kTorch};
+constexpr HelperProgram kTrainBench = {"vig-train", "vig bench --train", kTorch};
+constexpr HelperProgram kReceptiveField = {"vig-train", "vig receptive-field", kTorch};
+constexpr HelperProgram kOnnx = {
+    "vig-onnx", "vig convert to .onnx",
+    "run ./vig convert from the source folder, or build with -DVIG_ONNX=ON (packages libonnx-dev "
+    "and libprotobuf-dev)"};
+
+}  // namespace
+
+const HelperProgram* find_helper(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  const auto has_argument = [&](const auto& matches) {
+    return argc > 2 && std::any_of(argv + 2, argv + argc, matches);
+  };
+  if (command == "train") return &kTrain;
+  if (command == "receptive-field") return &kReceptiveField;
+  if (command == "bench" && has_argument([](std::string_view a) { return a == kTrainFlag; })) {
+    return &kTrainBench;
+  }
+  if (command == "convert" &&
+      has_argument([](std::string_view a) { return a.ends_with(".onnx"); })) {
+    return &kOnnx;
+  }
+  return nullptr;
+}
+
+int start_helper(const HelperProgram& helper, char** argv) {
+  std::vector<char*> arguments = {const_cast<char*>(helper.name), argv[1]};
+  for (char** argument = argv + 2; *argument != nullptr; ++argument) {
+    if (&helper != &kTrainBench || *argument != kTrainFlag) arguments.push_back(*argument);
+  }
+  arguments.push_back(nullptr);
+  const std::filesystem::path own = program_file();
+  const std::string beside = own.empty() ? "" : (own.parent_path() / helper.name).string();
+  execv(beside.c_str(), arguments.data());
+  if (errno == ENOENT) execvp(helper.name, arguments.data());
+  if (errno == ENOENT) {
+    complain(fmt::format("{} needs {}, which is not built: {}", helper.command, helper.name,
+                         helper.remedy));
+  } else {
+    complain(fmt::format("{} cannot be started: {}", helper.name, std::strerror(errno)));
+  }
+  return 1;
+}
+
+}  // namespace vig::cli

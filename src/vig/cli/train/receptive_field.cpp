@@ -1,0 +1,220 @@
+#include "vig/study/receptive_field.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "vig/base/error.h"
+#include "vig/cli/file_roles.h"
+#include "vig/cli/find_pictures.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/cli/progress.h"
+#include "vig/cli/train/commands.h"
+#include "vig/data/picture_files.h"
+#include "vig/image/preprocess.h"
+#include "vig/train/input_gradient.h"
+#include "vig/train/parameters.h"
+#include "vig/train/workers.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+namespace {
+
+using study::ReceptiveField;
+
+struct FieldCommand {
+  ModelOptions model;
+  std::vector<std::string> inputs;
+  int size = 0;
+  int pictures = 20;
+  int threads = 1;
+  uint64_t seed = 1;
+  bool json = false;
+  std::string csv, svg;
+};
+
+// A network at one input size, to be differentiated by its input.
+class Network {
+ public:
+  Network(const ModelSource& source, int size, uint64_t seed)
+      : recipe_(source.spec.recipe.with_size(size)),
+        graph_(build_graph(source.spec, size, size)),
+        parameters_(
+            graph_.params,
+            source.has_weights() ? *source_weights(source) : *random_weights(graph_.params, seed),
+            at::kCPU) {}
+
+  at::Tensor gradient(const Image& image) const {
+    at::Tensor input = at::empty({1, recipe_.crop, recipe_.crop, 3}, at::kFloat);
+    preprocess(image, recipe_, input.data_ptr<float>());
+    return train::input_gradient(graph_, parameters_.views(), input).contiguous();
+  }
+  int64_t parameters() const { return graph_.param_count(); }
+
+ private:
+  Recipe recipe_;
+  Graph graph_;
+  train::Parameters parameters_;
+};
+
+struct Measured {
+  ReceptiveField field;
+  int pictures = 0;  // that the field is the sum of
+  int broken = 0;
+};
+
+// The first `most` pictures that can be read, some at a time, added in their order.
+Measured measure(const Network& network, const std::vector<std::string>& files, int size, int most,
+                 int threads) {
+  Measured measured{ReceptiveField(size)};
+  const PictureFiles source(files);
+  train::Workers workers(threads);
+  Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "pictures");
+  for (size_t next = 0; next < files.size() && measured.pictures < most && !interrupted();) {
+    const size_t count = std::min({static_cast<size_t>(workers.size()), files.size() - next,
+                                   static_cast<size_t>(most - measured.pictures)});
+    std::vector<at::Tensor> gradients(count);
+    std::vector<std::string> problems(count);
+    workers.each([&](int worker) {
+      const auto i = static_cast<size_t>(worker);
+      if (i >= count) return;
+      try {
+        gradients[i] = network.gradient(*source.load(next + i).image);
+      } catch (const Error& error) {
+        problems[i] = error.what();
+      }
+    });
+    for (size_t i = 0; i < count; ++i) {
+      if (!gradients[i].defined()) {
+        progress.hide();
+        complain(problems[i]);
+        ++measured.broken;
+        continue;
+      }
+      measured.field.add(
+          {gradients[i].data_ptr<float>(), static_cast<size_t>(gradients[i].numel())});
+      ++measured.pictures;
+      progress.advance(1);
+    }
+    next += count;
+  }
+  return measured;
+}
+
+// Cells of the text of a field: about four pixels of 224 each.
+int cells_of(int size) {
+  constexpr int kMost = 56;
+  int side = std::min(size, kMost);
+  while (size % side != 0) --side;
+  return side;
+}
+
+int run_field(const FieldCommand& command) {
+  const FoundPictures found = find_pictures(command.inputs);
+  FileRoles roles;
+  roles.write("--csv", command.csv, /*stoppable=*/false);
+  roles.write("--svg", command.svg, /*stoppable=*/false);
+  roles.read("model", command.model.model);
+  for (const std::string& file : found.files) roles.read("picture", file);
+  roles.check();
+  const ModelSource source = find_source(command.model.request());
+  const int size = command.size > 0 ? command.size : source.spec.recipe.crop;
+  std::optional<AtomicFile> csv, svg;
+  if (!command.csv.empty()) csv.emplace(command.csv);
+  if (!command.svg.empty()) svg.emplace(command.svg);
+  const Network network(source, size, command.seed);
+  catch_interrupt();
+  for (const std::string& problem : found.problems) complain(problem);
+  const Measured measured = measure(network, found.files, size, command.pictures, command.threads);
+  if (interrupted()) return interrupted_exit();
+  if (measured.pictures == 0) {
+    fail("none of the {} pictures could be read", found.files.size());
+  }
+  const ReceptiveField& field = measured.field;
+  nlohmann::ordered_json json = {{"model", source.name},
+                                 {"weights", source.has_weights() ? "file" : "initial"},
+                                 {"parameters", network.parameters()},
+                                 {"size", size},
+                                 {"pictures", measured.pictures},
+                                 {"area20", field.area_holding(0.2)},
+                                 {"area50", field.area_holding(0.5)},
+                                 {"area99", field.area_holding(0.99)},
+                                 {"outer_level", field.outer_level()}};
+  const std::string text = field.text(cells_of(size));
+  if (command.json) {
+    print_json(json);
+  } else {
+    print(fmt::format("{} at {} x {}, {} weights, {} pictures\n", source.name, size, size,
+                      source.has_weights() ? "the file's" : "initial", measured.pictures));
+    for (const double share : {0.2, 0.5, 0.99}) {
+      print(fmt::format("  {:2.0f} % of the gradient in the centred {:.1f} % of the picture\n",
+                        100 * share, 100 * field.area_holding(share)));
+    }
+    print(fmt::format("  a pixel of the outer half has {:.3f} of the mean gradient\n",
+                      field.outer_level()));
+  }
+  if (csv) {
+    json["field"] = text;
+    std::string names, values;
+    for (const auto& [name, value] : json.items()) {
+      names += (names.empty() ? "" : ",") + name;
+      values += (values.empty() ? "" : ",") +
+                (value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump());
+    }
+    csv->commit_text(names + "\n" + values + "\n");
+  }
+  if (svg) {
+    const study::FieldTile tile{source.name,
+                                fmt::format("99 % in {:.0f} %", 100 * field.area_holding(0.99)),
+                                study::field_picture(text)};
+    const study::FieldRow row{source.has_weights() ? "weights" : "initial", {tile}};
+    svg->commit_text(study::field_sheet_svg("Effective receptive field", std::span(&row, 1)));
+  }
+  return measured.broken == 0 && found.problems.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_receptive_field(CLI::App& app, Command& chosen) {
+  auto command = std::make_shared<FieldCommand>();
+  command->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  CLI::App* sub = app.add_subcommand(
+      "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
+  sub->add_option("model", command->model.model,
+                  "Model name (with initial random weights) or weight file")
+      ->required()
+      ->type_name("MODEL");
+  sub->add_option("pictures", command->inputs, "Picture files, folders or quoted patterns")
+      ->required()
+      ->type_name("PICTURE ...");
+  add_model_changes(*sub, command->model);
+  sub->add_option("--size", command->size,
+                  "Height and width of the input in pixels (default: the model's own)")
+      ->check(CLI::Range(1, 2048).description(""))
+      ->type_name("N");
+  sub->add_option("--count", command->pictures, "Average over the first N readable pictures")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("--seed", command->seed, "Seed of the initial weights of a model name")
+      ->capture_default_str()
+      ->type_name("N");
+  add_threads(*sub, command->threads);
+  sub->add_option("--csv", command->csv, "Also write the figures and the field to this CSV file")
+      ->type_name("FILE");
+  sub->add_option("--svg", command->svg, "Also draw the field into this SVG file")
+      ->type_name("FILE");
+  add_json(*sub, command->json);
+  sub->footer(
+      "The field is the absolute gradient of the centre of the last feature map, summed over its\n"
+      "positive channels, by the pixels of the picture, summed over colours and pictures.");
+  sub->callback([&chosen, command] { chosen = [command] { return run_field(*command); }; });
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,20 @@
+// Ways to count the multiply-adds of a network that papers use, beside the true count.
+#pragma once
+
+#include "vig/graph/graph.h"
+
+namespace vig::study {
+
+struct Counts {
+  MacCount all;  // every multiply-add, once
+  // Without the second matrix of the FFN of plain ViG models: the released code computes it inside
+  // a function that a FLOP counter does not see. The other networks lose nothing.
+  int64_t without_down_proj = 0;
+  // With 9 N + 1 instead of 4 N + 2 for a token and channel of a selective scan, and 29 instead of
+  // 11 for bi-WKV, as the rivals' own papers have it.
+  int64_t rivals_way = 0;
+};
+
+Counts count_ways(const Graph& graph);
+
+}  // namespace vig::study

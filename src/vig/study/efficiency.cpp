@@ -1,0 +1,133 @@
+// The paper's efficiency figure, (a) to (c): multiply-adds, memory and time against resolution.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "vig/base/error.h"
+#include "vig/study/bench_row.h"
+#include "vig/study/child.h"
+#include "vig/study/efficiency_report.h"
+#include "vig/study/list.h"
+
+namespace vig::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPatch = 16;
+constexpr const char* kRivalScript = "../../bench/rivals/onnxruntime.mjs";
+
+// Bytes of the logits of one head of DeiT-T.
+double logit_bytes(int size) {
+  const double tokens = 1 + size / kPatch * (size / kPatch);
+  return 4 * tokens * tokens;
+}
+
+// Where bench/rivals is installed: its script; empty elsewhere.
+std::string rival_script(const StudyOptions& options) {
+  if (options.rivals.empty()) return "";
+  const fs::path script = (fs::path(options.rivals) / kRivalScript).lexically_normal();
+  std::error_code ignored;
+  const bool there =
+      fs::exists(script, ignored) &&
+      fs::exists(fs::path(options.rivals) / "node_modules/onnxruntime-node", ignored);
+  return there ? script.string() : "";
+}
+
+std::vector<std::string> keys(const StudyOptions& options) {
+  std::vector<std::string> keys;
+  for (const int size : kEfficiencySizes) {
+    for (const Contender& contender : contenders()) {
+      if (contender.onnxruntime && rival_script(options).empty()) continue;
+      keys.push_back(efficiency_key(contender, size));
+    }
+  }
+  return keys;
+}
+
+// 'a b' for a shell.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
+// ONNX Runtime with our exported DeiT-T, in turns with our ViG-T.
+void measure_onnxruntime(int size, const StudyContext& context, Row& row) {
+  BenchRequest request;
+  request.model = "vig_t";
+  request.size = size;
+  // Logits and softmax of all three heads, and a copy.
+  request.bytes = 9 * logit_bytes(size) + 500e6;
+  const MacCount macs = multiply_adds({.model = "deit_t", .fields = {}, .size = size});
+  row.set("dense_multiply_adds", fmt::format("{}", macs.dense));
+  row.set("scan_multiply_adds", fmt::format("{}", macs.scan));
+  if (lacks_memory(request, row)) return;
+  const fs::path network = context.folder / fmt::format("deit_t-{}.onnx", size);
+  const fs::path log = context.folder / "row.log";
+  run_vig({"convert", "deit_t", network.string(), "--random", "--size", fmt::format("{}", size),
+           "--force"},
+          log, context);
+  const std::string command =
+      fmt::format("VIG_RIVALS={} exec node {} {} \"$VIG_THREADS\"",
+                  quoted(fs::absolute(context.options.rivals).string()),
+                  quoted(rival_script(context.options)), quoted(fs::absolute(network).string()));
+  const std::vector<Figures> results = run_bench(
+      request, {"--rival", command, "--rival-other", "deit_t", "--rival-timeout", "600"}, context);
+  std::error_code ignored;
+  fs::remove(network, ignored);
+  if (results.size() != 2) fail("[efficiency] vig bench --rival gave {} results", results.size());
+  const Figures &ours = results[0], &rival = results[1];
+  const double best = figure(rival, "best_quarter_ms").value_or(0);
+  row.set("median_ms", figure(rival, "median_ms").value_or(0));
+  row.set("best_ms", best);
+  row.set("spread", figure(rival, "spread").value_or(0));
+  row.set("images_per_second", 1e3 / best);
+  if (const auto bytes = figure(rival, "process_bytes")) row.set("process_bytes", *bytes);
+  row.set("vig_t_ms", figure(ours, "best_quarter_ms").value_or(0));
+  row.set("engine", rival.at("engine"));
+}
+
+Row measure(const std::string& key, const StudyContext& context) {
+  const size_t slash = key.find('/');
+  const int size = std::stoi(key.substr(slash + 1));
+  for (const Contender& contender : contenders()) {
+    if (key.substr(0, slash) != contender.key) continue;
+    Row row;
+    if (contender.onnxruntime) {
+      measure_onnxruntime(size, context, row);
+      return row;
+    }
+    BenchRequest request{.model = contender.model, .fields = contender.fields, .size = size};
+    request.seconds = size <= 1024 ? 3 : 2;
+    if (!contender.fields.empty()) request.bytes = logit_bytes(size) + 200e6;
+    measure_bench(request, context, row);
+    row.set("engine", "vig " + context.version);
+    return row;
+  }
+  fail("[efficiency] there is no row '{}'", key);
+}
+
+}  // namespace
+
+Study efficiency_study() {
+  Study study;
+  study.name = "efficiency";
+  study.sentence =
+      "Multiply-adds, memory and time of ViG-T, DeiT-T, Vim-T and VRWKV-T from 224 to 2048 pixels.";
+  study.duration = "15 minutes";
+  study.columns = bench_columns();
+  study.columns.push_back({"vig_t_ms"});  // of ViG-T, in turns with another engine
+  study.columns.push_back({"engine", Column::Kind::kText});
+  study.keys = keys;
+  study.measure = measure;
+  study.summary = efficiency_summary;
+  study.present = present_efficiency;
+  study.settings = [](const StudyOptions& options) {
+    return options.seconds > 0 ? fmt::format("seconds={:.6g}", options.seconds) : "";
+  };
+  return study;
+}
+
+}  // namespace vig::study

@@ -1,0 +1,28 @@
+// What the study `efficiency` shows of its rows.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "vig/study/study.h"
+
+namespace vig::study {
+
+inline constexpr std::array kEfficiencySizes = {224, 384, 512, 768, 1024, 1536, 2048};
+
+// A curve of the figure.
+struct Contender {
+  std::string key;   // first part of the rows' keys
+  std::string name;  // for people
+  std::string model;
+  std::vector<std::string> fields = {};
+  bool onnxruntime = false;  // the other engine runs it
+};
+const std::vector<Contender>& contenders();
+std::string efficiency_key(const Contender& contender, int size);  // "vig_t/224"
+
+std::string efficiency_summary(const Row& row);
+Presentation present_efficiency(const Results& results);
+
+}  // namespace vig::study

@@ -1,0 +1,146 @@
+#include "vig/study/miniature.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/runtime/session.h"
+#include "vig/study/child.h"
+#include "vig/study/results.h"
+
+namespace vig::study {
+namespace {
+
+namespace fs = std::filesystem;
+using Fields = std::vector<std::string>;
+
+constexpr double kEpochs = 2;
+
+// DeiT's FFN is six times as wide as its tokens, so that it has as many parameters as ViG's SwiGLU
+// of the same width, as the full-size networks have.
+const std::map<std::string, Fields>& all_fields() {
+  static const Fields gla = {"embed_dim=64", "depth=4", "heads=2", "patch_size=4", "drop_path=0"};
+  static const std::map<std::string, Fields> fields = {
+      {"vig_t", gla},
+      {"gla_t", gla},
+      {"gla_t_stem", gla},
+      {"gla_t_bidirectional", gla},
+      {"gla_t_position", gla},
+      {"gla_t_gated", gla},
+      {"gla_t_vim", gla},
+      {"deit_t",
+       {"embed_dim=64", "depth=4", "heads=2", "patch_size=4", "mlp_ratio=6", "drop_path=0"}},
+      {"vrwkv_t", {"embed_dim=64", "depth=5", "patch_size=4", "drop_path=0"}},
+      {"swin_t", {"embed_dim=48", "depths=2,2", "heads=2,4", "window_size=4", "drop_path=0"}},
+      {"resnet50", {"base_planes=18", "layers=2,2,2", "drop_path=0"}}};
+  return fields;
+}
+
+void delete_file(const fs::path& file) {
+  std::error_code ignored;
+  fs::remove(file, ignored);
+}
+
+const std::string& data_of(const StudyContext& context) {
+  if (context.options.data.empty()) {
+    fail_usage(
+        "--data: expected a folder or archive with train/ and test/ of small pictures, such as "
+        "CIFAR-10, found nothing");
+  }
+  return context.options.data;
+}
+
+}  // namespace
+
+std::vector<std::string> miniature_fields(const std::string& model) {
+  const auto found = all_fields().find(model);
+  if (found == all_fields().end()) fail("[study] {} has no miniature", model);
+  return found->second;
+}
+
+int64_t file_parameters(const fs::path& weights) {
+  ModelRequest request;
+  request.model = weights.string();
+  return find_source(request).graph->param_count();
+}
+
+double miniature_epochs(const StudyOptions& options) {
+  return options.epochs > 0 ? options.epochs : kEpochs;
+}
+
+std::string training_settings(const StudyOptions& options) {
+  const fs::path clean = fs::path(options.data).lexically_normal();
+  return fmt::format("data={} epochs={:.6g}",
+                     (clean.has_filename() ? clean : clean.parent_path()).filename().string(),
+                     miniature_epochs(options));
+}
+
+std::string training_sentence(const std::string& settings) {
+  return fmt::format(
+      "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads where the "
+      "network "
+      "has such numbers), takes {0} x {0} pictures and is trained from fresh weights by `vig "
+      "train` "
+      "with the preset `small`, batch 128, 2 % of the training pictures held out, AdamW with a "
+      "peak "
+      "learning rate of 2e-3, a tenth of the run as warm-up and cosine decay ({1}); the averaged "
+      "weights at the end (EMA 0.99) are tested on all pictures of `test/`.\n",
+      kMiniatureSize, settings);
+}
+
+fs::path trained_miniature(const std::string& model, int seed, const StudyContext& context) {
+  const std::string name = fmt::format("{}-seed{}", model, seed);
+  const fs::path runs = context.runs, folder = runs / name;
+  std::error_code error;
+  fs::create_directories(runs, error);
+  if (error) fail("{}: cannot make the folder: {}", runs.string(), error.message());
+  const double epochs = miniature_epochs(context.options);
+  std::vector<std::string> arguments = {"train",           data_of(context),
+                                        "--out",           folder.string(),
+                                        "--preset",        "small",
+                                        "--model",         model,
+                                        "--size",          fmt::format("{}", kMiniatureSize),
+                                        "--val-share",     "0.02",
+                                        "--epochs",        fmt::format("{:.6g}", epochs),
+                                        "--eval-every",    fmt::format("{:.6g}", epochs),
+                                        "--warmup-epochs", fmt::format("{:.6g}", epochs / 10),
+                                        "--ema",           "0.99",
+                                        "--seed",          fmt::format("{}", seed)};
+  for (const std::string& field : miniature_fields(model)) {
+    arguments.insert(arguments.end(), {"--set", field});
+  }
+  // All cores is what a run says that names no number, so that it resumes on another machine.
+  const int threads = context.options.threads;
+  if (threads != default_threads()) {
+    arguments.insert(arguments.end(), {"--threads", fmt::format("{}", threads)});
+  }
+  run_vig(arguments, runs / (name + ".log"), context);
+  return folder / "last.safetensors";
+}
+
+Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext& context) {
+  const fs::path csv = context.folder / "eval.csv", log = context.folder / "eval.log";
+  delete_file(log);
+  run_vig({"eval", data_of(context), "--split", "test", "-m", weights.string(), "--size",
+           fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
+           "--csv", csv.string()},
+          log, context);
+  // index,class,pictures,answered,correct,...
+  const auto lines = parse_csv(read_text(csv), csv.string());
+  Accuracy accuracy;
+  double correct = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    if (lines[i].size() < 5) fail("{}: line {}: expected 5 cells or more", csv.string(), i + 1);
+    accuracy.pictures += std::stod(lines[i][2]);
+    correct += std::stod(lines[i][4]);
+  }
+  if (accuracy.pictures == 0) fail("{}: no picture was tested", csv.string());
+  accuracy.top1 = correct / accuracy.pictures;
+  delete_file(csv);
+  delete_file(log);
+  return accuracy;
+}
+
+}  // namespace vig::study

@@ -1,0 +1,123 @@
+// A study makes a table or figure of the paper again on this machine: rows that are measured one by
+// one, and a presentation of all rows as a picture and a Markdown table with a verdict on each
+// claim of the paper.
+//
+// A folder holds NAME.csv, to which every finished row is added at once, and at the end NAME.svg
+// and NAME.md. Whatever ends the process, the same call measures the missing rows only.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vig::study {
+
+// What somebody may ask of a study besides its name.
+struct StudyOptions {
+  int threads = 0;                         // 0: all processors
+  double seconds = 0;                      // of each timing; 0: the study's own choice
+  std::string data;                        // pictures to train with; empty: the study's own choice
+  double epochs = 0;                       // of trained networks; 0: the study's own choice
+  std::vector<std::string> pictures = {};  // files and folders, for studies that only look at them
+  std::vector<std::string> weights = {};   // "MODEL=FILE", for studies that take weights
+  std::string rivals;                      // folder in which bench/rivals is installed; empty: none
+  std::vector<std::string> rows;           // keys, or parts of keys between "/"; empty: all
+  bool force = false;                      // begins anew instead of resuming
+};
+
+// What all rows of a CSV file have in common. Rows of other conditions are not comparable.
+struct Conditions {
+  std::string cpu, simd, threads, version;
+  std::string settings;  // options that change what is measured: "seconds=2"
+  bool operator==(const Conditions&) const = default;
+};
+
+struct Column {
+  enum class Kind { kText, kNumber };
+  std::string name;
+  Kind kind = Kind::kNumber;
+};
+
+struct Row {
+  std::string key;                           // "vig_t/224": unique
+  std::map<std::string, std::string> cells;  // by column; a column that is not there is empty
+  std::string note;                          // why cells are empty, or what is special
+  std::string date;                          // set when the row is stored
+
+  std::string text(const std::string& column) const;
+  std::optional<double> number(const std::string& column) const;  // nullopt: empty
+  void set(const std::string& column, double value);              // six significant digits
+  void set(const std::string& column, std::string value);
+};
+
+struct Results {
+  Conditions conditions;
+  std::vector<Row> rows;
+
+  const Row* find(std::string_view key) const;  // nullptr: not measured
+  // nullopt where the row or the cell is missing.
+  std::optional<double> number(std::string_view key, const std::string& column) const;
+};
+
+// The measurement was asked to stop; what is finished is stored.
+struct Stopped {};
+
+// What a study may use while it measures a row.
+struct StudyContext {
+  StudyOptions options;
+  std::filesystem::path folder;   // for the study's files; exists
+  std::filesystem::path runs;     // for training runs, which studies share; made when needed
+  std::filesystem::path program;  // `vig`, to be started for a row
+  std::string version;
+  // Asked often; false ends the work with what is finished.
+  std::function<bool()> keep_going = [] { return true; };
+  // Called several times a second while a row is measured.
+  std::function<void()> tick = [] {};
+};
+
+struct Presentation {
+  std::string svg;
+  std::string markdown;
+};
+
+struct Study {
+  std::string name;
+  std::string sentence;   // what it measures
+  std::string arguments;  // that its command needs, after the name: " --data cifar10.tar.gz"
+  std::string duration;   // on two cores, in words: "15 minutes"
+  std::vector<Column> columns;
+  // The keys of all rows, in their order.
+  std::function<std::vector<std::string>(const StudyOptions&)> keys;
+  // Keys of rows that follow from those that are measured, asked again after each of them.
+  std::function<std::vector<std::string>(const StudyOptions&, const Results&)> further_keys =
+      [](const auto&, const auto&) { return std::vector<std::string>(); };
+  // Throws Stopped when keep_going() says so, and an Error when the row cannot be measured.
+  std::function<Row(const std::string& key, const StudyContext&)> measure;
+  // A finished row in a few words, for whoever waits.
+  std::function<std::string(const Row&)> summary;
+  // Rows may be missing.
+  std::function<Presentation(const Results&)> present;
+  // Options that change what is measured, as text; two texts that differ are two studies.
+  std::function<std::string(const StudyOptions&)> settings = [](const auto&) { return ""; };
+};
+
+// Every study, in the order of the paper.
+const std::vector<Study>& studies();
+// Throws a usage error that lists the names when there is no such study.
+const Study& find_study(std::string_view name);
+
+struct StudyProgress {
+  // Before the first row: how many are to be measured, and how many are there already.
+  std::function<void(size_t missing, size_t present)> begin = [](size_t, size_t) {};
+  std::function<void(const Row&)> finished = [](const Row&) {};
+};
+
+// Measures what is missing, then writes the presentation. False when it was stopped before. Throws
+// where the folder belongs to another machine or other options, or its CSV file is damaged.
+bool run_study(const Study& study, const StudyContext& context, const StudyProgress& progress);
+
+}  // namespace vig::study

@@ -1,0 +1,18 @@
+// What the study `throughput` shows of its rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vig/study/study.h"
+
+namespace vig::study {
+
+// Models of the zoo that the paper's tables do not have, without steps of the roadmap and
+// miniatures.
+std::vector<std::string> other_models();
+
+std::string throughput_summary(const Row& row);
+Presentation present_throughput(const Results& results);
+
+}  // namespace vig::study

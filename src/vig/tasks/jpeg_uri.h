@@ -1,0 +1,13 @@
+// Pictures inside a page or an SVG, so that it needs no other file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace vig {
+
+// "data:image/jpeg;base64,...": for the attribute src of HTML and href of SVG.
+std::string jpeg_uri(std::span<const uint8_t> jpeg);
+
+}  // namespace vig

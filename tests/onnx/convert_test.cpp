@@ -1,0 +1,121 @@
+// `vig convert IN OUT.onnx` as its users see it.
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include <cstring>
+
+#include "cli/vig.h"
+#include "vig/models/registry.h"
+#include "vig/weights/load.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+::onnx::ModelProto read_model(const std::string& file) {
+  ::onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(read_file(file)));
+  return model;
+}
+
+std::map<std::string, std::string> metadata(const ::onnx::ModelProto& model) {
+  std::map<std::string, std::string> entries;
+  for (const auto& entry : model.metadata_props()) entries[entry.key()] = entry.value();
+  return entries;
+}
+
+class ConvertToOnnx : public ::testing::Test {
+ protected:
+  TempDir folder_;
+  std::string model_ = make_model(folder_);
+  std::string out_ = (folder_ / "model.onnx").string();
+};
+
+TEST_F(ConvertToOnnx, TheFileSaysWhatItIs) {
+  const RunResult result = vig({"convert", model_, out_});
+  expect_success(result);
+  EXPECT_NE(result.out.find("10 classes with names, opset 17, picture [batch, 3, 64, 64], "),
+            std::string::npos)
+      << result.out;
+  auto entries = metadata(read_model(out_));
+  EXPECT_EQ(entries["vig.arch"], "test_vig");
+  EXPECT_TRUE(entries["vig.classes"].starts_with("[\"ant\",\"bee\"")) << entries["vig.classes"];
+  EXPECT_EQ(nlohmann::json::parse(entries["vig.recipe"])["crop"], 64);
+  EXPECT_EQ(entries["vig.overrides"], "{}");
+  EXPECT_EQ(entries["vig.source"], "model.safetensors") << "no folders of this machine";
+  EXPECT_EQ(entries["vig.source_bytes"], std::to_string(fs::file_size(model_)));
+  EXPECT_FALSE(entries["vig.version"].empty());
+  EXPECT_EQ(entries.count("vig.weights"), 0u);
+}
+
+TEST_F(ConvertToOnnx, OfAnySizeTheModelRuns) {
+  expect_success(vig({"convert", model_, out_, "--size", "48x80"}));
+  const ::onnx::ModelProto model = read_model(out_);
+  const auto& shape = model.graph().input(0).type().tensor_type().shape();
+  EXPECT_EQ(shape.dim(2).dim_value(), 48);
+  EXPECT_EQ(shape.dim(3).dim_value(), 80);
+}
+
+TEST_F(ConvertToOnnx, RandomWeightsAreThoseOfEveryCommand) {
+  const std::string weights = (folder_ / "random.safetensors").string();
+  expect_complaint(vig({"convert", "test_vig", out_}), 2, "--random");
+  expect_complaint(vig({"convert", model_, out_, "--random"}), 2, "is a weight file");
+  EXPECT_FALSE(fs::exists(out_));
+  const RunResult named = vig({"convert", "--random", "test_vig", out_});
+  expect_success(named);
+  EXPECT_NE(named.out.find("random weights"), std::string::npos) << named.out;
+  EXPECT_EQ(metadata(read_model(out_))["vig.weights"], "random");
+  // The same file by way of safetensors, but for what it says of its source.
+  expect_success(vig({"convert", "--random", "test_vig", weights}));
+  EXPECT_EQ(SafeTensors::open(weights).metadata().at("vig.weights"), "random");
+  const std::string again = (folder_ / "again.onnx").string();
+  expect_success(vig({"convert", weights, again}));
+  EXPECT_EQ(read_model(out_).graph().SerializeAsString(),
+            read_model(again).graph().SerializeAsString());
+  // And of source_weights, which vig bench takes.
+  const Graph graph = build_graph(find_model("test_vig"), 64, 64);
+  const auto expected = random_weights(graph.params, 1);
+  const SafeTensors file = SafeTensors::open(weights);
+  for (size_t i = 0; i < expected->size(); ++i) {
+    const NamedTensor* tensor = file.find(expected->spec(i).name);
+    ASSERT_NE(tensor, nullptr) << expected->spec(i).name;
+    EXPECT_EQ(std::memcmp(tensor->view.data, expected->data(i), tensor->view.bytes()), 0);
+  }
+}
+
+TEST_F(ConvertToOnnx, ChecksItsOptions) {
+  const std::string safetensors = (folder_ / "other.safetensors").string();
+  expect_complaint(vig({"convert", model_, out_, "--size", "any"}), 2, "add_position (pos_embed)");
+  expect_complaint(vig({"convert", model_, out_, "--size", "big"}), 2, "--size big");
+  expect_complaint(vig({"convert", model_, out_, "--dtype", "float16"}), 2, "float32");
+  expect_complaint(vig({"convert", model_, out_, "--output", "answers"}), 2, "answers");
+  expect_complaint(vig({"convert", model_, safetensors, "--ort"}), 2, "--ort");
+  expect_complaint(vig({"convert", model_, safetensors, "--size", "64"}), 2, "--size");
+  expect_complaint(vig({"convert", model_, safetensors, "--output", "pooled"}), 2, "--output");
+  expect_complaint(vig({"convert", "--random", "test_gmlp", out_, "--size", "96"}), 2,
+                   "the picture is 96 x 96, expected 64 x 64");
+  expect_complaint(vig({"convert", model_, (folder_ / "no/such/folder/x.onnx").string()}), 1,
+                   "no/such/folder");
+  expect_complaint(vig({"convert", (folder_ / "no.pth").string(), out_}), 1, "no.pth");
+  EXPECT_FALSE(fs::exists(out_));
+  EXPECT_FALSE(fs::exists(safetensors));
+  write_file(out_, "mine");
+  expect_complaint(vig({"convert", model_, out_}), 1, "--force");
+  EXPECT_EQ(read_file(out_), "mine");
+  expect_complaint(vig({"convert", out_, out_, "--force"}), 2, "model.onnx");
+}
+
+TEST_F(ConvertToOnnx, TheHelpIsThatOfBothPrograms) {
+  const RunResult own = vig({"convert", "--help"});
+  const RunResult helper = vig({"convert", "x.onnx", "--help"});
+  expect_success(own);
+  EXPECT_EQ(own.out, helper.out);
+  for (const char* option : {"--ort", "--random", "--size", "--output", ".onnx"}) {
+    EXPECT_NE(own.out.find(option), std::string::npos) << option;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,199 @@
+// Exported networks give the engine's answers in ONNX Runtime.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "onnx/onnx_runtime.h"
+#include "runtime/networks.h"
+#include "vig/graph/builder.h"
+#include "vig/onnx/export.h"
+#include "vig/weights/elements.h"
+#include "vig/weights/safetensors.h"
+
+namespace vig::test {
+namespace {
+
+// The largest difference as a share of the largest expected value.
+double distance(const Values& actual, const Values& expected) {
+  if (actual.size() != expected.size()) return INFINITY;
+  double difference = 0, largest = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const double d = std::fabs(static_cast<double>(actual[i]) - expected[i]);
+    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
+    largest = std::max<double>(largest, std::fabs(expected[i]));
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+// Channels last to planes, as files have the values of several rows.
+Values planes(const Values& rows, const Grid& grid) {
+  Values result(rows.size());
+  const auto positions = static_cast<size_t>(grid.positions());
+  const auto channels = static_cast<size_t>(grid.channels);
+  for (size_t p = 0; p < positions; ++p) {
+    for (size_t c = 0; c < channels; ++c) result[c * positions + p] = rows[p * channels + c];
+  }
+  return result;
+}
+
+Values in_file(const Values& rows, const Grid& grid) {
+  return grid.height > 1 ? planes(rows, grid) : rows;
+}
+
+constexpr int kBatch = 2;
+
+// All inputs of a graph for a batch of pictures, from one list of numbers for each picture.
+std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Values>& pictures) {
+  std::map<std::string, OnnxInput> result;
+  std::ptrdiff_t first = 0;
+  for (const Output& input : graph.inputs) {
+    const Grid& grid = graph.node(input.node).grid;
+    OnnxInput& made = result[input.name];
+    made.dims = {static_cast<int64_t>(pictures.size()), grid.positions(), grid.channels};
+    if (grid.height > 1) {
+      made.dims = {made.dims[0], grid.channels, grid.height, grid.width};
+    }
+    for (const Values& picture : pictures) {
+      const Values part(picture.begin() + first, picture.begin() + first + grid.elements());
+      const Values placed = in_file(part, grid);
+      made.values.insert(made.values.end(), placed.begin(), placed.end());
+    }
+    first += grid.elements();
+  }
+  return result;
+}
+
+class OnnxRuntime : public ::testing::TestWithParam<NetworkCase> {
+ protected:
+  static void SetUpTestSuite() { missing_ = onnx_runtime_missing(); }
+  void SetUp() override {
+    if (!missing_.empty()) GTEST_SKIP() << missing_;
+  }
+  static std::string missing_;
+};
+std::string OnnxRuntime::missing_;
+
+void expect_engines_agree(const NetworkCase& description, bool ort) {
+  const Network network(description);
+  Session session = network.session({.batch = kBatch, .threads = 1});
+  std::vector<Values> pictures;
+  for (int image = 0; image < kBatch; ++image) {
+    pictures.push_back(network.picture(static_cast<uint64_t>(7 + image)));
+    set_input(session, image, pictures.back());
+  }
+  session.run(kBatch);
+  const Graph& graph = network.graph;
+  const Output& output = graph.outputs.back();
+  const Grid& grid = graph.node(output.node).grid;
+  Values expected;
+  for (int image = 0; image < kBatch; ++image) {
+    const float* values = session.output(output.name, image);
+    const Values placed = in_file(Values(values, values + grid.elements()), grid);
+    expected.insert(expected.end(), placed.begin(), placed.end());
+  }
+  OnnxOptions options;
+  options.ort = ort;
+  options.outputs = {output.name};
+  const std::string bytes = export_onnx(graph, *network.weights, options);
+  EXPECT_LT(distance(run_onnx(bytes, inputs(graph, pictures)), expected),
+            2 * description.tolerance);
+}
+
+TEST_P(OnnxRuntime, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), false); }
+
+INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, ::testing::ValuesIn(network_cases()),
+                         [](const auto& network) { return network.param.name; });
+
+// Networks of their published size, at the size of the paper's tables and at another, oblong one.
+std::vector<NetworkCase> whole_networks(const std::vector<std::string>& models) {
+  std::vector<NetworkCase> cases;
+  for (const std::string& model : models) {
+    // Two engines sum in other orders through dozens of layers.
+    constexpr double kTolerance = 5e-5;
+    cases.push_back({model + "_224", model, {}, 224, 224, kTolerance});
+    cases.push_back({model + "_512x384", model, {}, 512, 384, kTolerance});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntime,
+                         ::testing::ValuesIn(whole_networks({"vig_t", "vig_h_t", "deit_t", "swin_t",
+                                                             "resnet50", "convnext_t", "vim_t",
+                                                             "vrwkv_t", "vmamba_t"})),
+                         [](const auto& network) { return network.param.name; });
+
+class OnnxRuntimeOperator : public OnnxRuntime {};
+
+TEST_P(OnnxRuntimeOperator, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), true); }
+
+// Those with gated linear attention.
+std::vector<NetworkCase> scanning_networks() {
+  std::vector<NetworkCase> found;
+  for (const NetworkCase& network : network_cases()) {
+    const Graph graph = network.graph();
+    const bool scans = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+      return std::holds_alternative<GlaOp>(node.op);
+    });
+    if (scans) found.push_back(network);
+  }
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntimeOperator, ::testing::ValuesIn(scanning_networks()),
+                         [](const auto& network) { return network.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntimeOperator,
+                         ::testing::ValuesIn(whole_networks({"vig_t", "vig_h_t"})),
+                         [](const auto& network) { return network.param.name; });
+
+// A bare scan with the gates of a golden case, against float64 results of the paper's equations.
+void expect_scan_agrees(const std::string& name, bool ort) {
+  SCOPED_TRACE(name);
+  const SafeTensors file =
+      SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/bigla-" + name + ".safetensors");
+  const auto read = [&](const char* tensor) { return to_floats(file.find(tensor)->view); };
+  const Shape keys = file.find("q")->view.shape, values = file.find("v")->view.shape;
+  const int64_t batch = keys[0], tokens = keys[1];
+  const int heads = static_cast<int>(keys[2]), key_dim = static_cast<int>(keys[3]);
+  const int value_dim = static_cast<int>(values[3]);
+  Builder b;
+  const int qkv_width = heads * (2 * key_dim + value_dim), gate_width = 2 * heads * key_dim;
+  const Value qkv = b.input("qkv", {1, static_cast<int>(tokens), qkv_width});
+  const Value gates = b.input("gates", {1, static_cast<int>(tokens), gate_width});
+  b.output("o", b.gla(qkv, gates, {heads, key_dim, value_dim, GlaDirection::kBoth}));
+  const Graph graph = std::move(b).finish();
+  // Tensors [B, T, H, K or V] side by side.
+  const auto beside = [&](const std::vector<Values>& parts) {
+    Values joined;
+    for (int64_t row = 0; row < batch * tokens; ++row) {
+      for (const Values& part : parts) {
+        const auto width = static_cast<int64_t>(part.size()) / (batch * tokens);
+        joined.insert(joined.end(), part.begin() + row * width, part.begin() + (row + 1) * width);
+      }
+    }
+    return joined;
+  };
+  OnnxOptions options;
+  options.ort = ort;
+  options.outputs = {"o"};
+  const Values o =
+      run_onnx(export_onnx(graph, *random_weights(graph.params, 1), options),
+               {{"qkv", {{batch, tokens, qkv_width}, beside({read("q"), read("k"), read("v")})}},
+                {"gates",
+                 {{batch, tokens, gate_width},
+                  beside({read("gate_logit_forward"), read("gate_logit_backward")})}}});
+  EXPECT_LT(distance(o, read("o")), 1e-5);
+}
+
+TEST(OnnxRuntimeScan, ExtremeGatesNeitherOverflowNorVanish) {
+  const std::string missing = onnx_runtime_missing();
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (const char* name : {"forget", "mixed", "remember", "t1", "t7", "t64", "t197"}) {
+    expect_scan_agrees(name, false);
+    expect_scan_agrees(name, true);
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

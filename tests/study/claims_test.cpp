@@ -1,0 +1,162 @@
+// Printed figures, verdicts, and ways of counting.
+#include "vig/study/claims.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+#include "vig/models/registry.h"
+#include "vig/study/bench_row.h"
+#include "vig/study/counting.h"
+#include "vig/study/paper_arithmetic.h"
+#include "vig/study/paper_tables.h"
+
+namespace vig::study {
+namespace {
+
+using test::expect_error;
+
+TEST(Claims, PrintedFigures) {
+  EXPECT_DOUBLE_EQ(parse_printed("5.72M").value, 5.72e6);
+  EXPECT_DOUBLE_EQ(parse_printed("5.72M").digit, 0.01e6);
+  EXPECT_DOUBLE_EQ(parse_printed("13.8G").digit, 0.1e9);
+  EXPECT_DOUBLE_EQ(parse_printed("86M").digit, 1e6);
+  EXPECT_DOUBLE_EQ(parse_printed("4645").value, 4645);
+  for (const char* bad : {"", "M", "5.7K", "x5"}) {
+    expect_error(ErrorCode::kInput, {"figure"}, [&] { parse_printed(bad); });
+  }
+}
+
+TEST(Claims, RoundingAndCutting) {
+  EXPECT_TRUE(rounds_to(5'834'536, "6M"));
+  EXPECT_TRUE(rounds_to(5'834'536, "5.83M"));
+  EXPECT_FALSE(rounds_to(5'713'384, "5.72M"));
+  EXPECT_FALSE(rounds_to(86'567'656, "86M"));
+  EXPECT_TRUE(truncates_to(86'567'656, "86M"));
+  EXPECT_FALSE(truncates_to(20'646'656, "12M"));
+  EXPECT_TRUE(rounds_to(1.254e9, "1.3G"));
+  EXPECT_FALSE(rounds_to(1.197e9, "0.9G"));
+}
+
+TEST(Claims, VerdictsAndTables) {
+  EXPECT_EQ(verdict_of(std::nullopt), Verdict::kNotMeasured);
+  EXPECT_EQ(verdict_of(true), Verdict::kHolds);
+  EXPECT_EQ(verdict_of(false), Verdict::kFails);
+  EXPECT_EQ(verdict_text(Verdict::kNeedsImageNet), "cannot be checked without ImageNet or a GPU");
+  EXPECT_EQ(claims_markdown({{"a|b", "1x", "2x", Verdict::kHolds, "why"}}),
+            "| the paper says | paper | here | verdict |\n|---|---|---|---|\n"
+            "| a\\|b | 1x | 2x | **holds here**: why |\n");
+  EXPECT_EQ(markdown_table({"name", "size:"}, {{"x", ""}}),
+            "| name | size |\n|---|---:|\n| x | |\n");
+}
+
+TEST(Claims, Formats) {
+  EXPECT_EQ(giga_text(1.197e9), "1.20 G");
+  EXPECT_EQ(giga_text(99.7e9), "99.7 G");
+  EXPECT_EQ(giga_text(1326.5e9), "1.33 T");
+  EXPECT_EQ(bytes_text(63.2e6), "63 MB");
+  EXPECT_EQ(bytes_text(3.16e9), "3.16 GB");
+  EXPECT_EQ(ms_text(8.24), "8.2 ms");
+  EXPECT_EQ(ms_text(444.4), "444 ms");
+  EXPECT_EQ(ms_text(1250), "1.25 s");
+  EXPECT_EQ(ratio_text(4.84), "4.8x");
+  EXPECT_EQ(percent_text(0.904), "90 %");
+  EXPECT_EQ(ms_text(std::nullopt) + giga_text(std::nullopt) + ratio_text(std::nullopt), "");
+  EXPECT_EQ(ratio(1.0, std::nullopt), std::nullopt);
+  EXPECT_EQ(ratio(1.0, 0.0), std::nullopt);
+}
+
+double giga(int64_t count) { return 1e-9 * static_cast<double>(count); }
+
+// The cost against resolution that was measured on models built from the public code.
+TEST(Counting, EqualsTheReferenceAtEverySize) {
+  struct Line {
+    int size;
+    double deit, vim, vim_scan, vrwkv, vrwkv_scan;
+  };
+  for (const Line& line :
+       {Line{224, 1.254, 1.293, 0.240, 1.156, 0.005}, Line{384, 4.682, 3.786, 0.702, 3.398, 0.015},
+        Line{512, 10.434, 6.726, 1.247, 6.040, 0.026},
+        Line{768, 37.058, 15.125, 2.804, 13.590, 0.058},
+        Line{1024, 99.700, 26.884, 4.984, 24.159, 0.104},
+        Line{1536, 441.751, 60.480, 11.213, 54.358, 0.234},
+        Line{2048, 1326.496, 107.515, 19.933, 96.637, 0.415}}) {
+    const auto macs = [&](const char* model, std::vector<std::string> fields = {}) {
+      return multiply_adds({.model = model, .fields = std::move(fields), .size = line.size});
+    };
+    constexpr double kDigit = 0.0005001;
+    EXPECT_NEAR(giga(macs("deit_t").dense), line.deit, kDigit) << line.size;
+    EXPECT_EQ(macs("deit_t").scan, 0);
+    EXPECT_EQ(macs("deit_t", {"attention=materialised"}).dense, macs("deit_t").dense);
+    EXPECT_NEAR(giga(macs("vim_t").dense), line.vim, kDigit) << line.size;
+    EXPECT_NEAR(giga(macs("vim_t").scan), line.vim_scan, kDigit) << line.size;
+    EXPECT_NEAR(giga(macs("vrwkv_t").dense), line.vrwkv, kDigit) << line.size;
+    EXPECT_NEAR(giga(macs("vrwkv_t").scan), line.vrwkv_scan, kDigit) << line.size;
+  }
+  for (const auto& [size, dense, scan] :
+       {std::tuple(224, 1.110, 0.087), std::tuple(512, 5.798, 0.453),
+        std::tuple(1024, 23.192, 1.812)}) {
+    const MacCount macs = multiply_adds({.model = "vig_t", .fields = {}, .size = size});
+    EXPECT_NEAR(giga(macs.dense), dense, 0.0005001);
+    EXPECT_NEAR(giga(macs.scan), scan, 0.0005001);
+  }
+}
+
+TEST(Counting, OtherWays) {
+  const auto ways = [](const char* model) {
+    return count_ways(build_graph(find_model(model), 224, 224));
+  };
+  for (const auto& [model, uncounted] :
+       {std::pair("vig_t", 0.231), std::pair("vig_s", 0.925), std::pair("vig_b", 3.699)}) {
+    const Counts counts = ways(model);
+    EXPECT_NEAR(giga(counts.all.total() - counts.without_down_proj), uncounted, 0.0005) << model;
+    EXPECT_EQ(counts.rivals_way, counts.all.total());
+  }
+  for (const auto& [model, sum] :
+       {std::pair("vrwkv_t", 1.169), std::pair("vmamba_t", 4.825),
+        std::pair("plainmamba_l1", 3.013), std::pair("plainmamba_l3", 14.433),
+        std::pair("efficientvmamba_b", 3.951), std::pair("localvmamba_s", 11.203)}) {
+    const Counts counts = ways(model);
+    EXPECT_NEAR(giga(counts.rivals_way), sum, 0.0006) << model;
+    EXPECT_EQ(counts.without_down_proj, counts.all.total()) << model;
+  }
+  EXPECT_EQ(ways("vig_h_t").without_down_proj, ways("vig_h_t").all.total());
+}
+
+// A figure that the zoo prints does not stand in the table again.
+TEST(PaperTables, EachFigureOnce) {
+  for (const PaperRow& row : paper_rows()) {
+    EXPECT_FALSE(row.accuracy.empty()) << row.label;
+    if (!is_built(row) || !row.fields.empty()) continue;
+    const ModelSpec spec = find_model(row.model);
+    EXPECT_TRUE(row.params.empty() || spec.paper_params.empty()) << row.label;
+    EXPECT_TRUE(row.flops.empty() || spec.paper_flops.empty()) << row.label;
+    EXPECT_FALSE(printed_params(row).empty()) << row.label;
+  }
+  EXPECT_EQ(paper_rows().size(), 46u);
+  EXPECT_EQ(printed_params(paper_row("RegNetY-4G")), "12M");
+  EXPECT_EQ(printed_flops(paper_row("ViT-L/16")), "190.7G");
+  EXPECT_EQ(printed_params(paper_row("ViG-T")), "6M");
+}
+
+TEST(PaperTables, RoadmapSharesItsEnds) {
+  ASSERT_EQ(roadmap_rows().size(), 8u);
+  EXPECT_EQ(roadmap_rows().front().throughput, 5761);
+  EXPECT_EQ(roadmap_rows().back().accuracy, 77.2);
+  EXPECT_EQ(roadmap_rows()[1].params, "5.72M");
+  ASSERT_EQ(bidirectional_rows().size(), 3u);
+  EXPECT_EQ(bidirectional_rows()[1].params, "6.70M");
+  EXPECT_EQ(bidirectional_rows()[2].megabytes, 730);
+}
+
+TEST(PaperTables, TextAgainstTables) {
+  const std::string table = arithmetic_table();
+  EXPECT_NE(table.find("| ViG-T is 1.8x faster than Vim-T | 1.8x | 1.8x | follows |"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("PlainMamba-L1 | 4.6x | 4.7x | **does not follow** |"), std::string::npos);
+  EXPECT_NE(table.find("5G FLOPs below ViT-T | 5G | 6G | **does not follow** |"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace vig::study

@@ -1,0 +1,116 @@
+// What a plot must show, whatever it looks like.
+#include "vig/study/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include "support/xml.h"
+
+namespace vig::study {
+namespace {
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+Plot sample() {
+  Plot plot;
+  plot.title = "Cost & <size>";
+  plot.subtitle = "on a machine";
+  PlotPanel panel;
+  panel.title = "Time";
+  panel.x = {.label = "side", .scale = Scale::kLog, .ticks = {224, 512, 1024}};
+  panel.y = {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "s", .prefixes = true};
+  panel.series = {{"ours", {{224, 0.01}, {512, 0.04}, {1024, 0.2}}, 0, true, false},
+                  {"theirs", {{224, 0.02}, {512, 0.2}, {1024, 9}}, 1, false, true}};
+  panel.gaps = {{1024, 9, 0.2, "45x"}};
+  plot.panels = {panel, panel};
+  plot.note = "a note";
+  return plot;
+}
+
+TEST(Plot, ShowsEveryPointAndLabel) {
+  const std::string svg = plot_svg(sample());
+  EXPECT_EQ(test::xml_problem(svg), "");
+  EXPECT_EQ(count(svg, "<circle "), 2u * 6);
+  EXPECT_EQ(count(svg, ">45x<"), 2u);
+  // One legend for both panels; besides, the points' titles name their curve.
+  EXPECT_EQ(count(svg, ">ours</text>"), 1u);
+  EXPECT_EQ(count(svg, ">theirs</text>"), 1u);
+  for (const char* text : {"Cost &amp; &lt;size&gt;", "on a machine", ">Time<", ">side<", "a note",
+                           ">224<", ">1024<", ">10 ms<", ">100 ms<", ">1 s<", ">10 s<"}) {
+    EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(count(svg, "stroke-dasharray=\"6 4\""), 3u) << "two curves and the legend";
+  EXPECT_NE(svg.find("prefers-color-scheme:dark"), std::string::npos);
+  for (const char* outside : {"<script", "url(", "@import", "href"}) {
+    EXPECT_EQ(svg.find(outside), std::string::npos) << outside;
+  }
+}
+
+TEST(Plot, ALegendForEachPanel) {
+  Plot plot = sample();
+  plot.legend_per_panel = true;
+  plot.panels[1].series.pop_back();
+  const std::string svg = plot_svg(plot);
+  EXPECT_EQ(test::xml_problem(svg), "");
+  EXPECT_EQ(count(svg, ">ours</text>"), 2u);
+  EXPECT_EQ(count(svg, ">theirs</text>"), 1u);
+}
+
+// Larger values lie higher, and equal ratios of a logarithmic axis are equal distances.
+TEST(Plot, LogarithmicAxes) {
+  Plot plot = sample();
+  plot.panels.resize(1);
+  plot.panels[0].gaps.clear();
+  plot.panels[0].series = {{"one", {{1, 1}, {10, 10}, {100, 100}}}};
+  plot.panels[0].x.ticks = {};
+  const std::string svg = plot_svg(plot);
+  const std::regex circle("<circle cx=\"([0-9.]+)\" cy=\"([0-9.]+)\"");
+  std::vector<std::pair<double, double>> points;
+  for (std::sregex_iterator match(svg.begin(), svg.end(), circle), end; match != end; ++match) {
+    points.emplace_back(std::stod((*match)[1]), std::stod((*match)[2]));
+  }
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_GT(points[1].first, points[0].first);
+  EXPECT_LT(points[1].second, points[0].second);
+  EXPECT_NEAR(points[1].first - points[0].first, points[2].first - points[1].first, 0.11);
+  EXPECT_NEAR(points[1].second - points[0].second, points[2].second - points[1].second, 0.11);
+}
+
+TEST(Plot, WhatCannotBeDrawnIsAGap) {
+  Plot plot = sample();
+  plot.panels.resize(1);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  plot.panels[0].series = {{"one", {{224, 1}, {300, nan}, {512, 0}, {700, -1}, {1024, 2}}}};
+  plot.panels[0].gaps = {{1024, nan, 1, "45x"}};
+  std::string svg = plot_svg(plot);
+  EXPECT_EQ(test::xml_problem(svg), "");
+  EXPECT_EQ(count(svg, "<circle "), 2u);
+  EXPECT_EQ(svg.find("45x"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  plot.panels[0].series.clear();
+  svg = plot_svg(plot);
+  EXPECT_EQ(test::xml_problem(svg), "");
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST(Plot, LinearAxesEndAtRoundNumbers) {
+  Plot plot = sample();
+  plot.panels.resize(1);
+  plot.panels[0].gaps.clear();
+  plot.panels[0].y = {.label = "", .scale = Scale::kLinear, .ticks = {}, .unit = "%"};
+  plot.panels[0].series = {{"accuracy", {{224, 61.5}, {512, 78.25}}}};
+  const std::string svg = plot_svg(plot);
+  for (const char* tick : {">60 %<", ">65 %<", ">80 %<"}) {
+    EXPECT_NE(svg.find(tick), std::string::npos) << tick << svg;
+  }
+}
+
+}  // namespace
+}  // namespace vig::study

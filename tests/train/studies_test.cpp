@@ -1,0 +1,139 @@
+// `vig study` for the studies that train: whole runs in small, and what is left after a kill.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "support/run_program.h"
+#include "support/xml.h"
+#include "train/fixtures.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Arguments = std::vector<std::string>;
+
+class TrainedStudies : public ::testing::Test {
+ protected:
+  TrainedStudies() {
+    write_files(folder_ / "data/train", striped_pictures(2, 24));
+    write_files(folder_ / "data/test", striped_pictures(2, 6));
+  }
+
+  Arguments command(const std::string& name, const std::string& out, const Arguments& more) const {
+    Arguments arguments = {VIG_BINARY,
+                           "study",
+                           name,
+                           "--data",
+                           (folder_ / "data").string(),
+                           "--out",
+                           (folder_ / out).string(),
+                           "--epochs",
+                           "2",
+                           "--threads",
+                           "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  RunResult run(const std::string& name, const std::string& out, const Arguments& more,
+                const RunOptions& options = {}) const {
+    return run_program(command(name, out, more), options);
+  }
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+  // Without the day on which its rows were measured.
+  std::string rows(const std::string& csv) const {
+    return std::regex_replace(file(csv), std::regex(",20\\d\\d-\\d\\d-\\d\\d,"), ",DATE,");
+  }
+  static int64_t lines(const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(TrainedStudies, ResumeTrainingAndEndTheSame) {
+  const RunResult whole = run("resolution", "whole", {"--rows", "vig_t"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(lines(file("whole/resolution.csv")), 6);  // a heading and five sizes
+  EXPECT_EQ(xml_problem(file("whole/resolution.svg")), "");
+
+  const RunResult killed = run("resolution", "killed", {"--rows", "vig_t"},
+                               {.environment = {"VIG_TEST_SIGNAL=step:1:KILL"}});
+  EXPECT_EQ(killed.exit_code, 1) << killed.out;
+  EXPECT_NE(killed.err.find("was ended by signal 9"), std::string::npos) << killed.err;
+  EXPECT_FALSE(fs::exists(folder_ / "killed/runs/vig_t-seed1/last.safetensors"));
+  const RunResult resumed = run("resolution", "killed", {"--rows", "vig_t"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(rows("killed/resolution.csv"), rows("whole/resolution.csv"));
+  EXPECT_EQ(tensor_bytes(folder_ / "killed/runs/vig_t-seed1/last.safetensors"),
+            tensor_bytes(folder_ / "whole/runs/vig_t-seed1/last.safetensors"));
+}
+
+TEST_F(TrainedStudies, AKillBetweenRowsLosesNone) {
+  std::string line;
+  for (const std::string& word : command("resolution", "out", {"--rows", "resnet50"})) {
+    line += "'" + word + "' ";
+  }
+  const std::string csv = (folder_ / "out/resolution.csv").string();
+  run_program({"bash", "-c",
+               line + "& until [ $(cat '" + csv +
+                   "' 2>/dev/null | wc -l) -ge 3 ]; do sleep 0.02; done; kill -KILL $!; wait $!"});
+  const std::string before = file("out/resolution.csv");
+  EXPECT_GE(lines(before), 3);
+  const auto trained = fs::last_write_time(folder_ / "out/runs/resnet50-seed1/last.safetensors");
+  const RunResult resumed = run("resolution", "out", {"--rows", "resnet50"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.out.find("rows are there already"), std::string::npos) << resumed.out;
+  EXPECT_TRUE(file("out/resolution.csv").starts_with(before));
+  EXPECT_EQ(lines(file("out/resolution.csv")), 6);
+  EXPECT_EQ(fs::last_write_time(folder_ / "out/runs/resnet50-seed1/last.safetensors"), trained);
+}
+
+TEST_F(TrainedStudies, RoadmapHasCostsAndAccuracies) {
+  const RunResult result =
+      run("roadmap", "out", {"--rows", "gla_t,gla_t_stem", "--seconds", "0.01"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string csv = file("out/roadmap.csv");
+  for (const char* row : {"gla_t/cost", "gla_t_stem/cost", "gla_t/seed1", "gla_t_stem/seed1"}) {
+    EXPECT_NE(csv.find(row), std::string::npos) << row;
+  }
+  EXPECT_NE(csv.find("5713384"), std::string::npos) << "parameters at full size";
+  // Twelve pictures are enough for a difference of less than 1 % or of more than 8 %.
+  const bool close = csv.find("gla_t/seed2") != std::string::npos;
+  EXPECT_EQ(lines(csv), close ? 9 : 5) << csv;
+  EXPECT_NE(file("out/roadmap.md").find("`gla_t_stem`"), std::string::npos);
+  EXPECT_EQ(xml_problem(file("out/roadmap.svg")), "");
+}
+
+TEST_F(TrainedStudies, FieldsOfMiniaturesBeforeAndAfterTraining) {
+  const std::string pictures = (folder_ / "data/test").string();
+  const RunResult result = run("erf", "out",
+                               {"--pictures", pictures, "--rows",
+                                "vig_t/initial,deit_t/miniature-initial,deit_t/miniature-trained"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(lines(file("out/erf.csv")), 4);
+  EXPECT_EQ(xml_problem(file("out/erf.svg")), "");
+  EXPECT_NE(file("out/erf.md").find("DeiT-T, miniature, trained | 64 |"), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "out/runs/deit_t-seed1/last.safetensors"));
+}
+
+TEST_F(TrainedStudies, SayWhatIsMissing) {
+  const auto expect = [](const RunResult& result, int exit_code, const std::string& about) {
+    EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+    EXPECT_NE(result.err.find(about), std::string::npos) << result.err;
+  };
+  const std::string out = (folder_ / "out").string();
+  expect(run_program({VIG_BINARY, "study", "resolution", "--out", out}), 2, "--data");
+  expect(run_program({VIG_BINARY, "study", "erf", "--out", out}), 2, "--pictures");
+  expect(run_program({VIG_BINARY, "study", "erf", "--out", out, "--weights", "vig_t"}), 2,
+         "--weights");
+  expect(run_program({VIG_BINARY, "study", "erf", "--out", out, "--rows", "vig_t", "--pictures",
+                      (folder_ / "nowhere").string()}),
+         1, "nowhere");
+  fs::remove_all(folder_ / "data/test");
+  expect(run("resolution", "other", {"--rows", "resnet50"}), 1, "no split test");
+}
+
+}  // namespace
+}  // namespace vig::test
