@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,22 @@ inline std::string data(const std::string& name) {
 }
 inline std::string golden(const std::string& name) { return data("golden/" + name); }
 
+// Without the lines of progress, which long work prints every ten seconds: what takes long depends
+// on the machine.
+inline std::string without_progress(const std::string& err) {
+  std::string kept, line;
+  for (std::istringstream lines(err); std::getline(lines, line);) {
+    const bool counts =
+        line.starts_with("vig: ") && line.size() > 5 && line[5] >= '0' && line[5] <= '9';
+    if (!(counts && line.ends_with(" left"))) kept += line + (lines.eof() ? "" : "\n");
+  }
+  return kept;
+}
+
 inline RunResult vig(std::vector<std::string> arguments, const RunOptions& options = {}) {
   arguments.insert(arguments.begin(), VIG_BINARY);
   RunResult result = run_program(arguments, options);
+  result.err = without_progress(result.err);
   EXPECT_EQ(result.signal, 0) << result.err;
   EXPECT_FALSE(result.timed_out);
   return result;
