@@ -19,6 +19,7 @@ Runner::Runner(const ModelSource& source, const RunOptions& options)
   SessionOptions session;
   session.batch = batch(size);
   session.threads = options.threads;
+  session.keep = options.keep;
   // While one batch runs, the next is decoded.
   session.slots = options.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
   Session first(own ? *source.graph : build_graph(spec_, size, size), source_weights(source),
@@ -30,7 +31,7 @@ Runner::Runner(const ModelSource& source, const RunOptions& options)
   sessions_ = std::make_unique<SessionPool>(
       std::move(first),
       [spec = spec_](int height, int width) { return build_graph(spec, height, width); },
-      options.session_bytes);
+      options.session_bytes, options.keep);
 }
 
 Recipe Runner::recipe(int size) const {

@@ -24,6 +24,7 @@ struct RunOptions {
   size_t pictures = std::numeric_limits<size_t>::max();
   // What sessions of several sizes may take together; see SessionPool.
   uint64_t session_bytes = physical_memory() / 4;
+  std::vector<int> keep = {};  // nodes whose values stay readable, besides the outputs
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
 };

@@ -11,12 +11,14 @@ bool SessionPool::Entry::fits(int height, int width, int batch) const {
   return input.height == height && input.width == width && session.batch() == batch;
 }
 
-SessionPool::SessionPool(Session first, MakeGraph make_graph, size_t max_bytes)
+SessionPool::SessionPool(Session first, MakeGraph make_graph, size_t max_bytes,
+                         std::vector<int> keep)
     : model_(first.model()),
       team_(first.team()),
       slots_(first.slots()),
       make_graph_(std::move(make_graph)),
       max_bytes_(max_bytes),
+      keep_(std::move(keep)),
       bytes_(first.bytes()) {
   idle_.push_back({std::move(first), bytes_});
 }
@@ -34,6 +36,7 @@ SessionPool::Lease SessionPool::take(int height, int width, int batch) {
   SessionOptions options;
   options.batch = batch;
   options.slots = slots_;
+  options.keep = keep_;
   options.team = team_;
   options.before_memory = [this](size_t bytes) {
     std::unique_lock lock(mutex_);

@@ -56,7 +56,8 @@ class SessionPool {
   // `max_bytes` limits the memory of all sessions together, those in use included. The least
   // recently used one is dropped first. A session in use is never dropped, so that those in use may
   // exceed the limit by themselves.
-  SessionPool(Session first, MakeGraph make_graph, size_t max_bytes);
+  // `keep` are the nodes whose values the first session keeps, as all others shall.
+  SessionPool(Session first, MakeGraph make_graph, size_t max_bytes, std::vector<int> keep = {});
 
   // A session for this input size and batch: one that is kept, or a new one.
   Lease take(int height, int width, int batch);
@@ -76,6 +77,7 @@ class SessionPool {
   const int slots_;
   const MakeGraph make_graph_;
   const size_t max_bytes_;
+  const std::vector<int> keep_;
 
   mutable std::mutex mutex_;  // for what follows
   size_t bytes_ = 0;

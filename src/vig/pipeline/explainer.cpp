@@ -1,0 +1,235 @@
+#include "vig/pipeline/explainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vig/base/error.h"
+
+namespace vig {
+namespace {
+
+// The classifier of a graph whose logits are linear in the mean of the output "features"; throws
+// for others.
+const Node& linear_classifier(const Graph& graph, const std::string& model) {
+  const int logits = graph.find_output("logits"), features = graph.find_output("features");
+  if (logits >= 0 && features >= 0) {
+    const Node& head = graph.node(logits);
+    if (std::holds_alternative<LinearOp>(head.op)) {
+      const Node& pooled = graph.node(head.inputs[0]);
+      if (std::holds_alternative<MeanPoolOp>(pooled.op) && pooled.inputs[0] == features) {
+        return head;
+      }
+    }
+  }
+  fail_usage(
+      "{} has no exact evidence: its classifier is not linear in the mean of its tokens; "
+      "--at X,Y shows attention",
+      model);
+}
+
+// The operations that mix tokens in a way that can be shown, in the order of layers.
+std::vector<int> attention_nodes(const Graph& graph) {
+  std::vector<int> nodes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Op& op = graph.nodes[i].op;
+    if (std::holds_alternative<GlaOp>(op) || std::holds_alternative<AttentionOp>(op)) {
+      nodes.push_back(static_cast<int>(i));
+    }
+  }
+  return nodes;
+}
+
+int heads_of(const Op& op) {
+  if (const auto* gla = std::get_if<GlaOp>(&op)) return gla->heads;
+  return std::get<AttentionOp>(op).heads;
+}
+
+int chosen_node(const ModelSource& source, const Explainer::AttentionRequest& request) {
+  const std::vector<int> nodes = attention_nodes(*source.graph);
+  if (nodes.empty()) {
+    fail_usage("{} has no layer of gated linear or softmax attention to show", source.name);
+  }
+  const int layers = static_cast<int>(nodes.size());
+  if (request.layer < -1 || request.layer >= layers) {
+    fail_usage("--layer {} of {}, expected 0 to {}", request.layer, source.name, layers - 1);
+  }
+  const int node = nodes[static_cast<size_t>(request.layer < 0 ? layers - 1 : request.layer)];
+  const int heads = heads_of(source.graph->node(node).op);
+  if (request.head < -1 || request.head >= heads) {
+    fail_usage("--head {} of {}, expected 0 to {}", request.head, source.name, heads - 1);
+  }
+  return node;
+}
+
+RunOptions keeping(RunOptions options, std::vector<int> nodes) {
+  options.keep = std::move(nodes);
+  return options;
+}
+
+// Where the rows of the picture's grid stand in a sequence, and the grid: a class token is a row
+// besides them.
+struct TokenGrid {
+  int height = 0, width = 0;
+  std::vector<int64_t> rows;
+};
+
+TokenGrid token_grid(const Graph& graph, const Grid& sequence) {
+  // A position table says where the extra rows of a sequence of its length are.
+  for (const Node& node : graph.nodes) {
+    const auto* position = std::get_if<AddPositionOp>(&node.op);
+    if (position == nullptr || position->extra.empty()) continue;
+    if (node.grid.positions() != sequence.positions()) continue;
+    return {position->height, position->width, sequence_cells(*position)};
+  }
+  TokenGrid grid{sequence.height, sequence.width, {}};
+  for (int64_t row = 0; row < sequence.positions(); ++row) grid.rows.push_back(row);
+  return grid;
+}
+
+// The weights of one head for the token in row `query`, times the lengths of the values.
+std::vector<float> head_weights(const Session& session, int image, int node, int head,
+                                int64_t query) {
+  const Graph& graph = session.graph();
+  const Node& mixing = graph.node(node);
+  const Grid& grid = graph.node(mixing.inputs[0]).grid;
+  const float* const qkv = session.value(mixing.inputs[0], image);
+  std::vector<float> weights;
+  if (const auto* op = std::get_if<GlaOp>(&mixing.op)) {
+    const int64_t keys = int64_t{op->heads} * op->key_dim;
+    GlaTokens tokens;
+    tokens.tokens = grid.positions();
+    tokens.key_dim = op->key_dim;
+    tokens.value_dim = op->value_dim;
+    tokens.q = qkv + int64_t{head} * op->key_dim;
+    tokens.k = tokens.q + keys;
+    tokens.v = qkv + 2 * keys + int64_t{head} * op->value_dim;
+    tokens.stride = grid.channels;
+    const float* const gates = session.value(mixing.inputs[1], image) + int64_t{head} * op->key_dim;
+    tokens.gate_stride = graph.node(mixing.inputs[1]).grid.channels;
+    if (op->direction != GlaDirection::kBackward) tokens.forward_gates = gates;
+    if (op->direction != GlaDirection::kForward) {
+      tokens.backward_gates = gates + (op->direction == GlaDirection::kBoth ? keys : 0);
+    }
+    weights = gla_weights(tokens, query);
+    scale_by_norms(weights, tokens.v, op->value_dim, tokens.stride);
+    return weights;
+  }
+  const int64_t dim = grid.channels / 3 / std::get<AttentionOp>(mixing.op).heads;
+  SoftmaxTokens tokens;
+  tokens.tokens = grid.positions();
+  tokens.head_dim = dim;
+  tokens.q = qkv + head * dim;
+  tokens.k = tokens.q + grid.channels / 3;
+  tokens.stride = grid.channels;
+  weights = softmax_weights(tokens, query);
+  scale_by_norms(weights, tokens.k + grid.channels / 3, dim, tokens.stride);
+  return weights;
+}
+
+}  // namespace
+
+std::vector<int> attention_heads(const Graph& graph) {
+  std::vector<int> heads;
+  for (const int node : attention_nodes(graph)) heads.push_back(heads_of(graph.node(node).op));
+  return heads;
+}
+
+SeenPart seen_part(const Placement& placement) {
+  SeenPart seen;
+  seen.x = placement.source_x(0);
+  seen.y = placement.source_y(0);
+  seen.width = placement.source_x(placement.input_width) - seen.x;
+  seen.height = placement.source_y(placement.input_height) - seen.y;
+  return seen;
+}
+
+Explainer::Explainer(const ModelSource& source, const RunOptions& options,
+                     const EvidenceRequest& request)
+    : evidence_(request), runner_(require_weights(source), options) {
+  linear_classifier(*source.graph, source.name);
+  const int classes = model_classes(source.spec);
+  for (const int label : {request.about, request.against}) {
+    if (label < -1 || label >= classes) {
+      fail_usage("class {} of {}, expected 0 to {}", label, source.name, classes - 1);
+    }
+  }
+}
+
+Explainer::Explainer(const ModelSource& source, const RunOptions& options,
+                     const AttentionRequest& request)
+    : attention_(request),
+      node_(chosen_node(source, request)),
+      runner_(require_weights(source), keeping(options, source.graph->node(node_).inputs)) {
+  const auto inside = [](double value) { return value >= 0 && value <= 1; };
+  if (!inside(request.x) || !inside(request.y)) {
+    fail_usage("a place at {}, {} of what the network sees, expected 0 to 1", request.x, request.y);
+  }
+}
+
+void Explainer::evidence(const SampleSource& pictures,
+                         const HandleResults<Evidence>& handle) const {
+  const auto decode = [&](const Session& session, int image) -> Evidence {
+    const Graph& graph = session.graph();
+    const Node& head = linear_classifier(graph, runner_.name());
+    const Grid& grid = graph.node(graph.find_output("features")).grid;
+    const auto classes = static_cast<size_t>(head.grid.channels);
+    const std::span logits(session.output("logits", image), classes);
+    const std::vector<ClassScore> scores =
+        decode_classes(logits, static_cast<int>(classes), runner_.classes()).scores;
+    const auto score = [&](int label) {
+      return *std::ranges::find_if(scores, [&](const ClassScore& s) { return s.index == label; });
+    };
+    const auto map = [&](int label) {
+      const float* const weight = session.model()->weight(head.params[0]);
+      const float bias =
+          head.params.size() > 1 ? session.model()->weight(head.params[1])[label] : 0.0f;
+      const std::span row(weight + int64_t{label} * grid.channels,
+                          static_cast<size_t>(grid.channels));
+      return evidence_map(session.output("features", image), grid.height, grid.width, row, bias);
+    };
+    Evidence evidence;
+    evidence.about = evidence_.about < 0 ? scores.front() : score(evidence_.about);
+    evidence.map = map(evidence.about.index);
+    if (evidence_.against >= 0) {
+      evidence.against = score(evidence_.against);
+      evidence.map = difference(evidence.map, map(evidence_.against));
+    }
+    return evidence;
+  };
+  run_pictures<Evidence>(runner_, pictures, 0, decode, handle);
+}
+
+void Explainer::attention(const SampleSource& pictures,
+                          const HandleResults<LayerAttention>& handle) const {
+  const auto decode = [&](const Session& session, int image) -> LayerAttention {
+    const Graph& graph = session.graph();
+    const TokenGrid grid = token_grid(graph, graph.node(graph.node(node_).inputs[0]).grid);
+    LayerAttention attention;
+    const std::vector<int> nodes = attention_nodes(graph);
+    attention.layer = static_cast<int>(std::ranges::find(nodes, node_) - nodes.begin());
+    attention.head = attention_.head;
+    attention.row = std::min(static_cast<int>(attention_.y * grid.height), grid.height - 1);
+    attention.column = std::min(static_cast<int>(attention_.x * grid.width), grid.width - 1);
+    const auto cell = static_cast<size_t>(attention.row) * static_cast<size_t>(grid.width) +
+                      static_cast<size_t>(attention.column);
+    const int heads = heads_of(graph.node(node_).op);
+    const int first = attention_.head < 0 ? 0 : attention_.head;
+    const int last = attention_.head < 0 ? heads : attention_.head + 1;
+    std::vector<double> sums(grid.rows.size());
+    for (int head = first; head < last; ++head) {
+      const std::vector<float> weights = head_weights(session, image, node_, head, grid.rows[cell]);
+      for (size_t t = 0; t < sums.size(); ++t) {
+        sums[t] += weights[static_cast<size_t>(grid.rows[t])];
+      }
+    }
+    attention.map = {grid.height, grid.width, {}};
+    for (const double sum : sums) {
+      if (!std::isfinite(sum)) fail("the network's numbers are not finite");
+      attention.map.values.push_back(static_cast<float>(sum / (last - first)));
+    }
+    return attention;
+  };
+  run_pictures<LayerAttention>(runner_, pictures, 0, decode, handle);
+}
+
+}  // namespace vig

@@ -1,0 +1,74 @@
+// Pictures to reasons: which places speak for a class, and which places a token looks at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vig/data/picture_files.h"
+#include "vig/image/preprocess.h"
+#include "vig/pipeline/picture_results.h"
+#include "vig/pipeline/runner.h"
+#include "vig/tasks/classification.h"
+#include "vig/tasks/explanation.h"
+
+namespace vig {
+
+// The part of the network's input in the coordinates of the picture.
+SeenPart seen_part(const Placement& placement);
+
+// What each token of the last grid adds to a class: the mean over the map is the class's logit.
+// Against another class it is the difference of both.
+struct Evidence {
+  ClassScore about;                   // the class
+  std::optional<ClassScore> against;  // the other class
+  TokenMap map;
+};
+
+// What one layer takes from every token for the token at a place.
+struct LayerAttention {
+  int layer = 0;
+  int head = -1;            // -1: the mean over the heads
+  int row = 0, column = 0;  // of the token
+  TokenMap map;
+};
+
+using PictureEvidence = PictureResult<Evidence>;
+using PictureAttention = PictureResult<LayerAttention>;
+
+// For any number of threads, as a Runner is.
+class Explainer {
+ public:
+  struct EvidenceRequest {
+    int about = -1;    // class; -1: the best one of each picture
+    int against = -1;  // class; -1: none
+  };
+  struct AttentionRequest {
+    double x = 0, y = 0;  // the place, in parts of what the network sees: from 0 to 1
+    int layer = -1;       // counted from 0; -1: the last one
+    int head = -1;        // counted from 0; -1: the mean over the heads
+  };
+
+  // Throws (usage) where no exact view of this kind exists for the network: evidence needs a
+  // classifier that is linear in the mean of its tokens, attention a layer that mixes tokens by
+  // gated linear or softmax attention.
+  Explainer(const ModelSource& source, const RunOptions& options, const EvidenceRequest& request);
+  Explainer(const ModelSource& source, const RunOptions& options, const AttentionRequest& request);
+
+  Recipe recipe() const { return runner_.recipe(); }
+  const std::vector<std::string>& classes() const { return runner_.classes(); }
+
+  void evidence(const SampleSource& pictures, const HandleResults<Evidence>& handle) const;
+  void attention(const SampleSource& pictures, const HandleResults<LayerAttention>& handle) const;
+
+ private:
+  EvidenceRequest evidence_;
+  AttentionRequest attention_;
+  int node_ = -1;  // the operation that is explained
+  Runner runner_;
+};
+
+// How many layers mix tokens in a way that attention() shows, and how many heads each has.
+std::vector<int> attention_heads(const Graph& graph);
+
+}  // namespace vig

@@ -1,0 +1,147 @@
+#include "vig/tasks/explanation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "vig/base/error.h"
+#include "vig/tasks/classification.h"
+
+namespace vig {
+namespace {
+
+double dot(const float* a, const float* b, int64_t count) {
+  double sum = 0;
+  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(a[c]) * b[c];
+  return sum;
+}
+
+// exp(logsigmoid(z) / 16), which neither overflows nor loses small gates.
+double gate_decay(float z) {
+  const double x = z;
+  const double log_sigmoid = x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x));
+  return std::exp(log_sigmoid / 16);
+}
+
+// Adds the factors of one direction: from the query to the first token or to the last.
+void add_direction(const GlaTokens& tokens, int64_t query, const float* gates, int step,
+                   double factor, std::vector<float>& weights) {
+  const float* const q = tokens.q + query * tokens.stride;
+  std::vector<double> decayed(q, q + tokens.key_dim);
+  for (int64_t j = query; j >= 0 && j < tokens.tokens; j += step) {
+    const float* const k = tokens.k + j * tokens.stride;
+    double sum = 0;
+    for (int64_t c = 0; c < tokens.key_dim; ++c) sum += decayed[static_cast<size_t>(c)] * k[c];
+    weights[static_cast<size_t>(j)] += static_cast<float>(factor * sum);
+    // The gate of a token decays what stands before it in the direction of the scan.
+    const float* const gate = gates + j * tokens.gate_stride;
+    for (int64_t c = 0; c < tokens.key_dim; ++c) {
+      decayed[static_cast<size_t>(c)] *= gate_decay(gate[c]);
+    }
+  }
+}
+
+// The value of the map at a continuous position of its grid, cell centres at + 0.5.
+double sample(const TokenMap& map, double x, double y) {
+  const double u = std::clamp(x - 0.5, 0.0, static_cast<double>(map.width - 1));
+  const double v = std::clamp(y - 0.5, 0.0, static_cast<double>(map.height - 1));
+  const int x0 = static_cast<int>(u), y0 = static_cast<int>(v);
+  const int x1 = std::min(x0 + 1, map.width - 1), y1 = std::min(y0 + 1, map.height - 1);
+  const auto at = [&](int row, int column) {
+    return static_cast<double>(
+        map.values[static_cast<size_t>(row) * static_cast<size_t>(map.width) +
+                   static_cast<size_t>(column)]);
+  };
+  const double fx = u - x0, fy = v - y0;
+  return (at(y0, x0) * (1 - fx) + at(y0, x1) * fx) * (1 - fy) +
+         (at(y1, x0) * (1 - fx) + at(y1, x1) * fx) * fy;
+}
+
+constexpr std::array<double, 3> kFor = {214, 39, 40};
+constexpr std::array<double, 3> kAgainst = {31, 90, 200};
+constexpr double kUnseen = 0.35;  // brightness of what the network did not see
+
+}  // namespace
+
+TokenMap evidence_map(const float* features, int height, int width, std::span<const float> weight,
+                      float bias) {
+  TokenMap map{height, width, {}};
+  const auto channels = static_cast<int64_t>(weight.size());
+  for (int64_t t = 0; t < static_cast<int64_t>(height) * width; ++t) {
+    const double sum = dot(features + t * channels, weight.data(), channels);
+    map.values.push_back(static_cast<float>(sum + bias));
+  }
+  return map;
+}
+
+TokenMap difference(const TokenMap& a, const TokenMap& b) {
+  if (a.height != b.height || a.width != b.width) {
+    fail("[explain] maps of {} x {} and {} x {}, expected equal ones", a.height, a.width, b.height,
+         b.width);
+  }
+  TokenMap map = a;
+  for (size_t t = 0; t < map.values.size(); ++t) map.values[t] -= b.values[t];
+  return map;
+}
+
+std::vector<float> gla_weights(const GlaTokens& tokens, int64_t query) {
+  std::vector<float> weights(static_cast<size_t>(tokens.tokens));
+  const bool both = tokens.forward_gates != nullptr && tokens.backward_gates != nullptr;
+  const double factor = (both ? 0.5 : 1.0) / std::sqrt(static_cast<double>(tokens.key_dim));
+  if (tokens.forward_gates != nullptr) {
+    add_direction(tokens, query, tokens.forward_gates, -1, factor, weights);
+  }
+  if (tokens.backward_gates != nullptr) {
+    add_direction(tokens, query, tokens.backward_gates, 1, factor, weights);
+  }
+  return weights;
+}
+
+std::vector<float> softmax_weights(const SoftmaxTokens& tokens, int64_t query) {
+  std::vector<float> weights;
+  const double factor = 1 / std::sqrt(static_cast<double>(tokens.head_dim));
+  const float* const q = tokens.q + query * tokens.stride;
+  for (int64_t j = 0; j < tokens.tokens; ++j) {
+    weights.push_back(
+        static_cast<float>(factor * dot(q, tokens.k + j * tokens.stride, tokens.head_dim)));
+  }
+  softmax(weights);
+  return weights;
+}
+
+void scale_by_norms(std::span<float> weights, const float* v, int64_t dim, int64_t stride) {
+  for (size_t j = 0; j < weights.size(); ++j) {
+    const float* const row = v + static_cast<int64_t>(j) * stride;
+    weights[j] = static_cast<float>(weights[j] * std::sqrt(dot(row, row, dim)));
+  }
+}
+
+Image draw_map(const Image& picture, const SeenPart& seen, const TokenMap& map, double opacity) {
+  if (map.values.empty() || !(seen.width > 0 && seen.height > 0)) {
+    fail("[explain] a map of {} x {} over {} x {} pixels, expected at least 1 of each", map.height,
+         map.width, seen.width, seen.height);
+  }
+  double strongest = 0;
+  for (const float value : map.values) {
+    strongest = std::max(strongest, std::abs(static_cast<double>(value)));
+  }
+  Image drawn = picture;
+  for (int y = 0; y < picture.height; ++y) {
+    uint8_t* pixel = drawn.row(y);
+    for (int x = 0; x < picture.width; ++x, pixel += 3) {
+      const double u = (x + 0.5 - seen.x) / seen.width, v = (y + 0.5 - seen.y) / seen.height;
+      const bool outside = u < 0 || u >= 1 || v < 0 || v >= 1;
+      const double value =
+          outside || strongest == 0 ? 0.0 : sample(map, u * map.width, v * map.height) / strongest;
+      const std::array<double, 3>& colour = value < 0 ? kAgainst : kFor;
+      const double cover = opacity * std::abs(value), light = outside ? kUnseen : 1.0;
+      for (size_t c = 0; c < 3; ++c) {
+        pixel[c] =
+            static_cast<uint8_t>(std::lround(pixel[c] * light * (1 - cover) + colour[c] * cover));
+      }
+    }
+  }
+  return drawn;
+}
+
+}  // namespace vig

@@ -1,0 +1,249 @@
+// Evidence and attention: exact views, held against the classifier and against the scan itself.
+#include "vig/pipeline/explainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "pipeline/fixtures.h"
+#include "support/files.h"
+#include "vig/base/random.h"
+#include "vig/kernels/reference/gla.h"
+#include "vig/pipeline/classifier.h"
+
+namespace vig::test {
+namespace {
+
+ModelSource made(const std::string& model, const TempDir& folder) {
+  const std::string file = (folder / (model + ".safetensors")).string();
+  write_bare(find_model(model), file);
+  return find_source({file, model});
+}
+
+PictureFiles two_pictures() {
+  return PictureFiles({picture_file("photos/cat_chelsea.png"), picture_file("photos/flower.webp")});
+}
+
+std::vector<float> numbers(size_t count, uint64_t seed, float scale) {
+  std::vector<float> values(count);
+  const RandomStream random(seed);
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = scale * (static_cast<float>(random.bits_at(i) >> 40) / float(1 << 23) - 1.0f);
+  }
+  return values;
+}
+
+std::vector<PictureEvidence> evidence(const Explainer& explainer) {
+  std::vector<PictureEvidence> all;
+  explainer.evidence(two_pictures(), collect_results(all));
+  return all;
+}
+
+std::vector<PictureAttention> attention(const Explainer& explainer) {
+  std::vector<PictureAttention> all;
+  explainer.attention(two_pictures(), collect_results(all));
+  return all;
+}
+
+double mean(const std::vector<float>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST(Evidence, ItsMeanIsTheLogit) {
+  const TempDir folder;
+  for (const char* model : {"test_vig", "test_vig_h", "test_resnet"}) {
+    const ModelSource source = made(model, folder);
+    const auto answers = Classifier(source).classify(two_pictures(), 10);
+    for (const int label : {-1, 0, 7}) {
+      const auto found = evidence(Explainer(source, {}, Explainer::EvidenceRequest{label, -1}));
+      ASSERT_EQ(found.size(), 2u);
+      for (size_t i = 0; i < 2; ++i) {
+        const Evidence& one = found[i].answer;
+        const auto& scores = answers[i].answer.scores;
+        const auto expected =
+            label < 0 ? scores.begin()
+                      : std::ranges::find_if(scores, [&](auto& s) { return s.index == label; });
+        EXPECT_EQ(one.about, *expected) << model;
+        EXPECT_NEAR(mean(one.map.values), expected->logit, 1e-5) << model;
+        EXPECT_GT(one.map.values.size(), 1u);
+      }
+    }
+    const auto against = evidence(Explainer(source, {}, Explainer::EvidenceRequest{3, 4}));
+    for (const PictureEvidence& one : against) {
+      EXPECT_NEAR(mean(one.answer.map.values), one.answer.about.logit - one.answer.against->logit,
+                  1e-5);
+    }
+  }
+}
+
+TEST(Evidence, NetworksWithoutItSaySo) {
+  const TempDir folder;
+  const ModelSource source = made("test_deit", folder);
+  ErrorCode code;
+  const std::string sentence =
+      error_of([&] { Explainer(source, {}, Explainer::EvidenceRequest{}); }, &code);
+  EXPECT_NE(sentence.find("not linear"), std::string::npos) << sentence;
+  EXPECT_EQ(code, ErrorCode::kUsage);
+  const ModelSource vig = made("test_vig", folder);
+  EXPECT_NE(error_of([&] {
+              Explainer(vig, {}, Explainer::EvidenceRequest{10, -1});
+            }).find("0 to 9"),
+            std::string::npos);
+}
+
+// The weights of a token are what the reference implementation makes of values that are 1 at one
+// token and 0 at all others.
+TEST(AttentionWeights, EqualTheScanOfUnitValues) {
+  constexpr int64_t kTokens = 13, kKeys = 5;
+  for (const float gate_scale : {1.0f, 60.0f}) {
+    const auto qk = numbers(kTokens * 2 * kKeys, 1, 1.0f);
+    const auto gates = numbers(kTokens * 2 * kKeys, 2, gate_scale);
+    std::vector<float> alpha(gates.size());
+    for (size_t i = 0; i < gates.size(); ++i) {
+      alpha[i] = std::pow(1.0f / (1.0f + std::exp(-gates[i])), 1.0f / 16);
+    }
+    for (const auto& [forward, backward] : {std::pair(true, true), {true, false}, {false, true}}) {
+      GlaTokens tokens;
+      tokens.tokens = kTokens;
+      tokens.key_dim = kKeys;
+      tokens.q = qk.data();
+      tokens.k = qk.data() + kKeys;
+      tokens.stride = tokens.gate_stride = 2 * kKeys;
+      if (forward) tokens.forward_gates = gates.data();
+      if (backward) tokens.backward_gates = gates.data() + kKeys;
+      for (int64_t j = 0; j < kTokens; ++j) {
+        std::vector<float> v(kTokens), o(kTokens);
+        v[static_cast<size_t>(j)] = 1.0f;
+        GlaArgs args;
+        args.tokens = kTokens;
+        args.key_dim = kKeys;
+        args.value_dim = 1;
+        args.q = tokens.q;
+        args.k = tokens.k;
+        args.v = v.data();
+        args.qkv_stride = 2 * kKeys;
+        args.v_stride = 1;
+        args.alpha_forward = forward ? alpha.data() : nullptr;
+        args.alpha_backward = backward ? alpha.data() + kKeys : nullptr;
+        args.alpha_stride = 2 * kKeys;
+        args.scale = (forward && backward ? 0.5f : 1.0f) / std::sqrt(float{kKeys});
+        args.o = o.data();
+        args.o_stride = 1;
+        reference::gla(args);
+        for (int64_t i = 0; i < kTokens; ++i) {
+          EXPECT_NEAR(gla_weights(tokens, i)[static_cast<size_t>(j)], o[static_cast<size_t>(i)],
+                      1e-6)
+              << i << " takes from " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, OfGatedAndOfSoftmaxLayers) {
+  const TempDir folder;
+  for (const char* model : {"test_vig", "test_vig_h", "test_deit"}) {
+    const ModelSource source = made(model, folder);
+    const std::vector<int> heads = attention_heads(*source.graph);
+    ASSERT_FALSE(heads.empty());
+    std::vector<double> sum;
+    for (int head = 0; head < heads.back(); ++head) {
+      const auto found =
+          attention(Explainer(source, {}, Explainer::AttentionRequest{0.99, 0.5, -1, head}));
+      ASSERT_EQ(found.size(), 2u);
+      const TokenMap& map = found[0].answer.map;
+      EXPECT_EQ(found[0].answer.column, map.width - 1);
+      EXPECT_EQ(map.values.size(),
+                static_cast<size_t>(map.height) * static_cast<size_t>(map.width));
+      sum.resize(map.values.size());
+      for (size_t t = 0; t < sum.size(); ++t) sum[t] += map.values[t];
+    }
+    const auto whole = attention(Explainer(source, {}, Explainer::AttentionRequest{0.99, 0.5}));
+    EXPECT_EQ(whole[0].answer.layer, static_cast<int>(heads.size()) - 1);
+    for (size_t t = 0; t < sum.size(); ++t) {
+      EXPECT_NEAR(whole[0].answer.map.values[t], sum[t] / heads.back(), 1e-6) << model;
+    }
+    // Threads and batches change nothing.
+    const auto again = attention(
+        Explainer(source, {.threads = 3, .batch = 2}, Explainer::AttentionRequest{0.99, 0.5}));
+    EXPECT_EQ(again[1].answer.map.values, whole[1].answer.map.values);
+  }
+}
+
+// Weights times values, summed, are the layer's own output.
+TEST(Attention, AddsUpToTheOutputOfTheLayer) {
+  const TempDir folder;
+  const ModelSource source = made("test_vig", folder);
+  const Graph& graph = *source.graph;
+  int node = -1;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (std::holds_alternative<GlaOp>(graph.nodes[i].op)) node = static_cast<int>(i);
+  }
+  const GlaOp op = std::get<GlaOp>(graph.node(node).op);
+  RunOptions options;
+  options.keep = graph.node(node).inputs;
+  options.keep.push_back(node);
+  const Runner runner(source, options);
+  Runner::Pass pass;
+  pass.on_values = [&](size_t, const Session& session, int image) {
+    const Grid& grid = graph.node(graph.node(node).inputs[0]).grid;
+    const float* const qkv = session.value(graph.node(node).inputs[0], image);
+    const float* const gates = session.value(graph.node(node).inputs[1], image);
+    const int keys = op.heads * op.key_dim;
+    for (int head = 0; head < op.heads; ++head) {
+      GlaTokens tokens;
+      tokens.tokens = grid.positions();
+      tokens.key_dim = op.key_dim;
+      tokens.value_dim = op.value_dim;
+      tokens.q = qkv + head * op.key_dim;
+      tokens.k = tokens.q + keys;
+      tokens.v = qkv + 2 * keys + head * op.value_dim;
+      tokens.stride = grid.channels;
+      tokens.forward_gates = gates + head * op.key_dim;
+      tokens.backward_gates = tokens.forward_gates + keys;
+      tokens.gate_stride = graph.node(graph.node(node).inputs[1]).grid.channels;
+      const int64_t query = grid.positions() / 2;
+      const std::vector<float> weights = gla_weights(tokens, query);
+      for (int c = 0; c < op.value_dim; ++c) {
+        double sum = 0;
+        for (int64_t j = 0; j < tokens.tokens; ++j) {
+          sum += static_cast<double>(weights[static_cast<size_t>(j)]) *
+                 tokens.v[j * tokens.stride + c];
+        }
+        const float* const o =
+            session.value(node, image) + query * op.heads * op.value_dim + head * op.value_dim;
+        EXPECT_NEAR(o[c], sum, 1e-5 + 1e-4 * std::abs(sum)) << head << ", " << c;
+      }
+    }
+  };
+  runner.run(two_pictures(), pass);
+}
+
+TEST(Attention, BadRequestsAreNamed) {
+  const TempDir folder;
+  const ModelSource vig = made("test_vig", folder);
+  const auto complaint = [&](const ModelSource& source, Explainer::AttentionRequest request) {
+    return error_of([&] { Explainer(source, {}, request); });
+  };
+  EXPECT_NE(complaint(vig, {0.5, 0.5, 2}).find("0 to 1"), std::string::npos);
+  EXPECT_NE(complaint(vig, {0.5, 0.5, 0, 2}).find("0 to 1"), std::string::npos);
+  EXPECT_NE(complaint(vig, {0.5, 1.5}).find("0 to 1"), std::string::npos);
+  EXPECT_NE(complaint(made("test_resnet", folder), {}).find("no layer"), std::string::npos);
+}
+
+TEST(DrawMap, CoversWhatWasSeenAndDimsTheRest) {
+  Image picture(8, 4);
+  picture.rgb.assign(picture.rgb.size(), 100);
+  const TokenMap map{1, 2, {1.0f, -1.0f}};
+  const Image drawn = draw_map(picture, {0, 0, 4, 4}, map, 1.0);
+  EXPECT_EQ(drawn.row(0)[0], 214) << "the strongest is covered wholly";
+  EXPECT_EQ(drawn.row(3)[3 * 3], 31);
+  EXPECT_EQ(drawn.row(0)[3 * 7], 35) << "not seen";
+  EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, map, 0.0), picture);
+  const TokenMap nothing{1, 1, {0.0f}};
+  EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, nothing, 1.0), picture);
+}
+
+}  // namespace
+}  // namespace vig::test
