@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -18,7 +19,10 @@ namespace {
 ModelSource made(const std::string& model, const TempDir& folder) {
   const std::string file = (folder / (model + ".safetensors")).string();
   write_bare(find_model(model), file);
-  return find_source({file, model});
+  ModelRequest request;
+  request.model = file;
+  request.arch = model;
+  return find_source(request);
 }
 
 PictureFiles two_pictures() {
