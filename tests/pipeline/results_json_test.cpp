@@ -24,7 +24,7 @@ TEST(JsonText, NumbersAreAsShortAsTheyCanBe) {
 
 TEST(ResultsJson, AClassification) {
   ClassifiedPicture picture{"a \xff.jpg", {{{2, "cat", 0.7f, 1.1f}, {0, "", 0.3f, -2.0f}}}, ""};
-  EXPECT_EQ(classification_json(picture, "m.safetensors"),
+  EXPECT_EQ(classification_json(picture, {"m.safetensors"}),
             "{\"file\":\"a \xef\xbf\xbd.jpg\",\"model\":\"m.safetensors\",\"classes\":["
             "{\"index\":2,\"name\":\"cat\",\"probability\":0.7,\"logit\":1.1},"
             "{\"index\":0,\"probability\":0.3,\"logit\":-2.0}]}");

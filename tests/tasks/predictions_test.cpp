@@ -28,12 +28,12 @@ TEST(Predictions, ALineForEachPicture) {
   const std::vector<Prediction> predictions = {answered("x/1.jpg", 0, 0, 0.5f),
                                                answered("x/\"2\".jpg", 1, 2, 0.25f),
                                                {"x/3.jpg", 2, {}, "x/3.jpg: no \"picture\""}};
-  EXPECT_EQ(predictions_csv(predictions, kNames, 2, true),
+  EXPECT_EQ(predictions_csv(predictions, kNames, {.top = 2, .labelled = true}),
             "file,label,correct,index1,class1,probability1,index2,class2,probability2,error\n"
             "\"x/1.jpg\",\"cat\",true,0,\"cat\",0.5,1,\"a \"\"big\"\", dog\",0.375,\n"
             "\"x/\"\"2\"\".jpg\",\"a \"\"big\"\", dog\",false,2,\"<eel>\",0.25,0,\"cat\",0.5625,\n"
             "\"x/3.jpg\",\"<eel>\",,,,,,,,\"x/3.jpg: no \"\"picture\"\"\"\n");
-  EXPECT_EQ(predictions_csv({predictions.data(), 1}, {}, 3, false),
+  EXPECT_EQ(predictions_csv({predictions.data(), 1}, {}, {.top = 3}),
             "file,index1,class1,probability1,index2,class2,probability2,index3,class3,probability3,"
             "error\n\"x/1.jpg\",0,\"0\",0.5,1,\"1\",0.375,,,,\n");
 }
@@ -41,7 +41,7 @@ TEST(Predictions, ALineForEachPicture) {
 // As short as reads back to the same float.
 TEST(Predictions, ProbabilitiesAreShort) {
   const std::vector<Prediction> one = {answered("a", 0, 0, 0.1f)};
-  EXPECT_NE(predictions_csv(one, kNames, 1, false).find("\"cat\",0.1,"), std::string::npos);
+  EXPECT_NE(predictions_csv(one, kNames, {.top = 1}).find("\"cat\",0.1,"), std::string::npos);
 }
 
 TEST(Predictions, TheSurestMistakesComeFirst) {

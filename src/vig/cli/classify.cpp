@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
+#include "vig/cli/picture_stream.h"
+#include "vig/cli/sort_pictures.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/predictions.h"
@@ -18,12 +21,23 @@ namespace {
 struct ClassifyOptions {
   PictureOptions pictures;
   int top = 5;
+  double threshold = 0;  // of the best class's probability
+  std::string move;      // folder
   std::string csv;
   bool json = false;
 };
 
-std::string as_text(const ClassifiedPicture& picture) {
+std::string answer_name(const Classification& answer, double threshold) {
+  if (none_of_them(answer, threshold)) return kNoneOfThem;
+  const ClassScore& best = answer.scores.front();
+  return best.name.empty() ? fmt::format("{}", best.index) : best.name;
+}
+
+std::string as_text(const ClassifiedPicture& picture, double threshold) {
   std::string text = printable(picture.name, 4096) + "\n";
+  if (none_of_them(picture.answer, threshold)) {
+    text += fmt::format("  {}: no class reaches {:.4g} %\n", kNoneOfThem, 100 * threshold);
+  }
   for (const ClassScore& score : picture.answer.scores) {
     text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * score.probability, score.index,
                         printable(score.name));
@@ -34,6 +48,11 @@ std::string as_text(const ClassifiedPicture& picture) {
 }
 
 int classify(const ClassifyOptions& options) {
+  if (!options.move.empty()) {
+    for (const std::string& input : options.pictures.inputs) {
+      if (is_stream(input)) fail_usage("--move: {} is no file that can be moved", input);
+    }
+  }
   PictureRun pictures(options.pictures);
   FileRoles roles = pictures.roles();
   roles.write("--csv", options.csv);
@@ -43,6 +62,8 @@ int classify(const ClassifyOptions& options) {
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
   std::vector<Prediction> rows;
+  std::optional<PictureSorter> sorter;
+  if (!options.move.empty()) sorter.emplace(options.move);
 
   const std::string note = default_model_note(source, options.pictures);
   // Where no model was named, who reads the answer may want to know it.
@@ -57,10 +78,17 @@ int classify(const ClassifyOptions& options) {
       if (csv) rows.push_back({answer.name, std::nullopt, answer.answer, answer.error});
       if (options.json) {
         print(first ? "[\n" : ",\n");
-        print(classification_json(answer, unnamed));
+        print(classification_json(answer, {unnamed, options.threshold}));
         first = false;
       } else if (answer.error.empty()) {
-        print(as_text(answer));
+        print(as_text(answer, options.threshold));
+      }
+      if (sorter && answer.error.empty()) {
+        try {
+          sorter->move(answer.name, answer_name(answer.answer, options.threshold));
+        } catch (const Error& error) {
+          pictures.reject(error.what());
+        }
       }
     }
     return pictures.advance(answers.size());
@@ -69,7 +97,10 @@ int classify(const ClassifyOptions& options) {
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));
-    csv->write(predictions_csv(rows, source.classes, top, /*labelled=*/false));
+    const Shard shard = parse_shard(options.pictures.shard);
+    csv->write(
+        predictions_csv(rows, source.classes,
+                        {.top = top, .header = shard.index == 1, .threshold = options.threshold}));
     csv->finish(pictures.complete());
   }
   return pictures.exit_status();
@@ -90,6 +121,17 @@ void add_classify(CLI::App& app, Command& chosen) {
       ->add_option("--csv", options->csv,
                    "Also write a CSV file with a line for each picture: its file and best classes")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--threshold", options->threshold,
+          "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->type_name("P");
+  command
+      ->add_option("--move", options->move,
+                   "Move each picture into a folder of its class below this one; nothing is "
+                   "overwritten")
+      ->type_name("DIR");
   add_json(*command, options->json);
   command->footer(
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"

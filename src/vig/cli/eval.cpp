@@ -82,7 +82,7 @@ class Predictions {
     std::vector<Prediction> done;
     std::ranges::copy_if(all_, std::back_inserter(done),
                          [](const Prediction& one) { return one.label.has_value(); });
-    return predictions_csv(done, names, top_, /*labelled=*/true);
+    return predictions_csv(done, names, {.top = top_, .labelled = true});
   }
 
  private:

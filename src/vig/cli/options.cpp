@@ -84,6 +84,29 @@ InputSize parse_size(const std::string& text) {
   return size;
 }
 
+Shard parse_shard(const std::string& text) {
+  constexpr int kMost = 1 << 20;
+  Shard shard;
+  if (text.empty()) return shard;
+  const auto parts = split(text, '/');
+  if (parts.size() == 2) {
+    shard.index = parse_number(parts[0], kMost);
+    shard.count = parse_number(parts[1], kMost);
+  }
+  if (parts.size() != 2 || shard.index == 0 || shard.count == 0 || shard.index > shard.count) {
+    fail_usage("--shard {}: expected I/N with I from 1 to N, such as 2/8", text);
+  }
+  return shard;
+}
+
+void add_shard(CLI::App& command, std::string& shard) {
+  command
+      .add_option("--shard", shard,
+                  "Only part I of N equal parts of the pictures, I from 1 to N, so that jobs share "
+                  "a folder")
+      ->type_name("I/N");
+}
+
 std::vector<InputSize> parse_sizes(const std::string& list) {
   std::vector<InputSize> sizes;
   for (std::string_view part : split(list, ',')) sizes.push_back(parse_size(std::string(part)));

@@ -38,6 +38,23 @@ struct InputSize {
 // "224" or "384x512" (height first); throws a usage error on anything else.
 InputSize parse_size(const std::string& text);
 std::vector<InputSize> parse_sizes(const std::string& list);
+// One of several equal parts of a list, for jobs that share it: part `index` of `count`, counted
+// from 1. The parts in their order are the list.
+struct Shard {
+  int index = 1;
+  int count = 1;
+
+  size_t first(size_t size) const { return size * static_cast<size_t>(index - 1) / parts(); }
+  size_t last(size_t size) const { return size * static_cast<size_t>(index) / parts(); }
+
+ private:
+  size_t parts() const { return static_cast<size_t>(count); }
+};
+// "2/8"; throws a usage error on anything else.
+Shard parse_shard(const std::string& text);
+// --shard
+void add_shard(CLI::App& command, std::string& shard);
+
 // "1,2,4"; `option` stands in the message.
 std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most);
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <span>
 
 #include "vig/base/printable.h"
 #include "vig/cli/find_pictures.h"
@@ -79,6 +81,7 @@ void add_picture_options(CLI::App& command, PictureOptions& options) {
       ->required()
       ->type_name("PICTURE");
   add_network_options(command, options);
+  add_shard(command, options.shard);
 }
 
 ModelSource chosen_source(const NetworkOptions& options) {
@@ -96,9 +99,15 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
 }
 
 PictureRun::PictureRun(const PictureOptions& options) : options_(options) {
+  const Shard shard = parse_shard(options.shard);
   FoundPictures found = find_pictures(options.inputs);
-  files_ = std::move(found.files);
-  problems_ = std::move(found.problems);
+  const std::span<std::string> own =
+      std::span(found.files)
+          .subspan(shard.first(found.files.size()),
+                   shard.last(found.files.size()) - shard.first(found.files.size()));
+  files_.assign(std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  // What is wrong with the list is said by the job with its first part.
+  if (shard.index == 1) problems_ = std::move(found.problems);
 }
 
 FileRoles PictureRun::roles() const {

@@ -39,6 +39,7 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
 
 struct PictureOptions : NetworkOptions {
   std::vector<std::string> inputs;
+  std::string shard;  // "2/8"; empty: all
 };
 
 void add_picture_options(CLI::App& command, PictureOptions& options);

@@ -10,12 +10,16 @@ namespace vig {
 
 using nlohmann::ordered_json;
 
-std::string classification_json(const ClassifiedPicture& picture, const std::string& model) {
+std::string classification_json(const ClassifiedPicture& picture,
+                                const ClassificationText& options) {
   ordered_json entry = {{"file", picture.name}};
-  if (!model.empty()) entry["model"] = model;
+  if (!options.model.empty()) entry["model"] = options.model;
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return json_text(entry);
+  }
+  if (options.threshold > 0) {
+    entry["none_of_them"] = none_of_them(picture.answer, options.threshold);
   }
   entry["classes"] = ordered_json::array();
   for (const ClassScore& score : picture.answer.scores) {

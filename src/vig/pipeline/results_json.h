@@ -11,7 +11,13 @@
 namespace vig {
 
 // An object on one line: {"file", "classes"} or {"file", "error"}. `model` is named unless empty.
-std::string classification_json(const ClassifiedPicture& picture, const std::string& model = "");
+// With a threshold "none_of_them" says whether the best class is less probable.
+struct ClassificationText {
+  std::string model = "";
+  double threshold = 0;
+};
+std::string classification_json(const ClassifiedPicture& picture,
+                                const ClassificationText& options = {});
 
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
 std::string embedding_json(const EmbeddedPicture& picture);

@@ -21,6 +21,12 @@ struct Classification {
   std::vector<ClassScore> scores;
 };
 
+// Whether no class reaches the probability `threshold`; not a number reaches nothing.
+inline constexpr const char* kNoneOfThem = "none of them";
+inline bool none_of_them(const Classification& answer, double threshold) {
+  return answer.scores.empty() || !(answer.scores.front().probability >= threshold);
+}
+
 // exp(x - max) / sum, in place. Throws nothing: finite numbers in, finite numbers out.
 void softmax(std::span<float> values);
 

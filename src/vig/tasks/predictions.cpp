@@ -45,13 +45,16 @@ void append_figure(std::string& html, const ShownMistake& mistake,
 }  // namespace
 
 std::string predictions_csv(std::span<const Prediction> predictions,
-                            std::span<const std::string> names, int top, bool labelled) {
+                            std::span<const std::string> names, const PredictionsTable& table) {
+  const auto [top, labelled, header, threshold] = table;
   std::string text = labelled ? "file,label,correct" : "file";
   const auto out = std::back_inserter(text);
+  if (threshold > 0) text += ",answer";
   for (int place = 1; place <= top; ++place) {
     fmt::format_to(out, ",index{0},class{0},probability{0}", place);
   }
   text += ",error\n";
+  if (!header) text.clear();
   for (const Prediction& prediction : predictions) {
     text += csv_quoted(prediction.file);
     const std::vector<ClassScore>& scores = prediction.answer.scores;
@@ -61,6 +64,13 @@ std::string predictions_csv(std::span<const Prediction> predictions,
                      scores.empty()            ? ""
                      : prediction.is_mistake() ? "false"
                                                : "true");
+    }
+    if (threshold > 0) {
+      const bool none = none_of_them(prediction.answer, threshold);
+      fmt::format_to(out, ",{}",
+                     scores.empty() ? ""
+                     : none         ? kNoneOfThem
+                                    : csv_quoted(class_name(names, scores.front().index)));
     }
     for (size_t place = 0; place < static_cast<size_t>(top); ++place) {
       if (place >= scores.size()) {

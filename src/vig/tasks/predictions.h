@@ -24,10 +24,17 @@ struct Prediction {
 };
 
 // A line for each picture: its file, its label and whether the answer is right (where `labelled`),
-// then index, class and probability of the `top` best answers, best first, then the error. `names`
-// is empty (numbers stand instead) or has one name per class.
+// with a threshold the class that reaches it or "none of them", then index, class and probability
+// of the `top` best answers, best first, then the error. `names` is empty (numbers stand instead)
+// or has one name per class.
+struct PredictionsTable {
+  int top = 5;
+  bool labelled = false;
+  bool header = true;
+  double threshold = 0;
+};
 std::string predictions_csv(std::span<const Prediction> predictions,
-                            std::span<const std::string> names, int top, bool labelled);
+                            std::span<const std::string> names, const PredictionsTable& table);
 
 // Where the `most` mistakes with the largest probability of the wrong class are in `predictions`,
 // the most confident first; of equal ones the earlier one first.

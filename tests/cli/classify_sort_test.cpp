@@ -1,0 +1,113 @@
+// `vig classify` with a threshold, by shards, and sorting pictures into folders.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class ClassifySort : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = make_model(folder_);
+    fs::create_directories(folder_ / "pictures/below");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/a.png");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/below/a.png");
+    fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/b.webp");
+    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "pictures/c.jpg");
+  }
+  RunResult classify(std::vector<std::string> options) {
+    options.insert(options.begin(), {"classify", "-m", model_, (folder_ / "pictures").string()});
+    return vig(options);
+  }
+  size_t files_below(const char* name) const {
+    size_t files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / name)) {
+      files += entry.is_regular_file() ? 1 : 0;
+    }
+    return files;
+  }
+
+  TempDir folder_;
+  std::string model_;
+};
+
+TEST_F(ClassifySort, BelowTheThresholdItIsNoneOfThem) {
+  const RunResult certain = classify({"--threshold", "1"});
+  expect_success(certain);
+  EXPECT_NE(certain.out.find("none of them: no class reaches 100 %"), std::string::npos);
+  const json none = json::parse(classify({"--threshold", "1", "--json"}).out);
+  const json some = json::parse(classify({"--threshold", "0.01", "--json"}).out);
+  for (const json& picture : none) EXPECT_EQ(picture["none_of_them"], true);
+  for (const json& picture : some) EXPECT_EQ(picture["none_of_them"], false);
+  EXPECT_FALSE(json::parse(classify({"--json"}).out)[0].contains("none_of_them"));
+  const std::string csv = (folder_ / "answers.csv").string();
+  expect_success(classify({"--threshold", "1", "--csv", csv, "--top", "1"}));
+  EXPECT_NE(read_file(csv).find("\nfile,answer,index1"), 0u);
+  EXPECT_NE(read_file(csv).find("b.webp\",none of them,"), std::string::npos);
+  expect_complaint(classify({"--threshold", "2"}), 2, "--threshold");
+}
+
+TEST_F(ClassifySort, ShardsInTheirOrderAreTheWhole) {
+  const std::string whole = (folder_ / "whole.csv").string();
+  expect_success(classify({"--csv", whole}));
+  std::string joined, text;
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    const std::string part = (folder_ / "part.csv").string();
+    const RunResult result = classify({"--csv", part, "--shard", shard});
+    expect_success(result);
+    joined += read_file(part);
+    text += result.out;
+  }
+  EXPECT_EQ(joined, read_file(whole));
+  EXPECT_EQ(text, classify({}).out);
+  // More parts than pictures: some are empty, and that is no error.
+  expect_success(classify({"--shard", "1/9"}));
+  for (const char* bad : {"0/3", "4/3", "2", "a/b", "1/2/3", "-1/2"}) {
+    expect_complaint(classify({std::string("--shard=") + bad}), 2, "--shard");
+  }
+}
+
+TEST_F(ClassifySort, MovesIntoFoldersAndNeverOverwrites) {
+  const std::string sorted = (folder_ / "sorted").string();
+  const json answers = json::parse(classify({"--json", "--top", "1"}).out);
+  expect_success(classify({"--move", sorted}));
+  EXPECT_EQ(files_below("sorted"), 4u);
+  EXPECT_EQ(files_below("pictures"), 0u);
+  for (const json& answer : answers) {
+    const fs::path name = fs::path(answer["file"].get<std::string>()).filename();
+    EXPECT_TRUE(fs::exists(fs::path(sorted) / answer["classes"][0]["name"] / name)) << name;
+  }
+  // Two pictures of one name and class.
+  const std::string cat = answers[0]["classes"][0]["name"];
+  EXPECT_TRUE(fs::exists(fs::path(sorted) / cat / "a (2).png"));
+  // Again, from where they are now: they stay.
+  expect_success(vig({"classify", "-m", model_, sorted, "--move", sorted}));
+  EXPECT_EQ(files_below("sorted"), 4u);
+  EXPECT_TRUE(fs::exists(fs::path(sorted) / cat / "a (2).png"));
+}
+
+TEST_F(ClassifySort, WhatCannotBeMovedStays) {
+  write_file(folder_ / "file", "no folder");
+  expect_complaint(classify({"--move", (folder_ / "file").string()}), 1, "file");
+  EXPECT_EQ(files_below("pictures"), 4u);
+  expect_complaint(vig({"classify", "-m", model_, "-", "--move", (folder_ / "to").string()}), 2,
+                   "--move");
+  // Broken pictures have no class.
+  write_file(folder_ / "pictures/d.png", "no picture");
+  const RunResult result = classify({"--move", (folder_ / "to").string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(files_below("to"), 4u);
+  EXPECT_TRUE(fs::exists(folder_ / "pictures/d.png"));
+}
+
+TEST_F(ClassifySort, NoneOfThemIsAFolder) {
+  expect_success(classify({"--threshold", "1", "--move", (folder_ / "sorted").string()}));
+  EXPECT_EQ(files_below("sorted/none of them"), 4u);
+}
+
+}  // namespace
+}  // namespace vig::test
