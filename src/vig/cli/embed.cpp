@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
 #include "vig/pipeline/embedder.h"
+#include "vig/pipeline/picture_index.h"
 #include "vig/pipeline/results_json.h"
 
 namespace vig::cli {
@@ -21,6 +23,7 @@ struct EmbedOptions {
   bool json = false;
   std::string format = "json";
   std::string out;
+  std::string index;
 };
 
 // Where embeddings go, one at a time.
@@ -86,7 +89,32 @@ class NpySink : public Sink {
   nlohmann::ordered_json files_;
 };
 
+// An index for vig search.
+class IndexSink : public Sink {
+ public:
+  IndexSink(const std::string& path, const Embedder& embedder, const ModelSource& source, int size)
+      : path_(path), index_(embedder, source.spec.name, size) {}
+
+  void add(const EmbeddedPicture& picture) override {
+    if (picture.error.empty()) index_.add(picture.name, picture.answer.values);
+  }
+  void finish(bool whole) override {
+    const std::string path = whole ? path_ : partial_name(path_);
+    index_.write(path);
+    complain(fmt::format("{} pictures in {}", index_.size(), printable(path, 4096)));
+  }
+
+ private:
+  std::string path_;
+  PictureIndexWriter index_;
+};
+
 void check_format(const EmbedOptions& options) {
+  if (!options.index.empty() &&
+      (!options.out.empty() || options.map || options.json || options.format != "json")) {
+    fail_usage(
+        "--index excludes --out, --map, --json and --format: an index is a format of its own");
+  }
   if (options.format == "json") return;
   if (options.json) fail_usage("--json and --format npy exclude each other");
   if (!options.out.ends_with(".npy")) {
@@ -94,7 +122,11 @@ void check_format(const EmbedOptions& options) {
   }
 }
 
-std::unique_ptr<Sink> make_sink(const EmbedOptions& options) {
+std::unique_ptr<Sink> make_sink(const EmbedOptions& options, const Embedder& embedder,
+                                const ModelSource& source) {
+  if (!options.index.empty()) {
+    return std::make_unique<IndexSink>(options.index, embedder, source, options.pictures.size);
+  }
   if (options.format == "json") return std::make_unique<JsonSink>(options.out);
   return std::make_unique<NpySink>(options.out);
 }
@@ -104,11 +136,12 @@ int embed(const EmbedOptions& options) {
   PictureRun pictures(options.pictures);
   FileRoles roles = pictures.roles();
   roles.write("--out", options.out);
+  roles.write("--index", options.index);
   if (options.format == "npy") roles.write("--out", names_file(options.out));
   roles.check();
   const ModelSource source = chosen_source(options.pictures);
   const Embedder embedder(source, pictures.run_options());
-  const std::unique_ptr<Sink> sink = make_sink(options);
+  const std::unique_ptr<Sink> sink = make_sink(options, embedder, source);
   const std::string note = default_model_note(source, options.pictures);
   if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
@@ -146,10 +179,15 @@ void add_embed(CLI::App& app, Command& chosen) {
                    "Output file (default: standard output); with FILE.npy comes FILE.json, which "
                    "names the picture of each row")
       ->type_name("FILE");
+  command
+      ->add_option("--index", options->index,
+                   "Write the vectors to an index instead, in which vig search finds the pictures "
+                   "most alike")
+      ->type_name("FILE");
   add_json(*command, options->json);
   command->footer(
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --out then writes FILE.partial.");
+      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.");
   command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
 }
 

@@ -6,8 +6,7 @@
 #include <iterator>
 
 #include "vig/tasks/csv.h"
-#include "vig/tasks/jpeg_uri.h"
-#include "vig/tasks/svg.h"
+#include "vig/tasks/html.h"
 
 namespace vig {
 namespace {
@@ -16,28 +15,21 @@ std::string class_name(std::span<const std::string> names, int index) {
   return names.empty() ? fmt::format("{}", index) : names[static_cast<size_t>(index)];
 }
 
-std::string escaped(std::string_view text) { return svg_label(text, 4096).xml; }
-
 void append_figure(std::string& html, const ShownMistake& mistake,
                    std::span<const std::string> names) {
   const auto out = std::back_inserter(html);
   const Prediction& prediction = mistake.prediction;
-  html += "<figure>";
-  if (mistake.jpeg.empty()) {
-    html += "<div class=\"none\">not readable any more</div>";
-  } else {
-    fmt::format_to(out, "<img alt=\"\" src=\"{}\"/>", jpeg_uri(mistake.jpeg));
-  }
+  html += "<figure>" + html_picture(mistake.jpeg);
   fmt::format_to(out,
                  "<figcaption><b>{}</b>, answered <b class=\"wrong\">{}</b>"
                  "<div class=\"file\">{}</div><table>",
-                 escaped(class_name(names, prediction.label.value_or(0))),
-                 escaped(class_name(names, prediction.answer.scores.front().index)),
-                 escaped(prediction.file));
+                 html_escaped(class_name(names, prediction.label.value_or(0))),
+                 html_escaped(class_name(names, prediction.answer.scores.front().index)),
+                 html_escaped(prediction.file));
   for (const ClassScore& score : prediction.answer.scores) {
     fmt::format_to(out, "<tr{}><td>{:.2f} %</td><td>{}</td></tr>",
                    score.index == prediction.label ? " class=\"right\"" : "",
-                   100 * score.probability, escaped(class_name(names, score.index)));
+                   100 * score.probability, html_escaped(class_name(names, score.index)));
   }
   html += "</table></figcaption></figure>\n";
 }
@@ -101,25 +93,10 @@ std::vector<size_t> surest_mistakes(std::span<const Prediction> predictions, siz
 std::string mistakes_html(std::string_view title, std::string_view summary,
                           std::span<const ShownMistake> mistakes,
                           std::span<const std::string> names) {
-  // The policy keeps even a browser's own ideas (icons, prefetching) from asking anybody.
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-      "style-src 'unsafe-inline'\"/>\n<title>{0}</title>\n<style>\n"
-      "body {{ font: 14px sans-serif; margin: 24px; color: #222; background: #fff }}\n"
-      "main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); "
-      "gap: 16px }}\n"
-      "figure {{ margin: 0; padding: 10px; border: 1px solid #ccc; border-radius: 4px }}\n"
-      "img, .none {{ display: block; width: 100%; height: 160px; object-fit: contain; "
-      "background: #eee; margin-bottom: 8px }}\n"
-      ".file {{ color: #666; font-size: 12px; overflow-wrap: anywhere; margin: 4px 0 }}\n"
-      ".wrong {{ color: #b83018 }}\n.right {{ color: #174e94; font-weight: bold }}\n"
-      "td {{ padding: 0 6px 0 0; overflow-wrap: anywhere }}\n"
-      "td:first-child {{ text-align: right; white-space: nowrap }}\n"
-      "</style></head>\n<body>\n<h1>{0}</h1>\n<p>{1}</p>\n<main>\n",
-      escaped(title), escaped(summary));
+  std::string html = html_begin(title);
+  html += fmt::format("<p>{}</p>\n<main>\n", html_escaped(summary));
   for (const ShownMistake& mistake : mistakes) append_figure(html, mistake, names);
-  return html + "</main>\n</body></html>\n";
+  return html + "</main>\n" + html_end();
 }
 
 }  // namespace vig

@@ -1,0 +1,34 @@
+#include "vig/tasks/neighbours_html.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "vig/tasks/html.h"
+
+namespace vig {
+namespace {
+
+void append_figure(std::string& html, const ShownPicture& picture, const std::string& caption) {
+  fmt::format_to(std::back_inserter(html),
+                 "<figure>{}<figcaption>{}<div class=\"file\">{}</div>"
+                 "</figcaption></figure>\n",
+                 html_picture(picture.jpeg), caption, html_escaped(picture.file));
+}
+
+}  // namespace
+
+std::string neighbours_html(std::span<const ShownQuery> queries) {
+  std::string html = html_begin("Pictures and those most like them");
+  for (const ShownQuery& query : queries) {
+    html += "<main>\n";
+    append_figure(html, query.query, "<b>the picture</b>");
+    for (const ShownPicture& picture : query.neighbours) {
+      append_figure(html, picture, fmt::format("cosine {:.4f}", picture.cosine));
+    }
+    html += "</main>\n<hr/>\n";
+  }
+  return html + html_end();
+}
+
+}  // namespace vig
