@@ -81,10 +81,7 @@ TEST_F(Search, CosinesAreThoseOfTheVectors) {
 
 TEST_F(Search, AnotherNetworkIsRefused) {
   make_index();
-  const std::string other = (folder_ / "other.safetensors").string();
-  expect_success(
-      vig({"convert", golden("vig-mini-rect.safetensors"), other, "--arch", "test_vig"}));
-  const RunResult result = vig({"search", index_, "-m", other, pictures()});
+  const RunResult result = vig({"search", index_, pictures()});  // the default model
   expect_complaint(result, 1, "another network");
 }
 
