@@ -48,6 +48,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   void accept();
   void begin_stop();
   void leave(Connection* connection);
+  std::vector<std::shared_ptr<Connection>> all_open();  // closing one changes the set
+  void close_all();
 
   const HttpOptions options;
   const HandleRequest handle;
@@ -84,6 +86,11 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
   // Ends it unless a request is being answered.
   void end_if_idle() {
     if (!busy_) close();
+  }
+  void close() {
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.close();
   }
   // Says that there are too many connections.
   void refuse() {
@@ -221,12 +228,6 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
                             });
   }
 
-  void close() {
-    error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_.close();
-  }
-
   beast::tcp_stream stream_;
   const std::shared_ptr<Impl> server_;
   beast::flat_buffer buffer_{1 << 20};
@@ -293,17 +294,23 @@ void HttpServer::Impl::accept() {
   });
 }
 
+std::vector<std::shared_ptr<HttpServer::Impl::Connection>> HttpServer::Impl::all_open() {
+  std::vector<std::shared_ptr<Connection>> connections;
+  for (Connection* connection : open) connections.push_back(connection->shared_from_this());
+  return connections;
+}
+
+void HttpServer::Impl::close_all() {
+  for (const auto& connection : all_open()) connection->close();
+}
+
 void HttpServer::Impl::begin_stop() {
   if (stopping) return;
   stopping = true;
   acceptor.close();
-  // Closing changes the set.
-  std::vector<std::shared_ptr<Connection>> connections;
-  for (Connection* connection : open) connections.push_back(connection->shared_from_this());
-  for (const auto& connection : connections) connection->end_if_idle();
+  for (const auto& connection : all_open()) connection->end_if_idle();
   drain.expires_after(duration(options.drain_seconds));
   drain.async_wait([this](error_code) { io.stop(); });
-  connections.clear();
   if (open.empty()) drain.cancel();
 }
 
@@ -320,6 +327,10 @@ size_t HttpServer::connections() const { return impl_->count; }
 void HttpServer::run() {
   impl_->accept();
   impl_->io.run();
+  // What is left after the time for it: its operations end with an error and let go of it.
+  impl_->close_all();
+  impl_->io.restart();
+  impl_->io.poll();
 }
 
 void HttpServer::stop() {
