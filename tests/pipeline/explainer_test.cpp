@@ -38,15 +38,17 @@ std::vector<float> numbers(size_t count, uint64_t seed, float scale) {
   return values;
 }
 
-std::vector<PictureEvidence> evidence(const Explainer& explainer) {
+std::vector<PictureEvidence> evidence(const ModelSource& source, int about, int against = -1) {
   std::vector<PictureEvidence> all;
-  explainer.evidence(two_pictures(), collect_results(all));
+  Explainer(source).evidence(two_pictures(), {about, against}, collect_results(all));
   return all;
 }
 
-std::vector<PictureAttention> attention(const Explainer& explainer) {
+std::vector<PictureAttention> attention(const ModelSource& source,
+                                        const Explainer::AttentionRequest& request,
+                                        const RunOptions& options = {}) {
   std::vector<PictureAttention> all;
-  explainer.attention(two_pictures(), collect_results(all));
+  Explainer(source, options).attention(two_pictures(), request, collect_results(all));
   return all;
 }
 
@@ -60,7 +62,7 @@ TEST(Evidence, ItsMeanIsTheLogit) {
     const ModelSource source = made(model, folder);
     const auto answers = Classifier(source).classify(two_pictures(), 10);
     for (const int label : {-1, 0, 7}) {
-      const auto found = evidence(Explainer(source, {}, Explainer::EvidenceRequest{label, -1}));
+      const auto found = evidence(source, label);
       ASSERT_EQ(found.size(), 2u);
       for (size_t i = 0; i < 2; ++i) {
         const Evidence& one = found[i].answer;
@@ -73,7 +75,7 @@ TEST(Evidence, ItsMeanIsTheLogit) {
         EXPECT_GT(one.map.values.size(), 1u);
       }
     }
-    const auto against = evidence(Explainer(source, {}, Explainer::EvidenceRequest{3, 4}));
+    const auto against = evidence(source, 3, 4);
     for (const PictureEvidence& one : against) {
       EXPECT_NEAR(mean(one.answer.map.values), one.answer.about.logit - one.answer.against->logit,
                   1e-5);
@@ -85,8 +87,7 @@ TEST(Evidence, NetworksWithoutItSaySo) {
   const TempDir folder;
   const ModelSource source = made("test_deit", folder);
   ErrorCode code;
-  const std::string sentence =
-      error_of([&] { Explainer(source, {}, Explainer::EvidenceRequest{}); }, &code);
+  const std::string sentence = error_of([&] { evidence(source, -1); }, &code);
   EXPECT_NE(sentence.find("not linear"), std::string::npos) << sentence;
   EXPECT_EQ(code, ErrorCode::kUsage);
   const ModelSource vig = made("test_vig", folder);
@@ -153,8 +154,7 @@ TEST(Attention, OfGatedAndOfSoftmaxLayers) {
     ASSERT_FALSE(heads.empty());
     std::vector<double> sum;
     for (int head = 0; head < heads.back(); ++head) {
-      const auto found =
-          attention(Explainer(source, {}, Explainer::AttentionRequest{0.99, 0.5, -1, head}));
+      const auto found = attention(source, {0.99, 0.5, -1, head});
       ASSERT_EQ(found.size(), 2u);
       const TokenMap& map = found[0].answer.map;
       EXPECT_EQ(found[0].answer.column, map.width - 1);
@@ -163,14 +163,13 @@ TEST(Attention, OfGatedAndOfSoftmaxLayers) {
       sum.resize(map.values.size());
       for (size_t t = 0; t < sum.size(); ++t) sum[t] += map.values[t];
     }
-    const auto whole = attention(Explainer(source, {}, Explainer::AttentionRequest{0.99, 0.5}));
+    const auto whole = attention(source, {0.99, 0.5});
     EXPECT_EQ(whole[0].answer.layer, static_cast<int>(heads.size()) - 1);
     for (size_t t = 0; t < sum.size(); ++t) {
       EXPECT_NEAR(whole[0].answer.map.values[t], sum[t] / heads.back(), 1e-6) << model;
     }
     // Threads and batches change nothing.
-    const auto again = attention(
-        Explainer(source, {.threads = 3, .batch = 2}, Explainer::AttentionRequest{0.99, 0.5}));
+    const auto again = attention(source, {0.99, 0.5}, {.threads = 3, .batch = 2});
     EXPECT_EQ(again[1].answer.map.values, whole[1].answer.map.values);
   }
 }
@@ -185,10 +184,9 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
     if (std::holds_alternative<GlaOp>(graph.nodes[i].op)) node = static_cast<int>(i);
   }
   const GlaOp op = std::get<GlaOp>(graph.node(node).op);
-  RunOptions options;
-  options.keep = graph.node(node).inputs;
-  options.keep.push_back(node);
-  const Runner runner(source, options);
+  std::vector<int> keep = graph.node(node).inputs;
+  keep.push_back(node);
+  const Runner runner = Runner(source, {}).keeping(keep);
   Runner::Pass pass;
   pass.on_values = [&](size_t, const Session& session, int image) {
     const Grid& grid = graph.node(graph.node(node).inputs[0]).grid;
@@ -228,7 +226,7 @@ TEST(Attention, BadRequestsAreNamed) {
   const TempDir folder;
   const ModelSource vig = made("test_vig", folder);
   const auto complaint = [&](const ModelSource& source, Explainer::AttentionRequest request) {
-    return error_of([&] { Explainer(source, {}, request); });
+    return error_of([&] { attention(source, request); });
   };
   EXPECT_NE(complaint(vig, {0.5, 0.5, 2}).find("0 to 1"), std::string::npos);
   EXPECT_NE(complaint(vig, {0.5, 0.5, 0, 2}).find("0 to 1"), std::string::npos);

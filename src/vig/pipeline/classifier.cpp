@@ -5,16 +5,16 @@
 namespace vig {
 
 Classifier::Classifier(const ModelSource& source, const RunOptions& options)
-    : runner_(require_weights(source), options) {}
+    : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
 
 void Classifier::classify(const SampleSource& pictures, int top,
                           const HandleResults<Classification>& handle, int size) const {
-  const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
+  const auto classes = static_cast<size_t>(model_classes(runner_->spec()));
   const auto decode = [&](const Session& session, int image) {
     const std::span<const float> logits(session.output("logits", image), classes);
-    return decode_classes(logits, top, runner_.classes());
+    return decode_classes(logits, top, runner_->classes());
   };
-  run_pictures<Classification>(runner_, pictures, size, decode, handle);
+  run_pictures<Classification>(*runner_, pictures, size, decode, handle);
 }
 
 std::vector<ClassifiedPicture> Classifier::classify(const SampleSource& pictures, int top,

@@ -1,6 +1,8 @@
 // Pictures to classes.
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "vig/data/picture_files.h"
@@ -16,6 +18,8 @@ using ClassifiedPicture = PictureResult<Classification>;
 class Classifier {
  public:
   explicit Classifier(const ModelSource& source, const RunOptions& options = {});
+  // On a network that others use as well.
+  explicit Classifier(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
   // One answer per picture, in order; the `top` best classes of each. `size` is the side of the
   // network's input; 0: RunOptions::size.
@@ -26,7 +30,7 @@ class Classifier {
                 int size = 0) const;
 
  private:
-  Runner runner_;
+  std::shared_ptr<const Runner> runner_;
 };
 
 }  // namespace vig

@@ -8,7 +8,7 @@
 namespace vig {
 
 Embedder::Embedder(const ModelSource& source, const RunOptions& options)
-    : runner_(require_weights(source), options) {}
+    : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
 
 void Embedder::embed(const SampleSource& pictures, Kind kind,
                      const HandleResults<Embedding>& handle, int size) const {
@@ -24,7 +24,7 @@ void Embedder::embed(const SampleSource& pictures, Kind kind,
     }
     return {map, grid.height, grid.width, grid.channels, std::move(values)};
   };
-  run_pictures<Embedding>(runner_, pictures, size, decode, handle);
+  run_pictures<Embedding>(*runner_, pictures, size, decode, handle);
 }
 
 std::vector<EmbeddedPicture> Embedder::embed(const SampleSource& pictures, Kind kind,

@@ -1,6 +1,8 @@
 // Pictures to vectors.
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "vig/data/picture_files.h"
@@ -21,6 +23,8 @@ class Embedder {
   };
 
   explicit Embedder(const ModelSource& source, const RunOptions& options = {});
+  // On a network that others use as well.
+  explicit Embedder(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
   // One answer per picture, in order. `size` is the side of the network's input; 0:
   // RunOptions::size.
@@ -30,7 +34,7 @@ class Embedder {
              int size = 0) const;
 
  private:
-  Runner runner_;
+  std::shared_ptr<const Runner> runner_;
 };
 
 }  // namespace vig

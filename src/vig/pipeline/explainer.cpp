@@ -44,26 +44,22 @@ int heads_of(const Op& op) {
   return std::get<AttentionOp>(op).heads;
 }
 
-int chosen_node(const ModelSource& source, const Explainer::AttentionRequest& request) {
-  const std::vector<int> nodes = attention_nodes(*source.graph);
+int chosen_node(const Graph& graph, const std::string& model,
+                const Explainer::AttentionRequest& request) {
+  const std::vector<int> nodes = attention_nodes(graph);
   if (nodes.empty()) {
-    fail_usage("{} has no layer of gated linear or softmax attention to show", source.name);
+    fail_usage("{} has no layer of gated linear or softmax attention to show", model);
   }
   const int layers = static_cast<int>(nodes.size());
   if (request.layer < -1 || request.layer >= layers) {
-    fail_usage("--layer {} of {}, expected 0 to {}", request.layer, source.name, layers - 1);
+    fail_usage("layer {} of {}, expected 0 to {}", request.layer, model, layers - 1);
   }
   const int node = nodes[static_cast<size_t>(request.layer < 0 ? layers - 1 : request.layer)];
-  const int heads = heads_of(source.graph->node(node).op);
+  const int heads = heads_of(graph.node(node).op);
   if (request.head < -1 || request.head >= heads) {
-    fail_usage("--head {} of {}, expected 0 to {}", request.head, source.name, heads - 1);
+    fail_usage("head {} of {}, expected 0 to {}", request.head, model, heads - 1);
   }
   return node;
-}
-
-RunOptions keeping(RunOptions options, std::vector<int> nodes) {
-  options.keep = std::move(nodes);
-  return options;
 }
 
 // Where the rows of the picture's grid stand in a sequence, and the grid: a class token is a row
@@ -143,39 +139,26 @@ SeenPart seen_part(const Placement& placement) {
   return seen;
 }
 
-Explainer::Explainer(const ModelSource& source, const RunOptions& options,
-                     const EvidenceRequest& request)
-    : evidence_(request), runner_(require_weights(source), options) {
-  linear_classifier(*source.graph, source.name);
-  const int classes = model_classes(source.spec);
+Explainer::Explainer(const ModelSource& source, const RunOptions& options)
+    : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
+
+void Explainer::evidence(const SampleSource& pictures, const EvidenceRequest& request,
+                         const HandleResults<Evidence>& handle, int size) const {
+  linear_classifier(runner_->graph(), runner_->name());
+  const int last = model_classes(runner_->spec()) - 1;
   for (const int label : {request.about, request.against}) {
-    if (label < -1 || label >= classes) {
-      fail_usage("class {} of {}, expected 0 to {}", label, source.name, classes - 1);
+    if (label < -1 || label > last) {
+      fail_usage("class {} of {}, expected 0 to {}", label, runner_->name(), last);
     }
   }
-}
-
-Explainer::Explainer(const ModelSource& source, const RunOptions& options,
-                     const AttentionRequest& request)
-    : attention_(request),
-      node_(chosen_node(source, request)),
-      runner_(require_weights(source), keeping(options, source.graph->node(node_).inputs)) {
-  const auto inside = [](double value) { return value >= 0 && value <= 1; };
-  if (!inside(request.x) || !inside(request.y)) {
-    fail_usage("a place at {}, {} of what the network sees, expected 0 to 1", request.x, request.y);
-  }
-}
-
-void Explainer::evidence(const SampleSource& pictures,
-                         const HandleResults<Evidence>& handle) const {
   const auto decode = [&](const Session& session, int image) -> Evidence {
     const Graph& graph = session.graph();
-    const Node& head = linear_classifier(graph, runner_.name());
+    const Node& head = linear_classifier(graph, runner_->name());
     const Grid& grid = graph.node(graph.find_output("features")).grid;
     const auto classes = static_cast<size_t>(head.grid.channels);
     const std::span logits(session.output("logits", image), classes);
     const std::vector<ClassScore> scores =
-        decode_classes(logits, static_cast<int>(classes), runner_.classes()).scores;
+        decode_classes(logits, static_cast<int>(classes), runner_->classes()).scores;
     const auto score = [&](int label) {
       return *std::ranges::find_if(scores, [&](const ClassScore& s) { return s.index == label; });
     };
@@ -188,36 +171,42 @@ void Explainer::evidence(const SampleSource& pictures,
       return evidence_map(session.output("features", image), grid.height, grid.width, row, bias);
     };
     Evidence evidence;
-    evidence.about = evidence_.about < 0 ? scores.front() : score(evidence_.about);
+    evidence.about = request.about < 0 ? scores.front() : score(request.about);
     evidence.map = map(evidence.about.index);
-    if (evidence_.against >= 0) {
-      evidence.against = score(evidence_.against);
-      evidence.map = difference(evidence.map, map(evidence_.against));
+    if (request.against >= 0) {
+      evidence.against = score(request.against);
+      evidence.map = difference(evidence.map, map(request.against));
     }
     return evidence;
   };
-  run_pictures<Evidence>(runner_, pictures, 0, decode, handle);
+  run_pictures<Evidence>(*runner_, pictures, size, decode, handle);
 }
 
-void Explainer::attention(const SampleSource& pictures,
-                          const HandleResults<LayerAttention>& handle) const {
+void Explainer::attention(const SampleSource& pictures, const AttentionRequest& request,
+                          const HandleResults<LayerAttention>& handle, int size) const {
+  const int node = chosen_node(runner_->graph(), runner_->name(), request);
+  const auto inside = [](double value) { return value >= 0 && value <= 1; };
+  if (!inside(request.x) || !inside(request.y)) {
+    fail_usage("a place at {}, {} of what the network sees, expected 0 to 1", request.x, request.y);
+  }
+  const Runner keeping = runner_->keeping(runner_->graph().node(node).inputs);
   const auto decode = [&](const Session& session, int image) -> LayerAttention {
     const Graph& graph = session.graph();
-    const TokenGrid grid = token_grid(graph, graph.node(graph.node(node_).inputs[0]).grid);
+    const TokenGrid grid = token_grid(graph, graph.node(graph.node(node).inputs[0]).grid);
     LayerAttention attention;
     const std::vector<int> nodes = attention_nodes(graph);
-    attention.layer = static_cast<int>(std::ranges::find(nodes, node_) - nodes.begin());
-    attention.head = attention_.head;
-    attention.row = std::min(static_cast<int>(attention_.y * grid.height), grid.height - 1);
-    attention.column = std::min(static_cast<int>(attention_.x * grid.width), grid.width - 1);
+    attention.layer = static_cast<int>(std::ranges::find(nodes, node) - nodes.begin());
+    attention.head = request.head;
+    attention.row = std::min(static_cast<int>(request.y * grid.height), grid.height - 1);
+    attention.column = std::min(static_cast<int>(request.x * grid.width), grid.width - 1);
     const auto cell = static_cast<size_t>(attention.row) * static_cast<size_t>(grid.width) +
                       static_cast<size_t>(attention.column);
-    const int heads = heads_of(graph.node(node_).op);
-    const int first = attention_.head < 0 ? 0 : attention_.head;
-    const int last = attention_.head < 0 ? heads : attention_.head + 1;
+    const int heads = heads_of(graph.node(node).op);
+    const int first = request.head < 0 ? 0 : request.head;
+    const int last = request.head < 0 ? heads : request.head + 1;
     std::vector<double> sums(grid.rows.size());
     for (int head = first; head < last; ++head) {
-      const std::vector<float> weights = head_weights(session, image, node_, head, grid.rows[cell]);
+      const std::vector<float> weights = head_weights(session, image, node, head, grid.rows[cell]);
       for (size_t t = 0; t < sums.size(); ++t) {
         sums[t] += weights[static_cast<size_t>(grid.rows[t])];
       }
@@ -229,7 +218,7 @@ void Explainer::attention(const SampleSource& pictures,
     }
     return attention;
   };
-  run_pictures<LayerAttention>(runner_, pictures, 0, decode, handle);
+  run_pictures<LayerAttention>(keeping, pictures, size, decode, handle);
 }
 
 }  // namespace vig

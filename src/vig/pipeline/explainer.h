@@ -1,8 +1,10 @@
 // Pictures to reasons: which places speak for a class, and which places a token looks at.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vig/data/picture_files.h"
@@ -49,23 +51,22 @@ class Explainer {
     int head = -1;        // counted from 0; -1: the mean over the heads
   };
 
-  // Throws (usage) where no exact view of this kind exists for the network: evidence needs a
+  explicit Explainer(const ModelSource& source, const RunOptions& options = {});
+  // On a network that others use as well.
+  explicit Explainer(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
+
+  const Runner& runner() const { return *runner_; }
+
+  // Both throw (usage) where no exact view of this kind exists for the network: evidence needs a
   // classifier that is linear in the mean of its tokens, attention a layer that mixes tokens by
   // gated linear or softmax attention.
-  Explainer(const ModelSource& source, const RunOptions& options, const EvidenceRequest& request);
-  Explainer(const ModelSource& source, const RunOptions& options, const AttentionRequest& request);
-
-  Recipe recipe() const { return runner_.recipe(); }
-  const std::vector<std::string>& classes() const { return runner_.classes(); }
-
-  void evidence(const SampleSource& pictures, const HandleResults<Evidence>& handle) const;
-  void attention(const SampleSource& pictures, const HandleResults<LayerAttention>& handle) const;
+  void evidence(const SampleSource& pictures, const EvidenceRequest& request,
+                const HandleResults<Evidence>& handle, int size = 0) const;
+  void attention(const SampleSource& pictures, const AttentionRequest& request,
+                 const HandleResults<LayerAttention>& handle, int size = 0) const;
 
  private:
-  EvidenceRequest evidence_;
-  AttentionRequest attention_;
-  int node_ = -1;  // the operation that is explained
-  Runner runner_;
+  std::shared_ptr<const Runner> runner_;
 };
 
 // How many layers mix tokens in a way that attention() shows, and how many heads each has.

@@ -11,27 +11,54 @@
 namespace vig {
 
 Runner::Runner(const ModelSource& source, const RunOptions& options)
-    : name_(source.name), spec_(source.spec), classes_(source.classes), options_(options) {
+    : name_(source.name),
+      graph_(source.graph),
+      spec_(source.spec),
+      classes_(source.classes),
+      options_(options) {
   if (options.batch < 0) fail_usage("a batch of {} pictures, expected at least 1", options.batch);
   if (options.size == 0 && source.has_weights()) check_own_work(source);
   const int size = recipe().crop;
   const bool own = size == spec_.recipe.crop;
-  SessionOptions session;
-  session.batch = batch(size);
-  session.threads = options.threads;
-  session.keep = options.keep;
-  // While one batch runs, the next is decoded.
-  session.slots = options.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
   Session first(own ? *source.graph : build_graph(spec_, size, size), source_weights(source),
-                session);
+                session_options(size));
   const int asked = options.threads > 0 ? options.threads : default_threads();
   if (first.threads() < asked && options.on_fewer_threads) {
     options.on_fewer_threads(first.threads(), asked);
   }
+  make_pool(std::move(first));
+}
+
+SessionOptions Runner::session_options(int size) const {
+  SessionOptions session;
+  session.batch = batch(size);
+  session.threads = options_.threads;
+  // While one batch runs, the next is decoded.
+  session.slots = options_.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
+  return session;
+}
+
+void Runner::make_pool(Session first, std::vector<int> keep) {
   sessions_ = std::make_unique<SessionPool>(
       std::move(first),
       [spec = spec_](int height, int width) { return build_graph(spec, height, width); },
-      options.session_bytes, options.keep);
+      options_.session_bytes, std::move(keep));
+}
+
+Runner Runner::keeping(std::vector<int> nodes) const {
+  Runner other;
+  other.name_ = name_;
+  other.graph_ = graph_;
+  other.spec_ = spec_;
+  other.classes_ = classes_;
+  other.options_ = options_;
+  const int size = recipe().crop;
+  SessionOptions session = session_options(size);
+  session.team = sessions_->shared_team();
+  session.keep = nodes;
+  other.make_pool(Session(sessions_->shared_model(), build_graph(spec_, size, size), session),
+                  std::move(nodes));
+  return other;
 }
 
 Recipe Runner::recipe(int size) const {

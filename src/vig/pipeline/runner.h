@@ -24,7 +24,6 @@ struct RunOptions {
   size_t pictures = std::numeric_limits<size_t>::max();
   // What sessions of several sizes may take together; see SessionPool.
   uint64_t session_bytes = physical_memory() / 4;
-  std::vector<int> keep = {};  // nodes whose values stay readable, besides the outputs
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
 };
@@ -37,7 +36,13 @@ class Runner {
   // would take far more work than the file suggests (check_own_work).
   Runner(const ModelSource& source, const RunOptions& options);
 
+  // The same network with the values of these nodes readable, besides the outputs: shares weights
+  // and threads.
+  Runner keeping(std::vector<int> nodes) const;
+
   const std::string& name() const { return name_; }
+  // At the size that belongs to the weights. Nodes have the same numbers at any size.
+  const Graph& graph() const { return *graph_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
   // How pictures are preprocessed for an input of `size`; 0 stands for RunOptions::size.
@@ -60,9 +65,13 @@ class Runner {
   bool run(const SampleSource& pictures, const Pass& pass) const;
 
  private:
+  Runner() = default;
   int batch(int size) const;
+  SessionOptions session_options(int size) const;
+  void make_pool(Session first, std::vector<int> keep = {});
 
   std::string name_;
+  std::shared_ptr<const Graph> graph_;
   ModelSpec spec_;
   std::vector<std::string> classes_;
   RunOptions options_;

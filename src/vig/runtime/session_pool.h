@@ -64,6 +64,9 @@ class SessionPool {
 
   const PackedModel& model() const { return *model_; }
   const ThreadTeam& team() const { return *team_; }
+  // For sessions of other kinds on the same weights and threads.
+  const std::shared_ptr<const PackedModel>& shared_model() const { return model_; }
+  const std::shared_ptr<ThreadTeam>& shared_team() const { return team_; }
   size_t bytes() const;     // of all sessions
   size_t sessions() const;  // kept or in use
 
