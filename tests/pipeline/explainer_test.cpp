@@ -91,10 +91,7 @@ TEST(Evidence, NetworksWithoutItSaySo) {
   EXPECT_NE(sentence.find("not linear"), std::string::npos) << sentence;
   EXPECT_EQ(code, ErrorCode::kUsage);
   const ModelSource vig = made("test_vig", folder);
-  EXPECT_NE(error_of([&] {
-              Explainer(vig, {}, Explainer::EvidenceRequest{10, -1});
-            }).find("0 to 9"),
-            std::string::npos);
+  EXPECT_NE(error_of([&] { evidence(vig, 10); }).find("0 to 9"), std::string::npos);
 }
 
 // The weights of a token are what the reference implementation makes of values that are 1 at one
