@@ -111,6 +111,14 @@ class ReferenceForward {
     reference::depthwise_conv(param(0), args);
   }
 
+  void compute(const AdaptivePoolOp&) { ADD_FAILURE() << "AdaptivePoolOp"; }
+  void compute(const ResizeOp&) { ADD_FAILURE() << "ResizeOp"; }
+  void compute(const UpsampleConvOp&) { ADD_FAILURE() << "UpsampleConvOp"; }
+  void compute(const ConcatChannelsOp&) { ADD_FAILURE() << "ConcatChannelsOp"; }
+  void compute(const AddRowOp&) { ADD_FAILURE() << "AddRowOp"; }
+  void compute(const DropChannelsOp&) { ADD_FAILURE() << "DropChannelsOp"; }
+  void compute(const DeformableOp&) { ADD_FAILURE() << "DeformableOp"; }
+
   void compute(const MaxPoolOp& op) {
     MaxPoolArgs args;
     args.in = in(0).data();
