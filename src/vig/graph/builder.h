@@ -136,6 +136,19 @@ class Builder {
   };
   Value s4_conv(Value x, const S4Params& params, S4ConvOp op);
   Value mean_pool(Value x);
+  Value adaptive_pool(Value x, int cells);
+  // On a grid of this size; x itself where it has it.
+  Value resize(Value x, int height, int width, Resampling resampling);
+  // Parameters `name`.weight [in, out, 2, 2] and `name`.bias [out].
+  Value upsample_conv(Value x, const std::string& name, int out_channels, Init weight);
+  Value concat_channels(const std::vector<Value>& parts);
+  // The parameter `name` is [rows, channels].
+  Value add_row(Value x, const std::string& name, int rows, int row, Init init);
+  Value drop_channels(Value x, float rate);
+  // Of all numbers of a square grid, in the order channel, row, column: parameters `name`.weight
+  // [out, channels * height * width] and `name`.bias. The result is a 1 x 1 grid.
+  Value linear_of_grid(Value x, const std::string& name, int out_channels, Init weight);
+  Value deformable(Value values, Value offsets, Value logits, DeformableOp op);
 
   // Parameters declared from here on belong to the next level, or to the head as well.
   void next_level() { ++level_; }

@@ -77,6 +77,12 @@ std::vector<int64_t> sequence_cells(const AddPositionOp& op) {
   return free_rows(static_cast<int64_t>(op.height) * op.width, op.extra, &ExtraRow::sequence);
 }
 
+int64_t positions_of(const std::vector<GridSize>& grids) {
+  int64_t positions = 0;
+  for (const GridSize& grid : grids) positions += grid.positions();
+  return positions;
+}
+
 const char* op_name(const Op& op) {
   return std::visit(Overloaded{
                         [](const InputOp&) { return "input"; },
@@ -111,6 +117,13 @@ const char* op_name(const Op& op) {
                         [](const BiWkvOp&) { return "bi_wkv"; },
                         [](const S4ConvOp&) { return "s4_conv"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
+                        [](const AdaptivePoolOp&) { return "adaptive_pool"; },
+                        [](const ResizeOp&) { return "resize"; },
+                        [](const UpsampleConvOp&) { return "upsample_conv"; },
+                        [](const ConcatChannelsOp&) { return "concat_channels"; },
+                        [](const AddRowOp&) { return "add_row"; },
+                        [](const DropChannelsOp&) { return "drop_channels"; },
+                        [](const DeformableOp&) { return "deformable"; },
                     },
                     op);
 }
@@ -204,63 +217,79 @@ MacCount count_macs(const Graph& graph, const Node& node) {
     macs.dense = checked_product(
         kMacs, {node.grid.positions(), graph.params[node.params[0]].shape.elements()});
   };
-  std::visit(Overloaded{
-                 [&](const ConvOp&) { weight_per_position(); },
-                 [&](const DepthwiseConvOp&) { weight_per_position(); },
-                 [&](const LinearOp&) { weight_per_position(); },
-                 [&](const GlaOp& op) {
-                   macs.scan =
-                       checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
-                                               op.value_dim, gla_directions(op)});
-                 },
-                 // Both products, q k^T and p v, of every query with its T or n keys.
-                 [&](const AttentionOp&) {
-                   const int64_t tokens = node.grid.positions();
-                   macs.dense = checked_product(kMacs, {2, tokens, tokens, node.grid.channels});
-                 },
-                 [&](const WindowAttentionOp& op) {
-                   macs.dense = checked_product(kMacs, {2, node.grid.positions(), op.window_height,
-                                                        op.window_width, node.grid.channels});
-                 },
-                 [&](const TokenLinearOp&) {
-                   const int64_t tokens = node.grid.positions();
-                   macs.dense = checked_product(kMacs, {tokens, tokens, node.grid.channels});
-                 },
-                 [](const SpaceToDepthOp&) {},
-                 [](const SelectChannelsOp&) {},
-                 [&](const Conv1dOp&) { weight_per_position(); },
-                 [&](const SelectiveScanOp& op) {
-                   const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
-                   macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
-                 },
-                 [&](const BiWkvOp&) {
-                   macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
-                 },
-                 [&](const S4ConvOp& op) {
-                   macs.scan = checked_product(
-                       kMacs, {s4_pairs(op, node.grid.positions()), node.grid.channels});
-                 },
-                 [](const QShiftOp&) {},
-                 [](const InputOp&) {},
-                 [](const MaxPoolOp&) {},
-                 [](const LayerNormOp&) {},
-                 [](const RmsNormOp&) {},
-                 [](const BatchNormOp&) {},
-                 [](const ActivationOp&) {},
-                 [](const AddOp&) {},
-                 [](const MulOp&) {},
-                 [](const ChannelGateOp&) {},
-                 [](const ScaleOp&) {},
-                 [](const AddPositionOp&) {},
-                 [](const RotaryOp&) {},
-                 [](const TokensOp&) {},
-                 [](const InsertRowsOp&) {},
-                 [](const SelectRowsOp&) {},
-                 [](const SwiGluOp&) {},
-                 [](const GatedMixOp&) {},
-                 [](const MeanPoolOp&) {},
-             },
-             node.op);
+  std::visit(
+      Overloaded{
+          [&](const ConvOp&) { weight_per_position(); },
+          [&](const DepthwiseConvOp&) { weight_per_position(); },
+          [&](const LinearOp&) { weight_per_position(); },
+          [&](const GlaOp& op) {
+            macs.scan = checked_product(kMacs, {node.grid.positions(), op.heads, 3, op.key_dim,
+                                                op.value_dim, gla_directions(op)});
+          },
+          // Both products, q k^T and p v, of every query with its T or n keys.
+          [&](const AttentionOp&) {
+            const int64_t tokens = node.grid.positions();
+            macs.dense = checked_product(kMacs, {2, tokens, tokens, node.grid.channels});
+          },
+          [&](const WindowAttentionOp& op) {
+            macs.dense = checked_product(kMacs, {2, node.grid.positions(), op.window_height,
+                                                 op.window_width, node.grid.channels});
+          },
+          [&](const TokenLinearOp&) {
+            const int64_t tokens = node.grid.positions();
+            macs.dense = checked_product(kMacs, {tokens, tokens, node.grid.channels});
+          },
+          [](const SpaceToDepthOp&) {},
+          [](const SelectChannelsOp&) {},
+          [&](const Conv1dOp&) { weight_per_position(); },
+          [&](const SelectiveScanOp& op) {
+            const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
+            macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
+          },
+          [&](const BiWkvOp&) {
+            macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
+          },
+          [&](const S4ConvOp& op) {
+            macs.scan =
+                checked_product(kMacs, {s4_pairs(op, node.grid.positions()), node.grid.channels});
+          },
+          [](const QShiftOp&) {},
+          [](const InputOp&) {},
+          [](const MaxPoolOp&) {},
+          [](const LayerNormOp&) {},
+          [](const RmsNormOp&) {},
+          [](const BatchNormOp&) {},
+          [](const ActivationOp&) {},
+          [](const AddOp&) {},
+          [](const MulOp&) {},
+          [](const ChannelGateOp&) {},
+          [](const ScaleOp&) {},
+          [](const AddPositionOp&) {},
+          [](const RotaryOp&) {},
+          [](const TokensOp&) {},
+          [](const InsertRowsOp&) {},
+          [](const SelectRowsOp&) {},
+          [](const SwiGluOp&) {},
+          [](const GatedMixOp&) {},
+          [](const MeanPoolOp&) {},
+          [](const AdaptivePoolOp&) {},
+          [](const ResizeOp&) {},
+          // Every position of the result is met by one of the four filters.
+          [&](const UpsampleConvOp&) {
+            macs.dense = checked_product(
+                kMacs, {node.grid.positions() / 4, graph.params[node.params[0]].shape.elements()});
+          },
+          [](const ConcatChannelsOp&) {},
+          [](const AddRowOp&) {},
+          [](const DropChannelsOp&) {},
+          // Four neighbours and a weight for every sampled value.
+          [&](const DeformableOp& op) {
+            macs.dense = checked_product(
+                kMacs,
+                {5, node.grid.elements(), static_cast<int64_t>(op.levels.size()), op.points});
+          },
+      },
+      node.op);
   return macs;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/detector_numbers.h"
 #include "vig/base/shape.h"
 #include "vig/graph/graph.h"
 
@@ -43,6 +44,9 @@ class FieldVisitor {
 // The shape of a checkpoint's tensor by its name; null when it has none of that name.
 using TensorShapes = std::function<const Shape*(const std::string& name)>;
 
+// What a network is for.
+enum class ModelTask { kClassify, kSegment, kDetect };
+
 // What every family's config has. A family adds its own numbers, see models/vig.cpp.
 struct ModelConfig {
   int classes = 1000;
@@ -56,6 +60,9 @@ struct ModelConfig {
   virtual int64_t blocks() const = 0;
   // The graph that sees the picture.
   virtual Graph build(int height, int width) const = 0;
+  virtual ModelTask task() const { return ModelTask::kClassify; }
+  // The numbers of a detector's plain code; null where it is none.
+  virtual const DetectorNumbers* detector() const { return nullptr; }
   // Whether it refuses pictures of another size than it was made for.
   virtual bool fixed_size() const { return false; }
   // Further graphs of the model, with inputs of their own: what plain code calls after the first or

@@ -52,6 +52,17 @@ void write(const SelectiveScanOp& op, OpWriter& to);
 // wkv_op.cpp
 void write(const BiWkvOp& op, OpWriter& to);
 
+// dense_ops.cpp
+void write(const AdaptivePoolOp& op, OpWriter& to);
+void write(const ResizeOp& op, OpWriter& to);
+void write(const UpsampleConvOp& op, OpWriter& to);
+void write(const ConcatChannelsOp& op, OpWriter& to);
+void write(const AddRowOp& op, OpWriter& to);
+void write(const DropChannelsOp& op, OpWriter& to);
+
+// deformable_op.cpp
+void write(const DeformableOp& op, OpWriter& to);
+
 // s4_op.cpp
 void write(const S4ConvOp& op, OpWriter& to);
 

@@ -53,6 +53,7 @@ class ForwardPass {
     return i < node.params.size() ? params_[node.params[i]] : at::Tensor();
   }
   at::Tensor param(size_t i) const { return param(*node_, i); }
+  at::Tensor planes(size_t i) const { return in(i).permute({0, 3, 1, 2}); }
   // Of the node's value, for so many pictures.
   std::vector<int64_t> sizes(int64_t batch) const {
     return {batch, node_->grid.height, node_->grid.width, node_->grid.channels};
@@ -295,6 +296,28 @@ class ForwardPass {
     return in(0).narrow(3, op.first, node_->grid.channels).contiguous();
   }
   at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
+  at::Tensor compute(const AdaptivePoolOp& op) {
+    return at::adaptive_avg_pool2d(planes(0), {op.cells, op.cells}).permute({0, 2, 3, 1});
+  }
+  at::Tensor compute(const ResizeOp& op) {
+    const Grid& grid = node_->grid;
+    const at::Tensor resized =
+        op.resampling == Resampling::kBilinear
+            ? at::upsample_bilinear2d(planes(0), {grid.height, grid.width}, false)
+            : at::upsample_nearest2d(planes(0), {grid.height, grid.width});
+    return resized.permute({0, 2, 3, 1});
+  }
+  at::Tensor compute(const UpsampleConvOp&) {
+    return finish(at::conv_transpose2d(planes(0), param(0), param(1), 2).permute({0, 2, 3, 1}));
+  }
+  at::Tensor compute(const ConcatChannelsOp&) {
+    std::vector<at::Tensor> parts;
+    for (size_t i = 0; i < node_->inputs.size(); ++i) parts.push_back(in(i));
+    return at::cat(parts, 3);
+  }
+  at::Tensor compute(const AddRowOp& op) { return in(0) + param(0).select(0, op.row); }
+  at::Tensor compute(const DropChannelsOp&) { return in(0); }
+  at::Tensor compute(const DeformableOp& op) { return Ops::deformable(in(0), in(1), in(2), op); }
 
   const Graph& graph_;
   const std::vector<at::Tensor>& params_;

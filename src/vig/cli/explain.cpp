@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/base/suggestion.h"
+#include "vig/cli/commands.h"
+#include "vig/cli/npy.h"
+#include "vig/cli/output.h"
+#include "vig/cli/picture_command.h"
+#include "vig/cli/picture_outputs.h"
+#include "vig/image/encode_png.h"
+#include "vig/pipeline/explainer.h"
+#include "vig/pipeline/results_json.h"
+
+namespace vig::cli {
+namespace {
+
+const std::string kEvidence = "evidence.png", kAttention = "attention.png", kMap = "map.npy";
+
+struct ExplainCommand {
+  PictureOptions pictures;
+  std::string about, against;  // classes, by name or number
+  std::string at;              // "0.5,0.5"
+  int layer = -1;
+  int head = -1;
+  double opacity = 0.7;
+  std::string out = ".";
+  bool npy = false;
+  bool json = false;
+};
+
+// A class by its name, or by its number where no class has that name.
+int find_class(const std::string& option, const std::string& text, const ModelSource& source) {
+  if (text.empty()) return -1;
+  const auto found = std::ranges::find(source.classes, text);
+  if (found != source.classes.end()) return static_cast<int>(found - source.classes.begin());
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const int classes = model_classes(source.spec);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 0 && number < classes) {
+    return number;
+  }
+  fail_usage("{} {}: none of the {} classes of {}{}", option, printable(text, 60), classes,
+             source.name, suggestion(text, source.classes));
+}
+
+// "0.25,0.5": across and down, in parts of what the network sees.
+Explainer::AttentionRequest parse_place(const ExplainCommand& command) {
+  Explainer::AttentionRequest request;
+  const char* const end = command.at.data() + command.at.size();
+  const auto across = std::from_chars(command.at.data(), end, request.x);
+  bool good = across.ec == std::errc() && across.ptr != end && *across.ptr == ',';
+  if (good) {
+    const auto down = std::from_chars(across.ptr + 1, end, request.y);
+    good = down.ec == std::errc() && down.ptr == end;
+  }
+  if (!good) {
+    fail_usage("--at {}: expected X,Y from 0 to 1, such as 0.5,0.5 for the middle",
+               printable(command.at, 60));
+  }
+  request.layer = command.layer;
+  request.head = command.head;
+  return request;
+}
+
+std::string as_text(const PictureEvidence& picture) {
+  const Evidence& evidence = picture.answer;
+  const auto name = [](const ClassScore& score) {
+    return score.name.empty() ? fmt::format("class {}", score.index) : printable(score.name);
+  };
+  const auto [least, most] = std::ranges::minmax(evidence.map.values);
+  std::string text = fmt::format("{}\n  {} {:.4f}", printable(picture.name, 4096),
+                                 name(evidence.about), evidence.about.logit);
+  if (evidence.against) {
+    text += fmt::format(" against {} {:.4f}", name(*evidence.against), evidence.against->logit);
+  }
+  return text + fmt::format(": evidence from {:.4f} to {:.4f}\n", least, most);
+}
+
+std::string as_text(const PictureAttention& picture) {
+  const LayerAttention& attention = picture.answer;
+  const TokenMap& map = attention.map;
+  const auto most = std::ranges::max_element(map.values) - map.values.begin();
+  return fmt::format(
+      "{}\n  layer {}, {}: the token in row {}, column {} of {} x {} takes most from row {}, "
+      "column {}\n",
+      printable(picture.name, 4096), attention.layer,
+      attention.head < 0 ? "all heads" : fmt::format("head {}", attention.head), attention.row,
+      attention.column, map.height, map.width, most / map.width, most % map.width);
+}
+
+// The pictures of a run, drawn and printed one after the other.
+class Drawing {
+ public:
+  Drawing(const ExplainCommand& command, PictureRun& pictures, const PictureOutputs& outputs,
+          const std::string& ending, const Recipe& recipe)
+      : command_(command),
+        pictures_(pictures),
+        outputs_(outputs),
+        ending_(ending),
+        recipe_(recipe) {}
+
+  template <class Answer>
+  HandleResults<Answer> handler() {
+    return [this](std::span<const PictureResult<Answer>> batch) {
+      for (const PictureResult<Answer>& picture : batch) take(picture);
+      return pictures_.advance(batch.size());
+    };
+  }
+  void finish() const {
+    if (command_.json) print(first_ ? "[]\n" : "\n]\n");
+  }
+
+ private:
+  template <class Answer>
+  void take(const PictureResult<Answer>& picture) {
+    std::string error = picture.error;
+    if (error.empty()) {
+      try {
+        draw(picture.name, picture.answer.map);
+      } catch (const Error& problem) {
+        error = problem.what();
+      }
+    }
+    pictures_.hide_progress();
+    if (!error.empty()) pictures_.reject(error);
+    if (command_.json) {
+      print(first_ ? "[\n" : ",\n");
+      print(explanation_json(picture, error.empty() ? outputs_.path(next_, ending_) : ""));
+      first_ = false;
+    } else if (error.empty()) {
+      print(as_text(picture));
+    }
+    ++next_;
+  }
+
+  void draw(const std::string& file, const TokenMap& map) {
+    const Sample sample = PictureFiles({file}, command_.pictures.decode()).load(0);
+    const Placement placement = place(recipe_, sample.image->width, sample.image->height);
+    outputs_.write(
+        next_, ending_,
+        encode_png(draw_map(*sample.image, seen_part(placement), map, command_.opacity)));
+    if (!command_.npy) return;
+    NpyWriter array(outputs_.path(next_, kMap));
+    for (int row = 0; row < map.height; ++row) {
+      const auto first = map.values.begin() + static_cast<std::ptrdiff_t>(row) * map.width;
+      array.append({map.width}, {first, first + map.width});
+    }
+    array.finish(true);
+  }
+
+  const ExplainCommand& command_;
+  PictureRun& pictures_;
+  const PictureOutputs& outputs_;
+  const std::string ending_;
+  const Recipe recipe_;
+  size_t next_ = 0;  // picture
+  bool first_ = true;
+};
+
+void check(const ExplainCommand& command) {
+  const bool attention = !command.at.empty();
+  if (attention && !(command.about.empty() && command.against.empty())) {
+    fail_usage("--at shows attention, which has no class: it excludes --class and --against");
+  }
+  if (!attention && (command.layer >= 0 || command.head >= 0)) {
+    fail_usage("--layer and --head need --at X,Y, the place whose attention is shown");
+  }
+}
+
+int explain(const ExplainCommand& command) {
+  check(command);
+  const bool attention = !command.at.empty();
+  PictureRun pictures(command.pictures);
+  const std::string& ending = attention ? kAttention : kEvidence;
+  std::vector<std::string> endings = {ending};
+  if (command.npy) endings.push_back(kMap);
+  const PictureOutputs outputs(command.out, pictures.files(), endings);
+  FileRoles roles = pictures.roles();
+  outputs.add_roles(roles);
+  roles.check();
+  const ModelSource source = chosen_source(command.pictures);
+  const Explainer explainer(source, pictures.run_options());
+  outputs.prepare();
+  const std::string note = default_model_note(source, command.pictures);
+  if (!note.empty() && command.json) complain(note);
+  if (!note.empty() && !command.json) print(note + "\n");
+  Drawing drawing(command, pictures, outputs, ending, explainer.runner().recipe());
+  pictures.run([&](const SampleSource& all) {
+    if (attention) {
+      explainer.attention(all, parse_place(command), drawing.handler<LayerAttention>());
+    } else {
+      const Explainer::EvidenceRequest request{find_class("--class", command.about, source),
+                                               find_class("--against", command.against, source)};
+      explainer.evidence(all, request, drawing.handler<Evidence>());
+    }
+  });
+  drawing.finish();
+  return pictures.exit_status();
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<ExplainCommand>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "Show why: which places speak for a class, or which places a token looks at");
+  add_picture_options(*command, options->pictures);
+  command
+      ->add_option("--class", options->about,
+                   "Class to explain, by name or number (default: the most probable one)")
+      ->type_name("CLASS");
+  command
+      ->add_option("--against", options->against,
+                   "Another class: show what speaks for the one against the other")
+      ->type_name("CLASS");
+  command
+      ->add_option(
+          "--at", options->at,
+          "Show the attention of the token at this place instead: across and down, in parts "
+          "of what the network sees, such as 0.5,0.5")
+      ->type_name("X,Y");
+  command->add_option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->type_name("L");
+  command
+      ->add_option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->type_name("H");
+  command
+      ->add_option("--opacity", options->opacity, "How strongly the map covers the picture, 0 to 1")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->capture_default_str()
+      ->type_name("A");
+  command
+      ->add_option("--out", options->out,
+                   "Folder for NAME.evidence.png or NAME.attention.png of each picture NAME")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
+  add_json(*command, options->json);
+  command->footer(
+      "Both views are exact. The classifier is linear in the mean of the last tokens, so the mean "
+      "of\n"
+      "the evidence is the logit of the class. Attention is the factor with which the scan of a "
+      "layer\n"
+      "takes each token's value for the chosen one, both directions, times the length of that "
+      "value.\n"
+      "Red speaks for, blue against; what the network did not see is dark.");
+  command->callback([&chosen, options] { chosen = [options] { return explain(*options); }; });
+}
+
+}  // namespace vig::cli

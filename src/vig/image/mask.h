@@ -1,0 +1,42 @@
+// Masks of objects as run lengths, in the form of COCO.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vig/image/box.h"
+
+namespace vig {
+
+// Runs over the picture column by column, each from the top; the first run is one of zeros and may
+// be empty. The runs add up to width * height.
+struct Mask {
+  int width = 0;
+  int height = 0;
+  std::vector<uint32_t> runs;
+
+  int64_t area() const;
+  Box bounds() const;  // of the ones; empty where there is none
+  bool operator==(const Mask&) const = default;
+};
+
+// pixels[y * width + x], where anything but 0 counts as 1.
+Mask encode_mask(std::span<const uint8_t> pixels, int width, int height);
+std::vector<uint8_t> decode_mask(const Mask& mask);  // of zeros and ones, row by row
+
+// COCO's compressed text for the runs. Reading throws Error where the text is none, or its runs do
+// not fill the picture; `where` begins the message.
+std::string mask_text(const Mask& mask);
+Mask mask_from_text(const std::string& where, std::string_view text, int width, int height);
+
+// A polygon x0, y0, x1, y1, ... filled by COCO's rule.
+Mask polygon_mask(std::span<const double> corners, int width, int height);
+Mask unite(std::span<const Mask> masks);  // of one size; at least one
+// Overlap over union in double; where `b` is a crowd, over the area of `a`. Throws Error where the
+// sizes of the masks differ.
+double mask_iou(const Mask& a, const Mask& b, bool b_is_crowd);
+
+}  // namespace vig

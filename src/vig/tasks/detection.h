@@ -1,0 +1,21 @@
+// What a detector says of a picture.
+#pragma once
+
+#include <vector>
+
+#include "vig/image/box.h"
+#include "vig/image/mask.h"
+
+namespace vig {
+
+struct Detection {
+  Box box;  // in the picture as it is stored
+  int label = 0;
+  float score = 0;
+  Mask mask;  // of the whole picture
+};
+
+// Of one picture, the best first.
+using Detections = std::vector<Detection>;
+
+}  // namespace vig

@@ -1,0 +1,16 @@
+// What a segmentation network says of a picture.
+#pragma once
+
+#include <vector>
+
+#include "vig/image/label_map.h"
+
+namespace vig {
+
+struct Segmentation {
+  LabelMap labels;  // of the picture as it is stored, kNoLabel nowhere
+  // Where asked for: the softmax of the classes, [height, width, classes].
+  std::vector<float> probabilities;
+};
+
+}  // namespace vig

@@ -1,0 +1,70 @@
+// `vig explain` as its users see it.
+#include <gtest/gtest.h>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Explain : public testing::Test {
+ protected:
+  void SetUp() override { model_ = make_model(folder_); }
+  RunResult explain(std::vector<std::string> options) {
+    options.insert(options.begin(), {"explain", "-m", model_, cat_, "--out", out()});
+    return vig(options);
+  }
+  std::string out() const { return (folder_ / "out").string(); }
+  bool written(const char* name) const { return fs::exists(folder_ / "out" / name); }
+
+  TempDir folder_;
+  std::string model_;
+  const std::string cat_ = data("image/photos/cat_chelsea.png");
+};
+
+TEST_F(Explain, EvidenceHasTheLogitAsItsMean) {
+  const json answer = json::parse(vig({"classify", "-m", model_, cat_, "--json"}).out)[0];
+  const RunResult result = explain({"--json", "--npy"});
+  expect_success(result);
+  const json one = json::parse(result.out)[0];
+  EXPECT_EQ(one["class"], answer["classes"][0]);
+  double sum = 0;
+  for (const json& value : one["values"]) sum += value.get<double>();
+  EXPECT_NEAR(sum / static_cast<double>(one["values"].size()), one["class"]["logit"], 1e-5);
+  EXPECT_EQ(one["shape"][0].get<size_t>() * one["shape"][1].get<size_t>(), one["values"].size());
+  EXPECT_TRUE(written("cat_chelsea.evidence.png"));
+  EXPECT_TRUE(written("cat_chelsea.map.npy"));
+  const RunResult text = explain({"--class", "dog", "--against", "0"});
+  expect_success(text);
+  EXPECT_NE(text.out.find("dog"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("against ant"), std::string::npos) << text.out;
+}
+
+TEST_F(Explain, AttentionOfAPlace) {
+  const RunResult result = explain({"--at", "0.1,0.9", "--layer", "0", "--head", "1", "--json"});
+  expect_success(result);
+  const json one = json::parse(result.out)[0];
+  EXPECT_EQ(one["layer"], 0);
+  EXPECT_EQ(one["head"], 1);
+  EXPECT_EQ(one["row"], 3);  // of 4 x 4 tokens
+  EXPECT_EQ(one["column"], 0);
+  EXPECT_TRUE(written("cat_chelsea.attention.png"));
+  expect_success(explain({"--at", "1,1"}));
+}
+
+TEST_F(Explain, BadUsageIsOneSentence) {
+  expect_complaint(explain({"--class", "dgo"}), 2, "did you mean 'dog'");
+  expect_complaint(explain({"--class", "10"}), 2, "--class");
+  for (const char* place : {"1", "a,b", "0.5,", "0.5,0.5,0.5"}) {
+    expect_complaint(explain({"--at", place}), 2, "--at");
+  }
+  expect_complaint(explain({"--at", "0.5,1.5"}), 2, "0 to 1");
+  expect_complaint(explain({"--layer", "1"}), 2, "--at");
+  expect_complaint(explain({"--at", "0.5,0.5", "--class", "dog"}), 2, "--class");
+  expect_complaint(explain({"--at", "0.5,0.5", "--layer", "2"}), 2, "layer");
+}
+
+}  // namespace
+}  // namespace vig::test
