@@ -1,0 +1,63 @@
+#include "vig/pipeline/open_model.h"
+
+#include <utility>
+
+namespace vig {
+
+OpenModel::OpenModel(ModelSource source, const RunOptions& options) : source_(std::move(source)) {
+  require_weights(source_);
+  switch (task()) {
+    case ModelTask::kClassify:
+      runner_ = std::make_shared<const Runner>(source_, options);
+      break;
+    case ModelTask::kSegment:
+      segmenter_ = std::make_unique<const Segmenter>(source_, options);
+      break;
+    case ModelTask::kDetect:
+      detector_ = std::make_unique<const Detector>(source_, options);
+      break;
+  }
+}
+
+const std::shared_ptr<const Runner>& OpenModel::runner() const {
+  check_task(source_, ModelTask::kClassify);
+  return runner_;
+}
+
+std::vector<ClassifiedPicture> OpenModel::classify(const SampleSource& pictures, int top,
+                                                   int size) const {
+  return Classifier(runner()).classify(pictures, top, size);
+}
+
+std::vector<EmbeddedPicture> OpenModel::embed(const SampleSource& pictures, Embedder::Kind kind,
+                                              int size) const {
+  return Embedder(runner()).embed(pictures, kind, size);
+}
+
+std::vector<PictureEvidence> OpenModel::evidence(const SampleSource& pictures,
+                                                 const Explainer::EvidenceRequest& request,
+                                                 int size) const {
+  std::vector<PictureEvidence> all;
+  Explainer(runner()).evidence(pictures, request, collect_results(all), size);
+  return all;
+}
+
+std::vector<PictureAttention> OpenModel::attention(const SampleSource& pictures,
+                                                   const Explainer::AttentionRequest& request,
+                                                   int size) const {
+  std::vector<PictureAttention> all;
+  Explainer(runner()).attention(pictures, request, collect_results(all), size);
+  return all;
+}
+
+std::vector<SegmentedPicture> OpenModel::segment(const SampleSource& pictures) const {
+  check_task(source_, ModelTask::kSegment);
+  return segmenter_->segment(pictures);
+}
+
+std::vector<DetectedPicture> OpenModel::detect(const SampleSource& pictures) const {
+  check_task(source_, ModelTask::kDetect);
+  return detector_->detect(pictures);
+}
+
+}  // namespace vig

@@ -1,0 +1,56 @@
+// One network, opened once, for whatever it can do: what C, Python and the server hold.
+//
+//   const OpenModel model(find_source(request), options);
+//   const auto answers = model.classify(PictureBytes({{"cat", bytes}}), 5);
+//
+// The tasks share the weights and the threads. For any number of threads: work of several callers
+// takes place one after the other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vig/pipeline/classifier.h"
+#include "vig/pipeline/detector.h"
+#include "vig/pipeline/embedder.h"
+#include "vig/pipeline/explainer.h"
+#include "vig/pipeline/segmenter.h"
+
+namespace vig {
+
+class OpenModel {
+ public:
+  explicit OpenModel(ModelSource source, const RunOptions& options = {});
+
+  const ModelSource& source() const { return source_; }
+  ModelTask task() const { return source_.spec.config->task(); }
+  const std::vector<std::string>& classes() const { return source_.classes; }
+  int class_count() const { return model_classes(source_.spec); }
+
+  // An answer per picture, in order. A task that the network is not for throws a usage error.
+  // `size` is the side of the input; 0: RunOptions::size.
+  std::vector<ClassifiedPicture> classify(const SampleSource& pictures, int top,
+                                          int size = 0) const;
+  std::vector<EmbeddedPicture> embed(const SampleSource& pictures, Embedder::Kind kind,
+                                     int size = 0) const;
+  std::vector<PictureEvidence> evidence(const SampleSource& pictures,
+                                        const Explainer::EvidenceRequest& request,
+                                        int size = 0) const;
+  std::vector<PictureAttention> attention(const SampleSource& pictures,
+                                          const Explainer::AttentionRequest& request,
+                                          int size = 0) const;
+  std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
+  std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
+
+  // The network itself, for tasks that see pictures of one size; throws for the others.
+  const std::shared_ptr<const Runner>& runner() const;
+
+ private:
+  const ModelSource source_;
+  std::shared_ptr<const Runner> runner_;        // of a classifier
+  std::unique_ptr<const Segmenter> segmenter_;  // of one of the other tasks
+  std::unique_ptr<const Detector> detector_;
+};
+
+}  // namespace vig
