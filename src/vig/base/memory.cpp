@@ -14,6 +14,13 @@ uint64_t physical_memory() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
+uint64_t process_memory() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 size_t process_peak() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

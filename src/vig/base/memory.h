@@ -9,6 +9,8 @@ namespace vig {
 // In bytes; the largest number where the system does not say.
 uint64_t physical_memory();
 
+// The resident size now; 0 where the system does not say.
+uint64_t process_memory();
 // The largest resident size so far, or since it was set back, which Linux allows; where it does
 // not, the figure also covers what came before.
 size_t process_peak();

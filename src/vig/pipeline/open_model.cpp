@@ -50,14 +50,22 @@ std::vector<PictureAttention> OpenModel::attention(const SampleSource& pictures,
   return all;
 }
 
-std::vector<SegmentedPicture> OpenModel::segment(const SampleSource& pictures) const {
+const Segmenter& OpenModel::segmenter() const {
   check_task(source_, ModelTask::kSegment);
-  return segmenter_->segment(pictures);
+  return *segmenter_;
+}
+
+const Detector& OpenModel::detector() const {
+  check_task(source_, ModelTask::kDetect);
+  return *detector_;
+}
+
+std::vector<SegmentedPicture> OpenModel::segment(const SampleSource& pictures) const {
+  return segmenter().segment(pictures);
 }
 
 std::vector<DetectedPicture> OpenModel::detect(const SampleSource& pictures) const {
-  check_task(source_, ModelTask::kDetect);
-  return detector_->detect(pictures);
+  return detector().detect(pictures);
 }
 
 }  // namespace vig

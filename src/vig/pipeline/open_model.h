@@ -43,8 +43,10 @@ class OpenModel {
   std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
   std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
 
-  // The network itself, for tasks that see pictures of one size; throws for the others.
+  // What does the work; each throws where the network is for another task.
   const std::shared_ptr<const Runner>& runner() const;
+  const Segmenter& segmenter() const;
+  const Detector& detector() const;
 
  private:
   const ModelSource source_;

@@ -1,0 +1,163 @@
+#include "vig/serve/answers.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "vig/image/encode_png.h"
+#include "vig/image/label_file.h"
+#include "vig/pipeline/json_text.h"
+#include "vig/pipeline/results_json.h"
+#include "vig/tasks/jpeg_uri.h"
+#include "vig/tasks/overlay.h"
+
+namespace vig {
+namespace {
+
+struct Route {
+  std::string_view path;
+  AnswerKind kind;
+};
+constexpr std::array kRoutes = {
+    Route{"/v1/classify", AnswerKind::kClassify}, Route{"/v1/embed", AnswerKind::kEmbed},
+    Route{"/v1/explain", AnswerKind::kExplain}, Route{"/v1/segment", AnswerKind::kSegment},
+    Route{"/v1/detect", AnswerKind::kDetect}};
+
+PictureBytes source_of(std::span<const SentPicture> pictures, const DecodeOptions& decode) {
+  std::vector<PictureBytes::File> files;
+  for (const SentPicture& one : pictures) {
+    files.push_back(
+        {one.name, {reinterpret_cast<const uint8_t*>(one.bytes.data()), one.bytes.size()}});
+  }
+  return PictureBytes(std::move(files), decode);
+}
+
+// The map of an explanation over its picture.
+std::string drawn_map(const PictureBytes& pictures, size_t i, const Recipe& recipe,
+                      const TokenMap& map) {
+  constexpr double kOpacity = 0.7;
+  const Sample sample = pictures.load(i);
+  const Placement placement = place(recipe, sample.image->width, sample.image->height);
+  return png_uri(encode_png(draw_map(*sample.image, seen_part(placement), map, kOpacity)));
+}
+
+template <class Result>
+std::vector<Answer> explained(const std::vector<Result>& found, const AnswerRequest& request,
+                              const PictureBytes& pictures, const Recipe& recipe) {
+  std::vector<Answer> answers;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool good = found[i].error.empty();
+    std::string drawn;
+    if (good && request.picture) drawn = drawn_map(pictures, i, recipe, found[i].answer.map);
+    answers.push_back({good, explanation_json(found[i], drawn)});
+  }
+  return answers;
+}
+
+std::string failed_json(const std::string& name, const std::string& error) {
+  return json_text({{"file", name}, {"error", error}});
+}
+
+std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& request,
+                              const PictureBytes& pictures) {
+  std::vector<Answer> answers;
+  const std::vector<Color> palette = class_palette(static_cast<size_t>(model.class_count()));
+  model.segmenter().segment(pictures, [&](const SegmentedPicture& picture) {
+    SegmentationFiles files;
+    const bool good = picture.error.empty();
+    if (good) files.labels = png_uri(encode_label_map(picture.answer.labels, palette));
+    if (good && request.picture) {
+      files.overlay = png_uri(
+          encode_png(draw_segmentation(*picture.image, picture.answer.labels, model.classes())));
+    }
+    answers.push_back({good, segmentation_json(picture, model.classes(), files)});
+    return true;
+  });
+  return answers;
+}
+
+std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& request,
+                             const PictureBytes& pictures) {
+  std::vector<Answer> answers;
+  model.detector().detect(pictures, [&](const DetectedPicture& picture) {
+    if (!picture.error.empty()) {
+      answers.push_back({false, failed_json(picture.name, picture.error)});
+      return true;
+    }
+    std::string json =
+        fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(picture.name),
+                    picture.image->width, picture.image->height);
+    if (request.picture) {
+      json += fmt::format(
+          ",\"overlay\":\"{}\"",
+          png_uri(encode_png(draw_detections(*picture.image, picture.answer, model.classes()))));
+    }
+    json += ",\"detections\":[";
+    for (size_t i = 0; i < picture.answer.size(); ++i) {
+      if (i > 0) json += ',';
+      json += detection_json(picture.answer[i], 1, picture.name, model.classes());
+    }
+    answers.push_back({true, json + "]}"});
+    return true;
+  });
+  return answers;
+}
+
+}  // namespace
+
+std::optional<AnswerKind> kind_of_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    if (route.path == path) return route.kind;
+  }
+  return std::nullopt;
+}
+
+ModelTask task_of(AnswerKind kind) {
+  if (kind == AnswerKind::kSegment) return ModelTask::kSegment;
+  return kind == AnswerKind::kDetect ? ModelTask::kDetect : ModelTask::kClassify;
+}
+
+std::string key_of(const AnswerRequest& request) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
+                     request.size, request.top, request.threshold, request.map, request.picture,
+                     request.evidence.about, request.evidence.against, request.attention.x,
+                     request.attention.y, request.attention.layer, request.attention.head);
+}
+
+std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
+                                    std::span<const SentPicture> sent,
+                                    const DecodeOptions& decode) {
+  const PictureBytes pictures = source_of(sent, decode);
+  std::vector<Answer> answers;
+  switch (request.kind) {
+    case AnswerKind::kClassify:
+      for (const auto& one : model.classify(pictures, request.top, request.size)) {
+        answers.push_back({one.error.empty(), classification_json(one, {"", request.threshold})});
+      }
+      break;
+    case AnswerKind::kEmbed: {
+      const auto kind = request.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
+      for (const auto& one : model.embed(pictures, kind, request.size)) {
+        answers.push_back({one.error.empty(), embedding_json(one)});
+      }
+      break;
+    }
+    case AnswerKind::kExplain: {
+      const Recipe recipe = model.runner()->recipe(request.size);
+      if (request.attention.x >= 0) {
+        return explained(model.attention(pictures, request.attention, request.size), request,
+                         pictures, recipe);
+      }
+      return explained(model.evidence(pictures, request.evidence, request.size), request, pictures,
+                       recipe);
+    }
+    case AnswerKind::kSegment:
+      return segmented(model, request, pictures);
+    case AnswerKind::kDetect:
+      return detected(model, request, pictures);
+  }
+  return answers;
+}
+
+}  // namespace vig

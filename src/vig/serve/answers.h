@@ -1,0 +1,43 @@
+// Pictures of requests through a network, and the answers as JSON.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vig/pipeline/open_model.h"
+#include "vig/serve/request_body.h"
+
+namespace vig {
+
+enum class AnswerKind { kClassify, kEmbed, kExplain, kSegment, kDetect };
+
+// "/v1/classify" and so on.
+std::optional<AnswerKind> kind_of_route(std::string_view path);
+ModelTask task_of(AnswerKind kind);
+
+struct AnswerRequest {
+  AnswerKind kind = AnswerKind::kClassify;
+  int size = 0;  // of the input; 0: the model's own
+  int top = 5;
+  double threshold = 0;
+  bool map = false;      // of an embedding
+  bool picture = false;  // the answer drawn over the picture, too, as a data address
+  Explainer::EvidenceRequest evidence;
+  Explainer::AttentionRequest attention{-1, -1};  // where x is not below 0
+};
+// Requests of one key can be answered together.
+std::string key_of(const AnswerRequest& request);
+
+struct Answer {
+  bool good = false;
+  std::string json;  // an object
+};
+
+// An answer for each picture. Throws Error where the request does not fit the model.
+std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
+                                    std::span<const SentPicture> pictures,
+                                    const DecodeOptions& decode);
+
+}  // namespace vig

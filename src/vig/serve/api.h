@@ -1,0 +1,44 @@
+// The routes of the server: what a request asks for, and what it gets. No sockets here.
+//
+//   POST /v1/classify, /v1/embed, /v1/explain, /v1/segment, /v1/detect
+//   GET  /v1/models, /openapi.json, /health, /ready, /metrics, /
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vig/pipeline/open_model.h"
+#include "vig/serve/batch_queue.h"
+#include "vig/serve/http_server.h"
+#include "vig/serve/metrics.h"
+
+namespace vig {
+
+struct HostedModel {
+  std::string name;  // by which clients ask for it
+  std::shared_ptr<const OpenModel> model;
+};
+
+struct ApiOptions {
+  std::string token;          // that clients must show; empty: none
+  size_t most_pictures = 32;  // of one request
+  DecodeOptions decode;
+  BatchQueueOptions queue;
+  std::function<size_t()> connections;  // open ones, for /metrics
+};
+
+class Api {
+ public:
+  // The first model of a task is the one of requests that name none.
+  Api(std::vector<HostedModel> models, const ApiOptions& options, ServerMetrics& metrics);
+  ~Api();
+
+  void handle(HttpRequest request, Respond respond);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vig

@@ -1,0 +1,124 @@
+// Work that waits for a network: bounded, and gathered into batches.
+//
+// Works of one key (a model, a task and its options) may run together. The first that waits decides
+// which key is next; others of the key join it until the batch is full or the first has waited long
+// enough.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace vig {
+
+struct BatchQueueOptions {
+  size_t most_waiting = 256;  // pictures
+  size_t batch = 8;           // pictures that run together, unless one work has more
+  std::chrono::microseconds wait = std::chrono::milliseconds(2);
+  int workers = 2;  // so that one batch is decoded while another runs
+};
+
+template <class Work>
+class BatchQueue {
+ public:
+  struct Entry {
+    std::string key;
+    size_t pictures = 1;
+    Work work;
+  };
+  // Runs works of one key. Called by several threads at a time; throws nothing.
+  using Run = std::function<void(std::vector<Entry>& batch)>;
+
+  BatchQueue(const BatchQueueOptions& options, Run run) : options_(options), run_(std::move(run)) {
+    for (int i = 0; i < options.workers; ++i) {
+      threads_.emplace_back([this](std::stop_token stop) { serve(stop); });
+    }
+  }
+  // Runs what waits, then ends.
+  ~BatchQueue() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    changed_.notify_all();
+  }
+
+  // False, and `entry` as it was, where too much waits already.
+  bool add(Entry& entry) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (pictures_ + entry.pictures > options_.most_waiting) return false;
+      pictures_ += entry.pictures;
+      waiting_.push_back({std::move(entry), std::chrono::steady_clock::now()});
+    }
+    changed_.notify_all();
+    return true;
+  }
+  size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return pictures_;
+  }
+
+ private:
+  struct Waiting {
+    Entry entry;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  void serve(std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
+      if (waiting_.empty()) return;  // stopped
+      // The key may be taken by another worker meanwhile: then everything is looked at again.
+      const std::string key = waiting_.front().entry.key;
+      const auto until = waiting_.front().since + options_.wait;
+      const bool full = changed_.wait_until(lock, stop, until, [&] {
+        return waiting_.empty() || waiting_.front().entry.key != key ||
+               pictures_of(key) >= options_.batch;
+      });
+      if (waiting_.empty() || waiting_.front().entry.key != key) continue;
+      if (!full && !stop.stop_requested() && std::chrono::steady_clock::now() < until) continue;
+      std::vector<Entry> batch = take(key);
+      lock.unlock();
+      run_(batch);
+      batch.clear();
+      lock.lock();
+    }
+  }
+
+  size_t pictures_of(const std::string& key) const {
+    size_t pictures = 0;
+    for (const Waiting& one : waiting_) pictures += one.entry.key == key ? one.entry.pictures : 0;
+    return pictures;
+  }
+
+  std::vector<Entry> take(const std::string& key) {
+    std::vector<Entry> batch;
+    size_t pictures = 0;
+    for (auto one = waiting_.begin(); one != waiting_.end();) {
+      const bool fits = batch.empty() || pictures + one->entry.pictures <= options_.batch;
+      if (one->entry.key != key || !fits) {
+        ++one;
+        continue;
+      }
+      pictures += one->entry.pictures;
+      batch.push_back(std::move(one->entry));
+      one = waiting_.erase(one);
+    }
+    pictures_ -= pictures;
+    return batch;
+  }
+
+  const BatchQueueOptions options_;
+  const Run run_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Waiting> waiting_;
+  size_t pictures_ = 0;                // that wait
+  std::vector<std::jthread> threads_;  // last, so that they end before what they use
+};
+
+}  // namespace vig
