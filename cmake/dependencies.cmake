@@ -25,6 +25,10 @@ if(VIG_ONNX)
   find_package(ONNX REQUIRED)
 endif()
 
+if(VIG_SERVER)
+  find_package(Boost 1.74 REQUIRED)  # headers alone
+endif()
+
 if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

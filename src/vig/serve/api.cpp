@@ -308,6 +308,7 @@ void Api::handle(HttpRequest request, Respond respond) {
     return [this, since, done, name](HttpResponse response) {
       const std::chrono::duration<double> seconds = Clock::now() - since;
       impl_->metrics.request(name, response.status, seconds.count());
+      if (impl_->options.log) impl_->options.log(name, response.status, seconds.count());
       done(std::move(response));
     };
   };

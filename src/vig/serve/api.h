@@ -26,6 +26,8 @@ struct ApiOptions {
   DecodeOptions decode;
   BatchQueueOptions queue;
   std::function<size_t()> connections;  // open ones, for /metrics
+  // Every answer: nothing of a request but its route. Called by several threads at a time.
+  std::function<void(const std::string& route, int status, double seconds)> log;
 };
 
 class Api {

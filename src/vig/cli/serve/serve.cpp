@@ -1,0 +1,221 @@
+#include "vig/cli/serve/serve.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "vig/base/error.h"
+#include "vig/base/memory.h"
+#include "vig/base/printable.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/cli/picture_command.h"
+#include "vig/pipeline/json_text.h"
+#include "vig/serve/api.h"
+
+namespace vig::cli {
+namespace {
+
+struct ServeOptions {
+  std::vector<std::string> models;  // FILE or NAME=FILE
+  HttpOptions http;
+  bool open = false;
+  int threads = 0;
+  int batch = 8;
+  double wait_ms = 2;
+  size_t queue = 256;
+  size_t pictures = 32;
+  int64_t max_pixels = DecodeOptions().max_pixels;
+  double memory_gb = 0;  // of sessions; 0: a quarter of the machine's
+  std::string log = "lines";
+};
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+// The token that clients must show.
+std::string chosen_token(const ServeOptions& options) {
+  const char* const given = std::getenv("VIG_TOKEN");
+  const std::string token = given == nullptr ? "" : given;
+  if (token.empty() && !options.open && !is_loopback(options.http.address)) {
+    fail_usage(
+        "--listen {} lets others in: set VIG_TOKEN to a secret that clients must show, or say "
+        "--open",
+        options.http.address);
+  }
+  return token;
+}
+
+// "pets=model.safetensors", or a file whose name is the model's.
+std::pair<std::string, std::string> name_and_file(const std::string& text) {
+  const size_t equal = text.find('=');
+  if (equal != std::string::npos && equal > 0 && text.find('/') > equal) {
+    return {text.substr(0, equal), text.substr(equal + 1)};
+  }
+  return {std::filesystem::path(text).stem().string(), text};
+}
+
+std::vector<HostedModel> open_models(const ServeOptions& options) {
+  RunOptions run;
+  run.threads = options.threads;
+  run.batch = options.batch;
+  run.session_bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
+                                            : physical_memory() / 4;
+  std::vector<std::string> models = options.models;
+  if (models.empty()) models.push_back("default=" + NetworkOptions().model_file());
+  std::vector<HostedModel> hosted;
+  std::set<std::string> names;
+  for (const std::string& text : models) {
+    const auto [name, file] = name_and_file(text);
+    if (!names.insert(name).second) {
+      fail_usage("two models are called {}: give one another name by -m NAME=FILE",
+                 printable(name, 60));
+    }
+    ModelRequest request;
+    request.model = file;
+    hosted.push_back({name, std::make_shared<const OpenModel>(find_source(request), run)});
+  }
+  return hosted;
+}
+
+// A line for every answer on standard error.
+std::function<void(const std::string&, int, double)> make_log(const std::string& form) {
+  if (form == "none") return nullptr;
+  return [json = form == "json"](const std::string& route, int status, double seconds) {
+    const auto now =
+        std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    const std::string time = fmt::format("{:%FT%TZ}", now);
+    const std::string line =
+        json ? json_text(
+                   {{"time", time}, {"route", route}, {"status", status}, {"seconds", seconds}}) +
+                   "\n"
+             : fmt::format("{} {} {} {:.1f} ms\n", time, status, route, 1000 * seconds);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  };
+}
+
+// Ctrl-C and SIGTERM end the server: no new connections, then what was accepted. They are blocked
+// in all threads and waited for in one, which may then call anything.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&set_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&set_, number);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  // Calls `stop` for a signal, until the end of this object.
+  void watch(std::function<void()> stop) {
+    thread_ = std::jthread([this, call = std::move(stop)] {
+      int number = 0;
+      while (sigwait(&set_, &number) == 0 && number != SIGUSR2) call();
+    });
+  }
+  ~StopSignals() {
+    if (thread_.joinable()) pthread_kill(thread_.native_handle(), SIGUSR2);
+  }
+
+ private:
+  sigset_t set_{};
+  std::jthread thread_;
+};
+
+int serve(const ServeOptions& options) {
+  ApiOptions api_options;
+  api_options.token = chosen_token(options);
+  api_options.most_pictures = options.pictures;
+  api_options.decode.max_pixels = options.max_pixels;
+  api_options.queue.batch = static_cast<size_t>(options.batch);
+  api_options.queue.most_waiting = options.queue;
+  api_options.queue.wait = std::chrono::microseconds(static_cast<int64_t>(options.wait_ms * 1000));
+  api_options.log = make_log(options.log);
+  StopSignals signals;  // before the first thread
+  ServerMetrics metrics;
+  // The server is made before the API that answers for it: the address is checked first.
+  std::unique_ptr<Api> api;
+  HttpServer server(
+      options.http,
+      [&api](HttpRequest request, Respond respond) {
+        api->handle(std::move(request), std::move(respond));
+      },
+      metrics);
+  api_options.connections = [&server] { return server.connections(); };
+  api = std::make_unique<Api>(open_models(options), api_options, metrics);
+  const bool six = options.http.address.find(':') != std::string::npos;
+  print(fmt::format("vig serves http://{0}{1}{2}:{3}/ and stops at Ctrl-C\n", six ? "[" : "",
+                    options.http.address, six ? "]" : "", server.port()));
+  flush_output();
+  signals.watch([&server] { server.stop(); });
+  server.run();
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
+  command
+      ->add_option(
+          "-m,--model", options->models,
+          "Weight file, or NAME=FILE; several times for several models (default: the model "
+          "that comes with vig)")
+      ->type_name("FILE");
+  command->add_option("--listen", options->http.address, "Address to listen on")
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  command->add_option("--port", options->http.port, "Port; 0 takes any free one")
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_flag(
+      "--open", options->open,
+      "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
+  add_threads(*command, options->threads);
+  const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
+                       const char* unit) {
+    command->add_option(name, value, text)
+        ->check(CLI::Range(least, most).description(""))
+        ->capture_default_str()
+        ->type_name(unit);
+  };
+  add("--batch", options->batch, "Most pictures that run together", 1, 4096, "N");
+  add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
+      "MS");
+  add("--queue", options->queue, "Pictures that may wait; further ones get 503", size_t{1},
+      size_t{1} << 20, "N");
+  add("--pictures", options->pictures, "Most pictures of one request", size_t{1}, size_t{4096},
+      "N");
+  add("--max-body", options->http.body_bytes, "Most bytes of a request", uint64_t{1},
+      uint64_t{1} << 32, "BYTES");
+  add("--max-pixels", options->max_pixels, "Reject pictures with more pixels than this", int64_t{1},
+      int64_t{1} << 40, "N");
+  add("--max-connections", options->http.connections, "Connections that may be open", size_t{1},
+      size_t{1} << 20, "N");
+  add("--request-seconds", options->http.request_seconds,
+      "Time for a client to send a request or to take its answer", 0.01, 3600.0, "S");
+  add("--idle-seconds", options->http.idle_seconds, "Time between the requests of a connection",
+      0.01, 86400.0, "S");
+  add("--drain-seconds", options->http.drain_seconds, "Time to finish what was accepted at the end",
+      0.0, 3600.0, "S");
+  add("--memory", options->memory_gb,
+      "Memory for inputs of several sizes; 0 is a quarter of the machine's", 0.0, 1e6, "GB");
+  command->add_option("--log", options->log, "Lines on standard error: lines, json or none")
+      ->check(CLI::IsMember({"lines", "json", "none"}).description(""))
+      ->capture_default_str()
+      ->type_name("FORM");
+  command->footer(
+      "Clients send a picture by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
+      "/v1/detect; /openapi.json describes everything, / is a page. With VIG_TOKEN set clients "
+      "must\n"
+      "send the header \"Authorization: Bearer TOKEN\".");
+  command->callback([&chosen, options] { chosen = [options] { return serve(*options); }; });
+}
+
+}  // namespace vig::cli
