@@ -1,0 +1,61 @@
+// How well pixels are classified. Training's own validation and `vig eval` count with the same
+// code.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vig/image/label_map.h"
+
+namespace vig {
+
+// The pixels of one class, over labelled pixels alone. A share of nothing is NaN.
+struct ClassOverlap {
+  int64_t both = 0;      // labelled so and answered so
+  int64_t answered = 0;  // the class was the answer for
+  int64_t labelled = 0;  // show it
+
+  double iou() const;       // both / (answered + labelled - both)
+  double accuracy() const;  // both / labelled
+  bool operator==(const ClassOverlap&) const = default;
+};
+
+// Counts of pixels, so that those of several processes and pictures add up exactly; shares are
+// taken of the sums, not picture by picture.
+class SegmentationMetrics {
+ public:
+  SegmentationMetrics() = default;
+  explicit SegmentationMetrics(int classes);  // 1 to 255
+
+  // One picture. Pixels whose truth is kNoLabel do not count. Throws Error, and counts nothing,
+  // when the sizes differ or a label that counts is none of the classes.
+  void add(const LabelMap& answer, const LabelMap& truth);
+  void merge(const SegmentationMetrics& other);  // of as many classes
+
+  int classes() const { return classes_; }
+  int64_t pictures() const { return pictures_; }
+  int64_t pixels() const;  // labelled ones
+  // Pixels labelled `label` that were answered `answer`.
+  int64_t confused(int label, int answer) const;
+  std::vector<ClassOverlap> per_class() const;
+
+  // Means over the classes whose share is not NaN: a class that is answered but never labelled
+  // counts as IoU 0, one that is neither is left out. Of nothing: NaN.
+  double mean_iou() const;
+  double mean_accuracy() const;
+  double pixel_accuracy() const;  // all pixels alike
+
+  // The counts as numbers to be summed over processes: exact up to 2^53 pixels. The pictures,
+  // then label by label the pixels of each answer.
+  std::vector<double> sums() const;
+  void set_sums(const std::vector<double>& sums);
+
+  bool operator==(const SegmentationMetrics&) const = default;
+
+ private:
+  int classes_ = 0;
+  int64_t pictures_ = 0;
+  std::vector<int64_t> confusion_;  // [label * classes + answer]
+};
+
+}  // namespace vig
