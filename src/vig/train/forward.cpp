@@ -76,7 +76,7 @@ class ForwardPass {
     const BatchNormTensors tensors{param(norm, 0), param(norm, 1), param(norm, 2), param(norm, 3)};
     const float eps = std::get<BatchNormOp>(norm.op).eps;
     if (options_.statistics == nullptr) return batch_norm(x, tensors, eps);
-    return batch_norm(x, tensors, eps, options_.statistics->of(norm));
+    return batch_norm(x, tensors, eps, options_.statistics->of(norm), options_.statistics->group());
   }
 
   // What is fused behind an operation, in operations of their own.
