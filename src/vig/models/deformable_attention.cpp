@@ -1,0 +1,42 @@
+#include "vig/models/deformable_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace vig {
+namespace {
+
+// Head h looks along the angle 2 pi h / heads, point p by p + 1 pixels of the larger component.
+void look_around(const FreshParam& param, float heads, float points) {
+  const auto of_head = param.values.size() / static_cast<size_t>(heads);
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(i / of_head) / static_cast<double>(heads);
+    const double x = std::cos(angle), y = std::sin(angle);
+    const double largest = std::max(std::abs(x), std::abs(y));
+    const size_t point = i / 2 % static_cast<size_t>(points);
+    param.values[i] =
+        static_cast<float>((i % 2 == 0 ? x : y) / largest * static_cast<double>(point + 1));
+  }
+}
+
+}  // namespace
+
+Value deformable_attention(Builder& b, Value queries, Value features, const std::string& name,
+                           const DeformableShape& shape) {
+  const int d = b.grid(queries).channels, width = shape.value_dim;
+  const int samples = shape.heads * shape.points * static_cast<int>(shape.levels.size());
+  const Value values =
+      b.linear(features, name + ".value_proj", width, true, xavier_uniform(d, width, 1));
+  const Init around{look_around, static_cast<float>(shape.heads), static_cast<float>(shape.points)};
+  const Value offsets =
+      b.linear(queries, name + ".sampling_offsets", 2 * samples, true, {}, around);
+  const Value logits = b.linear(queries, name + ".attention_weights", samples, true, {});
+  const Value sampled = b.deformable(values, offsets, logits,
+                                     {shape.heads, shape.points, shape.levels, shape.queries});
+  return b.named(b.linear(sampled, name + ".output_proj", d, true, xavier_uniform(width, d, 1)),
+                 name);
+}
+
+}  // namespace vig
