@@ -44,8 +44,10 @@ at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, floa
   return parts.size() == 1 ? parts[0] : at::cat(parts, 0);
 }
 
+bool has_batch_norms(std::span<const Graph> graphs) { return !batch_norms(graphs).empty(); }
+
 int64_t inseparable_pictures(std::span<const Graph> graphs, int64_t group) {
-  return batch_norms(graphs).empty() ? 1 : group;
+  return has_batch_norms(graphs) ? group : 1;
 }
 
 int64_t run_begin(int64_t count, int64_t index, int64_t runs, int64_t group) {

@@ -49,6 +49,7 @@ class BatchStatistics {
 at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, float eps,
                       BatchStatistics::Groups& groups, int64_t group = BatchStatistics::kGroup);
 
+bool has_batch_norms(std::span<const Graph> graphs);
 // Pictures that must pass through the network together: a group where there are batch norms.
 int64_t inseparable_pictures(std::span<const Graph> graphs,
                              int64_t group = BatchStatistics::kGroup);

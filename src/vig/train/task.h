@@ -54,6 +54,7 @@ struct ShardPass {
   const std::vector<at::Tensor>& targets;  // of the whole StepBatch
   int64_t first = 0;                       // of these pictures, in the StepBatch
   const ForwardOptions& options;
+  const std::vector<Target>& items;  // the targets of the whole StepBatch, as Write left them
 };
 
 // Measures a network on validation pictures, batch by batch.
