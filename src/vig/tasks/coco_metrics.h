@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -58,6 +57,8 @@ struct CocoAnswer {
 enum class CocoShape { kBox, kMask };
 
 // What COCO's evaluator prints, in its order. NaN where there is nothing to find (it prints -1).
+// AP allows 100 answers per picture and class, where that is one of the limits; the other figures
+// the largest limit.
 struct CocoFigures {
   double ap = 0, ap50 = 0, ap75 = 0, ap_small = 0, ap_medium = 0, ap_large = 0;
   // Recall with at most limits[0], [1] and [2] answers per picture and class, then by area.
@@ -97,34 +98,39 @@ class CocoMetrics {
   // The final recall with limits()[limit] answers.
   double recall(int threshold, int label, CocoArea area, int limit) const;
 
-  // Everything as numbers, to be sent to other processes, and back. Throws Error where the numbers
-  // are no such list.
+  // Everything as numbers, to be sent to other processes, and back. Throws Error (usage) where the
+  // numbers are no such list.
   std::vector<double> packed() const;
   void merge_packed(std::span<const double> numbers);
 
  private:
   // An answer after matching. Bit t of a set: at threshold t.
   struct Match {
-    int64_t image = 0;
-    int32_t rank = 0;  // among the answers of its picture and class, the best first
     double score = 0;
     std::array<uint16_t, kCocoAreas> found = {};    // matched to an object
     std::array<uint16_t, kCocoAreas> ignored = {};  // neither right nor wrong
   };
-  struct ClassState {
-    std::array<int64_t, kCocoAreas> positives = {};
-    std::vector<Match> matches;
-  };
   // What one picture says of one class.
   struct Picture {
     std::array<int64_t, kCocoAreas> positives = {};
-    std::vector<Match> matches;
+    std::vector<Match> matches;  // the best first
   };
-  struct Curve;
+  struct Ranked {
+    const Match* match;
+    int rank;  // among the answers of its picture and class
+  };
+  struct Curve {
+    std::array<double, kCocoRecalls> precision;
+    double recall;
+  };
 
-  Picture match(int64_t image, int label, std::span<const CocoTruth> truths,
-                std::span<const CocoAnswer> answers) const;
-  Curve curve(int threshold, int label, CocoArea area, int limit) const;
+  void check(std::span<const CocoTruth> truths, std::span<const CocoAnswer> answers) const;
+  Picture match(std::span<const CocoTruth* const> truths,
+                std::span<const CocoAnswer* const> answers) const;
+  std::vector<Ranked> ranked(int label) const;
+  int main_limit() const;
+  Curve curve(std::span<const Ranked> answers, int64_t positives, int threshold, CocoArea area,
+              int limit) const;
 
   int classes_ = 0;
   CocoShape shape_ = CocoShape::kBox;

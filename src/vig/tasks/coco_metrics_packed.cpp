@@ -1,0 +1,103 @@
+// CocoMetrics as a list of numbers: classes, shape, limits and pictures; for each picture its
+// number and classes; for each class its label, positives and answers; for each answer its score,
+// what was found and what is ignored. All but scores are whole and below 2^53.
+#include <cmath>
+
+#include "vig/base/error.h"
+#include "vig/tasks/coco_metrics.h"
+
+namespace vig {
+namespace {
+
+double join_sets(const std::array<uint16_t, kCocoAreas>& sets) {
+  uint64_t joined = 0;
+  for (const uint16_t set : sets) joined = joined << kCocoThresholds | set;
+  return static_cast<double>(joined);
+}
+
+class Numbers {
+ public:
+  explicit Numbers(std::span<const double> numbers) : numbers_(numbers) {}
+
+  bool done() const { return at_ == numbers_.size(); }
+  double next() {
+    if (done()) bad();
+    return numbers_[at_++];
+  }
+  int64_t whole(int64_t least, int64_t most) {
+    const double number = next();
+    if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) ||
+        number != std::floor(number)) {
+      bad();
+    }
+    return static_cast<int64_t>(number);
+  }
+  std::array<uint16_t, kCocoAreas> sets() {
+    std::array<uint16_t, kCocoAreas> sets = {};
+    uint64_t joined =
+        static_cast<uint64_t>(whole(0, (int64_t{1} << (kCocoThresholds * kCocoAreas)) - 1));
+    for (size_t i = sets.size(); i-- > 0; joined >>= kCocoThresholds) {
+      sets[i] = static_cast<uint16_t>(joined & ((1 << kCocoThresholds) - 1));
+    }
+    return sets;
+  }
+  [[noreturn]] static void bad() { fail_usage("[metrics] numbers that are no packed metrics"); }
+
+ private:
+  std::span<const double> numbers_;
+  size_t at_ = 0;
+};
+
+constexpr int64_t kMaxWhole = int64_t{1} << 53;
+
+}  // namespace
+
+std::vector<double> CocoMetrics::packed() const {
+  std::vector<double> numbers = {static_cast<double>(classes_), static_cast<double>(shape_)};
+  for (const int limit : limits_) numbers.push_back(limit);
+  numbers.push_back(static_cast<double>(images_.size()));
+  for (const auto& [image, pictures] : images_) {
+    numbers.push_back(static_cast<double>(image));
+    numbers.push_back(static_cast<double>(pictures.size()));
+    for (const auto& [label, picture] : pictures) {
+      numbers.push_back(label);
+      for (const int64_t count : picture.positives) numbers.push_back(static_cast<double>(count));
+      numbers.push_back(static_cast<double>(picture.matches.size()));
+      for (const Match& match : picture.matches) {
+        numbers.push_back(match.score);
+        numbers.push_back(join_sets(match.found));
+        numbers.push_back(join_sets(match.ignored));
+      }
+    }
+  }
+  return numbers;
+}
+
+void CocoMetrics::merge_packed(std::span<const double> numbers) {
+  Numbers from(numbers);
+  const bool same =
+      from.whole(0, kMaxWhole) == classes_ && from.whole(0, 1) == static_cast<int64_t>(shape_) &&
+      from.whole(0, kMaxWhole) == limits_[0] && from.whole(0, kMaxWhole) == limits_[1] &&
+      from.whole(0, kMaxWhole) == limits_[2];
+  if (!same) {
+    fail_usage("[metrics] sums of different classes, shapes or limits do not add up");
+  }
+  std::map<int64_t, std::map<int, Picture>> images;
+  for (int64_t left = from.whole(0, kMaxWhole); left > 0; --left) {
+    std::map<int, Picture>& pictures = images[from.whole(-kMaxWhole, kMaxWhole)];
+    for (int64_t labels = from.whole(0, classes_); labels > 0; --labels) {
+      Picture& picture = pictures[static_cast<int>(from.whole(0, classes_ - 1))];
+      for (int64_t& count : picture.positives) count = from.whole(0, kMaxWhole);
+      for (int64_t answers = from.whole(0, limits_[2]); answers > 0; --answers) {
+        Match& match = picture.matches.emplace_back();
+        match.score = from.next();
+        match.found = from.sets();
+        match.ignored = from.sets();
+      }
+    }
+  }
+  if (!from.done()) Numbers::bad();
+  images_.merge(images);
+}
+
+}  // namespace vig
