@@ -143,7 +143,88 @@ TEST(Preprocess, NormalisesInFloatAndWritesNothingElse) {
   for (size_t i = kCount; i < out.size(); ++i) ASSERT_EQ(out[i], -77.0f);
 }
 
+Recipe whole_recipe(Framing framing) {
+  Recipe recipe;
+  recipe.framing = framing;
+  recipe.resize = 800;
+  recipe.longest = 1333;
+  recipe.multiple = 32;
+  recipe.interpolation = Interpolation::kBilinear;
+  return recipe;
+}
+
+TEST(Preprocess, PlacesTheWholePicture) {
+  const struct {
+    int width, height;
+    int64_t scaled_width, scaled_height;
+    int input_width, input_height;
+  } cases[] = {
+      {640, 480, 1067, 800, 1088, 800},   // 1066.67
+      {480, 640, 800, 1067, 800, 1088},   //
+      {500, 375, 1067, 800, 1088, 800},   //
+      {640, 320, 1333, 667, 1344, 672},   // the long side decides: 666.5 rounds up
+      {1333, 800, 1333, 800, 1344, 800},  // as it is
+      {100000, 1, 1333, 1, 1344, 32},     // a side is at least a pixel
+      {1, 1, 800, 800, 800, 800},         //
+  };
+  for (const auto& c : cases) {
+    const Placement pad = place(whole_recipe(Framing::kPad), c.width, c.height);
+    EXPECT_EQ(pad, (Placement{c.width, c.height, c.scaled_width, c.scaled_height, 0, 0,
+                              c.input_width, c.input_height}))
+        << c.width << "x" << c.height << ": " << pad.resized_width << "x" << pad.resized_height;
+    const Placement stretch = place(whole_recipe(Framing::kStretch), c.width, c.height);
+    EXPECT_EQ(stretch, (Placement{c.width, c.height, c.input_width, c.input_height, 0, 0,
+                                  c.input_width, c.input_height}));
+    EXPECT_NEAR(stretch.source_x(c.input_width), c.width, 1e-9 * c.width);
+    EXPECT_NEAR(pad.source_y(static_cast<double>(c.scaled_height)), c.height, 1e-9 * c.height);
+  }
+}
+
+TEST(Preprocess, PadsAfterNormalising) {
+  const Image image = test::pattern(30, 17);
+  Recipe recipe = whole_recipe(Framing::kPad);
+  recipe.resize = 11;
+  recipe.longest = 100;
+  recipe.multiple = 8;
+  const Placement p = place(recipe, 30, 17);
+  ASSERT_EQ(p, (Placement{30, 17, 19, 11, 0, 0, 24, 16}));
+  std::vector<float> out(24 * 16 * 3 + 1, -77.0f);
+  EXPECT_EQ(preprocess(image, recipe, out.data()), p);
+  std::vector<float> inner(19 * 11 * 3);
+  normalise(resize_image(image, 19, 11, Interpolation::kBilinear), recipe, inner.data());
+  for (size_t y = 0; y < 16; ++y) {
+    for (size_t x = 0; x < 24; ++x) {
+      for (size_t c = 0; c < 3; ++c) {
+        const float expected = x < 19 && y < 11 ? inner[(y * 19 + x) * 3 + c] : 0.0f;
+        ASSERT_EQ(out[(y * 24 + x) * 3 + c], expected) << x << " " << y;
+      }
+    }
+  }
+  EXPECT_EQ(out.back(), -77.0f);
+}
+
+TEST(Preprocess, StretchesByASecondResize) {
+  const Image image = test::pattern(30, 17);
+  Recipe recipe = whole_recipe(Framing::kStretch);
+  recipe.resize = 11;
+  recipe.longest = 100;
+  recipe.multiple = 8;
+  std::vector<float> out(24 * 16 * 3), expected(24 * 16 * 3);
+  EXPECT_EQ(preprocess(image, recipe, out.data()), (Placement{30, 17, 24, 16, 0, 0, 24, 16}));
+  const Image once = resize_image(image, 19, 11, Interpolation::kBilinear);
+  normalise(resize_image(once, 24, 16, Interpolation::kBilinear), recipe, expected.data());
+  EXPECT_EQ(out, expected);
+}
+
 TEST(Preprocess, RefusesSizesThatMakeNoSense) {
+  Recipe whole = whole_recipe(Framing::kPad);
+  EXPECT_THROW(crop_to_recipe(test::pattern(2, 2), whole), Error);
+  whole.multiple = 0;
+  EXPECT_THROW(place(whole, 10, 10), Error);
+  whole = whole_recipe(Framing::kStretch);
+  whole.longest = 0;
+  EXPECT_THROW(place(whole, 10, 10), Error);
+
   EXPECT_THROW(place({.resize = 0}, 10, 10), Error);
   EXPECT_THROW(place({.crop = -1}, 10, 10), Error);
   EXPECT_THROW(crop_to_recipe(Image(), Recipe()), Error);

@@ -39,6 +39,45 @@ TEST(ModelInfo, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(metadata.at("vig.overrides"), "{}");
 }
 
+TEST(ModelInfo, FramingsWithoutACropKeepTheirNumbers) {
+  for (const Framing framing : {Framing::kPad, Framing::kStretch}) {
+    ModelInfo info = sample();
+    info.recipe.framing = framing;
+    info.recipe.resize = 32;  // below the window's side
+    info.recipe.longest = 133;
+    info.recipe.multiple = 32;
+    info.recipe.window_stride = 43;
+    const Metadata metadata = encode_model_info(info);
+    EXPECT_EQ(read_model_info(metadata, "FILE"), info);
+    info.recipe.longest = 31;
+    EXPECT_NE(error_of([&] { encode_model_info(info); }).find("expected longest from resize 32"),
+              std::string::npos);
+  }
+}
+
+TEST(ModelInfo, MalformedFramingsAreNamed) {
+  const std::string recipe =
+      R"({"resize":64,"crop":64,"interpolation":"bilinear","mean":[0,0,0],"std":[1,1,1])";
+  const std::pair<std::string, std::string> cases[] = {
+      {R"(,"framing":"crop","longest":64,"multiple":1,"window_stride":0})", "framing \"pad\" or"},
+      {R"(,"framing":"pad","longest":64,"multiple":1})", "expected \"window_stride\""},
+      {R"(,"framing":"pad","longest":63,"multiple":1,"window_stride":0})", "expected longest"},
+      {R"(,"framing":"pad","longest":65537,"multiple":1,"window_stride":0})", "expected longest"},
+      {R"(,"framing":"pad","longest":64,"multiple":0,"window_stride":0})", "expected multiple"},
+      {R"(,"framing":"pad","longest":64,"multiple":1025,"window_stride":0})", "expected multiple"},
+      {R"(,"framing":"pad","longest":64,"multiple":1,"window_stride":65})", "window_stride from 0"},
+      {R"(,"framing":"pad","longest":64,"multiple":1,"window_stride":-1})", "window_stride from 0"},
+      {R"(,"longest":64})", "without \"framing\""},
+      {R"(,"window":64})", "unknown key \"window\""},
+  };
+  for (const auto& [end, words] : cases) {
+    const Metadata metadata = {{"vig.arch", "vig_t"}, {"vig.recipe", recipe + end}};
+    const std::string error = error_of([&] { read_model_info(metadata, "FILE"); });
+    EXPECT_NE(error.find(words), std::string::npos) << error;
+    EXPECT_TRUE(error.starts_with("FILE: metadata vig.recipe")) << error;
+  }
+}
+
 TEST(ModelInfo, AbsentKeysMeanDefaults) {
   EXPECT_EQ(read_model_info({{"format", "pt"}}, "FILE"), std::nullopt);
   const auto info = read_model_info({{"vig.arch", "vig_s"}}, "FILE");

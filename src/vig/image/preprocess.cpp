@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "vig/base/error.h"
 #include "vig/kernels/resize.h"
@@ -37,6 +38,68 @@ Window make_window(int64_t in, int64_t out, int64_t crop_start, int64_t crop) {
           std::max<int64_t>(0, -crop_start)};
 }
 
+struct Size {
+  int64_t width = 0, height = 0;
+};
+
+// Of the whole picture, its aspect kept.
+Size scaled_size(const Recipe& recipe, int width, int height) {
+  const double factor = std::min(static_cast<double>(recipe.longest) / std::max(width, height),
+                                 static_cast<double>(recipe.resize) / std::min(width, height));
+  const auto scaled = [&](int side) {
+    return std::max<int64_t>(1, static_cast<int64_t>(side * factor + 0.5));
+  };
+  return {scaled(width), scaled(height)};
+}
+
+Placement place_whole(const Recipe& recipe, int width, int height) {
+  if (recipe.longest < 1 || recipe.multiple < 1) {
+    fail_usage("a recipe of sides up to {} in multiples of {}, expected positive numbers",
+               recipe.longest, recipe.multiple);
+  }
+  const Size scaled = scaled_size(recipe, width, height);
+  const auto rounded_up = [&](int64_t side) {
+    return (side + recipe.multiple - 1) / recipe.multiple * recipe.multiple;
+  };
+  const Size input = {rounded_up(scaled.width), rounded_up(scaled.height)};
+  const Size resized = recipe.framing == Framing::kStretch ? input : scaled;
+  return {width,
+          height,
+          resized.width,
+          resized.height,
+          0,
+          0,
+          static_cast<int>(input.width),
+          static_cast<int>(input.height)};
+}
+
+Image resize_to(const Image& image, const Size& size, Interpolation interpolation) {
+  if (image.width == size.width && image.height == size.height) return image;
+  return resize_image(image, static_cast<int>(size.width), static_cast<int>(size.height),
+                      interpolation);
+}
+
+void preprocess_whole(const Image& image, const Recipe& recipe, const Placement& placement,
+                      float* out) {
+  Image resized =
+      resize_to(image, scaled_size(recipe, image.width, image.height), recipe.interpolation);
+  if (recipe.framing == Framing::kStretch) {
+    resized =
+        resize_to(resized, {placement.input_width, placement.input_height}, recipe.interpolation);
+  }
+  normalise(resized, recipe, out);
+  const size_t row = resized.row_bytes();  // floats of a row, too
+  const auto wide = static_cast<size_t>(placement.input_width) * 3;
+  const auto rows = static_cast<size_t>(placement.input_height);
+  const auto filled = static_cast<size_t>(resized.height);
+  // From the last row on, so that none is overwritten before it is moved.
+  for (size_t y = filled; wide > row && y-- > 0;) {
+    std::memmove(out + y * wide, out + y * row, row * sizeof(float));
+    std::fill(out + y * wide + row, out + (y + 1) * wide, 0.0f);
+  }
+  std::fill(out + filled * wide, out + rows * wide, 0.0f);
+}
+
 }  // namespace
 
 double Placement::input_x(double source_x) const {
@@ -53,6 +116,7 @@ Placement place(const Recipe& recipe, int width, int height) {
                recipe.resize, recipe.crop);
   }
   check_sides(width, height);
+  if (recipe.framing != Framing::kCrop) return place_whole(recipe, width, height);
   const int64_t size = recipe.resize;
   Placement placement;
   placement.source_width = width;
@@ -66,6 +130,7 @@ Placement place(const Recipe& recipe, int width, int height) {
 }
 
 Image crop_to_recipe(const Image& image, const Recipe& recipe) {
+  if (recipe.framing != Framing::kCrop) fail_usage("a recipe without a crop, expected one with it");
   const Placement placement = place(recipe, image.width, image.height);
   const Window x = make_window(image.width, placement.resized_width, placement.crop_x, recipe.crop);
   const Window y =
@@ -109,8 +174,13 @@ void normalise(const Image& image, const Recipe& recipe, float* out) {
 }
 
 Placement preprocess(const Image& image, const Recipe& recipe, float* out) {
-  normalise(crop_to_recipe(image, recipe), recipe, out);
-  return place(recipe, image.width, image.height);
+  const Placement placement = place(recipe, image.width, image.height);
+  if (recipe.framing == Framing::kCrop) {
+    normalise(crop_to_recipe(image, recipe), recipe, out);
+  } else {
+    preprocess_whole(image, recipe, placement, out);
+  }
+  return placement;
 }
 
 }  // namespace vig

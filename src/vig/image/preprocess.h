@@ -1,5 +1,6 @@
-// A picture becomes a network's input by the numbers of a Recipe, as torchvision's
-// Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow pictures.
+// A picture becomes a network's input by the numbers of a Recipe: with a crop, as torchvision's
+// Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow pictures; without one, the whole
+// picture, for networks that answer for every pixel.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace vig {
 // Positions are continuous: pixel (x, y) covers [x, x + 1) by [y, y + 1).
 struct Placement {
   int source_width = 0, source_height = 0;
-  int64_t resized_width = 0, resized_height = 0;
+  int64_t resized_width = 0, resized_height = 0;  // at last, where it is resized twice
   // Input position = resized position - crop. Negative where the resized picture is smaller than
   // the input; then `-crop` pixels before it and the rest after it are padding.
   int64_t crop_x = 0, crop_y = 0;
@@ -32,18 +33,21 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// The recipe's geometry for a picture of this size: the short side becomes recipe.resize, the long
-// one int(resize * long / short); the crop is centred, halves rounded to even.
+// The recipe's geometry for a picture of this size. With a crop, the short side becomes
+// recipe.resize, the long one int(resize * long / short); the crop is centred, halves rounded to
+// even. Without one, both sides are multiplied by the smaller of resize / short and longest / long,
+// halves rounded up and at least 1, and then made the next multiples of recipe.multiple.
 Placement place(const Recipe& recipe, int width, int height);
 
-// Writes recipe.crop * recipe.crop * 3 floats, [row, column, channel]: (x / 255 - mean) / std.
-// Padding is black, so it becomes -mean / std. Only the cropped part of the picture is resized.
+// Writes input_width * input_height * 3 floats, [row, column, channel]: (x / 255 - mean) / std.
+// Padding around a crop is black, so it becomes -mean / std; that of Framing::kPad is 0. Only the
+// cropped part of the picture is resized.
 Placement preprocess(const Image& image, const Recipe& recipe, float* out);
 
 // The last step of it: every value of a picture to (x / 255 - mean) / std.
 void normalise(const Image& image, const Recipe& recipe, float* out);
 
-// The steps before, in 8 bits.
+// The steps before, in 8 bits; of recipes with a crop.
 Image crop_to_recipe(const Image& image, const Recipe& recipe);
 Image resize_image(const Image& image, int width, int height, Interpolation interpolation);
 

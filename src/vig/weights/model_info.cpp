@@ -1,6 +1,8 @@
 #include "vig/weights/model_info.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -14,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxSize = 65536;
+constexpr int kMaxMultiple = 1024;
 // Twenty thousand class names take under a megabyte.
 constexpr JsonLimits kClassesLimits{size_t{4} << 20, 1};
 constexpr JsonLimits kFieldsLimits{size_t{64} << 10, 2};
@@ -25,9 +28,15 @@ Interpolation interpolation_from(const std::string& where, const json& value) {
        printable(value.dump(), 40));
 }
 
-int size_from(const std::string& where, const std::string& key, const json& value) {
-  if (!value.is_number_integer() || value < 1 || value > kMaxSize) {
-    fail("{}: expected {} from 1 to {}, found {}", where, key, kMaxSize,
+Framing framing_from(const std::string& where, const json& value) {
+  if (value == "pad") return Framing::kPad;
+  if (value == "stretch") return Framing::kStretch;
+  fail("{}: expected framing \"pad\" or \"stretch\", found {}", where, printable(value.dump(), 40));
+}
+
+int size_from(const std::string& where, const std::string& key, const json& value, int least = 1) {
+  if (!value.is_number_integer() || value < least || value > kMaxSize) {
+    fail("{}: expected {} from {} to {}, found {}", where, key, least, kMaxSize,
          printable(value.dump(), 40));
   }
   return value.get<int>();
@@ -47,6 +56,21 @@ std::array<float, 3> channels_from(const std::string& where, const std::string& 
   return channels;
 }
 
+// The numbers of a framing without a crop.
+void check_whole(const std::string& where, const Recipe& recipe) {
+  if (recipe.longest < recipe.resize || recipe.longest > kMaxSize) {
+    fail("{}: expected longest from resize {} to {}, found {}", where, recipe.resize, kMaxSize,
+         recipe.longest);
+  }
+  if (recipe.multiple < 1 || recipe.multiple > kMaxMultiple) {
+    fail("{}: expected multiple from 1 to {}, found {}", where, kMaxMultiple, recipe.multiple);
+  }
+  if (recipe.window_stride < 0 || recipe.window_stride > recipe.crop) {
+    fail("{}: expected window_stride from 0 to crop {}, found {}", where, recipe.crop,
+         recipe.window_stride);
+  }
+}
+
 // Also what the writer checks, so that no file is written that cannot be read.
 void check_recipe(const std::string& where, const Recipe& recipe) {
   for (int size : {recipe.resize, recipe.crop}) {
@@ -54,8 +78,13 @@ void check_recipe(const std::string& where, const Recipe& recipe) {
       fail("{}: expected sizes from 1 to {}, found {}", where, kMaxSize, size);
     }
   }
-  if (recipe.crop > recipe.resize) {
-    fail("{}: expected crop to be at most resize {}, found {}", where, recipe.resize, recipe.crop);
+  if (recipe.framing == Framing::kCrop) {
+    if (recipe.crop > recipe.resize) {
+      fail("{}: expected crop to be at most resize {}, found {}", where, recipe.resize,
+           recipe.crop);
+    }
+  } else {
+    check_whole(where, recipe);
   }
   for (size_t c = 0; c < 3; ++c) {
     if (!std::isfinite(recipe.mean[c])) {
@@ -67,12 +96,15 @@ void check_recipe(const std::string& where, const Recipe& recipe) {
   }
 }
 
+constexpr std::string_view kRecipeKeys[] = {"resize",  "crop",     "interpolation",
+                                            "mean",    "std",      "framing",
+                                            "longest", "multiple", "window_stride"};
+
 Recipe recipe_from(const std::string& where, const json& value) {
   if (!value.is_object()) fail("{}: expected a JSON object", where);
   // An unknown key would be a step of preprocessing that we silently leave out.
   for (const auto& [key, unused] : value.items()) {
-    if (key != "resize" && key != "crop" && key != "interpolation" && key != "mean" &&
-        key != "std") {
+    if (std::ranges::find(kRecipeKeys, key) == std::end(kRecipeKeys)) {
       fail("{}: unknown key \"{}\"", where, printable(key, 40));
     }
   }
@@ -86,6 +118,16 @@ Recipe recipe_from(const std::string& where, const json& value) {
   recipe.interpolation = interpolation_from(where, at("interpolation"));
   recipe.mean = channels_from(where, "mean", at("mean"));
   recipe.std = channels_from(where, "std", at("std"));
+  if (value.contains("framing")) {
+    recipe.framing = framing_from(where, value["framing"]);
+    recipe.longest = size_from(where, "longest", at("longest"));
+    recipe.multiple = size_from(where, "multiple", at("multiple"));
+    recipe.window_stride = size_from(where, "window_stride", at("window_stride"), 0);
+  } else {
+    for (const char* key : {"longest", "multiple", "window_stride"}) {
+      if (value.contains(key)) fail("{}: found \"{}\" without \"framing\"", where, key);
+    }
+  }
   check_recipe(where, recipe);
   return recipe;
 }
@@ -169,13 +211,19 @@ Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
   metadata["vig.arch"] = info.arch;
   metadata["vig.overrides"] = dump("vig.overrides", json(info.overrides));
   metadata["vig.classes"] = dump("vig.classes", json(info.classes));
-  metadata["vig.recipe"] = dump(
-      "vig.recipe",
-      {{"resize", recipe.resize},
-       {"crop", recipe.crop},
-       {"interpolation", recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic"},
-       {"mean", shortest(recipe.mean)},
-       {"std", shortest(recipe.std)}});
+  json words = {
+      {"resize", recipe.resize},
+      {"crop", recipe.crop},
+      {"interpolation", recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic"},
+      {"mean", shortest(recipe.mean)},
+      {"std", shortest(recipe.std)}};
+  if (recipe.framing != Framing::kCrop) {
+    words["framing"] = recipe.framing == Framing::kPad ? "pad" : "stretch";
+    words["longest"] = recipe.longest;
+    words["multiple"] = recipe.multiple;
+    words["window_stride"] = recipe.window_stride;
+  }
+  metadata["vig.recipe"] = dump("vig.recipe", words);
   return metadata;
 }
 

@@ -1,0 +1,32 @@
+// From what the box head says of proposals to the boxes of objects.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "vig/base/detector_numbers.h"
+#include "vig/image/box.h"
+#include "vig/image/preprocess.h"
+
+namespace vig {
+
+struct ScoredBox {
+  Box box;
+  int label = 0;
+  float score = 0;
+};
+
+// Of boxes of all classes: suppressed among those of their class, then the numbers.detections best
+// of all, best first; of equal scores the earlier one.
+std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
+                                    const DetectorNumbers& numbers);
+
+// `logits` is [proposals, classes + 1], the last of them for no object; `deltas` is [proposals,
+// classes, 4]. Proposals are positions in the network's input, the result in the picture: decoded,
+// clipped to the resized picture and mapped back by `placement`, where the softmax of the logits is
+// above numbers.min_score; then chosen. Throws where a logit is not finite.
+std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<const float> logits,
+                                    std::span<const float> deltas, int classes,
+                                    const DetectorNumbers& numbers, const Placement& placement);
+
+}  // namespace vig

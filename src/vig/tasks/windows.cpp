@@ -1,0 +1,41 @@
+#include "vig/tasks/windows.h"
+
+#include <algorithm>
+
+#include "vig/base/error.h"
+
+namespace vig {
+namespace {
+
+struct Span {
+  int first = 0, count = 0;
+};
+
+std::vector<Span> spans(int size, int side, int stride) {
+  std::vector<Span> all;
+  const int64_t steps = std::max<int64_t>(int64_t{size} - side + stride - 1, 0) / stride + 1;
+  for (int64_t i = 0; i < steps; ++i) {
+    const auto last = static_cast<int>(std::min<int64_t>(i * stride + side, size));
+    const int first = std::max(last - side, 0);
+    all.push_back({first, last - first});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride) {
+  if (width < 1 || height < 1 || stride < 0 || (stride > 0 && side < 1)) {
+    fail_usage("windows of {} pixels, {} apart, over {}x{} pixels", side, stride, width, height);
+  }
+  if (stride == 0) return {{0, 0, width, height}};
+  std::vector<InputWindow> windows;
+  for (const Span& y : spans(height, side, stride)) {
+    for (const Span& x : spans(width, side, stride)) {
+      windows.push_back({x.first, y.first, x.count, y.count});
+    }
+  }
+  return windows;
+}
+
+}  // namespace vig

@@ -1,0 +1,18 @@
+// Windows that slide over a picture too large to be seen at once.
+#pragma once
+
+#include <vector>
+
+namespace vig {
+
+struct InputWindow {
+  int x = 0, y = 0, width = 0, height = 0;
+  bool operator==(const InputWindow&) const = default;
+};
+
+// Windows of side x side pixels, `stride` apart, row by row; the last ones of an axis are moved
+// back so that they end with the picture. A picture shorter than `side` along an axis is seen whole
+// there. A stride of 0: one window, the whole picture.
+std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride);
+
+}  // namespace vig
