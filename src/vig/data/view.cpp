@@ -98,8 +98,8 @@ LabelMap View::labels(const LabelMap& map) const {
 }
 
 Box View::box(const Box& box) const {
-  const auto scaled = [](float at, int source, int resized, int first, int count) {
-    const float position = at * (static_cast<float>(resized) / static_cast<float>(source));
+  const auto scaled = [](float at, int from, int to, int first, int count) {
+    const float position = at * (static_cast<float>(to) / static_cast<float>(from));
     return std::clamp(position - static_cast<float>(first), 0.0f, static_cast<float>(count));
   };
   const auto x = [&](float at) {
