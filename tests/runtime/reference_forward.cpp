@@ -120,9 +120,9 @@ class ReferenceForward {
   void compute(const DropChannelsOp&) { ADD_FAILURE() << "DropChannelsOp"; }
   void compute(const DeformableOp& op) {
     const auto grids = [](const std::vector<GridSize>& sizes) {
-      std::vector<DeformableGrid> grids;
-      for (const GridSize& size : sizes) grids.push_back({size.height, size.width});
-      return grids;
+      std::vector<DeformableGrid> list;
+      for (const GridSize& size : sizes) list.push_back({size.height, size.width});
+      return list;
     };
     const auto levels = grids(op.levels), queries = grids(op.queries);
     DeformableArgs args;

@@ -2,11 +2,11 @@
 //
 // A map [height, width, C]; a box (x1, y1, x2, y2) in pixels of the picture, of which a pixel of
 // the map spans 1 / scale; n x n cells. Per axis:
-//   start = x1 scale - 0.5,  length = x2 scale - x1 scale,  cell = length / n
+//   start = x1 scale - 0.5,  length = x2 scale - 0.5 - start,  cell = length / n,  in float32
 //   g = sampling_ratio, or ceil(cell) where that is 0, samples of a cell, at
 //   start + (p + (k + 0.5) / g) cell for cell p and sample k.
 // A sample outside of [-1, size] counts 0; others are clamped to [0, size - 1], so that the border
-// is repeated. A cell is the mean of its g_y g_x samples, 0 where there are none. Both axes are
+// is repeated. A cell is the mean of its g_y g_x samples, 0 where there are none. The axes are
 // independent, hence a cell is a sum over pixels of weight_y weight_x map.
 #pragma once
 
