@@ -1,6 +1,7 @@
 #include "runtime/made_networks.h"
 
 #include "vig/graph/builder.h"
+#include "vig/models/deformable_attention.h"
 
 namespace vig::test {
 namespace {
@@ -166,6 +167,38 @@ Graph make_two_inputs(int height, int width) {
   x = b.conv(x, "down", 8, {.kernel = 3, .stride = 2, .padding = 1});
   b.output("stride4", b.linear(x, "shared", 6, true, kInit));
   b.output("logits", b.linear(b.mean_pool(x), "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
+Graph make_deformable(int height, int width) {
+  constexpr int kChannels = 24;
+  Builder b;
+  const Value picture = b.input("picture", {height, width, 3});
+  const auto map = [&](const std::string& name, int stride) {
+    return b.conv(picture, name, kChannels,
+                  {.kernel = stride, .stride = stride, .padding = kEndPadding});
+  };
+  const auto norm = [&](Value v, const std::string& name) { return b.layer_norm(v, name, 1e-6f); };
+  Value x = map("tokens", 8);
+  // A sequence of three maps of other sizes.
+  Value c = map("fine", 4);
+  std::vector<GridSize> levels;
+  for (const Value level : {c, map("middle", 8), map("coarse", 16)}) {
+    levels.push_back({b.grid(level).height, b.grid(level).width});
+    if (levels.size() > 1) {
+      c = b.insert_rows(c, level, static_cast<int>(b.grid(c).positions()));
+    }
+  }
+  const std::vector<GridSize> tokens = {{b.grid(x).height, b.grid(x).width}};
+  // Tokens look at the three maps, then the three maps at the tokens, in heads of other widths.
+  Value y = deformable_attention(b, norm(x, "in.query"), norm(c, "in.feat"), "in.attn",
+                                 {3, 4, kChannels, levels, tokens});
+  x = b.named(b.residual(x, b.scale(y, "in.gamma", 0.0f)), "injected");
+  y = deformable_attention(b, norm(c, "out.query"), norm(x, "out.feat"), "out.attn",
+                           {2, 3, kChannels / 2, tokens, levels});
+  c = b.named(b.residual(c, y), "extracted");
+  b.output("features", c);
+  b.output("logits", b.linear(b.mean_pool(norm(c, "last")), "head", 7, true, kInit));
   return std::move(b).finish();
 }
 

@@ -18,5 +18,7 @@ Graph make_scans(int height, int width);
 // A picture and a map of other channels and half its size; outputs at three strides; weights that
 // two operations share.
 Graph make_two_inputs(int height, int width);
+// Deformable attention from one map to three and back.
+Graph make_deformable(int height, int width);
 
 }  // namespace vig::test

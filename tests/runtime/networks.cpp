@@ -109,6 +109,7 @@ std::vector<NetworkCase> make_cases() {
       {"two_inputs", "", {}, 22, 18, 1e-5, make_two_inputs},
       {"mini_resnet", "", {}, 57, 90, 1e-5, make_mini_resnet},
       {"scans", "", {}, 33, 50, 1e-5, make_scans},
+      {"deformable", "", {}, 51, 76, 1e-5, make_deformable},
       {"test_vim", "test_vim", {}, 64, 64},
       {"test_vim_odd",
        "test_vim",

@@ -7,6 +7,7 @@
 #include "vig/kernels/reference/conv.h"
 #include "vig/kernels/reference/conv1d.h"
 #include "vig/kernels/reference/conv_dense.h"
+#include "vig/kernels/reference/deformable.h"
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/long_conv.h"
@@ -117,7 +118,31 @@ class ReferenceForward {
   void compute(const ConcatChannelsOp&) { ADD_FAILURE() << "ConcatChannelsOp"; }
   void compute(const AddRowOp&) { ADD_FAILURE() << "AddRowOp"; }
   void compute(const DropChannelsOp&) { ADD_FAILURE() << "DropChannelsOp"; }
-  void compute(const DeformableOp&) { ADD_FAILURE() << "DeformableOp"; }
+  void compute(const DeformableOp& op) {
+    const auto grids = [](const std::vector<GridSize>& sizes) {
+      std::vector<DeformableGrid> list;
+      for (const GridSize& size : sizes) list.push_back({size.height, size.width});
+      return list;
+    };
+    const auto levels = grids(op.levels), queries = grids(op.queries);
+    DeformableArgs args;
+    args.levels = levels.data();
+    args.level_count = static_cast<int64_t>(levels.size());
+    args.queries = queries.data();
+    args.query_grids = static_cast<int64_t>(queries.size());
+    args.heads = op.heads;
+    args.points = op.points;
+    args.head_dim = node_->grid.channels / op.heads;
+    args.values = in(0).data();
+    args.values_stride = args.out_stride = node_->grid.channels;
+    args.offsets = in(1).data();
+    args.offsets_stride = in_grid(1).channels;
+    args.logits = in(2).data();
+    args.logits_stride = in_grid(2).channels;
+    args.out = out_.data();
+    args.last_query = node_->grid.positions();
+    reference::deformable(args);
+  }
 
   void compute(const MaxPoolOp& op) {
     MaxPoolArgs args;

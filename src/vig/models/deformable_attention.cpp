@@ -7,17 +7,17 @@
 namespace vig {
 namespace {
 
-// Head h looks along the angle 2 pi h / heads, point p by p + 1 pixels of the larger component.
+// Head h looks along the angle 2 pi h / heads, point p by p + 1 pixels of the larger component; in
+// float32, whose rounding the original has.
 void look_around(const FreshParam& param, float heads, float points) {
   const auto of_head = param.values.size() / static_cast<size_t>(heads);
+  const auto step = static_cast<float>(2 * std::numbers::pi / static_cast<double>(heads));
   for (size_t i = 0; i < param.values.size(); ++i) {
-    const double angle =
-        2 * std::numbers::pi * static_cast<double>(i / of_head) / static_cast<double>(heads);
-    const double x = std::cos(angle), y = std::sin(angle);
-    const double largest = std::max(std::abs(x), std::abs(y));
+    const float angle = static_cast<float>(i / of_head) * step;
+    const float x = std::cos(angle), y = std::sin(angle);
+    const float along = (i % 2 == 0 ? x : y) / std::max(std::abs(x), std::abs(y));
     const size_t point = i / 2 % static_cast<size_t>(points);
-    param.values[i] =
-        static_cast<float>((i % 2 == 0 ? x : y) / largest * static_cast<double>(point + 1));
+    param.values[i] = along * static_cast<float>(point + 1);
   }
 }
 

@@ -317,7 +317,7 @@ class ForwardPass {
   }
   at::Tensor compute(const AddRowOp& op) { return in(0) + param(0).select(0, op.row); }
   at::Tensor compute(const DropChannelsOp&) { return in(0); }
-  at::Tensor compute(const DeformableOp&) { fail("[train] deformable"); }
+  at::Tensor compute(const DeformableOp& op) { return Ops::deformable(in(0), in(1), in(2), op); }
 
   const Graph& graph_;
   const std::vector<at::Tensor>& params_;

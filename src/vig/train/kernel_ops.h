@@ -55,6 +55,8 @@ struct KernelOps {
                            const at::Tensor& first, const BiWkvOp& op);
   // x [B, H, W, d], taps [copies, rows, d] in the order of kernels/long_conv.h.
   static at::Tensor long_conv(const at::Tensor& x, const at::Tensor& taps, int64_t past);
+  static at::Tensor deformable(const at::Tensor& values, const at::Tensor& offsets,
+                               const at::Tensor& logits, const DeformableOp& op);
 };
 
 }  // namespace vig::train

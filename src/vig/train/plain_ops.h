@@ -36,6 +36,8 @@ struct PlainOps {
   static at::Tensor bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
                            const at::Tensor& first, const BiWkvOp& op);
   static at::Tensor long_conv(const at::Tensor& x, const at::Tensor& taps, int64_t past);
+  static at::Tensor deformable(const at::Tensor& values, const at::Tensor& offsets,
+                               const at::Tensor& logits, const DeformableOp& op);
 };
 
 }  // namespace vig::train

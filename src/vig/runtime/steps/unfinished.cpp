@@ -8,5 +8,4 @@ void lower(const UpsampleConvOp&, Lowering&) { fail("[runtime] UpsampleConvOp");
 void lower(const ConcatChannelsOp&, Lowering&) { fail("[runtime] ConcatChannelsOp"); }
 void lower(const AddRowOp&, Lowering&) { fail("[runtime] AddRowOp"); }
 void lower(const DropChannelsOp&, Lowering&) { fail("[runtime] DropChannelsOp"); }
-void lower(const DeformableOp&, Lowering&) { fail("[runtime] DeformableOp"); }
 }  // namespace vig

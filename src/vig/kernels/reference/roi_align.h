@@ -1,0 +1,12 @@
+// Reference implementation of kernels/roi_align.h and its gradient: one bilinear sample after the
+// other, in double.
+#pragma once
+
+#include "vig/kernels/roi_align_backward.h"
+
+namespace vig::reference {
+
+void roi_align(const RoiAlignArgs& args);
+void roi_align_backward(const RoiAlignBackwardArgs& args);
+
+}  // namespace vig::reference
