@@ -1,10 +1,13 @@
 // Mask R-CNN on a feature pyramid, on any backbone: the networks. What happens between them
 // (anchors, proposals, RoIAlign, suppression) is plain code, see base/detector_numbers.h.
 //
-// Three graphs, C pyramid channels, A anchors per cell, K classes:
-//   picture       -> "p2" .. "p5" [.., C], "rpn_cls0" .. "rpn_cls4" [.., A], "rpn_reg0" .. [.., 4
-//   A] box_features  [roi_side, roi_side, C]   -> "box_cls" [K + 1], background last, "box_reg" [4
-//   K] mask_features [mask_side, mask_side, C] -> "mask_logits" [2 mask_side, 2 mask_side, K]
+// Three graphs, C pyramid channels, A anchors per cell, K classes, s sides:
+//
+//   input                  outputs
+//   picture                p2 .. p5 [.., C]; rpn_cls0 .. 4 [.., A]; rpn_reg0 .. 4 [.., 4 A]
+//   box_features  [s,s,C]  box_cls [K + 1], the background last; box_reg [4 K]
+//   mask_features [s,s,C]  mask_logits [2 s, 2 s, K]
+//
 // The five levels of the proposals are p2 to p5 and every second row and column of p5.
 #pragma once
 
