@@ -16,8 +16,8 @@ namespace vig::test {
 
 class OperatorCase {
  public:
-  explicit OperatorCase(const std::string& name)
-      : file_(SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/operators/" + name +
+  explicit OperatorCase(const std::string& name, const std::string& folder = "operators")
+      : file_(SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/" + folder + "/" + name +
                                 ".safetensors")) {}
 
   const TensorView& view(const std::string& name) const {

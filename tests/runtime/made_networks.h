@@ -19,4 +19,10 @@ Graph make_scans(int height, int width);
 // two operations share.
 Graph make_two_inputs(int height, int width);
 
+// Maps of a pyramid: resizing up and down, pooling to cells, doubling by transposed convolutions,
+// channels of several maps, rows of a table, channels that training drops.
+Graph make_maps(int height, int width);
+// A layer over all of a small grid, with channels of ugly numbers.
+Graph make_grid_layer(int height, int width);
+
 }  // namespace vig::test
