@@ -14,6 +14,7 @@
 #include "vig/image/exif.h"
 #include "vig/image/formats.h"
 #include "vig/image/picture_file.h"
+#include "vig/image/picture_size.h"
 #include "vig/kernels/resize.h"
 
 namespace vig {
@@ -169,6 +170,26 @@ void check_size(const std::string& name, int64_t width, int64_t height,
     fail("{}: a picture of {}x{} pixels, over the limit of {} pixels (--max-pixels)", name, width,
          height, options.max_pixels);
   }
+}
+
+PictureSize read_picture_size(const PictureSource& source, const DecodeOptions& options) {
+  return with_memory(source.name, [&]() -> PictureSize {
+    if (source.bytes > max_file_bytes(options)) {
+      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
+           source.bytes, max_file_bytes(options));
+    }
+    MemoryBudget& budget = picture_memory();
+    budget.raise_capacity(decoding_limit(options));
+    check_memory(source.name, source.copied, budget.limit());
+    const MemoryBudget::Lease memory = budget.take(source.copied);
+    std::vector<uint8_t> scratch;
+    const std::span<const uint8_t> bytes = source.read(scratch);
+    const PictureHeader header =
+        find_format(bytes, source.name)(bytes, source.name, options)->header();
+    const bool sideways = options.apply_orientation && header.orientation > 4;
+    if (sideways) return {header.height, header.width};
+    return {header.width, header.height};
+  });
 }
 
 std::span<const std::string_view> picture_extensions() { return kExtensions; }
