@@ -27,4 +27,5 @@ if(VIG_ONNX)
 endif()
 # Where the programs look for it, seen from their own folder.
 install(FILES models/default.safetensors DESTINATION share/vig)
+install(FILES models/segment.safetensors models/detect.safetensors DESTINATION share/vig OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -14,6 +14,8 @@ void add_models(CLI::App& app, Command& chosen);
 void add_info(CLI::App& app, Command& chosen);
 void add_classify(CLI::App& app, Command& chosen);
 void add_embed(CLI::App& app, Command& chosen);
+void add_segment(CLI::App& app, Command& chosen);
+void add_detect(CLI::App& app, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);

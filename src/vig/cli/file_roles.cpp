@@ -62,6 +62,10 @@ void FileRoles::write(const std::string& option, const std::string& path, bool s
   if (stoppable) add(partial_name(path));
 }
 
+void FileRoles::write_one_of(const std::string& option, const std::string& path) {
+  if (const auto identity = identify(path)) many_.emplace(*identity, option + " " + path);
+}
+
 void FileRoles::read(std::string what, std::string path) {
   inputs_.push_back({std::move(what), std::move(path)});
 }
@@ -70,8 +74,9 @@ void FileRoles::read_data(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return read("data", path);
   // Outputs that are not there yet are no pictures.
-  if (std::ranges::none_of(outputs_,
-                           [](const Output& output) { return output.identity.has_value(); }))
+  if (many_.empty() && std::ranges::none_of(outputs_, [](const Output& output) {
+        return output.identity.has_value();
+      }))
     return;
   for (const std::string& file : list_folder(path).files) {
     if (has_picture_extension(file)) read("picture", (fs::path(path) / file).string());
@@ -99,22 +104,27 @@ void FileRoles::check_outputs() const {
 
 void FileRoles::check() const {
   check_outputs();
-  std::vector<std::pair<Identity, std::string>> written;
+  std::map<Identity, std::string> written;
   for (const Output& output : outputs_) {
-    if (output.identity) written.emplace_back(*output.identity, output.option + " " + output.path);
+    if (output.identity) written.emplace(*output.identity, output.option + " " + output.path);
   }
   for (const Stream& stream : kStreams) {
     const auto identity = identify_stream(stream.descriptor);
-    if (identity) written.emplace_back(*identity, stream.name);
+    if (!identity) continue;
+    if (const auto same = many_.find(*identity); same != many_.end()) {
+      fail_usage("{} is the file that {} goes into; choose another name for one of them",
+                 same->second, stream.name);
+    }
+    written.emplace(*identity, stream.name);
   }
+  written.insert(many_.begin(), many_.end());
   if (written.empty()) return;
   for (const Input& input : inputs_) {
     const auto identity = identify(input.path);
-    for (const auto& [output, name] : written) {
-      if (output != identity) continue;
-      fail_usage("{} would be written over the {} {}; choose another name for the output", name,
-                 input.what, input.path);
-    }
+    const auto output = identity ? written.find(*identity) : written.end();
+    if (output == written.end()) continue;
+    fail_usage("{} would be written over the {} {}; choose another name for the output",
+               output->second, input.what, input.path);
   }
 }
 

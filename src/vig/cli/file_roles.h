@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ class FileRoles {
   // `option` is how the output was asked for: "--out". An empty path is no output. `stoppable`:
   // work that was stopped leaves its partial_name().
   void write(const std::string& option, const std::string& path, bool stoppable = true);
+  // One of many outputs that have names of their own, by construction.
+  void write_one_of(const std::string& option, const std::string& path);
   // `what` stands in the message: "picture". "-" is standard input.
   void read(std::string what, std::string path);
   // All pictures below, where it is a folder; the file itself otherwise.
@@ -40,6 +43,7 @@ class FileRoles {
   void check_outputs() const;
 
   std::vector<Output> outputs_;
+  std::map<Identity, std::string> many_;  // those of write_one_of that are there
   std::vector<Input> inputs_;
 };
 

@@ -15,6 +15,8 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   add_info(app, chosen);
   add_classify(app, chosen);
   add_embed(app, chosen);
+  add_segment(app, chosen);
+  add_detect(app, chosen);
   add_eval(app, chosen);
   add_convert(app, chosen, nullptr);
   add_verify(app, chosen);

@@ -16,7 +16,7 @@
 namespace vig::cli {
 
 std::string NetworkOptions::model_file() const {
-  return model.model.empty() ? default_model_file(program_file()) : model.model;
+  return model.model.empty() ? default_model_file(program_file(), task) : model.model;
 }
 
 DecodeOptions NetworkOptions::decode() const {
@@ -47,19 +47,22 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
                   "Weight file, .safetensors or .pth (default: the model that comes with vig)")
       ->type_name("FILE");
   add_model_changes(command, options.model);
+  const bool classify = options.task == ModelTask::kClassify;
   command
-      .add_option(
-          "--size", options.size,
-          fmt::format("Side of the network's square input in pixels, 1 to {} (default: from "
-                      "the weight file)",
-                      kMaxInputSide))
+      .add_option("--size", options.size,
+                  fmt::format("{} in pixels, 1 to {} (default: from the weight file)",
+                              classify ? "Side of the network's square input"
+                                       : "Short side of pictures in the network's input",
+                              kMaxInputSide))
       ->check(CLI::Range(1, kMaxInputSide).description(""))
       ->type_name("N");
-  command
-      .add_option("--batch", options.batch,
-                  "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
-      ->check(CLI::Range(1, 4096).description(""))
-      ->type_name("N");
+  if (classify) {
+    command
+        .add_option("--batch", options.batch,
+                    "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
+        ->check(CLI::Range(1, 4096).description(""))
+        ->type_name("N");
+  }
   add_threads(command, options.threads);
   command.add_flag(
       "--ignore-orientation", options.ignore_orientation,

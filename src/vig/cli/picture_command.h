@@ -18,7 +18,8 @@ namespace vig::cli {
 
 // A network, and how pictures go through it.
 struct NetworkOptions {
-  ModelOptions model;  // without a name: the default model
+  ModelTask task = ModelTask::kClassify;
+  ModelOptions model;  // without a name: the default model of the task
   int size = 0;        // 0: the one that belongs to the weights
   int batch = 0;       // 0: by the size
   int threads = 0;
@@ -52,6 +53,7 @@ class PictureRun {
   // The model and the pictures, to be compared with the files that the command writes.
   FileRoles roles() const;
   RunOptions run_options() const { return options_.run(files_.size()); }
+  const std::vector<std::string>& files() const { return files_; }
 
   // Calls `work` with the pictures, which are to be answered batch by batch until all are done or
   // `advance` says that Ctrl-C was pressed.

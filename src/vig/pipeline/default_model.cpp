@@ -10,18 +10,40 @@ namespace vig {
 
 namespace fs = std::filesystem;
 
-std::string default_model_file(const fs::path& program) {
-  std::error_code error;
-  if (const char* named = std::getenv("VIG_DEFAULT_MODEL"); named != nullptr && *named != '\0') {
-    if (fs::exists(named, error)) return named;
-    fail_usage(
-        "VIG_DEFAULT_MODEL names {}, which is not there; name a weight file with -m FILE instead",
-        named);
+namespace {
+
+struct Default {
+  const char* variable;
+  const char* file;
+  const char* what;
+};
+
+Default default_of(ModelTask task) {
+  switch (task) {
+    case ModelTask::kSegment:
+      return {"VIG_SEGMENT_MODEL", "segment.safetensors", "default segmentation model"};
+    case ModelTask::kDetect:
+      return {"VIG_DETECT_MODEL", "detect.safetensors", "default detector"};
+    case ModelTask::kClassify:
+      break;
   }
-  const fs::path file = program.parent_path() / "../share/vig/default.safetensors";
+  return {"VIG_DEFAULT_MODEL", "default.safetensors", "default model"};
+}
+
+}  // namespace
+
+std::string default_model_file(const fs::path& program, ModelTask task) {
+  const Default own = default_of(task);
+  std::error_code error;
+  if (const char* named = std::getenv(own.variable); named != nullptr && *named != '\0') {
+    if (fs::exists(named, error)) return named;
+    fail_usage("{} names {}, which is not there; name a weight file with -m FILE instead",
+               own.variable, named);
+  }
+  const fs::path file = program.parent_path() / "../share/vig" / own.file;
   const fs::path found = fs::canonical(file, error);
   if (!error) return found.string();
-  fail_usage("there is no default model at {}; name a weight file with -m FILE (--model)",
+  fail_usage("there is no {} at {}; name a weight file with -m FILE (--model)", own.what,
              file.lexically_normal().string());
 }
 

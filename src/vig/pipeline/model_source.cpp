@@ -182,6 +182,26 @@ const ModelSource& require_weights(const ModelSource& source) {
       source.name);
 }
 
+std::string task_command(ModelTask task) {
+  switch (task) {
+    case ModelTask::kClassify:
+      return "vig classify";
+    case ModelTask::kSegment:
+      return "vig segment";
+    case ModelTask::kDetect:
+      return "vig detect";
+  }
+  return "";
+}
+
+void check_task(const ModelSource& source, ModelTask task) {
+  const ModelTask own = source.spec.config->task();
+  if (own == task) return;
+  constexpr const char* kinds[] = {"a classifier", "a segmentation network", "a detector"};
+  fail_usage("{} is {} ({}), not {}; use {}", source.name, kinds[static_cast<int>(own)],
+             source.spec.name, kinds[static_cast<int>(task)], task_command(own));
+}
+
 std::map<std::string, std::string> changed_fields(const ModelSpec& spec) {
   std::map<std::string, std::string> changed = model_fields(spec);
   for (const auto& [name, value] : model_fields(find_model(spec.name))) {

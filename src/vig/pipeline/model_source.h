@@ -55,6 +55,11 @@ std::shared_ptr<const Weights> source_weights(const ModelSource& source);
 // The source again; throws when it is a name, because an answer from random numbers is none.
 const ModelSource& require_weights(const ModelSource& source);
 
+// The command for models of a task: "vig segment".
+std::string task_command(ModelTask task);
+// Throws a usage error that names the right command unless the model is for this task.
+void check_task(const ModelSource& source, ModelTask task);
+
 // The fields in which `spec` differs from the zoo's model of its name.
 std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "vig/pipeline/json_text.h"
+#include "vig/tasks/overlay.h"
 
 namespace vig {
 
@@ -36,6 +38,54 @@ std::string embedding_json(const EmbeddedPicture& picture) {
   }
   return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
                      fmt::join(picture.answer.shape(), ","), fmt::join(picture.answer.values, ","));
+}
+
+std::string segmentation_json(const SegmentedPicture& picture,
+                              const std::vector<std::string>& classes,
+                              const SegmentationFiles& files) {
+  ordered_json entry = {{"file", picture.name}};
+  if (!picture.error.empty()) {
+    entry["error"] = picture.error;
+    return json_text(entry);
+  }
+  const LabelMap& labels = picture.answer.labels;
+  entry["width"] = labels.width;
+  entry["height"] = labels.height;
+  for (const auto& [key, file] : {std::pair{"overlay", &files.overlay},
+                                  {"labels", &files.labels},
+                                  {"probabilities", &files.probabilities}}) {
+    if (!file->empty()) entry[key] = *file;
+  }
+  entry["classes"] = ordered_json::array();
+  std::map<uint8_t, int64_t> pixels;
+  for (const uint8_t label : labels.labels) ++pixels[label];
+  for (const AreaShare& area : area_shares(labels)) {
+    const auto label = static_cast<size_t>(area.label);
+    ordered_json row = {{"index", area.label}};
+    if (label < classes.size()) row["name"] = classes[label];
+    row["pixels"] = pixels[static_cast<uint8_t>(area.label)];
+    row["share"] = area.share;
+    entry["classes"].push_back(std::move(row));
+  }
+  return json_text(entry);
+}
+
+std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,
+                           const std::vector<std::string>& classes) {
+  const auto label = static_cast<size_t>(detection.label);
+  const Box& box = detection.box;
+  ordered_json entry = {{"image_id", image_id},
+                        {"category_id", detection.label + 1},
+                        {"bbox",
+                         {short_number(box.x1), short_number(box.y1), short_number(box.width()),
+                          short_number(box.height())}},
+                        {"score", short_number(detection.score)},
+                        {"segmentation",
+                         {{"size", {detection.mask.height, detection.mask.width}},
+                          {"counts", mask_text(detection.mask)}}},
+                        {"file_name", file}};
+  if (label < classes.size()) entry["category_name"] = classes[label];
+  return json_text(entry);
 }
 
 std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {

@@ -1,12 +1,15 @@
 // Results as JSON: the same text from every program.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "vig/pipeline/classifier.h"
+#include "vig/pipeline/detector.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/evaluate.h"
+#include "vig/pipeline/segmenter.h"
 
 namespace vig {
 
@@ -15,6 +18,22 @@ std::string classification_json(const ClassifiedPicture& picture, const std::str
 
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
 std::string embedding_json(const EmbeddedPicture& picture);
+
+// What was written beside a segmentation; empty: nothing.
+struct SegmentationFiles {
+  std::string overlay, labels, probabilities;
+};
+// An object on one line: {"file", "width", "height", "classes", ...} or {"file", "error"}. The
+// classes are those of the picture, the largest first, with their pixels.
+std::string segmentation_json(const SegmentedPicture& picture,
+                              const std::vector<std::string>& classes,
+                              const SegmentationFiles& files = {});
+
+// One object of a picture on one line, in COCO's format of results: image_id, category_id (the
+// label + 1), bbox [x, y, width, height], score, segmentation {"size": [height, width], "counts"};
+// besides file_name and, where the classes have names, category_name.
+std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,
+                           const std::vector<std::string>& classes);
 
 // What was evaluated, and on what.
 struct EvaluationTitle {

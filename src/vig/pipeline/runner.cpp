@@ -12,6 +12,7 @@ namespace vig {
 
 Runner::Runner(const ModelSource& source, const RunOptions& options)
     : name_(source.name), spec_(source.spec), classes_(source.classes), options_(options) {
+  check_task(source, ModelTask::kClassify);
   if (options.batch < 0) fail_usage("a batch of {} pictures, expected at least 1", options.batch);
   if (options.size == 0 && source.has_weights()) check_own_work(source);
   const int size = recipe().crop;

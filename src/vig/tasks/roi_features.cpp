@@ -24,7 +24,8 @@ Tap tap_at(float position, int size) {
 int roi_level(const Box& box, const DetectorNumbers& numbers) {
   const float scale = std::sqrt(box.width() * box.height());
   const float level = std::floor(std::log2(scale / numbers.finest_scale + 1e-6f));
-  return static_cast<int>(std::clamp(level, 0.0f, static_cast<float>(numbers.roi_levels - 1)));
+  if (!(level > 0)) return 0;
+  return static_cast<int>(std::min(level, static_cast<float>(numbers.roi_levels - 1)));
 }
 
 void roi_features(std::span<const PyramidLevel> levels, const Box& box,

@@ -1,0 +1,56 @@
+#include "vig/cli/picture_outputs.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "vig/base/error.h"
+#include "vig/cli/picture_stream.h"
+#include "vig/weights/atomic_file.h"
+
+namespace vig::cli {
+
+namespace fs = std::filesystem;
+
+PictureOutputs::PictureOutputs(std::string folder, std::span<const std::string> pictures,
+                               std::vector<std::string> endings)
+    : folder_(std::move(folder)), endings_(std::move(endings)) {
+  std::set<std::string> taken;
+  for (const std::string& picture : pictures) {
+    const std::string own =
+        picture == kStandardInput ? "standard-input" : fs::path(picture).stem().string();
+    std::string name = own;
+    for (int number = 2; !taken.insert(name).second; ++number) {
+      name = fmt::format("{}-{}", own, number);
+    }
+    names_.push_back(std::move(name));
+  }
+}
+
+std::string PictureOutputs::path(size_t picture, const std::string& ending) const {
+  return (fs::path(folder_) / (names_[picture] + "." + ending)).string();
+}
+
+void PictureOutputs::add_roles(FileRoles& roles) const {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    for (const std::string& ending : endings_) roles.write_one_of("--out", path(i, ending));
+  }
+}
+
+void PictureOutputs::prepare() const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) fail("{}: the folder cannot be made: {}", folder_, error.message());
+  if (!names_.empty()) const AtomicFile probe(path(0, endings_.front()));  // vanishes again
+}
+
+void PictureOutputs::write(size_t picture, const std::string& ending,
+                           std::span<const uint8_t> bytes) const {
+  AtomicFile file(path(picture, ending));
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+}  // namespace vig::cli

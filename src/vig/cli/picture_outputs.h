@@ -1,0 +1,36 @@
+// The files that a command writes for each of its pictures.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vig/cli/file_roles.h"
+#include "vig/image/image.h"
+
+namespace vig::cli {
+
+// FOLDER/NAME.ENDING, where NAME is that of the picture's file without its extension. Pictures of
+// one name, from several folders, are told apart by numbers: NAME, NAME-2, NAME-3.
+class PictureOutputs {
+ public:
+  // `endings`: "overlay.png". Makes no file or folder.
+  PictureOutputs(std::string folder, std::span<const std::string> pictures,
+                 std::vector<std::string> endings);
+
+  std::string path(size_t picture, const std::string& ending) const;
+  // What would be written, to be compared with what is read.
+  void add_roles(FileRoles& roles) const;
+  // Makes the folder; throws unless files can be written there.
+  void prepare() const;
+  // All or nothing.
+  void write(size_t picture, const std::string& ending, std::span<const uint8_t> bytes) const;
+
+ private:
+  std::string folder_;
+  std::vector<std::string> names_;
+  std::vector<std::string> endings_;
+};
+
+}  // namespace vig::cli

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/cli/commands.h"
+#include "vig/cli/npy.h"
+#include "vig/cli/output.h"
+#include "vig/cli/picture_command.h"
+#include "vig/cli/picture_outputs.h"
+#include "vig/image/encode_png.h"
+#include "vig/image/label_file.h"
+#include "vig/pipeline/results_json.h"
+#include "vig/pipeline/segmenter.h"
+#include "vig/tasks/overlay.h"
+
+namespace vig::cli {
+namespace {
+
+const std::string kOverlay = "overlay.png", kLabels = "labels.png",
+                  kProbabilities = "probabilities.npy";
+
+struct SegmentCommand {
+  PictureOptions pictures;
+  std::string out = ".";
+  int window = -1;  // below 0: as the weight file says
+  bool whole = false;
+  bool probabilities = false;
+  bool json = false;
+
+  SegmentOptions options() const {
+    SegmentOptions segment;
+    if (whole) segment.window = 0;
+    if (window >= 0) segment.window = window;
+    segment.probabilities = probabilities;
+    return segment;
+  }
+};
+
+std::string as_text(const SegmentedPicture& picture, const std::vector<std::string>& classes) {
+  const LabelMap& labels = picture.answer.labels;
+  std::string text =
+      fmt::format("{}  {}x{}\n", printable(picture.name, 4096), labels.width, labels.height);
+  for (const AreaShare& area : area_shares(labels)) {
+    const auto label = static_cast<size_t>(area.label);
+    text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * area.share, area.label,
+                        label < classes.size() ? printable(classes[label]) : "");
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  }
+  return text;
+}
+
+// [height, width, classes].
+void write_probabilities(const SegmentedPicture& picture, const std::string& path) {
+  const LabelMap& labels = picture.answer.labels;
+  const std::vector<float>& values = picture.answer.probabilities;
+  const auto width = static_cast<size_t>(labels.width);
+  const size_t row = values.size() / static_cast<size_t>(labels.height);
+  NpyWriter array(path);
+  for (size_t y = 0; y < static_cast<size_t>(labels.height); ++y) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(y * row);
+    array.append({labels.width, static_cast<int>(row / width)},
+                 {first, first + static_cast<std::ptrdiff_t>(row)});
+  }
+  array.finish(true);
+}
+
+int segment(const SegmentCommand& command) {
+  if (command.whole && command.window >= 0) {
+    fail_usage("--whole and --window exclude each other");
+  }
+  PictureRun pictures(command.pictures);
+  std::vector<std::string> endings = {kOverlay, kLabels};
+  if (command.probabilities) endings.push_back(kProbabilities);
+  const PictureOutputs outputs(command.out, pictures.files(), endings);
+  FileRoles roles = pictures.roles();
+  outputs.add_roles(roles);
+  roles.check();
+  const ModelSource source = chosen_source(command.pictures);
+  const Segmenter segmenter(source, pictures.run_options(), command.options());
+  outputs.prepare();
+
+  const std::string note = default_model_note(source, command.pictures);
+  if (!note.empty() && command.json) complain(note);
+  if (!note.empty() && !command.json) print(note + "\n");
+  const std::vector<Color> palette = class_palette(static_cast<size_t>(model_classes(source.spec)));
+  bool first = true;
+  const auto take = [&](const SegmentedPicture& picture) {
+    SegmentationFiles files;
+    if (picture.error.empty()) {
+      const LabelMap& labels = picture.answer.labels;
+      outputs.write(picture.index, kOverlay,
+                    encode_png(draw_segmentation(*picture.image, labels, source.classes)));
+      outputs.write(picture.index, kLabels, encode_label_map(labels, palette));
+      files = {outputs.path(picture.index, kOverlay), outputs.path(picture.index, kLabels), ""};
+      if (command.probabilities) {
+        files.probabilities = outputs.path(picture.index, kProbabilities);
+        write_probabilities(picture, files.probabilities);
+      }
+    }
+    pictures.hide_progress();
+    if (!picture.error.empty()) pictures.reject(picture.error);
+    if (command.json) {
+      print(first ? "[\n" : ",\n");
+      print(segmentation_json(picture, source.classes, files));
+      first = false;
+    } else if (picture.error.empty()) {
+      print(as_text(picture, source.classes));
+    }
+    return pictures.advance(1);
+  };
+  pictures.run([&](const SampleSource& all) { segmenter.segment(all, take); });
+  if (command.json) print(first ? "[]\n" : "\n]\n");
+  return pictures.exit_status();
+}
+
+}  // namespace
+
+void add_segment(CLI::App& app, Command& chosen) {
+  auto options = std::make_shared<SegmentCommand>();
+  options->pictures.task = ModelTask::kSegment;
+  CLI::App* command = app.add_subcommand(
+      "segment", "Segment pictures: give every pixel a class, and draw them over the picture");
+  add_picture_options(*command, options->pictures);
+  command
+      ->add_option("--out", options->out,
+                   "Folder for NAME.overlay.png and NAME.labels.png of each picture NAME")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_flag("--whole", options->whole,
+                    "Show the network the whole picture at once, instead of windows");
+  command
+      ->add_option("--window", options->window,
+                   "Side of the windows that slide over the picture, by two thirds of it "
+                   "(default: from the weight file)")
+      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->type_name("N");
+  command->add_flag("--probabilities", options->probabilities,
+                    "Also write NAME.probabilities.npy, float32 [height, width, classes]");
+  add_json(*command, options->json);
+  command->footer(
+      "Prints the share of the picture that each class takes. NAME.labels.png holds the number of\n"
+      "each pixel's class, with a palette of the colours in NAME.overlay.png.\n"
+      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C stops after the current picture; what was finished stays.");
+  command->callback([&chosen, options] { chosen = [options] { return segment(*options); }; });
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,150 @@
+#include "vig/pipeline/dense_runner.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "vig/data/loader.h"
+#include "vig/data/order.h"
+
+namespace vig {
+namespace {
+
+// Where the file decides on the size: 16 million pixels are 200 MB of floats.
+constexpr int64_t kMostOwnPixels = int64_t{1} << 24;
+
+// What the loader carries along: the picture itself, which it would drop.
+struct Carried {
+  DensePicture picture;
+  std::string problem;  // of preparing it
+};
+
+// Hands each picture on with itself as target.
+class CarriedPictures final : public SampleSource {
+ public:
+  explicit CarriedPictures(const SampleSource& pictures) : pictures_(pictures) {}
+
+  size_t size() const override { return pictures_.size(); }
+  std::string place(size_t sample) const override { return pictures_.place(sample); }
+  std::string path(size_t sample) const override { return pictures_.path(sample); }
+  Sample load(size_t sample) const override {
+    Sample loaded = pictures_.load(sample);
+    auto carried = std::make_shared<Carried>();
+    carried->picture.index = sample;
+    carried->picture.image = loaded.image;
+    carried->picture.target = std::move(loaded.target);
+    return {std::move(loaded.image), std::move(carried)};
+  }
+
+ private:
+  const SampleSource& pictures_;
+};
+
+}  // namespace
+
+DenseRunner::DenseRunner(const ModelSource& source, const RunOptions& options, ModelTask task)
+    : name_(source.name), spec_(source.spec), classes_(source.classes), options_(options) {
+  check_task(source, task);
+  own_size_ = options.size == 0;
+  file_bytes_ = source.has_weights() ? source.checkpoint->file_bytes() : 0;
+  recipe_ = own_size_ ? spec_.recipe : spec_.recipe.with_size(options.size);
+  if (recipe_.framing == Framing::kCrop) {
+    fail("{}: its pictures are cropped, expected a recipe for whole ones", name_);
+  }
+  if (own_size_ && source.has_weights()) check_own_work(source);
+  const int side = spec_.recipe.crop;
+  graphs_ = build_graphs(spec_, side, side);
+  if (task == ModelTask::kSegment) graphs_.resize(1);  // the others are for training
+  model_ = PackedModel::make(graphs_, source_weights(source));
+  SessionOptions session;
+  session.threads = options.threads;
+  Session first(model_, graphs_[0], session);
+  team_ = first.team();
+  const int asked = options.threads > 0 ? options.threads : default_threads();
+  if (first.threads() < asked && options.on_fewer_threads) {
+    options.on_fewer_threads(first.threads(), asked);
+  }
+  sessions_ = std::make_unique<SessionPool>(
+      std::move(first),
+      [spec = spec_, file = name_, bytes = file_bytes_, check = own_size_ && source.has_weights()](
+          int height, int width) {
+        Graph graph = build_graph(spec, height, width);
+        if (check) check_work(file, bytes, graph, 1);
+        return graph;
+      },
+      options.session_bytes);
+}
+
+std::unique_ptr<SessionPool> DenseRunner::further_sessions(const std::string& input,
+                                                           int batch) const {
+  const auto graph =
+      std::ranges::find_if(graphs_, [&](const Graph& one) { return one.find_input(input) >= 0; });
+  if (graph == graphs_.end()) return nullptr;
+  if (own_size_ && file_bytes_ > 0) check_work(name_, file_bytes_, *graph, batch);
+  SessionOptions options;
+  options.batch = batch;
+  options.team = team_;
+  Session first(model_, *graph, options);
+  return std::make_unique<SessionPool>(
+      std::move(first), [graph = *graph](int, int) { return graph; }, options_.session_bytes);
+}
+
+void DenseRunner::prepare(const Image& image, DensePicture& picture) const {
+  picture.placement = place(recipe_, image.width, image.height);
+  const int height = picture.placement.input_height, width = picture.placement.input_width;
+  check_input_size(height, width);
+  if (own_size_ && int64_t{height} * width > kMostOwnPixels) {
+    fail(
+        "an input of {}x{} by the recipe in {}, expected at most {} pixels; give --size N for a "
+        "smaller one",
+        height, width, name_, kMostOwnPixels);
+  }
+  picture.input.resize(static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
+  preprocess(image, recipe_, picture.input.data());
+}
+
+bool DenseRunner::run(const SampleSource& pictures, const Pass& pass) const {
+  const std::vector<size_t> order = pass.order.empty() ? plain_order(pictures.size()) : pass.order;
+  const auto batches = make_batches(order, 1, LastBatch::kKeep);
+  const CarriedPictures carried(pictures);
+  // One worker: pictures then come in their order, and none waits for memory that a later one
+  // holds.
+  Loader loader({std::shared_ptr<const void>(), &carried},
+                {.workers = order.size() > 1 ? 1 : 0, .ahead = 1});
+  loader.start(batches, 1, [&](const Loader::Slot&, const Image& image, Target& target, float*) {
+    Carried& one = *std::any_cast<std::shared_ptr<Carried>&>(target);
+    try {
+      prepare(image, one.picture);
+    } catch (const Error& error) {
+      one.problem = error.what();
+    } catch (const std::bad_alloc&) {
+      one.problem = "not enough memory";
+    }
+  });
+  while (Batch* batch = loader.next()) {
+    const size_t picture = batches[batch->index].front();
+    const auto report = [&](const std::string& sentence) {
+      if (pass.on_problem) pass.on_problem(picture, sentence);
+    };
+    if (!batch->targets.empty()) {
+      const auto one = std::any_cast<std::shared_ptr<Carried>>(batch->targets.front());
+      batch->targets.clear();
+      std::string problem = one->problem;
+      try {
+        if (problem.empty()) pass.on_picture(one->picture);
+      } catch (const Error& error) {
+        problem = error.what();
+      } catch (const std::bad_alloc&) {
+        problem = "not enough memory";
+      }
+      if (!problem.empty()) report(fmt::format("{}: {}", pictures.place(picture), problem));
+    } else if (!batch->problems.empty()) {
+      report(batch->problems.front().sentence);
+    }
+    const bool last = batch->index + 1 == batches.size();
+    if (pass.on_done && !pass.on_done() && !last) return false;
+  }
+  return true;
+}
+
+}  // namespace vig

@@ -1,0 +1,200 @@
+#include "vig/pipeline/detector.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vig/tasks/paste_mask.h"
+#include "vig/tasks/proposals.h"
+
+namespace vig {
+namespace {
+
+// As many boxes together as fill the machine: their features take 12 MB in either head.
+constexpr int kBoxBatch = 256;
+constexpr int kMaskBatch = 64;
+
+const Grid& output_grid(const Graph& graph, const std::string& name) {
+  const int node = graph.find_output(name);
+  if (node < 0) fail("a detector without the output {}", name);
+  return graph.node(node).grid;
+}
+
+void check_channels(const Graph& graph, const std::string& name, int64_t expected) {
+  const Grid& grid = output_grid(graph, name);
+  if (grid.channels == expected) return;
+  fail("a detector whose output {} has {} channels, expected {}", name, grid.channels, expected);
+}
+
+std::vector<PyramidLevel> pyramid_of(const Session& session, int levels) {
+  std::vector<PyramidLevel> pyramid;
+  for (int i = 0; i < levels; ++i) {
+    const std::string name = fmt::format("p{}", i + 2);
+    const Grid& grid = output_grid(session.graph(), name);
+    pyramid.push_back({grid.height, grid.width, grid.channels, session.output(name, 0)});
+  }
+  return pyramid;
+}
+
+const DetectorNumbers& numbers_of(const ModelSource& source) {
+  const DetectorNumbers* numbers = source.spec.config->detector();
+  if (numbers == nullptr) fail("{}: a detector without its numbers", source.name);
+  return *numbers;
+}
+
+}  // namespace
+
+Detector::Detector(const ModelSource& source, const RunOptions& options,
+                   const DetectOptions& detect)
+    : runner_(require_weights(source), options, ModelTask::kDetect),
+      numbers_(numbers_of(source)),
+      wanted_(static_cast<size_t>(model_classes(source.spec)), detect.labels.empty()),
+      box_heads_(runner_.further_sessions("box_features", kBoxBatch)),
+      mask_heads_(runner_.further_sessions("mask_features", kMaskBatch)) {
+  if (detect.score >= 0) numbers_.min_score = detect.score;
+  for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
+  if (box_heads_ == nullptr || mask_heads_ == nullptr) {
+    fail("{}: a detector without heads for boxes and masks", source.name);
+  }
+  check_graphs();
+}
+
+void Detector::check_graphs() const {
+  const int classes = model_classes(runner_.spec());
+  const auto anchors = static_cast<int64_t>(numbers_.anchor_ratios.size());
+  const Graph& picture = runner_.graph();
+  for (size_t i = 0; i < numbers_.strides.size(); ++i) {
+    check_channels(picture, fmt::format("rpn_cls{}", i), anchors);
+    check_channels(picture, fmt::format("rpn_reg{}", i), 4 * anchors);
+  }
+  const SessionPool::Lease boxes =
+      box_heads_->take(numbers_.roi_side, numbers_.roi_side, kBoxBatch);
+  check_channels(boxes->graph(), "box_cls", classes + 1);
+  check_channels(boxes->graph(), "box_reg", int64_t{4} * classes);
+  const SessionPool::Lease masks =
+      mask_heads_->take(numbers_.mask_side, numbers_.mask_side, kMaskBatch);
+  check_channels(masks->graph(), "mask_logits", classes);
+  for (int i = 0; i < numbers_.roi_levels; ++i) {
+    for (const Session* head : {&*boxes, &*masks}) {
+      const Graph& graph = head->graph();
+      check_channels(picture, fmt::format("p{}", i + 2),
+                     graph.node(graph.inputs.at(0).node).grid.channels);
+    }
+  }
+}
+
+Detections Detector::detect(const DensePicture& picture) const {
+  const Placement& placement = picture.placement;
+  const SessionPool::Lease session =
+      runner_.sessions().take(placement.input_height, placement.input_width, 1);
+  std::ranges::copy(picture.input, session->input(0));
+  session->run(1);
+  const Levels levels = pyramid_of(*session, numbers_.roi_levels);
+  const std::vector<Box> proposals = find_boxes(*session, placement);
+  return add_masks(levels, classify_boxes(levels, proposals, placement), placement);
+}
+
+std::vector<Box> Detector::find_boxes(const Session& picture, const Placement& placement) const {
+  std::vector<ProposalLevel> levels;
+  for (size_t i = 0; i < numbers_.strides.size(); ++i) {
+    const std::string scores = fmt::format("rpn_cls{}", i);
+    const Grid& grid = output_grid(picture.graph(), scores);
+    levels.push_back({grid.height, grid.width, picture.output(scores, 0),
+                      picture.output(fmt::format("rpn_reg{}", i), 0)});
+  }
+  std::vector<Box> boxes;
+  for (const Proposal& proposal : find_proposals(levels, numbers_, numbers_.proposals_per_level,
+                                                 static_cast<float>(placement.resized_width),
+                                                 static_cast<float>(placement.resized_height))) {
+    boxes.push_back(proposal.box);
+  }
+  return boxes;
+}
+
+void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
+                             size_t count, int side, Session& head) const {
+  const auto workers = static_cast<size_t>(runner_.team()->size());
+  runner_.team()->run([&](int worker) {
+    for (size_t i = static_cast<size_t>(worker); i < count; i += workers) {
+      roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
+    }
+  });
+}
+
+std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
+                                                const std::vector<Box>& proposals,
+                                                const Placement& placement) const {
+  const int classes = model_classes(runner_.spec());
+  const int side = numbers_.roi_side;
+  const SessionPool::Lease head = box_heads_->take(side, side, kBoxBatch);
+  std::vector<float> logits, deltas;
+  for (size_t first = 0; first < proposals.size(); first += kBoxBatch) {
+    const size_t count = std::min<size_t>(kBoxBatch, proposals.size() - first);
+    fill_features(levels, proposals, first, count, side, *head);
+    head->run(static_cast<int>(count));
+    const float* scores = head->output("box_cls", 0);
+    const float* moves = head->output("box_reg", 0);
+    logits.insert(logits.end(), scores, scores + count * static_cast<size_t>(classes + 1));
+    deltas.insert(deltas.end(), moves, moves + count * static_cast<size_t>(classes) * 4);
+  }
+  std::vector<ScoredBox> boxes =
+      detect_boxes(proposals, logits, deltas, classes, numbers_, placement);
+  std::erase_if(boxes,
+                [&](const ScoredBox& box) { return !wanted_[static_cast<size_t>(box.label)]; });
+  return boxes;
+}
+
+Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
+                               const Placement& placement) const {
+  const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
+  const auto scale_x = static_cast<float>(placement.scale_x());
+  const auto scale_y = static_cast<float>(placement.scale_y());
+  std::vector<Box> scaled;  // in the network's input again
+  for (const ScoredBox& one : boxes) {
+    scaled.push_back(
+        {one.box.x1 * scale_x, one.box.y1 * scale_y, one.box.x2 * scale_x, one.box.y2 * scale_y});
+  }
+  const SessionPool::Lease head =
+      mask_heads_->take(numbers_.mask_side, numbers_.mask_side, kMaskBatch);
+  const int side = output_grid(head->graph(), "mask_logits").height;
+  const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
+  Detections detections;
+  std::vector<float> probabilities(cells);
+  for (size_t first = 0; first < boxes.size(); first += kMaskBatch) {
+    const size_t count = std::min<size_t>(kMaskBatch, boxes.size() - first);
+    fill_features(levels, scaled, first, count, numbers_.mask_side, *head);
+    head->run(static_cast<int>(count));
+    for (size_t i = 0; i < count; ++i) {
+      const ScoredBox& one = boxes[first + i];
+      const float* logits =
+          head->output("mask_logits", static_cast<int>(i)) + static_cast<size_t>(one.label);
+      for (size_t cell = 0; cell < cells; ++cell) {
+        const float logit = logits[cell * classes];
+        if (!std::isfinite(logit)) fail("the network's numbers are not finite");
+        probabilities[cell] = 1.0f / (1.0f + std::exp(-logit));
+      }
+      detections.push_back({one.box, one.label, one.score,
+                            paste_mask(probabilities, side, one.box, placement.source_width,
+                                       placement.source_height)});
+    }
+  }
+  return detections;
+}
+
+bool Detector::detect(const SampleSource& pictures, const HandleDense<Detections>& handle,
+                      const std::vector<size_t>& order) const {
+  return run_dense<Detections>(
+      runner_, pictures, order, [&](const DensePicture& picture) { return detect(picture); },
+      handle);
+}
+
+std::vector<DetectedPicture> Detector::detect(const SampleSource& pictures) const {
+  std::vector<DetectedPicture> all;
+  detect(pictures, [&](const DetectedPicture& result) {
+    all.push_back(result);
+    all.back().image = nullptr;  // its memory may be what the next picture waits for
+    return true;
+  });
+  return all;
+}
+
+}  // namespace vig

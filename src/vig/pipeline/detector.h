@@ -1,0 +1,60 @@
+// Pictures to objects with boxes and masks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "vig/pipeline/dense_runner.h"
+#include "vig/tasks/detect_boxes.h"
+#include "vig/tasks/detection.h"
+#include "vig/tasks/roi_features.h"
+
+namespace vig {
+
+using DetectedPicture = DenseResult<Detections>;
+
+struct DetectOptions {
+  float score = -1;              // least score of an answer; below 0: as the model says
+  std::vector<int> labels = {};  // classes to be looked for; empty: all
+};
+
+// For any number of threads, as a Runner is.
+class Detector {
+ public:
+  explicit Detector(const ModelSource& source, const RunOptions& options = {},
+                    const DetectOptions& detect = {});
+
+  const DenseRunner& runner() const { return runner_; }
+  const DetectorNumbers& numbers() const { return numbers_; }
+
+  // The objects of a picture, best first, in the picture as it is stored. Throws Error where the
+  // network's numbers are not finite.
+  Detections detect(const DensePicture& picture) const;
+
+  // One answer per picture, in order.
+  std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
+  // Hands them out one by one. `order`: of the pictures; empty: as they stand. False when `handle`
+  // ended the work before the last one.
+  bool detect(const SampleSource& pictures, const HandleDense<Detections>& handle,
+              const std::vector<size_t>& order = {}) const;
+
+ private:
+  using Levels = std::vector<PyramidLevel>;
+
+  void check_graphs() const;
+  std::vector<Box> find_boxes(const Session& picture, const Placement& placement) const;
+  std::vector<ScoredBox> classify_boxes(const Levels& levels, const std::vector<Box>& proposals,
+                                        const Placement& placement) const;
+  Detections add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
+                       const Placement& placement) const;
+  // Features of `count` boxes from `first` on, side by side, as the inputs of a head.
+  void fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
+                     size_t count, int side, Session& head) const;
+
+  DenseRunner runner_;
+  DetectorNumbers numbers_;
+  std::vector<bool> wanted_;  // by class
+  std::unique_ptr<SessionPool> box_heads_, mask_heads_;
+};
+
+}  // namespace vig

@@ -1,0 +1,49 @@
+// Pictures to a class for every pixel.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "vig/pipeline/dense_runner.h"
+#include "vig/tasks/segmentation.h"
+
+namespace vig {
+
+using SegmentedPicture = DenseResult<Segmentation>;
+
+struct SegmentOptions {
+  // Side of the windows that slide over the picture, by two thirds of it; 0: the network sees the
+  // whole picture at once. Not given: as the weights' recipe says.
+  std::optional<int> window = {};
+  bool probabilities = false;
+};
+
+// For any number of threads, as a Runner is.
+class Segmenter {
+ public:
+  explicit Segmenter(const ModelSource& source, const RunOptions& options = {},
+                     const SegmentOptions& segment = {});
+
+  const DenseRunner& runner() const { return runner_; }
+
+  // The picture as it is stored, labelled: the logits of its windows are resized to them, averaged,
+  // resized to the picture, and the best class is taken. Throws Error where the network's numbers
+  // are not finite, and where probabilities are asked for that do not fit half of the memory.
+  Segmentation segment(const DensePicture& picture) const;
+
+  // One answer per picture, in order.
+  std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
+  // Hands them out one by one. `order`: of the pictures; empty: as they stand. False when `handle`
+  // ended the work before the last one.
+  bool segment(const SampleSource& pictures, const HandleDense<Segmentation>& handle,
+               const std::vector<size_t>& order = {}) const;
+
+ private:
+  DenseRunner runner_;
+  int window_ = 0;
+  int stride_ = 0;  // 0: no windows
+  bool probabilities_ = false;
+};
+
+}  // namespace vig

@@ -1,0 +1,25 @@
+// Miniatures of dense prediction, made of operations that every network has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vig/models/registry.h"
+#include "vig/pipeline/model_source.h"
+
+namespace vig::test {
+
+// Adds the families of both to the zoo, once.
+void add_dense_networks();
+
+// Fresh weights of "mini_segmenter" (4 classes: logits at a quarter of the picture's sides) or
+// "mini_detector" (3 classes), written to `path` with these class names.
+void write_dense_network(const std::string& model, const std::string& path,
+                         const std::vector<std::string>& classes = {});
+// The same as a source.
+ModelSource dense_source(const std::string& path);
+
+// The stand-in network of the golden case "slide", with its numbers: a rectifier and a convolution.
+void write_slide_network(const std::string& path);
+
+}  // namespace vig::test

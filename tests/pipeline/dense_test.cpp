@@ -1,0 +1,282 @@
+// Segmenter and Detector on miniatures.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "pipeline/dense_networks.h"
+#include "pipeline/fixtures.h"
+#include "support/files.h"
+#include "vig/pipeline/classifier.h"
+#include "vig/pipeline/detector.h"
+#include "vig/pipeline/segmenter.h"
+#include "vig/weights/elements.h"
+
+namespace vig::test {
+namespace {
+
+// The second and the last cannot be decoded.
+PictureFiles some_pictures() {
+  std::vector<std::string> files;
+  for (const char* name : {"photos/cat_chelsea.png", "broken/zero_byte.png",
+                           "photos/kitten_gray.jpg", "photos/flower.webp", "broken/soi_eoi.jpg"}) {
+    files.push_back(picture_file(name));
+  }
+  return PictureFiles(files);
+}
+constexpr bool kGood[] = {true, false, true, true, false};
+
+class Dense : public ::testing::Test {
+ protected:
+  std::string file(const std::string& model) {
+    const std::string path = (folder_ / (model + ".safetensors")).string();
+    write_dense_network(model, path);
+    return path;
+  }
+  ModelSource source(const std::string& model) { return dense_source(file(model)); }
+
+  TempDir folder_;
+};
+
+TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
+  const std::string path = (folder_ / "slide.safetensors").string();
+  write_slide_network(path);
+  const SafeTensors golden_case = SafeTensors::open(golden("dense/slide.safetensors"));
+  const Segmenter segmenter(dense_source(path), {.threads = 2}, {.probabilities = true});
+  for (const std::string i : {"0", "1", "2", "3"}) {
+    const TensorView& input = golden_case.find("input/" + i)->view;
+    const TensorView& answer = golden_case.find("pred/" + i)->view;
+    const auto height = static_cast<int>(input.shape[2]), width = static_cast<int>(input.shape[3]);
+    DensePicture picture;
+    picture.placement = {static_cast<int>(answer.shape[2]),
+                         static_cast<int>(answer.shape[1]),
+                         width,
+                         height,
+                         0,
+                         0,
+                         width,
+                         height};
+    const std::vector<float> planes = to_floats(input);
+    const auto pixels = static_cast<size_t>(height) * static_cast<size_t>(width);
+    picture.input.resize(planes.size());
+    for (size_t p = 0; p < pixels; ++p) {
+      for (size_t c = 0; c < 3; ++c) picture.input[p * 3 + c] = planes[c * pixels + p];
+    }
+    const Segmentation found = segmenter.segment(picture);
+    const std::vector<int64_t> labels = to_int64s(answer);
+    const std::vector<float> resized = to_floats(golden_case.find("resized/" + i)->view);
+    ASSERT_EQ(found.labels.labels.size(), labels.size());
+    double worst = 0;
+    for (size_t p = 0; p < labels.size(); ++p) {
+      std::vector<double> logits;
+      double sum = 0;
+      for (size_t k = 0; k < 4; ++k) logits.push_back(resized[k * labels.size() + p]);
+      for (const double logit : logits) sum += std::exp(logit);
+      for (size_t k = 0; k < 4; ++k) {
+        worst =
+            std::max(worst, std::abs(found.probabilities[p * 4 + k] - std::exp(logits[k]) / sum));
+      }
+      std::ranges::sort(logits);
+      if (logits[3] - logits[2] > 1e-4) {
+        EXPECT_EQ(found.labels.labels[p], labels[p]);
+      }
+    }
+    EXPECT_LT(worst, 1e-5);
+  }
+}
+
+TEST_F(Dense, ABrokenPictureLeavesTheOthersAlone) {
+  const PictureFiles pictures = some_pictures();
+  const ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
+  const auto labels = Segmenter(segment, {.threads = 2}).segment(pictures);
+  const auto objects = Detector(detect, {.threads = 2}).detect(pictures);
+  ASSERT_EQ(labels.size(), pictures.size());
+  ASSERT_EQ(objects.size(), pictures.size());
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    EXPECT_EQ(labels[i].name, pictures.path(i));
+    EXPECT_EQ(labels[i].error.empty(), kGood[i]) << labels[i].error;
+    EXPECT_EQ(objects[i].error.empty(), kGood[i]) << objects[i].error;
+    if (!kGood[i]) {
+      EXPECT_EQ(labels[i].error, error_of([&] { pictures.load(i); }));
+      continue;
+    }
+    const auto image = pictures.load(i).image;
+    EXPECT_EQ(labels[i].answer.labels.width, image->width);
+    EXPECT_EQ(labels[i].answer.labels.height, image->height);
+    EXPECT_LT(*std::ranges::max_element(labels[i].answer.labels.labels), 4);
+    EXPECT_TRUE(labels[i].answer.probabilities.empty());
+  }
+}
+
+TEST_F(Dense, AreTheSameBitsForAnyThreads) {
+  const PictureFiles pictures = some_pictures();
+  const ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
+  const auto labels = Segmenter(segment, {.threads = 1}, {.probabilities = true}).segment(pictures);
+  const auto more = Segmenter(segment, {.threads = 3}, {.probabilities = true}).segment(pictures);
+  const auto objects = Detector(detect, {.threads = 1}).detect(pictures);
+  const auto others = Detector(detect, {.threads = 3}).detect(pictures);
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    EXPECT_EQ(labels[i].answer.labels, more[i].answer.labels);
+    EXPECT_EQ(labels[i].answer.probabilities, more[i].answer.probabilities);
+    ASSERT_EQ(objects[i].answer.size(), others[i].answer.size());
+    for (size_t k = 0; k < objects[i].answer.size(); ++k) {
+      EXPECT_EQ(objects[i].answer[k].box, others[i].answer[k].box);
+      EXPECT_EQ(objects[i].answer[k].score, others[i].answer[k].score);
+      EXPECT_EQ(objects[i].answer[k].mask, others[i].answer[k].mask);
+    }
+  }
+}
+
+TEST_F(Dense, DetectionsLieInThePictureBestFirst) {
+  const PictureFiles pictures = some_pictures();
+  const Detector detector(source("mini_detector"), {.threads = 2});
+  size_t found = 0;
+  detector.detect(pictures, [&](const DetectedPicture& result) {
+    if (!result.error.empty()) return true;
+    EXPECT_NE(result.image, nullptr);
+    EXPECT_LE(result.answer.size(), 100u);
+    float last = 1;
+    for (const Detection& one : result.answer) {
+      ++found;
+      EXPECT_LE(one.score, last);
+      EXPECT_GT(one.score, 0.05f);
+      last = one.score;
+      EXPECT_GE(one.label, 0);
+      EXPECT_LT(one.label, 3);
+      const float width = static_cast<float>(result.image->width) + 1e-3f;
+      const float height = static_cast<float>(result.image->height) + 1e-3f;
+      EXPECT_TRUE(one.box.x1 >= 0 && one.box.y1 >= 0 && one.box.x2 <= width &&
+                  one.box.y2 <= height && one.box.width() > 0 && one.box.height() > 0);
+      EXPECT_EQ(one.mask.width, result.image->width);
+      EXPECT_EQ(one.mask.height, result.image->height);
+      uint64_t pixels = 0;
+      for (const uint32_t run : one.mask.runs) pixels += run;
+      EXPECT_EQ(pixels, uint64_t{1} * one.mask.width * one.mask.height);
+    }
+    return true;
+  });
+  EXPECT_GT(found, 20u);
+}
+
+// What is asked for is what stays of all.
+TEST_F(Dense, ScoresAndClassesSelectDetections) {
+  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ModelSource model = source("mini_detector");
+  const Detections all = Detector(model).detect(one).at(0).answer;
+  const float middle = all[all.size() / 2].score;
+  const Detections good = Detector(model, {}, {.score = middle}).detect(one).at(0).answer;
+  EXPECT_EQ(good.size(),
+            std::ranges::count_if(all, [&](const Detection& d) { return d.score > middle; }));
+  const Detections first = Detector(model, {}, {.labels = {1}}).detect(one).at(0).answer;
+  EXPECT_EQ(first.size(),
+            std::ranges::count_if(all, [](const Detection& d) { return d.label == 1; }));
+  EXPECT_LT(first.size(), all.size());
+}
+
+TEST_F(Dense, WindowsAreAsAskedFor) {
+  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ModelSource model = source("mini_segmenter");
+  const auto labels = [&](std::optional<int> window) {
+    return Segmenter(model, {}, {.window = window}).segment(one).at(0).answer.labels;
+  };
+  const LabelMap own = labels({}), whole = labels(0);
+  EXPECT_NE(own, whole);
+  EXPECT_EQ(labels(64), own);      // two thirds of 64 are 42
+  EXPECT_EQ(labels(8192), whole);  // larger than the picture
+  EXPECT_NE(error_of([&] { labels(33); }).find("multiple of 32"), std::string::npos);
+}
+
+TEST_F(Dense, AnySizeRunsUpToTheLargest) {
+  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const Detector detector(source("mini_detector"), {.size = 200});
+  EXPECT_EQ(detector.runner().recipe().resize, 200);
+  EXPECT_EQ(detector.runner().recipe().longest, 333);
+  EXPECT_TRUE(detector.detect(one).at(0).error.empty());
+  const Segmenter large(source("mini_segmenter"), {.size = 8000}, {.window = 0});
+  EXPECT_NE(large.segment(one).at(0).error.find("expected sides from 1 to 8192"),
+            std::string::npos);
+}
+
+TEST_F(Dense, HandsOutPicturesUntilToldToStop) {
+  const Segmenter segmenter(source("mini_segmenter"));
+  size_t seen = 0;
+  EXPECT_FALSE(
+      segmenter.segment(some_pictures(), [&](const SegmentedPicture&) { return ++seen < 2; }));
+  EXPECT_EQ(seen, 2u);
+  std::vector<size_t> order;
+  EXPECT_TRUE(segmenter.segment(some_pictures(),
+                                [&](const SegmentedPicture& picture) {
+                                  order.push_back(picture.index);
+                                  return true;
+                                },
+                                {3, 0, 2}));
+  EXPECT_EQ(order, (std::vector<size_t>{3, 0, 2}));
+}
+
+TEST_F(Dense, ServesSeveralThreadsAtOnce) {
+  const PictureFiles pictures = some_pictures();
+  const Detector detector(source("mini_detector"), {.threads = 2});
+  const auto expected = detector.detect(pictures);
+  std::vector<std::vector<DetectedPicture>> found(3);
+  {
+    std::vector<std::jthread> callers;
+    for (auto& one : found) callers.emplace_back([&] { one = detector.detect(pictures); });
+  }
+  for (const auto& one : found) {
+    ASSERT_EQ(one.size(), expected.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      ASSERT_EQ(one[i].answer.size(), expected[i].answer.size());
+      for (size_t k = 0; k < one[i].answer.size(); ++k) {
+        EXPECT_EQ(one[i].answer[k].box, expected[i].answer[k].box);
+        EXPECT_EQ(one[i].answer[k].mask, expected[i].answer[k].mask);
+      }
+    }
+  }
+}
+
+TEST_F(Dense, ModelsOfAnotherTaskNameTheRightCommand) {
+  const ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
+  ModelRequest request;
+  request.model = golden("vig-mini-silu.pth");
+  request.arch = "test_vig";
+  const ModelSource classify = find_source(request);
+  ErrorCode code = ErrorCode::kInput;
+  EXPECT_NE(error_of([&] { Classifier{segment}; }, &code).find("use vig segment"),
+            std::string::npos);
+  EXPECT_EQ(code, ErrorCode::kUsage);
+  EXPECT_NE(error_of([&] { Classifier{detect}; }).find("use vig detect"), std::string::npos);
+  EXPECT_NE(error_of([&] { Segmenter{classify}; }).find("use vig classify"), std::string::npos);
+  EXPECT_NE(error_of([&] { Segmenter{detect}; }).find("is a detector (mini_detector), not"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { Detector{segment}; }).find("use vig segment"), std::string::npos);
+}
+
+// Numbers that overflow are no answer.
+TEST_F(Dense, RefuseWhatIsNotFinite) {
+  for (const std::string model : {"mini_segmenter", "mini_detector"}) {
+    const std::string path = file(model);
+    std::vector<NamedTensor> tensors;
+    const SafeTensors read = SafeTensors::open(path);
+    std::vector<std::vector<float>> values;
+    for (const NamedTensor& tensor : read.tensors()) {
+      values.push_back(to_floats(tensor.view));
+      if (tensor.name.ends_with(".weight")) {
+        for (float& value : values.back()) value *= 1e30f;
+      }
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      tensors.push_back(
+          {read.tensors()[i].name, {values[i].data(), DType::kF32, read.tensors()[i].view.shape}});
+    }
+    const std::string bad = (folder_ / "bad.safetensors").string();
+    write_safetensors(bad, tensors, read.metadata());
+    const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+    const std::string error = model == "mini_segmenter"
+                                  ? Segmenter(dense_source(bad)).segment(one).at(0).error
+                                  : Detector(dense_source(bad)).detect(one).at(0).error;
+    EXPECT_TRUE(error.ends_with("cat_chelsea.png: the network's numbers are not finite")) << error;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test
