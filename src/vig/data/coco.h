@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vig/data/data_report.h"
@@ -38,6 +39,7 @@ struct CocoOptions {
   bool first_split_only = false;
 };
 
+struct CocoAnnotation;
 struct CocoPart;  // what the copies of a data set share: archive, pictures, annotations
 
 // Pictures in ascending order of their numbers. Copies share everything.
@@ -73,6 +75,7 @@ class CocoDataset : public SampleSource {
   friend class CocoReader;
   friend DataReport check(CocoDataset&, const CheckOptions&);
   CocoDataset() = default;
+  std::span<const CocoAnnotation> annotations(size_t sample) const;
 
   std::shared_ptr<const CocoPart> part_;
   std::vector<uint32_t> samples_;  // pictures of the part
