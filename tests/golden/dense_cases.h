@@ -61,13 +61,13 @@ inline DenseCase extractor_case() {
   numbers.deform_heads = 4;
   Builder b;
   const Value query = b.input("query", {1, 126, 32}), feat = b.input("feat", {4, 6, 32});
-  b.output("output", b.named(extractor(b, query, feat, "extractor", numbers,
-                                       {{8, 12}, {4, 6}, {2, 3}}, 0.0),
-                             "output"));
+  b.output("output",
+           b.named(extractor(b, query, feat, "extractor", numbers, {{8, 12}, {4, 6}, {2, 3}}, 0.0),
+                   "output"));
   made.graph = std::move(b).finish();
   made.expect_module("output", "output");
-  for (const std::string module : {"attn", "feat_norm", "ffn", "ffn.act", "ffn.dwconv", "ffn.fc1",
-                                   "ffn_norm", "query_norm"}) {
+  for (const std::string module :
+       {"attn", "feat_norm", "ffn", "ffn.act", "ffn.dwconv", "ffn.fc1", "ffn_norm", "query_norm"}) {
     made.expect_module("act/" + module, made.prefix + module);
   }
   return made;
@@ -117,8 +117,8 @@ inline std::vector<DenseCase> uper_head_cases() {
 inline DenseCase miniature_case(const std::string& file, const std::string& model) {
   DenseCase made{file, file, {}, "", {"input"}, {}, 1e-4};
   made.graph = build_graph(find_model(model), 64, 96);
-  const SafeTensors tensors = SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/dense/" +
-                                                file + ".safetensors");
+  const SafeTensors tensors =
+      SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/dense/" + file + ".safetensors");
   for (const NamedTensor& tensor : tensors.tensors()) {
     if (tensor.name.starts_with("act/")) made.expect_module(tensor.name, tensor.name.substr(4));
   }

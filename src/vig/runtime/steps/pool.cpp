@@ -1,4 +1,4 @@
-// The mean over all positions.
+// The mean over all positions, or over each of some parts of the map.
 #include <algorithm>
 
 #include "vig/kernels/pool.h"
@@ -33,7 +33,39 @@ class PoolStep final : public PictureStep {
   int in_;
 };
 
+class CellPoolStep final : public PictureStep {
+ public:
+  CellPoolStep(int in, int out, int cells) : PictureStep(out), in_(in), cells_(cells) {}
+
+  std::vector<int> operands() const override { return {in_}; }
+  const char* kind() const override { return "pool"; }
+
+  int64_t tasks(const Bindings& bindings, int images) const override {
+    return images * ((bindings.channels(result()) + kColumns - 1) / kColumns);
+  }
+  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+    const Grid& grid = bindings.grid(in_);
+    const int64_t image = task % images, column = task / images * kColumns;
+    CellPoolArgs args;
+    args.in = bindings.row(in_, image * grid.positions()) + column;
+    args.in_stride = bindings.stride(in_);
+    args.grid = {grid.height, grid.width, std::min<int64_t>(kColumns, grid.channels - column)};
+    args.cells = cells_;
+    args.out = bindings.row(result(), image * cells_ * cells_) + column;
+    args.out_stride = bindings.stride(result());
+    pool_cells(args);
+  }
+
+ private:
+  int in_;
+  int64_t cells_;
+};
+
 }  // namespace
+
+void lower(const AdaptivePoolOp& op, Lowering& to) {
+  to.add(std::make_unique<CellPoolStep>(to.operand(0), to.result(), op.cells));
+}
 
 void lower(const MeanPoolOp&, Lowering& to) {
   to.add(std::make_unique<PoolStep>(to.operand(0), to.result()));
