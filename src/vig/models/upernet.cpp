@@ -8,7 +8,6 @@ namespace vig {
 namespace {
 
 constexpr float kNormEps = 1e-5f;
-constexpr int kAuxiliaryGrid = 512 / 16;
 constexpr Init kClassInit = normal_init(0.01f);
 
 Value conv(Builder& b, Value x, const std::string& name, int channels, int kernel) {
@@ -63,11 +62,11 @@ void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int 
   b.output("logits", class_scores(b, joined, name, numbers.head_dropout, classes));
 }
 
-Graph auxiliary_head(int width, const UperNumbers& numbers, int classes, int level) {
+Graph auxiliary_head(const Grid& map, const UperNumbers& numbers, int classes, int level) {
   const std::string name = "auxiliary_head";
   Builder b;
   b.set_level(level);
-  Value x = b.input("backbone.f3", {kAuxiliaryGrid, kAuxiliaryGrid, width});
+  Value x = b.input("backbone.f3", map);
   x = conv(b, x, name + ".convs.0", numbers.auxiliary_channels, 3);
   b.output("auxiliary", class_scores(b, x, name, numbers.head_dropout, classes));
   return std::move(b).finish();

@@ -28,9 +28,8 @@ struct UperNumbers {
 void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int classes);
 
 // What training adds: conv_seg(dropout(conv(f3))) as a graph of its own, so that inference does not
-// compute it. Its input has the name of the map, backbone.f3, and its output is "auxiliary". It
-// stands for maps of any size; its grid is that of a picture of 512 x 512.
-Graph auxiliary_head(int width, const UperNumbers& numbers, int classes, int level);
+// compute it. Its input has the name of the map, backbone.f3, and its output is "auxiliary".
+Graph auxiliary_head(const Grid& map, const UperNumbers& numbers, int classes, int level);
 
 // The classes of a segmentation network's file.
 std::map<std::string, std::string> segmentation_classes(const TensorShapes& shapes);
@@ -58,7 +57,9 @@ struct UperNetConfig : ConfigOf<UperNetConfig<Backbone>> {
     return std::move(b).finish();
   }
   std::vector<Graph> further_graphs() const override {
-    return {auxiliary_head(backbone.third_width(), head, this->classes, head_level(backbone))};
+    // Its operations are the same on every grid; this one is of a picture of 512 x 512.
+    const Grid map{32, 32, backbone.third_width()};
+    return {auxiliary_head(map, head, this->classes, head_level(backbone))};
   }
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     std::map<std::string, std::string> fields = segmentation_classes(shapes);
