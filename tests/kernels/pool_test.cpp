@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <numeric>
+#include <vector>
+
 #include "kernels/on_targets.h"
 #include "kernels/sheet.h"
 #include "vig/kernels/reference/pool.h"
@@ -77,7 +81,55 @@ TEST_P(PoolOnTarget, NotANumberIsTheLargest) {
   }
 }
 
+// Cells that divide the map, cells that overlap, more cells than positions.
+TEST_P(PoolOnTarget, CellsEqualReferenceForwardAndBackward) {
+  for (const ConvGrid& grid : {ConvGrid{7, 10, 19}, ConvGrid{6, 6, 8}, ConvGrid{1, 3, 35},
+                               ConvGrid{16, 13, 3}, ConvGrid{40, 1, 16}}) {
+    for (const int64_t cells : {1, 2, 3, 6}) {
+      constexpr int64_t kBatch = 2;
+      const int64_t positions = grid.height * grid.width;
+      Sheet in(positions, grid.channels, 3, 1);
+      in.noise(static_cast<uint32_t>(cells));
+      Sheet fast(cells * cells, grid.channels, 5, 3), slow = fast;
+      pool_cells({in.data(), in.stride, grid, cells, fast.data(), fast.stride});
+      reference::pool_cells({in.data(), in.stride, grid, cells, slow.data(), slow.stride});
+      ASSERT_LE(test::distance(fast, slow), 5e-7) << grid.height << " " << cells;
+      ASSERT_TRUE(fast.gaps_untouched());
+      Sheet dy(kBatch * cells * cells, grid.channels), dx(kBatch * positions, grid.channels);
+      dy.noise(5);
+      Sheet slow_dx = dx;
+      pool_cells_backward({dy.data(), kBatch, grid, cells, dx.data()});
+      reference::pool_cells_backward({dy.data(), kBatch, grid, cells, slow_dx.data()});
+      ASSERT_LE(test::distance(dx, slow_dx), 2e-6) << grid.height << " " << cells;  // 36 terms
+    }
+  }
+}
+
 VIG_ON_EVERY_TARGET(PoolOnTarget);
+
+// 7 positions in 3 cells: [0, 3), [2, 5), [4, 7).
+TEST(PoolCells, OverlapWhereTheyDoNotDivide) {
+  for (const auto& [cell, begin, end] : {std::array{0, 0, 3}, {1, 2, 5}, {2, 4, 7}}) {
+    EXPECT_EQ(cell_begin(cell, 7, 3), begin);
+    EXPECT_EQ(cell_end(cell, 7, 3), end);
+  }
+  const std::vector<float> in = {1, 2, 4, 8, 16, 32, 64};
+  for (const auto pool : {pool_cells, reference::pool_cells}) {
+    std::vector<float> out(9);
+    pool({in.data(), 1, {7, 1, 1}, 3, out.data(), 1});
+    EXPECT_FLOAT_EQ(out[0], 7.0f / 3);
+    EXPECT_FLOAT_EQ(out[4], 28.0f / 3);
+    EXPECT_FLOAT_EQ(out[8], 112.0f / 3);
+  }
+}
+
+// Every result gives back what it has received, shared out over its cell.
+TEST(PoolCells, GradientAddsUp) {
+  const std::vector<float> dy(2 * 9, 1.0f);
+  std::vector<float> dx(2 * 35);
+  pool_cells_backward({dy.data(), 2, {7, 5, 1}, 3, dx.data()});
+  EXPECT_NEAR(std::accumulate(dx.begin(), dx.end(), 0.0), 18.0, 1e-5);
+}
 
 }  // namespace
 }  // namespace vig

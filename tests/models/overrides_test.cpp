@@ -66,6 +66,7 @@ TEST(Overrides, FieldsAsToldMakeTheSameModel) {
       EXPECT_EQ(graph.params[i].shape, expected.params[i].shape);
     }
     EXPECT_EQ(graph.nodes.size(), expected.nodes.size()) << spec.name;
+    if (spec.recipe.framing != Framing::kCrop) continue;
     again.recipe.resize = spec.recipe.resize;  // the share that is cut out is the weights'
     EXPECT_EQ(again.recipe, spec.recipe) << spec.name;
   }

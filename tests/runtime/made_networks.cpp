@@ -202,4 +202,51 @@ Graph make_deformable(int height, int width) {
   return std::move(b).finish();
 }
 
+Graph make_maps(int height, int width) {
+  Builder b;
+  const Value picture = b.input("picture", {height, width, 3});
+  const Value fine = b.conv(picture, "fine", 20, {.kernel = 4, .stride = 4});
+  const Value coarse = b.conv(fine, "coarse", 24, {.kernel = 3, .stride = 2, .padding = 1});
+  const Grid top = b.grid(coarse), bottom = b.grid(fine);
+  // Pyramid pooling.
+  std::vector<Value> parts = {b.add_row(coarse, "level_embed", 3, 1, kInit)};
+  for (const int cells : {1, 2, 3, 6}) {
+    const std::string name = "pool" + std::to_string(cells);
+    Value x = b.named(b.adaptive_pool(coarse, cells), name);
+    x = b.conv(x, name + ".conv", 9, {.bias = false});
+    x = b.activation(b.batch_norm(x, name + ".bn"), Elementwise::kRelu);
+    parts.push_back(b.resize(x, top.height, top.width, Resampling::kBilinear));
+  }
+  Value x = b.named(b.concat_channels(parts), "pooled");
+  x = b.conv(x, "bottleneck", 20, {.kernel = 3, .padding = 1});
+  // Sums with what is resized: up by either rule, down, and to the same size.
+  const Value lateral = b.conv(fine, "lateral", 20, {});
+  const Value up = b.resize(x, bottom.height, bottom.width, Resampling::kBilinear);
+  Value sum = b.named(b.add(lateral, up), "sum");
+  sum = b.add(b.resize(x, bottom.height, bottom.width, Resampling::kNearest), sum);
+  sum = b.add(sum, b.resize(sum, bottom.height, bottom.width, Resampling::kBilinear));
+  const Value down = b.resize(sum, top.height, top.width, Resampling::kBilinear);
+  x = b.named(b.add(x, down), "down");
+  // Doubling, with a residual and a function behind it, and without.
+  const Value target = b.resize(fine, 2 * top.height, 2 * top.width, Resampling::kNearest);
+  Value y = b.upsample_conv(x, "up", 20, kInit);
+  y = b.named(b.activation(b.add(y, target), Elementwise::kGelu), "doubled");
+  y = b.named(b.drop_channels(y, 0.3f), "dropped");
+  b.output("map", b.conv(y, "classes", 5, {}));
+  y = b.batch_norm(b.upsample_conv(y, "up_again", 7, kInit), "bn");
+  y = b.drop_channels(b.drop_channels(y, 0.5f), 0.1f);
+  b.output("logits", b.linear(b.mean_pool(y), "head", 7, true, kInit));
+  return std::move(b).finish();
+}
+
+Graph make_grid_layer(int height, int width) {
+  Builder b;
+  Value x = b.input("picture", {height, width, 3});
+  x = b.activation(b.conv(x, "stem", 19, {.kernel = 5, .stride = 5}), Elementwise::kRelu);
+  x = b.named(b.linear_of_grid(x, "fc1", 37, kInit), "fc1");
+  x = b.activation(x, Elementwise::kRelu);
+  b.output("logits", b.linear_of_grid(x, "fc2", 7, kInit));
+  return std::move(b).finish();
+}
+
 }  // namespace vig::test

@@ -21,4 +21,10 @@ Graph make_two_inputs(int height, int width);
 // Deformable attention from one map to three and back.
 Graph make_deformable(int height, int width);
 
+// Maps of a pyramid: resizing up and down, pooling to cells, doubling by transposed convolutions,
+// channels of several maps, rows of a table, channels that training drops.
+Graph make_maps(int height, int width);
+// A layer over all of a small grid, with channels of ugly numbers.
+Graph make_grid_layer(int height, int width);
+
 }  // namespace vig::test

@@ -11,6 +11,7 @@
 #include "vig/kernels/reference/gemm.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/long_conv.h"
+#include "vig/kernels/reference/map_resize.h"
 #include "vig/kernels/reference/norm.h"
 #include "vig/kernels/reference/pointwise.h"
 #include "vig/kernels/reference/pool.h"
@@ -19,6 +20,7 @@
 #include "vig/kernels/reference/rotary.h"
 #include "vig/kernels/reference/s4_taps.h"
 #include "vig/kernels/reference/selective_scan.h"
+#include "vig/kernels/reference/upsample_conv.h"
 #include "vig/kernels/reference/wkv.h"
 
 namespace vig::test {
@@ -112,12 +114,53 @@ class ReferenceForward {
     reference::depthwise_conv(param(0), args);
   }
 
-  void compute(const AdaptivePoolOp&) { ADD_FAILURE() << "AdaptivePoolOp"; }
-  void compute(const ResizeOp&) { ADD_FAILURE() << "ResizeOp"; }
-  void compute(const UpsampleConvOp&) { ADD_FAILURE() << "UpsampleConvOp"; }
-  void compute(const ConcatChannelsOp&) { ADD_FAILURE() << "ConcatChannelsOp"; }
-  void compute(const AddRowOp&) { ADD_FAILURE() << "AddRowOp"; }
-  void compute(const DropChannelsOp&) { ADD_FAILURE() << "DropChannelsOp"; }
+  void compute(const AdaptivePoolOp& op) {
+    const int64_t channels = node_->grid.channels;
+    reference::pool_cells({in(0).data(), channels, conv_grid(), op.cells, out_.data(), channels});
+  }
+
+  void compute(const ResizeOp& op) {
+    const Grid &from = in_grid(0), &to = node_->grid;
+    const auto make =
+        op.resampling == Resampling::kBilinear ? MapGrids::bilinear : MapGrids::nearest;
+    const MapGrids grids = make(from.height, from.width, to.height, to.width);
+    MapResizeArgs args;
+    args.grids = &grids;
+    args.in = in(0).data();
+    args.in_stride = args.channels = args.out_stride = to.channels;
+    args.last_row = to.positions();
+    args.out = out_.data();
+    reference::map_resize(args);
+  }
+
+  void compute(const UpsampleConvOp&) {
+    const Grid& from = in_grid(0);
+    UpsampleConvArgs args;
+    args.shape = {from.height, from.width, from.channels, node_->grid.channels};
+    args.in = in(0).data();
+    args.in_stride = from.channels;
+    args.last_row = node_->grid.positions();
+    args.out = out_.data();
+    args.out_stride = node_->grid.channels;
+    reference::upsample_conv(param(0), param(1), args);
+  }
+
+  void compute(const ConcatChannelsOp&) {
+    auto to = out_.begin();
+    for (int64_t row = 0; row < node_->grid.positions(); ++row) {
+      for (size_t i = 0; i < node_->inputs.size(); ++i) {
+        const int64_t channels = in_grid(i).channels;
+        to = std::copy_n(in(i).begin() + row * channels, channels, to);
+      }
+    }
+  }
+
+  void compute(const AddRowOp& op) {
+    pointwise(kSum, rows(0), {param(0) + int64_t{op.row} * node_->grid.channels, 0});
+  }
+
+  void compute(const DropChannelsOp&) { out_ = in(0); }
+
   void compute(const DeformableOp& op) {
     const auto grids = [](const std::vector<GridSize>& sizes) {
       std::vector<DeformableGrid> list;

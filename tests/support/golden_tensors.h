@@ -28,6 +28,7 @@ class GoldenTensors {
     data_ = sizeof(size) + size;
   }
 
+  bool contains(const std::string& name) const { return header_.contains(name); }
   GoldenTensor read(const std::string& name) const {
     const auto& entry = header_.at(name);
     const std::string type = entry.at("dtype");

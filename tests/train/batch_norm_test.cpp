@@ -82,7 +82,7 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
         logits.push_back(train::forward_logits(network.graph, parameters.views(),
                                                all.narrow(0, first, last - first), options));
       }
-      sums = train::statistic_sums(network.graph, statistics);
+      sums = train::statistic_sums({&network.graph, 1}, statistics);
       return at::cat(logits, 0);
     };
     std::vector<double> expected_sums, sums;
@@ -107,8 +107,9 @@ TEST(BatchNorm, RunsAreWholeGroups) {
   EXPECT_EQ(train::run_begin(7, 1, 2, 1), 3);  // any picture where there are no batch norms
   EXPECT_EQ(train::run_begin(7, 1, 2, 16), 0);
   EXPECT_EQ(train::run_begin(0, 1, 2, 16), 0);
-  EXPECT_EQ(train::inseparable_pictures(make_mini_resnet(64, 64)), kGroup);
-  EXPECT_EQ(train::inseparable_pictures(network_case("test_vig").graph()), 1);
+  const Graph resnet = make_mini_resnet(64, 64), vig = network_case("test_vig").graph();
+  EXPECT_EQ(train::inseparable_pictures({&resnet, 1}), kGroup);
+  EXPECT_EQ(train::inseparable_pictures({&vig, 1}), 1);
 }
 
 TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
@@ -122,9 +123,9 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
   train::ForwardOptions options;
   options.statistics = &statistics[0];
   train::forward_logits(graph, parameters.views(), pictures, options);
-  std::vector<double> sums = train::statistic_sums(graph, statistics);
+  std::vector<double> sums = train::statistic_sums({&graph, 1}, statistics);
   const at::Tensor before = parameters.values().clone();
-  train::move_running_statistics(graph, sums, parameters);
+  train::move_running_statistics({&graph, 1}, sums, parameters);
   const auto index = [&](const std::string& name) {
     for (size_t i = 0; i < graph.params.size(); ++i) {
       if (graph.params[i].name == name) return i;
@@ -143,7 +144,7 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
   // What is not finite spoils nothing.
   sums[2] = NAN;
   const at::Tensor moved = parameters.values().clone();
-  train::move_running_statistics(graph, sums, parameters);
+  train::move_running_statistics({&graph, 1}, sums, parameters);
   EXPECT_TRUE(at::equal(parameters.values(), moved));
 }
 

@@ -61,9 +61,9 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   const int others = static_cast<int>(tensor_bytes(options.model).size()) - 2;
   const TrainedModel same = make_trained_model(options, kFour);
   EXPECT_EQ(same.beginning.file, options.model);
-  EXPECT_EQ(same.beginning.loaded, same.graph.param_count());
+  EXPECT_EQ(same.beginning.loaded, same.graph().param_count());
   EXPECT_EQ(same.beginning.fresh, 0);
-  EXPECT_EQ(same.beginning.learning, same.graph.param_count());
+  EXPECT_EQ(same.beginning.learning, same.graph().param_count());
   EXPECT_EQ(same.size, 24);
   EXPECT_EQ(taken(same, options.model), std::pair(others, 2));
 
@@ -71,13 +71,13 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(more.parameters.specs().back().shape[0], 5);
   EXPECT_EQ(taken(more, options.model), std::pair(others, 0));
   EXPECT_EQ(more.beginning.fresh, 5 * 32 + 5);
-  EXPECT_EQ(more.beginning.loaded, more.graph.param_count() - more.beginning.fresh);
+  EXPECT_EQ(more.beginning.loaded, more.graph().param_count() - more.beginning.fresh);
   EXPECT_EQ(more.beginning.fresh_names, (std::vector<std::string>{"head.weight", "head.bias"}));
   EXPECT_EQ(more.beginning.fresh_reason, "the file's 4 classes are not these 5");
   options.probe = true;
   EXPECT_EQ(make_trained_model(options, kFour).beginning.learning, 4 * 32 + 4);
   options.probe = false;
-  const auto fresh = random_weights(more.graph.params, options.seed);
+  const auto fresh = random_weights(more.graph().params, options.seed);
   EXPECT_EQ(std::memcmp(fresh->find("head.weight"),
                         more.parameters[fresh->index("head.weight")].data_ptr<float>(),
                         5 * 32 * sizeof(float)),
@@ -91,7 +91,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   const TrainedModel larger = make_trained_model(options, kFour);
   EXPECT_EQ(larger.size, 40);
   EXPECT_EQ(larger.spec.recipe.crop, 40);
-  EXPECT_EQ(larger.graph.node(0).grid.height, 40);
+  EXPECT_EQ(larger.graph().node(0).grid.height, 40);
   EXPECT_EQ(taken(larger, options.model), std::pair(others, 2));
 }
 

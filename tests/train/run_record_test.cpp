@@ -49,8 +49,8 @@ class RunRecordTest : public ::testing::Test {
   std::unique_ptr<train::Task> task_;
 };
 
-TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButThree) {
-  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders"};
+TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButFour) {
+  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "look"};
   TrainOptions names;
   visit_options(names, [&](const std::string& name, const auto&, const char*) {
     TrainOptions changed = options_;

@@ -51,7 +51,7 @@ class ColouredPictures : public SampleSource {
 at::Tensor squared_errors(const TrainedModel& model, const std::vector<at::Tensor>& values,
                           const at::Tensor& pictures, const at::Tensor& targets,
                           const train::ForwardOptions& options) {
-  return (train::forward_logits(model.graph, values, pictures, options) - targets).square();
+  return (train::forward_logits(model.graph(), values, pictures, options) - targets).square();
 }
 
 at::Tensor colour_tensor(const Batch& batch) {
@@ -73,7 +73,7 @@ class ColourEvaluator : public train::Evaluator {
   void add(const Batch& batch, const std::vector<at::Tensor>& values, train::Workers&) override {
     const at::NoGradGuard no_grad;
     sums_[0] +=
-        squared_errors(model_, values, picture_tensor(batch, model_.size), colour_tensor(batch), {})
+        squared_errors(model_, values, picture_tensor(batch, model_.width), colour_tensor(batch), {})
             .sum()
             .item<double>();
     sums_[1] += static_cast<double>(batch.samples.size());
@@ -108,7 +108,7 @@ class ColourTask : public train::Task {
   }
   const Columns& columns() const override { return columns_; }
   size_t picture_floats() const override {
-    return static_cast<size_t>(model_.size * model_.size * 3);
+    return static_cast<size_t>(model_.width * model_.width * 3);
   }
   // Inverts half of the pictures, and their targets along.
   void write_training(const Image& image, Target& target, const RandomStream& stream,
@@ -122,7 +122,7 @@ class ColourTask : public train::Task {
     preprocess(image, model_.spec.recipe, out);
   }
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
-    return {picture_tensor(batch, model_.size), {colour_tensor(batch)}};
+    return {picture_tensor(batch, model_.width), {colour_tensor(batch)}};
   }
   at::Tensor loss(const train::ShardPass& pass, std::span<double> sums) const override {
     const at::Tensor errors =

@@ -50,9 +50,10 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
     ModelOptions options = command.model;
     options.model = name;
     Job job{find_source(options.request()), {}};
-    const int own = job.source.spec.recipe.crop;
-    const std::vector<InputSize> sizes =
-        command.sizes.empty() ? std::vector<InputSize>{{own, own}} : parse_sizes(command.sizes);
+    const GridSize own = described_size(job.source.spec);
+    const std::vector<InputSize> sizes = command.sizes.empty()
+                                             ? std::vector<InputSize>{{own.height, own.width}}
+                                             : parse_sizes(command.sizes);
     for (const InputSize& size : sizes) {
       build_graph(job.source.spec, size.height, size.width);  // throws when it is too small
       for (int batch : batches) {

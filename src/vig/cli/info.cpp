@@ -72,9 +72,26 @@ std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSiz
   return text + fmt::format(", position table resized from {}x{}", made_for, made_for);
 }
 
-// As the file has it, or for the square input that was asked for.
+// As the file has it, or for the square input that was asked for. A recipe without a crop takes
+// pictures of any size as it is.
 Recipe recipe_at(const ModelSpec& spec, const InputSize& size) {
-  return size.height == size.width ? spec.recipe.with_size(size.height) : spec.recipe;
+  const bool cropped = spec.recipe.framing == Framing::kCrop && size.height == size.width;
+  return cropped ? spec.recipe.with_size(size.height) : spec.recipe;
+}
+
+// How the recipe fits a picture to the input; empty where its crop is not square.
+std::string framing_text(const Recipe& recipe, const InputSize& size) {
+  if (recipe.framing == Framing::kCrop) {
+    if (size.height != size.width) return "";
+    return fmt::format("short side to {}, centre {}x{}, ", recipe.resize, recipe.crop, recipe.crop);
+  }
+  std::string text = fmt::format(
+      "short side to {}, long side at most {}, {} to multiples of {}, ", recipe.resize,
+      recipe.longest, recipe.framing == Framing::kPad ? "padded" : "stretched", recipe.multiple);
+  if (recipe.window_stride > 0) {
+    text += fmt::format("windows of {} every {}, ", recipe.crop, recipe.window_stride);
+  }
+  return text;
 }
 
 std::string description(const ModelSource& source, const InputSize& size) {
@@ -91,11 +108,7 @@ std::string description(const ModelSource& source, const InputSize& size) {
     text += fmt::format(" ({})", printable_list(source.classes, kNamesShown));
   }
   const Recipe recipe = recipe_at(spec, size);
-  text += "\nrecipe: ";
-  if (size.height == size.width) {
-    text +=
-        fmt::format("short side to {}, centre {}x{}, ", recipe.resize, recipe.crop, recipe.crop);
-  }
+  text += "\nrecipe: " + framing_text(recipe, size);
   text += fmt::format("{}, mean {}, std {}\n", interpolation_name(recipe.interpolation),
                       fmt::join(recipe.mean, " "), fmt::join(recipe.std, " "));
   for (const auto& [key, value] : other_metadata(source)) {
@@ -113,71 +126,98 @@ ordered_json description_json(const ModelSource& source, const InputSize& size) 
   json["recipe"] = {{"resize", recipe.resize},
                     {"crop", recipe.crop},
                     {"interpolation", interpolation_name(recipe.interpolation)}};
+  if (recipe.framing != Framing::kCrop) {
+    json["recipe"]["framing"] = recipe.framing == Framing::kPad ? "pad" : "stretch";
+    json["recipe"]["longest"] = recipe.longest;
+    json["recipe"]["multiple"] = recipe.multiple;
+    json["recipe"]["window_stride"] = recipe.window_stride;
+  }
   for (float value : recipe.mean) json["recipe"]["mean"].push_back(short_number(value));
   for (float value : recipe.std) json["recipe"]["std"].push_back(short_number(value));
   for (const auto& [key, value] : other_metadata(source)) json["metadata"][key] = value;
   return json;
 }
 
-void print_table(const ModelSource& source, const InputSize& size, const Graph& graph,
-                 const std::vector<Layer>& layers) {
-  Table table({{"layer"},
-               {"operation"},
-               {"output"},
-               {"parameters", Align::kRight},
-               {"multiply-adds", Align::kRight},
-               {"bytes", Align::kRight}});
+// Adds a row for each layer; gives their multiply-adds and the largest value.
+Layer add_layers(const std::vector<Layer>& layers, Table& table) {
   Layer sum;
   for (const Layer& layer : layers) {
     table.add({layer.name, layer.op,
                fmt::format("{}x{}x{}", layer.grid.height, layer.grid.width, layer.grid.channels),
                layer.params == 0 ? "" : grouped(layer.params),
                layer.macs.total() == 0 ? "" : grouped(layer.macs.total()), grouped(layer.bytes)});
-    sum.params += layer.params;
     sum.macs += layer.macs;
     sum.bytes = std::max(sum.bytes, layer.bytes);
   }
-  print(description(source, size));
-  print(input_line(source.spec, graph, size) + "\n\n");
-  print(table.text());
-  print(
-      fmt::format("\nparameters      {}\nmultiply-adds   {} dense + {} scan = {}\n"
-                  "largest value   {}\n",
-                  grouped(sum.params), grouped(sum.macs.dense), grouped(sum.macs.scan),
-                  grouped(sum.macs.total()), readable_bytes(static_cast<size_t>(sum.bytes))));
+  return sum;
 }
 
-void print_as_json(const ModelSource& source, const InputSize& size, const Graph& graph,
-                   const std::vector<Layer>& layers) {
+void print_table(const ModelSource& source, const InputSize& size,
+                 const std::vector<Graph>& graphs) {
+  Table table({{"layer"},
+               {"operation"},
+               {"output"},
+               {"parameters", Align::kRight},
+               {"multiply-adds", Align::kRight},
+               {"bytes", Align::kRight}});
+  const Layer sum = add_layers(layers_of(graphs[0]), table);
+  std::string further;
+  for (size_t i = 1; i < graphs.size(); ++i) {
+    const Layer more = add_layers(layers_of(graphs[i]), table);
+    further += fmt::format("and for each    {}: {} multiply-adds\n", graphs[i].inputs[0].name,
+                           grouped(more.macs.total()));
+  }
+  print(description(source, size));
+  print(input_line(source.spec, graphs[0], size) + "\n\n");
+  print(table.text());
+  print(fmt::format(
+      "\nparameters      {}\nmultiply-adds   {} dense + {} scan = {}\n{}"
+      "largest value   {}\n",
+      grouped(graphs[0].param_count()), grouped(sum.macs.dense), grouped(sum.macs.scan),
+      grouped(sum.macs.total()), further, readable_bytes(static_cast<size_t>(sum.bytes))));
+}
+
+ordered_json layers_json(const Graph& graph) {
+  ordered_json list = ordered_json::array();
+  for (const Layer& layer : layers_of(graph)) {
+    list.push_back({{"name", layer.name},
+                    {"operation", layer.op},
+                    {"output", {layer.grid.height, layer.grid.width, layer.grid.channels}},
+                    {"parameters", layer.params},
+                    {"multiply_adds", layer.macs.total()},
+                    {"bytes", layer.bytes}});
+  }
+  return list;
+}
+
+void print_as_json(const ModelSource& source, const InputSize& size,
+                   const std::vector<Graph>& graphs) {
   ordered_json json = description_json(source, size);
-  const MacCount macs = count_macs(graph);
+  const MacCount macs = count_macs(graphs[0]);
   json["input"] = {size.height, size.width};
-  json["parameters"] = graph.param_count();
+  json["parameters"] = graphs[0].param_count();
   json["dense_multiply_adds"] = macs.dense;
   json["scan_multiply_adds"] = macs.scan;
-  for (const Layer& layer : layers) {
-    json["layers"].push_back(
-        {{"name", layer.name},
-         {"operation", layer.op},
-         {"output", {layer.grid.height, layer.grid.width, layer.grid.channels}},
-         {"parameters", layer.params},
-         {"multiply_adds", layer.macs.total()},
-         {"bytes", layer.bytes}});
+  json["layers"] = layers_json(graphs[0]);
+  for (size_t i = 1; i < graphs.size(); ++i) {
+    json["further_graphs"].push_back({{"input", graphs[i].inputs[0].name},
+                                      {"multiply_adds", count_macs(graphs[i]).total()},
+                                      {"layers", layers_json(graphs[i])}});
   }
   print_json(json);
 }
 
 int info(const InfoOptions& options) {
   const ModelSource source = find_source(options.model.request());
-  const int own = source.spec.recipe.crop;
-  const InputSize size = options.size.empty() ? InputSize{own, own} : parse_size(options.size);
-  const Graph graph = build_graph(source.spec, size.height, size.width);
+  const GridSize own = described_size(source.spec);
+  const InputSize size =
+      options.size.empty() ? InputSize{own.height, own.width} : parse_size(options.size);
+  const std::vector<Graph> graphs = build_graphs(source.spec, size.height, size.width);
   if (source.has_weights()) source_weights(source);  // do they fit?
-  const std::vector<Layer> layers = layers_of(graph);
   if (options.json) {
-    print_as_json(source, size, graph, layers);
+    print_as_json(source, size, graphs);
   } else {
-    print_table(source, size, graph, layers);
+    print_table(source, size, graphs);
   }
   return 0;
 }

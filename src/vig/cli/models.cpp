@@ -13,6 +13,11 @@ namespace {
 using nlohmann::ordered_json;
 using Align = Table::Align;
 
+std::string size_text(const GridSize& size) {
+  return size.height == size.width ? fmt::format("{}", size.height)
+                                   : fmt::format("{}x{}", size.height, size.width);
+}
+
 int models(bool json) {
   Table table({{"model"},
                {"size", Align::kRight},
@@ -28,17 +33,18 @@ int models(bool json) {
   for (const ModelSpec& spec : model_zoo()) {
     if (spec.family != family) table.add({std::string(spec.family), "", "", "", "", "", "", ""});
     family = spec.family;
-    const int size = spec.recipe.crop;
-    const Graph graph = build_graph(spec, size, size);
+    const GridSize size = described_size(spec);
+    const Graph graph = build_graph(spec, size.height, size.width);
     const MacCount macs = count_macs(graph);
-    table.add({"  " + spec.name, fmt::format("{}", size), grouped(graph.param_count()),
+    table.add({"  " + spec.name, size_text(size), grouped(graph.param_count()),
                readable_count(static_cast<double>(macs.dense)),
                macs.scan == 0 ? "" : readable_count(static_cast<double>(macs.scan)),
                spec.paper_params, spec.paper_flops, spec.note});
     ordered_json entry = {{"name", spec.name},
                           {"family", spec.family},
                           {"parameters", graph.param_count()},
-                          {"size", size},
+                          {"size", size.height},
+                          {"input", {size.height, size.width}},
                           {"dense_multiply_adds", macs.dense},
                           {"scan_multiply_adds", macs.scan},
                           {"paper_parameters", nullptr},
@@ -56,7 +62,9 @@ int models(bool json) {
   print(
       "\nMultiply-adds of one picture of the model's own size. The paper's FLOPs are "
       "multiply-adds, too,\n"
-      "but those of the plain ViG models leave out the FFN's second matrix (down_proj).\n");
+      "but those of the plain ViG models leave out the FFN's second matrix (down_proj). Detectors "
+      "without\n"
+      "the heads that run for every box and mask.\n");
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vig/data/data_report.h"
@@ -33,11 +34,12 @@ struct CocoOptions {
   // As stored: what the annotations were drawn on.
   DecodeOptions decode = {.apply_orientation = false};
   uint64_t cache_bytes = DatasetOptions().cache_bytes;  // see DatasetOptions
-  std::string pictures;  // a folder or archive to look for pictures in, instead of ROOT
+  std::string pictures = {};  // a folder or archive to look for pictures in, instead of ROOT
   std::vector<std::string> splits = {"train", "val", "test"};
   bool first_split_only = false;
 };
 
+struct CocoAnnotation;
 struct CocoPart;  // what the copies of a data set share: archive, pictures, annotations
 
 // Pictures in ascending order of their numbers. Copies share everything.
@@ -73,6 +75,7 @@ class CocoDataset : public SampleSource {
   friend class CocoReader;
   friend DataReport check(CocoDataset&, const CheckOptions&);
   CocoDataset() = default;
+  std::span<const CocoAnnotation> annotations(size_t sample) const;
 
   std::shared_ptr<const CocoPart> part_;
   std::vector<uint32_t> samples_;  // pictures of the part

@@ -152,6 +152,8 @@ class Builder {
 
   // Parameters declared from here on belong to the next level, or to the head as well.
   void next_level() { ++level_; }
+  // The same for any level: what is declared first need not be what stands lowest.
+  void set_level(int level) { level_ = level; }
   void begin_head() { head_ = true; }
 
   // Says that `value` is what module `name` puts out, so that it can be asked for.

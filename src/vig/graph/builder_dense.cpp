@@ -78,6 +78,12 @@ Value Builder::deformable(Value values, Value offsets, Value logits, DeformableO
         "each and heads that divide the channels",
         op.heads, op.points, op.levels.size(), in.channels);
   }
+  for (const auto* grids : {&op.levels, &op.queries}) {
+    for (const GridSize& grid : *grids) {
+      if (grid.height >= 1 && grid.width >= 1) continue;
+      fail("[deformable] grid of {} x {}, expected at least 1 x 1", grid.height, grid.width);
+    }
+  }
   const int64_t samples = int64_t{op.heads} * static_cast<int64_t>(op.levels.size()) * op.points;
   const int64_t queries = positions_of(op.queries);
   if (in.positions() != positions_of(op.levels) || grid(offsets).positions() != queries ||

@@ -14,7 +14,14 @@ bool is_product(const Node& node) {
 bool takes_function(const Node& node, Elementwise function) {
   if (std::holds_alternative<GatedMixOp>(node.op)) return function == Elementwise::kSilu;
   return is_product(node) || std::holds_alternative<DepthwiseConvOp>(node.op) ||
+         std::holds_alternative<UpsampleConvOp>(node.op) ||
          std::holds_alternative<Conv1dOp>(node.op) || std::holds_alternative<S4ConvOp>(node.op);
+}
+
+// Whether the kernel can add another value to its result as it stores it.
+bool takes_sum(const Node& node) {
+  return is_product(node) || std::holds_alternative<UpsampleConvOp>(node.op) ||
+         std::holds_alternative<ResizeOp>(node.op);
 }
 
 // Whether the weights of a product can be packed in pairs of columns.
@@ -107,14 +114,15 @@ class Fuser {
     return std::holds_alternative<AddOp>(node(id).op) && fused_sum(id);
   }
 
-  // x + norm(product(y)): the product adds x as it stores, so x must exist before the product runs.
-  // Of a residual sum the product is the branch, which training may leave out.
+  // x + norm(product(y)), x + resize(y): what makes the branch adds x as it stores, so x must exist
+  // before it runs. Of a residual sum the branch is the second operand, which training may leave
+  // out.
   bool fused_sum(int id) {
     const int a = node(id).inputs[0], b = node(id).inputs[1];
-    for (const auto& [product, other] : {std::pair(b, a), std::pair(a, b)}) {
-      if (product == a && std::get<AddOp>(node(id).op).residual) continue;
-      FusedNode* maker = only_maker(product);
-      if (maker == nullptr || !is_product(node(maker->node)) || other >= maker->node ||
+    for (const auto& [branch, other] : {std::pair(b, a), std::pair(a, b)}) {
+      if (branch == a && std::get<AddOp>(node(id).op).residual) continue;
+      FusedNode* maker = only_maker(branch);
+      if (maker == nullptr || !takes_sum(node(maker->node)) || other >= maker->node ||
           (maker->result != maker->node && maker->result != maker->norm)) {
         continue;
       }

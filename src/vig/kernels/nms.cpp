@@ -5,23 +5,51 @@
 namespace vig {
 namespace {
 
+// A few boxes of one cell, side by side.
+struct Block {
+  static constexpr int kBoxes = 4;
+  float x1[kBoxes], y1[kBoxes], x2[kBoxes], y2[kBoxes];
+  int count = 0;
+  int next = -1;  // the block before it in its cell
+
+  void add(const float* box) {
+    x1[count] = box[0];
+    y1[count] = box[1];
+    x2[count] = box[2];
+    y2[count] = box[3];
+    // Places without a box repeat the last one.
+    for (int i = ++count; i < kBoxes; ++i) {
+      x1[i] = box[0];
+      y1[i] = box[1];
+      x2[i] = box[2];
+      y2[i] = box[3];
+    }
+  }
+  bool any_above(const float* box, float threshold) const {
+    bool above = false;
+    for (int i = 0; i < kBoxes; ++i) {
+      const float other[4] = {x1[i], y1[i], x2[i], y2[i]};
+      above |= overlap_above(box, other, threshold);
+    }
+    return above;
+  }
+};
+
 // Kept boxes, found by size and place. Where the overlap over union of two boxes is above t, both
 // ratios of their sides are above t, and their centres are apart by less than (1 - t) times the
 // larger side, on both axes: with o the overlap on the x axis and w >= w' the widths, the measure
 // is at most o / w <= w' / w, and centres are apart by at most (w + w') / 2 - o where the boxes
 // overlap in part, (w - w') / 2 where one holds the other.
 //
-// Boxes of one class have sides within a factor of two of each other on both axes, and lie in cells
-// as large as the largest of them. A box is compared with those of classes and cells near enough.
+// Boxes of one class have sides in [2^a, 2^(a + 1)) by [2^b, 2^(b + 1)) and lie in cells of 2^a by
+// 2^b by their centres. A box is compared with those of classes and cells near enough.
 class KeptBoxes {
  public:
   KeptBoxes(const float* boxes, int64_t count, float threshold)
       : boxes_(boxes),
         threshold_(threshold),
         // A little less: the measure is rounded.
-        slack_(threshold * 0.9999),
-        reach_(static_cast<int>(std::ceil(std::log2(1.0 / std::max(slack_, 1e-3))))),
-        next_(static_cast<size_t>(count), -1) {
+        least_(threshold * 0.9999) {
     size_t size = 64;
     while (size < 2 * static_cast<size_t>(count)) size *= 2;
     cells_.resize(size);
@@ -39,27 +67,21 @@ class KeptBoxes {
   }
 
   bool suppresses(const float* box) const {
-    for (const int other : odd_) {
-      if (overlap_above(box, boxes_ + 4 * other, threshold_)) return true;
-    }
-    if (!is_ordinary(box)) {
-      return std::any_of(ordinary_.begin(), ordinary_.end(), [&](int other) {
-        return overlap_above(box, boxes_ + 4 * other, threshold_);
-      });
-    }
+    const auto is_above = [&](int other) {
+      return overlap_above(box, boxes_ + 4 * other, threshold_);
+    };
+    if (std::any_of(odd_.begin(), odd_.end(), is_above)) return true;
+    if (!is_ordinary(box)) return std::any_of(ordinary_.begin(), ordinary_.end(), is_above);
     const Place place(box);
     for (const auto& [class_x, class_y] : classes_) {
-      if (std::abs(class_x - place.class_x) > reach_ ||
-          std::abs(class_y - place.class_y) > reach_) {
-        continue;
-      }
-      const Range columns(place.x, place.width, class_x, slack_);
-      const Range rows(place.y, place.height, class_y, slack_);
+      const Range columns(place.x, place.width, class_x, least_);
+      if (columns.first > columns.last) continue;
+      const Range rows(place.y, place.height, class_y, least_);
       for (int64_t row = rows.first; row <= rows.last; ++row) {
         for (int64_t column = columns.first; column <= columns.last; ++column) {
-          for (int other = find({class_x, class_y, column, row}); other >= 0;
-               other = next_[static_cast<size_t>(other)]) {
-            if (overlap_above(box, boxes_ + 4 * other, threshold_)) return true;
+          int block = cells_[slot({class_x, class_y, column, row})].head;
+          for (; block >= 0; block = blocks_[static_cast<size_t>(block)].next) {
+            if (blocks_[static_cast<size_t>(block)].any_above(box, threshold_)) return true;
           }
         }
       }
@@ -82,8 +104,11 @@ class KeptBoxes {
     const Key key{place.class_x, place.class_y, cell_of(place.x, place.class_x),
                   cell_of(place.y, place.class_y)};
     Cell& cell = cells_[slot(key)];
-    next_[static_cast<size_t>(number)] = cell.head;
-    cell = {key, number};
+    if (cell.head < 0 || blocks_[static_cast<size_t>(cell.head)].count == Block::kBoxes) {
+      blocks_.emplace_back().next = cell.head;
+      cell = {key, static_cast<int>(blocks_.size()) - 1};
+    }
+    blocks_[static_cast<size_t>(cell.head)].add(box);
   }
 
  private:
@@ -94,7 +119,7 @@ class KeptBoxes {
   };
   struct Cell {
     Key key;
-    int head = -1;  // the latest box; -1: free
+    int head = -1;  // the latest block; -1: free
   };
 
   struct Place {
@@ -109,19 +134,22 @@ class KeptBoxes {
     int class_x, class_y;
   };
   static int64_t cell_of(double centre, int size_class) {
-    return static_cast<int64_t>(std::floor(std::ldexp(centre, -size_class - 1)));
+    return static_cast<int64_t>(std::floor(std::ldexp(centre, -size_class)));
   }
 
-  // The cells of a class that hold the centres near enough.
+  // The cells of a class with centres near enough; none where no side of the class is.
   struct Range {
-    Range(double centre, double side, int size_class, double threshold) {
-      const double reach = (1.0 - threshold) * std::max(side, std::ldexp(1.0, size_class + 1));
+    Range(double centre, double side, int size_class, double least) {
+      const double smallest = std::ldexp(1.0, size_class), largest = 2 * smallest;
+      if (largest < least * side || smallest * least > side) return;
+      const double reach = (1.0 - least) * std::max(side, std::min(largest, side / least));
       first = cell_of(centre - reach, size_class);
       last = cell_of(centre + reach, size_class);
     }
-    int64_t first, last;
+    int64_t first = 0, last = -1;
   };
 
+  // Where a cell is, or a free place for it.
   size_t slot(const Key& key) const {
     uint64_t hash = static_cast<uint64_t>(key.column) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(key.row)) * 0xBF58476D1CE4E5B9u;
@@ -131,15 +159,13 @@ class KeptBoxes {
     while (cells_[at].head >= 0 && cells_[at].key != key) at = (at + 1) & (cells_.size() - 1);
     return at;
   }
-  int find(const Key& key) const { return cells_[slot(key)].head; }
 
   const float* boxes_;
   float threshold_;
-  double slack_;
-  int reach_;
+  double least_;
   std::vector<std::pair<int, int>> classes_;
   std::vector<Cell> cells_;
-  std::vector<int> next_;  // of each box: the one before it in its cell
+  std::vector<Block> blocks_;
   std::vector<int> ordinary_, odd_;
 };
 

@@ -59,6 +59,31 @@ void max_of_windows(const MaxPoolArgs& args) {
   }
 }
 
+void mean_cells(const CellPoolArgs& args) {
+  const RowTag d;
+  const ConvGrid& g = args.grid;
+  float* out = args.out;
+  for (int64_t i = 0; i < args.cells; ++i) {
+    const int64_t y0 = cell_begin(i, g.height, args.cells), y1 = cell_end(i, g.height, args.cells);
+    for (int64_t j = 0; j < args.cells; ++j, out += args.out_stride) {
+      const int64_t x0 = cell_begin(j, g.width, args.cells), x1 = cell_end(j, g.width, args.cells);
+      const RowVec share = hn::Set(d, 1.0f / static_cast<float>((y1 - y0) * (x1 - x0)));
+      for_each_vector(static_cast<size_t>(g.channels), [&](size_t c, const auto& load,
+                                                           const auto& store) HWY_ATTR {
+        RowVec total = hn::Zero(d);
+        for (int64_t y = y0; y < y1; ++y) {
+          RowVec sum = hn::Zero(d);
+          for (int64_t x = x0; x < x1; ++x) {
+            sum = hn::Add(sum, load(args.in + (y * g.width + x) * args.in_stride + c));
+          }
+          total = hn::Add(total, sum);
+        }
+        store(hn::Mul(total, share), out + c);
+      });
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace vig
 HWY_AFTER_NAMESPACE();
@@ -68,12 +93,15 @@ namespace vig {
 
 HWY_EXPORT(mean_of_rows);
 HWY_EXPORT(max_of_windows);
+HWY_EXPORT(mean_cells);
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
   HWY_DYNAMIC_DISPATCH(mean_of_rows)(rows, stride, count, channels, mean);
 }
 
 void max_pool(const MaxPoolArgs& args) { HWY_DYNAMIC_DISPATCH(max_of_windows)(args); }
+
+void pool_cells(const CellPoolArgs& args) { HWY_DYNAMIC_DISPATCH(mean_cells)(args); }
 
 }  // namespace vig
 #endif  // HWY_ONCE

@@ -25,4 +25,22 @@ struct MaxPoolArgs {
 
 void max_pool(const MaxPoolArgs& args);
 
+// The mean of each of cells x cells parts of a map, per channel. Part i of an axis of n positions
+// is [floor(i n / cells), ceil((i + 1) n / cells)): parts overlap where cells do not divide n.
+struct CellPoolArgs {
+  const float* in = nullptr;  // one picture, rows in_stride apart
+  int64_t in_stride = 0;
+  ConvGrid grid;
+  int64_t cells = 1;
+  float* out = nullptr;  // cells * cells rows, out_stride apart
+  int64_t out_stride = 0;
+};
+
+void pool_cells(const CellPoolArgs& args);
+
+inline int64_t cell_begin(int64_t i, int64_t size, int64_t cells) { return i * size / cells; }
+inline int64_t cell_end(int64_t i, int64_t size, int64_t cells) {
+  return ((i + 1) * size + cells - 1) / cells;
+}
+
 }  // namespace vig

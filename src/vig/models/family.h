@@ -62,5 +62,10 @@ Family vim_family();
 Family vrwkv_family();
 Family vmamba_family();
 Family s4nd_family();
+Family vig_upernet_family();
+Family vig_maskrcnn_family();
+Family vig_h_upernet_family();
+Family vig_h_maskrcnn_family();
+Family swin_upernet_family();
 
 }  // namespace vig

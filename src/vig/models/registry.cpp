@@ -33,11 +33,28 @@ struct Zoo {
 Zoo& zoo() {
   static Zoo all = [] {
     Zoo own;
-    for (Family family :
-         {vig_family(), vig_h_family(), resnet_family(), convnext_family(), regnet_family(),
-          efficientnet_family(), deit_family(), swin_family(), gmlp_family(), vim_family(),
-          vrwkv_family(), vmamba_family(), plainmamba_family(), efficientvmamba_family(),
-          localvmamba_family(), localvim_family(), s4nd_family()}) {
+    for (Family family : {vig_family(),
+                          vig_h_family(),
+                          resnet_family(),
+                          convnext_family(),
+                          regnet_family(),
+                          efficientnet_family(),
+                          deit_family(),
+                          swin_family(),
+                          gmlp_family(),
+                          vim_family(),
+                          vrwkv_family(),
+                          vmamba_family(),
+                          plainmamba_family(),
+                          efficientvmamba_family(),
+                          localvmamba_family(),
+                          localvim_family(),
+                          s4nd_family(),
+                          vig_upernet_family(),
+                          vig_maskrcnn_family(),
+                          vig_h_upernet_family(),
+                          vig_h_maskrcnn_family(),
+                          swin_upernet_family()}) {
       own.add(std::move(family));
     }
     return own;
@@ -63,7 +80,11 @@ ModelSpec find_model(std::string_view name) {
 
 void override_field(ModelSpec& spec, const std::string& field, const std::string& value) {
   set_field(*spec.config, spec.name, field, value);
-  if (field == "image_size") spec.recipe = spec.recipe.with_size(spec.config->image_size);
+  // Without a crop image_size is what the tables of positions belong to, and pictures have any
+  // size.
+  if (field == "image_size" && spec.recipe.framing == Framing::kCrop) {
+    spec.recipe = spec.recipe.with_size(spec.config->image_size);
+  }
 }
 
 void override_fields(ModelSpec& spec, const std::map<std::string, std::string>& fields) {
@@ -101,6 +122,15 @@ bool is_inner_activation(const ModelSpec& spec, std::string_view tensor) {
 }
 
 int model_classes(const ModelSpec& spec) { return spec.config->classes; }
+
+GridSize described_size(const ModelSpec& spec) {
+  const Recipe& recipe = spec.recipe;
+  if (recipe.framing != Framing::kPad) return {recipe.crop, recipe.crop};
+  const auto padded = [&](int side) {
+    return (side + recipe.multiple - 1) / recipe.multiple * recipe.multiple;
+  };
+  return {padded(recipe.resize), padded(std::max(recipe.resize, recipe.longest))};
+}
 
 std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width) {
   std::vector<Graph> graphs = spec.config->further_graphs();

@@ -21,7 +21,8 @@ void add_family(Family family);
 ModelSpec find_model(std::string_view name);
 
 // Overrides one field by its name, e.g. ("depth", "4"), ("dims", "32,64,128,256"). The recipe
-// follows image_size. Throws a usage error that lists the fields for an unknown one.
+// of a classifier follows image_size. Throws a usage error that lists the fields for an unknown
+// one.
 void override_field(ModelSpec& spec, const std::string& field, const std::string& value);
 void override_fields(ModelSpec& spec, const std::map<std::string, std::string>& fields);
 
@@ -35,6 +36,10 @@ bool is_buffer(const ModelSpec& spec, std::string_view tensor);
 bool is_inner_activation(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
+
+// The picture that a model is described with where nobody asks for another: the crop of a
+// classifier, the window of a segmentation network, the largest wide picture of a detector.
+GridSize described_size(const ModelSpec& spec);
 
 // The graphs of a model, the one that sees the picture first. Each lists the parameters of all.
 std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width);

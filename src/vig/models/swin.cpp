@@ -8,6 +8,9 @@
 // A window is never larger than the grid of its stage at image_size x image_width, which the tables
 // of positions belong to. Other pictures keep these windows: grids that they do not fill are
 // padded, as timm does, and so is an odd grid before a merge.
+//
+// As a backbone of dense prediction, by the names of the released segmentation code: what the
+// stages put out, each behind a norm of its own.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +18,9 @@
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
+#include "vig/models/dense_recipes.h"
 #include "vig/models/family.h"
+#include "vig/models/upernet.h"
 
 namespace vig {
 namespace {
@@ -26,7 +31,7 @@ constexpr size_t kMaxStages = 8;
 enum class Names { kOfficial, kTimm };
 constexpr std::array<std::string_view, 2> kNamesNames = {"official", "timm"};
 
-struct SwinConfig : ConfigOf<SwinConfig> {
+struct SwinNumbers {
   int image_width = 0;  // beside image_size; 0: square
   int patch_size = 4;
   int embed_dim = 96;  // of the first stage; the next have twice as many each
@@ -35,10 +40,8 @@ struct SwinConfig : ConfigOf<SwinConfig> {
   int window_size = 7;
   int mlp_ratio = 4;
   float ln_eps = 1e-5f;
-  Names names = Names::kOfficial;
 
-  void visit_fields(FieldVisitor& visitor) override {
-    visit_common(visitor);
+  void visit(FieldVisitor& visitor) {
     visitor.visit("image_width", image_width, 0);
     visitor.visit("patch_size", patch_size);
     visitor.visit("embed_dim", embed_dim);
@@ -47,10 +50,122 @@ struct SwinConfig : ConfigOf<SwinConfig> {
     visitor.visit("window_size", window_size);
     visitor.visit("mlp_ratio", mlp_ratio);
     visitor.visit("ln_eps", ln_eps);
+  }
+  int64_t all_blocks() const { return sum_of(depths); }
+  void check(int image_size) const;
+};
+
+// The stages. Every name begins with `prefix`.
+class Stages {
+ public:
+  Stages(Builder& b, const SwinNumbers& config, float drop_path, Names names,
+         std::string prefix = "")
+      : b_(b), config_(config), drop_path_(drop_path), names_(names), prefix_(std::move(prefix)) {}
+
+  // What each of them puts out, of pictures whose windows are those of `image_size`.
+  std::vector<Value> build(Value picture, int image_size) {
+    config_.check(image_size);
+    const int patch = config_.patch_size;
+    // The grid that the weights were made for.
+    Grid made{image_size / patch,
+              (config_.image_width > 0 ? config_.image_width : image_size) / patch, 0};
+    const std::string embed = prefix_ + "patch_embed";
+    Value x =
+        b_.conv(picture, embed + ".proj", config_.embed_dim, {.kernel = patch, .stride = patch});
+    x = b_.named(b_.layer_norm(x, embed + ".norm", config_.ln_eps), embed);
+    std::vector<Value> stages;
+    for (size_t s = 0; s < config_.depths.size(); ++s) {
+      if (s > 0) {
+        x = merge(x, s);
+        made = {(made.height + 1) / 2, (made.width + 1) / 2, 0};
+      }
+      WindowAttentionOp op{config_.heads[s], std::min(config_.window_size, made.height),
+                           std::min(config_.window_size, made.width), false};
+      for (int i = 0; i < config_.depths[s]; ++i) {
+        op.shifted = i % 2 == 1;
+        x = block(x, fmt::format("{}layers.{}.blocks.{}", prefix_, s, i), op);
+      }
+      stages.push_back(x);
+      if (timm() || s + 1 == config_.depths.size()) b_.named(x, layer(s));
+    }
+    return stages;
+  }
+
+ private:
+  bool timm() const { return names_ == Names::kTimm; }
+  std::string layer(size_t s) const { return fmt::format("{}layers.{}", prefix_, s); }
+
+  // In front of stage s. The released code counts it to the stage before.
+  Value merge(Value x, size_t s) {
+    const std::string name = layer(timm() ? s : s - 1);
+    x = patch_merging(b_, x, name + ".downsample", 2 * b_.grid(x).channels, config_.ln_eps, kInit);
+    return timm() ? x : b_.named(x, name);
+  }
+
+  Value block(Value x, const std::string& name, const WindowAttentionOp& op) {
+    const int c = b_.grid(x).channels;
+    const double rate = drop_rate(drop_path_, number_++, static_cast<int>(config_.all_blocks()));
+    b_.next_level();
+    Value y = b_.layer_norm(x, name + ".norm1", config_.ln_eps);
+    const std::string attn = name + ".attn";
+    y = b_.linear(y, attn + ".qkv", 3 * c, true, kInit);
+    y = b_.window_attention(y, attn + ".relative_position_bias_table", attn + ".qkv.bias", op,
+                            kInit);
+    y = b_.named(b_.linear(y, attn + ".proj", c, true, kInit), attn);
+    x = b_.residual(x, y, rate);
+    y = b_.layer_norm(x, name + ".norm2", config_.ln_eps);
+    y = gelu_mlp(b_, y, name + ".mlp", config_.mlp_ratio, kInit);
+    return b_.named(b_.residual(x, y, rate), name);
+  }
+
+  Builder& b_;
+  const SwinNumbers& config_;
+  float drop_path_;
+  Names names_;
+  std::string prefix_;
+  int number_ = 0;  // of blocks so far
+};
+
+void SwinNumbers::check(int image_size) const {
+  if (depths.empty() || depths.size() > kMaxStages || depths.size() != heads.size()) {
+    fail_usage(
+        "[swin] {} depths and {} heads, expected the same number of stages, at most {}; give "
+        "both by --set FIELD=VALUE",
+        depths.size(), heads.size(), kMaxStages);
+  }
+  for (size_t s = 0; s < heads.size(); ++s) {
+    if ((int64_t{embed_dim} << s) % heads[s] != 0) {
+      fail_usage("[swin] stage {} has {} channels, expected a multiple of its {} heads", s,
+                 int64_t{embed_dim} << s, heads[s]);
+    }
+  }
+  if (image_size < patch_size || (image_width > 0 && image_width < patch_size)) {
+    fail_usage("[swin] image_size {} (image_width {}) is too small for patch_size {}", image_size,
+               image_width, patch_size);
+  }
+}
+
+struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
+  Names names = Names::kOfficial;
+
+  void visit_fields(FieldVisitor& visitor) override {
+    visit_common(visitor);
+    SwinNumbers::visit(visitor);
     visitor.visit("names", names, kNamesNames);
   }
-  int64_t blocks() const override { return sum_of(depths); }
-  Graph build(int height, int width) const override;
+  int64_t blocks() const override { return all_blocks(); }
+
+  Graph build(int height, int width) const override {
+    Builder b;
+    const std::vector<Value> stages =
+        Stages(b, *this, drop_path, names)
+            .build(b.input("picture", {height, width, 3}), image_size);
+    for (size_t s = 0; s < stages.size(); ++s) b.output(fmt::format("stage{}", s), stages[s]);
+    b.next_level();
+    const Value x = b.named(b.layer_norm(stages.back(), "norm", ln_eps), "norm");
+    classifier_outputs(b, x, names == Names::kTimm ? "head.fc" : "head", classes, kInit);
+    return std::move(b).finish();
+  }
 
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
     const bool timm = shapes("head.fc.weight") != nullptr;
@@ -68,88 +183,28 @@ struct SwinConfig : ConfigOf<SwinConfig> {
   }
 };
 
-class Network {
- public:
-  explicit Network(const SwinConfig& config) : config_(config) {}
-
-  Graph build(int height, int width) {
-    const int patch = config_.patch_size;
-    // The grid that the weights were made for.
-    Grid made{config_.image_size / patch,
-              (config_.image_width > 0 ? config_.image_width : config_.image_size) / patch, 0};
-    Value x = b_.input("picture", {height, width, 3});
-    x = b_.conv(x, "patch_embed.proj", config_.embed_dim, {.kernel = patch, .stride = patch});
-    x = b_.named(b_.layer_norm(x, "patch_embed.norm", config_.ln_eps), "patch_embed");
-    for (size_t s = 0; s < config_.depths.size(); ++s) {
-      if (s > 0) {
-        x = merge(x, s);
-        made = {(made.height + 1) / 2, (made.width + 1) / 2, 0};
-      }
-      WindowAttentionOp op{config_.heads[s], std::min(config_.window_size, made.height),
-                           std::min(config_.window_size, made.width), false};
-      for (int i = 0; i < config_.depths[s]; ++i) {
-        op.shifted = i % 2 == 1;
-        x = block(x, fmt::format("layers.{}.blocks.{}", s, i), op);
-      }
-      b_.output(fmt::format("stage{}", s), x);
-      if (timm() || s + 1 == config_.depths.size()) b_.named(x, fmt::format("layers.{}", s));
+struct SwinPyramid : SwinNumbers {
+  void check_stages() const {
+    if (depths.size() == 4 && patch_size == 4) return;
+    fail_usage("[swin] {} stages and patch_size {}, expected 4 and 4 for a pyramid", depths.size(),
+               patch_size);
+  }
+  int third_width() const { return 4 * embed_dim; }
+  Pyramid maps(Builder& b, Value picture, const BackboneUse& use) const {
+    check_stages();
+    const std::vector<Value> stages = Stages(b, *this, use.drop_path, Names::kOfficial, "backbone.")
+                                          .build(picture, use.image_size);
+    b.next_level();
+    Pyramid maps;
+    for (size_t k = 0; k < maps.size(); ++k) {
+      maps[k] = b.layer_norm(stages[k], fmt::format("backbone.norm{}", k), ln_eps);
+      b.named(maps[k], fmt::format("backbone.f{}", k + 1));
     }
-    b_.next_level();
-    x = b_.named(b_.layer_norm(x, "norm", config_.ln_eps), "norm");
-    classifier_outputs(b_, x, timm() ? "head.fc" : "head", config_.classes, kInit);
-    return std::move(b_).finish();
+    return maps;
   }
-
- private:
-  bool timm() const { return config_.names == Names::kTimm; }
-
-  // In front of stage s. The released code counts it to the stage before.
-  Value merge(Value x, size_t s) {
-    const std::string layer = fmt::format("layers.{}", timm() ? s : s - 1);
-    x = patch_merging(b_, x, layer + ".downsample", 2 * b_.grid(x).channels, config_.ln_eps, kInit);
-    return timm() ? x : b_.named(x, layer);
-  }
-
-  Value block(Value x, const std::string& name, const WindowAttentionOp& op) {
-    const int c = b_.grid(x).channels;
-    const double rate = drop_rate(config_.drop_path, number_++, static_cast<int>(config_.blocks()));
-    b_.next_level();
-    Value y = b_.layer_norm(x, name + ".norm1", config_.ln_eps);
-    const std::string attn = name + ".attn";
-    y = b_.linear(y, attn + ".qkv", 3 * c, true, kInit);
-    y = b_.window_attention(y, attn + ".relative_position_bias_table", attn + ".qkv.bias", op,
-                            kInit);
-    y = b_.named(b_.linear(y, attn + ".proj", c, true, kInit), attn);
-    x = b_.residual(x, y, rate);
-    y = b_.layer_norm(x, name + ".norm2", config_.ln_eps);
-    y = gelu_mlp(b_, y, name + ".mlp", config_.mlp_ratio, kInit);
-    return b_.named(b_.residual(x, y, rate), name);
-  }
-
-  const SwinConfig& config_;
-  Builder b_;
-  int number_ = 0;  // of blocks so far
+  std::map<std::string, std::string> shown_by(const TensorShapes&) const { return {}; }
 };
-
-Graph SwinConfig::build(int height, int width) const {
-  if (depths.empty() || depths.size() > kMaxStages || depths.size() != heads.size()) {
-    fail_usage(
-        "[swin] {} depths and {} heads, expected the same number of stages, at most {}; give "
-        "both by --set FIELD=VALUE",
-        depths.size(), heads.size(), kMaxStages);
-  }
-  for (size_t s = 0; s < heads.size(); ++s) {
-    if ((int64_t{embed_dim} << s) % heads[s] != 0) {
-      fail_usage("[swin] stage {} has {} channels, expected a multiple of its {} heads", s,
-                 int64_t{embed_dim} << s, heads[s]);
-    }
-  }
-  if (image_size < patch_size || (image_width > 0 && image_width < patch_size)) {
-    fail_usage("[swin] image_size {} (image_width {}) is too small for patch_size {}", image_size,
-               image_width, patch_size);
-  }
-  return Network(*this).build(height, width);
-}
+using Segmenter = UperNetConfig<SwinPyramid>;
 
 // ---- the models ---------------------------------------------------------------------------
 
@@ -173,6 +228,15 @@ SwinConfig miniature() {
   return config;
 }
 
+Segmenter segmenter(const SwinConfig& config) {
+  Segmenter segmenter;
+  static_cast<SwinNumbers&>(segmenter.backbone) = config;
+  segmenter.drop_path = config.drop_path;
+  return segmenter;
+}
+
+constexpr std::array<std::string_view, 2> kBuffers = {".relative_position_index", ".attn_mask"};
+
 }  // namespace
 
 Family swin_family() {
@@ -186,10 +250,18 @@ Family swin_family() {
                   {"swin_b", variant(128, 4, 18, 0.5f), imagenet, "base", "88M", "15.4G"},
                   {"test_swin", miniature(), imagenet.with_size(64), "miniature for tests"},
               },
-          .buffers = {".relative_position_index", ".attn_mask"},
+          .buffers = {kBuffers.begin(), kBuffers.end()},
           .fixed_arguments = {{"stage_windows", ""}},
           .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"},
           .channels_last = true};
+}
+
+Family swin_upernet_family() {
+  return {.name = "swin_upernet",
+          .base = "swin_t_upernet",
+          .models = {{"swin_t_upernet", segmenter(variant(96, 3, 6, 0.2f)),
+                      segmentation_recipe(512, 0), "segmentation, tiny"}},
+          .buffers = {kBuffers.begin(), kBuffers.end()}};
 }
 
 }  // namespace vig

@@ -34,6 +34,7 @@ class OpWriter {
 
   const Grid& grid() const { return node_->grid; }
   const Grid& grid(size_t operand) const { return graph_.node(node_->inputs[operand]).grid; }
+  size_t operands() const { return node_->inputs.size(); }
   // The first form in which the operand exists.
   Form form(size_t operand) const { return values_[input(operand)].first; }
   std::string in(size_t operand, Form form);

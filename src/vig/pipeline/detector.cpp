@@ -1,7 +1,9 @@
 #include "vig/pipeline/detector.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <new>
 
 #include "vig/tasks/paste_mask.h"
 #include "vig/tasks/proposals.h"
@@ -113,11 +115,17 @@ std::vector<Box> Detector::find_boxes(const Session& picture, const Placement& p
 void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
                              size_t count, int side, Session& head) const {
   const auto workers = static_cast<size_t>(runner_.team()->size());
+  std::atomic<bool> failed{false};
   runner_.team()->run([&](int worker) {
-    for (size_t i = static_cast<size_t>(worker); i < count; i += workers) {
-      roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
+    try {
+      for (size_t i = static_cast<size_t>(worker); i < count; i += workers) {
+        roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
+      }
+    } catch (const std::bad_alloc&) {
+      failed = true;
     }
   });
+  if (failed) throw std::bad_alloc();
 }
 
 std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,

@@ -24,10 +24,10 @@ bool is_zoo_name(const std::string& name) {
 
 // The network for its own input size; throws where it cannot be built.
 std::shared_ptr<const Graph> own_graph(const ModelSpec& spec) {
-  const int side = spec.recipe.crop;
+  const GridSize size = described_size(spec);
   check_depth(spec);
-  check_input_size(side, side);
-  return std::make_shared<const Graph>(build_graph(spec, side, side));
+  check_input_size(size.height, size.width);
+  return std::make_shared<const Graph>(build_graph(spec, size.height, size.width));
 }
 
 // In multiply-adds of one picture. Narrow networks take longer than theirs: every operation costs a

@@ -35,7 +35,7 @@ struct ModelSource {
   Known known = Known::kByName;
   std::vector<std::string> classes;              // empty: the outputs are numbered
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
-  std::shared_ptr<const Graph> graph;            // of `spec`, for an input of spec.recipe.crop
+  std::shared_ptr<const Graph> graph;            // of `spec`, for its described_size
 
   bool has_weights() const { return checkpoint != nullptr; }
 };

@@ -8,8 +8,8 @@ namespace vig {
 namespace {
 
 bool has_same_parameters(const ModelSpec& spec, const Checkpoint& checkpoint) {
-  const int size = spec.recipe.crop;
-  const Graph graph = build_graph(spec, size, size);
+  const GridSize size = described_size(spec);
+  const Graph graph = build_graph(spec, size.height, size.width);
   const auto buffers = std::ranges::count_if(checkpoint.tensors(), [&](const NamedTensor& tensor) {
     return is_buffer(spec, tensor.name);
   });

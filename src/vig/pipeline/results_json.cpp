@@ -2,11 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "vig/pipeline/json_text.h"
-#include "vig/tasks/overlay.h"
 
 namespace vig {
 
@@ -106,12 +107,13 @@ std::string segmentation_json(const SegmentedPicture& picture,
   entry["classes"] = ordered_json::array();
   std::map<uint8_t, int64_t> pixels;
   for (const uint8_t label : labels.labels) ++pixels[label];
-  for (const AreaShare& area : area_shares(labels)) {
-    const auto label = static_cast<size_t>(area.label);
-    ordered_json row = {{"index", area.label}};
+  std::vector<std::pair<uint8_t, int64_t>> areas(pixels.begin(), pixels.end());
+  std::ranges::stable_sort(areas, std::greater(), &std::pair<uint8_t, int64_t>::second);
+  for (const auto& [label, area] : areas) {
+    ordered_json row = {{"index", label}};
     if (label < classes.size()) row["name"] = classes[label];
-    row["pixels"] = pixels[static_cast<uint8_t>(area.label)];
-    row["share"] = area.share;
+    row["pixels"] = area;
+    row["share"] = static_cast<double>(area) / static_cast<double>(labels.labels.size());
     entry["classes"].push_back(std::move(row));
   }
   return json_text(entry);

@@ -1,8 +1,37 @@
+#include <algorithm>
+
 #include "vig/graph/fuse.h"
 #include "vig/runtime/program.h"
 #include "vig/runtime/steps/steps.h"
 
 namespace vig {
+namespace {
+
+bool drops_channels(const Node& node) { return std::holds_alternative<DropChannelsOp>(node.op); }
+
+// Dropping channels is for training: what reads such a node reads its operand instead, and the node
+// reads nothing unless its own value is wanted.
+Graph without_drops(Graph graph, const std::vector<bool>& wanted) {
+  for (Node& node : graph.nodes) {
+    // Nodes stand behind their operands, so an operand's own is not dropped from any more.
+    for (int& input : node.inputs) {
+      if (drops_channels(graph.nodes[input])) input = graph.nodes[input].inputs[0];
+    }
+  }
+  for (size_t id = 0; id < graph.nodes.size(); ++id) {
+    if (drops_channels(graph.nodes[id]) && !wanted[id]) graph.nodes[id].inputs.clear();
+  }
+  return graph;
+}
+
+void lower_units(const Graph& graph, const std::vector<int>& keep, Program& program) {
+  for (const FusedNode& unit : fuse(graph, keep)) {
+    Lowering to(graph, program, unit);
+    std::visit([&](const auto& op) { lower(op, to); }, graph.node(unit.node).op);
+  }
+}
+
+}  // namespace
 
 Program lower(const Graph& graph, const std::vector<int>& keep) {
   Program program;
@@ -14,9 +43,10 @@ Program lower(const Graph& graph, const std::vector<int>& keep) {
   }
   for (const Output& output : graph.outputs) program.wanted[output.node] = true;
   for (int node : keep) program.wanted[node] = true;
-  for (const FusedNode& unit : fuse(graph, keep)) {
-    Lowering to(graph, program, unit);
-    std::visit([&](const auto& op) { lower(op, to); }, graph.node(unit.node).op);
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), drops_channels)) {
+    lower_units(without_drops(graph, program.wanted), keep, program);
+  } else {
+    lower_units(graph, keep, program);
   }
   return program;
 }

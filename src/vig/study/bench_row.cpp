@@ -53,17 +53,19 @@ ModelSpec spec_of(const BenchRequest& request) {
 
 MacCount multiply_adds(const BenchRequest& request) {
   const ModelSpec spec = spec_of(request);
-  const int size = request.size > 0 ? request.size : spec.recipe.crop;
-  return count_macs(build_graph(spec, size, size));
+  const GridSize size =
+      request.size > 0 ? GridSize{request.size, request.size} : described_size(spec);
+  return count_macs(build_graph(spec, size.height, size.width));
 }
 
 std::vector<Figures> run_bench(const BenchRequest& request, std::vector<std::string> options,
                                const StudyContext& context) {
   const fs::path csv = context.folder / "row.csv", log = context.folder / "row.log";
   const double seconds = context.options.seconds > 0 ? context.options.seconds : request.seconds;
-  const int size = request.size > 0 ? request.size : spec_of(request).recipe.crop;
+  const GridSize own = described_size(spec_of(request));
+  const GridSize size = request.size > 0 ? GridSize{request.size, request.size} : own;
   std::vector<std::string> arguments = {"bench",     request.model,
-                                        "--size",    fmt::format("{}", size),
+                                        "--size",    fmt::format("{}x{}", size.height, size.width),
                                         "--batch",   fmt::format("{}", request.batch),
                                         "--threads", fmt::format("{}", context.options.threads),
                                         "--seconds", fmt::format("{:.6g}", seconds),

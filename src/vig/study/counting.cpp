@@ -1,5 +1,6 @@
 #include "vig/study/counting.h"
 
+#include <algorithm>
 #include <string_view>
 #include <variant>
 
@@ -22,7 +23,49 @@ int64_t rivals_scan(const Node& node, int64_t scan) {
   return scan;
 }
 
+// What mmcv's counter makes of one node of a dense backbone, its scan, sampling or down_proj aside.
+int64_t counter_sees(const Graph& graph, const Node& node) {
+  const int64_t elements = node.grid.elements();
+  const auto name = [&] { return graph.params[static_cast<size_t>(node.params[0])].name; };
+  const auto conv = [&] {
+    return count_macs(graph, node).dense + (node.params.size() > 1 ? elements : 0);
+  };
+  if (std::holds_alternative<ConvOp>(node.op)) return conv();
+  if (std::holds_alternative<DepthwiseConvOp>(node.op)) return conv();
+  if (std::holds_alternative<UpsampleConvOp>(node.op)) return conv();
+  if (std::holds_alternative<LinearOp>(node.op)) return count_macs(graph, node).dense;
+  if (std::holds_alternative<LayerNormOp>(node.op)) {
+    return name().find("patch_embed") == std::string::npos ? 2 * elements : 0;
+  }
+  if (std::holds_alternative<MaxPoolOp>(node.op)) {
+    return graph.node(node.inputs[0]).grid.elements();
+  }
+  const auto* activation = std::get_if<ActivationOp>(&node.op);
+  return activation != nullptr && activation->function == Elementwise::kRelu ? elements : 0;
+}
+
 }  // namespace
+
+BackboneCounts count_backbone(const Graph& graph) {
+  int last = -1;
+  for (const char* map : {"backbone.f1", "backbone.f2", "backbone.f3", "backbone.f4"}) {
+    last = std::max(last, graph.find_module(map));
+  }
+  BackboneCounts counts;
+  for (int id = 0; id <= last; ++id) {
+    const Node& node = graph.node(id);
+    const MacCount macs = count_macs(graph, node);
+    counts.multiply_adds += macs.total();
+    if (is_uncounted(graph, node) || std::holds_alternative<DeformableOp>(node.op) ||
+        macs.scan > 0) {
+      counts.with_what_it_misses += macs.total();
+    } else {
+      counts.as_the_paper += counter_sees(graph, node);
+    }
+  }
+  counts.with_what_it_misses += counts.as_the_paper;
+  return counts;
+}
 
 Counts count_ways(const Graph& graph) {
   Counts counts;

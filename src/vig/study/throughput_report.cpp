@@ -268,6 +268,7 @@ std::vector<std::string> other_models() {
     const bool known = std::ranges::any_of(paper_rows(), [&](const PaperRow& row) {
       return row.model == spec.name && row.fields.empty();
     });
+    if (spec.config->task() != ModelTask::kClassify) continue;
     if (known || spec.name.starts_with("test_") || spec.name.starts_with("gla_")) continue;
     names.push_back(spec.name);
   }

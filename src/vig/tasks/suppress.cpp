@@ -1,22 +1,15 @@
 #include "vig/tasks/suppress.h"
 
-#include <algorithm>
-#include <numeric>
+#include "vig/kernels/nms.h"
 
 namespace vig {
 
 std::vector<size_t> suppress_boxes(std::span<const Box> boxes, std::span<const float> scores,
                                    float overlap) {
-  std::vector<size_t> order(boxes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  std::vector<size_t> kept;
-  for (const size_t candidate : order) {
-    const bool covered = std::ranges::any_of(
-        kept, [&](size_t other) { return box_iou(boxes[candidate], boxes[other]) > overlap; });
-    if (!covered) kept.push_back(candidate);
-  }
-  return kept;
+  static_assert(sizeof(Box) == 4 * sizeof(float));  // x1, y1, x2, y2, as the kernel takes them
+  const std::vector<int> kept = nms(reinterpret_cast<const float*>(boxes.data()), scores.data(),
+                                    static_cast<int64_t>(boxes.size()), overlap);
+  return {kept.begin(), kept.end()};
 }
 
 }  // namespace vig

@@ -64,8 +64,8 @@ class Step {
       return soft_cross_entropy(logits, targets_.narrow(0, pass.first, pass.count));
     };
     const int64_t batch = pictures_.size(0);
-    return run_shards({workers_, shards_, alone_, 1, inseparable_pictures(graph_)}, batch, batch,
-                      loss)
+    return run_shards({workers_, shards_, alone_, 1, inseparable_pictures({&graph_, 1})}, batch,
+                      batch, loss)
         .loss;
   }
 

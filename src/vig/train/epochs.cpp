@@ -17,6 +17,10 @@ int64_t count_steps(int64_t pictures, int batch, const Group& group) {
 
 }  // namespace
 
+RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch) {
+  return RandomStream(options.seed).fork("augment").fork(static_cast<uint64_t>(epoch));
+}
+
 Epochs::Epochs(const Task& task, const TrainOptions& options, Group& group)
     : task_(task),
       options_(options),
@@ -46,8 +50,7 @@ void Epochs::begin(int64_t epoch, int64_t step) {
   std::vector<std::vector<size_t>> batches = make_batches(
       order, static_cast<size_t>(options_.batch), LastBatch::kKeep, group_.rank(), group_.size());
   batches.erase(batches.begin(), batches.begin() + (step - epoch * steps_));
-  const RandomStream stream =
-      RandomStream(options_.seed).fork("augment").fork(static_cast<uint64_t>(epoch));
+  const RandomStream stream = augmentation_stream(options_, epoch);
   loader_.start(
       std::move(batches), task_.picture_floats(),
       [this, stream](const Loader::Slot& slot, const Image& image, Target& target, float* out) {

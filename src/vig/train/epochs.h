@@ -8,6 +8,9 @@
 
 namespace vig::train {
 
+// What the pictures of an epoch are augmented by, each by the fork of its own number.
+RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch);
+
 class Epochs {
  public:
   // Throws (usage) when the batch cannot be shared by the processes.

@@ -1,6 +1,7 @@
 #include "vig/train/forward.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
@@ -13,17 +14,39 @@
 namespace vig::train {
 namespace {
 
-// 1 / (1 - rate) for pictures that keep the branch, 0 for those that do not: [batch, 1, 1, 1].
+// The draws of one operation for one picture of the batch.
+RandomStream draws_of(const ForwardOptions& options, std::string_view purpose, int64_t index,
+                      int number) {
+  const int64_t picture = options.first_picture + index * options.picture_stride;
+  return RandomStream(options.seed)
+      .fork(purpose)
+      .fork(static_cast<uint64_t>(picture))
+      .fork(static_cast<uint64_t>(number));
+}
+
+// 0 with the probability `rate`, 1 / (1 - rate) otherwise.
+float draw_factor(RandomStream& stream, double rate) {
+  return stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
+}
+
+// Of a branch, for each picture: [batch, 1, 1, 1].
 at::Tensor branch_factors(const ForwardOptions& options, int branch, double rate, int64_t batch) {
   at::Tensor factors = at::empty({batch, 1, 1, 1}, at::kFloat);
   for (int64_t i = 0; i < batch; ++i) {
-    const int64_t picture = options.first_picture + i * options.picture_stride;
-    RandomStream stream = RandomStream(options.seed)
-                              .fork("drop path")
-                              .fork(static_cast<uint64_t>(picture))
-                              .fork(static_cast<uint64_t>(branch));
-    factors.data_ptr<float>()[i] =
-        stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
+    RandomStream stream = draws_of(options, "drop path", i, branch);
+    factors.data_ptr<float>()[i] = draw_factor(stream, rate);
+  }
+  return factors;
+}
+
+// Of the channels of each picture: [batch, 1, 1, channels].
+at::Tensor channel_factors(const ForwardOptions& options, int number, double rate, int64_t batch,
+                           int64_t channels) {
+  at::Tensor factors = at::empty({batch, 1, 1, channels}, at::kFloat);
+  float* to = factors.data_ptr<float>();
+  for (int64_t i = 0; i < batch; ++i) {
+    RandomStream stream = draws_of(options, "drop channels", i, number);
+    for (int64_t c = 0; c < channels; ++c) *to++ = draw_factor(stream, rate);
   }
   return factors;
 }
@@ -53,7 +76,6 @@ class ForwardPass {
     return i < node.params.size() ? params_[node.params[i]] : at::Tensor();
   }
   at::Tensor param(size_t i) const { return param(*node_, i); }
-  at::Tensor planes(size_t i) const { return in(i).permute({0, 3, 1, 2}); }
   // Of the node's value, for so many pictures.
   std::vector<int64_t> sizes(int64_t batch) const {
     return {batch, node_->grid.height, node_->grid.width, node_->grid.channels};
@@ -76,7 +98,7 @@ class ForwardPass {
     const BatchNormTensors tensors{param(norm, 0), param(norm, 1), param(norm, 2), param(norm, 3)};
     const float eps = std::get<BatchNormOp>(norm.op).eps;
     if (options_.statistics == nullptr) return batch_norm(x, tensors, eps);
-    return batch_norm(x, tensors, eps, options_.statistics->of(norm));
+    return batch_norm(x, tensors, eps, options_.statistics->of(norm), options_.statistics->group());
   }
 
   // What is fused behind an operation, in operations of their own.
@@ -96,7 +118,12 @@ class ForwardPass {
   }
 
   at::Tensor compute(const InputOp&) { return values_[unit_->node]; }
-  at::Tensor compute(const ConvOp& op) { return finish(Ops::conv(in(0), param(0), param(1), op)); }
+  at::Tensor compute(const ConvOp& op) {
+    // The weight of a layer over a whole grid has one axis for channels, lines and columns.
+    at::Tensor filters = param(0);
+    if (filters.dim() == 2) filters = filters.view({filters.size(0), -1, op.kernel, op.kernel});
+    return finish(Ops::conv(in(0), filters, param(1), op));
+  }
   at::Tensor compute(const DepthwiseConvOp& op) {
     return finish(Ops::depthwise_conv(in(0), param(0), param(1), op));
   }
@@ -296,19 +323,12 @@ class ForwardPass {
     return in(0).narrow(3, op.first, node_->grid.channels).contiguous();
   }
   at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
-  at::Tensor compute(const AdaptivePoolOp& op) {
-    return at::adaptive_avg_pool2d(planes(0), {op.cells, op.cells}).permute({0, 2, 3, 1});
-  }
+  at::Tensor compute(const AdaptivePoolOp& op) { return Ops::adaptive_pool(in(0), op); }
   at::Tensor compute(const ResizeOp& op) {
-    const Grid& grid = node_->grid;
-    const at::Tensor resized =
-        op.resampling == Resampling::kBilinear
-            ? at::upsample_bilinear2d(planes(0), {grid.height, grid.width}, false)
-            : at::upsample_nearest2d(planes(0), {grid.height, grid.width});
-    return resized.permute({0, 2, 3, 1});
+    return finish(Ops::resize(in(0), node_->grid.height, node_->grid.width, op));
   }
   at::Tensor compute(const UpsampleConvOp&) {
-    return finish(at::conv_transpose2d(planes(0), param(0), param(1), 2).permute({0, 2, 3, 1}));
+    return finish(Ops::upsample_conv(in(0), param(0), param(1)));
   }
   at::Tensor compute(const ConcatChannelsOp&) {
     std::vector<at::Tensor> parts;
@@ -316,7 +336,12 @@ class ForwardPass {
     return at::cat(parts, 3);
   }
   at::Tensor compute(const AddRowOp& op) { return in(0) + param(0).select(0, op.row); }
-  at::Tensor compute(const DropChannelsOp&) { return in(0); }
+  at::Tensor compute(const DropChannelsOp& op) {
+    const int number = channel_drops_++;
+    if (!options_.drop_branches || op.rate == 0) return in(0);
+    const at::Tensor& x = in(0);
+    return x * channel_factors(options_, number, op.rate, batch_, x.size(3)).to(x.device());
+  }
   at::Tensor compute(const DeformableOp& op) { return Ops::deformable(in(0), in(1), in(2), op); }
 
   const Graph& graph_;
@@ -326,7 +351,8 @@ class ForwardPass {
   const FusedNode* unit_ = nullptr;
   const Node* node_ = nullptr;
   int64_t batch_ = 0;
-  int branch_ = 0;  // residuals so far
+  int branch_ = 0;         // residuals so far
+  int channel_drops_ = 0;  // so far, too
 };
 
 }  // namespace

@@ -15,8 +15,13 @@ struct KernelOps {
                            const at::Tensor& residual = {});
   static at::Tensor conv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const ConvOp& op);
+  // Weight [in, out, 2, 2].
+  static at::Tensor upsample_conv(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& bias);
   static at::Tensor depthwise_conv(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias, const DepthwiseConvOp& op);
+  static at::Tensor resize(const at::Tensor& x, int64_t height, int64_t width, const ResizeOp& op);
+  static at::Tensor adaptive_pool(const at::Tensor& x, const AdaptivePoolOp& op);
   static at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& bias, float eps);
   static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);

@@ -5,6 +5,7 @@
 #include "vig/kernels/conv_backward.h"
 #include "vig/kernels/conv_dense.h"
 #include "vig/kernels/conv_dense_backward.h"
+#include "vig/kernels/upsample_conv.h"
 #include "vig/train/column_sums.h"
 #include "vig/train/kernel_ops.h"
 #include "vig/train/maybe_tensor.h"
@@ -55,7 +56,15 @@ struct Conv : Function<Conv> {
                             int64_t groups) {
     const ConvOp op{static_cast<int>(weight.size(2)), static_cast<int>(stride),
                     static_cast<int>(padding), static_cast<int>(groups)};
-    const ConvShape shape = shape_of(x, weight, op);
+    const at::Tensor y = run(x, weight, bias, shape_of(x, weight, op));
+    ctx->save_for_backward({x, weight});
+    save_windows(ctx, op, bias);
+    ctx->saved_data["groups"] = groups;
+    return y;
+  }
+
+  static at::Tensor run(const at::Tensor& x, const at::Tensor& weight, const MaybeTensor& bias,
+                        const ConvShape& shape) {
     const at::Tensor panels = floats(conv_packed_floats(shape), weight);
     conv_pack(shape, weight.data_ptr<float>(), data_or_null(bias), panels.data_ptr<float>());
     at::Tensor y = at::empty(
@@ -68,9 +77,6 @@ struct Conv : Function<Conv> {
     args.out = y.data_ptr<float>();
     args.out_stride = shape.out_channels;
     dense_conv(args);
-    ctx->save_for_backward({x, weight});
-    save_windows(ctx, op, bias);
-    ctx->saved_data["groups"] = groups;
     return y;
   }
 
@@ -123,6 +129,41 @@ struct Conv : Function<Conv> {
       db = column_sums(dy.view({-1, shape.out_channels}));
     }
     return {dx, dw, db, {}, {}, {}};
+  }
+};
+
+// Backwards it is a convolution of kernel and stride 2, with the weight as it is published.
+struct UpsampleConv : Function<UpsampleConv> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    const int64_t in = weight.size(0), out = weight.size(1);
+    const at::Tensor panels = floats(upsample_packed_floats(in, out), weight);
+    upsample_pack(weight.data_ptr<float>(), bias.data_ptr<float>(), in, out,
+                  panels.data_ptr<float>());
+    at::Tensor y = at::empty({x.size(0), 2 * x.size(1), 2 * x.size(2), out}, x.options());
+    UpsampleConvArgs args;
+    args.shape = {x.size(1), x.size(2), in, out};
+    args.in = x.data_ptr<float>();
+    args.in_stride = in;
+    args.panels = panels.data_ptr<float>();
+    args.last_row = y.numel() / out;
+    args.out = y.data_ptr<float>();
+    args.out_stride = out;
+    vig::upsample_conv(args);
+    ctx->save_for_backward({x, weight});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list tensors = ctx->get_saved_variables();
+    const at::Tensor &x = tensors[0], &weight = tensors[1];
+    const at::Tensor dy = grads[0].contiguous();
+    const ConvShape shape = Conv::shape_of(dy, weight, {2, 2, 0, 1});
+    at::Tensor dx, dw, db;
+    if (ctx->needs_input_grad(0)) dx = Conv::run(dy, weight, {}, shape);
+    if (ctx->needs_input_grad(1)) dw = Conv::weight_gradient(dy, weight, x, shape);
+    if (ctx->needs_input_grad(2)) db = column_sums(dy.view({-1, weight.size(1)}));
+    return {dx, dw, db};
   }
 };
 
@@ -217,6 +258,11 @@ at::Tensor KernelOps::conv(const at::Tensor& x, const at::Tensor& weight, const 
                            const ConvOp& op) {
   return Conv::apply(x.contiguous(), weight, maybe(bias), static_cast<int64_t>(op.stride),
                      static_cast<int64_t>(op.padding), static_cast<int64_t>(op.groups));
+}
+
+at::Tensor KernelOps::upsample_conv(const at::Tensor& x, const at::Tensor& weight,
+                                    const at::Tensor& bias) {
+  return UpsampleConv::apply(x.contiguous(), weight, bias);
 }
 
 at::Tensor KernelOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weight,

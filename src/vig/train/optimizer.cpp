@@ -12,16 +12,36 @@ constexpr int64_t kGrain = 1 << 15;  // floats
 }  // namespace
 
 Schedule::Schedule(const TrainOptions& options, int64_t steps_per_epoch, int64_t steps)
-    : steps_(steps) {
+    : kind_(options.schedule), steps_(steps) {
   const double scale = options.lr_batch > 0 ? options.batch / options.lr_batch : 1.0;
   peak_ = options.lr * scale;
   low_ = options.min_lr * scale;
   start_ = options.warmup_lr * scale;
-  warmup_ = std::min(steps, static_cast<int64_t>(std::llround(
-                                options.warmup_epochs * static_cast<double>(steps_per_epoch))));
+  const auto per_epoch = static_cast<double>(steps_per_epoch);
+  warmup_ = std::min<int64_t>(steps, options.warmup_steps > 0
+                                         ? options.warmup_steps
+                                         : std::llround(options.warmup_epochs * per_epoch));
+  for (const double epoch : lr_drop_epochs(options)) {
+    drops_.push_back(std::llround(epoch * per_epoch));
+  }
+}
+
+double Schedule::falling(int64_t step) const {
+  if (kind_ == "linear") {
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(steps_);
+    return low_ + (peak_ - low_) * std::max(0.0, left);
+  }
+  double rate = peak_;
+  for (const int64_t drop : drops_) rate *= step >= drop ? 0.1 : 1.0;
+  return rate;
 }
 
 double Schedule::lr(int64_t step) const {
+  if (kind_ != "cosine") {
+    if (step >= warmup_ || peak_ == 0) return falling(step);
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(warmup_);
+    return falling(step) * (1 - left * (1 - start_ / peak_));
+  }
   if (step < warmup_) {
     return start_ + (peak_ - start_) * static_cast<double>(step) / static_cast<double>(warmup_);
   }

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "vig/train/options.h"
@@ -12,7 +13,9 @@
 
 namespace vig::train {
 
-// Learning rate of a step, counted from 0: linear warm-up, then a cosine.
+// Learning rate of a step, counted from 0. A cosine follows upon its linear warm-up, from the start
+// rate to the peak. The other schedules count from step 0, and during the w steps of their warm-up
+// the rate of step i is multiplied by 1 - (1 - i / w) (1 - start / peak).
 class Schedule {
  public:
   Schedule(const TrainOptions& options, int64_t steps_per_epoch, int64_t steps);
@@ -20,8 +23,12 @@ class Schedule {
   int64_t warmup() const { return warmup_; }  // steps
 
  private:
+  double falling(int64_t step) const;  // without a warm-up
+
+  std::string kind_;
   double peak_, low_, start_;
   int64_t warmup_, steps_;
+  std::vector<int64_t> drops_;  // steps from which on the rate is a tenth of before
 };
 
 // One step, with m and v the running means of the gradient and its square:

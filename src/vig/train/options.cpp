@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -98,6 +99,22 @@ std::map<std::string, std::string> option_texts(const TrainOptions& options) {
   return texts;
 }
 
+std::vector<double> lr_drop_epochs(const TrainOptions& options) {
+  std::vector<double> epochs;
+  const std::string& text = options.lr_drops;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    double epoch = 0;
+    parse("lr-drops", text.substr(start, end - start), epoch);
+    if (!(epoch >= 0 && epoch <= 1e9)) {
+      fail_usage("--lr-drops is '{}', expected epochs from 0 on", text);
+    }
+    epochs.push_back(epoch);
+    start = end + 1;
+  }
+  return epochs;
+}
+
 void check_device(const std::string& device) {
   const int card = card_of(device);
   if (card < 0) return;
@@ -118,11 +135,17 @@ void check_options(const TrainOptions& o) {
   expect(in(o.threads, 0, 1024), "threads", o.threads, "0 to 1024");
   expect(in(o.size, 0, 8192), "size", o.size, "0 to 8192");
   expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
+  expect(in(o.norm_group, 1, 1 << 20), "norm-group", o.norm_group, "1 to 1048576");
+  expect(in(o.look, 0, 10000), "look", o.look, "0 to 10000");
+  expect(in(o.proposal_samples, 1, 1 << 20), "proposal-samples", o.proposal_samples,
+         "1 to 1048576");
+  expect(in(o.box_samples, 1, 1 << 20), "box-samples", o.box_samples, "1 to 1048576");
   expect(in(o.lr, 0, 100), "lr", o.lr, "0 to 100");
   expect(in(o.lr_batch, 0, kHuge), "lr-batch", o.lr_batch, "0 or a batch");
   expect(in(o.min_lr, 0, 100), "min-lr", o.min_lr, "0 to 100");
   expect(in(o.warmup_lr, 0, 100), "warmup-lr", o.warmup_lr, "0 to 100");
   expect(in(o.warmup_epochs, 0, kHuge), "warmup-epochs", o.warmup_epochs, "at least 0");
+  expect(in(o.warmup_steps, 0, kHuge), "warmup-steps", o.warmup_steps, "at least 0");
   expect(in(o.weight_decay, 0, 100), "weight-decay", o.weight_decay, "0 to 100");
   expect(in(o.beta1, 0, 0.999999), "beta1", o.beta1, "0 to below 1");
   expect(in(o.beta2, 0, 0.9999999), "beta2", o.beta2, "0 to below 1");
@@ -136,6 +159,14 @@ void check_options(const TrainOptions& o) {
   card_of(o.device);
   check_augment_options(o.augment);
   check_mixup_options(o.mix);
+  check_view_options(o.view);
+  if (!o.task.empty() && o.task != "classify" && o.task != "segment" && o.task != "detect") {
+    fail_usage("--task is '{}', expected classify, segment or detect", o.task);
+  }
+  if (o.schedule != "cosine" && o.schedule != "linear" && o.schedule != "steps") {
+    fail_usage("--schedule is '{}', expected cosine, linear or steps", o.schedule);
+  }
+  lr_drop_epochs(o);
 }
 
 }  // namespace vig::train

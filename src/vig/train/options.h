@@ -9,6 +9,7 @@
 
 #include "vig/data/augment.h"
 #include "vig/data/mixup.h"
+#include "vig/data/view.h"
 #include "vig/image/decode.h"
 
 namespace vig::train {
@@ -17,8 +18,9 @@ struct TrainOptions {
   std::string preset;  // where the numbers come from, for the record
 
   // What is trained.
-  std::string model = "vig_t";                // a model of the zoo, or a weight file to fine-tune
-  std::string arch;                           // what the file holds, where it does not say
+  std::string task;             // classify, segment or detect; empty: what the data is for
+  std::string model = "vig_t";  // a model of the zoo, or a weight file to fine-tune
+  std::string arch;             // what the file holds, where it does not say
   std::map<std::string, std::string> fields;  // --set, over the model's
   int size = 0;                               // of the input; 0: the model's own
   bool probe = false;                         // only the classifier learns
@@ -31,6 +33,8 @@ struct TrainOptions {
   uint64_t seed = 0;
   AugmentOptions augment;
   MixupOptions mix;
+  ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
+  int look = 0;      // training pictures to write with their targets drawn
 
   // Length.
   double epochs = 300;
@@ -38,13 +42,20 @@ struct TrainOptions {
   int accumulate = 0;     // passes of a thread over its pictures of a step; 0: as memory asks
   int threads = 0;        // 0: all of the machine
   double eval_every = 1;  // epochs between validations
+  // Pictures whose batch norm statistics and, in detection, whose losses are normalised together.
+  int norm_group = 16;
+  // Detection: boxes of a picture that the two stages learn from.
+  int proposal_samples = 256, box_samples = 512;
 
   // Optimiser.
-  double lr = 1e-3;         // peak
-  double lr_batch = 0;      // if not 0, lr is meant for this batch and scaled in proportion
-  double min_lr = 5e-6;     // at the end of the cosine
+  double lr = 1e-3;     // peak
+  double lr_batch = 0;  // if not 0, lr is meant for this batch and scaled in proportion
+  std::string schedule = "cosine";
+  std::string lr_drops;     // epochs from which on the rate is a tenth of before
+  double min_lr = 5e-6;     // at the end of the schedule
   double warmup_lr = 5e-7;  // at the start
   double warmup_epochs = 20;
+  int warmup_steps = 0;        // if not 0, instead of epochs
   double weight_decay = 0.05;  // not on vectors and biases
   double beta1 = 0.9, beta2 = 0.999, adam_eps = 1e-8;
   double clip = 5;         // largest norm of the gradient; 0: any
@@ -61,6 +72,7 @@ struct TrainOptions {
 // f(name, value, help) for each option.
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
+  f("task", o.task, "Task to train for: classify, segment or detect; empty: what the data is for");
   f("model", o.model, "Model of the zoo to train, or weight file to fine-tune");
   f("arch", o.arch, "Model that the weight file holds, when the file does not say");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
@@ -71,18 +83,33 @@ void visit_options(Options& o, F&& f) {
   f("ignore-orientation", o.ignore_orientation, "Ignore the orientation stored in EXIF");
   f("loaders", o.loaders, "Threads that decode and augment pictures");
   f("seed", o.seed, "Seed of the initial weights, the order of pictures and all augmentation");
+  f("look", o.look,
+    "Training pictures to write into the folder of the run, as the network sees them, with labels "
+    "or objects drawn");
   f("epochs", o.epochs, "Passes over the training split");
   f("batch", o.batch, "Pictures of one optimiser step, over all processes");
   f("accumulate", o.accumulate,
     "Gradient accumulation: passes of a thread over its pictures of a step; 0: as memory allows");
   f("threads", o.threads, "Threads of each process; 0: its share of the machine's cores");
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
+  f("norm-group", o.norm_group,
+    "Pictures that share batch norm statistics and the normalisers of detection losses");
+  f("proposal-samples", o.proposal_samples,
+    "Detection: anchors of a picture that the proposals learn from");
+  f("box-samples", o.box_samples,
+    "Detection: boxes of a picture that the heads of boxes and masks learn from");
   f("lr", o.lr, "Peak learning rate");
   f("lr-batch", o.lr_batch,
     "Batch size that the learning rates are given for, scaled to the real one; 0: not scaled");
-  f("min-lr", o.min_lr, "Learning rate at the end of the cosine schedule");
+  f("schedule", o.schedule,
+    "Learning rate after the warm-up: cosine; linear, to --min-lr at the end; or steps, see "
+    "--lr-drops");
+  f("lr-drops", o.lr_drops,
+    "Schedule steps: epochs, such as 8,11, from which on the learning rate is a tenth of before");
+  f("min-lr", o.min_lr, "Learning rate at the end of the schedule");
   f("warmup-lr", o.warmup_lr, "Learning rate at the start of the warm-up");
   f("warmup-epochs", o.warmup_epochs, "Epochs of linear warm-up");
+  f("warmup-steps", o.warmup_steps, "Steps of linear warm-up, instead of epochs; 0: by epochs");
   f("weight-decay", o.weight_decay, "Weight decay of matrices; biases and norms have none");
   f("beta1", o.beta1, "AdamW beta1: decay of the mean of gradients");
   f("beta2", o.beta2, "AdamW beta2: decay of the mean of squared gradients");
@@ -110,6 +137,18 @@ void visit_options(Options& o, F&& f) {
   f("erase", o.augment.erase, "Probability of random erasing");
   f("cutout", o.augment.cutout,
     "Side of the square that cutout removes, as a share of the input size; 0: none");
+  f("resize-min", o.view.resize_min,
+    "Segmentation and detection: smallest size of a picture, as a factor of the usual one");
+  f("resize-max", o.view.resize_max, "The largest size");
+  f("flip-vertical", o.view.flip_vertical,
+    "Segmentation and detection: probability of a vertical flip");
+  f("transpose", o.view.transpose,
+    "Segmentation and detection: probability of exchanging rows and columns; 0.5 here and for both "
+    "flips gives all turns by 90 degrees");
+  f("photometric", o.view.photometric,
+    "Segmentation and detection: distort brightness, contrast, saturation and hue");
+  f("one-class-most", o.view.one_class_most,
+    "Segmentation: crops in which one class has this share of the labelled pixels are drawn again");
   f("mixup", o.mix.mixup, "Mixup alpha; 0: no mixup");
   f("cutmix", o.mix.cutmix, "CutMix alpha; 0: no CutMix");
   f("mix-probability", o.mix.probability, "Probability that mixup or CutMix is applied to a batch");
@@ -124,6 +163,9 @@ void visit_options(Options& o, F&& f) {
 // By the names above: for the command line, the run's record, and comparing both.
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
+
+// The numbers of lr_drops. Throws a usage error where they are none.
+std::vector<double> lr_drop_epochs(const TrainOptions& options);
 
 // Throws a usage error naming the first option that makes no sense. check_device is
 // apart from it, since a process that has called it cannot be forked any more.

@@ -88,6 +88,30 @@ at::Tensor PlainOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weigh
   return convolution(x, weight, bias, op, weight.size(0));
 }
 
+at::Tensor PlainOps::upsample_conv(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias) {
+  return at::conv_transpose2d(x.permute({0, 3, 1, 2}), weight, bias, 2).permute({0, 2, 3, 1});
+}
+
+at::Tensor PlainOps::resize(const at::Tensor& x, int64_t height, int64_t width,
+                            const ResizeOp& op) {
+  if (op.resampling == Resampling::kBilinear) {
+    return at::upsample_bilinear2d(x.permute({0, 3, 1, 2}), {height, width}, false)
+        .permute({0, 2, 3, 1});
+  }
+  // LibTorch rounds the scale, which can miss floor(i in / out) by one.
+  const auto lines = [&](int64_t in, int64_t out) {
+    const at::Tensor i = at::arange(out, at::TensorOptions(x.device()).dtype(at::kLong));
+    return at::floor_divide(i * in, out);
+  };
+  return x.index_select(1, lines(x.size(1), height)).index_select(2, lines(x.size(2), width));
+}
+
+at::Tensor PlainOps::adaptive_pool(const at::Tensor& x, const AdaptivePoolOp& op) {
+  return at::adaptive_avg_pool2d(x.permute({0, 3, 1, 2}), {op.cells, op.cells})
+      .permute({0, 2, 3, 1});
+}
+
 at::Tensor PlainOps::layer_norm(const at::Tensor& x, const at::Tensor& weight,
                                 const at::Tensor& bias, float eps) {
   return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);

@@ -1,18 +1,25 @@
 #include "vig/train/presets.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/train/task.h"
+#include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/labelled_data.h"
 
 namespace vig::train {
 namespace {
 
-// From here on the paper's preset is the better one.
+// From here on the paper's presets are the better ones.
 constexpr size_t kManyPictures = 100000;
 constexpr int kLargeSide = 128;
+constexpr size_t kManyLabelMaps = 10000;
+constexpr size_t kManyAnnotated = 50000;
 
 // The paper's, for vig_t: 300 epochs of ImageNet.
 TrainOptions imagenet() {
@@ -43,55 +50,119 @@ TrainOptions small() {
   return options;
 }
 
-}  // namespace
-
-TrainOptions preset_options(const std::string& preset) {
+// The paper's, for vig_t under UperNet: 160,000 steps of 16 on ADE20K's 20,210 pictures. The
+// original normalises batches of 2 on each of its devices together.
+TrainOptions ade20k() {
   TrainOptions options;
-  if (preset == "imagenet") {
-    options = imagenet();
-  } else if (preset == "small") {
-    options = small();
-  } else {
-    fail_usage("there is no preset '{}', expected imagenet or small", preset);
-  }
-  options.preset = preset;
+  options.task = "segment";
+  options.epochs = 126.58;
+  options.batch = 16;
+  options.norm_group = 2;
+  options.lr = 1.2e-4;
+  options.schedule = "linear";
+  options.min_lr = 0;
+  options.warmup_steps = 1500;
+  options.warmup_lr = 1.2e-10;
+  options.weight_decay = 0.01;
+  options.layer_decay = 0.95;
+  options.clip = 0;
+  options.ema = 0;
+  options.view.resize_min = 0.5f;
+  options.view.resize_max = 2.0f;
+  options.view.photometric = true;
   return options;
 }
 
-DataFacts measure_data(const std::string& path, const TrainOptions& options) {
-  constexpr size_t kLookedAt = 25;
-  const Dataset pictures = open_training_split(path, options);
-  DataFacts facts;
-  facts.pictures = pictures.size();
-  std::vector<int> sides;
-  const size_t count = std::min(kLookedAt, pictures.size());
-  for (size_t i = 0; i < count; ++i) {
-    try {
-      const auto image = pictures.decode(i * pictures.size() / count);
-      sides.push_back(std::min(image->width, image->height));
-    } catch (const Error&) {  // training will report it
-    }
-  }
-  if (sides.empty()) return facts;
-  std::ranges::sort(sides);
-  facts.short_side = sides[sides.size() / 2];
-  return facts;
+// The paper's, for vig_t under Mask R-CNN: 12 epochs of COCO, one scale.
+TrainOptions coco() {
+  TrainOptions options;
+  options.task = "detect";
+  options.epochs = 12;
+  options.batch = 16;
+  options.norm_group = 2;
+  options.lr = 1e-4;
+  options.schedule = "steps";
+  options.lr_drops = "8,11";
+  options.min_lr = 0;
+  options.warmup_steps = 500;
+  options.warmup_lr = 1e-7;
+  options.weight_decay = 0.05;
+  options.layer_decay = 0.85;
+  options.clip = 0;
+  options.ema = 0;
+  return options;
 }
 
-ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given) {
-  const bool large = data.pictures >= kManyPictures && data.short_side >= kLargeSide;
-  ChosenPreset chosen;
-  TrainOptions& options = chosen.options;
-  options = preset_options(large ? "imagenet" : "small");
-  chosen.sentence = fmt::format(
-      "preset {}: {} pictures with a typical short side of {} pixels (imagenet is for {} and more "
-      "of at least {})",
-      options.preset, data.pictures, data.short_side, kManyPictures, kLargeSide);
-  const int usual_batch = options.batch;
-  for (const auto& [name, text] : given) set_option(options, name, text);
-  if (large) return chosen;
+// Hundreds of pictures with label maps, on a few cores.
+TrainOptions segment() {
+  TrainOptions options = ade20k();
+  options.epochs = 40;
+  options.batch = 8;
+  options.norm_group = 4;
+  options.lr = 5e-4;
+  options.warmup_steps = 0;
+  options.warmup_epochs = 2;
+  options.warmup_lr = 1e-6;
+  options.layer_decay = 0.9;
+  options.clip = 5;
+  options.ema = 0.99;
+  return options;
+}
 
-  const std::map<std::string, std::string> before = option_texts(options);
+// Hundreds of pictures with objects, on a few cores: fewer boxes a picture.
+TrainOptions detect() {
+  TrainOptions options = coco();
+  options.epochs = 40;
+  options.batch = 4;
+  options.lr = 5e-4;
+  options.schedule = "linear";
+  options.lr_drops = "";
+  options.warmup_steps = 0;
+  options.warmup_epochs = 2;
+  options.warmup_lr = 1e-6;
+  options.layer_decay = 0.9;
+  options.clip = 10;
+  options.ema = 0.99;
+  options.proposal_samples = 128;
+  options.box_samples = 128;
+  return options;
+}
+
+struct Preset {
+  std::string_view name;
+  TrainOptions (*options)();
+};
+constexpr Preset kPresets[] = {{"imagenet", imagenet}, {"small", small}, {"ade20k", ade20k},
+                               {"segment", segment},   {"coco", coco},   {"detect", detect}};
+
+const char* preset_for(const DataFacts& data) {
+  switch (data.task) {
+    case ModelTask::kSegment:
+      return data.pictures >= kManyLabelMaps ? "ade20k" : "segment";
+    case ModelTask::kDetect:
+      return data.pictures >= kManyAnnotated ? "coco" : "detect";
+    case ModelTask::kClassify:
+      break;
+  }
+  return data.pictures >= kManyPictures && data.short_side >= kLargeSide ? "imagenet" : "small";
+}
+
+std::string reason(const DataFacts& data) {
+  const std::string found = fmt::format("{} pictures with a typical short side of {} pixels",
+                                        data.pictures, data.short_side);
+  if (data.task == ModelTask::kSegment) {
+    return fmt::format("{} and label maps (ade20k is for {} and more)", found, kManyLabelMaps);
+  }
+  if (data.task == ModelTask::kDetect) {
+    return fmt::format("{} and objects (coco is for {} and more)", found, kManyAnnotated);
+  }
+  return fmt::format("{} (imagenet is for {} and more of at least {})", found, kManyPictures,
+                     kLargeSide);
+}
+
+// Options that follow the number of pictures and their size.
+void fit_classifier(const DataFacts& data, const std::map<std::string, std::string>& given,
+                    int usual_batch, TrainOptions& options) {
   // Some sixteen steps an epoch and a thousand in all; Adam's rate follows the root of the batch.
   if (!given.contains("batch")) {
     while (options.batch > 8 && static_cast<size_t>(options.batch) * 16 > data.pictures) {
@@ -111,6 +182,77 @@ ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, st
       data.short_side < 112) {
     options.size = std::max(64, (2 * data.short_side + 8) / 16 * 16);
   }
+}
+
+// Of a dense network the size of small pictures, in whole patches.
+void fit_dense(const DataFacts& data, const std::map<std::string, std::string>& given,
+               TrainOptions& options) {
+  const int largest = data.task == ModelTask::kSegment ? 512 : 800;
+  if (!given.contains("size") && data.short_side > 0 && data.short_side < largest) {
+    options.size = std::max(64, data.short_side / 32 * 32);
+  }
+  if (!given.contains("epochs")) {
+    const double steps = std::ceil(static_cast<double>(data.pictures) / options.batch);
+    options.epochs = std::clamp(std::ceil(2000 / std::max(1.0, steps)), 10.0, 200.0);
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Preset& preset : kPresets) all.emplace_back(preset.name);
+    return all;
+  }();
+  return names;
+}
+
+TrainOptions preset_options(const std::string& preset) {
+  for (const Preset& known : kPresets) {
+    if (known.name != preset) continue;
+    TrainOptions options = known.options();
+    options.preset = preset;
+    return options;
+  }
+  fail_usage("there is no preset '{}', expected {} or {}", preset,
+             fmt::join(std::span(preset_names()).first(preset_names().size() - 1), ", "),
+             preset_names().back());
+}
+
+DataFacts measure_data(const std::string& path, const TrainOptions& options) {
+  DataFacts facts;
+  facts.task = task_of(options, path);
+  const auto measure = [&](const SampleSource& source) {
+    const PictureFacts found = picture_facts(source);
+    facts.pictures = found.pictures;
+    facts.short_side = found.short_side;
+  };
+  switch (facts.task) {
+    case ModelTask::kClassify:
+      measure(open_training_split(path, options));
+      break;
+    case ModelTask::kSegment:
+      measure(*open_training_source<LabelPairs>(path, options));
+      break;
+    case ModelTask::kDetect:
+      measure(*open_training_source<CocoDataset>(path, options));
+      break;
+  }
+  return facts;
+}
+
+ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given) {
+  ChosenPreset chosen;
+  TrainOptions& options = chosen.options;
+  options = preset_options(preset_for(data));
+  chosen.sentence = fmt::format("preset {}: {}", options.preset, reason(data));
+  const int usual_batch = options.batch;
+  for (const auto& [name, text] : given) set_option(options, name, text);
+  const std::string preset = options.preset;
+  const std::map<std::string, std::string> before = option_texts(options);
+  if (preset == "small") fit_classifier(data, given, usual_batch, options);
+  if (preset == "segment" || preset == "detect") fit_dense(data, given, options);
   std::string changes;
   for (const auto& [name, text] : option_texts(options)) {
     if (before.at(name) != text) changes += fmt::format(" --{} {}", name, text);

@@ -3,18 +3,23 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "vig/models/config.h"
 #include "vig/train/options.h"
 
 namespace vig::train {
 
-// "imagenet" is the paper's; "small" is for thousands of small pictures. Throws a usage error that
-// lists the names for another one.
+// The paper's are "imagenet", "ade20k" (segmentation) and "coco" (detection). For less data and
+// fewer cores are "small" (classification of thousands of small pictures), "segment" and "detect".
+// Throws a usage error that lists the names for another one.
 TrainOptions preset_options(const std::string& preset);
+const std::vector<std::string>& preset_names();
 
 struct DataFacts {
   size_t pictures = 0;  // of the training split, those for validation among them
   int short_side = 0;   // the median of some pictures', in pixels; 0: none could be read
+  ModelTask task = ModelTask::kClassify;
 };
 
 // Opens the data and decodes a few pictures of it, always the same ones.

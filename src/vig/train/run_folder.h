@@ -19,6 +19,7 @@ class RunFolder {
   RunFolder(const std::string& path, const Texts& description, size_t checkpoint_bytes,
             bool writes);
 
+  const std::string& path() const { return path_; }
   bool has_checkpoint() const { return has_checkpoint_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
   std::string best() const { return path_ + "/best.safetensors"; }

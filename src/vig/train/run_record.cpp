@@ -46,6 +46,16 @@ double number_of(const Texts& texts, const std::string& name) {
   return found == texts.end() ? 0 : as_number(found->second).value_or(0);
 }
 
+// Options that older versions did not have, and what they did.
+void add_later_options(Texts& stored) {
+  const Texts defaults = option_texts(TrainOptions());
+  for (const char* name : {"task", "norm-group", "proposal-samples", "box-samples", "schedule",
+                           "lr-drops", "warmup-steps", "resize-min", "resize-max", "flip-vertical",
+                           "transpose", "photometric", "one-class-most"}) {
+    stored.try_emplace(name, defaults.at(name));
+  }
+}
+
 // Options by their names of today.
 void rename_options(Texts& stored) {
   if (auto parts = stored.extract("parts"); !parts.empty()) {
@@ -58,7 +68,8 @@ void rename_options(Texts& stored) {
 
 Texts run_identity(const RunFacts& facts) {
   Texts texts = option_texts(facts.options);
-  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders"}) texts.erase(name);
+  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders", "look"})
+    texts.erase(name);
   for (const auto& [field, value] : model_fields(facts.spec)) {
     texts[std::string(kFieldPrefix) + field] = value;
   }
@@ -77,7 +88,8 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
   RunSummary summary;
   summary.model = facts.spec.name;
   summary.parameters = model.beginning.loaded + model.beginning.fresh;
-  summary.size = model.size;
+  summary.height = model.height;
+  summary.width = model.width;
   summary.train_pictures = facts.data.train->size();
   summary.val_pictures = facts.data.val != nullptr ? facts.data.val->size() : 0;
   summary.ignored_files = facts.data.ignored;
@@ -129,6 +141,7 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
 
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
   rename_options(stored);
+  add_later_options(stored);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
   const bool old = !stored.contains("steps_per_epoch");
   if (old) {

@@ -27,7 +27,7 @@ struct RunFacts {
 struct RunSummary {
   std::string model;
   int64_t parameters = 0;
-  int size = 0;
+  int height = 0, width = 0;  // of the input
   size_t train_pictures = 0, val_pictures = 0;
   size_t ignored_files = 0;
   int64_t steps_per_epoch = 0, steps = 0;

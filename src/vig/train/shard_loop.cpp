@@ -68,13 +68,17 @@ StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, cons
   return {sums[kLoss], sums[kPictures], {sums.begin() + kFigures, sums.end()}};
 }
 
-// What a backward pass needs must be kept, some 75 MB a picture for vig_t at 224. Other devices
-// take all pictures at once.
-int64_t count_passes(const TrainOptions& options, int64_t pictures, int size) {
+// What a backward pass needs must be kept, some 75 MB a picture for vig_t at 224, and several times
+// as much a pixel for a dense network: one group at a time. Other devices take all pictures at
+// once.
+int64_t count_passes(const TrainOptions& options, int64_t pictures, const TrainedModel& model) {
   if (options.accumulate > 0) return options.accumulate;
   if (options.device != "cpu") return 1;
   constexpr int64_t kPixels = 8 * 224 * 224, kMostPictures = 16;
-  const int64_t most = std::clamp<int64_t>(kPixels / size / size, 1, kMostPictures);
+  const bool dense = model.spec.config->task() != ModelTask::kClassify;
+  const int64_t most =
+      dense ? options.norm_group
+            : std::clamp<int64_t>(kPixels / model.height / model.width, 1, kMostPictures);
   return (pictures + most - 1) / most;
 }
 

@@ -9,6 +9,7 @@
 #include "vig/train/options.h"
 #include "vig/train/parameters.h"
 #include "vig/train/processes/group.h"
+#include "vig/train/trained_model.h"
 #include "vig/train/workers.h"
 
 namespace vig::train {
@@ -47,6 +48,6 @@ struct StepSums {
 StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, const ShardLoss& loss);
 
 // Passes of a thread over its `pictures` of a step, as --accumulate or memory asks.
-int64_t count_passes(const TrainOptions& options, int64_t pictures, int size);
+int64_t count_passes(const TrainOptions& options, int64_t pictures, const TrainedModel& model);
 
 }  // namespace vig::train

@@ -16,6 +16,12 @@ Schedule make_schedule(TrainOptions options, const Epochs& epochs, int64_t steps
   return Schedule(options, epochs.steps(), steps);
 }
 
+// Losses of dense networks are normalised group by group, as batch norms are.
+int64_t pictures_together(const TrainedModel& model, const TrainOptions& options) {
+  if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
+  return inseparable_pictures(model.graphs, options.norm_group);
+}
+
 void check_finite(const char* what, double value, int64_t step) {
   if (std::isfinite(value)) return;
   fail("the {} of step {} is {}; the last good checkpoint stays (a lower --lr may help)", what,
@@ -35,7 +41,7 @@ Steps::Steps(Task& task, const TrainOptions& options, Workers& workers, Group& g
       count_(total_steps(options.epochs, epochs_.steps())),
       passes_(count_passes(options,
                            (epochs_.batch() / group.size() + workers.size() - 1) / workers.size(),
-                           task.model().size)),
+                           task.model())),
       schedule_(make_schedule(options, epochs_, count_)) {}
 
 StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
@@ -43,29 +49,31 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
       RandomStream(options_.seed).fork("step").fork(static_cast<uint64_t>(step));
   const StepBatch ready = task_.prepare(batch, stream);
   const at::Device device(options_.device);
-  const Graph& graph = task_.model().graph;
-  const int64_t inseparable = inseparable_pictures(graph);
+  const std::vector<Graph>& graphs = task_.model().graphs;
+  const int64_t inseparable = pictures_together(task_.model(), options_);
   // A backbone that does not learn keeps its statistics, too.
-  const bool moves = inseparable > 1 && !options_.probe;
-  std::vector<BatchStatistics> statistics(moves ? shards_.size() : 0);
+  const bool moves = has_batch_norms(graphs) && !options_.probe;
+  std::vector<BatchStatistics> statistics(moves ? shards_.size() : 0,
+                                          BatchStatistics(options_.norm_group));
   const auto loss = [&](const ShardWork& pass) {
     ForwardOptions options;
     options.kernels = options_.kernels;
-    options.drop_branches = task_.model().drop_path > 0;
+    options.drop_branches = task_.model().drops;
     options.seed = stream.bits_at(0);
     options.first_picture = group_.rank() + pass.first * group_.size();
     options.picture_stride = group_.size();
     if (moves) options.statistics = &statistics[pass.shard];
     const at::Tensor pictures = ready.pictures.narrow(0, pass.first, pass.count).to(device);
-    return task_.loss({pass.values, pictures, ready.targets, pass.first, options}, pass.sums);
+    return task_.loss({pass.values, pictures, ready.targets, pass.first, options, batch.targets},
+                      pass.sums);
   };
   const StepSums sums =
       run_shards({workers_, shards_, group_, passes_, inseparable, task_.columns().train.size()},
                  static_cast<int64_t>(batch.samples.size()), epochs_.asked(step), loss);
   if (moves) {
-    std::vector<double> groups = statistic_sums(graph, statistics);
+    std::vector<double> groups = statistic_sums(graphs, statistics);
     group_.sum(groups);
-    move_running_statistics(graph, groups, shards_[0]);
+    move_running_statistics(graphs, groups, shards_[0]);
   }
   return sums;
 }

@@ -54,6 +54,7 @@ struct ShardPass {
   const std::vector<at::Tensor>& targets;  // of the whole StepBatch
   int64_t first = 0;                       // of these pictures, in the StepBatch
   const ForwardOptions& options;
+  const std::vector<Target>& items;  // the targets of the whole StepBatch, as Write left them
 };
 
 // Measures a network on validation pictures, batch by batch.
@@ -84,6 +85,9 @@ class Task {
                               float* out) const = 0;
   virtual void write_validation(const Image& image, Target& target, float* out) const = 0;
 
+  // The picture of write_training with its target drawn; empty where there is nothing to draw.
+  virtual Image drawn(const float*, const Target&) const { return {}; }
+
   // What happens to a batch as a whole, and its targets as tensors.
   virtual StepBatch prepare(Batch& batch, const RandomStream& stream) const = 0;
   // The mean loss of the pictures, differentiable. Adds to `sums` the numbers of Columns::train,
@@ -102,6 +106,9 @@ class Task {
   // Why the training loss lies above the validation loss; empty: there is no reason.
   virtual std::string loss_note() const = 0;
 };
+
+// The one that the options name, or that the data is for.
+ModelTask task_of(const TrainOptions& options, const std::string& data);
 
 // The task of these options. Opens the data and makes the network; `processes` on this machine
 // share its memory. Throws what is wrong with either.

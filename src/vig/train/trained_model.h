@@ -8,6 +8,7 @@
 
 #include "vig/graph/graph.h"
 #include "vig/models/registry.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/train/options.h"
 #include "vig/train/parameters.h"
 
@@ -17,22 +18,44 @@ namespace vig::train {
 struct Beginning {
   std::string file;  // empty: all are fresh
   int64_t loaded = 0, fresh = 0, learning = 0;
-  std::vector<std::string> fresh_names;  // of tensors, where a file gives the others
+  std::vector<std::string> fresh_names;  // of tensors or of modules, where a file gives the others
   std::string fresh_reason;              // why these are
 };
 
 struct TrainedModel {
   ModelSpec spec;  // with this run's classes and, of a fresh network, its size
   std::vector<std::string> classes;
-  int size = 0;          // of the input
-  double drop_path = 0;  // of the last block; 0 where nothing is dropped
-  Graph graph;           // at that size
+  int height = 0, width = 0;  // of the input
+  double drop_path = 0;       // of the last block; 0 where nothing is dropped
+  bool drops = false;         // whether training leaves anything out: branches or channels
+  // The one that sees the picture first, at that size. Each lists the parameters of all.
+  std::vector<Graph> graphs;
   Beginning beginning;
   Parameters parameters;
+
+  const Graph& graph() const { return graphs.front(); }
 };
 
-// A zoo name gives fresh weights from options.seed. A file gives its own; its classifier begins
-// afresh when its classes are not these. With options.probe all but the classifier is frozen.
+// Which network a run trains, before the size of its input is known.
+struct ModelPlan {
+  ModelSource source;  // where numbers come from: the model itself, or a classifier
+  ModelSpec spec;
+  std::vector<std::string> classes;
+  bool from_classifier = false;  // the source's tensors are those of the backbone
+};
+
+// The model of the options for `task`. A classifier, by name or as a file, stands for the backbone
+// of the zoo's model for that task: NAME_... for the classifier NAME, or the one that options.arch
+// names. Throws where there is none.
+ModelPlan plan_model(const TrainOptions& options, const std::vector<std::string>& classes,
+                     ModelTask task);
+
+// A zoo name gives fresh weights from options.seed. A file gives its own; its head begins afresh
+// when its classes are not these, and of a classifier that becomes a backbone all that it has not.
+// With options.probe all but the classifier is frozen.
+TrainedModel make_trained_model(const TrainOptions& options, const ModelPlan& plan, int height,
+                                int width);
+// A classifier at the size of its recipe.
 TrainedModel make_trained_model(const TrainOptions& options,
                                 const std::vector<std::string>& classes);
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "vig/base/error.h"
+#include "vig/train/look.h"
 #include "vig/train/pace.h"
 #include "vig/train/processes/agreement.h"
 #include "vig/train/run_folder.h"
@@ -59,6 +60,7 @@ class Run {
     check_group();
     if (group_.rank() == 0) {
       folder_.write_record(run_json(facts_, folder_.description()), task_->data());
+      if (options_.look > 0) write_look(*task_, options_, folder_.path());
       if (events_.begin) events_.begin(summary());
     }
     Clock::time_point saved = Clock::now();

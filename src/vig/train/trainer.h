@@ -6,6 +6,7 @@
 //   metrics.csv, curves.svg what was measured
 //   run.json                all options and facts of the run
 //   validation.txt          the pictures kept for validation, where the data names none
+//   look/NUMBER.png         training pictures as the network sees them, where they were asked for
 #pragma once
 
 #include <functional>

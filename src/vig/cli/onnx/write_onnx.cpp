@@ -13,8 +13,8 @@ namespace vig::cli {
 namespace {
 
 InputSize picture_size(const ModelSource& source, const ConvertOptions& options) {
-  const int own = source.spec.recipe.crop;
-  if (options.size.empty() || options.size == "any") return {own, own};
+  const GridSize own = described_size(source.spec);
+  if (options.size.empty() || options.size == "any") return {own.height, own.width};
   return parse_size(options.size);
 }
 

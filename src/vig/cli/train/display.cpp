@@ -76,7 +76,7 @@ void Display::begin(const RunSummary& run) {
   columns_ = run.task.columns;
   steps_per_epoch_ = run.steps_per_epoch;
   say(fmt::format("{}: {} parameters, {} x {} input, {}\n", run.model, grouped(run.parameters),
-                  run.size, run.size, run.task.subject));
+                  run.height, run.width, run.task.subject));
   say(beginning_text(run));
   say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
                   count(run.train_pictures), count(run.val_pictures), grouped(run.steps),

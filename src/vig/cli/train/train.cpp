@@ -163,11 +163,14 @@ int run_train(TrainCommand command) {
 
 void add_train(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<TrainCommand>();
-  CLI::App* sub = app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
+  CLI::App* sub = app.add_subcommand(
+      "train", "Train or fine-tune a network on your pictures: classes, label maps or objects");
   sub->add_option(
          "data", command->data,
          "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
-         "such folders")
+         "such folders; with pictures and label maps for segmentation; or with COCO annotations, "
+         "or "
+         "their .json file, for detection")
       ->required()
       ->type_name("DATA");
   sub->add_option("--out", command->out,
@@ -176,8 +179,10 @@ void add_train(CLI::App& app, Command& chosen) {
       ->type_name("FOLDER");
   sub->add_option(
          "--preset", command->preset,
-         "Preset of the options below: imagenet (the paper's) or small (for thousands of small "
-         "pictures) (default: chosen by the number and size of the pictures)")
+         "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
+         "paper's; small (thousands of small pictures), segment and detect, for less data "
+         "(default: "
+         "chosen by the data)")
       ->type_name("NAME");
   sub->add_option("--recipe", command->preset)->group("");  // its name in older versions
   sub->add_option("--processes", command->processes,
@@ -193,14 +198,20 @@ void add_train(CLI::App& app, Command& chosen) {
                   "Set a field of the model, such as depth=6; may be repeated")
       ->type_name("FIELD=VALUE")
       ->allow_extra_args(false);
-  const std::map<std::string, std::string> imagenet =
-      option_texts(train::preset_options("imagenet"));
-  const std::map<std::string, std::string> small = option_texts(train::preset_options("small"));
+  std::vector<std::map<std::string, std::string>> presets;
+  for (const std::string& name : train::preset_names()) {
+    presets.push_back(option_texts(train::preset_options(name)));
+  }
   TrainOptions names;
   train::visit_options(names, [&](const char* name, auto& value, const char* help) {
-    const std::string& first = imagenet.at(name);
-    const std::string& second = small.at(name);
-    const std::string values = first == second ? first : first + "; small: " + second;
+    const std::string& first = presets[0].at(name);
+    std::string values = first.empty() ? "none" : first;
+    for (size_t i = 1; i < presets.size(); ++i) {
+      const std::string& other = presets[i].at(name);
+      if (other != first) {
+        values += fmt::format("; {}: {}", train::preset_names()[i], other.empty() ? "none" : other);
+      }
+    }
     // Networks have a short name in all commands.
     const std::string option =
         fmt::format("{}--{}", std::string_view(name) == "model" ? "-m," : "", name);

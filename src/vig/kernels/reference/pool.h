@@ -1,11 +1,14 @@
-// Reference implementations of kernels/pool.h, in double.
+// Reference implementations of kernels/pool.h and kernels/pool_backward.h, in double.
 #pragma once
 
 #include "vig/kernels/pool.h"
+#include "vig/kernels/pool_backward.h"
 
 namespace vig::reference {
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean);
 void max_pool(const MaxPoolArgs& args);
+void pool_cells(const CellPoolArgs& args);
+void pool_cells_backward(const CellPoolBackwardArgs& args);
 
 }  // namespace vig::reference

@@ -1,5 +1,7 @@
-// Channels put together and taken apart: 2 x 2 neighbours in one row, part of a row.
+// Channels put together and taken apart: 2 x 2 neighbours in one row, part of a row, several rows
+// one behind the other.
 #include <algorithm>
+#include <utility>
 
 #include "vig/runtime/steps/steps.h"
 
@@ -58,7 +60,43 @@ class SelectChannelsStep final : public Step {
   int in_, first_;
 };
 
+class ConcatChannelsStep final : public Step {
+ public:
+  ConcatChannelsStep(std::vector<int> parts, int out) : Step(out), parts_(std::move(parts)) {}
+
+  std::vector<int> operands() const override { return parts_; }
+  const char* kind() const override { return "channels"; }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    float* first = bindings.tile(result(), tile);
+    for (const int part : parts_) {
+      const float* from = bindings.tile(part, tile);
+      float* to = first;
+      for (int64_t row = 0; row < tile.rows(); ++row) {
+        std::copy_n(from, bindings.channels(part), to);
+        from += bindings.stride(part);
+        to += bindings.stride(result());
+      }
+      first += bindings.channels(part);
+    }
+  }
+
+ private:
+  std::vector<int> parts_;
+};
+
 }  // namespace
+
+void lower(const ConcatChannelsOp&, Lowering& to) {
+  const std::vector<int>& parts = to.node(to.unit().node).inputs;
+  to.add(std::make_unique<ConcatChannelsStep>(parts, to.result()));
+}
+
+// Its readers have its operand (lower.cpp): somebody outside wants to see it.
+void lower(const DropChannelsOp&, Lowering& to) {
+  if (!to.wanted(to.result())) return;
+  to.add(std::make_unique<SelectChannelsStep>(to.operand(0), to.result(), 0));
+}
 
 void lower(const SpaceToDepthOp&, Lowering& to) {
   to.add(std::make_unique<SpaceToDepthStep>(to.operand(0), to.result()));

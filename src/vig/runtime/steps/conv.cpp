@@ -71,11 +71,13 @@ class ConvStep final : public Step {
   }
 
  private:
-  // What packing needs to know of a bank of filters [out, in / groups, kernel, kernel].
+  // What packing needs to know of a bank of filters [out, in / groups, kernel, kernel], of which a
+  // layer over a whole grid has the last axes in one.
   ConvShape filters(const Shape& shape) const {
     ConvShape conv;
-    conv.in.channels = shape[1] * spec_.op.groups;
-    conv.windows.kernel = shape[2];
+    const int64_t kernel = spec_.op.kernel;
+    conv.in.channels = shape.elements() / shape[0] / (kernel * kernel) * spec_.op.groups;
+    conv.windows.kernel = kernel;
     conv.out_channels = shape[0];
     conv.groups = spec_.op.groups;
     return conv;

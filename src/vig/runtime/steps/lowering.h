@@ -30,6 +30,8 @@ class Lowering {
   }
   int param(size_t i) const { return param(node(unit_.node), i); }
   const Grid& grid(int value) const { return program_.values[value]; }
+  // Whether a value must be readable after the run.
+  bool wanted(int value) const { return program_.wanted[value]; }
   MacCount macs() const { return count_macs(graph_, node(unit_.node)); }
   MacCount macs(const Node& node) const { return count_macs(graph_, node); }
 

@@ -10,10 +10,11 @@ class PointwiseStep final : public Step {
   struct Spec {
     Pointwise kind;
     int a = -1, out = -1;
-    // The second operand is a value, a parameter (one row for all), or the second half of a's
+    // The second operand is a value, a row of a parameter (one for all), or the second half of a's
     // channels.
     int b = -1;
     int b_param = -1;
+    int b_row = 0;
     bool halves = false;
   };
   explicit PointwiseStep(const Spec& spec) : Step(spec.out), spec_(spec) {}
@@ -34,7 +35,9 @@ class PointwiseStep final : public Step {
     args.channels = bindings.channels(result());
     if (spec_.halves) args.b = {args.a.data + args.channels, args.a.stride};
     if (spec_.b >= 0) args.b = bindings.rows(spec_.b, tile);
-    if (spec_.b_param >= 0) args.b = {bindings.weight(spec_.b_param), 0};
+    if (spec_.b_param >= 0) {
+      args.b = {bindings.weight(spec_.b_param) + spec_.b_row * args.channels, 0};
+    }
     pointwise(args);
   }
 
@@ -65,6 +68,9 @@ void lower(const AddOp&, Lowering& to) { add_step(to, {.kind = kSum, .b = to.ope
 void lower(const MulOp&, Lowering& to) { add_step(to, {.kind = kProduct, .b = to.operand(1)}); }
 void lower(const ScaleOp&, Lowering& to) {
   add_step(to, {.kind = kProduct, .b_param = to.param(0)});
+}
+void lower(const AddRowOp& op, Lowering& to) {
+  add_step(to, {.kind = kSum, .b_param = to.param(0), .b_row = op.row});
 }
 void lower(const SwiGluOp&, Lowering& to) { add_step(to, {.kind = kSwiGlu, .halves = true}); }
 

@@ -1,4 +1,4 @@
-// The mean over all positions.
+// The mean over all positions, or over each of some parts of the map.
 #include <algorithm>
 
 #include "vig/kernels/pool.h"
@@ -10,9 +10,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels that one task averages
 
-class PoolStep final : public PictureStep {
+// Some channels of one picture at a time.
+class ChannelsPoolStep : public PictureStep {
  public:
-  PoolStep(int in, int out) : PictureStep(out), in_(in) {}
+  ChannelsPoolStep(int in, int out) : PictureStep(out), in_(in) {}
 
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pool"; }
@@ -20,6 +21,15 @@ class PoolStep final : public PictureStep {
   int64_t tasks(const Bindings& bindings, int images) const override {
     return images * ((bindings.channels(result()) + kColumns - 1) / kColumns);
   }
+
+ protected:
+  int in_;
+};
+
+class PoolStep final : public ChannelsPoolStep {
+ public:
+  using ChannelsPoolStep::ChannelsPoolStep;
+
   void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images;
@@ -28,12 +38,34 @@ class PoolStep final : public PictureStep {
               grid.positions(), std::min(kColumns, static_cast<int64_t>(grid.channels) - column),
               bindings.row(result(), image) + column);
   }
+};
+
+class CellPoolStep final : public ChannelsPoolStep {
+ public:
+  CellPoolStep(int in, int out, int cells) : ChannelsPoolStep(in, out), cells_(cells) {}
+
+  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+    const Grid& grid = bindings.grid(in_);
+    const int64_t image = task % images, column = task / images * kColumns;
+    CellPoolArgs args;
+    args.in = bindings.row(in_, image * grid.positions()) + column;
+    args.in_stride = bindings.stride(in_);
+    args.grid = {grid.height, grid.width, std::min<int64_t>(kColumns, grid.channels - column)};
+    args.cells = cells_;
+    args.out = bindings.row(result(), image * cells_ * cells_) + column;
+    args.out_stride = bindings.stride(result());
+    pool_cells(args);
+  }
 
  private:
-  int in_;
+  int64_t cells_;
 };
 
 }  // namespace
+
+void lower(const AdaptivePoolOp& op, Lowering& to) {
+  to.add(std::make_unique<CellPoolStep>(to.operand(0), to.result(), op.cells));
+}
 
 void lower(const MeanPoolOp&, Lowering& to) {
   to.add(std::make_unique<PoolStep>(to.operand(0), to.result()));

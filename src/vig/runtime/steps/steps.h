@@ -36,13 +36,13 @@ void lower(const SelectiveScanOp& op, Lowering& to);
 void lower(const QShiftOp& op, Lowering& to);
 void lower(const BiWkvOp& op, Lowering& to);
 void lower(const S4ConvOp& op, Lowering& to);
-void lower(const MeanPoolOp& op, Lowering& to);  // pool
-void lower(const AdaptivePoolOp& op, Lowering& to);
-void lower(const ResizeOp& op, Lowering& to);
+void lower(const MeanPoolOp& op, Lowering& to);      // pool
+void lower(const AdaptivePoolOp& op, Lowering& to);  // pool
+void lower(const ResizeOp& op, Lowering& to);        // map_resize
 void lower(const UpsampleConvOp& op, Lowering& to);
 void lower(const ConcatChannelsOp& op, Lowering& to);  // channels
-void lower(const AddRowOp& op, Lowering& to);
-void lower(const DropChannelsOp& op, Lowering& to);
+void lower(const AddRowOp& op, Lowering& to);          // pointwise
+void lower(const DropChannelsOp& op, Lowering& to);    // channels
 void lower(const DeformableOp& op, Lowering& to);
 
 }  // namespace vig

@@ -29,13 +29,13 @@ class ClassEvaluator : public Evaluator {
   void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) override {
     const auto count = static_cast<int64_t>(batch.samples.size());
     const auto classes = static_cast<int64_t>(metrics_.classes);
-    const at::Tensor pictures = picture_tensor(batch.data, count, model_.size);
+    const at::Tensor pictures = picture_tensor(batch.data, count, model_.width);
     at::Tensor logits = at::empty({count, classes}, at::kFloat);
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
       const at::Tensor own = pictures.narrow(0, first, last - first).to(device_);
       logits.narrow(0, first, last - first)
-          .copy_(forward_logits(model_.graph, values, own, options_));
+          .copy_(forward_logits(model_.graph(), values, own, options_));
     });
     for (int64_t i = 0; i < count; ++i) {
       metrics_.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
@@ -112,7 +112,7 @@ class Classification : public Task {
   }
 
   size_t picture_floats() const override {
-    return static_cast<size_t>(model_.size) * static_cast<size_t>(model_.size) * 3;
+    return static_cast<size_t>(model_.width) * static_cast<size_t>(model_.width) * 3;
   }
   void write_training(const Image& image, Target&, const RandomStream& stream,
                       float* out) const override {
@@ -128,14 +128,14 @@ class Classification : public Task {
     const auto count = static_cast<int64_t>(labels.size());
     const auto classes = static_cast<int64_t>(model_.classes.size());
     at::Tensor targets = at::empty({count, classes}, at::kFloat);
-    mixup_batch(options_.mix, stream.fork("mix"), labels, model_.size, static_cast<int>(classes),
+    mixup_batch(options_.mix, stream.fork("mix"), labels, model_.width, static_cast<int>(classes),
                 batch.data, targets.data_ptr<float>());
-    return {picture_tensor(batch.data, count, model_.size), {targets}};
+    return {picture_tensor(batch.data, count, model_.width), {targets}};
   }
 
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
     const at::Tensor logits =
-        forward_logits(model_.graph, pass.values, pass.pictures, pass.options);
+        forward_logits(model_.graph(), pass.values, pass.pictures, pass.options);
     const at::Tensor expected =
         pass.targets[0].narrow(0, pass.first, logits.size(0)).to(logits.device());
     sums[kTrainTop1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();

@@ -1,0 +1,12 @@
+// Reference implementations of kernels/map_resize.h and kernels/map_resize_backward.h, in double.
+#pragma once
+
+#include "vig/kernels/map_resize.h"
+#include "vig/kernels/map_resize_backward.h"
+
+namespace vig::reference {
+
+void map_resize(const MapResizeArgs& args);
+void map_resize_backward(const MapResizeBackwardArgs& args);
+
+}  // namespace vig::reference

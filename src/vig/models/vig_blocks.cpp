@@ -1,0 +1,154 @@
+#include "vig/models/vig_blocks.h"
+
+#include <array>
+
+#include "vig/base/error.h"
+#include "vig/models/blocks.h"
+
+namespace vig {
+namespace {
+
+constexpr float kStemEps = 1e-5f;
+constexpr float kLayerScaleInit = 1.0f;
+constexpr Init kPositionInit = truncated_normal_init(0.02f);
+constexpr std::array<std::string_view, 4> kMixingNames = {"causal", "shared", "gated", "two_layer"};
+
+// Kernels and strides of the stem, and so the token grid of a picture.
+struct Stem {
+  Builder::ConvShape first;
+  Builder::ConvShape second;  // conv_stem only
+};
+
+Stem stem_shape(const VigNumbers& numbers) {
+  const int p = numbers.patch_size;
+  if (!numbers.conv_stem) return {{p, p, 0}, {}};
+  return {{p / 2 + 1, p / 2, 1}, {3, 2, 1}};
+}
+
+Value stem(Builder& b, Value picture, const VigNumbers& numbers, const std::string& name) {
+  const int d = numbers.embed_dim;
+  const Stem shape = stem_shape(numbers);
+  if (!numbers.conv_stem) {
+    return b.named(b.conv(picture, name, d, shape.first), name);
+  }
+  Value x = b.conv(picture, name + ".0", d / 2, shape.first);
+  x = b.layer_norm(x, name + ".1", kStemEps);
+  x = b.activation(x, Elementwise::kSilu);
+  x = b.conv(x, name + ".3", d, shape.second);
+  x = b.layer_norm(x, name + ".4", kStemEps);
+  return b.named(x, name);
+}
+
+// Side of the token grid that a square picture of `size` gives.
+int grid_side(const VigNumbers& numbers, int size) {
+  const auto out = [&](int n, const Builder::ConvShape& c) {
+    if (n + 2 * c.padding < c.kernel) {
+      fail_usage("[vig] image_size {} is too small for patch_size {}", size, numbers.patch_size);
+    }
+    return (n + 2 * c.padding - c.kernel) / c.stride + 1;
+  };
+  const Stem shape = stem_shape(numbers);
+  const int side = out(size, shape.first);
+  return numbers.conv_stem ? out(side, shape.second) : side;
+}
+
+MixerConfig mixer_config(const VigNumbers& numbers) {
+  MixerConfig mixer;
+  mixer.heads = numbers.heads;
+  mixer.key_dim = static_cast<int>(numbers.embed_dim * numbers.expand_k);
+  mixer.value_dim = static_cast<int>(numbers.embed_dim * numbers.expand_v);
+  mixer.locality = numbers.locality;
+  mixer.silu_after_dwconv = numbers.silu_after_dwconv;
+  mixer.silu_before_o_proj = numbers.silu_before_o_proj;
+  mixer.second_layer = numbers.mixing == VigMixing::kTwoLayer;
+  switch (numbers.mixing) {
+    case VigMixing::kCausal:
+    case VigMixing::kTwoLayer:
+      mixer.direction = GlaDirection::kForward;
+      break;
+    case VigMixing::kShared:
+      mixer.direction = GlaDirection::kBothShared;
+      break;
+    case VigMixing::kGated:
+      mixer.direction = GlaDirection::kBoth;
+      break;
+  }
+  return mixer;
+}
+
+}  // namespace
+
+void VigNumbers::visit(FieldVisitor& visitor) {
+  visitor.visit("patch_size", patch_size);
+  visitor.visit("embed_dim", embed_dim);
+  visitor.visit("depth", depth);
+  visitor.visit("heads", heads);
+  visitor.visit("expand_k", expand_k);
+  visitor.visit("expand_v", expand_v);
+  visitor.visit("conv_stem", conv_stem);
+  visitor.visit("position", position);
+  visitor.visit("locality", locality);
+  visitor.visit("silu_after_dwconv", silu_after_dwconv);
+  visitor.visit("silu_before_o_proj", silu_before_o_proj);
+  visitor.visit("layer_scale", layer_scale);
+  visitor.visit("mixing", mixing, kMixingNames);
+}
+
+void VigNumbers::check() const {
+  if (patch_size < 2 || (conv_stem && patch_size % 4 != 0)) {
+    fail_usage("[vig] patch_size is {}, expected a multiple of 4", patch_size);
+  }
+  if (embed_dim < 2 || embed_dim % 2 != 0) {
+    fail_usage("[vig] embed_dim is {}, expected an even number", embed_dim);
+  }
+}
+
+VigNumbers VigNumbers::tiny() {
+  VigNumbers numbers;
+  numbers.silu_after_dwconv = true;
+  numbers.silu_before_o_proj = true;
+  return numbers;
+}
+
+VigNumbers VigNumbers::small() {
+  VigNumbers numbers;
+  numbers.embed_dim = 384;
+  numbers.heads = 6;
+  return numbers;
+}
+
+VigNumbers VigNumbers::base() {
+  VigNumbers numbers;
+  numbers.embed_dim = 768;
+  numbers.heads = 12;
+  return numbers;
+}
+
+Value vig_tokens(Builder& b, Value picture, const VigNumbers& numbers, int image_size,
+                 const std::string& prefix) {
+  const Value x = stem(b, picture, numbers, prefix + "patch_embed.proj");
+  if (!numbers.position) return x;
+  const int side = grid_side(numbers, image_size);
+  return b.add_position(x, prefix + "pos_embed", side, side, kPositionInit);
+}
+
+Value vig_block(Builder& b, Value x, int number, const VigNumbers& numbers, float drop_path,
+                const std::string& prefix) {
+  const std::string name = fmt::format("{}blocks.{}", prefix, number);
+  const double rate = drop_rate(drop_path, number, numbers.depth);
+  b.next_level();
+  Value u = b.rms_norm(x, name + ".attn_norm", kVigNormEps);
+  b.named(u, name + ".attn_norm");
+  Value branch = mixer(b, u, name + ".attn", mixer_config(numbers));
+  if (numbers.layer_scale) branch = b.scale(branch, name + ".gamma1", kLayerScaleInit);
+  x = b.residual(x, branch, rate);
+  u = b.rms_norm(x, name + ".mlp_norm", kVigNormEps);
+  b.named(u, name + ".mlp_norm");
+  branch = swiglu_ffn(b, u, name + ".mlp.gate_proj", name + ".mlp.down_proj",
+                      ffn_hidden(numbers.embed_dim, 256), kVigLinearInit);
+  b.named(branch, name + ".mlp");
+  if (numbers.layer_scale) branch = b.scale(branch, name + ".gamma2", kLayerScaleInit);
+  return b.named(b.residual(x, branch, rate), name);
+}
+
+}  // namespace vig

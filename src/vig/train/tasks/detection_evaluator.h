@@ -1,0 +1,22 @@
+// Validation of a detector in training.
+#pragma once
+
+#include <memory>
+
+#include "vig/data/objects.h"
+#include "vig/tasks/detection.h"
+#include "vig/train/task.h"
+#include "vig/train/tasks/validation_picture.h"
+
+namespace vig::train {
+
+// Of ValidationPictures with Objects: the figures of DetectionFigure.
+std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
+                                                    const TrainOptions& options);
+
+// What the detector finds in a picture, as the engine does.
+Detections detect(const TrainedModel& model, const Graph& graph,
+                  const std::vector<at::Tensor>& values, const ValidationPicture& picture,
+                  const ForwardOptions& options);
+
+}  // namespace vig::train

@@ -1,0 +1,29 @@
+// The loss of segmentation: a cross-entropy for every pixel.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+namespace vig::train {
+
+struct PixelCounts {
+  double right = 0;  // labelled pixels whose label has the largest logit
+  double labelled = 0;
+};
+
+struct PixelLoss {
+  at::Tensor loss;                    // differentiable
+  std::vector<PixelCounts> pictures;  // one for each
+};
+
+// Logits [pictures, h, w, classes] are resized to the labels [pictures, height, width], of bytes
+// with kNoLabel for pixels that do not count (bilinear, half-pixel centres). The sum over labelled
+// pixels of -log softmax, divided by the number of ALL pixels. On the CPU row by row, forward and
+// backward at once: nothing of the size of labels times classes is ever in memory.
+PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
+
+// The same in LibTorch's own operations, for other devices; without the counts.
+at::Tensor plain_pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
+
+}  // namespace vig::train

@@ -1,0 +1,261 @@
+// Views of training pictures: picture, labels, boxes and masks move together.
+#include "vig/data/view.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "support/errors.h"
+#include "vig/data/augment_labels.h"
+#include "vig/data/augment_objects.h"
+#include "vig/data/photometric.h"
+#include "vig/image/preprocess.h"
+
+namespace vig::test {
+namespace {
+
+Recipe dense_recipe(int size, int longest) {
+  Recipe recipe;
+  recipe.framing = Framing::kPad;
+  recipe.resize = recipe.crop = size;
+  recipe.longest = longest;
+  recipe.multiple = 32;
+  recipe.interpolation = Interpolation::kBilinear;
+  return recipe;
+}
+
+// Every pixel has a colour of its own; labels repeat the red.
+Image numbered(int width, int height) {
+  Image image(width, height);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      uint8_t* pixel = image.row(y) + 3 * x;
+      pixel[0] = static_cast<uint8_t>((x * 7 + y * 13) % 200);
+      pixel[1] = static_cast<uint8_t>(x);
+      pixel[2] = static_cast<uint8_t>(y);
+    }
+  }
+  return image;
+}
+
+LabelMap red_of(const Image& image) {
+  LabelMap map(image.width, image.height);
+  for (size_t i = 0; i < map.labels.size(); ++i) map.labels[i] = image.rgb[3 * i];
+  return map;
+}
+
+TEST(View, SidesFitBothLimits) {
+  const Recipe coco = dense_recipe(800, 1333);
+  EXPECT_EQ(fitted_sides(coco, 1, {640, 480}), (Sides{1067, 800}));
+  EXPECT_EQ(fitted_sides(coco, 1, {480, 640}), (Sides{800, 1067}));
+  EXPECT_EQ(fitted_sides(coco, 1, {2000, 500}), (Sides{1333, 333}));
+  EXPECT_EQ(fitted_sides(coco, 0.5f, {640, 480}), (Sides{533, 400}));
+  EXPECT_EQ(fitted_sides(dense_recipe(1, 1), 0.01f, {3000, 1}), (Sides{1, 1}));
+  // The same as the picture that inference sees, before it is padded.
+  for (const Sides sides : {Sides{61, 38}, {333, 777}, {1024, 1024}, {5, 900}}) {
+    const Placement placement = place(coco, sides.width, sides.height);
+    EXPECT_EQ(fitted_sides(coco, 1, sides), (Sides{static_cast<int>(placement.resized_width),
+                                                   static_cast<int>(placement.resized_height)}));
+  }
+}
+
+TEST(View, MovesPictureAndLabelsAlike) {
+  const Image image = numbered(23, 17);
+  const LabelMap labels = red_of(image);
+  for (int form = 0; form < 8; ++form) {
+    View view{{23, 17}, {23, 17}, {4, 3, 15, 9}, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0};
+    const Image seen = view.picture(image, Interpolation::kBilinear);
+    EXPECT_EQ(seen.width, (form & 4) != 0 ? 9 : 15);
+    EXPECT_EQ(seen.width, view.width());
+    EXPECT_EQ(seen.height, view.height());
+    EXPECT_EQ(view.labels(labels), red_of(seen)) << form;
+    // The corner that is shown at the top left.
+    EXPECT_EQ(seen.rgb[1], view.mirror_x ? 18 : 4);
+    EXPECT_EQ(seen.rgb[2], view.mirror_y ? 11 : 3);
+  }
+}
+
+TEST(View, NearestLabelsAreThoseBelowThePosition) {
+  LabelMap map(3, 1);
+  map.labels = {7, 8, 9};
+  const View larger{{3, 1}, {7, 1}, {0, 0, 7, 1}};
+  EXPECT_EQ(larger.labels(map).labels, (std::vector<uint8_t>{7, 7, 7, 8, 8, 9, 9}));
+  const View smaller{{3, 1}, {2, 1}, {0, 0, 2, 1}};
+  EXPECT_EQ(smaller.labels(map).labels, (std::vector<uint8_t>{7, 8}));
+}
+
+Objects one_object(int width, int height, const Box& box) {
+  std::vector<uint8_t> pixels(static_cast<size_t>(width * height));
+  for (int y = static_cast<int>(box.y1); y < static_cast<int>(box.y2); ++y) {
+    for (int x = static_cast<int>(box.x1); x < static_cast<int>(box.x2); ++x) {
+      pixels[static_cast<size_t>(y * width + x)] = 1;
+    }
+  }
+  Objects objects;
+  objects.objects.push_back({box, 3, false, box.area(), encode_mask(pixels, width, height)});
+  return objects;
+}
+
+TEST(View, MovesBoxesAndMasksAlike) {
+  const Objects objects = one_object(40, 30, {6, 4, 20, 28});
+  for (int form = 0; form < 8; ++form) {
+    for (const int scale : {1, 3}) {
+      View view{
+          {40, 30},        {40 * scale, 30 * scale}, {2 * scale, 6 * scale, 30 * scale, 20 * scale},
+          (form & 1) != 0, (form & 2) != 0,          (form & 4) != 0};
+      const PlacedObjects placed = place_objects(objects, view);
+      EXPECT_EQ(placed.width, view.width());
+      ASSERT_EQ(placed.objects.size(), 1u);
+      const PlacedObject& object = placed.objects[0];
+      EXPECT_EQ(object.label, 3);
+      EXPECT_EQ(object.box.area(), static_cast<float>(14 * 20 * scale * scale)) << "clipped";
+      for (int y = 0; y < view.height(); ++y) {
+        for (int x = 0; x < view.width(); ++x) {
+          const float cx = static_cast<float>(x) + 0.5f, cy = static_cast<float>(y) + 0.5f;
+          const bool inside =
+              cx > object.box.x1 && cx < object.box.x2 && cy > object.box.y1 && cy < object.box.y2;
+          ASSERT_EQ(object.mask.at(x, y), inside) << form << " " << x << " " << y;
+        }
+      }
+    }
+  }
+}
+
+TEST(View, LeavesOutWhatIsNotSeen) {
+  Objects objects = one_object(40, 30, {30, 20, 38, 28});
+  objects.objects.push_back(objects.objects[0]);
+  objects.objects[1].crowd = true;
+  const View all{{40, 30}, {40, 30}, {0, 0, 40, 30}};
+  EXPECT_EQ(place_objects(objects, all).objects.size(), 1u) << "no crowds";
+  const View corner{{40, 30}, {40, 30}, {0, 0, 30, 30}};
+  EXPECT_TRUE(place_objects(objects, corner).objects.empty()) << "outside";
+  const View sliver{{40, 30}, {20, 15}, {0, 0, 15, 15}};
+  EXPECT_TRUE(place_objects(objects, sliver).objects.empty());
+  objects.objects[0].mask = {};
+  const PlacedObjects bare = place_objects(objects, all);
+  ASSERT_EQ(bare.objects.size(), 1u) << "objects may have no mask";
+  EXPECT_TRUE(bare.objects[0].mask.pixels.empty());
+  objects.objects[0].mask = encode_mask(std::vector<uint8_t>(6, 1), 3, 2);
+  expect_error(ErrorCode::kInput, {"mask of 3x2", "40x30"}, [&] { place_objects(objects, all); });
+}
+
+TEST(View, IsDrawnFromTheStreamAlone) {
+  const Image image = numbered(50, 40);
+  const Objects objects = one_object(50, 40, {5, 5, 25, 30});
+  ViewOptions options;
+  options.resize_min = 0.5f;
+  options.resize_max = 2.0f;
+  options.flip_vertical = options.transpose = 0.5f;
+  options.photometric = true;
+  const Recipe recipe = dense_recipe(40, 64);
+  const auto run = [&](uint64_t seed) {
+    std::vector<float> out(64 * 64 * 3, 9.0f);
+    augment_objects(image, objects, recipe, options, {64, 64}, RandomStream(seed), out.data());
+    return out;
+  };
+  EXPECT_EQ(run(1), run(1));
+  std::set<std::vector<float>> seen;
+  for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(run(seed));
+  EXPECT_EQ(seen.size(), 12u);
+}
+
+TEST(AugmentLabels, PadsWithZerosAndNoLabel) {
+  const Image image = numbered(64, 20);
+  ViewOptions options;
+  options.flip = 0;
+  Recipe recipe = dense_recipe(64, 64);
+  std::vector<float> out(64 * 64 * 3, 9.0f);
+  const LabelMap target =
+      augment_labels(image, red_of(image), recipe, options, RandomStream(1), out.data());
+  ASSERT_EQ(target.width, 64);
+  ASSERT_EQ(target.height, 64);
+  std::vector<float> expected(64 * 20 * 3);
+  normalise(image, recipe, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.begin()));
+  EXPECT_TRUE(std::all_of(out.begin() + 64 * 20 * 3, out.end(), [](float x) { return x == 0; }));
+  EXPECT_TRUE(std::equal(target.labels.begin(), target.labels.begin() + 64 * 20,
+                         red_of(image).labels.begin()));
+  EXPECT_TRUE(std::all_of(target.labels.begin() + 64 * 20, target.labels.end(),
+                          [](uint8_t label) { return label == kNoLabel; }));
+}
+
+TEST(AugmentLabels, AvoidsPartsOfOneClass) {
+  // Class 1 in a corner of a field of class 0: a part drawn once rarely has enough of it.
+  const Image image = numbered(200, 200);
+  LabelMap labels(200, 200, 0);
+  for (int y = 0; y < 40; ++y) std::fill_n(labels.row(y), 40, uint8_t{1});
+  ViewOptions options;
+  const Recipe recipe = [] {
+    Recipe r = dense_recipe(200, 200);
+    r.crop = 64;
+    return r;
+  }();
+  std::vector<float> out(64 * 64 * 3);
+  const auto mixed = [&](float most) {
+    options.one_class_most = most;
+    int count = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+      const LabelMap target =
+          augment_labels(image, labels, recipe, options, RandomStream(seed), out.data());
+      const auto ones = std::ranges::count(target.labels, 1);
+      count += ones > 0.25 * 64 * 64 ? 1 : 0;
+    }
+    return count;
+  };
+  const int always = mixed(0.75f), once = mixed(1.0f);
+  EXPECT_GT(always, 2 * once);
+  const LabelMap other(3, 3);
+  expect_error(ErrorCode::kInput, {"label map of 3x3", "200x200"},
+               [&] { augment_labels(image, other, recipe, options, RandomStream(1), out.data()); });
+}
+
+TEST(Photometric, HsvAndBack) {
+  for (int r = 0; r < 256; r += 15) {
+    for (int g = 0; g < 256; g += 15) {
+      for (int b = 0; b < 256; b += 15) {
+        const uint8_t rgb[3] = {static_cast<uint8_t>(r), static_cast<uint8_t>(g),
+                                static_cast<uint8_t>(b)};
+        uint8_t back[3];
+        to_rgb(to_hsv(rgb), back);
+        for (int c = 0; c < 3; ++c) EXPECT_NEAR(back[c], rgb[c], 5) << r << " " << g << " " << b;
+      }
+    }
+  }
+  const uint8_t red[3] = {255, 0, 0}, green[3] = {0, 255, 0}, blue[3] = {0, 0, 200};
+  EXPECT_EQ(to_hsv(red).hue, 0);
+  EXPECT_EQ(to_hsv(green).hue, 60);
+  EXPECT_EQ(to_hsv(blue).hue, 120);
+  EXPECT_EQ(to_hsv(blue).saturation, 255);
+  EXPECT_EQ(to_hsv(blue).value, 200);
+}
+
+TEST(Photometric, DistortsSometimesAndKeepsGrey) {
+  Image grey(8, 8);
+  std::ranges::fill(grey.rgb, uint8_t{90});
+  int changed = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Image image = grey;
+    distort_colors(RandomStream(seed), image);
+    EXPECT_EQ(image.rgb[0], image.rgb[1]) << "grey has neither saturation nor hue";
+    changed += image == grey ? 0 : 1;
+    Image again = grey;
+    distort_colors(RandomStream(seed), again);
+    EXPECT_EQ(again, image);
+  }
+  EXPECT_GT(changed, 50) << "brightness or contrast of three quarters";
+  EXPECT_LT(changed, 95);
+}
+
+TEST(View, OptionsAreChecked) {
+  ViewOptions options;
+  options.resize_max = 0.5f;
+  expect_error(ErrorCode::kUsage, {"resize-max is 0.5", "expected 1 to"},
+               [&] { check_view_options(options); });
+  options = {};
+  options.transpose = 2;
+  expect_error(ErrorCode::kUsage, {"transpose is 2"}, [&] { check_view_options(options); });
+}
+
+}  // namespace
+}  // namespace vig::test
