@@ -44,6 +44,41 @@ TEST(Models, ExactParameterCounts) {
   EXPECT_NE(result.out.find("down_proj"), std::string::npos);
 }
 
+// Detectors at their largest wide picture, segmentation at its window.
+TEST(Models, SizesOfDenseNetworks) {
+  const json models = json::parse(vig({"models", "--json"}).out);
+  int found = 0;
+  for (const json& model : models) {
+    if (model["name"] == "vig_t_maskrcnn") {
+      ++found;
+      EXPECT_EQ(model["input"], json({800, 1344}));
+      EXPECT_EQ(model["parameters"], 28181408);
+    } else if (model["name"] == "vig_t_upernet") {
+      ++found;
+      EXPECT_EQ(model["input"], json({512, 512}));
+      EXPECT_EQ(model["parameters"], 36175324);
+    }
+  }
+  EXPECT_EQ(found, 2);
+  const RunResult table = vig({"models"});
+  EXPECT_NE(table.out.find("800x1344"), std::string::npos);
+}
+
+// The graphs of a detector: layers and multiply-adds of each, parameters of all.
+TEST(Info, OfADetector) {
+  const RunResult result = vig({"info", "test_vig_maskrcnn"});
+  expect_success(result);
+  EXPECT_NE(result.out.find("input: 64x96"), std::string::npos);
+  EXPECT_NE(result.out.find("box_features"), std::string::npos);
+  EXPECT_NE(result.out.find("mask_features"), std::string::npos);
+  const json described = json::parse(vig({"info", "test_vig_maskrcnn", "--json"}).out);
+  ASSERT_EQ(described["further_graphs"].size(), 2u);
+  EXPECT_EQ(described["further_graphs"][0]["input"], "box_features");
+  // 16 x 7 x 7 numbers to 24, 24 to 24, to 4 classes and to 12 deltas.
+  EXPECT_EQ(described["further_graphs"][0]["multiply_adds"], 784 * 24 + 24 * 24 + 24 * 4 + 24 * 12);
+  expect_complaint(vig({"info", "test_vig_maskrcnn", "--size", "64x48"}), 2, "64x48");
+}
+
 // A line with the family's name, then its models.
 TEST(Models, AreGroupedByFamily) {
   const RunResult result = vig({"models"});

@@ -14,7 +14,8 @@ namespace {
 // All zeros, in half precision; with the counters of its batch norms and the unused kernels of
 // S4ND, as PyTorch stores them.
 void write_zeros(const ModelSpec& spec, const std::string& path) {
-  const Graph graph = build_graph(spec, spec.recipe.crop, spec.recipe.crop);
+  const GridSize size = described_size(spec);
+  const Graph graph = build_graph(spec, size.height, size.width);
   int64_t most = 1;
   for (const ParamSpec& param : graph.params) most = std::max(most, param.shape.elements());
   const std::vector<uint16_t> zeros(static_cast<size_t>(most));
@@ -50,6 +51,14 @@ void expect_recognised(const char* model, const Fields& fields) {
   EXPECT_EQ(source.known, ModelSource::Known::kByShapes);
   EXPECT_EQ(source.spec.name, model);
   EXPECT_EQ(changed_fields(source.spec), fields) << model;
+}
+
+TEST(Recognise, NetworksOfDensePrediction) {
+  expect_recognised("vig_t_upernet", {{"classes", "19"}, {"image_size", "448"}});
+  expect_recognised("vig_t_maskrcnn", {{"classes", "20"}});
+  expect_recognised("vig_h_t_upernet", {});
+  expect_recognised("vig_h_t_maskrcnn", {{"classes", "3"}});
+  expect_recognised("swin_t_upernet", {{"classes", "19"}});
 }
 
 TEST(Recognise, ConvolutionalNetworksUnderBothNames) {

@@ -183,6 +183,10 @@ std::vector<NetworkCase> make_cases() {
        {{"dims", "10,21,36"}, {"depths", "1,2,1"}, {"d_state", "3"}, {"ssm_ratio", "1.5"}},
        37,
        58},
+      {"test_vig_upernet", "test_vig_upernet", {}, 64, 32},
+      {"test_vig_maskrcnn", "test_vig_maskrcnn", {{"interactions", "2"}}, 32, 96},
+      {"test_vig_h_upernet", "test_vig_h_upernet", {}, 41, 50},
+      {"test_vig_h_maskrcnn", "test_vig_h_maskrcnn", {}, 37, 70},
   };
 }
 

@@ -10,6 +10,7 @@ namespace vig {
 namespace {
 
 constexpr float kNormEps = 1e-6f;
+constexpr int kMaxExtraExtractors = 32;
 constexpr Init kLinearInit = truncated_normal_init(0.02f);
 constexpr const char* kPrefix = "backbone.";
 
@@ -107,6 +108,10 @@ void check(const VigAdapter& adapter, const Grid& picture, ModelTask task) {
   }
   if (adapter.patch_size != 16) {
     fail_usage("[adapter] patch_size is {}, expected 16", adapter.patch_size);
+  }
+  if (adapter.extra_extractors > kMaxExtraExtractors) {
+    fail_usage("[adapter] {} extra_extractors, expected at most {}", adapter.extra_extractors,
+               kMaxExtraExtractors);
   }
   if (adapter.depth % adapter.interactions != 0) {
     fail_usage("[adapter] {} interactions do not divide a depth of {}", adapter.interactions,

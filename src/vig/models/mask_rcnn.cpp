@@ -6,6 +6,8 @@
 namespace vig {
 namespace {
 
+constexpr int kMaxConvs = 64;
+constexpr int kMaxSide = 256;
 constexpr Init kProposalInit = normal_init(0.01f);
 constexpr Init kClassInit = normal_init(0.01f);
 constexpr Init kBoxInit = normal_init(0.001f);
@@ -68,6 +70,14 @@ void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnN
     const Value deltas = b.conv(x, name + "rpn_reg", 4 * anchors, {}, kProposalInit);
     b.output(fmt::format("rpn_cls{}", k), b.named(scores, fmt::format("rpn_cls.{}", k)));
     b.output(fmt::format("rpn_reg{}", k), b.named(deltas, fmt::format("rpn_reg.{}", k)));
+  }
+}
+
+void MaskRcnnNumbers::check() const {
+  if (mask_convs > kMaxConvs || detector.roi_side > kMaxSide || detector.mask_side > kMaxSide) {
+    fail_usage(
+        "[mask_rcnn] mask_convs {}, roi_side {} and mask_side {}, expected at most {}, {} and {}",
+        mask_convs, detector.roi_side, detector.mask_side, kMaxConvs, kMaxSide, kMaxSide);
   }
 }
 

@@ -28,6 +28,8 @@ struct MaskRcnnNumbers {
   DetectorNumbers detector;
 
   void visit(FieldVisitor& visitor);
+  // Throws a usage error for numbers that must be a mistake.
+  void check() const;
 };
 
 // The levels of the pyramid: top-down sums, each behind a convolution, and a fifth one.
@@ -63,6 +65,7 @@ struct MaskRcnnConfig : ConfigOf<MaskRcnnConfig<Backbone>> {
     return std::move(b).finish();
   }
   std::vector<Graph> further_graphs() const override {
+    head.check();
     const int level = head_level(backbone);
     return {box_head(head, this->classes, level), mask_head(head, this->classes, level)};
   }

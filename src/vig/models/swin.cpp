@@ -235,8 +235,6 @@ Segmenter segmenter(const SwinConfig& config) {
   return segmenter;
 }
 
-constexpr std::array<std::string_view, 2> kBuffers = {".relative_position_index", ".attn_mask"};
-
 }  // namespace
 
 Family swin_family() {
@@ -250,7 +248,7 @@ Family swin_family() {
                   {"swin_b", variant(128, 4, 18, 0.5f), imagenet, "base", "88M", "15.4G"},
                   {"test_swin", miniature(), imagenet.with_size(64), "miniature for tests"},
               },
-          .buffers = {kBuffers.begin(), kBuffers.end()},
+          .buffers = {".relative_position_index", ".attn_mask"},
           .fixed_arguments = {{"stage_windows", ""}},
           .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"},
           .channels_last = true};
@@ -261,7 +259,7 @@ Family swin_upernet_family() {
           .base = "swin_t_upernet",
           .models = {{"swin_t_upernet", segmenter(variant(96, 3, 6, 0.2f)),
                       segmentation_recipe(512, 0), "segmentation, tiny"}},
-          .buffers = {kBuffers.begin(), kBuffers.end()}};
+          .buffers = {".relative_position_index", ".attn_mask", ".num_batches_tracked"}};
 }
 
 }  // namespace vig

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "vig/base/error.h"
 #include "vig/models/blocks.h"
 
 namespace vig {
 namespace {
 
 constexpr float kNormEps = 1e-5f;
+constexpr size_t kMaxScales = 16;
 constexpr Init kClassInit = normal_init(0.01f);
 
 Value conv(Builder& b, Value x, const std::string& name, int channels, int kernel) {
@@ -37,6 +39,10 @@ void UperNumbers::visit(FieldVisitor& visitor) {
 }
 
 void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int classes) {
+  if (numbers.pool_scales.size() > kMaxScales) {
+    fail_usage("[upernet] {} pool_scales, expected at most {}", numbers.pool_scales.size(),
+               kMaxScales);
+  }
   const std::string name = "decode_head";
   const int channels = numbers.head_channels;
   const Value last = maps.back();

@@ -70,26 +70,30 @@ Family vig_upernet_family() {
   const Recipe recipe = segmentation_recipe(512, 341);
   return {.name = "vig_upernet",
           .base = "vig_s_upernet",
-          .models = {
-              {"vig_t_upernet", tiny().of<Segmenter>(), recipe, "segmentation, tiny"},
-              {"vig_s_upernet", small().of<Segmenter>(), recipe, "segmentation, small"},
-              {"vig_b_upernet", base().of<Segmenter>(), recipe, "segmentation, base"},
-              {"test_vig_upernet", small_segmenter(), segmentation_recipe(64, 42),
-               "miniature for tests"},
-          }};
+          .models =
+              {
+                  {"vig_t_upernet", tiny().of<Segmenter>(), recipe, "segmentation, tiny"},
+                  {"vig_s_upernet", small().of<Segmenter>(), recipe, "segmentation, small"},
+                  {"vig_b_upernet", base().of<Segmenter>(), recipe, "segmentation, base"},
+                  {"test_vig_upernet", small_segmenter(), segmentation_recipe(64, 42),
+                   "miniature for tests"},
+              },
+          .buffers = {".num_batches_tracked"}};
 }
 
 Family vig_maskrcnn_family() {
   const Recipe recipe = detection_recipe();
-  return {
-      .name = "vig_maskrcnn",
-      .base = "vig_s_maskrcnn",
-      .models = {
-          {"vig_t_maskrcnn", tiny().of<Detector>(), recipe, "detection, tiny"},
-          {"vig_s_maskrcnn", small().of<Detector>(), recipe, "detection, small"},
-          {"vig_b_maskrcnn", base().of<Detector>(), recipe, "detection, base"},
-          {"test_vig_maskrcnn", small_detector(), detection_recipe(64, 96), "miniature for tests"},
-      }};
+  return {.name = "vig_maskrcnn",
+          .base = "vig_s_maskrcnn",
+          .models =
+              {
+                  {"vig_t_maskrcnn", tiny().of<Detector>(), recipe, "detection, tiny"},
+                  {"vig_s_maskrcnn", small().of<Detector>(), recipe, "detection, small"},
+                  {"vig_b_maskrcnn", base().of<Detector>(), recipe, "detection, base"},
+                  {"test_vig_maskrcnn", small_detector(), detection_recipe(64, 96),
+                   "miniature for tests"},
+              },
+          .buffers = {".num_batches_tracked"}};
 }
 
 }  // namespace vig

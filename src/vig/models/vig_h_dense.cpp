@@ -76,28 +76,33 @@ Detector small_detector() {
 
 Family vig_h_upernet_family() {
   const Recipe recipe = segmentation_recipe(512, 0);
-  return {.name = "vig_h_upernet",
-          .base = "vig_h_t_upernet",
-          .models = {
+  return {
+      .name = "vig_h_upernet",
+      .base = "vig_h_t_upernet",
+      .models =
+          {
               {"vig_h_t_upernet", variant<Segmenter>(96, 5, 0.2f), recipe, "segmentation, tiny"},
               {"vig_h_s_upernet", variant<Segmenter>(96, 17, 0.3f), recipe, "segmentation, small"},
               {"vig_h_b_upernet", variant<Segmenter>(128, 17, 0.6f), recipe, "segmentation, base"},
               {"test_vig_h_upernet", small_segmenter(), segmentation_recipe(64, 0),
                "miniature for tests"},
-          }};
+          },
+      .buffers = {".num_batches_tracked"}};
 }
 
 Family vig_h_maskrcnn_family() {
   const Recipe recipe = detection_recipe();
   return {.name = "vig_h_maskrcnn",
           .base = "vig_h_t_maskrcnn",
-          .models = {
-              {"vig_h_t_maskrcnn", variant<Detector>(96, 5, 0.2f), recipe, "detection, tiny"},
-              {"vig_h_s_maskrcnn", variant<Detector>(96, 17, 0.3f), recipe, "detection, small"},
-              {"vig_h_b_maskrcnn", variant<Detector>(128, 17, 0.6f), recipe, "detection, base"},
-              {"test_vig_h_maskrcnn", small_detector(), detection_recipe(64, 96),
-               "miniature for tests"},
-          }};
+          .models =
+              {
+                  {"vig_h_t_maskrcnn", variant<Detector>(96, 5, 0.2f), recipe, "detection, tiny"},
+                  {"vig_h_s_maskrcnn", variant<Detector>(96, 17, 0.3f), recipe, "detection, small"},
+                  {"vig_h_b_maskrcnn", variant<Detector>(128, 17, 0.6f), recipe, "detection, base"},
+                  {"test_vig_h_maskrcnn", small_detector(), detection_recipe(64, 96),
+                   "miniature for tests"},
+              },
+          .buffers = {".num_batches_tracked"}};
 }
 
 }  // namespace vig

@@ -211,7 +211,11 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec) {
 }
 
 void check_own_work(const ModelSource& source) {
-  check_work(source.name, source.checkpoint->file_bytes(), *source.graph, 1);
+  const size_t bytes = source.checkpoint->file_bytes();
+  check_work(source.name, bytes, *source.graph, 1);
+  for (const Graph& graph : source.spec.config->further_graphs()) {
+    check_work(source.name, bytes, graph, 1);
+  }
 }
 
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {

@@ -1,0 +1,127 @@
+// Heads, necks and whole miniatures of dense prediction against tensors of the original code, in
+// both executions of training; and the heads of boxes and masks against LibTorch's own layers.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "golden/dense_cases.h"
+#include "vig/train/forward.h"
+
+namespace vig::train {
+namespace {
+
+using test::DenseCase;
+using test::OperatorCase;
+
+at::Tensor read(const OperatorCase& golden, const std::string& name) {
+  const std::vector<float> values = golden.read(name);
+  at::Tensor tensor = at::empty(golden.view(name).shape.sizes(), at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+// [batch, height, width, channels] of either kind of tensor.
+at::Tensor rows(const at::Tensor& tensor) {
+  return tensor.dim() == 4 ? tensor.permute({0, 2, 3, 1}).contiguous() : tensor.unsqueeze(1);
+}
+
+// The largest difference as a share of the largest value; NaN counts as infinite.
+double distance(const at::Tensor& value, const at::Tensor& expected) {
+  const double largest = expected.abs().max().item<double>();
+  const double apart =
+      (value.detach().reshape(expected.sizes()) - expected).abs().max().item<double>();
+  return apart <= 1e30 ? apart / largest : 1e30;
+}
+
+std::vector<at::Tensor> parameters(const Graph& graph, const DenseCase& golden,
+                                   const OperatorCase& file) {
+  std::vector<at::Tensor> params;
+  for (const ParamSpec& spec : graph.params) {
+    params.push_back(read(file, golden.tensor_of(spec.name)));
+  }
+  return params;
+}
+
+class DenseTraining : public testing::TestWithParam<bool> {};
+
+TEST_P(DenseTraining, HasTheOriginalsNumbers) {
+  at::NoGradGuard no_grad;
+  for (const DenseCase& golden : test::dense_cases()) {
+    const OperatorCase file = golden.tensors();
+    std::vector<at::Tensor> inputs;
+    for (size_t k = 0; k < golden.inputs.size(); ++k) {
+      const Grid& grid = golden.graph.node(golden.graph.inputs[k].node).grid;
+      inputs.push_back(
+          rows(read(file, golden.inputs[k])).reshape({-1, grid.height, grid.width, grid.channels}));
+    }
+    ForwardOptions options;
+    options.kernels = GetParam();
+    const auto values =
+        forward(golden.graph, parameters(golden.graph, golden, file), inputs, options);
+    for (const auto& [node, tensor] : golden.expected) {
+      const at::Tensor& value = values[static_cast<size_t>(node)];
+      if (!value.defined()) continue;  // fused into another
+      EXPECT_LE(distance(value, rows(read(file, tensor))), golden.tolerance)
+          << golden.name << ", " << tensor;
+    }
+    if (golden.name != "upernet-mini") continue;
+    const at::Tensor logits =
+        values[static_cast<size_t>(golden.graph.find_output("logits"))].permute({0, 3, 1, 2});
+    EXPECT_LE(
+        distance(at::upsample_bilinear2d(logits, {64, 96}, false), read(file, "logits_whole")),
+        golden.tolerance);
+  }
+}
+
+// The heads of a detector, written as the original has them.
+TEST_P(DenseTraining, HeadsOfBoxesAndMasks) {
+  at::NoGradGuard no_grad;
+  const DenseCase golden = test::miniature_case("maskrcnn-mini", "test_vig_maskrcnn");
+  const OperatorCase file = golden.tensors();
+  const std::vector<Graph> graphs = build_graphs(find_model("test_vig_maskrcnn"), 64, 96);
+  const std::vector<at::Tensor> params = parameters(graphs[0], golden, file);
+  const auto weight = [&](const std::string& layer) {
+    return read(file, "param/roi_head." + layer + ".weight");
+  };
+  const auto bias = [&](const std::string& layer) {
+    return read(file, "param/roi_head." + layer + ".bias");
+  };
+  const auto run = [&](const Graph& graph, const at::Tensor& planes, const char* output) {
+    ForwardOptions options;
+    options.kernels = GetParam();
+    const auto values =
+        forward(graph, params, {planes.permute({0, 2, 3, 1}).contiguous()}, options);
+    return values[static_cast<size_t>(graph.find_output(output))].permute({0, 3, 1, 2});
+  };
+  at::manual_seed(5);
+  const at::Tensor boxes = at::randn({3, 16, 7, 7});
+  at::Tensor x = boxes.flatten(1);
+  for (const std::string layer : {"bbox_head.shared_fcs.0", "bbox_head.shared_fcs.1"}) {
+    x = at::relu(at::linear(x, weight(layer), bias(layer)));
+  }
+  const auto scores = [&](const std::string& layer) {
+    return at::linear(x, weight(layer), bias(layer)).unsqueeze(-1).unsqueeze(-1);
+  };
+  EXPECT_LE(distance(run(graphs[1], boxes, "box_cls"), scores("bbox_head.fc_cls")), 1e-5);
+  EXPECT_LE(distance(run(graphs[1], boxes, "box_reg"), scores("bbox_head.fc_reg")), 1e-5);
+
+  const at::Tensor masks = at::randn({3, 16, 14, 14});
+  x = masks;
+  for (int i = 0; i < 4; ++i) {
+    const std::string layer = "mask_head.convs." + std::to_string(i) + ".conv";
+    x = at::relu(at::conv2d(x, weight(layer), bias(layer), 1, 1));
+  }
+  const std::string up = "mask_head.upsample", last = "mask_head.conv_logits";
+  x = at::relu(at::conv_transpose2d(x, weight(up), bias(up), 2));
+  x = at::conv2d(x, weight(last), bias(last));
+  EXPECT_LE(distance(run(graphs[2], masks, "mask_logits"), x), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DenseTraining, testing::Bool(), [](const auto& test) {
+  return std::string(test.param ? "Kernels" : "Plain");
+});
+
+}  // namespace
+}  // namespace vig::train
