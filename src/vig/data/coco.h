@@ -34,7 +34,7 @@ struct CocoOptions {
   // As stored: what the annotations were drawn on.
   DecodeOptions decode = {.apply_orientation = false};
   uint64_t cache_bytes = DatasetOptions().cache_bytes;  // see DatasetOptions
-  std::string pictures;  // a folder or archive to look for pictures in, instead of ROOT
+  std::string pictures = {};  // a folder or archive to look for pictures in, instead of ROOT
   std::vector<std::string> splits = {"train", "val", "test"};
   bool first_split_only = false;
 };

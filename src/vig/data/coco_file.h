@@ -31,7 +31,7 @@ struct CocoAnnotation {
 
 // What filling the polygons of one picture may cost.
 struct MaskWork {
-  uint64_t columns = uint64_t{1} << 24;  // that edges may still cross
+  uint64_t columns = uint64_t{1} << 23;  // that edges may still cross
 };
 
 // Everything but masks, which stay in the text until they are asked for.
