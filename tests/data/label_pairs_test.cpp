@@ -106,8 +106,8 @@ TEST(LabelPairs, ListsAndOtherLayouts) {
       {"labels/train/other.png", labels({0, 1, 0, 1, 0, 1})},
       {"v 2.png", kPicture},
       {"train.txt",
-       "# pictures\n\nimages/train/1.png labels/train/other.png\r\n/home/x/images/train/1.png   "
-       "/home/x/labels/train/other.png\n"},
+       "# pictures\n\nimages/train/1.png labels/train/other.png\r\n/data/x/images/train/1.png   "
+       "/data/x/labels/train/other.png\n"},
       {"val.txt", "v 2.png\tlabels/train/other.png\n"}};
   const Folder folder(lists);
   EXPECT_EQ(recognise_data(folder.path()), DataKind::kLabelPairs);

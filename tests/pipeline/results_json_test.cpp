@@ -42,6 +42,34 @@ TEST(ResultsJson, AnEmbedding) {
   EXPECT_EQ(embedding_json(picture), R"({"file":"a\"b","error":"line\nbreak"})");
 }
 
+TEST(ResultsJson, ASegmentation) {
+  SegmentedPicture picture;
+  picture.name = "a.jpg";
+  picture.answer.labels = LabelMap(2, 2, 1);
+  picture.answer.labels.labels[3] = 0;
+  EXPECT_EQ(segmentation_json(picture, {"sky"}, {"a.overlay.png", "a.labels.png", ""}),
+            "{\"file\":\"a.jpg\",\"width\":2,\"height\":2,\"overlay\":\"a.overlay.png\","
+            "\"labels\":\"a.labels.png\",\"classes\":["
+            "{\"index\":1,\"pixels\":3,\"share\":0.75},"
+            "{\"index\":0,\"name\":\"sky\",\"pixels\":1,\"share\":0.25}]}");
+  picture.error = "no good";
+  EXPECT_EQ(segmentation_json(picture, {}), R"({"file":"a.jpg","error":"no good"})");
+}
+
+// What COCO's own tools read.
+TEST(ResultsJson, ADetection) {
+  const Detection one{{1, 2, 4, 8}, 1, 0.5f, {3, 2, {1, 2, 3}}};
+  const json found = json::parse(detection_json(one, 139, "000139.jpg", {"cat", "dog"}));
+  EXPECT_EQ(found["image_id"], 139);
+  EXPECT_EQ(found["category_id"], 2);
+  EXPECT_EQ(found["category_name"], "dog");
+  EXPECT_EQ(found["bbox"], (json{1, 2, 3, 6}));
+  EXPECT_EQ(found["score"], 0.5);
+  EXPECT_EQ(found["segmentation"]["size"], (json{2, 3}));
+  EXPECT_EQ(mask_from_text("", found["segmentation"]["counts"].get<std::string>(), 3, 2), one.mask);
+  EXPECT_EQ(found["file_name"], "000139.jpg");
+}
+
 TEST(ResultsJson, AnEvaluation) {
   Evaluation result;
   result.metrics = ClassificationMetrics(3);

@@ -6,28 +6,17 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/eval_dense.h"
 #include "vig/cli/eval_report.h"
 #include "vig/cli/eval_run.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
+#include "vig/cli/unreadable.h"
 
 namespace vig::cli {
 namespace {
-
-struct EvalOptions {
-  NetworkOptions network;
-  std::string data;
-  std::string run_data;  // where the pictures of a run are, if DATA is a run and they moved
-  std::string split;
-  std::string confusion;
-  std::string csv;
-  std::string predictions;
-  int mistakes = 0;
-  std::string page = "mistakes.html";
-  bool json = false;
-};
 
 struct Split {
   std::string name;  // empty: the whole
@@ -93,26 +82,6 @@ class Predictions {
   const int top_;
 };
 
-// Pictures that cannot be read: named while they are few, then counted.
-class Unreadable {
- public:
-  void add(const std::string& sentence) {
-    if (++count_ <= kNamed) complain(sentence);
-    if (count_ == kNamed) {
-      complain("further pictures that cannot be read are counted; --predictions FILE names all");
-    }
-  }
-  // Whether so many in a row, from the first one on, leave no hope for the others.
-  bool hopeless(bool answered) const { return !answered && count_ >= kTried; }
-  int64_t count() const { return count_; }
-
- private:
-  static constexpr int64_t kNamed = 1000;
-  static constexpr int64_t kTried = 10000;
-
-  int64_t count_ = 0;
-};
-
 // Outputs that cannot be written are reported before the work, not after.
 struct Outputs {
   std::optional<OutputFile> confusion, csv, predictions, mistakes;
@@ -134,10 +103,49 @@ void check_files(const EvalOptions& options) {
   roles.write("--csv", options.csv);
   roles.write("--predictions", options.predictions);
   if (options.mistakes > 0) roles.write("--page", options.page);
+  roles.write("--curves", options.curves);
   roles.read("model", options.network.model_file());
   roles.read_data(options.data);
   roles.check();
 }
+
+// Options of one task that say nothing of another.
+void check_options(const EvalOptions& options, ModelTask task) {
+  const auto refuse = [&](bool given, const char* option, const char* what) {
+    if (given) fail_usage("{} is for {}, and the model is for another task", option, what);
+  };
+  const bool classify = task == ModelTask::kClassify;
+  refuse(!classify && options.mistakes > 0, "--mistakes", "classifiers");
+  refuse(!classify && !options.predictions.empty(), "--predictions", "classifiers");
+  refuse(classify && options.worst > 0, "--worst", "segmentation and detection");
+  refuse(task != ModelTask::kSegment && options.whole, "--whole", "segmentation");
+  refuse(task != ModelTask::kSegment && options.window >= 0, "--window", "segmentation");
+  refuse(task != ModelTask::kDetect && !options.curves.empty(), "--curves", "detection");
+  refuse(task == ModelTask::kDetect && !options.confusion.empty(), "--confusion",
+         "classifiers and segmentation");
+}
+
+// Without a model, the data says which default is meant. What is wrong with it is said later.
+ModelTask task_meant(const std::string& data) {
+  try {
+    return task_of_data(data);
+  } catch (const Error&) {
+    return ModelTask::kClassify;
+  }
+}
+
+// What the data is for; where it is for another task, says so.
+void check_data(const std::string& data, const ModelSource& source) {
+  constexpr const char* kKinds[] = {"folders of pictures for each class",
+                                    "pictures with label maps", "pictures with COCO annotations"};
+  const ModelTask own = source.spec.config->task(), found = task_of_data(data);
+  if (own == found) return;
+  fail("{}: {}, expected {} for {} ({})", data, kKinds[static_cast<int>(found)],
+       kKinds[static_cast<int>(own)], source.name, source.spec.name);
+}
+
+int eval_classifier(const EvalOptions& options, const ModelSource& source,
+                    const std::optional<TrainedRun>& run);
 
 int eval(EvalOptions options) {
   const std::optional<TrainedRun> run = find_run(options.data, options.run_data);
@@ -147,8 +155,19 @@ int eval(EvalOptions options) {
   }
   if (run) options.data = run->data;
   if (run && options.network.model.model.empty()) options.network.model.model = run->model;
+  if (options.network.model.model.empty()) options.network.task = task_meant(options.data);
   check_files(options);
   const ModelSource source = require_weights(chosen_source(options.network));
+  const ModelTask task = source.spec.config->task();
+  check_options(options, task);
+  if (task == ModelTask::kClassify) return eval_classifier(options, source, run);
+  check_data(options.data, source);
+  return task == ModelTask::kSegment ? eval_segmentation(options, source, run)
+                                     : eval_detection(options, source, run);
+}
+
+int eval_classifier(const EvalOptions& options, const ModelSource& source,
+                    const std::optional<TrainedRun>& run) {
   const Split split =
       run && options.split.empty() ? Split{"validation", run->pictures()} : choose_split(options);
   Outputs outputs(options);
@@ -220,13 +239,13 @@ int eval(EvalOptions options) {
 void add_eval(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command =
-      app.add_subcommand("eval", "Measure the accuracy of a classifier on labelled pictures");
+      app.add_subcommand("eval", "Measure how good a model is on labelled pictures");
   command
       ->add_option(
           "data", options->data,
-          "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class; or the "
-          "folder of a training run, whose best network is then evaluated on its "
-          "validation pictures")
+          "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class, with "
+          "pictures and label maps, or with COCO annotations; or the folder of a training run, "
+          "whose best network is then evaluated on its validation pictures")
       ->required()
       ->type_name("DATA");
   command
@@ -243,11 +262,10 @@ void add_eval(CLI::App& app, Command& chosen) {
   add_network_options(*command, options->network);
   command
       ->add_option("--confusion", options->confusion,
-                   "Also draw the confusion matrix to this SVG file")
+                   "Also draw the confusion matrix to this SVG file (not of detectors)")
       ->type_name("FILE.svg");
   command
-      ->add_option("--csv", options->csv,
-                   "Also write counts, recall and precision of each class to this CSV file")
+      ->add_option("--csv", options->csv, "Also write the figures of each class to this CSV file")
       ->type_name("FILE");
   command
       ->add_option(
@@ -263,8 +281,27 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->needs(mistakes)
       ->capture_default_str()
       ->type_name("FILE.html");
+  CLI::Option* worst = command->add_option(
+      "--worst", options->worst,
+      "Of segmentation and detection: also draw the N worst pictures, answer and truth");
+  worst->check(CLI::Range(1, 10000).description(""))->type_name("N");
+  command->add_option("--worst-out", options->worst_folder, "Folder for what --worst draws")
+      ->needs(worst)
+      ->capture_default_str()
+      ->type_name("DIR");
+  command
+      ->add_option("--curves", options->curves,
+                   "Of detection: also draw precision against recall to this SVG file")
+      ->type_name("FILE.svg");
+  command->add_flag("--whole", options->whole, "Of segmentation: as of vig segment");
+  command->add_option("--window", options->window, "Of segmentation: as of vig segment")
+      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->type_name("N");
   add_json(*command, options->json);
   command->footer(
+      "What is measured follows the model: accuracy of a classifier, mIoU of a segmentation "
+      "network,\n"
+      "COCO's average precision of a detector.\n"
       "Classes are matched by name where the weight file names them, otherwise by their order.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "

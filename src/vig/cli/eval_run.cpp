@@ -52,15 +52,25 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
   return run;
 }
 
-Dataset TrainedRun::pictures() const {
+void TrainedRun::check_data() const {
   std::error_code ignored;
-  if (!fs::exists(data, ignored)) {
-    fail(
-        "{}: the pictures of the run are no longer there; name their present place: vig eval {} "
-        "DATA",
-        data, folder);
-  }
-  const bool own_split = validation == "val";
+  if (fs::exists(data, ignored)) return;
+  fail(
+      "{}: the pictures of the run are no longer there; name their present place: vig eval {} "
+      "DATA",
+      data, folder);
+}
+
+std::vector<std::string> TrainedRun::held_out() const {
+  std::istringstream text(read_text(folder + "/" + validation));
+  std::vector<std::string> names;
+  for (std::string line; std::getline(text, line);) names.push_back(line);
+  return names;
+}
+
+Dataset TrainedRun::pictures() const {
+  check_data();
+  const bool own_split = this->own_split();
   const DatasetSplits splits = open_dataset(data, {.archive = {},
                                                    .decode = decode,
                                                    .cache_bytes = 0,

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "vig/data/dataset.h"
 #include "vig/image/decode.h"
@@ -19,6 +20,11 @@ struct TrainedRun {
 
   // Throws when the data or one of the pictures is not there any more.
   Dataset pictures() const;
+  // Throws when the data is not there any more.
+  void check_data() const;
+  bool own_split() const { return validation == "val"; }
+  // The names of the pictures that were held out, a line each.
+  std::vector<std::string> held_out() const;
 };
 
 // None if `path` is not the folder of a run. `data`, unless empty, is where the pictures are now.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "vig/data/picture_files.h"
 #include "vig/pipeline/dense_runner.h"
 #include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/detection.h"

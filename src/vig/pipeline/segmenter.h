@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "vig/data/picture_files.h"
 #include "vig/pipeline/dense_runner.h"
 #include "vig/tasks/segmentation.h"
 

@@ -51,8 +51,9 @@ std::string percent(double share) {
 
 class Drawing {
  public:
-  Drawing(const ClassificationMetrics& metrics, std::span<const std::string> names)
-      : metrics_(metrics), classes_(metrics.per_class()), layout_(metrics.classes) {
+  Drawing(const ClassificationMetrics& metrics, std::span<const std::string> names,
+          std::string_view unit)
+      : metrics_(metrics), classes_(metrics.per_class()), layout_(metrics.classes), unit_(unit) {
     double widest = 0;
     for (int i = 0; i < metrics.classes; ++i) {
       labels_.push_back(names.empty() ? svg_label(fmt::format("{}", i))
@@ -189,15 +190,16 @@ class Drawing {
       const Confusion& one = listed_[i];
       add("<text class=\"confusion\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\">{} taken for {}: "
           "{} "
-          "of {} pictures</text>\n",
+          "of {} {}</text>\n",
           left_, top + kListLine * static_cast<double>(i + 1), kListFont, name(one.label).xml,
-          name(one.answer).xml, one.pictures, of(one.label).count);
+          name(one.answer).xml, one.pictures, of(one.label).count, unit_);
     }
   }
 
   const ClassificationMetrics& metrics_;
   const std::vector<ClassMetrics> classes_;
   const Layout layout_;
+  const std::string unit_;
   std::vector<SvgLabel> labels_;
   std::vector<Confusion> listed_;
   double left_ = 0, top_ = 0;  // corner of the matrix
@@ -217,11 +219,11 @@ std::vector<Confusion> largest_confusions(const ClassificationMetrics& metrics, 
 }
 
 std::string confusion_svg(const ClassificationMetrics& metrics, std::span<const std::string> names,
-                          std::string_view title) {
+                          std::string_view title, std::string_view unit) {
   if (!names.empty() && names.size() != static_cast<size_t>(metrics.classes)) {
     fail("[confusion] {} class names for {} classes", names.size(), metrics.classes);
   }
-  return Drawing(metrics, names).text(title);
+  return Drawing(metrics, names, unit).text(title);
 }
 
 }  // namespace vig

@@ -15,8 +15,9 @@ namespace vig {
 // it fits, and otherwise shows under the pointer. Recall stands at the end of each row, precision
 // below each column. Above 30 classes, where single squares cannot be made out, the ten largest
 // confusions are listed below. `names` is empty (numbers stand instead) or has one name per class.
+// `unit`: what is counted.
 std::string confusion_svg(const ClassificationMetrics& metrics, std::span<const std::string> names,
-                          std::string_view title);
+                          std::string_view title, std::string_view unit = "pictures");
 
 struct Confusion {
   int label = 0;

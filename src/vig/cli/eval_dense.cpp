@@ -1,0 +1,332 @@
+#include "vig/cli/eval_dense.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "vig/base/error.h"
+#include "vig/cli/eval_dense_report.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/output.h"
+#include "vig/cli/output_file.h"
+#include "vig/cli/picture_outputs.h"
+#include "vig/cli/unreadable.h"
+#include "vig/image/encode_png.h"
+#include "vig/pipeline/evaluate.h"
+#include "vig/tasks/overlay.h"
+
+namespace vig::cli {
+namespace {
+
+constexpr size_t kProblemsShown = 10;
+const std::string kAnswer = "answer.png", kTruth = "truth.png";
+
+template <class Data>
+struct Chosen {
+  std::string split;  // empty: the whole
+  Data data;
+};
+
+LabelPairSplits open(const std::string& path, const LabelPairOptions& options) {
+  return open_label_pairs(path, options);
+}
+CocoSplits open(const std::string& path, const CocoOptions& options) {
+  return open_coco(path, options);
+}
+
+// The pictures of a run that were held out, by the names that training wrote down; where the data
+// has moved, by the last part of each.
+template <class Data>
+Data held_out(const Data& data, const TrainedRun& run) {
+  std::map<std::string, size_t> by_path;
+  std::multimap<std::string, size_t> by_name;
+  for (size_t i = 0; i < data.size(); ++i) {
+    by_path.emplace(data.path(i), i);
+    by_name.emplace(std::filesystem::path(data.path(i)).filename().string(), i);
+  }
+  std::vector<size_t> samples;
+  for (const std::string& name : run.held_out()) {
+    const auto found = by_path.find(name);
+    const std::string last = std::filesystem::path(name).filename().string();
+    if (found != by_path.end()) {
+      samples.push_back(found->second);
+    } else if (by_name.count(last) == 1) {
+      samples.push_back(by_name.find(last)->second);
+    } else {
+      fail("{}: names the picture {}, which is not among the pictures of {}", run.folder, name,
+           run.data);
+    }
+  }
+  return data.subset(samples);
+}
+
+// The split asked for; else test, else val, else train.
+template <class Data, class Options>
+Chosen<Data> choose(const EvalOptions& options, Options reading,
+                    const std::optional<TrainedRun>& run) {
+  const bool of_run = run && options.split.empty();
+  if (of_run) run->check_data();
+  reading.cache_bytes = 0;
+  reading.decode.max_pixels = options.network.max_pixels;
+  reading.first_split_only = true;
+  reading.splits = {"test", "val", "train"};
+  if (!options.split.empty()) reading.splits = {options.split};
+  if (of_run) reading.splits = {run->own_split() ? "val" : "train"};
+  const auto splits = open(options.data, reading);
+  if (of_run && !run->own_split()) {
+    const std::optional<Data>& part = splits.train ? splits.train : splits.whole;
+    if (!part) fail("{}: no longer has the split train", options.data);
+    return {"validation", held_out(*part, *run)};
+  }
+  if (splits.whole && options.split.empty() && !of_run) return {"", *splits.whole};
+  for (const auto& [name, part] :
+       {std::pair{"test", &splits.test}, {"val", &splits.val}, {"train", &splits.train}}) {
+    if (part->has_value()) return {of_run ? "validation" : name, **part};
+  }
+  fail("{}: has no split {}, only {}", options.data, fmt::join(reading.splits, " or "),
+       splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
+}
+
+bool are_numbers(const std::vector<std::string>& classes) {
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] != fmt::format("{}", i)) return false;
+  }
+  return true;
+}
+
+// Label maps may come without names; their numbers are then those of the model's classes.
+Chosen<LabelPairs> choose_pairs(const EvalOptions& options, const ModelSource& source,
+                                const std::optional<TrainedRun>& run) {
+  auto chosen = choose<LabelPairs>(options, LabelPairOptions(), run);
+  if (!are_numbers(chosen.data.classes()) || source.classes.empty()) return chosen;
+  LabelPairOptions named;
+  named.classes = model_classes(source.spec);
+  named.names = source.classes;
+  return choose<LabelPairs>(options, named, run);
+}
+
+void report_problems(const DataReport& report) {
+  const size_t shown = std::min(kProblemsShown, report.problems.size());
+  for (size_t i = 0; i < shown; ++i) complain(report.problems[i]);
+  if (report.problem_count > shown) {
+    complain(fmt::format("and {} more problems of the data", report.problem_count - shown));
+  }
+}
+
+std::vector<std::string> class_names(const ModelSource& source) {
+  std::vector<std::string> names = source.classes;
+  for (int i = static_cast<int>(names.size()); i < model_classes(source.spec); ++i) {
+    names.push_back(fmt::format("{}", i));
+  }
+  return names;
+}
+
+// Runs an evaluation with progress, and remembers how good single pictures are.
+class Evaluating {
+ public:
+  explicit Evaluating(const SampleSource& data)
+      : data_(data), progress_(static_cast<int64_t>(data.size()), "pictures") {
+    catch_interrupt();
+  }
+
+  DenseEvaluateOptions options() {
+    DenseEvaluateOptions options;
+    options.on_problem = [this](size_t, const std::string& sentence) {
+      progress_.hide();
+      unreadable_.add(sentence);
+    };
+    options.on_score = [this](size_t sample, double score) {
+      answered_ = true;
+      if (!std::isnan(score)) scores_.emplace_back(score, sample);
+    };
+    options.on_done = [this] {
+      progress_.advance(1);
+      return !interrupted() && !unreadable_.hopeless(answered_);
+    };
+    return options;
+  }
+  // Says what was left out; throws where there is no answer at all.
+  void finish(const std::string& path, const DenseRun& result) {
+    progress_.hide();
+    const auto total = static_cast<int64_t>(data_.size());
+    if (unreadable_.hopeless(answered_)) {
+      fail("{}: none of {} pictures could be read; the other {} were not tried", path,
+           unreadable_.count(), total - unreadable_.count());
+    } else if (!result.complete) {
+      complain(
+          fmt::format("stopped after {} of {} pictures", result.pictures + result.skipped, total));
+    } else if (result.pictures == 0) {
+      fail("{}: none of its {} pictures could be read", path, total);
+    }
+  }
+  // The samples with the lowest scores, the worst first.
+  std::vector<size_t> worst(int count) {
+    std::ranges::sort(scores_);
+    std::vector<size_t> samples;
+    for (const auto& [score, sample] : scores_) {
+      if (samples.size() < static_cast<size_t>(count)) samples.push_back(sample);
+    }
+    return samples;
+  }
+
+ private:
+  const SampleSource& data_;
+  Progress progress_;
+  Unreadable unreadable_;
+  bool answered_ = false;
+  std::vector<std::pair<double, size_t>> scores_;
+};
+
+// Draws answer and truth of the worst pictures; `run(order, handle)` answers them once more.
+template <class Answer, class Run, class Draw>
+void draw_worst(const EvalOptions& options, const SampleSource& data,
+                const std::vector<size_t>& worst, const Run& run, const Draw& draw) {
+  if (worst.empty()) return;
+  std::vector<std::string> names;
+  for (const size_t sample : worst) {
+    const std::string name = std::filesystem::path(data.path(sample)).filename().string();
+    names.push_back(fmt::format("{}-{}", names.size() + 1, name));
+  }
+  const PictureOutputs outputs(options.worst_folder, names, {kAnswer, kTruth});
+  FileRoles roles;
+  outputs.add_roles(roles);
+  roles.read_data(options.data);
+  roles.check();
+  outputs.prepare();
+  size_t place = 0;
+  run(
+      [&](const DenseResult<Answer>& picture) {
+        if (picture.error.empty()) {
+          const auto [answer, truth] = draw(picture);
+          outputs.write(place, kAnswer, encode_png(answer));
+          outputs.write(place, kTruth, encode_png(truth));
+        }
+        ++place;
+        return !interrupted();
+      },
+      worst);
+}
+
+DenseTitle title_of(const EvalOptions& options, const ModelSource& source,
+                    const std::string& split) {
+  return {source.name, source.spec.name,    options.data,
+          split,       class_names(source), options.network.model.model.empty()};
+}
+
+struct Outputs {
+  std::optional<OutputFile> confusion, csv, curves;
+
+  explicit Outputs(const EvalOptions& options) {
+    if (!options.confusion.empty()) confusion.emplace(options.confusion);
+    if (!options.csv.empty()) csv.emplace(options.csv);
+    if (!options.curves.empty()) curves.emplace(options.curves);
+  }
+};
+
+void write(std::optional<OutputFile>& file, const std::string& text, bool whole) {
+  if (!file) return;
+  file->write(text);
+  file->finish(whole);
+}
+
+int exit_status(const DenseRun& result) {
+  if (!result.complete) return interrupted_exit();
+  return result.skipped == 0 ? 0 : 1;
+}
+
+Detections truth_of(const DetectedPicture& picture, const std::vector<int>& output_of) {
+  Detections truths;
+  const auto pixels =
+      static_cast<uint32_t>(picture.image->width) * static_cast<uint32_t>(picture.image->height);
+  for (const Object& one : std::any_cast<const Objects&>(picture.target).objects) {
+    Mask mask = one.mask;
+    if (mask.width == 0) mask = {picture.image->width, picture.image->height, {pixels}};
+    truths.push_back({one.box, output_of.at(static_cast<size_t>(one.label)), 1.0f, mask});
+  }
+  return truths;
+}
+
+}  // namespace
+
+ModelTask task_of_data(const std::string& path) {
+  switch (recognise_data(path)) {
+    case DataKind::kLabelPairs:
+      return ModelTask::kSegment;
+    case DataKind::kCoco:
+      return ModelTask::kDetect;
+    case DataKind::kFolders:
+      break;
+  }
+  return ModelTask::kClassify;
+}
+
+int eval_segmentation(const EvalOptions& options, const ModelSource& source,
+                      const std::optional<TrainedRun>& run) {
+  const Chosen<LabelPairs> chosen = choose_pairs(options, source, run);
+  report_problems(chosen.data.problems());
+  const std::vector<int> output_of =
+      match_classes(chosen.data.classes(), model_classes(source.spec), source.classes);
+  Outputs outputs(options);
+  SegmentOptions segment;
+  if (options.whole) segment.window = 0;
+  if (options.window >= 0) segment.window = options.window;
+  const Segmenter segmenter(source, options.network.run(chosen.data.size()), segment);
+  Evaluating evaluating(chosen.data);
+  const SegmentationEvaluation result = evaluate(segmenter, chosen.data, evaluating.options());
+  evaluating.finish(options.data, result);
+
+  const DenseTitle title = title_of(options, source, chosen.split);
+  const SegmentationReport report{title, result};
+  print(options.json ? report.json() + "\n" : report.text());
+  if (outputs.confusion) write(outputs.confusion, report.confusion(), result.complete);
+  if (outputs.csv) write(outputs.csv, report.classes_csv(), result.complete);
+  draw_worst<Segmentation>(
+      options, chosen.data, evaluating.worst(options.worst),
+      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+        segmenter.segment(chosen.data, handle, order);
+      },
+      [&](const SegmentedPicture& picture) {
+        const LabelMap truth =
+            matched_labels(std::any_cast<const LabelMap&>(picture.target), output_of);
+        return std::pair{draw_segmentation(*picture.image, picture.answer.labels, source.classes),
+                         draw_segmentation(*picture.image, truth, source.classes)};
+      });
+  return exit_status(result);
+}
+
+int eval_detection(const EvalOptions& options, const ModelSource& source,
+                   const std::optional<TrainedRun>& run) {
+  const auto chosen = choose<CocoDataset>(options, CocoOptions(), run);
+  report_problems(chosen.data.problems());
+  const std::vector<int> output_of =
+      match_classes(chosen.data.classes(), model_classes(source.spec), source.classes);
+  Outputs outputs(options);
+  const Detector detector(source, options.network.run(chosen.data.size()));
+  Evaluating evaluating(chosen.data);
+  const DetectionEvaluation result = evaluate(detector, chosen.data, evaluating.options());
+  evaluating.finish(options.data, result);
+
+  const DenseTitle title = title_of(options, source, chosen.split);
+  const DetectionReport report{title, result};
+  print(options.json ? report.json() + "\n" : report.text());
+  if (outputs.csv) write(outputs.csv, report.classes_csv(), result.complete);
+  if (outputs.curves) write(outputs.curves, report.curves(), result.complete);
+  OverlayOptions clear;
+  clear.least_score = 0.3;
+  draw_worst<Detections>(
+      options, chosen.data, evaluating.worst(options.worst),
+      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+        detector.detect(chosen.data, handle, order);
+      },
+      [&](const DetectedPicture& picture) {
+        return std::pair{
+            draw_detections(*picture.image, picture.answer, source.classes, clear),
+            draw_detections(*picture.image, truth_of(picture, output_of), source.classes)};
+      });
+  return exit_status(result);
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,30 @@
+// What `vig eval` is asked for.
+#pragma once
+
+#include <string>
+
+#include "vig/cli/picture_command.h"
+
+namespace vig::cli {
+
+struct EvalOptions {
+  NetworkOptions network;
+  std::string data;
+  std::string run_data;  // where the pictures of a run are, if DATA is a run and they moved
+  std::string split;
+  std::string confusion;
+  std::string csv;
+  bool json = false;
+  // Of classifiers.
+  std::string predictions;
+  int mistakes = 0;
+  std::string page = "mistakes.html";
+  // Of segmentation networks and detectors.
+  int worst = 0;
+  std::string worst_folder = "worst";
+  int window = -1;  // below 0: as the weight file says
+  bool whole = false;
+  std::string curves;
+};
+
+}  // namespace vig::cli

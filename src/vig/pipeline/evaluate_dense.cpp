@@ -1,0 +1,124 @@
+#include "vig/pipeline/evaluate_dense.h"
+
+#include <algorithm>
+#include <any>
+#include <array>
+#include <chrono>
+
+#include "vig/data/order.h"
+#include "vig/pipeline/evaluate.h"
+
+namespace vig {
+namespace {
+
+// Counts what every evaluation counts; `add` counts an answer and gives its score, or throws Error
+// and counts nothing.
+template <class Answer, class Run, class Add>
+void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseRun& result,
+           const Run& run, const Add& add) {
+  const HandleDense<Answer> handle = [&](const DenseResult<Answer>& picture) {
+    std::string problem = picture.error;
+    if (problem.empty()) {
+      try {
+        const double score = add(picture);
+        ++result.pictures;
+        if (options.on_score) options.on_score(picture.index, score);
+      } catch (const Error& error) {
+        problem = fmt::format("{}: {}", data.place(picture.index), error.what());
+      }
+    }
+    if (!problem.empty()) {
+      ++result.skipped;
+      if (options.on_problem) options.on_problem(picture.index, problem);
+    }
+    return !options.on_done || options.on_done();
+  };
+  const auto start = std::chrono::steady_clock::now();
+  // Mixed, so that what is done when somebody stops it speaks for the whole.
+  result.complete = run(handle, epoch_order(data.size(), 0, 0));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<CocoAnswer> coco_answers(const Detections& detections) {
+  std::vector<CocoAnswer> answers;
+  for (const Detection& one : detections) {
+    answers.push_back({CocoBox(one.box), one.label, one.score, one.mask});
+  }
+  return answers;
+}
+
+}  // namespace
+
+LabelMap matched_labels(LabelMap truth, const std::vector<int>& output_of) {
+  std::array<uint8_t, 256> table;
+  table.fill(kNoLabel);
+  for (size_t i = 0; i < output_of.size(); ++i) table[i] = static_cast<uint8_t>(output_of[i]);
+  for (uint8_t& label : truth.labels) label = table[label];
+  return truth;
+}
+
+std::vector<CocoTruth> matched_objects(const Objects& truth, const std::vector<int>& output_of) {
+  std::vector<CocoTruth> truths;
+  for (const Object& one : truth.objects) {
+    truths.push_back({CocoBox(one.box), output_of.at(static_cast<size_t>(one.label)), one.crowd,
+                      one.area, one.mask});
+  }
+  return truths;
+}
+
+SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& data,
+                                const DenseEvaluateOptions& options) {
+  const DenseRunner& runner = segmenter.runner();
+  const int classes = model_classes(runner.spec());
+  const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
+  SegmentationEvaluation result;
+  result.metrics = SegmentationMetrics(classes);
+  count<Segmentation>(
+      data, options, result,
+      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+        return segmenter.segment(data, handle, order);
+      },
+      [&](const SegmentedPicture& picture) {
+        SegmentationMetrics one(classes);
+        one.add(picture.answer.labels,
+                matched_labels(std::any_cast<const LabelMap&>(picture.target), output_of));
+        result.metrics.merge(one);
+        return one.mean_iou();
+      });
+  return result;
+}
+
+DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
+                             const DenseEvaluateOptions& options) {
+  const DenseRunner& runner = detector.runner();
+  const int classes = model_classes(runner.spec());
+  const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
+  DetectionEvaluation result;
+  result.boxes = CocoMetrics(classes, CocoShape::kBox);
+  result.masks = CocoMetrics(classes, CocoShape::kMask);
+  count<Detections>(
+      data, options, result,
+      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+        return detector.detect(data, handle, order);
+      },
+      [&](const DetectedPicture& picture) {
+        const auto& objects = std::any_cast<const Objects&>(picture.target);
+        const std::vector<CocoTruth> truths = matched_objects(objects, output_of);
+        const std::vector<CocoAnswer> answers = coco_answers(picture.answer);
+        CocoMetrics one(classes, CocoShape::kBox);
+        one.add(objects.image, truths, answers);
+        result.has_masks = result.has_masks && std::ranges::all_of(truths, [](const auto& truth) {
+                             return truth.mask.width > 0;
+                           });
+        if (result.has_masks) {
+          CocoMetrics masks(classes, CocoShape::kMask);
+          masks.add(objects.image, truths, answers);
+          result.masks.merge(masks);
+        }
+        result.boxes.merge(one);
+        return one.figures().ap;
+      });
+  return result;
+}
+
+}  // namespace vig

@@ -1,0 +1,58 @@
+// Labelled pictures through a segmentation network or a detector, counted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "vig/data/coco.h"
+#include "vig/data/label_pairs.h"
+#include "vig/pipeline/detector.h"
+#include "vig/pipeline/segmenter.h"
+#include "vig/tasks/coco_metrics.h"
+#include "vig/tasks/segmentation_metrics.h"
+
+namespace vig {
+
+struct DenseEvaluateOptions {
+  // A sample that has no answer, because its files or the network's numbers are no good.
+  std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
+  // A sample that has one, and how good it is by itself: the mean IoU of the classes that it shows
+  // or that are answered, or the AP of its boxes; NaN where there is nothing to find.
+  std::function<void(size_t sample, double score)> on_score = {};
+  // After each sample; false ends the evaluation early.
+  std::function<bool()> on_done = {};
+};
+
+struct DenseRun {
+  int64_t pictures = 0;
+  int64_t skipped = 0;  // samples without an answer
+  double seconds = 0;   // decoding included
+  bool complete = true;
+
+  double images_per_second() const {
+    return seconds > 0 ? static_cast<double>(pictures) / seconds : 0;
+  }
+};
+
+struct SegmentationEvaluation : DenseRun {
+  SegmentationMetrics metrics;  // over the model's classes
+};
+
+struct DetectionEvaluation : DenseRun {
+  CocoMetrics boxes, masks;
+  bool has_masks = true;  // false: an object has none, so that the masks say nothing
+};
+
+// Samples come in a mixed order. The numbers do not depend on threads. Throws when the classes do
+// not match (match_classes).
+SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& data,
+                                const DenseEvaluateOptions& options = {});
+DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
+                             const DenseEvaluateOptions& options = {});
+
+// The truth of a sample among the model's classes, whose numbers match_classes gives.
+LabelMap matched_labels(LabelMap truth, const std::vector<int>& output_of);
+std::vector<CocoTruth> matched_objects(const Objects& truth, const std::vector<int>& output_of);
+
+}  // namespace vig
