@@ -90,7 +90,13 @@ at::Tensor PlainOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weigh
 
 at::Tensor PlainOps::upsample_conv(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias) {
-  return at::conv_transpose2d(x.permute({0, 3, 1, 2}), weight, bias, 2).permute({0, 2, 3, 1});
+  // conv_transpose2d of LibTorch 1.13 gives back gradients that nobody computed.
+  const int64_t batch = x.size(0), height = x.size(1), width = x.size(2), out = weight.size(1);
+  return at::matmul(x, weight.flatten(1))
+             .view({batch, height, width, out, 2, 2})
+             .permute({0, 1, 4, 2, 5, 3})
+             .reshape({batch, 2 * height, 2 * width, out}) +
+         bias;
 }
 
 at::Tensor PlainOps::resize(const at::Tensor& x, int64_t height, int64_t width,
