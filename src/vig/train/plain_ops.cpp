@@ -90,13 +90,7 @@ at::Tensor PlainOps::depthwise_conv(const at::Tensor& x, const at::Tensor& weigh
 
 at::Tensor PlainOps::upsample_conv(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias) {
-  // conv_transpose2d of LibTorch 1.13 gives back gradients that nobody computed.
-  const int64_t batch = x.size(0), height = x.size(1), width = x.size(2), out = weight.size(1);
-  return at::matmul(x, weight.flatten(1))
-             .view({batch, height, width, out, 2, 2})
-             .permute({0, 1, 4, 2, 5, 3})
-             .reshape({batch, 2 * height, 2 * width, out}) +
-         bias;
+  return at::conv_transpose2d(x.permute({0, 3, 1, 2}), weight, bias, 2).permute({0, 2, 3, 1});
 }
 
 at::Tensor PlainOps::resize(const at::Tensor& x, int64_t height, int64_t width,
@@ -143,7 +137,9 @@ at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
     case Elementwise::kSilu:
       return at::silu(x);
     case Elementwise::kGelu:
-      return at::gelu(x);
+      // LibTorch 1.13 leaves the gradient unwritten where that of the result has other strides than
+      // x. The gradient of a view has the strides of its base.
+      return at::gelu(x.contiguous()).flatten().view(x.sizes());
     case Elementwise::kSigmoid:
       return at::sigmoid(x);
     case Elementwise::kDecay:
