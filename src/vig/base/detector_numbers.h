@@ -1,5 +1,5 @@
-// The numbers of a two-stage detector (Mask R-CNN) that its plain code needs beside its graphs: what
-// happens between the network of the picture and the heads of boxes and masks.
+// The numbers of a two-stage detector (Mask R-CNN) that its plain code needs beside its graphs:
+// what happens between the network of the picture and the heads of boxes and masks.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 namespace vig {
 
 struct DetectorNumbers {
-  // A level of the pyramid for each stride; the proposals come from all, box features from the first
-  // `roi_levels`.
+  // A level of the pyramid for each stride; the proposals come from all, box features from the
+  // first `roi_levels`.
   std::vector<int> strides = {4, 8, 16, 32, 64};
   int roi_levels = 4;
   // An anchor of side anchor_scale * stride for each ratio height / width, at every cell.
