@@ -8,6 +8,8 @@
 
 #include "golden/dense_cases.h"
 #include "vig/train/forward.h"
+#include "vig/train/parameters.h"
+#include "vig/weights/load.h"
 
 namespace vig::train {
 namespace {
@@ -117,6 +119,38 @@ TEST_P(DenseTraining, HeadsOfBoxesAndMasks) {
   x = at::relu(at::conv_transpose2d(x, weight(up), bias(up), 2));
   x = at::conv2d(x, weight(last), bias(last));
   EXPECT_LE(distance(run(graphs[2], masks, "mask_logits"), x), 1e-5);
+}
+
+// Behind gamma = 0 injectors do not learn yet, gamma does; biases in front of a batch norm have no
+// effect.
+TEST_P(DenseTraining, GradientsOfAFreshAdapter) {
+  const Graph graph = build_graph(find_model("test_vig_maskrcnn"), 64, 96);
+  Parameters parameters(graph.params, *random_weights(graph.params, 1), at::kCPU);
+  BatchStatistics statistics;
+  ForwardOptions options;
+  options.kernels = GetParam();
+  options.statistics = &statistics;
+  at::manual_seed(6);
+  const auto values = forward(graph, parameters.views(), {at::randn({2, 64, 96, 3})}, options);
+  at::Tensor loss = at::zeros({});
+  for (const Output& output : graph.outputs) {
+    const at::Tensor& value = values[static_cast<size_t>(output.node)];
+    loss = loss + (value * at::arange(value.numel(), at::kFloat).view(value.sizes()).cos()).sum();
+  }
+  loss.backward();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParamSpec& spec = graph.params[i];
+    if (!spec.trained || spec.name.starts_with("roi_head.")) continue;
+    const double largest = parameters[i].grad().abs().max().item<double>();
+    if (spec.name == "backbone.up.bias" || spec.name == "backbone.spm.fc1.bias") {
+      EXPECT_LE(largest, 1e-3) << spec.name;
+    } else if (spec.name.find(".injector.") != std::string::npos &&
+               !spec.name.ends_with(".gamma")) {
+      EXPECT_EQ(largest, 0) << spec.name;
+    } else {
+      EXPECT_GT(largest, 0) << spec.name;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DenseTraining, testing::Bool(), [](const auto& test) {
