@@ -186,6 +186,27 @@ void share_parameters(std::span<Graph> graphs) {
   for (Graph& graph : graphs) graph.params = all;
 }
 
+namespace {
+
+// The nodes as if nothing were resized: maps that have the right size for a picture are not, so
+// that graphs of one network differ in it.
+std::vector<Node> unresized_nodes(const Graph& graph) {
+  std::vector<Node> nodes;
+  std::vector<int> moved;  // where each node stands now
+  for (const Node& node : graph.nodes) {
+    if (std::holds_alternative<ResizeOp>(node.op)) {
+      moved.push_back(moved[node.inputs.at(0)]);
+      continue;
+    }
+    moved.push_back(static_cast<int>(nodes.size()));
+    nodes.push_back(node);
+    for (int& input : nodes.back().inputs) input = moved[input];
+  }
+  return nodes;
+}
+
+}  // namespace
+
 std::string difference(const Graph& a, const Graph& b) {
   for (size_t i = 0; i < std::max(a.params.size(), b.params.size()); ++i) {
     const auto text = [i](const Graph& graph) {
@@ -196,17 +217,18 @@ std::string difference(const Graph& a, const Graph& b) {
       return fmt::format("parameter {} is {} in one and {} in the other", i, text(a), text(b));
     }
   }
-  for (size_t i = 0; i < std::max(a.nodes.size(), b.nodes.size()); ++i) {
+  const std::vector<Node> nodes_a = unresized_nodes(a), nodes_b = unresized_nodes(b);
+  for (size_t i = 0; i < std::max(nodes_a.size(), nodes_b.size()); ++i) {
     const auto same = [](const Node& one, const Node& other) {
       return one.op == other.op && one.inputs == other.inputs && one.params == other.params &&
              one.grid.channels == other.grid.channels;
     };
-    if (i < a.nodes.size() && i < b.nodes.size() && same(a.nodes[i], b.nodes[i])) continue;
-    const auto text = [i](const Graph& graph) {
-      return i < graph.nodes.size() ? op_name(graph.nodes[i].op) : "missing";
+    if (i < nodes_a.size() && i < nodes_b.size() && same(nodes_a[i], nodes_b[i])) continue;
+    const auto text = [i](const std::vector<Node>& nodes) {
+      return i < nodes.size() ? op_name(nodes[i].op) : "missing";
     };
     return fmt::format("operation {} is {} in one and {} in the other, or has other numbers", i,
-                       text(a), text(b));
+                       text(nodes_a), text(nodes_b));
   }
   return "";
 }
