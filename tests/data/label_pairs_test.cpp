@@ -185,10 +185,10 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   for (size_t i = 0; i < data.size(); ++i) data.load(i);
 
   const Folder bad({{"images/1.png", kPicture},
-                    {"labels/1.png", labels({0, 0, 0, 0, 200, 0})},
+                    {"labels/1.png", labels({0, 0, 0, 0, 2, 0})},
                     {"classes.txt", "a\nb\n"}});
   LabelPairs none = *bad.open().whole;
-  EXPECT_NE(error_of([&] { check(none); }).find("200"), std::string::npos);
+  EXPECT_NE(error_of([&] { check(none); }).find("the label 2 at"), std::string::npos);
 }
 
 TEST(LabelPairs, NothingIsLeft) {
