@@ -23,13 +23,17 @@ const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"avif", run_avif},
     {"bmp", run_bmp},
     {"class_names", run_class_names},
+    {"coco", run_coco},
     {"exif", run_exif},
     {"gif", run_gif},
     {"golden", run_golden},
     {"gzip", run_gzip},
     {"heic", run_heic},
     {"jpeg", run_jpeg},
+    {"label_map", run_label_map},
+    {"mask_text", run_mask_text},
     {"metadata", run_metadata},
+    {"pair_list", run_pair_list},
     {"pickle", run_pickle},
     {"png", run_png},
     {"pnm", run_pnm},
@@ -88,7 +92,7 @@ int run_folders(const fs::path& parent) {
   return count;
 }
 
-TEST(Fuzz, SeedsEndInSuccessOrError) { EXPECT_GE(run_folders(kFolder / "seeds"), 28); }
+TEST(Fuzz, SeedsEndInSuccessOrError) { EXPECT_GE(run_folders(kFolder / "seeds"), 40); }
 
 TEST(Fuzz, RegressionsEndInSuccessOrError) { run_folders(kFolder / "regressions"); }
 

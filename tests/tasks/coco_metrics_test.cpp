@@ -167,6 +167,10 @@ TEST(CocoMetrics, MasksCountPixels) {
   EXPECT_NEAR(figures.ap_small, 0.7, 1e-9);
   EXPECT_TRUE(std::isnan(figures.ap_large));  // the box is large, but does not count
   EXPECT_NEAR(measure({{1, {object}, {found}}}).figures().ap, 1, 1e-9);
+  // An object that has only a box cannot be found by its mask.
+  CocoTruth bare = object;
+  bare.mask = {};
+  EXPECT_EQ(measure({{1, {bare}, {found}}}, 1, CocoShape::kMask).figures().ap, 0);
 }
 
 std::vector<Scene> random_scenes(uint64_t seed) {

@@ -42,6 +42,12 @@ class Mean {
   int64_t count_ = 0;
 };
 
+double overlap_of(const CocoAnswer& answer, const CocoTruth& truth, CocoShape shape) {
+  if (shape == CocoShape::kBox) return coco_box_iou(answer.box, truth.box, truth.crowd);
+  if (answer.mask.runs.empty() || truth.mask.runs.empty()) return 0;
+  return mask_iou(answer.mask, truth.mask, truth.crowd);
+}
+
 // Objects of one picture and class in the order in which an answer is compared with them.
 struct Candidates {
   std::vector<size_t> order;  // those that count first
@@ -101,10 +107,7 @@ CocoMetrics::Picture CocoMetrics::match(std::span<const CocoTruth* const> truths
   std::vector<double> iou(answers.size() * truths.size());
   for (size_t i = 0; i < answers.size(); ++i) {
     for (size_t j = 0; j < truths.size(); ++j) {
-      iou[i * truths.size() + j] =
-          shape_ == CocoShape::kBox
-              ? coco_box_iou(answers[i]->box, truths[j]->box, truths[j]->crowd)
-              : mask_iou(answers[i]->mask, truths[j]->mask, truths[j]->crowd);
+      iou[i * truths.size() + j] = overlap_of(*answers[i], *truths[j], shape_);
     }
     picture.matches[i].score = answers[i]->score;
   }
@@ -150,7 +153,7 @@ void CocoMetrics::check(std::span<const CocoTruth> truths,
       fail("[metrics] {} of class {}, expected classes below {}", what, object.label, classes_);
     }
     if (!is_finite(object.box)) fail("[metrics] {} whose box is not finite", what);
-    if (shape_ == CocoShape::kBox) return;
+    if (shape_ == CocoShape::kBox || object.mask.runs.empty()) return;
     if (first == nullptr) first = &object.mask;
     if (object.mask.width != first->width || object.mask.height != first->height) {
       fail("[metrics] {} with a mask of {}x{} pixels, expected {}x{} as the others", what,

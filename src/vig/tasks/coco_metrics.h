@@ -43,7 +43,7 @@ struct CocoTruth {
   int label = 0;
   bool crowd = false;  // ignored: neither to be found nor wrong to be found
   double area = 0;     // as annotated, which decides its range
-  Mask mask = {};      // for CocoShape::kMask
+  Mask mask = {};      // for CocoShape::kMask; without runs it overlaps nothing
 };
 
 // An object that a detector found.

@@ -26,11 +26,11 @@ struct AreaShare {
 std::vector<AreaShare> area_shares(const LabelMap& labels);  // the largest first
 
 struct OverlayOptions {
-  double opacity = 0.55;      // of the colours over the picture
-  bool legend = true;         // names below the picture, or beside its boxes
-  bool contours = true;       // the edges of regions and masks in full colour
-  size_t most_entries = 16;   // of the legend; the rest is summed up
-  double least_score = 0.0f;  // detections below are not drawn
+  double opacity = 0.55;     // of the colours over the picture
+  bool legend = true;        // names below the picture, or beside its boxes
+  bool contours = true;      // the edges of regions and masks in full colour
+  size_t most_entries = 16;  // of the legend; the rest is summed up
+  double least_score = 0;    // detections below are not drawn
 };
 
 // The classes in colour over the picture, and a legend in rows below it: colour, name and share,
