@@ -103,6 +103,11 @@ class DetectionEvaluator : public Evaluator {
 
 }  // namespace
 
+std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
+                                                    const TrainOptions& options) {
+  return std::make_unique<DetectionEvaluator>(model, options);
+}
+
 Detections detect(const TrainedModel& model, const Graph& graph,
                   const std::vector<at::Tensor>& values, const ValidationPicture& picture,
                   const ForwardOptions& options) {
