@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/kernel_grids.h"
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
 #include "vig/kernels/reference/conv1d.h"
@@ -162,12 +163,7 @@ class ReferenceForward {
   void compute(const DropChannelsOp&) { out_ = in(0); }
 
   void compute(const DeformableOp& op) {
-    const auto grids = [](const std::vector<GridSize>& sizes) {
-      std::vector<DeformableGrid> list;
-      for (const GridSize& size : sizes) list.push_back({size.height, size.width});
-      return list;
-    };
-    const auto levels = grids(op.levels), queries = grids(op.queries);
+    const auto levels = kernel_grids(op.levels), queries = kernel_grids(op.queries);
     DeformableArgs args;
     args.levels = levels.data();
     args.level_count = static_cast<int64_t>(levels.size());
