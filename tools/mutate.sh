@@ -10,7 +10,8 @@ For each mistake of tests/mutants.txt whose lines match PATTERN (an extended reg
 default: all): applies it in a copy of the tracked files below build/mutants, builds the program of
 the tests that should notice, runs it to the first failure, and takes the mistake back. Prints
 "caught by TEST", "SURVIVED" or "does not build" for each, and a summary. A test program that takes
-more than five minutes of processor time, or an hour, has noticed.
+more than five minutes of processor time, or an hour, has noticed. As many mistakes as there are
+processors are made at a time, each in a copy of its own.
 
 Results are kept as long as no file changes, so an interrupted run continues where it was.
 Mistakes of training need LibTorch, those of ONNX files libonnx, which are built in only if one of
@@ -23,14 +24,11 @@ fi
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
 pattern=${1:-.}
 work=$root/build/mutants
-tree=$work/tree
-objects=$work/objects
-log=$work/log
 limit=300  # seconds of processor time of one test program, which a busy machine does not use up
-mkdir -p -- "$tree" "$objects"
+mkdir -p -- "$work"
 exec {running}>"$work/lock"
 flock -n "$running" || { echo "tools/mutate.sh runs already" >&2; exit 1; }
-trap 'jobs -p | xargs -r kill' EXIT
+trap 'jobs -p | xargs -r kill 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
 git=(git -c "safe.directory=*" -C "$root")
@@ -38,10 +36,11 @@ version=$({ "${git[@]}" rev-parse HEAD; "${git[@]}" diff HEAD; } | sha256sum | c
 results=$work/results-$version
 touch -- "$results"
 
-# The copy is the tracked tree again, whatever a killed run left in it. What is the same keeps its
-# time, so that nothing is built twice.
+# A worker's copy is the tracked tree again, whatever a killed run left in it. What is the same keeps
+# its time, so that nothing is built twice.
 copy_tree() {
   local file
+  mkdir -p -- "$tree" "$objects"
   (cd -- "$tree" && find . -type f -printf '%P\0') | while IFS= read -r -d '' file; do
     [[ -e $root/$file ]] || rm -f -- "$tree/$file"
   done
@@ -54,7 +53,7 @@ copy_tree() {
   done
 }
 
-files=() texts=() news=() breaks=() folders=()
+files=() texts=() news=() breaks=() folders=() keys=()
 read_mutants() {
   local line block="" file="" text="" new="" broken="" tests=""
   while IFS= read -r line || [[ -n $line ]]; do
@@ -72,42 +71,72 @@ read_mutants() {
     if [[ $line == "tests: "* ]]; then
       grep -qE -- "$pattern" <<<"$block" || continue
       files+=("$file") texts+=("$text") news+=("$new") breaks+=("$broken") folders+=("$tests")
+      keys+=("$(printf '%s\n' "$file" "$text" "$new" "$tests" | sha256sum | cut -c1-16)")
     fi
   done <"$root/tests/mutants.txt"
 }
 
-# The program of a folder's tests, built and run to its first failure on all processors; sets
-# `outcome`.
+# The program of a folder's tests, built and run to its first failure; sets `outcome`.
 outcome=""
 build_and_run() {
-  local folder=$1 shards i failed="" pids=() status
-  shards=$(nproc)
-  if ! ninja -C "$objects" "${folder}_test" >"$log" 2>&1; then
+  local folder=$1 failed status=0
+  if ! ninja -j "$jobs" -C "$objects" "${folder}_test" >"$log" 2>&1; then
     outcome="does not build"
     return
   fi
-  for ((i = 0; i < shards; ++i)); do
-    (
-      ulimit -t "$limit"
-      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i exec timeout -k 10 3600 \
-        "$objects/bin/${folder}_test" --gtest_fail_fast --gtest_brief=1
-    ) >"$log.$i" 2>&1 &
-    pids+=($!)
-  done
+  (
+    ulimit -t "$limit"
+    exec timeout -k 10 3600 "$objects/bin/${folder}_test" --gtest_fail_fast --gtest_brief=1
+  ) >"$log.test" 2>&1 || status=$?
   outcome=SURVIVED
-  for ((i = 0; i < shards; ++i)); do
-    status=0
-    wait "${pids[i]}" || status=$?
-    ((status == 0)) && continue
-    failed=$(grep -m1 -oP '^\[  FAILED  \] \K[^, ]+' "$log.$i" || true)
-    if ((status == 124 || status == 137 || status == 152)); then
-      failed="the time limit"
+  ((status == 0)) && return
+  failed=$(grep -m1 -oP '^\[  FAILED  \] \K[^, ]+' "$log.test" || true)
+  if ((status == 124 || status == 137 || status == 152)); then
+    failed="the time limit"
+  fi
+  outcome="caught by ${failed:-the end of the program by signal or exit status $status}"
+}
+
+# prepare NUMBER: the copy and the build folder of a worker, configured.
+prepare() {
+  tree=$work/$1/tree objects=$work/$1/objects log=$work/$1/log
+  copy_tree
+  # Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
+  cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
+    -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DCMAKE_CXX_FLAGS=-w \
+    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
+}
+
+# Tests that fail anyway notice nothing.
+check_unchanged() {
+  local folder
+  for folder in $needed; do
+    grep -qxF "unchanged $folder" "$results" && continue
+    build_and_run "$folder"
+    if [[ $outcome != SURVIVED ]]; then
+      echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log*" >&2
+      exit 1
     fi
-    outcome="caught by ${failed:-the end of the program by signal or exit status $status}"
+    echo "unchanged $folder" >>"$results"
   done
 }
 
-copy_tree
+# Every mistake whose number leaves this rest belongs to this worker.
+work_through() {
+  local m file text new content
+  for ((m = $1; m < ${#files[@]}; m += $2)); do
+    grep -q "^${keys[m]} " "$results" && continue
+    file=${files[m]} text=${texts[m]} new=${news[m]}
+    content=$(cat -- "$tree/$file" && printf x)
+    content=${content%x}
+    printf '%s' "${content/"$text"/"$new"}" >"$tree/$file"
+    build_and_run "${folders[m]}"
+    printf '%s' "$content" >"$tree/$file"
+    echo "${keys[m]} $outcome" >>"$results"
+    printf '%3d/%d  %s: %s\n         %s\n' $((m + 1)) ${#files[@]} "$file" "${breaks[m]}" "$outcome"
+  done
+}
+
 read_mutants
 ((${#files[@]} > 0)) || { echo "no mistake of tests/mutants.txt matches '$pattern'" >&2; exit 2; }
 torch=OFF
@@ -116,41 +145,29 @@ needed=$(printf '%s\n' "${folders[@]}" | sort -u)
 grep -qx train <<<"$needed" && torch=ON
 grep -qx onnx <<<"$needed" && onnx=ON
 export VIG_RIVALS=${VIG_RIVALS:-$root/build/rivals}
-launcher=()
-command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-# Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
-cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
-  -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DCMAKE_CXX_FLAGS=-w "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" \
-  "${launcher[@]}" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
-
-# Tests that fail anyway notice nothing.
-for folder in $needed; do
-  grep -qxF "unchanged $folder" "$results" && continue
-  build_and_run "$folder"
-  if [[ $outcome != SURVIVED ]]; then
-    echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log*" >&2
-    exit 1
-  fi
-  echo "unchanged $folder" >>"$results"
+workers=$(nproc)
+jobs=$workers
+prepare 0
+check_unchanged
+jobs=1
+pids=()
+for ((w = 0; w < workers; ++w)); do
+  (
+    prepare "$w"
+    work_through "$w" "$workers"
+  ) &
+  pids+=($!)
 done
+for pid in "${pids[@]}"; do wait "$pid"; done
 
-caught=0 bad=0
+caught=0
 for ((m = 0; m < ${#files[@]}; ++m)); do
-  file=${files[m]} text=${texts[m]} new=${news[m]}
-  key=$(printf '%s\n' "$file" "$text" "$new" "${folders[m]}" | sha256sum | cut -c1-16)
-  known=$(grep -m1 "^$key " "$results" || true)
-  if [[ -n $known ]]; then
-    outcome=${known#* }
+  outcome=$(grep -m1 "^${keys[m]} " "$results" || true)
+  if [[ ${outcome#* } == caught* ]]; then
+    caught=$((caught + 1))
   else
-    content=$(cat -- "$tree/$file" && printf x)
-    content=${content%x}
-    printf '%s' "${content/"$text"/"$new"}" >"$tree/$file"
-    build_and_run "${folders[m]}"
-    printf '%s' "$content" >"$tree/$file"
-    echo "$key $outcome" >>"$results"
+    printf '%s: %s\n         %s\n' "${files[m]}" "${breaks[m]}" "${outcome#* }"
   fi
-  printf '%3d/%d  %s: %s\n         %s\n' $((m + 1)) ${#files[@]} "$file" "${breaks[m]}" "$outcome"
-  if [[ $outcome == caught* ]]; then caught=$((caught + 1)); else bad=$((bad + 1)); fi
 done
-echo "$caught of ${#files[@]} mistakes caught, $bad not"
-((bad == 0))
+echo "$caught of ${#files[@]} mistakes caught, $((${#files[@]} - caught)) not"
+((caught == ${#files[@]}))
