@@ -164,6 +164,8 @@ void dense_layers(benchmark::internal::Benchmark* bench) {
   bench->Args({224, 3, 192, 16, 16, 0, 1});  // DeiT
   bench->Args({32, 256, 256, 3, 1, 1, 1});   // UperNet
   bench->Args({16, 2048, 512, 3, 1, 1, 1});
+  bench->Args({64, 2048, 512, 3, 1, 1, 1});
+  bench->Args({128, 256, 256, 3, 1, 1, 1});  // FPN
 }
 
 void depthwise_layers(benchmark::internal::Benchmark* bench) {

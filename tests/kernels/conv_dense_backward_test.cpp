@@ -126,6 +126,8 @@ TEST_P(ConvDenseBackwardOnTarget, EqualsReference) {
   expect_reference({{6, 7, 20}, {5, 2, 1, 2, 3, 4}, 9, 1});  // padded differently on each side
   expect_reference({{6, 7, 20}, {4, 1, 1, 2, 6, 7}, 9, 1});
   expect_reference(layer({18, 17, 64}, 40, 3, 1, 1));  // more rows than a block of the sum
+  expect_reference(layer({7, 7, 20}, 33, 7, 1, 0));    // a window as large as the grid
+  expect_reference(layer({2, 2, 35}, 5, 2, 2, 0));
 }
 
 VIG_ON_EVERY_TARGET(ConvDenseBackwardOnTarget);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/networks.h"
+#include "vig/graph/builder.h"
 #include "vig/runtime/plan.h"
 #include "vig/runtime/program.h"
 
@@ -34,6 +35,27 @@ TEST(Lower, ABlockOfVigT) {
       // the classifier
       "norm", "pool", "linear"};
   EXPECT_EQ(kinds, expected);
+}
+
+std::vector<std::string> kinds_of(const Program& program) {
+  std::vector<std::string> kinds;
+  for (const auto& step : program.steps) kinds.push_back(step->kind());
+  return kinds;
+}
+
+// A pathway from a coarse map to a fine one. Dropping channels is no step, and hides nothing from
+// what is fused around it; its value is copied for those who want to see it.
+TEST(Lower, ResizedSumsAreOneStepAndDroppedChannelsNone) {
+  Builder b;
+  const Value coarse = b.input("coarse", {4, 4, 8}), fine = b.input("fine", {8, 8, 8});
+  const Value sum = b.add(fine, b.resize(coarse, 8, 8, Resampling::kNearest));
+  const Value dropped = b.drop_channels(sum, 0.1f);
+  const Value classes = b.conv(dropped, "classes", 5, {});
+  b.output("map", b.activation(b.drop_channels(classes, 0.1f), Elementwise::kRelu));
+  const Graph graph = std::move(b).finish();
+  EXPECT_EQ(kinds_of(lower(graph, {})), (std::vector<std::string>{"resize + add", "linear"}));
+  EXPECT_EQ(kinds_of(lower(graph, {dropped.id})),
+            (std::vector<std::string>{"resize + add", "channels", "linear"}));
 }
 
 class Programs : public ::testing::TestWithParam<NetworkCase> {};

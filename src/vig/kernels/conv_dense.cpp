@@ -22,9 +22,9 @@ namespace HWY_NAMESPACE {
 
 // Rows that pass over a panel before the next one begins, whole strips.
 constexpr size_t kTile = 112 / kStrip * kStrip;
-constexpr size_t kMostTaps = 2304;      // of a block of the sum: its panel stays in a cache
+constexpr size_t kMostTaps = 1152;      // of a block of the sum: its panel stays in a cache
 constexpr size_t kMostRuns = 64;        // of pixels in a block of the sum
-constexpr size_t kSumFloats = 1 << 14;  // of sums between blocks
+constexpr size_t kSumFloats = 1 << 16;  // of sums between blocks: of 512 outputs for a tile
 constexpr size_t kPatchFloats = 1 << 14;
 constexpr int64_t kShortRun = 16;  // fewer pixels side by side are copied
 HWY_ALIGN constexpr float kOutside[kMostTaps] = {};

@@ -13,8 +13,18 @@ namespace {
 
 constexpr int64_t kBlockRows = 256;  // whose pixels are gathered together
 
+// One window that is the grid: the convolution is a product whose rows are pictures, and so is dx.
+// Turned around it would meet one tap of dy among kernel * kernel outside of it.
+bool covers_grid(const ConvShape& shape) {
+  const Windows& w = shape.windows;
+  return shape.groups == 1 && w.positions() == 1 && w.top == 0 && w.left == 0 &&
+         w.kernel == shape.in.height && w.kernel == shape.in.width;
+}
+
 // With stride 1 dx is a convolution of dy.
-bool turns_around(const ConvShape& shape) { return shape.windows.stride == 1; }
+bool turns_around(const ConvShape& shape) {
+  return shape.windows.stride == 1 && !covers_grid(shape);
+}
 
 ConvShape turned_around(const ConvShape& shape) {
   return {{shape.windows.height, shape.windows.width, shape.out_channels},
@@ -50,6 +60,22 @@ void scatter_image(const ConvInputBackwardArgs& args, int64_t image) {
         args.dx + image * s.in.height * s.in.width * s.in.channels + group * s.group_inputs();
     scatter.out_stride = s.in.channels;
     scatter_patches(scatter);
+  }
+}
+
+void multiply_images(const ConvInputBackwardArgs& args) {
+  const ConvShape& s = args.shape;
+  // Some rows at a time, so that they stay in the second-level cache for all panels.
+  const int64_t tile = 8 * gemm_strip_rows();
+  for (int64_t image = args.first_image; image < args.last_image; image += tile) {
+    GemmArgs product;
+    product.a = args.dy + image * s.out_channels;
+    product.lda = s.out_channels;
+    product.rows = std::min(tile, args.last_image - image);
+    product.weight = {args.panels, s.taps(), s.out_channels, false};
+    product.c = args.dx + image * s.taps();
+    product.ldc = s.taps();
+    gemm(product);
   }
 }
 
@@ -106,7 +132,8 @@ size_t conv_input_backward_floats(const ConvShape& shape) {
 }
 
 size_t conv_input_backward_scratch(const ConvShape& shape) {
-  return turns_around(shape) ? 0 : static_cast<size_t>(shape.positions() * shape.taps());
+  if (turns_around(shape) || covers_grid(shape)) return 0;
+  return static_cast<size_t>(shape.positions() * shape.taps());
 }
 
 void conv_input_backward_pack(const ConvShape& shape, const float* weight, float* panels) {
@@ -134,6 +161,7 @@ void conv_input_backward_pack(const ConvShape& shape, const float* weight, float
 }
 
 void conv_input_backward(const ConvInputBackwardArgs& args) {
+  if (covers_grid(args.shape)) return multiply_images(args);
   if (!turns_around(args.shape)) {
     for (int64_t i = args.first_image; i < args.last_image; ++i) scatter_image(args, i);
     return;

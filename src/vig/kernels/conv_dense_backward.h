@@ -10,8 +10,9 @@
 namespace vig {
 
 // dx. With stride 1 it is a convolution of dy with the kernel turned around; else every output
-// hands its gradient to a patch, and patches are summed where they overlap. Pictures are computed
-// one by one, so that threads can share a batch.
+// hands its gradient to a patch, and patches are summed where they overlap. A window as large as
+// the grid makes it one product for the batch. Pictures are independent, so that threads can share
+// a batch.
 struct ConvInputBackwardArgs {
   ConvShape shape;                // of the forward convolution
   const float* dy = nullptr;      // the whole batch, before the elementwise function

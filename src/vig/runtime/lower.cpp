@@ -12,10 +12,10 @@ bool drops_channels(const Node& node) { return std::holds_alternative<DropChanne
 // Dropping channels is for training: what reads such a node reads its operand instead, and the node
 // reads nothing unless its own value is wanted.
 Graph without_drops(Graph graph, const std::vector<bool>& wanted) {
-  for (size_t id = 0; id < graph.nodes.size(); ++id) {
-    Node& node = graph.nodes[id];
+  for (Node& node : graph.nodes) {
+    // Nodes stand behind their operands, so an operand's own is not dropped from any more.
     for (int& input : node.inputs) {
-      while (drops_channels(graph.nodes[input])) input = graph.nodes[input].inputs[0];
+      if (drops_channels(graph.nodes[input])) input = graph.nodes[input].inputs[0];
     }
   }
   for (size_t id = 0; id < graph.nodes.size(); ++id) {

@@ -1,6 +1,7 @@
 #include "vig/train/forward.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
@@ -13,35 +14,39 @@
 namespace vig::train {
 namespace {
 
-// 1 / (1 - rate) for pictures that keep the branch, 0 for those that do not: [batch, 1, 1, 1].
+// The draws of one operation for one picture of the batch.
+RandomStream draws_of(const ForwardOptions& options, std::string_view purpose, int64_t index,
+                      int number) {
+  const int64_t picture = options.first_picture + index * options.picture_stride;
+  return RandomStream(options.seed)
+      .fork(purpose)
+      .fork(static_cast<uint64_t>(picture))
+      .fork(static_cast<uint64_t>(number));
+}
+
+// 0 with the probability `rate`, 1 / (1 - rate) otherwise.
+float draw_factor(RandomStream& stream, double rate) {
+  return stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
+}
+
+// Of a branch, for each picture: [batch, 1, 1, 1].
 at::Tensor branch_factors(const ForwardOptions& options, int branch, double rate, int64_t batch) {
   at::Tensor factors = at::empty({batch, 1, 1, 1}, at::kFloat);
   for (int64_t i = 0; i < batch; ++i) {
-    const int64_t picture = options.first_picture + i * options.picture_stride;
-    RandomStream stream = RandomStream(options.seed)
-                              .fork("drop path")
-                              .fork(static_cast<uint64_t>(picture))
-                              .fork(static_cast<uint64_t>(branch));
-    factors.data_ptr<float>()[i] =
-        stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
+    RandomStream stream = draws_of(options, "drop path", i, branch);
+    factors.data_ptr<float>()[i] = draw_factor(stream, rate);
   }
   return factors;
 }
 
-// The same for the channels of each picture: [batch, 1, 1, channels].
+// Of the channels of each picture: [batch, 1, 1, channels].
 at::Tensor channel_factors(const ForwardOptions& options, int number, double rate, int64_t batch,
                            int64_t channels) {
   at::Tensor factors = at::empty({batch, 1, 1, channels}, at::kFloat);
   float* to = factors.data_ptr<float>();
   for (int64_t i = 0; i < batch; ++i) {
-    const int64_t picture = options.first_picture + i * options.picture_stride;
-    RandomStream stream = RandomStream(options.seed)
-                              .fork("drop channels")
-                              .fork(static_cast<uint64_t>(picture))
-                              .fork(static_cast<uint64_t>(number));
-    for (int64_t c = 0; c < channels; ++c) {
-      *to++ = stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
-    }
+    RandomStream stream = draws_of(options, "drop channels", i, number);
+    for (int64_t c = 0; c < channels; ++c) *to++ = draw_factor(stream, rate);
   }
   return factors;
 }

@@ -137,7 +137,9 @@ at::Tensor PlainOps::activation(const at::Tensor& x, Elementwise function) {
     case Elementwise::kSilu:
       return at::silu(x);
     case Elementwise::kGelu:
-      return at::gelu(x);
+      // LibTorch 1.13 leaves the gradient unwritten where that of the result has other strides than
+      // x. The gradient of a view has the strides of its base.
+      return at::gelu(x.contiguous()).flatten().view(x.sizes());
     case Elementwise::kSigmoid:
       return at::sigmoid(x);
     case Elementwise::kDecay:

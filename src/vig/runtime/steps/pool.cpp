@@ -10,9 +10,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels that one task averages
 
-class PoolStep final : public PictureStep {
+// Some channels of one picture at a time.
+class ChannelsPoolStep : public PictureStep {
  public:
-  PoolStep(int in, int out) : PictureStep(out), in_(in) {}
+  ChannelsPoolStep(int in, int out) : PictureStep(out), in_(in) {}
 
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pool"; }
@@ -20,6 +21,15 @@ class PoolStep final : public PictureStep {
   int64_t tasks(const Bindings& bindings, int images) const override {
     return images * ((bindings.channels(result()) + kColumns - 1) / kColumns);
   }
+
+ protected:
+  int in_;
+};
+
+class PoolStep final : public ChannelsPoolStep {
+ public:
+  using ChannelsPoolStep::ChannelsPoolStep;
+
   void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images;
@@ -28,21 +38,12 @@ class PoolStep final : public PictureStep {
               grid.positions(), std::min(kColumns, static_cast<int64_t>(grid.channels) - column),
               bindings.row(result(), image) + column);
   }
-
- private:
-  int in_;
 };
 
-class CellPoolStep final : public PictureStep {
+class CellPoolStep final : public ChannelsPoolStep {
  public:
-  CellPoolStep(int in, int out, int cells) : PictureStep(out), in_(in), cells_(cells) {}
+  CellPoolStep(int in, int out, int cells) : ChannelsPoolStep(in, out), cells_(cells) {}
 
-  std::vector<int> operands() const override { return {in_}; }
-  const char* kind() const override { return "pool"; }
-
-  int64_t tasks(const Bindings& bindings, int images) const override {
-    return images * ((bindings.channels(result()) + kColumns - 1) / kColumns);
-  }
   void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images, column = task / images * kColumns;
@@ -57,7 +58,6 @@ class CellPoolStep final : public PictureStep {
   }
 
  private:
-  int in_;
   int64_t cells_;
 };
 
