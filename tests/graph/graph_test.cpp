@@ -200,6 +200,21 @@ TEST(Difference, SizesOfPicturesAreNone) {
             std::string::npos);
 }
 
+// A map that has the right size already is not resized.
+TEST(Difference, IsNotWhetherMapsAreResized) {
+  const auto with = [](int side, Elementwise function) {
+    Builder b;
+    Value x = b.input("picture", {side, side, 3});
+    x = b.add(x, b.resize(b.adaptive_pool(x, 2), side, side, Resampling::kBilinear));
+    b.output("y", b.activation(x, function));
+    return std::move(b).finish();
+  };
+  const Graph large = with(8, Elementwise::kSilu), small = with(2, Elementwise::kSilu);
+  EXPECT_EQ(large.nodes.size(), small.nodes.size() + 1);
+  EXPECT_EQ(difference(large, small), "");
+  EXPECT_NE(difference(large, with(2, Elementwise::kGelu)).find("gelu"), std::string::npos);
+}
+
 TEST(Grids, CountPositionsInSixtyFourBits) {
   const Grid grid{65536, 65536, 3};
   EXPECT_EQ(grid.positions(), int64_t{1} << 32);
