@@ -122,7 +122,7 @@ train::TrainOptions tiny_segmentation() {
   options.model = "test_vig_upernet";
   options.size = kMadeSide;
   options.batch = 8;
-  options.lr = 3e-3;
+  options.lr = 1e-2;
   options.layer_decay = 1;
   options.warmup_epochs = 5;
   options.ema = 0;
@@ -130,7 +130,7 @@ train::TrainOptions tiny_segmentation() {
   options.eval_every = 1000;
   options.view.resize_min = options.view.resize_max = 1;
   options.view.photometric = false;
-  options.fields = {{"drop_path", "0"}, {"head_dropout", "0"}};
+  options.fields = {{"drop_path", "0"}, {"head_dropout", "0"}, {"head_channels", "48"}};
   return options;
 }
 

@@ -56,7 +56,7 @@ TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
 
 TEST_F(DenseRun, DetectionLearnsPicturesByHeart) {
   TrainOptions options = tiny_detection();
-  options.epochs = 250;
+  options.epochs = 100;
   const RunRecord record = run_training(options, annotated(), out("run"));
   EXPECT_EQ(record.summary.task.subject, "2 classes of objects");
   ASSERT_FALSE(record.rows.empty());
