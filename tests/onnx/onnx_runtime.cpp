@@ -1,6 +1,8 @@
 #include "onnx/onnx_runtime.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -21,10 +23,11 @@ RunResult talk(const std::string& file, const std::string& lines) {
 std::string onnx_runtime_missing() {
   if (!std::filesystem::exists(kRunner)) return "there is no " + kRunner;
   if (run_program({"node", "--version"}).exit_code != 0) return "node is not installed";
-  // Without the package the runner complains about that, with it about the file.
-  const RunResult result = talk("no-such-file.onnx", "");
-  const std::string said = result.out + result.err;
-  return said.find("not installed") == std::string::npos ? "" : said;
+  const char* const named = std::getenv("VIG_RIVALS");
+  const std::filesystem::path folder =
+      named != nullptr ? named : std::string(VIG_SOURCE_DIR) + "/build/rivals";
+  if (std::filesystem::exists(folder / "node_modules/onnxruntime-node")) return "";
+  return "ONNX Runtime is not installed in " + folder.string();
 }
 
 std::vector<float> run_onnx(const std::string& bytes,

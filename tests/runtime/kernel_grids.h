@@ -14,4 +14,12 @@ inline std::vector<DeformableGrid> kernel_grids(const std::vector<GridSize>& siz
   return list;
 }
 
+inline void set_grids(DeformableArgs& args, const std::vector<DeformableGrid>& levels,
+                      const std::vector<DeformableGrid>& queries) {
+  args.levels = levels.data();
+  args.level_count = static_cast<int64_t>(levels.size());
+  args.queries = queries.data();
+  args.query_grids = static_cast<int64_t>(queries.size());
+}
+
 }  // namespace vig::test

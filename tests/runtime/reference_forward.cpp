@@ -165,10 +165,7 @@ class ReferenceForward {
   void compute(const DeformableOp& op) {
     const auto levels = kernel_grids(op.levels), queries = kernel_grids(op.queries);
     DeformableArgs args;
-    args.levels = levels.data();
-    args.level_count = static_cast<int64_t>(levels.size());
-    args.queries = queries.data();
-    args.query_grids = static_cast<int64_t>(queries.size());
+    set_grids(args, levels, queries);
     args.heads = op.heads;
     args.points = op.points;
     args.head_dim = node_->grid.channels / op.heads;

@@ -72,10 +72,10 @@ class ColourEvaluator : public train::Evaluator {
   explicit ColourEvaluator(const TrainedModel& model) : model_(model) {}
   void add(const Batch& batch, const std::vector<at::Tensor>& values, train::Workers&) override {
     const at::NoGradGuard no_grad;
-    sums_[0] +=
-        squared_errors(model_, values, picture_tensor(batch, model_.width), colour_tensor(batch), {})
-            .sum()
-            .item<double>();
+    sums_[0] += squared_errors(model_, values, picture_tensor(batch, model_.width),
+                               colour_tensor(batch), {})
+                    .sum()
+                    .item<double>();
     sums_[1] += static_cast<double>(batch.samples.size());
   }
   std::vector<double> figures(train::Group& group) override {

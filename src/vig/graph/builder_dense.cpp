@@ -17,6 +17,7 @@ Value Builder::resize(Value x, int height, int width, Resampling resampling) {
   if (height < 1 || width < 1) {
     fail("[resize] to {} x {}, expected at least 1 x 1", height, width);
   }
+  if (in.height == height && in.width == width) return x;
   return append(ResizeOp{resampling}, {x.id}, {height, width, in.channels});
 }
 

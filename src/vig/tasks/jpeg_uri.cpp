@@ -29,8 +29,6 @@ std::string jpeg_uri(std::span<const uint8_t> jpeg) {
   return "data:image/jpeg;base64," + base64(jpeg);
 }
 
-std::string png_uri(std::span<const uint8_t> png) {
-  return "data:image/png;base64," + base64(png);
-}
+std::string png_uri(std::span<const uint8_t> png) { return "data:image/png;base64," + base64(png); }
 
 }  // namespace vig

@@ -86,7 +86,8 @@ class DetectionTask : public Task {
         objects, model_.spec.recipe.resize, model_.spec.recipe.longest, model_.height,
         model_.width));
     if (!masks_) {
-      summary.notes.emplace_back("objects have no masks: the best network is that of the best box AP");
+      summary.notes.emplace_back(
+          "objects have no masks: the best network is that of the best box AP");
     }
     return summary;
   }
