@@ -122,7 +122,8 @@ train::TrainOptions tiny_segmentation() {
   options.model = "test_vig_upernet";
   options.size = kMadeSide;
   options.batch = 8;
-  options.lr = 1e-2;
+  options.lr = 3e-3;
+  options.schedule = "steps";
   options.layer_decay = 1;
   options.warmup_epochs = 5;
   options.ema = 0;

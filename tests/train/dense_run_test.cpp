@@ -31,7 +31,7 @@ class DenseRun : public ::testing::Test {
 
 TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
   TrainOptions options = tiny_segmentation();
-  options.epochs = 120;
+  options.epochs = 90;
   const RunRecord record = run_training(options, labelled(), out("run"));
   EXPECT_EQ(record.summary.task.subject, "3 classes of pixels");
   EXPECT_EQ(record.summary.height, kMadeSide);
@@ -56,7 +56,7 @@ TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
 
 TEST_F(DenseRun, DetectionLearnsPicturesByHeart) {
   TrainOptions options = tiny_detection();
-  options.epochs = 100;
+  options.epochs = 90;
   const RunRecord record = run_training(options, annotated(), out("run"));
   EXPECT_EQ(record.summary.task.subject, "2 classes of objects");
   ASSERT_FALSE(record.rows.empty());
