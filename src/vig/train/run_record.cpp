@@ -46,13 +46,13 @@ double number_of(const Texts& texts, const std::string& name) {
   return found == texts.end() ? 0 : as_number(found->second).value_or(0);
 }
 
-// Options that older versions did not have, and what they did.
-void add_later_options(Texts& stored) {
+// Those of the options asked for that older versions did not have, and what they did.
+void add_later_options(Texts& stored, const Texts& asked) {
   const Texts defaults = option_texts(TrainOptions());
   for (const char* name : {"task", "norm-group", "proposal-samples", "box-samples", "schedule",
                            "lr-drops", "warmup-steps", "resize-min", "resize-max", "flip-vertical",
                            "transpose", "photometric", "one-class-most"}) {
-    stored.try_emplace(name, defaults.at(name));
+    if (asked.contains(name)) stored.try_emplace(name, defaults.at(name));
   }
 }
 
@@ -141,7 +141,7 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
 
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
   rename_options(stored);
-  add_later_options(stored);
+  add_later_options(stored, asked);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
   const bool old = !stored.contains("steps_per_epoch");
   if (old) {
