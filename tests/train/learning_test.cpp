@@ -64,7 +64,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(same.beginning.loaded, same.graph().param_count());
   EXPECT_EQ(same.beginning.fresh, 0);
   EXPECT_EQ(same.beginning.learning, same.graph().param_count());
-  EXPECT_EQ(same.size, 24);
+  EXPECT_EQ(same.width, 24);
   EXPECT_EQ(taken(same, options.model), std::pair(others, 2));
 
   const TrainedModel more = make_trained_model(options, {"a", "b", "c", "d", "e"});
@@ -89,7 +89,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
 
   options.size = 40;  // the table of positions stays and is resized on the way
   const TrainedModel larger = make_trained_model(options, kFour);
-  EXPECT_EQ(larger.size, 40);
+  EXPECT_EQ(larger.width, 40);
   EXPECT_EQ(larger.spec.recipe.crop, 40);
   EXPECT_EQ(larger.graph().node(0).grid.height, 40);
   EXPECT_EQ(taken(larger, options.model), std::pair(others, 2));
