@@ -64,7 +64,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(same.beginning.loaded, same.graph().param_count());
   EXPECT_EQ(same.beginning.fresh, 0);
   EXPECT_EQ(same.beginning.learning, same.graph().param_count());
-  EXPECT_EQ(same.height, 24);
+  EXPECT_EQ(same.width, 24);
   EXPECT_EQ(taken(same, options.model), std::pair(others, 2));
 
   const TrainedModel more = make_trained_model(options, {"a", "b", "c", "d", "e"});
