@@ -42,6 +42,7 @@ TEST(Claims, VerdictsAndTables) {
   EXPECT_EQ(verdict_of(true), Verdict::kHolds);
   EXPECT_EQ(verdict_of(false), Verdict::kFails);
   EXPECT_EQ(verdict_text(Verdict::kNeedsImageNet), "cannot be checked without ImageNet or a GPU");
+  EXPECT_EQ(verdict_text(Verdict::kNeedsScenes), "cannot be checked without COCO, ADE20K or a GPU");
   EXPECT_EQ(claims_markdown({{"a|b", "1x", "2x", Verdict::kHolds, "why"}}),
             "| the paper says | paper | here | verdict |\n|---|---|---|---|\n"
             "| a\\|b | 1x | 2x | **holds here**: why |\n");

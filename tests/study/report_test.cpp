@@ -181,15 +181,15 @@ TEST(Report, OnlyMarkedPartsChange) {
   const TempDir folder;
   const Study& study = find_study("efficiency");
   const std::string text =
-      "before\n<!-- study efficiency -->\nold\n<!-- end -->\nbetween\n<!-- table coco -->\n<!-- "
-      "end "
-      "-->\n<!-- a remark -->\nafter\n";
+      "before\n<!-- study efficiency -->\nold\n<!-- end -->\nbetween\n<!-- table arithmetic -->\n"
+      "<!-- end -->\n<!-- a remark -->\nafter\n";
   Report report = make_report(text, folder.path(), "doc.md");
   EXPECT_TRUE(report.document.starts_with("before\n<!-- study efficiency -->\n\nCommand: `./vig"));
   EXPECT_FALSE(contains(report.document, "old"));
   EXPECT_TRUE(contains(report.document, "Nothing is measured yet."));
-  EXPECT_TRUE(contains(report.document, "\n<!-- end -->\nbetween\n<!-- table coco -->\n\n| "));
-  EXPECT_TRUE(contains(report.document, "needs dense prediction"));
+  EXPECT_TRUE(
+      contains(report.document, "\n<!-- end -->\nbetween\n<!-- table arithmetic -->\n\n| "));
+  EXPECT_TRUE(contains(report.document, "COCO: ViG-B 44 % lower FLOPs than ViT-B"));
   EXPECT_TRUE(report.document.ends_with("<!-- end -->\n<!-- a remark -->\nafter\n"));
   EXPECT_EQ(report.pictures.size(), 1u);
   EXPECT_EQ(make_report(report.document, folder.path(), "doc.md").document, report.document);
@@ -208,8 +208,9 @@ TEST(Report, BadMarksAreNamed) {
                        std::initializer_list<std::string> words) {
     expect_error(code, words, [&] { make_report(text, folder.path(), "doc.md"); });
   };
-  bad("a\n<!-- table coco -->\n", ErrorCode::kInput, {"doc.md", "line 2", "<!-- end -->"});
-  bad("<!-- table coco -->\n<!-- table ade20k -->\n<!-- end -->\n", ErrorCode::kInput, {"line 1"});
+  bad("a\n<!-- table arithmetic -->\n", ErrorCode::kInput, {"doc.md", "line 2", "<!-- end -->"});
+  bad("<!-- table arithmetic -->\n<!-- table parameters -->\n<!-- end -->\n", ErrorCode::kInput,
+      {"line 1"});
   bad("\n\n<!-- table chairs -->\n<!-- end -->\n", ErrorCode::kInput, {"line 3", "chairs"});
   bad("<!-- study efficency -->\n<!-- end -->\n", ErrorCode::kUsage, {"did you mean"});
 }

@@ -20,6 +20,8 @@ std::string_view verdict_text(Verdict verdict) {
       return "cannot be decided here";
     case Verdict::kNeedsImageNet:
       return "cannot be checked without ImageNet or a GPU";
+    case Verdict::kNeedsScenes:
+      return "cannot be checked without COCO, ADE20K or a GPU";
     case Verdict::kNotBuilt:
       return "cannot be checked here yet";
     case Verdict::kNotMeasured:
@@ -103,6 +105,10 @@ std::string conditions_sentence(const Results& results) {
                      c.threads, c.threads == "1" ? "" : "s", c.version, first.date,
                      first.date == last.date ? "" : " to " + last.date,
                      c.settings.empty() ? "" : ", " + c.settings);
+}
+
+std::string millions_text(std::optional<double> count) {
+  return count ? fmt::format("{:.2f} M", 1e-6 * *count) : "";
 }
 
 std::string giga_text(std::optional<double> count) {

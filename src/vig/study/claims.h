@@ -15,6 +15,7 @@ enum class Verdict {
   kFails,
   kUndecided,      // the measurement is not sharp enough
   kNeedsImageNet,  // or a GPU
+  kNeedsScenes,    // COCO, ADE20K or a GPU
   kNotBuilt,       // needs a part of the program that is not there yet
   kNotMeasured,    // the rows are missing
 };
@@ -53,7 +54,9 @@ std::string markdown_table(const std::vector<std::string>& titles,
 // with. Without rows: that nothing is measured yet.
 std::string conditions_sentence(const Results& results);
 
-// Formats of figures: "1.20 G", "63 MB", "8.2 ms", "1.40 s", "5.2x"; empty without a value.
+// Formats of figures: "5.83 M", "1.20 G", "63 MB", "8.2 ms", "1.40 s", "5.2x"; empty without a
+// value.
+std::string millions_text(std::optional<double> count);
 std::string giga_text(std::optional<double> count);
 std::string bytes_text(std::optional<double> bytes);
 std::string ms_text(std::optional<double> ms);

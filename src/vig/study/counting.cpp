@@ -23,7 +23,8 @@ int64_t rivals_scan(const Node& node, int64_t scan) {
   return scan;
 }
 
-// What mmcv's counter makes of one node of a dense backbone, its scan, sampling or down_proj aside.
+// What mmcv's counter makes of one node of a dense backbone. It does not see scans, sampling,
+// attention.
 int64_t counter_sees(const Graph& graph, const Node& node) {
   const int64_t elements = node.grid.elements();
   const auto name = [&] { return graph.params[static_cast<size_t>(node.params[0])].name; };
@@ -56,12 +57,9 @@ BackboneCounts count_backbone(const Graph& graph) {
     const Node& node = graph.node(id);
     const MacCount macs = count_macs(graph, node);
     counts.multiply_adds += macs.total();
-    if (is_uncounted(graph, node) || std::holds_alternative<DeformableOp>(node.op) ||
-        macs.scan > 0) {
-      counts.with_what_it_misses += macs.total();
-    } else {
-      counts.as_the_paper += counter_sees(graph, node);
-    }
+    const int64_t seen = is_uncounted(graph, node) ? 0 : counter_sees(graph, node);
+    counts.as_the_paper += seen;
+    if (seen == 0) counts.with_what_it_misses += macs.total();
   }
   counts.with_what_it_misses += counts.as_the_paper;
   return counts;

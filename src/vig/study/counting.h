@@ -21,9 +21,10 @@ Counts count_ways(const Graph& graph);
 struct BackboneCounts {
   // As the counter of the paper's detection and segmentation tables has it: biases of convolutions,
   // 2 for each element of a LayerNorm and 1 of a ReLU and of a max pool's input besides; without
-  // the scans, the deformable sampling, the FFN's second matrix and the patch embedding's norms.
+  // the scans, the deformable sampling, attention's products, the second matrix of a plain ViG's
+  // FFN and the patch embedding's norms.
   int64_t as_the_paper = 0;
-  // The same with scans, sampling and second matrices.
+  // The same with scans, sampling, attention and second matrices.
   int64_t with_what_it_misses = 0;
   int64_t multiply_adds = 0;  // every one, and nothing else
 };

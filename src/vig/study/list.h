@@ -5,6 +5,7 @@
 
 namespace vig::study {
 
+Study dense_study();
 Study efficiency_study();
 Study erf_study();
 Study resolution_study();

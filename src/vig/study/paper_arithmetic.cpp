@@ -16,12 +16,6 @@ namespace {
 double number(std::string_view text) { return std::stod(std::string(text)); }
 double flops(std::string_view printed) { return 1e-9 * parse_printed(printed).value; }
 
-const DenseRow& row_of(const std::vector<DenseRow>& rows, std::string_view label) {
-  const auto found = std::ranges::find(rows, label, &DenseRow::label);
-  if (found == rows.end()) fail("[study] the paper has no row '{}'", label);
-  return *found;
-}
-
 const RoadmapRow& step(size_t i) { return roadmap_rows()[i]; }
 
 // `digits` after the point, as the sentence prints it.
@@ -42,8 +36,8 @@ std::string arithmetic_table() {
     return parse_printed(printed_params(paper_row(label))).value;
   };
   const auto cost = [](const char* label) { return flops(printed_flops(paper_row(label))); };
-  const auto coco = [](const char* label) { return row_of(coco_rows(), label); };
-  const auto ade = [](const char* label) { return row_of(ade20k_rows(), label); };
+  const auto coco = [](const char* label) { return dense_row(coco_rows(), label); };
+  const auto ade = [](const char* label) { return dense_row(ade20k_rows(), label); };
   const auto points = [](std::string_view a, std::string_view b) { return number(a) - number(b); };
   const RoadmapRow &gla = step(1), &locality = step(6), &vig = step(7);
   std::vector<Claim> claims = {

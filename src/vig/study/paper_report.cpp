@@ -82,32 +82,12 @@ std::string parameters() {
          claims_markdown(claims);
 }
 
-std::string dense(const std::vector<DenseRow>& all, std::vector<std::string> titles) {
-  std::vector<std::vector<std::string>> rows;
-  for (const DenseRow& row : all) {
-    std::vector<std::string>& cells = rows.emplace_back();
-    for (const std::string_view cell : {row.label, row.params, row.flops, row.first, row.second}) {
-      if (cells.size() + 1 < titles.size()) cells.push_back(cell.empty() ? "-" : std::string(cell));
-    }
-    cells.push_back(bold(Verdict::kNotBuilt) + ": needs dense prediction, which is not built yet");
-  }
-  return markdown_table(titles, rows);
-}
-
 }  // namespace
 
 std::string paper_table(const std::string& name) {
   if (name == "architecture") return architecture();
   if (name == "parameters") return parameters();
   if (name == "arithmetic") return arithmetic_table();
-  if (name == "coco") {
-    return dense(coco_rows(), {"backbone", "parameters, paper:", "FLOPs, paper:",
-                               "AP of boxes, paper:", "AP of masks, paper:", "verdict"});
-  }
-  if (name == "ade20k") {
-    return dense(ade20k_rows(),
-                 {"backbone", "parameters, paper:", "FLOPs, paper:", "mIoU, paper:", "verdict"});
-  }
   return "";
 }
 

@@ -151,6 +151,12 @@ const std::vector<RoadmapRow>& bidirectional_rows() {
   return rows;
 }
 
+const DenseRow& dense_row(const std::vector<DenseRow>& rows, std::string_view label) {
+  const auto found = std::ranges::find(rows, label, &DenseRow::label);
+  if (found == rows.end()) fail("[study] the paper has no row '{}'", label);
+  return *found;
+}
+
 const std::vector<ArchitectureRow>& architecture_rows() {
   static const std::vector<ArchitectureRow> rows = {
       {"ViG-T", "12", "192", "3"},
@@ -168,27 +174,32 @@ const std::vector<DenseRow>& coco_rows() {
       {"ViT-T, windows", "8M", "95.4G", "41.1", "37.5"},
       {"ViT-T", "8M", "147.1G", "41.6", "37.9"},
       {"VRWKV-T", "8M", "67.9G", "41.7", "38.0"},
-      {"ViG-T", "8M", "61.2G", "43.3", "39.1"},
+      {"ViG-T", "8M", "61.2G", "43.3", "39.1", "vig_t"},
       {"ViT-S, windows", "28M", "241.2G", "44.6", "39.7"},
       {"ViT-S", "28M", "344.5G", "44.9", "40.1"},
       {"VRWKV-S", "29M", "189.9G", "44.8", "40.2"},
-      {"ViG-S", "28M", "164.1G", "45.5", "40.8"},
+      {"ViG-S", "28M", "164.1G", "45.5", "40.8", "vig_s"},
       {"ViT-B, windows", "100M", "686.7G", "46.2", "41.5"},
       {"ViT-B", "100M", "893.3G", "46.8", "41.8"},
       {"VRWKV-B", "107M", "599.0G", "46.8", "41.7"},
-      {"ViG-B", "103M", "498.5G", "47.3", "42.2"},
+      {"ViG-B", "103M", "498.5G", "47.3", "42.2", "vig_b"},
   };
   return rows;
 }
 
 const std::vector<DenseRow>& ade20k_rows() {
   static const std::vector<DenseRow> rows = {
-      {"Vim-T", "", "", "41.0", ""},           {"ViT-T", "8M", "20.9G", "42.6", ""},
-      {"VRWKV-T", "8M", "16.6G", "43.3", ""},  {"ViG-T", "8M", "14.9G", "43.8", ""},
-      {"Vim-S", "", "", "44.9", ""},           {"ViT-S", "28M", "54.0G", "46.2", ""},
-      {"VRWKV-S", "29M", "46.3G", "47.2", ""}, {"ViG-S", "28M", "40.0G", "47.9", ""},
-      {"ViT-B", "100M", "157.9G", "48.8", ""}, {"VRWKV-B", "107M", "146.0G", "49.2", ""},
-      {"ViG-B", "103M", "121.5G", "49.4", ""},
+      {"Vim-T", "", "", "41.0", ""},
+      {"ViT-T", "8M", "20.9G", "42.6", ""},
+      {"VRWKV-T", "8M", "16.6G", "43.3", ""},
+      {"ViG-T", "8M", "14.9G", "43.8", "", "vig_t"},
+      {"Vim-S", "", "", "44.9", ""},
+      {"ViT-S", "28M", "54.0G", "46.2", ""},
+      {"VRWKV-S", "29M", "46.3G", "47.2", ""},
+      {"ViG-S", "28M", "40.0G", "47.9", "", "vig_s"},
+      {"ViT-B", "100M", "157.9G", "48.8", ""},
+      {"VRWKV-B", "107M", "146.0G", "49.2", ""},
+      {"ViG-B", "103M", "121.5G", "49.4", "", "vig_b"},
   };
   return rows;
 }

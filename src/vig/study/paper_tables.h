@@ -57,8 +57,11 @@ const std::vector<ArchitectureRow>& architecture_rows();
 struct DenseRow {
   std::string_view label, params, flops;
   std::string_view first, second;  // AP of boxes and masks, or mIoU and nothing
+  std::string_view backbone = "";  // name in the zoo; empty: not built with the adapter
 };
 const std::vector<DenseRow>& coco_rows();
 const std::vector<DenseRow>& ade20k_rows();
+// By its label; throws where there is none.
+const DenseRow& dense_row(const std::vector<DenseRow>& rows, std::string_view label);
 
 }  // namespace vig::study

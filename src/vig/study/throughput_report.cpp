@@ -22,7 +22,6 @@ Value multiply_adds(const Row& row) {
   return dense ? Value(*dense + row.number("scan_multiply_adds").value_or(0)) : dense;
 }
 
-std::string millions(Value count) { return count ? fmt::format("{:.2f} M", 1e-6 * *count) : ""; }
 std::string speed_text(Value images) {
   return images ? fmt::format("{:.{}f}", *images, *images < 9.95 ? 1 : 0) : "";
 }
@@ -76,7 +75,7 @@ std::vector<std::string> table_row(const PaperRow& paper, const Results& results
     if (!paper.remark.empty()) verdict += fmt::format(": {}", paper.remark);
   }
   cells.insert(cells.end(),
-               {or_dash(printed_params(paper)), millions(row.number("parameters")),
+               {or_dash(printed_params(paper)), millions_text(row.number("parameters")),
                 or_dash(printed_flops(paper)), giga_text(multiply_adds(row)),
                 paper.throughput > 0 ? fmt::format("{}", paper.throughput) : "-",
                 speed_text(row.number("images_per_second")), std::string(paper.accuracy), verdict});
@@ -99,7 +98,7 @@ std::string other_table(const Results& results) {
   for (const std::string& model : other_models()) {
     const Row* found = results.find(model);
     if (found == nullptr) continue;
-    rows.push_back({model, found->text("size"), millions(found->number("parameters")),
+    rows.push_back({model, found->text("size"), millions_text(found->number("parameters")),
                     giga_text(multiply_adds(*found)),
                     speed_text(found->number("images_per_second"))});
   }
@@ -277,7 +276,7 @@ std::vector<std::string> other_models() {
 
 std::string throughput_summary(const Row& row) {
   return fmt::format("{} parameters, {} multiply-adds, {} images/s",
-                     millions(row.number("parameters")), giga_text(multiply_adds(row)),
+                     millions_text(row.number("parameters")), giga_text(multiply_adds(row)),
                      speed_text(row.number("images_per_second")));
 }
 
