@@ -25,7 +25,7 @@ class Shards : public testing::Test {
   // A miniature with random numbers.
   std::string dense_model(const std::string& arch) const {
     const std::string file = path(arch + ".safetensors");
-    EXPECT_EQ(vig({"convert", arch, file}).exit_code, 0);
+    EXPECT_EQ(vig({"convert", arch, file, "--random"}).exit_code, 0);
     return file;
   }
   std::map<std::string, std::string> files_of(const std::string& folder) const {

@@ -57,7 +57,7 @@ class WithModels(unittest.TestCase):
     def dense(cls, arch):
         path = os.path.join(cls.folder, arch + ".safetensors")
         if not os.path.exists(path):
-            run_vig("convert", arch, path)
+            run_vig("convert", arch, path, "--random")
         return path
 
 
