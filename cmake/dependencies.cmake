@@ -29,6 +29,13 @@ if(VIG_SERVER)
   find_package(Boost 1.74 REQUIRED)  # headers alone
 endif()
 
+if(VIG_PYTHON)
+  # Debian's own Python, unless another is named: the one of its NumPy.
+  find_program(Python_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
+  find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+  find_package(pybind11 2.10 REQUIRED CONFIG)
+endif()
+
 if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

@@ -32,7 +32,7 @@ std::vector<fs::path> headers_below(const fs::path& folder) {
 
 TEST(Examples, HaveFewerThan60Lines) {
   for (const auto& entry : fs::directory_iterator(kRoot / "examples")) {
-    if (entry.path().extension() != ".cpp") continue;
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".c") continue;
     const std::string text = read_file(entry.path());
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << entry.path();
   }
@@ -71,6 +71,47 @@ class Installation : public ::testing::Test {
     const RunResult built =
         run_program({VIG_CMAKE, "--build", binaries_, "--parallel", "2"}, {.time_limit = 100});
     ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
+  }
+  // The interface for C: in the examples, by pkg-config, and in a project of C alone.
+  void expect_c(const std::string& weights, const std::string& picture, const std::string& shown) {
+    const RunResult result = example("c_classify", {weights, picture});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(words(result.out), words(shown));
+    EXPECT_EQ(example("c_classify", {}).exit_code, 2);
+    const RunResult missing = example("c_classify", {"nothing.safetensors", picture});
+    EXPECT_EQ(missing.exit_code, 1);
+    EXPECT_NE(missing.err.find("nothing.safetensors"), std::string::npos) << missing.err;
+    EXPECT_EQ(example("c_classify", {weights, "nothing.jpg"}).exit_code, 1);
+
+    std::string library;
+    for (const auto& entry : fs::recursive_directory_iterator(prefix_)) {
+      if (entry.path().filename() == "vig.pc") library = entry.path().parent_path().parent_path();
+    }
+    ASSERT_NE(library, "");
+    const std::string program = folder_ / "by_pkg_config";
+    const RunResult compiled =
+        run_program({"bash", "-c",
+                     "cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o '" + program + "' '" +
+                         (kRoot / "examples/classify.c").string() +
+                         "' $(pkg-config --cflags --libs vig) -Wl,-rpath,'" + library + "'"},
+                    {.environment = {"PKG_CONFIG_PATH=" + library + "/pkgconfig"}});
+    ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+    EXPECT_EQ(run_program({program, weights, picture}).out, result.out);
+
+    write_file(folder_ / "plain/CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.25)\n"
+               "project(plain LANGUAGES C)\n"
+               "find_package(vig REQUIRED COMPONENTS c)\n"
+               "add_executable(plain \"" +
+                   (kRoot / "examples/classify.c").string() +
+                   "\")\n"
+                   "target_link_libraries(plain PRIVATE vig::c)\n");
+    const std::string plain = folder_ / "plain/build";
+    const RunResult configured = run_program({VIG_CMAKE, "-S", folder_ / "plain", "-B", plain,
+                                              "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
+    ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
+    ASSERT_EQ(run_program({VIG_CMAKE, "--build", plain}).exit_code, 0);
+    EXPECT_EQ(run_program({plain + "/plain", weights, picture}).out, result.out);
   }
   RunResult example(const std::string& name, const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {binaries_ / ("example_" + name)};
@@ -125,6 +166,8 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   const RunResult missing = example("classify", {"nothing.safetensors", "nothing.jpg"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("nothing.safetensors"), std::string::npos) << missing.err;
+
+  if (fs::exists(prefix_ / "include/vig/vig.h")) expect_c(weights, picture, result.out);
 }
 
 }  // namespace

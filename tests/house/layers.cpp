@@ -109,7 +109,10 @@ IncludeGraph parse_includes(const SourceTree& tree) {
   return graph;
 }
 
-bool is_own(const Include& include) { return include.header.starts_with("vig/"); }
+// vig/vig.h, the interface for C, stands outside of src/vig.
+bool is_own(const Include& include) {
+  return include.header.starts_with("vig/") && include.header != "vig/vig.h";
+}
 
 // Every header of the tree that `path` reaches, with the file that includes it: breadth first, so
 // that the chain back to `path` is a shortest one.

@@ -83,7 +83,7 @@ std::string as_text(const DetectedPicture& picture, const std::vector<std::strin
 
 int detect(const DetectCommand& command) {
   PictureRun pictures(command.pictures);
-  const PictureOutputs outputs(command.out, pictures.files(), {kDrawing});
+  const PictureOutputs outputs(command.out, pictures, {kDrawing});
   FileRoles roles = pictures.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -97,7 +97,7 @@ int detect(const DetectCommand& command) {
   const std::string note = default_model_note(source, command.pictures);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
-  const std::vector<int64_t> numbers = picture_numbers(pictures.files());
+  const std::vector<int64_t> numbers = picture_numbers(pictures.all_files());
   bool first = true;
   const auto take = [&](const DetectedPicture& picture) {
     if (picture.error.empty()) {
@@ -109,7 +109,8 @@ int detect(const DetectCommand& command) {
     if (command.json) {
       for (const Detection& one : picture.answer) {
         print(first ? "[\n" : ",\n");
-        print(detection_json(one, numbers[picture.index], picture.name, source.classes));
+        print(detection_json(one, numbers[pictures.first() + picture.index], picture.name,
+                             source.classes));
         first = false;
       }
     } else if (picture.error.empty()) {

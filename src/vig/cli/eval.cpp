@@ -66,12 +66,12 @@ class Predictions {
     for (size_t i = 0; i < all_.size(); ++i) all_[i].file = data_.path(i);
     return all_;
   }
-  std::string csv(std::span<const std::string> names) {
+  std::string csv(std::span<const std::string> names, bool header) {
     all();
     std::vector<Prediction> done;
     std::ranges::copy_if(all_, std::back_inserter(done),
                          [](const Prediction& one) { return one.label.has_value(); });
-    return predictions_csv(done, names, {.top = top_, .labelled = true});
+    return predictions_csv(done, names, {.top = top_, .labelled = true, .header = header});
   }
 
  private:
@@ -156,6 +156,7 @@ int eval(EvalOptions options) {
   if (run) options.data = run->data;
   if (run && options.network.model.model.empty()) options.network.model.model = run->model;
   if (options.network.model.model.empty()) options.network.task = task_meant(options.data);
+  parse_shard(options.shard);
   check_files(options);
   const ModelSource source = require_weights(chosen_source(options.network));
   const ModelTask task = source.spec.config->task();
@@ -168,8 +169,9 @@ int eval(EvalOptions options) {
 
 int eval_classifier(const EvalOptions& options, const ModelSource& source,
                     const std::optional<TrainedRun>& run) {
-  const Split split =
+  Split split =
       run && options.split.empty() ? Split{"validation", run->pictures()} : choose_split(options);
+  split.data = split.data.subset(shard_samples(options.shard, split.data.size()));
   Outputs outputs(options);
 
   const Runner runner(source, options.network.run(split.data.size()));
@@ -226,7 +228,9 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   };
   write(outputs.confusion, [&] { return report.confusion(); });
   write(outputs.csv, [&] { return report.classes_csv(); });
-  write(outputs.predictions, [&] { return predictions->csv(report.class_names()); });
+  write(outputs.predictions, [&] {
+    return predictions->csv(report.class_names(), parse_shard(options.shard).index == 1);
+  });
   write(outputs.mistakes, [&] {
     return report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes));
   });
@@ -260,6 +264,7 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"test", "val", "train"}).description(""))
       ->type_name("SPLIT");
   add_network_options(*command, options->network);
+  add_shard(*command, options->shard);
   command
       ->add_option("--confusion", options->confusion,
                    "Also draw the confusion matrix to this SVG file (not of detectors)")

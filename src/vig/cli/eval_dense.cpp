@@ -65,8 +65,8 @@ Data held_out(const Data& data, const TrainedRun& run) {
 
 // The split asked for; else test, else val, else train.
 template <class Data, class Options>
-Chosen<Data> choose(const EvalOptions& options, Options reading,
-                    const std::optional<TrainedRun>& run) {
+Chosen<Data> choose_split(const EvalOptions& options, Options reading,
+                          const std::optional<TrainedRun>& run) {
   const bool of_run = run && options.split.empty();
   if (of_run) run->check_data();
   reading.cache_bytes = 0;
@@ -88,6 +88,15 @@ Chosen<Data> choose(const EvalOptions& options, Options reading,
   }
   fail("{}: has no split {}, only {}", options.data, fmt::join(reading.splits, " or "),
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
+}
+
+// Of it, the part asked for.
+template <class Data, class Options>
+Chosen<Data> choose(const EvalOptions& options, const Options& reading,
+                    const std::optional<TrainedRun>& run) {
+  Chosen<Data> chosen = choose_split<Data>(options, reading, run);
+  chosen.data = chosen.data.subset(shard_samples(options.shard, chosen.data.size()));
+  return chosen;
 }
 
 bool are_numbers(const std::vector<std::string>& classes) {

@@ -12,6 +12,7 @@ struct EvalOptions {
   std::string data;
   std::string run_data;  // where the pictures of a run are, if DATA is a run and they moved
   std::string split;
+  std::string shard;  // "2/8"; empty: all
   std::string confusion;
   std::string csv;
   bool json = false;

@@ -179,7 +179,7 @@ int explain(const ExplainCommand& command) {
   const std::string& ending = attention ? kAttention : kEvidence;
   std::vector<std::string> endings = {ending};
   if (command.npy) endings.push_back(kMap);
-  const PictureOutputs outputs(command.out, pictures.files(), endings);
+  const PictureOutputs outputs(command.out, pictures, endings);
   FileRoles roles = pictures.roles();
   outputs.add_roles(roles);
   roles.check();

@@ -1,6 +1,8 @@
 #include "vig/cli/options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <string_view>
 
 #include "vig/base/error.h"
@@ -97,6 +99,16 @@ Shard parse_shard(const std::string& text) {
     fail_usage("--shard {}: expected I/N with I from 1 to N, such as 2/8", text);
   }
   return shard;
+}
+
+std::vector<size_t> shard_samples(const std::string& text, size_t size) {
+  const Shard shard = parse_shard(text);
+  if (static_cast<size_t>(shard.count) > std::max(size, size_t{1})) {
+    fail_usage("--shard {}: more parts than the {} pictures", text, size);
+  }
+  std::vector<size_t> samples(shard.last(size) - shard.first(size));
+  std::iota(samples.begin(), samples.end(), shard.first(size));
+  return samples;
 }
 
 void add_shard(CLI::App& command, std::string& shard) {

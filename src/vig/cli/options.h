@@ -52,6 +52,9 @@ struct Shard {
 };
 // "2/8"; throws a usage error on anything else.
 Shard parse_shard(const std::string& text);
+// Which of `size` samples belong to a part ("2/8", empty: all), for results that no part may be
+// without: throws a usage error where there are fewer samples than parts.
+std::vector<size_t> shard_samples(const std::string& shard, size_t size);
 // --shard
 void add_shard(CLI::App& command, std::string& shard);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <span>
 
@@ -104,11 +103,11 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
 PictureRun::PictureRun(const PictureOptions& options) : options_(options) {
   const Shard shard = parse_shard(options.shard);
   FoundPictures found = find_pictures(options.inputs);
-  const std::span<std::string> own =
-      std::span(found.files)
-          .subspan(shard.first(found.files.size()),
-                   shard.last(found.files.size()) - shard.first(found.files.size()));
-  files_.assign(std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  all_files_ = std::move(found.files);
+  first_ = shard.first(all_files_.size());
+  const std::span<const std::string> all(all_files_);
+  const auto own = all.subspan(first_, shard.last(all.size()) - first_);
+  files_.assign(own.begin(), own.end());
   // What is wrong with the list is said by the job with its first part.
   if (shard.index == 1) problems_ = std::move(found.problems);
 }
@@ -116,7 +115,7 @@ PictureRun::PictureRun(const PictureOptions& options) : options_(options) {
 FileRoles PictureRun::roles() const {
   FileRoles roles;
   roles.read("model", options_.model_file());
-  for (const std::string& file : files_) roles.read("picture", file);
+  for (const std::string& file : all_files_) roles.read("picture", file);
   return roles;
 }
 

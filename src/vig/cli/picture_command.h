@@ -55,6 +55,10 @@ class PictureRun {
   FileRoles roles() const;
   RunOptions run_options() const { return options_.run(files_.size()); }
   const std::vector<std::string>& files() const { return files_; }
+  // Of all parts where this is one of several, and the place of files() in it: names and numbers
+  // of outputs come from the whole list, so that those of different parts differ.
+  const std::vector<std::string>& all_files() const { return all_files_; }
+  size_t first() const { return first_; }
 
   // Calls `work` with the pictures, which are to be answered batch by batch until all are done or
   // `advance` says that Ctrl-C was pressed.
@@ -71,7 +75,8 @@ class PictureRun {
 
  private:
   PictureOptions options_;
-  std::vector<std::string> files_;
+  std::vector<std::string> all_files_, files_;
+  size_t first_ = 0;
   std::vector<std::string> problems_;  // of finding them
   std::optional<Progress> progress_;   // while they run
   int64_t done_ = 0;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/cli/picture_command.h"
 #include "vig/cli/picture_stream.h"
 #include "vig/weights/atomic_file.h"
 
@@ -18,15 +20,25 @@ PictureOutputs::PictureOutputs(std::string folder, std::span<const std::string> 
                                std::vector<std::string> endings)
     : folder_(std::move(folder)), endings_(std::move(endings)) {
   std::set<std::string> taken;
+  std::map<std::string, int> next;  // number to try
   for (const std::string& picture : pictures) {
     const std::string own =
         picture == kStandardInput ? "standard-input" : fs::path(picture).stem().string();
     std::string name = own;
-    for (int number = 2; !taken.insert(name).second; ++number) {
+    for (int& number = next.try_emplace(own, 2).first->second; !taken.insert(name).second;
+         ++number) {
       name = fmt::format("{}-{}", own, number);
     }
     names_.push_back(std::move(name));
   }
+}
+
+PictureOutputs::PictureOutputs(std::string folder, const PictureRun& pictures,
+                               std::vector<std::string> endings)
+    : PictureOutputs(std::move(folder), pictures.all_files(), std::move(endings)) {
+  const auto first = names_.begin() + static_cast<std::ptrdiff_t>(pictures.first());
+  const auto last = first + static_cast<std::ptrdiff_t>(pictures.files().size());
+  names_ = std::vector<std::string>(first, last);
 }
 
 std::string PictureOutputs::path(size_t picture, const std::string& ending) const {

@@ -11,6 +11,8 @@
 
 namespace vig::cli {
 
+class PictureRun;
+
 // FOLDER/NAME.ENDING, where NAME is that of the picture's file without its extension. Pictures of
 // one name, from several folders, are told apart by numbers: NAME, NAME-2, NAME-3.
 class PictureOutputs {
@@ -18,6 +20,8 @@ class PictureOutputs {
   // `endings`: "overlay.png". Makes no file or folder.
   PictureOutputs(std::string folder, std::span<const std::string> pictures,
                  std::vector<std::string> endings);
+  // For the pictures of a command, which may be a part of those that get names.
+  PictureOutputs(std::string folder, const PictureRun& pictures, std::vector<std::string> endings);
 
   std::string path(size_t picture, const std::string& ending) const;
   // What would be written, to be compared with what is read.

@@ -74,7 +74,7 @@ int segment(const SegmentCommand& command) {
   PictureRun pictures(command.pictures);
   std::vector<std::string> endings = {kOverlay, kLabels};
   if (command.probabilities) endings.push_back(kProbabilities);
-  const PictureOutputs outputs(command.out, pictures.files(), endings);
+  const PictureOutputs outputs(command.out, pictures, endings);
   FileRoles roles = pictures.roles();
   outputs.add_roles(roles);
   roles.check();

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "vig/base/error.h"
+#include "vig/models/registry.h"
+
 namespace vig {
 
 OpenModel::OpenModel(ModelSource source, const RunOptions& options) : source_(std::move(source)) {
@@ -17,6 +20,21 @@ OpenModel::OpenModel(ModelSource source, const RunOptions& options) : source_(st
       detector_ = std::make_unique<const Detector>(source_, options);
       break;
   }
+}
+
+Session OpenModel::session(int height, int width, int batch) const {
+  constexpr int kMostPictures = 4096;
+  check_input_size(height, width);
+  if (batch < 1 || batch > kMostPictures) {
+    fail_usage("a batch of {} pictures, expected 1 to {}", batch, kMostPictures);
+  }
+  const SessionPool& pool = runner_      ? runner_->sessions()
+                            : segmenter_ ? segmenter_->runner().sessions()
+                                         : detector_->runner().sessions();
+  SessionOptions options;
+  options.batch = batch;
+  options.team = pool.shared_team();
+  return Session(pool.shared_model(), build_graph(source_.spec, height, width), options);
 }
 
 const std::shared_ptr<const Runner>& OpenModel::runner() const {

@@ -43,6 +43,10 @@ class OpenModel {
   std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
   std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
 
+  // For numbers instead of pictures: a session of its own on the weights and threads of all, for
+  // the graph that sees the picture at this size. Throws a usage error for sizes out of bounds.
+  Session session(int height, int width, int batch) const;
+
   // What does the work; each throws where the network is for another task.
   const std::shared_ptr<const Runner>& runner() const;
   const Segmenter& segmenter() const;

@@ -110,15 +110,17 @@ void PictureIndex::check_network(const Embedder& embedder) const {
   // Instruction sets differ in the last bits; networks differ in the first ones.
   constexpr double kSame = 0.9999;
   const std::vector<float> probe = probe_vector(embedder, input_size_);
-  double cosine = 0;
-  if (static_cast<int>(probe.size()) == channels_) {
-    for (size_t c = 0; c < probe.size(); ++c) cosine += static_cast<double>(probe[c]) * probe_[c];
+  if (static_cast<int>(probe.size()) != channels_) {
+    fail("the index was made with another network: its vectors have {} channels and this one's {}",
+         channels_, probe.size());
   }
+  double cosine = 0;
+  for (size_t c = 0; c < probe.size(); ++c) cosine += static_cast<double>(probe[c]) * probe_[c];
   if (!(cosine >= kSame)) {
     fail(
-        "the index was made with another network: its vectors have {} channels and this one's {}, "
-        "and the cosine of the same picture is {:.4f}",
-        channels_, probe.size(), cosine);
+        "the index was made with another network: for the same picture the cosine of its vector "
+        "and this one's is {:.4f}",
+        cosine);
   }
 }
 

@@ -48,6 +48,9 @@ class Runner {
   // How pictures are preprocessed for an input of `size`; 0 stands for RunOptions::size.
   Recipe recipe(int size = 0) const;
 
+  // With the weights and threads that sessions share.
+  const SessionPool& sessions() const { return *sessions_; }
+
   // One pass of pictures through the network. All functions are called by the caller's thread.
   struct Pass {
     int size = 0;                    // side of the input; 0: RunOptions::size

@@ -1,5 +1,7 @@
 // The C interface of include/vig/vig.h on the pipeline.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -12,8 +14,13 @@
 
 using vig::OpenModel;
 
+using Names = std::shared_ptr<const std::vector<std::string>>;
+
 struct vig_model {
-  std::shared_ptr<const OpenModel> model;
+  vig_model(vig::ModelSource source, const vig::RunOptions& run) : model(std::move(source), run) {}
+
+  OpenModel model;
+  Names names;  // of the classes, shared with results, which outlive the model
   vig::DecodeOptions decode;
 };
 
@@ -28,7 +35,7 @@ struct vig_result {
     std::vector<vig_detection> detections;
   };
   std::vector<Answer> answers;
-  std::vector<std::string> names;  // of the classes
+  Names names;
 };
 
 namespace {
@@ -68,6 +75,15 @@ vig_options complete(const vig_options* given) {
   if (given == nullptr) return options;
   const size_t known = std::min(given->struct_size, sizeof options);
   std::copy_n(reinterpret_cast<const char*>(given), known, reinterpret_cast<char*>(&options));
+  const auto check = [](const char* field, int64_t value, int64_t least, int64_t most) {
+    if (value >= least && value <= most) return;
+    vig::fail_usage("vig_options.{} is {}, expected {} to {}", field, value, least, most);
+  };
+  check("struct_size", static_cast<int64_t>(known), sizeof options.struct_size, sizeof options);
+  check("threads", options.threads, 0, 1024);
+  check("batch", options.batch, 0, 4096);
+  check("size", options.size, 0, vig::kMaxInputSide);
+  check("max_pixels", options.max_pixels, 1, std::numeric_limits<int64_t>::max());
   return options;
 }
 
@@ -76,10 +92,10 @@ vig_model* opened(vig::ModelSource source, const vig_options& options) {
   run.threads = options.threads;
   run.batch = options.batch;
   run.size = options.size;
-  auto model = std::make_unique<vig_model>();
+  auto model = std::make_unique<vig_model>(std::move(source), run);
+  model->names = std::make_shared<const std::vector<std::string>>(model->model.classes());
   model->decode.max_pixels = options.max_pixels;
   model->decode.apply_orientation = options.ignore_orientation == 0;
-  model->model = std::make_shared<const OpenModel>(std::move(source), run);
   return model.release();
 }
 
@@ -110,9 +126,10 @@ class GivenPictures final : public vig::SampleSource {
     const size_t row = 3 * static_cast<size_t>(std::max(one.width, 0));
     const size_t stride = one.stride == 0 ? row : one.stride;
     const auto height = static_cast<size_t>(std::max(one.height, 0));
-    if (row == 0 || height == 0 || stride < row ||
+    // Without products that could overflow.
+    if (row == 0 || height == 0 || stride < row || one.size < row ||
         int64_t{one.width} * one.height > decode_.max_pixels ||
-        one.size < stride * (height - 1) + row) {
+        (one.size - row) / stride < height - 1) {
       vig::fail(
           "{}: {} x {} pixels, {} bytes from row to row, in {} bytes, expected rows of pixels "
           "inside of the bytes, at most {} pixels",
@@ -133,7 +150,7 @@ class GivenPictures final : public vig::SampleSource {
 
 const char* name_of(const vig_result& result, int label) {
   const auto index = static_cast<size_t>(label);
-  return label >= 0 && index < result.names.size() ? result.names[index].c_str() : nullptr;
+  return label >= 0 && index < result.names->size() ? (*result.names)[index].c_str() : nullptr;
 }
 
 vig_class_score c_score(const vig_result& result, const vig::ClassScore& score) {
@@ -156,9 +173,9 @@ vig_status answer(const vig_model* model, const vig_picture* pictures, size_t co
     if (model == nullptr || out == nullptr) vig::fail_usage("a model or a result at no address");
     *out = nullptr;
     const GivenPictures source(pictures, count, model->decode);
-    const auto found = work(*model->model, source);
+    const auto found = work(model->model, source);
     auto result = std::make_unique<vig_result>();
-    result->names = model->model->classes();
+    result->names = model->names;
     result->answers.resize(found.size());
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].error.empty()) {
@@ -189,6 +206,7 @@ const char* vig_version(void) { return VIG_VERSION; }
 const char* vig_last_error(void) { return last_error.c_str(); }
 
 void vig_default_options(vig_options* options) {
+  if (options == nullptr) return;
   *options = {};
   options->struct_size = sizeof *options;
   options->max_pixels = vig::DecodeOptions().max_pixels;
@@ -218,7 +236,8 @@ vig_status vig_open_memory(const void* bytes, size_t size, const char* name,
 void vig_close(vig_model* model) { delete model; }
 
 vig_task vig_model_task(const vig_model* model) {
-  switch (model->model->task()) {
+  if (model == nullptr) return VIG_CLASSIFY;
+  switch (model->model.task()) {
     case vig::ModelTask::kSegment:
       return VIG_SEGMENT;
     case vig::ModelTask::kDetect:
@@ -230,14 +249,14 @@ vig_task vig_model_task(const vig_model* model) {
 }
 
 const char* vig_model_arch(const vig_model* model) {
-  return model->model->source().spec.name.c_str();
+  return model == nullptr ? nullptr : model->model.source().spec.name.c_str();
 }
 size_t vig_class_count(const vig_model* model) {
-  return static_cast<size_t>(model->model->class_count());
+  return model == nullptr ? 0 : static_cast<size_t>(model->model.class_count());
 }
 const char* vig_class_name(const vig_model* model, size_t label) {
-  const auto& names = model->model->classes();
-  return label < names.size() ? names[label].c_str() : nullptr;
+  if (model == nullptr || label >= model->names->size()) return nullptr;
+  return (*model->names)[label].c_str();
 }
 
 size_t vig_result_count(const vig_result* result) {

@@ -1,0 +1,135 @@
+#include "vig/bindings/python/pictures.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "vig/base/error.h"
+#include "vig/base/printable.h"
+#include "vig/data/picture_files.h"
+
+namespace vig::python {
+
+GivenPictures::GivenPictures(const py::object& given, const DecodeOptions& decode)
+    : single_(!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given)),
+      decode_(decode) {
+  if (single_) {
+    add(given);
+    return;
+  }
+  for (const py::handle one : given) add(py::reinterpret_borrow<py::object>(one));
+}
+
+void GivenPictures::add(const py::object& given) {
+  const std::string name = single_ ? "the picture" : fmt::format("picture {}", pictures_.size());
+  if (add_path(given) || add_buffer(given, name) || add_pil(given, name)) return;
+  if (py::hasattr(given, "__array__") &&
+      add_buffer(py::module_::import("numpy").attr("asarray")(given), name)) {
+    return;
+  }
+  throw py::type_error(
+      fmt::format("{} is of type {}, expected a path, the bytes of a file, an array of uint8 "
+                  "[height, width, 3] or a picture of PIL",
+                  name, Py_TYPE(given.ptr())->tp_name));
+}
+
+bool GivenPictures::add_path(const py::object& given) {
+  if (!py::isinstance<py::str>(given) && !py::hasattr(given, "__fspath__")) return false;
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(given.ptr(), &bytes) == 0) throw py::error_already_set();
+  const auto path = py::reinterpret_steal<py::bytes>(bytes);
+  Picture picture;
+  picture.name = std::string(path);
+  pictures_.push_back(std::move(picture));
+  return true;
+}
+
+bool GivenPictures::add_buffer(const py::object& given, const std::string& name) {
+  if (PyObject_CheckBuffer(given.ptr()) == 0) return false;
+  py::buffer_info buffer = py::reinterpret_borrow<py::buffer>(given).request();
+  const bool bytes = buffer.itemsize == 1;
+  Picture picture;
+  picture.name = name;
+  picture.data = static_cast<const uint8_t*>(buffer.ptr);
+  constexpr auto kMost = std::numeric_limits<int>::max();
+  if (bytes && buffer.ndim == 1 && (buffer.size == 0 || buffer.strides[0] == 1)) {
+    picture.form = Form::kFile;
+    picture.size = static_cast<size_t>(buffer.size);
+  } else if (bytes && buffer.format == "B" && buffer.ndim == 3 && buffer.shape[2] == 3 &&
+             buffer.size > 0 && buffer.shape[0] <= kMost && buffer.shape[1] <= kMost) {
+    picture.form = Form::kPixels;
+    picture.height = static_cast<int>(buffer.shape[0]);
+    picture.width = static_cast<int>(buffer.shape[1]);
+    picture.row = buffer.strides[0];
+    picture.column = buffer.strides[1];
+    picture.channel = buffer.strides[2];
+  } else {
+    fail_usage("{}: an array of {} [{}], expected uint8 [height, width, 3]", name,
+               printable(buffer.format), fmt::join(buffer.shape, ", "));
+  }
+  pictures_.push_back(std::move(picture));
+  buffers_.push_back(std::move(buffer));
+  return true;
+}
+
+bool GivenPictures::add_pil(const py::object& given, const std::string& name) {
+  if (!py::hasattr(given, "convert") || !py::hasattr(given, "tobytes")) return false;
+  const py::object rgb = given.attr("convert")("RGB");
+  const auto [width, height] = rgb.attr("size").cast<std::pair<int, int>>();
+  const auto bytes = rgb.attr("tobytes")().cast<py::bytes>();
+  const std::string_view view(bytes);
+  if (width < 1 || height < 1 ||
+      view.size() != 3 * static_cast<size_t>(width) * static_cast<size_t>(height)) {
+    fail_usage("{}: {} bytes for {} x {} pixels, expected three for each", name, view.size(), width,
+               height);
+  }
+  Picture picture;
+  picture.form = Form::kPixels;
+  picture.name = name;
+  picture.data = reinterpret_cast<const uint8_t*>(view.data());
+  picture.width = width;
+  picture.height = height;
+  picture.row = int64_t{3} * width;
+  picture.column = 3;
+  picture.channel = 1;
+  pictures_.push_back(std::move(picture));
+  kept_.push_back(bytes);
+  return true;
+}
+
+std::string GivenPictures::place(size_t sample) const {
+  return printable(pictures_[sample].name, 4096);
+}
+
+Sample GivenPictures::load(size_t sample) const {
+  const Picture& picture = pictures_[sample];
+  if (picture.form == Form::kPath) return PictureFiles({picture.name}, decode_).load(0);
+  if (picture.form == Form::kFile) {
+    return PictureBytes({{picture.name, {picture.data, picture.size}}}, decode_).load(0);
+  }
+  if (int64_t{picture.width} * picture.height > decode_.max_pixels) {
+    fail("{}: {} x {} pixels, expected at most {}", place(sample), picture.width, picture.height,
+         decode_.max_pixels);
+  }
+  auto image = std::make_shared<Image>(picture.width, picture.height);
+  for (int y = 0; y < picture.height; ++y) {
+    const uint8_t* const from = picture.data + y * picture.row;
+    uint8_t* const to = image->row(y);
+    if (picture.column == 3 && picture.channel == 1) {
+      std::copy_n(from, size_t{3} * static_cast<size_t>(picture.width), to);
+      continue;
+    }
+    for (int x = 0; x < picture.width; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        to[3 * x + c] = from[x * picture.column + c * picture.channel];
+      }
+    }
+  }
+  return {image, {}};
+}
+
+}  // namespace vig::python

@@ -1,0 +1,70 @@
+"""ViG from Python: open a weight file, give it pictures, read answers.
+
+    import vig
+
+    model = vig.load("model.safetensors")
+    answer = model("cat.jpg")
+    print(answer.name, answer.probability)
+
+A picture is a path, the bytes of a file, an array of uint8 [height, width, 3] or a picture of PIL; a list of
+pictures gives a list of answers. Answers are the same bits as those of the program vig. Work that goes wrong
+raises vig.Error with one sentence. Models may be used by any number of threads; while a network runs, other
+threads of Python run, too.
+"""
+
+import os as _os
+
+from vig._engine import (
+    Attention,
+    ClassScore,
+    Classification,
+    Detection,
+    Error,
+    Evidence,
+    Model,
+    Segmentation,
+    Session,
+    UsageError,
+    __version__,
+)
+from vig import _engine
+
+__all__ = [
+    "Attention",
+    "ClassScore",
+    "Classification",
+    "Detection",
+    "Error",
+    "Evidence",
+    "Model",
+    "Segmentation",
+    "Session",
+    "TrainingRun",
+    "UsageError",
+    "load",
+    "train",
+]
+
+
+def load(file=None, **options):
+    """Opens a weight file (.safetensors, or a PyTorch checkpoint), given by path or as bytes; without one the
+    default model.
+
+    arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
+    batch: most pictures that run together, 0: by the size. threads: 0: all of the machine. max_pixels:
+    pictures with more are refused. ignore_orientation: leave pictures as they are stored, whatever EXIF says.
+    """
+    if file is None:
+        file = _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "default.safetensors")
+    return _engine.load(file, **options)
+
+
+def __getattr__(name):
+    # Training needs modules that take longer to import than a model to open.
+    if name in ("train", "TrainingRun"):
+        from vig import training
+
+        globals()["train"] = training.train
+        globals()["TrainingRun"] = training.TrainingRun
+        return globals()[name]
+    raise AttributeError(f"module 'vig' has no attribute '{name}'")

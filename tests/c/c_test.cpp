@@ -1,0 +1,410 @@
+// The interface for C: the functions themselves, linked statically, and the shared library as
+// strangers load it.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "support/files.h"
+#include "support/run_program.h"
+#include "vig/data/picture_files.h"
+#include "vig/pipeline/open_model.h"
+#include "vig/pipeline/save_model.h"
+#include "vig/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kData(VIG_TEST_DATA);
+
+std::string saved(const fs::path& path, const std::string& arch,
+                  std::vector<std::string> classes = {}) {
+  ModelRequest request;
+  request.model = arch;
+  ModelSource source = find_source(request);
+  source.classes = std::move(classes);
+  save_model(source, path.string());
+  return path.string();
+}
+
+struct Close {
+  void operator()(vig_model* model) const { vig_close(model); }
+  void operator()(vig_result* result) const { vig_free_result(result); }
+};
+using Model = std::unique_ptr<vig_model, Close>;
+using Result = std::unique_ptr<vig_result, Close>;
+
+Model opened(const std::string& path, const vig_options* options = nullptr) {
+  vig_model* model = nullptr;
+  EXPECT_EQ(vig_open(path.c_str(), options, &model), VIG_OK) << vig_last_error();
+  return Model(model);
+}
+
+class CInterface : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = saved(folder_ / "model.safetensors", "test_vig", names_);
+    for (const char* name : {"cat_chelsea.png", "flower.webp", "kitten_gray.jpg"}) {
+      files_.push_back(read_file(kData / "image/photos" / name));
+      pictures_.push_back(vig_encoded(files_.back().data(), files_.back().size()));
+    }
+  }
+  // The pictures of the caller for the pipeline.
+  PictureBytes source() const {
+    std::vector<PictureBytes::File> files;
+    for (const std::string& file : files_) {
+      files.push_back({"picture", {reinterpret_cast<const uint8_t*>(file.data()), file.size()}});
+    }
+    return PictureBytes(std::move(files));
+  }
+  OpenModel pipeline(const std::string& path) const {
+    ModelRequest request;
+    request.model = path;
+    return OpenModel(find_source(request));
+  }
+  void expect_scores(const vig_result* result, const std::vector<ClassifiedPicture>& expected) {
+    ASSERT_EQ(vig_result_count(result), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(vig_result_error(result, i), nullptr);
+      size_t count = 0;
+      const vig_class_score* const scores = vig_result_scores(result, i, &count);
+      const auto& own = expected[i].answer.scores;
+      ASSERT_EQ(count, own.size());
+      for (size_t k = 0; k < count; ++k) {
+        EXPECT_EQ(scores[k].label, own[k].index);
+        EXPECT_STREQ(scores[k].name, own[k].name.c_str());
+        EXPECT_EQ(scores[k].probability, own[k].probability);
+        EXPECT_EQ(scores[k].logit, own[k].logit);
+      }
+    }
+  }
+
+  TempDir folder_;
+  const std::vector<std::string> names_ = {"ant", "bee", "cat", "dog",  "eel",
+                                           "fox", "gnu", "hen", "ibis", "jay"};
+  std::string path_;
+  std::vector<std::string> files_;
+  std::vector<vig_picture> pictures_;
+};
+
+TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
+  const Model model = opened(path_);
+  EXPECT_EQ(vig_model_task(model.get()), VIG_CLASSIFY);
+  EXPECT_STREQ(vig_model_arch(model.get()), "test_vig");
+  EXPECT_EQ(vig_class_count(model.get()), 10u);
+  EXPECT_STREQ(vig_class_name(model.get(), 3), "dog");
+  EXPECT_EQ(vig_class_name(model.get(), 10), nullptr);
+
+  const OpenModel own = pipeline(path_);
+  vig_result* answer = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), pictures_.data(), 3, 4, &answer), VIG_OK);
+  Result result(answer);
+  expect_scores(result.get(), own.classify(source(), 4));
+
+  for (const int map : {0, 1}) {
+    ASSERT_EQ(vig_embed(model.get(), pictures_.data(), 3, map, &answer), VIG_OK);
+    result.reset(answer);
+    const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
+    const auto expected = own.embed(source(), kind);
+    for (size_t i = 0; i < 3; ++i) {
+      int rows = 0, columns = 0, channels = 0;
+      const float* const values = vig_result_values(result.get(), i, &rows, &columns, &channels);
+      const Embedding& one = expected[i].answer;
+      EXPECT_EQ((std::vector{rows, columns, channels}),
+                (std::vector{one.height, one.width, one.channels}));
+      EXPECT_TRUE(std::equal(one.values.begin(), one.values.end(), values));
+    }
+  }
+
+  ASSERT_EQ(vig_evidence(model.get(), pictures_.data(), 3, 2, 3, &answer), VIG_OK);
+  result.reset(answer);
+  const auto evidence = own.evidence(source(), {2, 3});
+  size_t count = 0;
+  EXPECT_EQ(vig_result_scores(result.get(), 1, &count)[1].label, 3);
+  EXPECT_EQ(count, 2u);
+  const auto& map = evidence[1].answer.map.values;
+  EXPECT_TRUE(std::equal(map.begin(), map.end(),
+                         vig_result_values(result.get(), 1, nullptr, nullptr, nullptr)));
+
+  ASSERT_EQ(vig_attention(model.get(), pictures_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
+  result.reset(answer);
+  const auto attention = own.attention(source(), {0.2, 0.7, 0, 1});
+  const auto& weights = attention[2].answer.map.values;
+  EXPECT_TRUE(std::equal(weights.begin(), weights.end(),
+                         vig_result_values(result.get(), 2, nullptr, nullptr, nullptr)));
+}
+
+// As files and as pixels, with and without a gap between the rows.
+TEST_F(CInterface, PixelsAreThePicture) {
+  const std::shared_ptr<const Image> image = source().load(0).image;
+  const size_t row = 3 * static_cast<size_t>(image->width), stride = row + 7;
+  std::vector<uint8_t> wide(stride * static_cast<size_t>(image->height) - 7);  // no gap at the end
+  for (int y = 0; y < image->height; ++y) {
+    std::copy_n(image->row(y), row, wide.data() + static_cast<size_t>(y) * stride);
+  }
+  vig_picture given[3] = {pictures_[0], vig_pixels(image->row(0), image->width, image->height, 0),
+                          vig_pixels(wide.data(), image->width, image->height, stride)};
+  given[2].size = wide.size();
+  const Model model = opened(path_);
+  vig_result* answer = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), given, 3, 10, &answer), VIG_OK);
+  const Result result(answer);
+  size_t count = 0;
+  const vig_class_score* const first = vig_result_scores(result.get(), 0, &count);
+  ASSERT_EQ(count, 10u);
+  for (size_t i = 1; i < 3; ++i) {
+    ASSERT_EQ(vig_result_error(result.get(), i), nullptr) << vig_result_error(result.get(), i);
+    const vig_class_score* const other = vig_result_scores(result.get(), i, nullptr);
+    for (size_t k = 0; k < count; ++k) EXPECT_EQ(first[k].logit, other[k].logit);
+  }
+}
+
+TEST_F(CInterface, BrokenPicturesDoNotHinderOthers) {
+  const Model model = opened(path_);
+  uint8_t pixels[12] = {};
+  std::vector<vig_picture> given = {
+      vig_encoded("no picture", 10), vig_encoded(files_[0].data(), files_[0].size() / 2),
+      vig_encoded(nullptr, 100),     vig_encoded(pixels, 0),
+      vig_pixels(pixels, 2, 2, 5),   vig_pixels(pixels, -2, 2, 0),
+      vig_pixels(pixels, 2, 0, 0),   vig_pixels(pixels, 2, 2, 0)};
+  given.back().size = 11;
+  vig_picture far = vig_pixels(pixels, 2, std::numeric_limits<int>::max(), 0);
+  far.stride = std::numeric_limits<size_t>::max() / 2;  // products with it overflow
+  far.size = sizeof pixels;
+  given.push_back(far);
+  given.push_back(pictures_[1]);
+  vig_result* answer = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), given.data(), given.size(), 1, &answer), VIG_OK);
+  const Result result(answer);
+  ASSERT_EQ(vig_result_count(result.get()), given.size());
+  for (size_t i = 0; i + 1 < given.size(); ++i) {
+    const char* const error = vig_result_error(result.get(), i);
+    ASSERT_NE(error, nullptr) << i;
+    EXPECT_EQ(std::string(error).find("picture " + std::to_string(i) + ":"), 0u) << error;
+    size_t count = 7;
+    EXPECT_EQ(vig_result_scores(result.get(), i, &count), nullptr);
+    EXPECT_EQ(count, 0u);
+  }
+  EXPECT_EQ(vig_result_error(result.get(), given.size() - 1), nullptr);
+  EXPECT_NE(vig_result_scores(result.get(), given.size() - 1, nullptr), nullptr);
+}
+
+TEST_F(CInterface, NothingAtAnAddressIsAnError) {
+  vig_model* none = reinterpret_cast<vig_model*>(1);
+  EXPECT_EQ(vig_open(nullptr, nullptr, &none), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_open(path_.c_str(), nullptr, nullptr), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_open("nothing.safetensors", nullptr, &none), VIG_BAD_INPUT);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(std::string(vig_last_error()).find("nothing.safetensors"), std::string::npos);
+  EXPECT_EQ(vig_open("test_vig", nullptr, &none), VIG_BAD_USAGE) << "a name has no weights";
+  EXPECT_EQ(vig_open_memory(nullptr, 4, "x", nullptr, &none), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_open_memory("abc", 3, nullptr, nullptr, &none), VIG_BAD_INPUT);
+  vig_close(nullptr);
+  vig_free_result(nullptr);
+  vig_default_options(nullptr);
+  EXPECT_EQ(vig_model_task(nullptr), VIG_CLASSIFY);
+  EXPECT_EQ(vig_model_arch(nullptr), nullptr);
+  EXPECT_EQ(vig_class_count(nullptr), 0u);
+  EXPECT_EQ(vig_class_name(nullptr, 0), nullptr);
+  EXPECT_EQ(vig_result_count(nullptr), 0u);
+  EXPECT_EQ(vig_result_error(nullptr, 0), nullptr);
+  EXPECT_EQ(vig_result_scores(nullptr, 0, nullptr), nullptr);
+  EXPECT_EQ(vig_result_values(nullptr, 0, nullptr, nullptr, nullptr), nullptr);
+  EXPECT_EQ(vig_result_labels(nullptr, 0, nullptr, nullptr), nullptr);
+  EXPECT_EQ(vig_result_detections(nullptr, 0, nullptr), nullptr);
+
+  const Model model = opened(path_);
+  vig_result* result = nullptr;
+  EXPECT_EQ(vig_classify(nullptr, pictures_.data(), 1, 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(model.get(), nullptr, 1, 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(model.get(), pictures_.data(), 1, 1, nullptr), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(model.get(), pictures_.data(), 1, 0, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_embed(nullptr, nullptr, 0, 0, nullptr), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_evidence(model.get(), pictures_.data(), 1, 10, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_attention(model.get(), pictures_.data(), 1, 2, 0, -1, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_attention(model.get(), pictures_.data(), 1, 0, 0, 9, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_segment(model.get(), pictures_.data(), 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_detect(model.get(), pictures_.data(), 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(result, nullptr);
+  // No pictures are no error.
+  ASSERT_EQ(vig_classify(model.get(), nullptr, 0, 1, &result), VIG_OK) << vig_last_error();
+  EXPECT_EQ(vig_result_count(result), 0u);
+  vig_free_result(result);
+}
+
+TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
+  vig_options options;
+  vig_default_options(&options);
+  options.size = 96;
+  options.threads = 1;
+  vig_result* answer = nullptr;
+  const Model larger = opened(path_, &options);
+  ASSERT_EQ(vig_embed(larger.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  Result result(answer);
+  int rows = 0;
+  vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
+  EXPECT_EQ(rows, 6);  // of tokens of 16 pixels
+
+  // A header that ended with `threads`: what follows has its default.
+  options.struct_size = offsetof(vig_options, batch);
+  const Model plain = opened(path_, &options);
+  ASSERT_EQ(vig_embed(plain.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  result.reset(answer);
+  vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
+  EXPECT_EQ(rows, 4);
+
+  const auto refused = [&](auto change) {
+    vig_options bad;
+    vig_default_options(&bad);
+    change(bad);
+    vig_model* model = nullptr;
+    EXPECT_EQ(vig_open(path_.c_str(), &bad, &model), VIG_BAD_USAGE) << vig_last_error();
+    EXPECT_EQ(model, nullptr);
+  };
+  refused([](vig_options& bad) { bad.struct_size = 0; });
+  refused([](vig_options& bad) { bad.threads = -1; });
+  refused([](vig_options& bad) { bad.batch = 1 << 30; });
+  refused([](vig_options& bad) { bad.size = 100000; });
+  refused([](vig_options& bad) { bad.max_pixels = 0; });
+  refused([](vig_options& bad) { bad.arch = "no_such_model"; });
+
+  vig_options strict;
+  vig_default_options(&strict);
+  strict.max_pixels = 100;
+  const Model small = opened(path_, &strict);
+  ASSERT_EQ(vig_classify(small.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  result.reset(answer);
+  EXPECT_NE(vig_result_error(result.get(), 0), nullptr);
+}
+
+TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
+  const std::string bytes = read_file(path_);
+  vig_model* model = nullptr;
+  ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", nullptr, &model), VIG_OK)
+      << vig_last_error();
+  vig_result* answer = nullptr;
+  ASSERT_EQ(vig_classify(model, pictures_.data(), 3, 2, &answer), VIG_OK);
+  vig_close(model);
+  const Result result(answer);
+  expect_scores(result.get(), pipeline(path_).classify(source(), 2));
+}
+
+TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {
+  const Model model = opened(path_);
+  const auto expected = pipeline(path_).classify(source(), 3);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 5; ++i) {
+        vig_result* answer = nullptr;
+        ASSERT_EQ(vig_classify(model.get(), pictures_.data(), 3, 3, &answer), VIG_OK);
+        expect_scores(answer, expected);
+        vig_free_result(answer);
+        EXPECT_EQ(vig_evidence(model.get(), nullptr, 0, 100 + t, -1, &answer), VIG_BAD_USAGE);
+        EXPECT_NE(std::string(vig_last_error()).find("class " + std::to_string(100 + t)),
+                  std::string::npos)
+            << vig_last_error();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CInterface, SegmentationAndDetection) {
+  const std::string map_path = saved(folder_ / "map.safetensors", "test_vig_upernet");
+  const Model segmenter = opened(map_path);
+  EXPECT_EQ(vig_model_task(segmenter.get()), VIG_SEGMENT);
+  EXPECT_EQ(vig_class_name(segmenter.get(), 0), nullptr);
+  vig_result* answer = nullptr;
+  const vig_picture broken = vig_encoded("x", 1);
+  const vig_picture given[2] = {pictures_[0], broken};
+  ASSERT_EQ(vig_segment(segmenter.get(), given, 2, &answer), VIG_OK) << vig_last_error();
+  Result result(answer);
+  int width = 0, height = 0;
+  const uint8_t* const labels = vig_result_labels(result.get(), 0, &width, &height);
+  const LabelMap map = pipeline(map_path).segment(source())[0].answer.labels;
+  ASSERT_EQ(width, map.width);
+  ASSERT_EQ(height, map.height);
+  EXPECT_TRUE(std::equal(map.labels.begin(), map.labels.end(), labels));
+  EXPECT_NE(vig_result_error(result.get(), 1), nullptr);
+  EXPECT_EQ(vig_classify(segmenter.get(), given, 2, 1, &answer), VIG_BAD_USAGE);
+
+  const std::string box_path = saved(folder_ / "box.safetensors", "test_vig_maskrcnn");
+  const Model detector = opened(box_path);
+  ASSERT_EQ(vig_detect(detector.get(), given, 2, &answer), VIG_OK) << vig_last_error();
+  result.reset(answer);
+  size_t count = 0;
+  const vig_detection* const found = vig_result_detections(result.get(), 0, &count);
+  const Detections expected = pipeline(box_path).detect(source())[0].answer;
+  ASSERT_EQ(count, expected.size());
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(found[i].x1, expected[i].box.x1);
+    EXPECT_EQ(found[i].score, expected[i].score);
+    EXPECT_EQ(found[i].label, expected[i].label);
+    EXPECT_EQ(std::vector(found[i].runs, found[i].runs + found[i].run_count),
+              expected[i].mask.runs);
+  }
+}
+
+std::set<std::string> declared_functions() {
+  const std::string header = read_file(fs::path(VIG_SOURCE_DIR) / "include/vig/vig.h");
+  const std::regex pattern("VIG_API[^(;]*\\b(vig_[a-z_]+)\\(");
+  std::set<std::string> names;
+  for (std::sregex_iterator match(header.begin(), header.end(), pattern), end; match != end;
+       ++match) {
+    names.insert((*match)[1]);
+  }
+  return names;
+}
+
+TEST(SharedLibrary, ShowsTheFunctionsOfItsHeaderAndNothingElse) {
+  const RunResult symbols = run_program({"nm", "-D", "--defined-only", VIG_SHARED});
+  ASSERT_EQ(symbols.exit_code, 0) << symbols.err;
+  std::set<std::string> shown;
+  std::istringstream lines(symbols.out);
+  for (std::string address, kind, name; lines >> address >> kind >> name;) {
+    if (kind != "A") shown.insert(name.substr(0, name.find('@')));  // A: the version's own name
+  }
+  EXPECT_EQ(shown, declared_functions());
+  EXPECT_GE(shown.size(), 20u);
+  const std::string dynamic = run_program({"readelf", "-d", VIG_SHARED}).out;
+  EXPECT_NE(dynamic.find("soname: [libvig.so.1]"), std::string::npos) << dynamic;
+}
+
+TEST(SharedLibrary, SaysItsVersionWhenItRuns) {
+  void* const library = dlopen(VIG_SHARED, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto abi = reinterpret_cast<int (*)()>(dlsym(library, "vig_abi_version"));
+  const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "vig_version"));
+  ASSERT_NE(abi, nullptr);
+  EXPECT_EQ(abi(), VIG_ABI_VERSION);
+  EXPECT_STREQ(version(), vig_version());
+  EXPECT_EQ(vig_abi_version(), VIG_ABI_VERSION);
+}
+
+TEST(Header, IsPlainCAndCpp) {
+  const TempDir folder;
+  const std::string include = "-I" + (fs::path(VIG_SOURCE_DIR) / "include").string();
+  write_file(folder / "a.c", "#include <vig/vig.h>\nint main(void) { return 0; }\n");
+  for (const std::vector<std::string>& compiler :
+       {std::vector<std::string>{"cc", "-xc", "-std=c99"},
+        {"cc", "-xc", "-std=c17"},
+        {"c++", "-xc++", "-std=c++11"}}) {
+    std::vector<std::string> command = compiler;
+    command.insert(command.end(), {"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+                                   include, (folder / "a.c").string()});
+    const RunResult result = run_program(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test

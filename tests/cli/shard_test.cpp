@@ -1,0 +1,103 @@
+// Jobs that share pictures by --shard: what they write together is what one job writes.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "cli/vig.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Shards : public testing::Test {
+ protected:
+  // Pictures of one name in several folders.
+  void SetUp() override {
+    for (const char* place : {"a/cat", "b/cat", "b/dog"}) {
+      fs::create_directories(folder_ / "pictures" / place);
+      fs::copy_file(data("image/photos/cat_progressive_320x240.jpg"),
+                    folder_ / "pictures" / place / "same.jpg");
+    }
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  // A miniature with random numbers.
+  std::string dense_model(const std::string& arch) const {
+    const std::string file = path(arch + ".safetensors");
+    EXPECT_EQ(vig({"convert", arch, file, "--random"}).exit_code, 0);
+    return file;
+  }
+  std::map<std::string, std::string> files_of(const std::string& folder) const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder_ / folder)) {
+      files[entry.path().filename().string()] = read_file(entry.path());
+    }
+    return files;
+  }
+  // Runs a command as a whole and in two parts; gives what both printed as JSON.
+  std::pair<json, json> both_ways(const std::vector<std::string>& command) {
+    const auto answer = [&](const std::string& out, const std::string& shard) {
+      std::vector<std::string> line = command;
+      line.insert(line.end(), {path("pictures"), "--json", "--out", path(out)});
+      if (!shard.empty()) line.insert(line.end(), {"--shard", shard});
+      const RunResult result = vig(line);
+      expect_success(result);
+      std::string text = result.out;
+      for (size_t at; (at = text.find(path(out))) != std::string::npos;) {
+        text.replace(at, path(out).size(), "OUT");
+      }
+      return json::parse(text);
+    };
+    const json whole = answer("whole", "");
+    json parts = answer("parts", "1/2");
+    const json second = answer("parts", "2/2");
+    parts.insert(parts.end(), second.begin(), second.end());
+    return {whole, parts};
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(Shards, DrawingsOfDifferentPartsHaveDifferentNames) {
+  const auto [whole, parts] =
+      both_ways({"segment", "-m", dense_model("test_vig_upernet"), "--threads", "2"});
+  EXPECT_EQ(whole, parts);
+  EXPECT_EQ(files_of("whole").size(), 6u);
+  EXPECT_EQ(files_of("whole"), files_of("parts"));
+}
+
+TEST_F(Shards, NumbersOfPicturesAreThoseOfTheWhole) {
+  const auto [whole, parts] =
+      both_ways({"detect", "-m", dense_model("test_vig_maskrcnn"), "--score", "0.05"});
+  EXPECT_EQ(whole, parts);
+  EXPECT_EQ(files_of("whole").size(), 3u);
+  EXPECT_EQ(files_of("whole"), files_of("parts"));
+}
+
+TEST_F(Shards, EvaluationsCountTheirOwnPart) {
+  const std::string model = make_model(folder_);
+  const auto eval = [&](const std::string& predictions, const std::vector<std::string>& more) {
+    std::vector<std::string> command = {
+        "eval", "-m", model, path("pictures/b"), "--predictions", path(predictions), "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    return vig(command);
+  };
+  const RunResult whole = eval("whole.csv", {});
+  expect_success(whole);
+  int64_t pictures = 0;
+  std::string joined;
+  for (const char* shard : {"1/2", "2/2"}) {
+    const RunResult part = eval("part.csv", {"--shard", shard});
+    expect_success(part);
+    pictures += json::parse(part.out)["pictures"].get<int64_t>();
+    joined += read_file(path("part.csv"));
+  }
+  EXPECT_EQ(pictures, json::parse(whole.out)["pictures"]);
+  EXPECT_EQ(joined, read_file(path("whole.csv")));
+  expect_complaint(eval("part.csv", {"--shard", "1/3"}), 2, "more parts than the 2 pictures");
+  expect_complaint(eval("part.csv", {"--shard", "0/3"}), 2, "--shard");
+}
+
+}  // namespace
+}  // namespace vig::test

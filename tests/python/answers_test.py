@@ -1,0 +1,182 @@
+"""Answers are the bits of the program's, whatever form a picture has."""
+
+import os
+import pathlib
+
+import numpy as np
+
+import support
+import vig
+
+
+class Pil:
+    """What of PIL's pictures is used, where PIL is not installed."""
+
+    def __init__(self, array, mode="RGB"):
+        self._array, self.mode = array, mode
+        self.size = (array.shape[1], array.shape[0])
+
+    def convert(self, mode):
+        assert mode == "RGB"
+        return Pil(np.repeat(self._array[:, :, None], 3, axis=2) if self.mode == "L" else self._array)
+
+    def tobytes(self):
+        return self._array.tobytes()
+
+
+class WithArray:
+    def __init__(self, array):
+        self._array = array
+
+    def __array__(self, *_):
+        return self._array
+
+
+def bits(*numbers):
+    return [np.float32(number).tobytes() for number in numbers]
+
+
+class Answers(support.WithModels):
+    def expect_classes(self, answer, entry):
+        self.assertEqual([score.index for score in answer.classes], [one["index"] for one in entry["classes"]])
+        self.assertEqual([score.name for score in answer.classes], [one["name"] for one in entry["classes"]])
+        for field in ("probability", "logit"):
+            self.assertEqual(
+                bits(*[getattr(score, field) for score in answer.classes]),
+                bits(*[one[field] for one in entry["classes"]]),
+            )
+
+    def test_classes_are_those_of_the_program(self):
+        model = vig.load(self.classifier)
+        entries = support.answers("classify", "-m", self.classifier, "--top", "7", *self.pictures)
+        for answer, entry in zip(model.classify(self.pictures, top=7), entries):
+            self.expect_classes(answer, entry)
+        one = model(self.pictures[0])
+        self.assertEqual(len(one.classes), 5)
+        self.assertEqual((one.index, one.name), (one.classes[0].index, one.classes[0].name))
+        self.assertEqual(one.probability, one.classes[0].probability)
+        self.assertTrue(repr(one).startswith(f"Classification('{one.name}' "), repr(one))
+        self.assertTrue(repr(one.classes[0]).startswith("ClassScore(index="), repr(one.classes[0]))
+
+    def test_a_picture_may_have_many_forms(self):
+        model = vig.load(self.classifier)
+        labels = np.arange(40 * 30 * 3, dtype=np.uint32).reshape(40, 30, 3)
+        pixels = (labels * 2654435761 >> 13).astype(np.uint8)
+        file = os.path.join(self.folder, "pixels.ppm")
+        with open(file, "wb") as out:
+            out.write(b"P6 30 40 255\n" + pixels.tobytes())
+        data = support.read(file)
+        wide = np.zeros((80, 60, 4), np.uint8)
+        wide[::2, ::2, :3] = pixels
+        given = [
+            file,
+            pathlib.Path(file),
+            data,
+            bytearray(data),
+            memoryview(data),
+            pixels,
+            wide[::2, ::2, :3],
+            np.asfortranarray(pixels),
+            pixels[::-1][::-1],
+            Pil(pixels),
+            WithArray(pixels),
+        ]
+        expected = bits(*model.embed(file))
+        for one in given:
+            self.assertEqual(bits(*model.embed(one)), expected, type(one))
+        for one in model.embed(given):
+            self.assertEqual(bits(*one), expected)
+        self.assertEqual(model.embed([]), [])
+        gray = pixels[:, :, 0]
+        self.assertEqual(
+            bits(*model.embed(Pil(gray, "L"))), bits(*model.embed(np.repeat(gray[:, :, None], 3, axis=2)))
+        )
+
+    def test_embeddings(self):
+        model = vig.load(self.classifier)
+        for options, more in (({}, []), ({"map": True}, ["--map"])):
+            entries = support.answers("embed", "-m", self.classifier, *more, *self.pictures)
+            for vector, entry in zip(model.embed(self.pictures, **options), entries):
+                self.assertEqual(vector.dtype, np.float32)
+                self.assertEqual(list(vector.shape), entry["shape"])
+                self.assertEqual(bits(*vector.ravel()), bits(*entry["values"]))
+        larger = support.answers("embed", "-m", self.classifier, "--size", "96", self.pictures[0])
+        self.assertEqual(bits(*model.embed(self.pictures[0], size=96)), bits(*larger[0]["values"]))
+        self.assertEqual(
+            bits(*vig.load(self.classifier, size=96).embed(self.pictures[0])), bits(*larger[0]["values"])
+        )
+
+    def test_explanations(self):
+        model = vig.load(self.classifier)
+        out = os.path.join(self.folder, "explained")
+        picture = self.pictures[0]
+        entry = support.answers(
+            "explain", "-m", self.classifier, picture, "--out", out, "--class", "dog", "--against", "0"
+        )[0]
+        evidence = model.explain(picture, about="dog", against=0)
+        self.assertEqual((evidence.about.name, evidence.against.name), ("dog", "ant"))
+        self.assertEqual(list(evidence.map.shape), entry["shape"])
+        self.assertEqual(bits(*evidence.map.ravel()), bits(*entry["values"]))
+        self.assertIn("against='ant'", repr(evidence))
+        best = model.explain(picture)
+        self.assertEqual(best.about.index, model(picture).index)
+        self.assertIsNone(best.against)
+        self.assertAlmostEqual(float(best.map.mean()), best.about.logit, places=5)
+
+        entry = support.answers(
+            "explain", "-m", self.classifier, picture, "--out", out, "--at", "0.1,0.9", "--layer", "0"
+        )[0]
+        attention = model.explain(picture, at=(0.1, 0.9), layer=0)
+        self.assertEqual((attention.layer, attention.head), (0, None))
+        self.assertEqual((attention.row, attention.column), (entry["row"], entry["column"]))
+        self.assertEqual(bits(*attention.map.ravel()), bits(*entry["values"]))
+        self.assertEqual(model.explain(picture, at=(1, 1), head=1).head, 1)
+
+    def test_segmentation(self):
+        path = self.dense("test_vig_upernet")
+        model = vig.load(path)
+        self.assertEqual((model.task, model.classes), ("segment", []))
+        out = os.path.join(self.folder, "segmented")
+        entry = support.answers("segment", "-m", path, self.pictures[0], "--out", out)[0]
+        answer = model(self.pictures[0])
+        self.assertEqual(answer.labels.dtype, np.uint8)
+        self.assertEqual(answer.labels.shape, (entry["height"], entry["width"]))
+        counts = np.bincount(answer.labels.ravel())
+        self.assertEqual(len(answer.shares), np.count_nonzero(counts))
+        for label, name, share in answer.shares:
+            self.assertIsNone(name)
+            self.assertEqual(share, counts[label] / answer.labels.size)
+        self.assertTrue(repr(answer).startswith("Segmentation("), repr(answer))
+
+    def test_detection(self):
+        path = self.dense("test_vig_maskrcnn")
+        model = vig.load(path)
+        out = os.path.join(self.folder, "detected")
+        entries = support.answers("detect", "-m", path, self.pictures[0], "--out", out, "--score", "0.06")
+        found = model.detect(self.pictures[0], score=0.06)
+        self.assertEqual(len(found), len(entries))
+        for one, entry in zip(found, entries):
+            self.assertEqual(one.label + 1, entry["category_id"])
+            self.assertEqual(bits(one.score), bits(entry["score"]))
+            x1, y1, x2, y2 = one.box
+            self.assertEqual(bits(x1, y1), bits(*entry["bbox"][:2]))
+            self.assertEqual(one.rle["counts"], entry["segmentation"]["counts"])
+            self.assertEqual(one.mask.dtype, bool)
+            self.assertEqual(int(one.mask.sum()), one.area)
+            self.assertEqual(list(one.mask.shape), list(one.rle["size"]))
+            self.assertTrue(repr(one).startswith("Detection("), repr(one))
+        self.assertLessEqual(len(model(self.pictures[0])), len(found))
+
+    def test_the_model_says_what_it_is(self):
+        model = vig.load(self.classifier)
+        self.assertEqual((model.task, model.arch, model.class_count), ("classify", "test_vig", 10))
+        self.assertEqual(model.classes, support.CLASSES)
+        self.assertEqual(model.size, 64)
+        self.assertEqual(repr(model), "Model(test_vig, classify, 10 classes)")
+        held = vig.load(support.read(self.classifier))
+        self.assertEqual(bits(*held.embed(self.pictures[0])), bits(*model.embed(self.pictures[0])))
+        self.assertEqual(vig.load().task, "classify")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,80 @@
+"""Other threads of Python run while a network does, and any number of them may use one model."""
+
+import sys
+import threading
+
+import numpy as np
+
+import support
+import vig
+
+
+class Threads(support.WithModels):
+    def expect_turn(self, work):
+        """That another thread has its turn during `work`: with this switch interval Python gives none."""
+        interval = sys.getswitchinterval()
+        came, wait = [], threading.Lock()
+        wait.acquire()
+
+        def other():
+            with wait:
+                came.append(True)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        sys.setswitchinterval(1000)
+        try:
+            wait.release()
+            for _ in range(10000):
+                if came:
+                    break
+                work()
+            turns = len(came)
+        finally:
+            sys.setswitchinterval(interval)
+        thread.join()
+        self.assertEqual(turns, 1)
+
+    def test_the_lock_is_free_while_the_network_runs(self):
+        model = vig.load(self.classifier)
+        session = model.session(64, 64)
+        session.input[...] = np.float32(0.1)
+        pixels = np.zeros((64, 64, 3), np.uint8)
+        self.expect_turn(session.run)
+        self.expect_turn(lambda: model(pixels))
+        self.expect_turn(lambda: model.embed([pixels, pixels]))
+        self.expect_turn(lambda: vig.load(self.classifier))
+
+    def test_many_threads_share_a_model(self):
+        model = vig.load(self.classifier)
+        expected = [vector.tobytes() for vector in model.embed(self.pictures)]
+        wrong = []
+
+        def work():
+            for _ in range(5):
+                found = [vector.tobytes() for vector in model.embed(self.pictures)]
+                if found != expected:
+                    wrong.append(found)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_many_threads_share_a_session(self):
+        session = vig.load(self.classifier).session(64, 64)
+        session.input[...] = np.float32(0.25)
+        session.run()
+        expected = session.output().tobytes()
+        threads = [threading.Thread(target=session.run) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(session.output().tobytes(), expected)
+
+
+if __name__ == "__main__":
+    support.main()
