@@ -8,10 +8,11 @@
  *   vig_free_result(result);
  *   vig_close(model);
  *
- * Functions return VIG_OK or what kind of error it was; vig_last_error() then has one sentence about
- * it, for the calling thread. No function throws, prints or ends the process. A model may be used by
- * any number of threads at a time: work takes place one call after the other, on threads that all
- * calls share. Results belong to the caller, and what they point to lives as long as they do.
+ * Functions return VIG_OK or what kind of error it was; vig_last_error() then has one sentence
+ * about it, for the calling thread. No function throws, prints or ends the process. A model may be
+ * used by any number of threads at a time: work takes place one call after the other, on threads
+ * that all calls share. Results belong to the caller, and what they point to lives as long as they
+ * do.
  */
 #ifndef VIG_VIG_H
 #define VIG_VIG_H
@@ -56,20 +57,20 @@ typedef enum vig_task { VIG_CLASSIFY = 0, VIG_SEGMENT = 1, VIG_DETECT = 2 } vig_
 /* How a model is opened and run. Fill it with vig_default_options and change what is wanted: fields
  * that a later version adds then have their defaults. */
 typedef struct vig_options {
-  size_t struct_size;          /* set by vig_default_options */
-  int threads;                 /* 0: as many as the machine has */
-  int batch;                   /* most pictures that run together; 0: by the size */
-  int size;                    /* side of the network's input; 0: from the weight file */
-  int64_t max_pixels;          /* pictures with more are refused */
-  int ignore_orientation;      /* 1: leave pictures as they are stored, whatever EXIF says */
-  const char *arch;            /* what the file holds, where it does not say; NULL: it does */
+  size_t struct_size;     /* set by vig_default_options */
+  int threads;            /* 0: as many as the machine has */
+  int batch;              /* most pictures that run together; 0: by the size */
+  int size;               /* side of the network's input; 0: from the weight file */
+  int64_t max_pixels;     /* pictures with more are refused */
+  int ignore_orientation; /* 1: leave pictures as they are stored, whatever EXIF says */
+  const char *arch;       /* what the file holds, where it does not say; NULL: it does */
 } vig_options;
 VIG_API void vig_default_options(vig_options *options);
 
 /* Opens a weight file (.safetensors, or a PyTorch checkpoint). `options` may be NULL. */
 VIG_API vig_status vig_open(const char *path, const vig_options *options, vig_model **model);
-/* The same for the bytes of such a file, which stay where they are until vig_close. `name` stands in
- * messages. */
+/* The same for the bytes of such a file, which stay where they are until vig_close. `name` stands
+ * in messages. */
 VIG_API vig_status vig_open_memory(const void *bytes, size_t size, const char *name,
                                    const vig_options *options, vig_model **model);
 /* NULL is no model, and closing it does nothing. Results outlive their model. */
@@ -88,8 +89,8 @@ VIG_API const char *vig_class_name(const vig_model *model, size_t label);
  * row y begins at data + y * stride with width times the bytes R, G, B. */
 typedef struct vig_picture {
   const void *data;
-  size_t size;   /* bytes */
-  int width;     /* of pixels; 0: data is a file */
+  size_t size; /* bytes */
+  int width;   /* of pixels; 0: data is a file */
   int height;
   size_t stride; /* bytes from row to row; 0: 3 * width */
 } vig_picture;
@@ -124,8 +125,7 @@ typedef struct vig_class_score {
 VIG_API vig_status vig_classify(const vig_model *model, const vig_picture *pictures, size_t count,
                                 int top, vig_result **result);
 /* Of picture i, the best first; NULL where it has no answer. */
-VIG_API const vig_class_score *vig_result_scores(const vig_result *result, size_t i,
-                                                 size_t *count);
+VIG_API const vig_class_score *vig_result_scores(const vig_result *result, size_t i, size_t *count);
 
 /* A vector for each picture, or with `map` one for every cell of the network's last grid. */
 VIG_API vig_status vig_embed(const vig_model *model, const vig_picture *pictures, size_t count,
