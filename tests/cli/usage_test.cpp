@@ -6,8 +6,8 @@
 namespace vig::test {
 namespace {
 
-const char* const kCommands[] = {"models", "info", "classify", "embed",  "segment",
-                                 "detect", "eval", "convert",  "verify", "bench"};
+const char* const kCommands[] = {"models",  "info",   "classify", "embed",   "search", "explain",
+                                 "segment", "detect", "eval",     "convert", "verify", "bench"};
 
 TEST(Usage, AloneItPrintsHelpAndFails) {
   const RunResult result = vig({});
