@@ -105,7 +105,8 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
   const std::set<std::string> engine = sections["[engine]"];
   expect_listed(VIG_BINARY, engine);
   for (const auto& [name, section] :
-       {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]")}) {
+       {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]"),
+        std::pair("vig-serve", "[server]")}) {
     const fs::path program = fs::path(VIG_BINARY).replace_filename(name);
     if (!fs::exists(program)) GTEST_SKIP() << name << " is not built";
     std::set<std::string> packages = engine;
@@ -146,7 +147,7 @@ TEST(Packages, TheEngineNeverLoadsTheLibrariesOfHelperPrograms) {
 
 TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
   const auto sections = read_packages();
-  ASSERT_EQ(sections.size(), 8u);
+  ASSERT_EQ(sections.size(), 9u);
   for (const char* script : {"vig", "test", ".ci/run", "tools/prepare.sh", "tools/check_aarch64.sh",
                              "tools/fuzz.sh", "bench/rivals/install.sh"}) {
     const std::string text = read_file(kRoot / script);
