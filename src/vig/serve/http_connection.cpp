@@ -32,6 +32,18 @@ HttpRequest read_fields(const http::request<http::string_body>& message) {
   return request;
 }
 
+// Where a message ends must be said once and in one way: a proxy in front of this server that reads
+// it otherwise would take a part of one client's body for the request of another. Beast accepts
+// several equal lengths, and codings before the last.
+bool has_one_length(const http::request<http::string_body>& head) {
+  const auto lengths = head.count(http::field::content_length);
+  const auto codings = head.count(http::field::transfer_encoding);
+  if (lengths + codings > 1) return false;
+  const beast::string_view length = head[http::field::content_length];
+  return (lengths == 0 || length.find_first_not_of("0123456789") == beast::string_view::npos) &&
+         (codings == 0 || beast::iequals(head[http::field::transfer_encoding], "chunked"));
+}
+
 }  // namespace
 
 // The promise of an answer. It may be dropped by any thread; the connection ends in the server's.
@@ -103,6 +115,9 @@ void HttpConnection::head_is_read(ErrorCode error) {
   const auto& head = parser_->get();
   version_ = head.version();
   head_only_ = head.method() == http::verb::head;
+  if (!has_one_length(head)) {
+    return refuse_request(400, "bad_http", "expected one length, or the coding chunked alone");
+  }
   if (server_->handlers.refuse) {
     if (auto refusal = server_->handlers.refuse(read_fields(head))) {
       return answer(std::move(*refusal), parser_->is_done() && head.keep_alive());
