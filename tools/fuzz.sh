@@ -17,7 +17,7 @@ shift || true
 # shellcheck source=tools/prepare.sh
 source "$root/tools/prepare.sh"
 lock fuzz
-install_packages engine fuzzing
+install_packages engine server fuzzing
 build fuzz fuzz
 unlock
 

@@ -103,7 +103,7 @@ prepare() {
   copy_tree
   # Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
   cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
-    -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DCMAKE_CXX_FLAGS=-w \
+    -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DVIG_SERVER=$server -DVIG_LIBRARY=ON -DCMAKE_CXX_FLAGS=-w \
     "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
 }
 
@@ -141,9 +141,11 @@ read_mutants
 ((${#files[@]} > 0)) || { echo "no mistake of tests/mutants.txt matches '$pattern'" >&2; exit 2; }
 torch=OFF
 onnx=OFF
+server=OFF
 needed=$(printf '%s\n' "${folders[@]}" | sort -u)
 grep -qx train <<<"$needed" && torch=ON
 grep -qx onnx <<<"$needed" && onnx=ON
+grep -qxE 'serve|fuzz' <<<"$needed" && server=ON
 export VIG_RIVALS=${VIG_RIVALS:-$root/build/rivals}
 workers=$(nproc)
 jobs=$workers

@@ -98,6 +98,7 @@ first_build() {
     release) echo 'compiling the engine for the first time, which took 5 minutes on 2 cores' ;;
     training) echo 'compiling vig-train for the first time, which took 6 minutes on 2 cores' ;;
     onnx) echo 'compiling vig-onnx for the first time, which took 1 minute on 2 cores beside the engine' ;;
+    server) echo 'compiling vig-serve for the first time, which took 1 minute on 2 cores beside the engine' ;;
     *) echo 'compiling everything for the first time, which took 15 minutes on 2 cores' ;;
   esac
 }

@@ -1,4 +1,4 @@
-// Commands that are handed to vig-train or vig-onnx, which are scripts here.
+// Commands that are handed to vig-train, vig-onnx or vig-serve, which are scripts here.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
@@ -62,6 +62,11 @@ TEST_F(HelperProgram, ReceptiveFieldsAreItsWork) {
             "bin/vig-train\n<receptive-field>\n<vig_t>\n<a.png>\n");
 }
 
+TEST_F(HelperProgram, Serves) {
+  write_program("bin/vig-serve");
+  EXPECT_EQ(run({"serve", "-m", "a b"}).out, "bin/vig-serve\n<serve>\n<-m>\n<a b>\n");
+}
+
 TEST_F(HelperProgram, WritesOnnxFiles) {
   write_program("bin/vig-onnx");
   EXPECT_EQ(run({"convert", "a b.pth", "x.onnx", "--ort"}).out,
@@ -81,6 +86,7 @@ TEST_F(HelperProgram, WithoutTheProgramItSaysHowToGetIt) {
     expect_complaint(run(arguments), 1, "-DVIG_TORCH=ON");
   }
   expect_complaint(run({"convert", "a.pth", "a.onnx"}), 1, "-DVIG_ONNX=ON");
+  expect_complaint(run({"serve"}), 1, "-DVIG_SERVER=ON");
 }
 
 TEST_F(HelperProgram, AProgramThatCannotBeStartedIsSaid) {

@@ -36,7 +36,7 @@ class Launcher : public ::testing::Test {
     }
     write_file(tree_ / "tools/packages.txt",
                "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"
-               "[developer]\ngamma\n");
+               "[server]\nzeta\n[developer]\ngamma\n");
     for (const char* file :
          {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
       write_file(tree_ / file, "");
@@ -48,14 +48,15 @@ case $1 in
     [ ! -e "$TEMP/broken-source" ] || { echo "a.cpp:1: error"; exit 1; }
     cp "$TEMP/program" "$2/bin/vig"
     if [ -e "$2/training" ]; then cp "$TEMP/program" "$2/bin/vig-train"; fi
-    if [ -e "$2/onnx" ]; then cp "$TEMP/program" "$2/bin/vig-onnx"; fi ;;
+    if [ -e "$2/onnx" ]; then cp "$TEMP/program" "$2/bin/vig-onnx"; fi
+    if [ -e "$2/server" ]; then cp "$TEMP/program" "$2/bin/vig-serve"; fi ;;
   *)
     [ ! -e "$TEMP/broken-configuration" ] || { echo "no library"; exit 1; }
     for preset; do :; done
     folder=build/$preset
-    case $preset in training|onnx) folder=build/release ;; esac
+    case $preset in training|onnx|server) folder=build/release ;; esac
     mkdir -p "$folder/bin"
-    rm -f "$folder/training" "$folder/onnx"
+    rm -f "$folder/training" "$folder/onnx" "$folder/server"
     touch "$folder/$preset" ;;
 esac
 echo chatter)");
@@ -64,7 +65,7 @@ echo chatter)");
     stand_in("apt-get", "[ ! -e \"$TEMP/offline\" ] || { echo 'no network'; exit 100; }");
     stand_in("sudo", "exec \"$@\"");
     write_script(temp_ / "program", "for word; do echo \"<$word>\"; done; exit 5");
-    has_installed({"alpha", "beta", "gamma", "delta", "epsilon"});
+    has_installed({"alpha", "beta", "gamma", "delta", "epsilon", "zeta"});
   }
 
   static void write_script(const fs::path& path, const std::string& body) {
@@ -161,9 +162,10 @@ TEST_F(Launcher, InstallsOnlyWhatIsMissing) {
   run({vig()});
   EXPECT_EQ(count(calls(), "apt-get"), 2) << "only training and tests need the others";
   run({(tree_ / "test").string(), "--sanitised"});
-  EXPECT_EQ(count(calls(), " install --no-install-recommends gamma\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " install --no-install-recommends zeta gamma\n"), 1) << calls();
   run({(tree_ / "test").string()});
-  EXPECT_EQ(count(calls(), " install --no-install-recommends delta epsilon gamma\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " install --no-install-recommends delta epsilon zeta gamma\n"), 1)
+      << calls();
 }
 
 TEST_F(Launcher, BuildsTrainingOnlyForThoseWhoTrain) {
@@ -217,6 +219,18 @@ TEST_F(Launcher, BuildsTheWriterOfOnnxFilesOnlyForThem) {
   EXPECT_EQ(run({vig(), "convert", "x.onnx"}).err, "") << "both helpers stay";
   EXPECT_EQ(builds("onnx"), 1);
   EXPECT_EQ(builds("release"), 1);
+}
+
+TEST_F(Launcher, BuildsTheServerOnlyToServe) {
+  has_installed({"alpha", "beta"});
+  const auto builds = [this] { return count(calls(), "cmake --preset server\n"); };
+  EXPECT_EQ(run({vig(), "classify", "serve"}).exit_code, 5);
+  EXPECT_EQ(builds(), 0);
+  const RunResult first = run({vig(), "serve", "--port", "0"});
+  EXPECT_EQ(first.out, "<serve>\n<--port>\n<0>\n") << "vig itself hands it on";
+  EXPECT_EQ(count(first.err, "installing Debian packages: zeta\n"), 1) << first.err;
+  EXPECT_EQ(run({vig(), "serve"}).err, "");
+  EXPECT_EQ(builds(), 1);
 }
 
 TEST_F(Launcher, BuildsWhatAStudyStarts) {
@@ -305,7 +319,7 @@ rmdir "$TEMP/apt-is-at-work")");
   const RunResult tests = other.get();
   EXPECT_EQ(tests.exit_code, 8) << tests.err;
   EXPECT_FALSE(fs::exists(temp_ / "clash")) << calls();
-  for (const char* name : {"beta", "gamma", "delta", "epsilon"}) {
+  for (const char* name : {"beta", "gamma", "delta", "epsilon", "zeta"}) {
     EXPECT_EQ(count(calls(), std::string("got ") + name + "\n"), 1) << calls();
   }
 }

@@ -105,7 +105,8 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
   const std::set<std::string> engine = sections["[engine]"];
   expect_listed(VIG_BINARY, engine);
   for (const auto& [name, section] :
-       {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]")}) {
+       {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]"),
+        std::pair("vig-serve", "[server]")}) {
     const fs::path program = fs::path(VIG_BINARY).replace_filename(name);
     if (!fs::exists(program)) GTEST_SKIP() << name << " is not built";
     std::set<std::string> packages = engine;

@@ -27,6 +27,9 @@ constexpr HelperProgram kOnnx = {
     "vig-onnx", "vig convert to .onnx",
     "run ./vig convert from the source folder, or build with -DVIG_ONNX=ON (packages libonnx-dev "
     "and libprotobuf-dev)"};
+constexpr HelperProgram kServe = {
+    "vig-serve", "vig serve",
+    "run ./vig serve from the source folder, or build with -DVIG_SERVER=ON (package libboost-dev)"};
 
 }  // namespace
 
@@ -37,6 +40,7 @@ const HelperProgram* find_helper(int argc, char** argv) {
   };
   if (command == "train") return &kTrain;
   if (command == "receptive-field") return &kReceptiveField;
+  if (command == "serve") return &kServe;
   if (command == "bench" && has_argument([](std::string_view a) { return a == kTrainFlag; })) {
     return &kTrainBench;
   }

@@ -1,6 +1,7 @@
 // Commands that are the work of another program, so that `vig` never loads the libraries they need:
 // `vig train`, `vig receptive-field` and `vig bench --train` of vig-train (LibTorch), `vig convert
-// IN OUT.onnx` of vig-onnx (protocol buffers). A helper program knows the options of its commands.
+// IN OUT.onnx` of vig-onnx (protocol buffers), `vig serve` of vig-serve (HTTP). A helper program
+// knows the options of its commands.
 #pragma once
 
 namespace vig::cli {

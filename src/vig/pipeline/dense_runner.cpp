@@ -58,6 +58,7 @@ DenseRunner::DenseRunner(const ModelSource& source, const RunOptions& options, M
   model_ = PackedModel::make(graphs_, source_weights(source));
   SessionOptions session;
   session.threads = options.threads;
+  session.team = options.team;
   Session first(model_, graphs_[0], session);
   team_ = first.team();
   const int asked = options.threads > 0 ? options.threads : default_threads();

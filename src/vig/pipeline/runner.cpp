@@ -34,6 +34,7 @@ SessionOptions Runner::session_options(int size) const {
   SessionOptions session;
   session.batch = batch(size);
   session.threads = options_.threads;
+  session.team = options_.team;
   // While one batch runs, the next is decoded.
   session.slots = options_.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
   return session;

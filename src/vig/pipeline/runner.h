@@ -26,6 +26,8 @@ struct RunOptions {
   uint64_t session_bytes = physical_memory() / 4;
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
+  // Threads that other networks use as well; null: this network's own, as many as `threads` says.
+  std::shared_ptr<ThreadTeam> team = nullptr;
 };
 
 // For any number of threads: they share the packed weights and the network's threads.

@@ -49,7 +49,7 @@ std::vector<Answer> explained(const std::vector<Result>& found, const AnswerRequ
   for (size_t i = 0; i < found.size(); ++i) {
     const bool good = found[i].error.empty();
     std::string drawn;
-    if (good && request.picture) drawn = drawn_map(pictures, i, recipe, found[i].answer.map);
+    if (good && request.draw) drawn = drawn_map(pictures, i, recipe, found[i].answer.map);
     answers.push_back({good, explanation_json(found[i], drawn)});
   }
   return answers;
@@ -67,7 +67,7 @@ std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& reque
     SegmentationFiles files;
     const bool good = picture.error.empty();
     if (good) files.labels = png_uri(encode_label_map(picture.answer.labels, palette));
-    if (good && request.picture) {
+    if (good && request.draw) {
       files.overlay = png_uri(
           encode_png(draw_segmentation(*picture.image, picture.answer.labels, model.classes())));
     }
@@ -88,7 +88,7 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
     std::string json =
         fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(picture.name),
                     picture.image->width, picture.image->height);
-    if (request.picture) {
+    if (request.draw) {
       json += fmt::format(
           ",\"overlay\":\"{}\"",
           png_uri(encode_png(draw_detections(*picture.image, picture.answer, model.classes()))));
@@ -120,7 +120,7 @@ ModelTask task_of(AnswerKind kind) {
 
 std::string key_of(const AnswerRequest& request) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
-                     request.size, request.top, request.threshold, request.map, request.picture,
+                     request.size, request.top, request.threshold, request.map, request.draw,
                      request.evidence.about, request.evidence.against, request.attention.x,
                      request.attention.y, request.attention.layer, request.attention.head);
 }

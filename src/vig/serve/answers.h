@@ -22,8 +22,8 @@ struct AnswerRequest {
   int size = 0;  // of the input; 0: the model's own
   int top = 5;
   double threshold = 0;
-  bool map = false;      // of an embedding
-  bool picture = false;  // the answer drawn over the picture, too, as a data address
+  bool map = false;   // of an embedding
+  bool draw = false;  // the answer over the picture, too, as a data address
   Explainer::EvidenceRequest evidence;
   Explainer::AttentionRequest attention{-1, -1};  // where x is not below 0
 };

@@ -1,7 +1,8 @@
 #include "vig/serve/api.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
@@ -13,19 +14,13 @@
 #include "vig/serve/openapi.h"
 #include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
+#include "vig/serve/task_options.h"
 
 namespace vig {
 namespace {
 
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-HttpResponse error_response(int status, const std::string& kind, const std::string& sentence) {
-  HttpResponse response;
-  response.status = status;
-  response.body = json_text({{"error", {{"kind", kind}, {"message", sentence}}}}) + "\n";
-  return response;
-}
 
 // Equal in a time that does not show how many letters are right.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -34,6 +29,16 @@ bool same_secret(std::string_view a, std::string_view b) {
     different |= static_cast<unsigned>(a[i] ^ b[i % std::max<size_t>(b.size(), 1)]);
   }
   return different == 0;
+}
+
+// A page of a stranger can make a browser send requests to this machine under the stranger's name.
+bool names_this_machine(std::string_view host) {
+  if (host.empty()) return true;  // HTTP/1.0
+  if (const size_t port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos) {
+    host = host.substr(0, port);
+  }
+  return host == "localhost" || host == "[::1]" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 const char* task_name(ModelTask task) {
@@ -48,214 +53,206 @@ const char* task_name(ModelTask task) {
   return "";
 }
 
-// The options of a request as numbers and names.
-class Options {
- public:
-  explicit Options(std::map<std::string, std::string> given) : given_(std::move(given)) {}
+constexpr std::array<std::string_view, 6> kGetRoutes = {"/",        "/health",       "/ready",
+                                                        "/metrics", "/openapi.json", "/v1/models"};
+constexpr std::array<std::string_view, 3> kOpenRoutes = {"/", "/health", "/ready"};
 
-  std::string text(const std::string& name) {
-    const auto found = given_.find(name);
-    if (found == given_.end()) return "";
-    std::string value = found->second;
-    given_.erase(found);
-    return value;
-  }
-  int whole(const std::string& name, int otherwise, int least, int most) {
-    return number<int>(name, otherwise, least, most);
-  }
-  double real(const std::string& name, double otherwise, double least, double most) {
-    return number<double>(name, otherwise, least, most);
-  }
-  bool flag(const std::string& name) {
-    const std::string value = text(name);
-    if (value.empty() || value == "0" || value == "false") return false;
-    if (value == "1" || value == "true") return true;
-    bad_request("option {} is {}, expected true or false", name, printable(value, 40));
-  }
-  // What is left is an option that nobody knows.
-  void check_all_known() const {
-    if (!given_.empty()) {
-      bad_request("there is no option {} here", printable(given_.begin()->first, 40));
-    }
-  }
-
- private:
-  template <typename Number>
-  Number number(const std::string& name, Number otherwise, Number least, Number most) {
-    const std::string value = text(name);
-    if (value.empty()) return otherwise;
-    Number result{};
-    const char* const end = value.data() + value.size();
-    const auto [last, error] = std::from_chars(value.data(), end, result);
-    if (error != std::errc() || last != end || !(result >= least && result <= most)) {
-      bad_request("option {} is {}, expected a number from {} to {}", name, printable(value, 40),
-                  least, most);
-    }
-    return result;
-  }
-
-  std::map<std::string, std::string> given_;
-};
-
-int class_of(const OpenModel& model, const std::string& option, const std::string& text) {
-  if (text.empty()) return -1;
-  const auto& names = model.classes();
-  const auto found = std::ranges::find(names, text);
-  if (found != names.end()) return static_cast<int>(found - names.begin());
-  int number = -1;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && last == end && number >= 0 && number < model.class_count()) {
-    return number;
-  }
-  bad_request("{}: {} is none of the {} classes", option, printable(text, 60), model.class_count());
+HttpResponse response_to(const HttpError& error) {
+  return error_response(error.status(), error.kind(), error.what());
 }
 
-}  // namespace
+HttpResponse no_memory() {
+  return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
+}
 
-// A request that waits for a network.
-struct ApiWork {
-  std::string body;  // holds the pictures
-  RequestBody pictures;
-  AnswerRequest request;
-  const HostedModel* model = nullptr;
+// A request whose body is not looked at yet.
+struct Unread {
+  AnswerKind kind;
+  HttpRequest request;
   Respond respond;
 };
 
+// A request that waits for a network.
+struct Asked {
+  std::unique_ptr<const std::string> body;  // holds the pictures, and stays where it is
+  RequestBody pictures;
+  AnswerRequest request;
+  const HostedModel* model = nullptr;
+  Clock::time_point since;
+  Respond respond;
+};
+
+}  // namespace
+
 struct Api::Impl {
+  using Batch = std::vector<BatchQueue<Asked>::Entry>;
+
   Impl(std::vector<HostedModel> hosted, const ApiOptions& api_options, ServerMetrics& counters)
       : models(std::move(hosted)),
         options(api_options),
         metrics(counters),
-        queue(api_options.queue, [this](auto& batch) { run(batch); }) {}
+        queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
+        // The bodies of large requests take time to read, which the server's thread does not have.
+        bodies(
+            {.most_waiting = api_options.queue.most_waiting, .batch = 1, .wait = {}, .workers = 1},
+            [this](auto& batch) { guarded([&] { accept(batch.front().work); }); }) {}
+
+  // Work that fails for want of memory even for its answer ends its connections.
+  template <class F>
+  void guarded(const F& work) {
+    try {
+      work();
+    } catch (const std::exception&) {
+      metrics.error("no_memory");
+    }
+  }
 
   const HostedModel& find(const std::string& name, ModelTask task) const;
-  AnswerRequest read(AnswerKind kind, Options& given, const OpenModel& model) const;
-  void accept(AnswerKind kind, HttpRequest request, Respond respond);
   HttpResponse get(const std::string& path) const;
   std::string model_list() const;
-  void run(std::vector<BatchQueue<ApiWork>::Entry>& batch);
+  Respond counted(std::string route, Respond respond);
+  void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
+  void accept(Unread& unread);
+  void enqueue(Unread& unread);
+  void refuse_late(Batch& batch);
+  void run(Batch& batch);
+  std::vector<Answer> answers(const Batch& batch, HttpResponse& failed) const;
+  HttpResponse join(std::span<const Answer> answers, const std::string& model);
 
   const std::vector<HostedModel> models;
   const ApiOptions options;
   ServerMetrics& metrics;
-  BatchQueue<ApiWork> queue;  // last: its threads use the others
+  std::atomic<bool> stopping = false;
+  BatchQueue<Asked> queue;    // after the others, which its threads use
+  BatchQueue<Unread> bodies;  // last: adds to the queue
 };
 
 const HostedModel& Api::Impl::find(const std::string& name, ModelTask task) const {
   for (const HostedModel& one : models) {
-    if (name.empty() ? one.model->task() == task : one.name == name) {
-      if (one.model->task() == task) return one;
+    const bool fits = one.model->task() == task;
+    if (name.empty() ? fits : one.name == name) {
+      if (fits) return one;
       bad_request("model {} is for {}, not for {}", one.name, task_name(one.model->task()),
                   task_name(task));
     }
   }
-  if (!name.empty()) {
-    throw HttpError(404, "no_such_model", fmt::format("there is no model {}", printable(name, 60)));
-  }
   throw HttpError(404, "no_such_model",
-                  fmt::format("this server has no model for {}", task_name(task)));
+                  name.empty() ? fmt::format("this server has no model for {}", task_name(task))
+                               : fmt::format("there is no model {}", printable(name, 60)));
 }
 
-AnswerRequest Api::Impl::read(AnswerKind kind, Options& given, const OpenModel& model) const {
-  AnswerRequest request;
-  request.kind = kind;
-  request.picture = given.flag("picture");
-  switch (kind) {
-    case AnswerKind::kClassify:
-      request.top = given.whole("top", 5, 1, 1 << 20);
-      request.threshold = given.real("threshold", 0, 0, 1);
-      request.size = given.whole("size", 0, 0, 2048);
-      break;
-    case AnswerKind::kEmbed:
-      request.map = given.flag("map");
-      request.size = given.whole("size", 0, 0, 2048);
-      break;
-    case AnswerKind::kExplain:
-      request.evidence.about = class_of(model, "class", given.text("class"));
-      request.evidence.against = class_of(model, "against", given.text("against"));
-      request.attention.x = given.real("x", -1, 0, 1);
-      request.attention.y = given.real("y", -1, 0, 1);
-      request.attention.layer = given.whole("layer", -1, 0, 1 << 20);
-      request.attention.head = given.whole("head", -1, 0, 1 << 20);
-      request.size = given.whole("size", 0, 0, 2048);
-      if ((request.attention.x < 0) != (request.attention.y < 0)) {
-        bad_request("x and y name a place together");
-      }
-      break;
-    case AnswerKind::kSegment:
-    case AnswerKind::kDetect:
-      break;
-  }
-  given.check_all_known();
-  return request;
+Respond Api::Impl::counted(std::string route, Respond respond) {
+  return [this, since = Clock::now(), name = std::move(route),
+          done = std::move(respond)](HttpResponse response) {
+    const std::chrono::duration<double> seconds = Clock::now() - since;
+    metrics.request(name, response.status, seconds.count());
+    if (options.log) options.log(name, response.status, seconds.count());
+    done(std::move(response));
+  };
 }
 
-void Api::Impl::accept(AnswerKind kind, HttpRequest request, Respond respond) {
-  BatchQueue<ApiWork>::Entry entry;
-  ApiWork& work = entry.work;
-  work.body = std::move(request.body);
-  work.pictures = read_request_body(request.content_type, work.body, options.most_pictures);
-  std::map<std::string, std::string> given = read_query(request.query);
-  for (const auto& [name, value] : work.pictures.options) {
-    if (!given.emplace(name, value).second) bad_request("option {} is given twice", name);
-  }
-  if (work.pictures.pictures.empty()) bad_request("the request has no picture");
-  Options left(std::move(given));
-  work.model = &find(left.text("model"), task_of(kind));
-  work.request = read(kind, left, *work.model->model);
-  work.respond = std::move(respond);
-  entry.pictures = work.pictures.pictures.size();
-  entry.key = fmt::format("{}|{}", work.model->name, key_of(work.request));
-  // `respond` belongs to the work now: what cannot be queued is answered through it.
-  if (queue.add(entry)) return;
-  metrics.error("queue_full");
-  HttpResponse full = error_response(503, "queue_full", "too many pictures wait; try again");
-  full.retry_after = 1;
-  entry.work.respond(full);
+void Api::Impl::refuse(const Respond& respond, const HttpResponse& response,
+                       const std::string& kind) {
+  metrics.error(kind);
+  respond(response);
 }
 
-void Api::Impl::run(std::vector<BatchQueue<ApiWork>::Entry>& batch) {
-  std::vector<SentPicture> pictures;
-  for (const auto& entry : batch) {
-    pictures.insert(pictures.end(), entry.work.pictures.pictures.begin(),
-                    entry.work.pictures.pictures.end());
-  }
-  metrics.batch(pictures.size());
-  HttpResponse failed;
-  std::vector<Answer> answers;
-  const ApiWork& first = batch.front().work;
+void Api::Impl::accept(Unread& unread) {
+  const Respond respond = unread.respond;
   try {
-    answers = answer_pictures(*first.model->model, first.request, pictures, options.decode);
-  } catch (const Error& error) {
-    failed =
-        error_response(error.code() == ErrorCode::kUsage ? 400 : 422, "no_answer", error.what());
+    enqueue(unread);
+  } catch (const HttpError& error) {
+    refuse(respond, response_to(error), error.kind());
   } catch (const std::bad_alloc&) {
-    failed = error_response(503, "no_memory", "there is not enough memory at the moment");
-    failed.retry_after = 1;
+    refuse(respond, no_memory(), "no_memory");
+  }
+}
+
+void Api::Impl::enqueue(Unread& unread) {
+  BatchQueue<Asked>::Entry entry;
+  Asked& asked = entry.work;
+  asked.since = Clock::now();
+  asked.body = std::make_unique<const std::string>(std::move(unread.request.body));
+  asked.pictures =
+      read_request_body(unread.request.content_type, *asked.body, options.most_pictures);
+  GivenOptions given = merged_options(read_query(unread.request.query), asked.pictures.options);
+  if (asked.pictures.pictures.empty()) bad_request("the request has no picture");
+  asked.model = &find(take_option(given, "model"), task_of(unread.kind));
+  asked.request =
+      read_answer_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
+  asked.respond = unread.respond;
+  entry.pictures = asked.pictures.pictures.size();
+  entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
+  if (queue.add(entry)) return;
+  refuse(unread.respond,
+         error_response(503, "queue_full", "too many pictures wait; try again later", 1),
+         "queue_full");
+}
+
+void Api::Impl::refuse_late(Batch& batch) {
+  const std::chrono::duration<double> most(options.wait_seconds);
+  std::erase_if(batch, [&](const BatchQueue<Asked>::Entry& entry) {
+    if (Clock::now() - entry.work.since <= most) return false;
+    refuse(entry.work.respond,
+           error_response(503, "waited_too_long", "the pictures waited too long", 1),
+           "waited_too_long");
+    return true;
+  });
+}
+
+std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed) const {
+  try {
+    std::vector<SentPicture> pictures;
+    for (const auto& entry : batch) {
+      const auto& own = entry.work.pictures.pictures;
+      pictures.insert(pictures.end(), own.begin(), own.end());
+    }
+    metrics.batch(pictures.size());
+    const Asked& first = batch.front().work;
+    return answer_pictures(*first.model->model, first.request, pictures, options.decode);
+  } catch (const Error& error) {
+    const bool usage = error.code() == ErrorCode::kUsage;
+    failed = error_response(usage ? 400 : 422, usage ? "bad_request" : "no_answer", error.what());
+    metrics.error(usage ? "bad_request" : "no_answer");
+  } catch (const std::bad_alloc&) {
+    failed = no_memory();
+    metrics.error("no_memory");
   } catch (const std::exception& error) {
     failed = error_response(500, "internal", error.what());
+    metrics.error("internal");
   }
+  return {};
+}
+
+HttpResponse Api::Impl::join(std::span<const Answer> answers, const std::string& model) {
+  HttpResponse response;
+  if (std::ranges::none_of(answers, &Answer::good)) {
+    metrics.error("bad_picture");
+    response.status = 422;
+  }
+  response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (i > 0) response.body += ',';
+    response.body += answers[i].json;
+  }
+  response.body += "]}\n";
+  return response;
+}
+
+void Api::Impl::run(Batch& batch) {
+  refuse_late(batch);
+  if (batch.empty()) return;
+  HttpResponse failed;
+  const std::vector<Answer> found = answers(batch, failed);
   size_t next = 0;
-  for (auto& entry : batch) {
-    if (answers.size() != pictures.size()) {
+  for (const auto& entry : batch) {
+    if (found.empty()) {
       entry.work.respond(failed);
-      continue;
+    } else {
+      entry.work.respond(
+          join(std::span(found).subspan(next, entry.pictures), entry.work.model->name));
     }
-    const auto own = answers.begin() + static_cast<std::ptrdiff_t>(next);
-    const auto end = own + static_cast<std::ptrdiff_t>(entry.pictures);
     next += entry.pictures;
-    HttpResponse response;
-    const bool none = std::none_of(own, end, [](const Answer& one) { return one.good; });
-    if (none) metrics.error("bad_picture");
-    response.status = none ? 422 : 200;
-    response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(entry.work.model->name));
-    for (auto one = own; one != end; ++one) {
-      if (one != own) response.body += ',';
-      response.body += one->json;
-    }
-    response.body += "]}\n";
-    entry.work.respond(std::move(response));
   }
 }
 
@@ -275,6 +272,10 @@ std::string Api::Impl::model_list() const {
 
 HttpResponse Api::Impl::get(const std::string& path) const {
   HttpResponse response;
+  if (path == "/ready" && (stopping || queue.full())) {
+    return error_response(503, stopping ? "stopping" : "queue_full",
+                          stopping ? "this server ends" : "too many pictures wait", 1);
+  }
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
   } else if (path == "/v1/models") {
@@ -285,11 +286,9 @@ HttpResponse Api::Impl::get(const std::string& path) const {
     response.content_type = "text/plain; version=0.0.4";
     response.body = metrics.text(
         {queue.waiting(), options.connections ? options.connections() : 0, process_memory()});
-  } else if (path == "/") {
+  } else {
     response.content_type = "text/html; charset=utf-8";
     response.body = page_text();
-  } else {
-    throw HttpError(404, "no_such_route", fmt::format("there is no {}", printable(path, 100)));
   }
   return response;
 }
@@ -298,48 +297,52 @@ Api::Api(std::vector<HostedModel> models, const ApiOptions& options, ServerMetri
     : impl_(std::make_unique<Impl>(std::move(models), options, metrics)) {}
 Api::~Api() = default;
 
-void Api::handle(HttpRequest request, Respond respond) {
-  const auto since = Clock::now();
-  const std::optional<AnswerKind> kind = kind_of_route(request.path);
-  const bool open = request.path == "/" || request.path == "/health" || request.path == "/ready";
-  // Routes that are not there are counted under one name, so that clients cannot invent many.
-  std::string route = request.path;
-  const auto counted = [this, since, done = std::move(respond)](const std::string& name) {
-    return [this, since, done, name](HttpResponse response) {
-      const std::chrono::duration<double> seconds = Clock::now() - since;
-      impl_->metrics.request(name, response.status, seconds.count());
-      if (impl_->options.log) impl_->options.log(name, response.status, seconds.count());
-      done(std::move(response));
-    };
+std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
+  const bool task = kind_of_route(head.path).has_value();
+  const bool get = std::ranges::find(kGetRoutes, head.path) != kGetRoutes.end();
+  const bool open = std::ranges::find(kOpenRoutes, head.path) != kOpenRoutes.end();
+  const auto refused = [&](int status, const char* kind, const std::string& sentence) {
+    impl_->metrics.error(kind);
+    // Routes that are not there are counted under one name, so that clients cannot invent many.
+    const std::string route = task || get ? head.path : "other";
+    impl_->metrics.request(route, status, 0);
+    if (impl_->options.log) impl_->options.log(route, status, 0);
+    return error_response(status, kind, sentence);
   };
-  try {
-    const bool allowed = impl_->options.token.empty() ||
-                         same_secret(request.authorization, "Bearer " + impl_->options.token);
-    if (!open && !allowed) {
-      impl_->metrics.error("unauthorized");
-      return counted("other")(error_response(
-          401, "unauthorized", "expected the header Authorization: Bearer and the token"));
-    }
-    if (kind) {
-      if (request.method != "POST") {
-        return counted(route)(
-            error_response(405, "wrong_method", "this route takes POST with a picture"));
-      }
-      return impl_->accept(*kind, std::move(request), counted(route));
-    }
-    if (request.method != "GET") {
-      return counted("other")(error_response(405, "wrong_method", "this route takes GET"));
-    }
-    HttpResponse response = impl_->get(request.path);
-    counted(route)(std::move(response));
-  } catch (const HttpError& error) {
-    impl_->metrics.error(error.kind());
-    const bool known = error.kind() != "no_such_route";
-    counted(known ? route : "other")(error_response(error.status(), error.kind(), error.what()));
-  } catch (const std::bad_alloc&) {
-    impl_->metrics.error("no_memory");
-    counted("other")(error_response(503, "no_memory", "there is not enough memory at the moment"));
+  const std::string& token = impl_->options.token;
+  if (impl_->options.local_hosts && !names_this_machine(head.host)) {
+    return refused(403, "wrong_host", "expected the address of this machine as the host");
   }
+  if (!open && !token.empty() && !same_secret(head.authorization, "Bearer " + token)) {
+    return refused(401, "unauthorized", "expected the header Authorization: Bearer and the token");
+  }
+  if (!task && !get) {
+    return refused(404, "no_such_route", fmt::format("there is no {}", printable(head.path, 100)));
+  }
+  if (head.method != (task ? "POST" : "GET")) {
+    return refused(405, "wrong_method",
+                   task ? "this route takes POST with a picture" : "this route takes GET");
+  }
+  return std::nullopt;
+}
+
+void Api::handle(HttpRequest request, Respond respond) {
+  if (auto refusal = refuse(request)) return respond(std::move(*refusal));
+  Respond done = impl_->counted(request.path, std::move(respond));
+  const std::optional<AnswerKind> kind = kind_of_route(request.path);
+  if (!kind) return done(impl_->get(request.path));
+  BatchQueue<Unread>::Entry entry{"", 1, {*kind, std::move(request), std::move(done)}};
+  if (impl_->bodies.add(entry)) return;
+  impl_->refuse(entry.work.respond,
+                error_response(503, "queue_full", "too many requests wait; try again later", 1),
+                "queue_full");
+}
+
+void Api::begin_stop() { impl_->stopping = true; }
+
+void Api::drop_waiting() {
+  impl_->bodies.drop();
+  impl_->queue.drop();
 }
 
 }  // namespace vig

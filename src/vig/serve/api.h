@@ -4,7 +4,9 @@
 //   GET  /v1/models, /openapi.json, /health, /ready, /metrics, /
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,12 @@ struct HostedModel {
 
 struct ApiOptions {
   std::string token;          // that clients must show; empty: none
+  bool local_hosts = false;   // only requests that name this machine as their host
   size_t most_pictures = 32;  // of one request
+  int max_size = 1024;        // side of an input that clients may ask for
   DecodeOptions decode;
   BatchQueueOptions queue;
+  double wait_seconds = 30;             // what waited longer for a network is refused
   std::function<size_t()> connections;  // open ones, for /metrics
   // Every answer: nothing of a request but its route. Called by several threads at a time.
   std::function<void(const std::string& route, int status, double seconds)> log;
@@ -34,9 +39,17 @@ class Api {
  public:
   // The first model of a task is the one of requests that name none.
   Api(std::vector<HostedModel> models, const ApiOptions& options, ServerMetrics& metrics);
+  // Answers what waits, then ends.
   ~Api();
 
+  // For HttpHandlers.
+  std::optional<HttpResponse> refuse(const HttpRequest& head);
   void handle(HttpRequest request, Respond respond);
+
+  // From now on /ready says that this server ends.
+  void begin_stop();
+  // Requests that wait for a network get no answer; the batches under way are finished.
+  void drop_waiting();
 
  private:
   struct Impl;

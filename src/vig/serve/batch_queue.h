@@ -1,8 +1,8 @@
 // Work that waits for a network: bounded, and gathered into batches.
 //
 // Works of one key (a model, a task and its options) may run together. The first that waits decides
-// which key is next; others of the key join it until the batch is full or the first has waited long
-// enough.
+// which key is next. It runs at once where nothing else runs; otherwise others of the key join it
+// until the batch is full, the first has waited long enough, or the others are done.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,6 @@ class BatchQueue {
   // Runs what waits, then ends.
   ~BatchQueue() {
     for (std::jthread& thread : threads_) thread.request_stop();
-    changed_.notify_all();
   }
 
   // False, and `entry` as it was, where too much waits already.
@@ -50,16 +49,24 @@ class BatchQueue {
     {
       const std::lock_guard lock(mutex_);
       if (pictures_ + entry.pictures > options_.most_waiting) return false;
-      pictures_ += entry.pictures;
       waiting_.push_back({std::move(entry), std::chrono::steady_clock::now()});
+      pictures_ += waiting_.back().entry.pictures;
     }
     changed_.notify_all();
     return true;
+  }
+  // Forgets what waits.
+  void drop() {
+    std::deque<Waiting> dropped;
+    const std::lock_guard lock(mutex_);
+    dropped.swap(waiting_);
+    pictures_ = 0;
   }
   size_t waiting() const {
     const std::lock_guard lock(mutex_);
     return pictures_;
   }
+  bool full() const { return waiting() >= options_.most_waiting; }
 
  private:
   struct Waiting {
@@ -72,20 +79,24 @@ class BatchQueue {
     for (;;) {
       changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
       if (waiting_.empty()) return;  // stopped
-      // The key may be taken by another worker meanwhile: then everything is looked at again.
       const std::string key = waiting_.front().entry.key;
       const auto until = waiting_.front().since + options_.wait;
-      const bool full = changed_.wait_until(lock, stop, until, [&] {
-        return waiting_.empty() || waiting_.front().entry.key != key ||
-               pictures_of(key) >= options_.batch;
-      });
-      if (waiting_.empty() || waiting_.front().entry.key != key) continue;
-      if (!full && !stop.stop_requested() && std::chrono::steady_clock::now() < until) continue;
+      // Another worker may take the key meanwhile: then the next one is looked at.
+      const auto is_taken = [&] { return waiting_.empty() || waiting_.front().entry.key != key; };
+      const auto is_ready = [&] { return running_ == 0 || pictures_of(key) >= options_.batch; };
+      changed_.wait_until(lock, stop, until, [&] { return is_taken() || is_ready(); });
+      if (is_taken()) continue;
+      if (!is_ready() && !stop.stop_requested() && std::chrono::steady_clock::now() < until) {
+        continue;
+      }
       std::vector<Entry> batch = take(key);
+      ++running_;
       lock.unlock();
       run_(batch);
       batch.clear();
       lock.lock();
+      --running_;
+      changed_.notify_all();
     }
   }
 
@@ -118,6 +129,7 @@ class BatchQueue {
   std::condition_variable_any changed_;
   std::deque<Waiting> waiting_;
   size_t pictures_ = 0;                // that wait
+  int running_ = 0;                    // batches
   std::vector<std::jthread> threads_;  // last, so that they end before what they use
 };
 

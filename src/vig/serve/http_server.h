@@ -1,10 +1,10 @@
-// HTTP/1.1 on sockets: connections, limits and times. What a request means is the handler's matter.
+// HTTP/1.1 on sockets: connections, limits and times. What a request means is the handlers' matter.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "vig/serve/metrics.h"
@@ -15,6 +15,7 @@ struct HttpRequest {
   std::string method;  // "POST"
   std::string path;    // "/v1/classify", without the query
   std::string query;
+  std::string host;
   std::string content_type;
   std::string authorization;
   std::string body;
@@ -27,32 +28,45 @@ struct HttpResponse {
   int retry_after = 0;  // seconds; 0: not said
 };
 
+// {"error": {"kind", "message"}}
+HttpResponse error_response(int status, const std::string& kind, const std::string& sentence,
+                            int retry_after = 0);
+
 struct HttpOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 8080;  // 0: any free one
   // Limits. A client beyond one of them gets its error, or its end.
   size_t header_bytes = 16 << 10;
-  uint64_t body_bytes = 64 << 20;
+  uint64_t body_bytes = 64 << 20;       // of one request
+  uint64_t all_body_bytes = 512 << 20;  // of all requests that are read, wait or run
   size_t connections = 4096;
-  double request_seconds = 30;  // for a client to send a request's body, or to take its answer
-  double idle_seconds = 60;     // for a client to send the head of its next request
+  double request_seconds = 30;  // for a client to send a request, and to take its answer
+  double idle_seconds = 60;     // until the first byte of the next request
   double drain_seconds = 20;    // for what was accepted before the server was stopped
 };
 
-// Answers a request, once, from any thread.
+// Answers a request, once, from any thread. Dropped without an answer it closes the connection.
 using Respond = std::function<void(HttpResponse)>;
-// Called by the server's own thread: what takes long answers later.
-using HandleRequest = std::function<void(HttpRequest, Respond)>;
 
+// Called by the server's own thread: what takes long answers later.
+struct HttpHandlers {
+  // Of a request whose body is not read yet: an answer refuses it without reading the body.
+  std::function<std::optional<HttpResponse>(const HttpRequest& head)> refuse = {};
+  std::function<void(HttpRequest, Respond)> handle;
+};
+
+struct HttpState;
+
+// Whoever answers ends before the server does: a Respond must not outlive it.
 class HttpServer {
  public:
   // Throws Error where the address cannot be listened on.
-  HttpServer(const HttpOptions& options, HandleRequest handle, ServerMetrics& metrics);
+  HttpServer(const HttpOptions& options, HttpHandlers handlers, ServerMetrics& metrics);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  uint16_t port() const;
+  uint16_t port() const { return port_; }
   size_t connections() const;
   // Serves until stop() was called and what was accepted is answered, or the time for that is over.
   void run();
@@ -60,8 +74,8 @@ class HttpServer {
   void stop();
 
  private:
-  struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<HttpState> state_;
+  uint16_t port_ = 0;
 };
 
 }  // namespace vig

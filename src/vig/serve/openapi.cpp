@@ -79,19 +79,28 @@ ordered_json task_route(const char* summary, const char* answer, ordered_json op
            {{"description", "An answer for each picture, in order."}, {"content", content(good)}}},
           {"400", error_answer("The request asks for what is not there.")},
           {"401", error_answer("The token is missing or wrong.")},
+          {"403", error_answer("The host is not this machine, as a local server asks for.")},
           {"404", error_answer("There is no such model.")},
           {"413", error_answer("The body is too large, or has too many pictures.")},
           {"415", error_answer("The content type is none of those above.")},
           {"422",
            {{"description", "No picture could be answered."},
             {"content", content({{"oneOf", {good, schema("Error")}}})}}},
+          {"500", error_answer("A mistake of the server.")},
           {"503", error_answer("Too much waits; try again after Retry-After seconds.")}}}}}};
 }
 
-ordered_json get_route(const char* summary, const ordered_json& answer) {
-  return {{"get",
-           {{"summary", summary},
-            {"responses", {{"200", {{"description", summary}, {"content", answer}}}}}}}};
+// A route that everybody may ask, or only who shows the token.
+enum class Asked { kByAll, kByToken };
+
+ordered_json get_route(const char* summary, const ordered_json& answer,
+                       Asked asked = Asked::kByToken) {
+  ordered_json responses = {{"200", {{"description", summary}, {"content", answer}}}};
+  if (asked == Asked::kByToken) {
+    responses["401"] = error_answer("The token is missing or wrong.");
+  }
+  responses["403"] = error_answer("The host is not this machine, as a local server asks for.");
+  return {{"get", {{"summary", summary}, {"responses", responses}}}};
 }
 
 // A result is an answer, or says why there is none.
@@ -169,7 +178,7 @@ ordered_json document() {
   const ordered_json size =
       option("size", whole(1, 2048), "Side of the network's input in pixels.");
   const ordered_json drawn =
-      option("picture", boolean(), "Also give the answer drawn over the picture.");
+      option("draw", boolean(), "Also give the answer drawn over the picture.");
   const ordered_json status =
       object({{"status", {{"type", "string"}, {"enum", {"ok"}}}}}, {"status"});
   ordered_json paths;
@@ -193,8 +202,11 @@ ordered_json document() {
   paths["/v1/models"] =
       get_route("The models of this server",
                 content(object({{"models", list_of(schema("Model"))}}, {"models"})));
-  paths["/health"] = get_route("The process runs", content(status));
-  paths["/ready"] = get_route("Requests are answered", content(status));
+  paths["/health"] = get_route("The process runs", content(status), Asked::kByAll);
+  paths["/ready"] = get_route("Requests are answered", content(status), Asked::kByAll);
+  paths["/ready"]["get"]["responses"]["503"] = error_answer("Too much waits, or the server ends.");
+  paths["/openapi.json"] = get_route("This document", content({{"type", "object"}}));
+  paths["/"] = get_route("A page to try the models", content(text(), "text/html"), Asked::kByAll);
   paths["/metrics"] = get_route("Counters for Prometheus", content(text(), "text/plain"));
   return {{"openapi", "3.0.3"},
           {"info", {{"title", "vig"}, {"version", "1"}}},

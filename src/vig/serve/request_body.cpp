@@ -77,10 +77,12 @@ void add_option(std::map<std::string, std::string>& options, const std::string& 
   }
 }
 
+[[noreturn]] void too_many_pictures(size_t most) {
+  throw HttpError(413, "too_many_pictures", fmt::format("more than {} pictures", most));
+}
+
 void add_picture(RequestBody& request, std::string name, std::string_view bytes, size_t most) {
-  if (request.pictures.size() == most) {
-    throw HttpError(413, "too_many_pictures", fmt::format("more than {} pictures", most));
-  }
+  if (request.pictures.size() == most) too_many_pictures(most);
   if (bytes.empty()) bad_request("{}: has no bytes", name);
   request.pictures.push_back({std::move(name), bytes});
 }
@@ -149,41 +151,88 @@ RequestBody read_multipart(std::string_view content_type, std::string_view body,
   return request;
 }
 
-RequestBody read_json(std::string_view body, size_t most) {
-  using nlohmann::json;
-  // Objects in objects are no option and no picture: what is deeper is refused while it is read.
-  const auto shallow = [](int depth, json::parse_event_t, json&) {
-    if (depth > 2) bad_request("the JSON is nested deeper than a list of pictures");
-    return true;
-  };
-  const json value = json::parse(body, shallow, /*allow_exceptions=*/false);
-  if (!value.is_object()) bad_request("the body is not a JSON object");
-  RequestBody request;
-  const auto text_of = [&](const json& text) -> std::string {
-    if (!text.is_string()) bad_request("a picture is not a text in base64");
-    return decode_base64(text.get_ref<const std::string&>());
-  };
-  for (const auto& [key, entry] : value.items()) {
-    if (key == "picture") {
-      request.decoded.push_back(text_of(entry));
-    } else if (key == "pictures") {
-      if (!entry.is_array()) bad_request("pictures is not a list");
-      if (entry.size() > most) {
-        throw HttpError(413, "too_many_pictures", fmt::format("more than {} pictures", most));
-      }
-      for (const json& text : entry) request.decoded.push_back(text_of(text));
-    } else if (entry.is_string()) {
-      add_option(request.options, key, entry.get<std::string>());
-    } else if (entry.is_number() || entry.is_boolean()) {
-      add_option(request.options, key, entry.dump());
-    } else {
-      bad_request("option {} is neither a text nor a number", printable(key, 40));
+// {"picture": TEXT, "pictures": [TEXT, ...], OPTION: TEXT, NUMBER or BOOLEAN}, read in one pass:
+// what is anything else is refused where it stands, so that memory stays in proportion to the body.
+class JsonReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonReader(size_t most_pictures) : most_pictures_(most_pictures) {}
+
+  RequestBody take() {
+    for (const std::string& bytes : request_.decoded) {
+      const std::string name = picture_name(std::nullopt, request_.pictures.size() + 1);
+      add_picture(request_, name, bytes, most_pictures_);
     }
+    return std::move(request_);
   }
-  for (const std::string& bytes : request.decoded) {
-    add_picture(request, picture_name(std::nullopt, request.pictures.size() + 1), bytes, most);
+
+  bool null() override { return scalar("null"); }
+  bool boolean(bool value) override { return scalar(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return scalar(fmt::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return scalar(fmt::to_string(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return scalar(text); }
+  bool binary(binary_t&) override { return false; }
+  bool string(string_t& text) override {
+    if (depth_ == 0) return false;
+    const bool list = depth_ == 2;
+    if (!list && key_ != "picture") {
+      if (key_ == "pictures") bad_request("pictures is not a list");
+      add_option(request_.options, key_, std::move(text));
+      return true;
+    }
+    if (request_.decoded.size() == most_pictures_) too_many_pictures(most_pictures_);
+    request_.decoded.push_back(decode_base64(text));
+    return true;
   }
-  return request;
+  bool start_object(size_t) override {
+    if (depth_ > 0) bad_request("{} is an object, expected a text or a number", shown_key());
+    depth_ = 1;
+    return true;
+  }
+  bool key(string_t& text) override {
+    key_ = std::move(text);
+    return true;
+  }
+  bool end_object() override {
+    depth_ = 0;
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (depth_ != 1 || key_ != "pictures") {
+      bad_request("{} is a list, expected an object with a list of pictures", shown_key());
+    }
+    depth_ = 2;
+    return true;
+  }
+  bool end_array() override {
+    depth_ = 1;
+    return true;
+  }
+  bool parse_error(size_t byte, const std::string&, const nlohmann::json::exception&) override {
+    bad_request("the body is not JSON from byte {} on", byte);
+  }
+
+ private:
+  std::string shown_key() const { return depth_ == 0 ? "the body" : printable(key_, 40); }
+  bool scalar(std::string text) {
+    if (depth_ == 0) return false;
+    if (depth_ == 2 || key_ == "picture" || key_ == "pictures" || text == "null") {
+      bad_request("{} is {}, expected a text{}", shown_key(), text,
+                  text == "null" ? " or a number" : " in base64");
+    }
+    add_option(request_.options, key_, std::move(text));
+    return true;
+  }
+
+  const size_t most_pictures_;
+  RequestBody request_;
+  std::string key_;
+  int depth_ = 0;  // 1: in the object, 2: in the list of pictures
+};
+
+RequestBody read_json(std::string_view body, size_t most) {
+  JsonReader reader(most);
+  if (!nlohmann::json::sax_parse(body, &reader)) bad_request("the body is not a JSON object");
+  return reader.take();
 }
 
 int hex_digit(char c) {

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -15,7 +16,8 @@
 #include "vig/base/printable.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/picture_command.h"
+#include "vig/cli/program.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/api.h"
 
@@ -27,10 +29,11 @@ struct ServeOptions {
   HttpOptions http;
   bool open = false;
   int threads = 0;
-  int batch = 8;
+  int batch = 0;  // 0: by the size of the input
   double wait_ms = 2;
   size_t queue = 256;
   size_t pictures = 32;
+  int max_size = 1024;
   int64_t max_pixels = DecodeOptions().max_pixels;
   double memory_gb = 0;  // of sessions; 0: a quarter of the machine's
   std::string log = "lines";
@@ -63,13 +66,15 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
 }
 
 std::vector<HostedModel> open_models(const ServeOptions& options) {
-  RunOptions run;
-  run.threads = options.threads;
-  run.batch = options.batch;
-  run.session_bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
-                                            : physical_memory() / 4;
   std::vector<std::string> models = options.models;
-  if (models.empty()) models.push_back("default=" + NetworkOptions().model_file());
+  if (models.empty()) models.push_back("default=" + default_model_file(program_file()));
+  RunOptions run;
+  run.batch = options.batch;
+  const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
+                                               : physical_memory() / 4;
+  run.session_bytes = bytes / models.size();
+  run.team =
+      std::make_shared<ThreadTeam>(options.threads > 0 ? options.threads : default_threads());
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
@@ -80,7 +85,9 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
     }
     ModelRequest request;
     request.model = file;
-    hosted.push_back({name, std::make_shared<const OpenModel>(find_source(request), run)});
+    ModelSource source = find_source(request);
+    source.name = name;  // in messages to clients, whom files of this machine do not concern
+    hosted.push_back({name, std::make_shared<const OpenModel>(std::move(source), run)});
   }
   return hosted;
 }
@@ -110,49 +117,75 @@ class StopSignals {
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&set_, number);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
-  // Calls `stop` for a signal, until the end of this object.
+  // Calls `stop` for a signal, until end().
   void watch(std::function<void()> stop) {
     thread_ = std::jthread([this, call = std::move(stop)] {
       int number = 0;
       while (sigwait(&set_, &number) == 0 && number != SIGUSR2) call();
     });
   }
-  ~StopSignals() {
-    if (thread_.joinable()) pthread_kill(thread_.native_handle(), SIGUSR2);
+  void end() {
+    if (!thread_.joinable()) return;
+    pthread_kill(thread_.native_handle(), SIGUSR2);
+    thread_.join();
   }
+  ~StopSignals() { end(); }
 
  private:
   sigset_t set_{};
   std::jthread thread_;
 };
 
-int serve(const ServeOptions& options) {
+// As many connections as allowed need descriptors, of which a process often may have 1024 at first.
+void allow_descriptors(size_t connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, connections + 256));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+ApiOptions api_options_of(const ServeOptions& options) {
   ApiOptions api_options;
   api_options.token = chosen_token(options);
-  api_options.most_pictures = options.pictures;
+  api_options.local_hosts = api_options.token.empty() && !options.open;
+  api_options.most_pictures = std::min(options.pictures, options.queue);
+  api_options.max_size = options.max_size;
   api_options.decode.max_pixels = options.max_pixels;
-  api_options.queue.batch = static_cast<size_t>(options.batch);
+  if (options.batch > 0) api_options.queue.batch = static_cast<size_t>(options.batch);
   api_options.queue.most_waiting = options.queue;
   api_options.queue.wait = std::chrono::microseconds(static_cast<int64_t>(options.wait_ms * 1000));
+  api_options.wait_seconds = options.http.request_seconds;
   api_options.log = make_log(options.log);
+  return api_options;
+}
+
+int serve(const ServeOptions& options) {
+  ApiOptions api_options = api_options_of(options);
+  allow_descriptors(options.http.connections);
   StopSignals signals;  // before the first thread
   ServerMetrics metrics;
-  // The server is made before the API that answers for it: the address is checked first.
+  // The address is checked before the models are read, which may take long.
   std::unique_ptr<Api> api;
-  HttpServer server(
-      options.http,
-      [&api](HttpRequest request, Respond respond) {
-        api->handle(std::move(request), std::move(respond));
-      },
-      metrics);
+  HttpHandlers handlers;
+  handlers.refuse = [&api](const HttpRequest& head) { return api->refuse(head); };
+  handlers.handle = [&api](HttpRequest request, Respond respond) {
+    api->handle(std::move(request), std::move(respond));
+  };
+  HttpServer server(options.http, std::move(handlers), metrics);
   api_options.connections = [&server] { return server.connections(); };
   api = std::make_unique<Api>(open_models(options), api_options, metrics);
   const bool six = options.http.address.find(':') != std::string::npos;
   print(fmt::format("vig serves http://{0}{1}{2}:{3}/ and stops at Ctrl-C\n", six ? "[" : "",
                     options.http.address, six ? "]" : "", server.port()));
   flush_output();
-  signals.watch([&server] { server.stop(); });
+  signals.watch([&] {
+    api->begin_stop();
+    server.stop();
+  });
   server.run();
+  api->drop_waiting();
+  signals.end();
+  api.reset();  // before the server, whose connections it may still hold
   return 0;
 }
 
@@ -185,7 +218,12 @@ void add_serve(CLI::App& app, Command& chosen) {
         ->capture_default_str()
         ->type_name(unit);
   };
-  add("--batch", options->batch, "Most pictures that run together", 1, 4096, "N");
+  command
+      ->add_option(
+          "--batch", options->batch,
+          "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
   add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
       "MS");
   add("--queue", options->queue, "Pictures that may wait; further ones get 503", size_t{1},
@@ -194,6 +232,10 @@ void add_serve(CLI::App& app, Command& chosen) {
       "N");
   add("--max-body", options->http.body_bytes, "Most bytes of a request", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
+  add("--max-size", options->max_size, "Largest side of an input that clients may ask for", 1,
+      kMaxInputSide, "N");
+  add("--max-bodies", options->http.all_body_bytes, "Most bytes of all requests under way",
+      uint64_t{1}, uint64_t{1} << 40, "BYTES");
   add("--max-pixels", options->max_pixels, "Reject pictures with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
   add("--max-connections", options->http.connections, "Connections that may be open", size_t{1},

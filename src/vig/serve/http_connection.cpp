@@ -1,0 +1,260 @@
+#include "vig/serve/http_connection.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace vig {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+
+std::chrono::milliseconds duration(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+HttpRequest read_fields(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  const bool head = message.method() == http::verb::head;
+  request.method = head ? "GET" : text_of(message.method_string());
+  const std::string target = text_of(message.target());
+  const size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (question != std::string::npos) request.query = target.substr(question + 1);
+  request.host = text_of(message[http::field::host]);
+  request.content_type = text_of(message[http::field::content_type]);
+  request.authorization = text_of(message[http::field::authorization]);
+  return request;
+}
+
+// Where a message ends must be said once and in one way: a proxy in front of this server that reads
+// it otherwise would take a part of one client's body for the request of another. Beast accepts
+// several equal lengths, and codings before the last.
+bool has_one_length(const http::request<http::string_body>& head) {
+  const auto lengths = head.count(http::field::content_length);
+  const auto codings = head.count(http::field::transfer_encoding);
+  if (lengths + codings > 1) return false;
+  const beast::string_view length = head[http::field::content_length];
+  return (lengths == 0 || length.find_first_not_of("0123456789") == beast::string_view::npos) &&
+         (codings == 0 || beast::iequals(head[http::field::transfer_encoding], "chunked"));
+}
+
+}  // namespace
+
+// The promise of an answer. It may be dropped by any thread; the connection ends in the server's.
+struct HttpConnection::Pending {
+  explicit Pending(std::shared_ptr<HttpConnection> waiting) : connection(std::move(waiting)) {}
+  ~Pending() {
+    if (connection == nullptr) return;
+    const auto executor = connection->stream_.get_executor();
+    asio::post(executor, [dropped = std::move(connection)] { dropped->close(); });
+  }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  std::shared_ptr<HttpConnection> connection;
+};
+
+HttpConnection::HttpConnection(tcp::socket socket, std::shared_ptr<HttpState> server)
+    : stream_(std::move(socket)), server_(std::move(server)) {
+  server_->enter(this);
+}
+
+HttpConnection::~HttpConnection() {
+  release_body();
+  server_->leave(this);
+}
+
+void HttpConnection::close() {
+  ErrorCode ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  stream_.close();
+}
+
+void HttpConnection::end_if_idle() {
+  if (!busy_) close();
+}
+
+void HttpConnection::refuse_connection() {
+  refuse_request(503, "too_many_connections", "too many connections are open", 1);
+}
+
+void HttpConnection::read_request() {
+  busy_ = false;
+  if (server_->stopping) return close();
+  if (buffer_.size() > 0) return read_head();  // the client did not wait for its answer
+  buffer_.shrink_to_fit();
+  stream_.expires_after(duration(server_->options.idle_seconds));
+  stream_.async_read_some(buffer_.prepare(4096),
+                          [self = shared_from_this()](ErrorCode error, size_t bytes) {
+                            if (error) return self->close();
+                            self->buffer_.commit(bytes);
+                            self->read_head();
+                          });
+}
+
+void HttpConnection::read_head() {
+  busy_ = true;
+  // From the first byte to the last of the body, however slowly they come.
+  stream_.expires_after(duration(server_->options.request_seconds));
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(server_->options.header_bytes));
+  parser_->body_limit(server_->options.body_bytes);
+  http::async_read_header(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](ErrorCode error, size_t) { self->head_is_read(error); });
+}
+
+void HttpConnection::head_is_read(ErrorCode error) {
+  if (error) return refuse_request(error);
+  const auto& head = parser_->get();
+  version_ = head.version();
+  head_only_ = head.method() == http::verb::head;
+  if (!has_one_length(head)) {
+    return refuse_request(400, "bad_http", "expected one length, or the coding chunked alone");
+  }
+  if (server_->handlers.refuse) {
+    if (auto refusal = server_->handlers.refuse(read_fields(head))) {
+      return answer(std::move(*refusal), parser_->is_done() && head.keep_alive());
+    }
+  }
+  if (!reserve_body()) {
+    return refuse_request(503, "too_many_bytes", "the requests under way have too many bytes", 1);
+  }
+  if (beast::iequals(head[http::field::expect], "100-continue")) {
+    continue_.emplace(http::status::continue_, head.version());
+    http::async_write(stream_, *continue_, [self = shared_from_this()](ErrorCode failed, size_t) {
+      if (failed) return self->close();
+      self->read_body();
+    });
+    return;
+  }
+  read_body();
+}
+
+// A body without a length may have as many bytes as any.
+bool HttpConnection::reserve_body() {
+  if (parser_->is_done()) return true;
+  const auto length = parser_->content_length();
+  const uint64_t bytes = length ? *length : server_->options.body_bytes;
+  if (bytes > server_->options.all_body_bytes - server_->body_bytes) return false;
+  reserved_ = bytes;
+  server_->body_bytes += bytes;
+  return true;
+}
+
+void HttpConnection::release_body() {
+  server_->body_bytes -= reserved_;
+  reserved_ = 0;
+}
+
+void HttpConnection::read_body() {
+  http::async_read(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](ErrorCode error, size_t) { self->request_is_read(error); });
+}
+
+void HttpConnection::request_is_read(ErrorCode error) {
+  if (error) return refuse_request(error);
+  stream_.expires_never();
+  auto message = parser_->release();
+  keep_alive_ = message.keep_alive();
+  HttpRequest request = read_fields(message);
+  request.body = std::move(message.body());
+  server_->handlers.handle(std::move(request), make_respond());
+}
+
+Respond HttpConnection::make_respond() {
+  return [pending = std::make_shared<Pending>(shared_from_this())](HttpResponse response) {
+    auto waiting = std::exchange(pending->connection, nullptr);
+    if (waiting == nullptr) return;
+    const auto executor = waiting->stream_.get_executor();
+    asio::post(executor, [self = std::move(waiting), from = std::move(response)]() mutable {
+      self->answer(std::move(from), self->keep_alive_);
+    });
+  };
+}
+
+// What a client gets whose request cannot be read.
+void HttpConnection::refuse_request(ErrorCode error) {
+  if (error == asio::error::operation_aborted || error == asio::error::connection_reset) {
+    return close();
+  }
+  if (error == beast::error::timeout) {  // the socket is closed already
+    server_->metrics.error("timeout");
+    return close();
+  }
+  if (error == http::error::body_limit) {
+    return refuse_request(413, "too_large", "the body is larger than this server accepts");
+  }
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return refuse_request(431, "header_too_large", "the header is larger than this server accepts");
+  }
+  if (error == http::error::partial_message || error == http::error::end_of_stream) {
+    return refuse_request(400, "partial_request", "the request ends before its end");
+  }
+  refuse_request(400, "bad_http", "the request is not HTTP/1.1 as this server reads it");
+}
+
+void HttpConnection::refuse_request(int status, const char* kind, const char* sentence,
+                                    int retry_after) {
+  server_->metrics.error(kind);
+  busy_ = true;
+  answer(error_response(status, kind, sentence, retry_after), /*keep=*/false);
+}
+
+void HttpConnection::answer(HttpResponse from, bool keep) {
+  response_ = {};
+  response_.result(static_cast<unsigned>(from.status));
+  response_.version(version_);
+  response_.set(http::field::server, "vig");
+  response_.set(http::field::content_type, from.content_type);
+  response_.set("X-Content-Type-Options", "nosniff");
+  response_.set(http::field::cache_control, "no-store");
+  if (from.status == 401) response_.set(http::field::www_authenticate, "Bearer");
+  if (from.retry_after > 0) {
+    response_.set(http::field::retry_after, std::to_string(from.retry_after));
+  }
+  response_.keep_alive(keep && !server_->stopping);
+  response_.body() = std::move(from.body);
+  response_.prepare_payload();
+  stream_.expires_after(duration(server_->options.request_seconds));
+  const auto done = [self = shared_from_this()](ErrorCode error, size_t) {
+    self->is_answered(error);
+  };
+  serializer_.emplace(response_);
+  if (head_only_) {
+    http::async_write_header(stream_, *serializer_, done);
+  } else {
+    http::async_write(stream_, *serializer_, done);
+  }
+}
+
+void HttpConnection::is_answered(ErrorCode error) {
+  release_body();
+  if (error) return close();
+  if (response_.keep_alive()) return read_request();
+  // What the client still sends is read for a moment: closing with unread bytes would reset the
+  // connection and take the answer away from the client.
+  ErrorCode ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(duration(std::min(2.0, server_->options.request_seconds)));
+  discard();
+}
+
+void HttpConnection::discard() {
+  stream_.async_read_some(asio::buffer(discarded_),
+                          [self = shared_from_this()](ErrorCode error, size_t bytes) {
+                            constexpr size_t kMost = size_t{1} << 20;
+                            self->discarded_bytes_ += bytes;
+                            if (error || self->discarded_bytes_ > kMost) return self->close();
+                            self->discard();
+                          });
+}
+
+}  // namespace vig

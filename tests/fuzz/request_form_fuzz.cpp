@@ -1,0 +1,30 @@
+#include <algorithm>
+
+#include "fuzz/request.h"
+#include "fuzz/targets.h"
+#include "vig/serve/request_body.h"
+
+namespace vig::fuzz {
+
+// The first line is the header's content type after "multipart/form-data", the rest the body.
+void run_request_form(Bytes bytes) {
+  const std::string_view text = as_text(bytes);
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string type = "multipart/form-data" + std::string(text.substr(0, end));
+  const std::string_view body = text.substr(std::min(end + 1, text.size()));
+  with_http_errors([&] {
+    size_t used = 0;
+    const RequestBody request = read_request_body(type, body, 8);
+    for (const SentPicture& picture : request.pictures) {
+      check(picture.bytes.data() >= body.data() &&
+                picture.bytes.data() + picture.bytes.size() <= body.data() + body.size(),
+            "a picture outside of the body");
+      check(picture.name.find('/') == std::string::npos, "a name with a folder");
+      used += picture.bytes.size();
+    }
+    check(request.pictures.size() <= 8, "too many pictures");
+    check(used <= body.size(), "more bytes than were sent");
+  });
+}
+
+}  // namespace vig::fuzz

@@ -1,0 +1,17 @@
+#include "fuzz/request.h"
+#include "fuzz/targets.h"
+#include "vig/serve/request_body.h"
+
+namespace vig::fuzz {
+
+void run_request_json(Bytes bytes) {
+  with_http_errors([&] {
+    const RequestBody request = read_request_body("application/json", as_text(bytes), 8);
+    size_t decoded = 0;
+    for (const SentPicture& picture : request.pictures) decoded += picture.bytes.size();
+    check(request.pictures.size() <= 8, "too many pictures");
+    check(decoded <= bytes.size(), "more bytes than were sent");
+  });
+}
+
+}  // namespace vig::fuzz

@@ -1,0 +1,436 @@
+// The routes over real sockets, with miniatures of every task. Every answer is held against
+// /openapi.json.
+#include "vig/serve/api.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <semaphore>
+
+#include "pipeline/dense_networks.h"
+#include "pipeline/fixtures.h"
+#include "serve/json_schema.h"
+#include "serve/served.h"
+#include "support/files.h"
+#include "vig/pipeline/results_json.h"
+#include "vig/serve/openapi.h"
+#include "vig/tasks/jpeg_uri.h"
+
+namespace vig::test {
+namespace {
+
+using nlohmann::json;
+
+std::shared_ptr<const OpenModel> classifier() {
+  static const auto model = [] {
+    ModelRequest request;
+    request.model = golden("vig-mini-silu.pth");
+    request.arch = "test_vig";
+    ModelSource source = find_source(request);
+    source.name = "mini";
+    for (int i = 0; i < 10; ++i) source.classes.push_back("class " + std::to_string(i));
+    return std::make_shared<const OpenModel>(std::move(source), vig::RunOptions{.threads = 1});
+  }();
+  return model;
+}
+
+std::shared_ptr<const OpenModel> dense(const std::string& name) {
+  const TempDir folder;
+  const std::string file = (folder / "model.safetensors").string();
+  write_dense_network(name, file,
+                      name == "mini_segmenter"
+                          ? std::vector<std::string>{"road", "sky", "tree", "car"}
+                          : std::vector<std::string>{"cat", "dog", "eel"});
+  ModelSource source = dense_source(file);
+  source.name = name;
+  return std::make_shared<const OpenModel>(std::move(source), vig::RunOptions{.threads = 1});
+}
+
+std::vector<HostedModel> all_models() {
+  static const std::vector<HostedModel> models = {{"pets", classifier()},
+                                                  {"streets", dense("mini_segmenter")},
+                                                  {"things", dense("mini_detector")}};
+  return models;
+}
+
+std::span<const uint8_t> picture_bytes(const std::string& bytes) {
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+std::string photo() { return read_file(picture_file("photos/cat_progressive_320x240.jpg")); }
+
+class ApiTest : public ::testing::Test {
+ protected:
+  void start(ApiOptions options = {}, std::vector<HostedModel> models = all_models()) {
+    HttpHandlers handlers;
+    handlers.refuse = [this](const HttpRequest& head) { return api_->refuse(head); };
+    handlers.handle = [this](HttpRequest request, Respond respond) {
+      api_->handle(std::move(request), std::move(respond));
+    };
+    HttpOptions http;
+    http.request_seconds = 600;
+    options.wait_seconds = options.wait_seconds == 30 ? 600 : options.wait_seconds;
+    served_ = std::make_unique<Served>(http, handlers);
+    api_ = std::make_unique<Api>(std::move(models), options, served_->metrics());
+  }
+  ~ApiTest() override {
+    if (served_ == nullptr) return;
+    served_->server().stop();
+    served_->wait();
+    api_.reset();
+  }
+
+  // The answer, which must be what /openapi.json says of its route and status.
+  HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
+                 const std::string& headers = "") {
+    const HttpAnswer answer =
+        test::ask(served_->port(), request_text(method, target, body, headers));
+    expect_described(method, target.substr(0, target.find('?')), answer);
+    return answer;
+  }
+  HttpAnswer post(const std::string& target, const std::string& body = photo(),
+                  const std::string& headers = "Content-Type: image/jpeg\r\n") {
+    return ask("POST", target, body, headers);
+  }
+
+  static void expect_described(std::string method, const std::string& path,
+                               const HttpAnswer& answer) {
+    static const json document = json::parse(openapi_text());
+    if (!document["paths"].contains(path)) {
+      EXPECT_EQ(answer.status, 404) << path;
+      return;
+    }
+    for (char& c : method) c = static_cast<char>(std::tolower(c));
+    const json& route = document["paths"][path];
+    if (!route.contains(method)) {
+      EXPECT_EQ(answer.status, 405) << path;
+      return;
+    }
+    const json& responses = route[method]["responses"];
+    const std::string status = std::to_string(answer.status);
+    ASSERT_TRUE(responses.contains(status)) << method << path << status << answer.body;
+    const json& content = responses[status]["content"];
+    const std::string type = answer.header("content-type");
+    const std::string media = type.substr(0, type.find(';'));
+    ASSERT_TRUE(content.contains(media)) << path << " " << type;
+    const json value = media == "application/json" ? json::parse(answer.body) : json(answer.body);
+    const auto problems = schema_problems(document, content[media]["schema"], value);
+    EXPECT_TRUE(problems.empty()) << path << " " << problems.front() << "\n"
+                                  << answer.body.substr(0, 500);
+  }
+
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Served> served_;
+};
+
+TEST_F(ApiTest, ClassifiesInEveryForm) {
+  start();
+  const std::string bytes = photo();
+  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const auto expected = classifier()->classify(pictures, 3);
+  const std::string text = classification_json(expected.at(0));
+  const HttpAnswer raw = post("/v1/classify?top=3");
+  ASSERT_EQ(raw.status, 200) << raw.body;
+  EXPECT_EQ(raw.body, "{\"model\":\"pets\",\"results\":[" + text + "]}\n");
+
+  const json classes = json::parse(text)["classes"];
+  const std::string form =
+      "--B\r\nContent-Disposition: form-data; name=top\r\n\r\n3\r\n"
+      "--B\r\nContent-Disposition: form-data; name=f; filename=\"a/cat.jpg\"\r\n\r\n" +
+      bytes + "\r\n--B--";
+  json answer = json::parse(
+      post("/v1/classify", form, "Content-Type: multipart/form-data; boundary=B\r\n").body);
+  EXPECT_EQ(answer["results"][0]["classes"], classes);
+  EXPECT_EQ(answer["results"][0]["file"], "cat.jpg");
+  const json sent = {
+      {"top", 3}, {"pictures", {"/9j/4AAQ", png_uri(picture_bytes(bytes))}}, {"model", "pets"}};
+  answer =
+      json::parse(post("/v1/classify", sent.dump(), "Content-Type: application/json\r\n").body);
+  EXPECT_TRUE(answer["results"][0].contains("error")) << "one broken picture spoils no other";
+  EXPECT_EQ(answer["results"][1]["classes"], classes);
+}
+
+TEST_F(ApiTest, EmbedsTheSameNumbersAsTheLibrary) {
+  start();
+  const std::string bytes = photo();
+  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  for (const bool map : {false, true}) {
+    const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
+    const HttpAnswer answer = post(map ? "/v1/embed?map=true" : "/v1/embed");
+    EXPECT_EQ(answer.body, "{\"model\":\"pets\",\"results\":[" +
+                               embedding_json(classifier()->embed(pictures, kind).at(0)) + "]}\n");
+  }
+  EXPECT_EQ(json::parse(post("/v1/embed?size=96").body)["results"][0]["shape"],
+            json::parse(post("/v1/embed").body)["results"][0]["shape"]);
+}
+
+TEST_F(ApiTest, ExplainsAndDraws) {
+  start();
+  json answer = json::parse(post("/v1/explain?class=class+3&against=5").body)["results"][0];
+  EXPECT_EQ(answer["class"]["index"], 3);
+  EXPECT_EQ(answer["against"]["name"], "class 5");
+  EXPECT_FALSE(answer.contains("picture"));
+  answer = json::parse(post("/v1/explain?x=0.5&y=0.25&layer=0&head=0&draw=1").body)["results"][0];
+  EXPECT_EQ(answer["layer"], 0);
+  EXPECT_TRUE(answer["picture"].get<std::string>().starts_with("data:image/png;base64,"));
+  EXPECT_EQ(post("/v1/explain?x=0.5").status, 400);
+  EXPECT_EQ(post("/v1/explain?class=unicorn").status, 400);
+  const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99");
+  EXPECT_EQ(deep.status, 400);
+  EXPECT_NE(deep.body.find("layer 99 of mini"), std::string::npos) << deep.body;
+}
+
+TEST_F(ApiTest, SegmentsAndDetects) {
+  start();
+  const std::string bytes = photo();
+  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const auto models = all_models();
+  const json plain = json::parse(post("/v1/segment").body)["results"][0];
+  const auto expected = models[1].model->segment(pictures);
+  const json classes =
+      json::parse(segmentation_json(expected.at(0), models[1].model->classes()))["classes"];
+  EXPECT_EQ(plain["classes"], classes);
+  EXPECT_EQ(plain["width"], 320);
+  EXPECT_FALSE(plain.contains("overlay"));
+  EXPECT_TRUE(json::parse(post("/v1/segment?draw=true").body)["results"][0].contains("overlay"));
+
+  const json objects = json::parse(post("/v1/detect?draw=true").body)["results"][0];
+  const auto found = models[2].model->detect(pictures);
+  ASSERT_EQ(objects["detections"].size(), found.at(0).answer.size());
+  for (size_t i = 0; i < found[0].answer.size(); ++i) {
+    EXPECT_EQ(objects["detections"][i], json::parse(detection_json(found[0].answer[i], 1, "picture",
+                                                                   models[2].model->classes())));
+  }
+  EXPECT_EQ(post("/v1/detect", "broken").status, 422);
+}
+
+TEST_F(ApiTest, ListsAndDescribes) {
+  start();
+  const json models = json::parse(ask("GET", "/v1/models").body)["models"];
+  ASSERT_EQ(models.size(), 3u);
+  EXPECT_EQ(models[0]["name"], "pets");
+  EXPECT_EQ(models[0]["classes"].size(), 10u);
+  EXPECT_EQ(models[1]["task"], "segment");
+  EXPECT_EQ(models[2]["task"], "detect");
+  EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body), json::parse(openapi_text()));
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+  EXPECT_EQ(ask("GET", "/ready").status, 200);
+  const HttpAnswer page = ask("GET", "/");
+  EXPECT_TRUE(page.body.starts_with("<!DOCTYPE html>"));
+  EXPECT_EQ(page.header("content-type"), "text/html; charset=utf-8");
+  EXPECT_EQ(page.body.find("http://"), std::string::npos) << "the page needs no other address";
+  EXPECT_EQ(page.body.find("https://"), std::string::npos);
+  api_->begin_stop();
+  EXPECT_EQ(ask("GET", "/ready").status, 503);
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+}
+
+TEST_F(ApiTest, WrongRequestsAreToldWhy) {
+  ApiOptions options;
+  options.most_pictures = 2;
+  options.max_size = 128;
+  options.decode.max_pixels = 320 * 240;
+  start(options);
+  const std::string jpeg = "Content-Type: image/jpeg\r\n";
+  EXPECT_EQ(post("/v1/classify?model=none").status, 404);
+  EXPECT_EQ(post("/v1/classify?model=streets").status, 400);
+  EXPECT_EQ(post("/v1/classify?top=0").status, 400);
+  EXPECT_EQ(post("/v1/classify?top=x").status, 400);
+  EXPECT_EQ(post("/v1/classify?top=").status, 400);
+  EXPECT_EQ(post("/v1/classify?threshold=nan").status, 400);
+  EXPECT_EQ(post("/v1/classify?threshold=1.1").status, 400);
+  EXPECT_EQ(post("/v1/classify?size=129").status, 400);
+  EXPECT_EQ(post("/v1/classify?size=128").status, 200);
+  EXPECT_EQ(post("/v1/classify?size=-64").status, 400);
+  EXPECT_EQ(post("/v1/classify?what=1").status, 400);
+  EXPECT_EQ(post("/v1/embed?map=maybe").status, 400);
+  EXPECT_EQ(post("/v1/classify", "", jpeg).status, 400);
+  EXPECT_EQ(post("/v1/classify", "GIF89a", jpeg).status, 422);
+  EXPECT_EQ(post("/v1/classify", "x", "Content-Type: text/plain\r\n").status, 415);
+  EXPECT_EQ(post("/v1/classify", "{}", "Content-Type: application/json\r\n").status, 400);
+  EXPECT_EQ(post("/v1/classify", R"({"pictures":["QQ==","QQ==","QQ=="]})",
+                 "Content-Type: application/json\r\n")
+                .status,
+            413);
+  const HttpAnswer large = post("/v1/classify", read_file(picture_file("photos/cat_chelsea.png")));
+  EXPECT_EQ(large.status, 422);
+  EXPECT_NE(large.body.find("pixels"), std::string::npos) << large.body;
+  EXPECT_EQ(ask("GET", "/v1/classify").status, 405);
+  EXPECT_EQ(ask("POST", "/health", "x").status, 405);
+  for (const char* path : {"/v1", "/v1/classify/", "/../etc/passwd", "/etc/passwd", "//",
+                           "/v1/models/pets", "/%2e%2e/x", "*"}) {
+    EXPECT_EQ(ask("GET", path).status, 404) << path;
+  }
+  const std::string counted = ask("GET", "/metrics").body;
+  EXPECT_EQ(counted.find("passwd"), std::string::npos) << "clients invent no counters";
+  EXPECT_NE(counted.find("vig_requests_total{route=\"other\",status=\"404\"} 8\n"),
+            std::string::npos)
+      << counted;
+  EXPECT_NE(counted.find("vig_errors_total{kind=\"bad_picture\"} 2\n"), std::string::npos);
+  EXPECT_NE(counted.find("vig_request_seconds_bucket{route=\"/v1/classify\",le=\"+Inf\"}"),
+            std::string::npos);
+  EXPECT_NE(counted.find("vig_batch_pictures_count{} 3\n"), std::string::npos) << counted;
+  EXPECT_NE(counted.find("\nvig_queue_pictures 0\n"), std::string::npos);
+}
+
+TEST_F(ApiTest, ServersWithoutAModelOfTheTaskSayIt) {
+  start({}, {{"pets", classifier()}});
+  const HttpAnswer answer = post("/v1/segment");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_NE(answer.body.find("no model for segment"), std::string::npos);
+}
+
+TEST_F(ApiTest, TheTokenIsAsked) {
+  ApiOptions options;
+  options.token = "secret";
+  start(options);
+  EXPECT_EQ(ask("GET", "/").status, 200);
+  EXPECT_EQ(ask("GET", "/health").status, 200);
+  for (const char* header :
+       {"", "Authorization: Bearer\r\n", "Authorization: Bearer secre\r\n",
+        "Authorization: Bearer secrett\r\n", "Authorization: Bearer Secret\r\n",
+        "Authorization: secret\r\n", "Authorization: Basic secret\r\n"}) {
+    EXPECT_EQ(ask("GET", "/v1/models", "", header).status, 401) << header;
+    EXPECT_EQ(ask("GET", "/metrics", "", header).status, 401) << header;
+    EXPECT_EQ(post("/v1/classify", photo(), header).status, 401) << header;
+  }
+  const std::string right = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(ask("GET", "/v1/models", "", right).status, 200);
+  EXPECT_EQ(post("/v1/classify", photo(), right).status, 200);
+}
+
+TEST_F(ApiTest, PagesOfStrangersCannotUseALocalServer) {
+  ApiOptions options;
+  options.local_hosts = true;
+  start(options);
+  const auto status = [&](const std::string& host) {
+    return test::ask(served_->port(), "GET /health HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status;
+  };
+  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:80", "[::1]:1"}) {
+    EXPECT_EQ(status(host), 200) << host;
+  }
+  for (const char* host :
+       {"example.org", "127.0.0.1.example.org", "localhost.example.org:80", "[::2]", "10.0.0.1"}) {
+    EXPECT_EQ(status(host), 403) << host;
+  }
+}
+
+TEST_F(ApiTest, AFullQueueSaysWhenToComeBack) {
+  std::counting_semaphore<10> running{0}, go{0};
+  ApiOptions options;
+  options.queue = {.most_waiting = 1, .batch = 1, .wait = {}, .workers = 1};
+  // The first answer holds the only worker, since answers are logged before they are sent.
+  options.log = [&](const std::string& route, int status, double) {
+    if (route != "/v1/classify" || status != 200) return;
+    running.release();
+    go.acquire();
+  };
+  start(options);
+  Client first(served_->port()), second(served_->port());
+  first.send(request_text("POST", "/v1/classify", photo()));
+  running.acquire();
+  second.send(request_text("POST", "/v1/classify", photo()));
+  while (ask("GET", "/ready").status == 200) std::this_thread::yield();
+  const HttpAnswer refused = post("/v1/classify");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_NE(refused.body.find("queue_full"), std::string::npos);
+  go.release(2);
+  EXPECT_EQ(first.read().status, 200);
+  EXPECT_EQ(second.read().status, 200);
+}
+
+TEST_F(ApiTest, ABatchIsTakenApartAgain) {
+  std::counting_semaphore<10> running{0}, go{0};
+  ApiOptions options;
+  options.queue = {.most_waiting = 10, .batch = 8, .wait = std::chrono::hours(1), .workers = 1};
+  std::atomic<bool> hold = false;
+  options.log = [&](const std::string& route, int, double) {
+    if (route != "/v1/embed" || !hold.exchange(false)) return;
+    running.release();
+    go.acquire();
+  };
+  start(options);
+  const std::string gray = read_file(picture_file("photos/kitten_gray.jpg")), colour = photo();
+  const json expected = json::parse(post("/v1/embed").body)["results"][0]["values"];
+  const json other = json::parse(post("/v1/embed", gray).body)["results"][0]["values"];
+  ASSERT_NE(expected, other);
+  hold = true;
+  Client first(served_->port()), second(served_->port()), third(served_->port());
+  first.send(request_text("POST", "/v1/embed", photo()));
+  running.acquire();
+  const json both = {{"pictures", {png_uri(picture_bytes(gray)), png_uri(picture_bytes(colour))}}};
+  second.send(request_text("POST", "/v1/embed", both.dump(), "Content-Type: application/json\r\n"));
+  const auto wait_for = [&](const std::string& waiting) {
+    while (ask("GET", "/metrics").body.find("\nvig_queue_pictures " + waiting + "\n") ==
+           std::string::npos) {
+      std::this_thread::yield();
+    }
+  };
+  wait_for("2");
+  third.send(request_text("POST", "/v1/embed", gray));
+  wait_for("3");
+  go.release();
+  EXPECT_EQ(first.read().status, 200);
+  const json two = json::parse(second.read().body)["results"];
+  EXPECT_EQ(two[0]["values"], other);
+  EXPECT_EQ(two[1]["values"], expected);
+  EXPECT_EQ(json::parse(third.read().body)["results"][0]["values"], other);
+  EXPECT_NE(ask("GET", "/metrics").body.find("vig_batch_pictures_bucket{le=\"2\"} 3\n"),
+            std::string::npos)
+      << "three alone, then three together";
+}
+
+TEST_F(ApiTest, WhatWaitedTooLongIsRefused) {
+  ApiOptions options;
+  options.wait_seconds = -1;
+  start(options);
+  const HttpAnswer late = post("/v1/classify");
+  EXPECT_EQ(late.status, 503);
+  EXPECT_NE(late.body.find("waited_too_long"), std::string::npos);
+}
+
+TEST_F(ApiTest, ManyClientsGetTheAnswersOfTheirOwnPictures) {
+  start();
+  const std::vector<std::string> pictures = {photo(),
+                                             read_file(picture_file("photos/kitten_gray.jpg")),
+                                             read_file(picture_file("photos/flower.webp")),
+                                             read_file(picture_file("photos/pixel_1x1.png"))};
+  std::vector<std::string> expected;
+  for (const std::string& one : pictures) expected.push_back(post("/v1/embed", one).body);
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    clients.emplace_back([&, i] {
+      Client client(served_->port());
+      for (size_t j = 0; j < 8; ++j) {
+        const size_t k = (i + j) % pictures.size();
+        client.send(request_text("POST", "/v1/embed", pictures[k]));
+        wrong += client.read().body == expected[k] ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& one : clients) one.join();
+  EXPECT_EQ(wrong, 0) << "the same bits alone and in any batch";
+}
+
+TEST(JsonSchema, FindsWhatDoesNotFit) {
+  const json document = {{"a", {{"type", "integer"}, {"minimum", 1}}}};
+  const json schema = {{"type", "object"},
+                       {"properties", {{"n", {{"$ref", "#/a"}}}, {"e", {{"enum", {"x"}}}}}},
+                       {"required", {"n"}},
+                       {"additionalProperties", false}};
+  const auto count = [&](const json& value) {
+    return schema_problems(document, schema, value).size();
+  };
+  EXPECT_EQ(count({{"n", 1}, {"e", "x"}}), 0u);
+  EXPECT_EQ(count({{"n", 0}}), 1u);
+  EXPECT_EQ(count({{"n", 1.5}}), 1u);
+  EXPECT_EQ(count({{"e", "y"}}), 2u);
+  EXPECT_EQ(count({{"n", 1}, {"z", 1}}), 1u);
+  EXPECT_EQ(count(3), 1u);
+  EXPECT_EQ(schema_problems(document, {{"pattern", "x"}}, "x").size(), 1u);
+}
+
+}  // namespace
+}  // namespace vig::test

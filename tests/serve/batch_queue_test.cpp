@@ -1,0 +1,126 @@
+// Which works run together, without luck of timing: batches wait until the test lets them go.
+#include "vig/serve/batch_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <semaphore>
+
+namespace vig {
+namespace {
+
+using Queue = BatchQueue<int>;
+using namespace std::chrono_literals;
+
+// Runs every batch only when the test has let it.
+struct HeldQueue {
+  explicit HeldQueue(const BatchQueueOptions& options)
+      : queue(options, [this](std::vector<Queue::Entry>& batch) {
+          started.release();
+          go.acquire();
+          const std::lock_guard lock(mutex);
+          std::vector<int> works;
+          for (const auto& entry : batch) works.push_back(entry.work);
+          batches.push_back(works);
+          done.release();
+        }) {}
+
+  bool add(const std::string& key, int work, size_t pictures = 1) {
+    Queue::Entry entry{key, pictures, work};
+    return queue.add(entry);
+  }
+  std::counting_semaphore<100> started{0}, go{0}, done{0};
+  std::mutex mutex;
+  std::vector<std::vector<int>> batches;
+  Queue queue;
+};
+
+TEST(BatchQueue, WhatWaitsWhileOneRunsBecomesABatch) {
+  HeldQueue held({.most_waiting = 100, .batch = 3, .wait = 1h, .workers = 1});
+  held.add("a", 0);
+  held.started.acquire();  // alone, without waiting for others: nothing else ran
+  for (int i = 1; i <= 7; ++i) held.add(i == 2 ? "b" : "a", i);
+  EXPECT_EQ(held.queue.waiting(), 7u);
+  held.go.release(4);
+  for (int i = 0; i < 4; ++i) held.done.acquire();
+  EXPECT_EQ(held.batches, (std::vector<std::vector<int>>{{0}, {1, 3, 4}, {2}, {5, 6, 7}}));
+  EXPECT_EQ(held.queue.waiting(), 0u);
+}
+
+TEST(BatchQueue, IsBounded) {
+  HeldQueue held({.most_waiting = 4, .batch = 8, .wait = 1h, .workers = 1});
+  held.add("a", 0);
+  held.started.acquire();
+  EXPECT_TRUE(held.add("a", 1, 3));
+  EXPECT_FALSE(held.add("a", 2, 2));
+  EXPECT_FALSE(held.queue.full());
+  EXPECT_TRUE(held.add("a", 3, 1));
+  EXPECT_TRUE(held.queue.full());
+  EXPECT_FALSE(held.add("a", 4, 1));
+  held.go.release(2);
+  held.done.acquire();
+  held.done.acquire();
+  EXPECT_EQ(held.batches, (std::vector<std::vector<int>>{{0}, {1, 3}}));
+}
+
+TEST(BatchQueue, OneWorkMayBeLargerThanABatch) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 1});
+  held.add("a", 0);
+  held.started.acquire();
+  held.add("a", 1, 5);
+  held.add("a", 2, 1);
+  held.go.release(3);
+  for (int i = 0; i < 3; ++i) held.done.acquire();
+  EXPECT_EQ(held.batches, (std::vector<std::vector<int>>{{0}, {1}, {2}}));
+}
+
+TEST(BatchQueue, ASecondWorkerWaitsForOthersNoLongerThanAllowed) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1ms, .workers = 2});
+  held.add("a", 0);
+  held.started.acquire();
+  held.add("a", 1);
+  held.started.acquire();  // although the batch is not full and the first one still runs
+  held.go.release(2);
+}
+
+TEST(BatchQueue, ASecondWorkerStartsAtOnceWhenItsBatchIsFull) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 2});
+  held.add("a", 0);
+  held.started.acquire();
+  held.add("a", 1);
+  held.add("a", 2);
+  held.started.acquire();
+  held.go.release(2);
+}
+
+TEST(BatchQueue, TheEndRunsWhatWaits) {
+  std::atomic<int> sum = 0;
+  {
+    Queue queue({.most_waiting = 1000, .batch = 4, .wait = 1h, .workers = 2},
+                [&](std::vector<Queue::Entry>& batch) {
+                  for (const auto& entry : batch) sum += entry.work;
+                });
+    for (int i = 1; i <= 100; ++i) {
+      Queue::Entry entry{std::to_string(i % 3), 1, i};
+      EXPECT_TRUE(queue.add(entry));
+    }
+  }
+  EXPECT_EQ(sum, 5050);
+}
+
+TEST(BatchQueue, DroppedWorkIsNotRun) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 1});
+  held.add("a", 0);
+  held.started.acquire();
+  held.add("a", 1);
+  held.queue.drop();
+  EXPECT_EQ(held.queue.waiting(), 0u);
+  held.add("a", 2);
+  held.go.release(2);
+  held.done.acquire();
+  held.done.acquire();
+  EXPECT_EQ(held.batches, (std::vector<std::vector<int>>{{0}, {2}}));
+}
+
+}  // namespace
+}  // namespace vig

@@ -1,0 +1,365 @@
+// Clients that are slow, rude or wrong: each gets its error or its end, and the others their
+// answers.
+#include "vig/serve/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <vector>
+
+#include "serve/served.h"
+#include "vig/base/error.h"
+
+namespace vig::test {
+namespace {
+
+// Answers with what was asked.
+HttpHandlers echo() {
+  HttpHandlers handlers;
+  handlers.handle = [](HttpRequest request, const Respond& respond) {
+    respond({200, "text/plain",
+             request.method + " " + request.path + " [" + request.query + "] " + request.body});
+  };
+  return handlers;
+}
+
+HttpOptions quick() {
+  HttpOptions options;
+  options.request_seconds = 0.05;
+  options.idle_seconds = 0.05;
+  return options;
+}
+
+// Limits of time that no test reaches.
+HttpOptions patient() {
+  HttpOptions options;
+  options.request_seconds = 600;
+  options.idle_seconds = 600;
+  options.drain_seconds = 600;
+  return options;
+}
+
+// Requests that wait until the test answers them.
+class Held {
+ public:
+  HttpHandlers handlers() {
+    HttpHandlers handlers;
+    handlers.handle = [this](HttpRequest, Respond respond) {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(respond));
+      changed_.notify_all();
+    };
+    return handlers;
+  }
+  Respond take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !waiting_.empty(); });
+    Respond first = std::move(waiting_.front());
+    waiting_.pop_front();
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Respond> waiting_;
+};
+
+void expect_alive(uint16_t port) {
+  EXPECT_EQ(ask(port, request_text("GET", "/alive")).body, "GET /alive [] ");
+}
+
+TEST(HttpServer, AnswersRequestsOfOneConnectionInOrder) {
+  Served served(patient(), echo());
+  Client client(served.port());
+  client.send(request_text("POST", "/a?b=1", "body"));
+  const HttpAnswer first = client.read();
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, "POST /a [b=1] body");
+  EXPECT_EQ(first.header("x-content-type-options"), "nosniff");
+  EXPECT_EQ(first.header("content-type"), "text/plain");
+  // Several at once, without waiting for answers.
+  std::string all;
+  for (int i = 0; i < 50; ++i) all += request_text("POST", "/" + std::to_string(i), "x");
+  client.send(all);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(client.read().body, "POST /" + std::to_string(i) + " [] x");
+  }
+  client.send(request_text("HEAD", "/h"));
+  EXPECT_EQ(client.read(/*head=*/true).status, 200);
+  client.send(request_text("GET", "/last", "", "Connection: close\r\n"));
+  EXPECT_EQ(client.read().body, "GET /last [] ");
+  EXPECT_TRUE(client.ends());
+}
+
+TEST(HttpServer, ChunkedBodiesAreJoined) {
+  Served served(patient(), echo());
+  EXPECT_EQ(ask(served.port(), request_text("POST", "/", "", "Transfer-Encoding: chunked\r\n") +
+                                   "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
+                .body,
+            "POST / [] abcde");
+}
+
+TEST(HttpServer, ContinuesWhereAskedTo) {
+  Served served(patient(), echo());
+  Client client(served.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(client.read().status, 100);
+  client.send("ab");
+  EXPECT_EQ(client.read().body, "POST / [] ab");
+}
+
+TEST(HttpServer, WhatIsNotHttpIsRefused) {
+  HttpOptions options = patient();
+  options.header_bytes = 2000;
+  options.body_bytes = 1000;
+  Served served(options, echo());
+  const std::string post = "POST / HTTP/1.1\r\nHost: x\r\n",
+                    chunked = "Transfer-Encoding: chunked\r\n";
+  const std::vector<std::pair<std::string, int>> cases = {
+      {"hello\r\n\r\n", 400},
+      {std::string("\0\1\2\3\r\n\r\n", 8), 400},
+      {"GET / HTTP/9.9\r\n\r\n", 400},
+      {"GET /a b HTTP/1.1\r\n\r\n", 400},
+      {"GET / HTTP/1.1\nHost: x\n\n", 400},
+      {"GET / HTTP/1.1\r\nHost x\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nA : b\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nA: \1\r\n\r\n", 400},
+      {"GET /" + std::string(3000, 'a') + " HTTP/1.1\r\n\r\n", 431},
+      {"GET / HTTP/1.1\r\nA: " + std::string(3000, 'a') + "\r\n\r\n", 431},
+      {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nab", 400},
+      {post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab", 400},
+      {post + "Content-Length: 2\r\n" + chunked + "\r\n0\r\n\r\n", 400},
+      {post + chunked + "Content-Length: 2\r\n\r\n0\r\n\r\n", 400},
+      {post + "Content-Length: -1\r\n\r\n", 400},
+      {post + "Content-Length: 2, 2\r\n\r\nab", 400},
+      {post + "Content-Length: 99999999999999999999999\r\n\r\n", 400},
+      {post + "Content-Length: 0x2\r\n\r\nab", 400},
+      {post + "Content-Length: 1073741824\r\n\r\n", 413},
+      {post + "Content-Length: 1001\r\n\r\n", 413},
+      {post + chunked + "\r\nxyz\r\n", 400},
+      {post + chunked + "\r\n-1\r\n", 400},
+      {post + chunked + "\r\nffffffffffffffffff\r\n", 400},
+      {post + chunked + "\r\n3\r\nabcd\r\n0\r\n\r\n", 400},
+      {post + chunked + "\r\n401\r\n" + std::string(1025, 'a') + "\r\n0\r\n\r\n", 413},
+      {post + "Transfer-Encoding: gzip, chunked, chunked\r\n\r\n0\r\n\r\n", 400},
+  };
+  for (const auto& [request, status] : cases) {
+    Client client(served.port());
+    client.send(request);
+    client.half_close();
+    const HttpAnswer answer = client.read();
+    EXPECT_EQ(answer.status, status) << request.substr(0, 120);
+    EXPECT_NE(answer.body.find("\"error\""), std::string::npos) << answer.body;
+    EXPECT_TRUE(client.ends()) << "a connection whose state is unknown is closed";
+  }
+  expect_alive(served.port());
+  EXPECT_EQ(served.errors("too_large"), 3);
+  EXPECT_EQ(served.errors("header_too_large"), 2);
+}
+
+TEST(HttpServer, HalfClosedConnectionsGetTheirAnswer) {
+  Served served(patient(), echo());
+  Client whole(served.port());
+  whole.send(request_text("POST", "/", "abc"));
+  whole.half_close();
+  EXPECT_EQ(whole.read().body, "POST / [] abc");
+  EXPECT_TRUE(whole.ends());
+  // In the middle of the head, and of the body.
+  for (const char* request : {"GET / HTT", "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab"}) {
+    Client part(served.port());
+    part.send(request);
+    part.half_close();
+    EXPECT_EQ(part.read().status, 400) << request;
+    EXPECT_TRUE(part.ends());
+  }
+  EXPECT_EQ(served.errors("partial_request"), 2);
+  Client silent(served.port());
+  silent.half_close();
+  EXPECT_TRUE(silent.ends());
+}
+
+TEST(HttpServer, SlowClientsAreEnded) {
+  Served served(quick(), echo());
+  Client silent(served.port()), head(served.port()), body(served.port());
+  head.send("GET / HTTP/1.1\r\nHost:");
+  body.send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab");
+  EXPECT_TRUE(silent.ends());
+  EXPECT_TRUE(head.ends());
+  EXPECT_TRUE(body.ends());
+  EXPECT_EQ(served.errors("timeout"), 2) << "who sent nothing did nothing wrong";
+  expect_alive(served.port());
+}
+
+// However regularly its bytes come, a request has so much time in all.
+TEST(HttpServer, ATrickleDoesNotExtendTheTime) {
+  HttpOptions options = patient();
+  options.request_seconds = 0.2;
+  Served served(options, echo());
+  Client client(served.port());
+  client.send("GET / HTTP/1.1\r\n");
+  bool open = true;
+  for (int i = 0; i < 1200 && open; ++i) {
+    open = client.send("A: b\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_FALSE(open);
+  EXPECT_EQ(served.errors("timeout"), 1);
+}
+
+TEST(HttpServer, WhoDoesNotTakeItsAnswerIsEnded) {
+  HttpOptions options = patient();
+  options.request_seconds = 0.1;
+  HttpHandlers handlers;
+  handlers.handle = [](const HttpRequest&, const Respond& respond) {
+    respond({200, "text/plain", std::string(64 << 20, 'x')});
+  };
+  Served served(options, handlers);
+  Client client(served.port());
+  client.send(request_text("GET", "/"));
+  while (served.server().connections() > 0) std::this_thread::yield();  // or the test's time limit
+}
+
+TEST(HttpServer, ConnectionsAreLimited) {
+  HttpOptions options = patient();
+  options.connections = 2;
+  Served served(options, echo());
+  auto first = std::make_unique<Client>(served.port());
+  Client second(served.port());
+  first->send(request_text("GET", "/1"));
+  second.send(request_text("GET", "/2"));
+  EXPECT_EQ(first->read().status, 200);
+  EXPECT_EQ(second.read().status, 200);
+  Client third(served.port());
+  const HttpAnswer refused = third.read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  second.send(request_text("GET", "/still"));
+  EXPECT_EQ(second.read().body, "GET /still [] ") << "those that are in stay in";
+  // Far too many are closed without a word; the first ones are told.
+  std::list<Client> crowd;
+  for (int i = 0; i < 100; ++i) crowd.emplace_back(served.port());
+  int told = 0, closed = 0;
+  for (Client& one : crowd) (one.read().status == 503 ? told : closed)++;
+  EXPECT_GT(told, 0);
+  EXPECT_GT(closed, 0);
+  crowd.clear();
+  first.reset();
+  while (served.server().connections() > 1) std::this_thread::yield();
+  expect_alive(served.port());
+}
+
+TEST(HttpServer, ManyIdleConnectionsDisturbNobody) {
+  Served served(patient(), echo());
+  std::list<Client> idle;
+  for (int i = 0; i < 300; ++i) idle.emplace_back(served.port());
+  expect_alive(served.port());
+}
+
+TEST(HttpServer, BodiesAreLimitedTogether) {
+  HttpOptions options = patient();
+  options.all_body_bytes = 100;
+  Served served(options, echo());
+  Client large(served.port());
+  large.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
+  EXPECT_EQ(large.read().status, 100);  // its bytes are reserved
+  const HttpAnswer refused = ask(served.port(), request_text("POST", "/", std::string(11, 'x')));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_EQ(ask(served.port(), request_text("POST", "/", std::string(10, 'x'))).status, 200);
+  large.send(std::string(90, 'y'));
+  EXPECT_EQ(large.read().status, 200);
+  EXPECT_EQ(ask(served.port(), request_text("POST", "/", std::string(100, 'x'))).status, 200);
+}
+
+TEST(HttpServer, RefusedHeadsAreAnsweredBeforeTheirBody) {
+  HttpHandlers handlers = echo();
+  handlers.refuse = [](const HttpRequest& head) -> std::optional<HttpResponse> {
+    if (head.authorization == "Bearer x") return std::nullopt;
+    return error_response(401, "unauthorized", "who are you?");
+  };
+  Served served(patient(), handlers);
+  Client client(served.port());
+  client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  const HttpAnswer answer = client.read();
+  EXPECT_EQ(answer.status, 401);
+  EXPECT_EQ(answer.header("www-authenticate"), "Bearer");
+  EXPECT_EQ(answer.header("connection"), "close");
+  Client other(served.port());
+  other.send(request_text("GET", "/"));
+  EXPECT_EQ(other.read().status, 401);
+  other.send(request_text("GET", "/", "", "Authorization: Bearer x\r\n"));
+  EXPECT_EQ(other.read().status, 200) << "without a body the connection stays";
+}
+
+TEST(HttpServer, StoppingFinishesWhatWasAccepted) {
+  Held held;
+  Served served(patient(), held.handlers());
+  Client idle(served.port()), busy(served.port());
+  busy.send(request_text("POST", "/", "x"));
+  const Respond respond = held.take();
+  served.server().stop();
+  EXPECT_TRUE(idle.ends());
+  EXPECT_ANY_THROW({
+    for (;;) Client late(served.port());  // until the port is closed
+  });
+  respond({200, "text/plain", "done"});
+  const HttpAnswer answer = busy.read();
+  EXPECT_EQ(answer.body, "done");
+  EXPECT_EQ(answer.header("connection"), "close");
+  EXPECT_TRUE(busy.ends());
+  served.wait();
+}
+
+TEST(HttpServer, StoppingHasALimit) {
+  HttpOptions options = patient();
+  options.drain_seconds = 0.05;
+  Held held;
+  Served served(options, held.handlers());
+  Client client(served.port());
+  client.send(request_text("POST", "/", "x"));
+  const Respond respond = held.take();
+  served.server().stop();
+  EXPECT_TRUE(client.ends());
+  served.wait();
+  respond({200, "text/plain", "nobody listens"});
+}
+
+TEST(HttpServer, ADroppedRequestEndsItsConnection) {
+  Held held;
+  Served served(patient(), held.handlers());
+  Client client(served.port());
+  client.send(request_text("POST", "/", "x"));
+  held.take();
+  EXPECT_TRUE(client.ends());
+}
+
+TEST(HttpServer, AClientThatLeavesIsForgotten) {
+  Held held;
+  Served served(patient(), held.handlers());
+  {
+    Client client(served.port());
+    client.send(request_text("POST", "/", "x"));
+    const Respond respond = held.take();
+    EXPECT_EQ(served.server().connections(), 1u);
+    respond({200, "text/plain", std::string(1 << 20, 'x')});
+  }
+  while (served.server().connections() > 0) std::this_thread::yield();
+}
+
+TEST(HttpServer, AddressesAreChecked) {
+  ServerMetrics metrics;
+  HttpOptions options;
+  options.address = "localhost.";
+  EXPECT_THROW(HttpServer(options, echo(), metrics), Error);
+  options.address = "127.0.0.1";
+  options.port = 0;
+  HttpServer first(options, echo(), metrics);
+  options.port = first.port();
+  EXPECT_THROW(HttpServer(options, echo(), metrics), Error);
+}
+
+}  // namespace
+}  // namespace vig::test

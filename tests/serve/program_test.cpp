@@ -1,0 +1,111 @@
+// vig-serve as its users see it, and beside it the command line.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "serve/client.h"
+#include "support/files.h"
+#include "support/run_program.h"
+#include "support/started_program.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/pipeline/save_model.h"
+
+namespace vig::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const fs::path kProgram = fs::path(VIG_BINARY).replace_filename("vig-serve");
+const std::string kPhoto =
+    (fs::path(VIG_TEST_DATA) / "image/photos/cat_progressive_320x240.jpg").string();
+
+std::string write_model(const fs::path& file) {
+  ModelRequest request;
+  request.model = (fs::path(VIG_TEST_DATA) / "golden/vig-mini-silu.pth").string();
+  request.arch = "test_vig";
+  ModelSource source = find_source(request);
+  for (int i = 0; i < 10; ++i) source.classes.push_back("class " + std::to_string(i));
+  save_model(source, file.string());
+  return file.string();
+}
+
+// The port of the line that it prints when it is ready.
+uint16_t port_of(const StartedProgram& program, const fs::path& folder) {
+  for (int i = 0; i < 6000; ++i) {
+    const std::string out = fs::exists(folder / "OUT") ? program.out() : "";
+    const std::string address = "http://127.0.0.1:";
+    const size_t at = out.find(address);
+    if (at != std::string::npos && out.ends_with('\n')) {
+      return static_cast<uint16_t>(std::stoi(out.substr(at + address.size())));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  throw std::runtime_error("the server does not start: " + program.err());
+}
+
+json result_of(const HttpAnswer& answer) {
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  json result = json::parse(answer.body)["results"][0];
+  result.erase("file");
+  return result;
+}
+
+TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  StartedProgram program({kProgram.string(), "serve", "-m", model, "-m", "twin=" + model, "--port",
+                          "0", "--log", "json", "--threads", "1"},
+                         folder.path());
+  const uint16_t port = port_of(program, folder.path());
+  const std::string photo = read_file(kPhoto);
+  for (const auto& [command, target] : {std::pair<std::vector<std::string>, std::string>{
+                                            {"classify", "--top", "3"}, "/v1/classify?top=3"},
+                                        {{"embed"}, "/v1/embed?model=twin"},
+                                        {{"embed", "--size", "96"}, "/v1/embed?size=96"}}) {
+    std::vector<std::string> line = {VIG_BINARY};
+    line.insert(line.end(), command.begin(), command.end());
+    line.insert(line.end(), {kPhoto, "-m", model, "--json"});
+    const RunResult shown = run_program(line);
+    ASSERT_EQ(shown.exit_code, 0) << shown.err;
+    json expected = json::parse(shown.out);
+    if (expected.is_array()) expected = expected[0];
+    json answer = result_of(ask(port, request_text("POST", target, photo)));
+    for (const char* key : {"classes", "shape", "values"}) {
+      EXPECT_EQ(answer.value(key, json()), expected.value(key, json())) << target;
+    }
+  }
+  EXPECT_EQ(json::parse(ask(port, request_text("GET", "/v1/models")).body)["models"].size(), 2u);
+  EXPECT_EQ(ask(port, "GET /health HTTP/1.1\r\nHost: example.org\r\n\r\n").status, 403);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  std::istringstream lines(program.err());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const json entry = json::parse(line);
+    EXPECT_EQ(entry.size(), 4u) << "nothing of the request but its route: " << line;
+    EXPECT_TRUE(entry.contains("time") && entry.contains("seconds"));
+  }
+  EXPECT_EQ(count, 5);
+}
+
+TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  const auto run = [&](std::vector<std::string> arguments, const std::string& token = "") {
+    arguments.insert(arguments.begin(), {kProgram.string(), "serve", "-m", model, "--port", "0"});
+    return run_program(arguments, {.environment = {"VIG_TOKEN=" + token}});
+  };
+  const RunResult refused = run({"--listen", "0.0.0.0"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("VIG_TOKEN"), std::string::npos) << refused.err;
+  EXPECT_EQ(run({"--listen", "nowhere"}, "x").exit_code, 2);
+  EXPECT_EQ(run({"-m", "mini=" + model}).exit_code, 2) << "two of one name";
+  EXPECT_EQ(run({"-m", "no such file"}).exit_code, 2);
+  EXPECT_EQ(run({"--max-body", "0"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace vig::test

@@ -1,0 +1,167 @@
+// Bodies of requests, good and broken.
+#include "vig/serve/request_body.h"
+
+#include <gtest/gtest.h>
+
+#include "vig/serve/http_error.h"
+
+namespace vig {
+namespace {
+
+const std::string kForm = "multipart/form-data; boundary=XyZ";
+const std::string kJson = "application/json";
+
+// 0 where the body is accepted.
+int status_of(const std::string& type, const std::string& body, size_t most = 3) {
+  try {
+    read_request_body(type, body, most);
+    return 0;
+  } catch (const HttpError& error) {
+    EXPECT_NE(std::string(error.what()), "");
+    EXPECT_NE(error.kind(), "");
+    return error.status();
+  }
+}
+
+std::string part(const std::string& disposition, const std::string& content) {
+  return "--XyZ\r\nContent-Disposition: " + disposition + "\r\n\r\n" + content + "\r\n";
+}
+
+TEST(RequestBody, RawBytesAreOnePicture) {
+  for (const char* type : {"", "image/jpeg", "IMAGE/png", "application/octet-stream",
+                           "application/x-www-form-urlencoded", "image/webp; q=1"}) {
+    const std::string body("\0\r\n--x", 6);
+    const RequestBody request = read_request_body(type, body, 1);
+    ASSERT_EQ(request.pictures.size(), 1u) << type;
+    EXPECT_EQ(request.pictures[0].bytes, body);
+    EXPECT_TRUE(request.options.empty());
+  }
+  EXPECT_EQ(status_of("image/png", ""), 400);
+  for (const char* type : {"text/plain", "application/xml", "imag/png", "multipart/mixed"}) {
+    EXPECT_EQ(status_of(type, "x"), 415) << type;
+  }
+}
+
+TEST(RequestBody, FormsHavePicturesAndOptions) {
+  const std::string body =
+      part("form-data; name=\"top\"", "3") +
+      part("form-data; name=\"a\"; filename=\"../../etc/cat \\\"1\\\".jpg\"", "A\r\n--XyQ\r\n") +
+      part("form-data; filename=b\\c.png; name=picture", "B") +
+      part("form-data; name=picture", "C") + "--XyZ--\r\n";
+  const RequestBody request = read_request_body(kForm, body, 3);
+  ASSERT_EQ(request.pictures.size(), 3u);
+  EXPECT_EQ(request.pictures[0].bytes, "A\r\n--XyQ\r\n");
+  EXPECT_EQ(request.pictures[0].name, "cat \"1\".jpg") << "folders of clients do not matter";
+  EXPECT_EQ(request.pictures[1].bytes, "B");
+  EXPECT_EQ(request.pictures[1].name, "c.png");
+  EXPECT_EQ(request.pictures[2].name, "picture 3");
+  EXPECT_EQ(request.options, (std::map<std::string, std::string>{{"top", "3"}}));
+  EXPECT_EQ(status_of(kForm, body, 2), 413);
+  EXPECT_EQ(status_of("Multipart/Form-Data; charset=x; BOUNDARY=\"XyZ\"", body), 0);
+}
+
+TEST(RequestBody, BrokenFormsAreRefused) {
+  const std::string good = part("form-data; name=picture", "A");
+  EXPECT_EQ(status_of(kForm, good + "--XyZ--"), 0);
+  EXPECT_EQ(status_of(kForm, "--XyZ--"), 0) << "no picture is the caller's matter";
+  for (const std::string& body :
+       {std::string(), std::string("x"), good, good + "--XyZ", good + "--XyZ-",
+        "x" + good + "--XyZ--", std::string("--XyZ\r\n"), std::string("--XyZ\r\n\r\n"),
+        std::string("--XyZ\r\nA: b\r\n--XyZ--"), std::string("--XyZx\r\n\r\nA\r\n--XyZ--"),
+        part("form-data; name=picture", "") + "--XyZ--",
+        part("form-data; name=a", "1") + part("form-data; name=a", "2") + "--XyZ--",
+        part("form-data; name=a", std::string(2000, 'x')) + "--XyZ--",
+        "--XyZ\r\nA: " + std::string(9000, 'x') + "\r\n\r\nA\r\n--XyZ--"}) {
+    EXPECT_EQ(status_of(kForm, body), 400) << body.substr(0, 60);
+  }
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += part("form-data; name=o" + std::to_string(i), "1");
+  EXPECT_EQ(status_of(kForm, many + "--XyZ--"), 400);
+  for (const char* type : {"multipart/form-data", "multipart/form-data; boundary",
+                           "multipart/form-data; boundary=", "multipart/form-data; boundary=\"\"",
+                           "multipart/form-data; x=\"boundary=XyZ\""}) {
+    EXPECT_EQ(status_of(type, good + "--XyZ--"), 400) << type;
+  }
+  EXPECT_EQ(status_of("multipart/form-data; boundary=" + std::string(71, 'x'), good), 400);
+}
+
+TEST(RequestBody, JsonHasPicturesInBase64) {
+  const RequestBody request = read_request_body(
+      kJson, R"({"picture":"QUJD","top":3,"pictures":["QQ==","data:image/png;base64,QUI="],
+                 "threshold":2.50e-1,"map":true,"class":"a\u0062"})",
+      3);
+  ASSERT_EQ(request.pictures.size(), 3u);
+  EXPECT_EQ(request.pictures[0].bytes, "ABC");
+  EXPECT_EQ(request.pictures[1].bytes, "A");
+  EXPECT_EQ(request.pictures[2].bytes, "AB");
+  EXPECT_EQ(request.pictures[2].name, "picture 3");
+  EXPECT_EQ(request.options,
+            (std::map<std::string, std::string>{
+                {"top", "3"}, {"threshold", "2.50e-1"}, {"map", "true"}, {"class", "ab"}}));
+  EXPECT_EQ(status_of("Application/JSON; charset=utf-8", R"({"picture":"QUJD"})"), 0);
+}
+
+TEST(RequestBody, BrokenJsonIsRefused) {
+  for (const char* body : {"",
+                           "x",
+                           "{",
+                           "null",
+                           "3",
+                           "\"QUJD\"",
+                           "[]",
+                           "[\"QUJD\"]",
+                           "[[",
+                           R"({"picture":3})",
+                           R"({"picture":null})",
+                           R"({"picture":["QUJD"]})",
+                           R"({"picture":{}})",
+                           R"({"pictures":"QUJD"})",
+                           R"({"pictures":[["QUJD"]]})",
+                           R"({"pictures":[{}]})",
+                           R"({"pictures":[1]})",
+                           R"({"pictures":[true]})",
+                           R"({"pictures":3})",
+                           R"({"top":[1]})",
+                           R"({"top":{}})",
+                           R"({"top":null})",
+                           R"({"top":1,"top":2})",
+                           R"({"picture":"QUJ"})",
+                           R"({"picture":"QUJ*"})",
+                           R"({"picture":""})",
+                           R"({"picture":"QUJD"}x)",
+                           R"({"picture":"QUJD",})",
+                           "{\"picture\":\"\xff\"}",
+                           R"({"picture":"QUJD)",
+                           R"({"picture":"data:image/png,QUJD"})"}) {
+    EXPECT_EQ(status_of(kJson, body), 400) << body;
+  }
+  EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ==","QQ=="]})"), 413);
+  EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ=="],"picture":"QQ=="})"), 413);
+  EXPECT_EQ(status_of(kJson, std::string(1 << 20, '[')), 400);
+  EXPECT_EQ(status_of(kJson, "{\"top\":\"" + std::string(2000, '1') + "\"}"), 400);
+}
+
+TEST(RequestBody, Base64IsStrict) {
+  EXPECT_EQ(decode_base64(""), "");
+  EXPECT_EQ(decode_base64("AP+/"), std::string("\0\xff\xbf", 3));
+  EXPECT_EQ(decode_base64("Zm9vYmE="), "fooba");
+  EXPECT_EQ(decode_base64("Zm9vYg=="), "foob");
+  for (const char* text : {"A", "AB", "ABC", "A===", "====", "AB=C", "AB-_", "AB C", "ABC\n",
+                           "QQ==QQ==", "ABCDE", "data:,x", "data:;base64,A"}) {
+    EXPECT_THROW(decode_base64(text), HttpError) << text;
+  }
+}
+
+TEST(RequestBody, QueriesAreOptions) {
+  using Options = std::map<std::string, std::string>;
+  EXPECT_EQ(read_query(""), Options{});
+  EXPECT_EQ(read_query("a=1&b=x%20y+z&&c=%C3%a4&d&e=&f=g=h"),
+            (Options{{"a", "1"}, {"b", "x y z"}, {"c", "ä"}, {"d", ""}, {"e", ""}, {"f", "g=h"}}));
+  for (const char* query : {"a=1&a=2", "a=%", "a=%4", "a=%4x", "a=%x4", "%=1", "a=%%41"}) {
+    EXPECT_THROW(read_query(query), HttpError) << query;
+  }
+  EXPECT_THROW(read_query("a=" + std::string(2000, 'x')), HttpError);
+}
+
+}  // namespace
+}  // namespace vig
