@@ -191,8 +191,7 @@ Pyramid VigAdapter::maps(Builder& b, Value picture, const BackboneUse& use) cons
   for (size_t k = 0; k < maps.size(); ++k) {
     const Grid grid = b.grid(maps[k]);
     const Value y = use.task == ModelTask::kSegment ? tokens[k] : tokens.back();
-    const Value there =
-        grid == b.grid(y) ? y : b.resize(y, grid.height, grid.width, Resampling::kBilinear);
+    const Value there = b.resize(y, grid.height, grid.width, Resampling::kBilinear);
     maps[k] = b.batch_norm(b.add(maps[k], there), fmt::format("{}norm{}", kPrefix, k + 1));
     b.named(maps[k], fmt::format("{}f{}", kPrefix, k + 1));
   }
