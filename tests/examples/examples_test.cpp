@@ -1,13 +1,16 @@
 // The tree installed below a prefix, and the programs under examples/ built on it as other projects
 // build theirs: find_package(vig), options of their own.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "examples/bits.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/started_program.h"
 
 namespace vig::test {
 namespace {
@@ -32,7 +35,8 @@ std::vector<fs::path> headers_below(const fs::path& folder) {
 
 TEST(Examples, HaveFewerThan60Lines) {
   for (const auto& entry : fs::directory_iterator(kRoot / "examples")) {
-    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".c") continue;
+    const std::string kind = entry.path().extension();
+    if (kind != ".cpp" && kind != ".c" && kind != ".py" && kind != ".sh") continue;
     const std::string text = read_file(entry.path());
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 60) << entry.path();
   }
@@ -113,6 +117,23 @@ class Installation : public ::testing::Test {
     ASSERT_EQ(run_program({VIG_CMAKE, "--build", plain}).exit_code, 0);
     EXPECT_EQ(run_program({plain + "/plain", weights, picture}).out, result.out);
   }
+  // The installed server, asked by curl.
+  void expect_http(const std::string& weights, const std::string& picture) {
+    const std::string program = prefix_ / "bin/vig", script = kRoot / "examples/classify.sh";
+    StartedProgram server({program, "serve", "-m", weights, "--port", "0"}, folder_.path());
+    const std::string address = "http://127.0.0.1:" + std::to_string(served_port(server));
+    const RunResult asked = run_program({script, address, picture});
+    EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
+    const auto answer = nlohmann::json::parse(asked.out)["results"][0]["classes"];
+    const auto shown = nlohmann::json::parse(
+        run_program({program, "classify", "-m", weights, "--top", "3", "--json", picture}).out);
+    EXPECT_EQ(answer, shown[0]["classes"]);
+    EXPECT_EQ(answer.size(), 3u);
+    EXPECT_NE(run_program({script, address, kRoot / "README.md"}).exit_code, 0);
+    EXPECT_EQ(run_program({script}).exit_code, 2);
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.wait(), 0) << server.err();
+  }
   RunResult example(const std::string& name, const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {binaries_ / ("example_" + name)};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -167,6 +188,7 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("nothing.safetensors"), std::string::npos) << missing.err;
 
+  if (fs::exists(prefix_ / "bin/vig-serve")) expect_http(weights, picture);
   if (fs::exists(prefix_ / "include/vig/vig.h")) expect_c(weights, picture, result.out);
 }
 

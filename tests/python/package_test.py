@@ -35,6 +35,25 @@ class Wheel(unittest.TestCase):
             )
             self.assertEqual(shown.stdout, os.path.join(target, "vig", "__init__.py") + "\ncat\n", shown.stderr)
             self.assertTrue(os.path.exists(os.path.join(target, "vig", "py.typed")))
+            self.check_example(folder, environment)
+
+    # The program below examples/ says what the command line says.
+    def check_example(self, folder, environment):
+        script = os.path.join(support.SOURCE, "examples", "classify.py")
+        model = os.path.join(support.SOURCE, "models", "default.safetensors")
+
+        def run(*arguments):
+            command = [sys.executable, "-B", script, *arguments]
+            return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+        result = run(model, support.photo("cat_chelsea.png"))
+        shown = support.answers("classify", "-m", model, "--top", "3", support.photo("cat_chelsea.png"))
+        lines = [f"{100 * one['probability']:6.2f} %  {one['index']}  {one['name']}" for one in shown[0]["classes"]]
+        self.assertEqual(result.stdout.splitlines(), lines, result.stderr)
+        missing = run("nothing.safetensors", "nothing.jpg")
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("nothing.safetensors", missing.stderr)
+        self.assertEqual(run().returncode, 2)
 
     def test_the_same_files_make_the_same_wheel(self):
         sys.path.insert(0, os.path.dirname(PACKAGE))

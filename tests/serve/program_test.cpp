@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
-
 #include "serve/client.h"
 #include "support/files.h"
 #include "support/run_program.h"
@@ -32,20 +29,6 @@ std::string write_model(const fs::path& file) {
   return file.string();
 }
 
-// The port of the line that it prints when it is ready.
-uint16_t port_of(const StartedProgram& program, const fs::path& folder) {
-  for (int i = 0; i < 6000; ++i) {
-    const std::string out = fs::exists(folder / "OUT") ? program.out() : "";
-    const std::string address = "http://127.0.0.1:";
-    const size_t at = out.find(address);
-    if (at != std::string::npos && out.ends_with('\n')) {
-      return static_cast<uint16_t>(std::stoi(out.substr(at + address.size())));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  throw std::runtime_error("the server does not start: " + program.err());
-}
-
 json result_of(const HttpAnswer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   json result = json::parse(answer.body)["results"][0];
@@ -59,7 +42,7 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
   StartedProgram program({kProgram.string(), "serve", "-m", model, "-m", "twin=" + model, "--port",
                           "0", "--log", "json", "--threads", "1"},
                          folder.path());
-  const uint16_t port = port_of(program, folder.path());
+  const uint16_t port = served_port(program);
   const std::string photo = read_file(kPhoto);
   for (const auto& [command, target] : {std::pair<std::vector<std::string>, std::string>{
                                             {"classify", "--top", "3"}, "/v1/classify?top=3"},

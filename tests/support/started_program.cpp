@@ -30,6 +30,7 @@ StartedProgram::StartedProgram(const std::vector<std::string>& arguments,
   }
   pointers.push_back(nullptr);
   const std::string files[] = {"/dev/null", (folder / "OUT").string(), (folder / "ERR").string()};
+  for (const char* name : {"OUT", "ERR"}) write_file(folder / name, "");  // may be read at once
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
   if (pid_ > 0) return;
@@ -64,6 +65,19 @@ int StartedProgram::wait() {
 
 std::string StartedProgram::out() const { return read_file(folder_ / "OUT"); }
 std::string StartedProgram::err() const { return read_file(folder_ / "ERR"); }
+
+uint16_t served_port(const StartedProgram& program) {
+  const std::string address = "http://127.0.0.1:";
+  for (int waited = 0; waited < kPatience; waited += 10) {
+    const std::string out = program.out();
+    const size_t at = out.find(address);
+    if (at != std::string::npos && out.ends_with('\n')) {
+      return static_cast<uint16_t>(std::stoi(out.substr(at + address.size())));
+    }
+    usleep(10'000);
+  }
+  throw std::runtime_error("the server does not start: " + program.err());
+}
 
 NamedPipe::NamedPipe(const std::filesystem::path& path) : path_(path.string()) {
   if (mkfifo(path_.c_str(), 0600) != 0) throw std::runtime_error("cannot make the pipe " + path_);

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ class StartedProgram {
   std::filesystem::path folder_;
   pid_t pid_ = -1;
 };
+
+// The port of the line that `vig serve` prints when it is ready. Throws after a minute.
+uint16_t served_port(const StartedProgram& program);
 
 // A pipe with a name, and the end to write into it.
 class NamedPipe {

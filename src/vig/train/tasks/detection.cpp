@@ -77,7 +77,8 @@ class DetectionTask : public Task {
     size_t objects = 0;
     for (size_t i = 0; i < pictures_.train.size(); ++i) objects += pictures_.train.object_count(i);
     TaskSummary summary;
-    summary.subject = fmt::format("{} classes of objects", model_.classes.size());
+    const size_t classes = model_.classes.size();
+    summary.subject = fmt::format("{} {} of objects", classes, classes == 1 ? "class" : "classes");
     summary.columns = columns_;
     summary.warnings = report_sentences(pictures_.report);
     summary.notes.push_back(fmt::format(
