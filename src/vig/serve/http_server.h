@@ -26,6 +26,7 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   int retry_after = 0;  // seconds; 0: not said
+  std::string policy;   // Content-Security-Policy; empty: none
 };
 
 // {"error": {"kind", "message"}}
