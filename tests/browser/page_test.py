@@ -1,5 +1,6 @@
 """The page of the server in a real browser: what people do with it, and what they then see."""
 
+import base64
 import os
 
 from selenium.webdriver.common.action_chains import ActionChains
@@ -35,7 +36,6 @@ class Desktop(support.PageTest):
             const name = arguments[0] === "drop" ? "dataTransfer" : "clipboardData";
             const Kind = arguments[0] === "drop" ? DragEvent : ClipboardEvent;
             document.body.dispatchEvent(new Kind(arguments[0], {[name]: transfer, bubbles: true, cancelable: true}));"""
-        import base64
         with open(KITTEN, "rb") as file:
             text = base64.b64encode(file.read()).decode()
         for kind in ("drop", "paste"):
@@ -70,9 +70,8 @@ class Desktop(support.PageTest):
         shares = sum(float(text.split()[0]) for _, text, _ in bars)
         self.assertAlmostEqual(shares, 100, delta=0.1 * len(bars))
         # The bars have the colours of the classes in the picture.
-        rgb = self.script("""
-            const over = document.getElementById("over"), count = {};
-            const {data} = over.getContext("2d").getImageData(0, 0, over.width, over.height);
+        rgb = self.pixels("""
+            const count = {};
             for (let i = 0; i < data.length; i += 4) {
               const key = "rgb(" + data[i] + ", " + data[i + 1] + ", " + data[i + 2] + ")";
               count[key] = (count[key] || 0) + 1;
@@ -91,10 +90,7 @@ class Desktop(support.PageTest):
         self.assertGreater(colours, 1)
         self.assertGreater(share, 0.01)
         # Masks are half transparent, boxes and their names opaque.
-        alphas = set(self.script("""
-            const over = document.getElementById("over");
-            const {data} = over.getContext("2d").getImageData(0, 0, over.width, over.height);
-            return [...new Set(data.filter((_, i) => i % 4 === 3))];"""))
+        alphas = self.pixels("return [...new Set(data.filter((_, i) => i % 4 === 3))];")
         self.assertIn(130, alphas)
         self.assertIn(255, alphas)
         self.assert_opacity_follows()

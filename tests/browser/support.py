@@ -62,7 +62,7 @@ class Server:
 
 
 class PageTest(unittest.TestCase):
-    """One server for all tests of a class; a new browser with an empty profile for each test."""
+    """One server and one browser with an empty profile for all tests of a class, a new page for each test."""
 
     size = (1200, 900)
     dark = False
@@ -74,26 +74,25 @@ class PageTest(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.server = Server(cls.folder.name)
         cls.addClassCleanup(cls.server.stop)
-
-    def setUp(self):
-        profile = tempfile.TemporaryDirectory()
-        self.addCleanup(profile.cleanup)
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
-        for switch in [*SWITCHES, "--user-data-dir=" + profile.name, "--window-size=%d,%d" % self.size]:
+        profile = os.path.join(cls.folder.name, "profile")
+        for switch in [*SWITCHES, "--user-data-dir=" + profile, "--window-size=%d,%d" % cls.size]:
             options.add_argument(switch)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        if self.phone:
+        if cls.phone:
             options.add_experimental_option("mobileEmulation", {"deviceMetrics": {
-                "width": self.size[0], "height": self.size[1], "pixelRatio": 2.0, "touch": True}})
-        self.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-        self.addCleanup(self.browser.quit)
-        if self.dark:
-            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+                "width": cls.size[0], "height": cls.size[1], "pixelRatio": 2.0, "touch": True}})
+        cls.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        cls.addClassCleanup(cls.browser.quit)
+        if cls.dark:
+            cls.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
                 "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+
+    def setUp(self):
+        self.expected_errors = 0
         self.browser.get(self.server.address)
         wait_for(lambda: len(self.all("#model option")) == 3, "the models")
-        self.expected_errors = 0
 
     def tearDown(self):
         self.shoot("end")
@@ -129,11 +128,19 @@ class PageTest(unittest.TestCase):
     def choose_model(self, name):
         Select(self.one("#model")).select_by_visible_text(name)
 
-    def colours(self):
-        """How many different colours the drawing over the picture has, and how many pixels are drawn at all."""
+    def pixels(self, text):
+        """What a script makes of `data`, the bytes R, G, B, A of the drawing over the picture."""
         return self.script("""
-            const over = document.getElementById("over");
-            const {data} = over.getContext("2d").getImageData(0, 0, over.width, over.height);
+            const over = document.getElementById("over"), copy = document.createElement("canvas");
+            [copy.width, copy.height] = [over.width, over.height];
+            const context = copy.getContext("2d", {willReadFrequently: true});
+            context.drawImage(over, 0, 0);
+            const {data} = context.getImageData(0, 0, copy.width, copy.height);
+            """ + text)
+
+    def colours(self):
+        """How many different colours the drawing over the picture has, and what share of its pixels is drawn."""
+        return self.pixels("""
             const colours = new Set();
             let drawn = 0;
             for (let i = 0; i < data.length; i += 4) {
@@ -141,7 +148,7 @@ class PageTest(unittest.TestCase):
               ++drawn;
               colours.add(data[i] << 24 | data[i + 1] << 16 | data[i + 2] << 8 | data[i + 3]);
             }
-            return [colours.size, drawn / (over.width * over.height)];""")
+            return [colours.size, 4 * drawn / data.length];""")
 
     def drawing(self):
         return self.script("return document.getElementById('over').toDataURL()")

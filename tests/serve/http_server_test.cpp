@@ -323,6 +323,7 @@ TEST(HttpServer, NothingIsReadBehindARefusedRequest) {
 
 // Every kind of hostile client at once, while a polite one asks its questions.
 TEST(HttpServer, HostileClientsDoNotHinderOthers) {
+  allow_connections(800);
   HttpOptions options = patient();
   options.body_bytes = 1 << 16;
   Served served(options, echo());
