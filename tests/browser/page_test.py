@@ -261,6 +261,7 @@ class Phone(support.PageTest):
             self.assertGreaterEqual(button.size["height"], 40, "large enough for a thumb: " + button.text)
         for name in ("streets (segment)", "things (detect)"):
             self.choose_model(name)
+            self.wait_for_answer("cat_chelsea.png")
             wait_for(lambda: self.colours()[1] > 0.01, name)
             self.no_scrolling_across()
         self.script("window.scrollTo(0, 0)")
