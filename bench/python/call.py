@@ -1,9 +1,10 @@
 """What a call from Python costs beside the engine: call.py [--rounds N] [--model FILE] [--threads N] [--csv FILE]
 
 Classifies the same pixels by the Python module and by libvig through ctypes, in one process and in turns, and
-prints the difference of the medians; what ctypes itself takes is measured, too, and left out of the time of C.
+prints the median of the differences; what ctypes itself takes is measured, too, and left out of the time of C.
 Then starts new processes that import the module, open the model and classify once, and prints what that takes
-beside a later call. PYTHONPATH leads to the module, VIG_SHARED to libvig.so.
+beside a later call. Both as time passed, and as time of the processor, which other work hardly changes.
+PYTHONPATH leads to the module, VIG_SHARED to libvig.so.
 """
 
 import argparse
@@ -62,7 +63,7 @@ class Library:
 
     def nothing(self):
         """Two calls that do nothing, with as many arguments."""
-        self.c.vig_result_values(None, 0, self.arguments[1], None, None)
+        self.c.vig_result_values(None, 0, None, None, None)
         self.c.vig_free_result(None)
 
     def best(self):
@@ -75,27 +76,33 @@ class Library:
         return label
 
 
+CLOCKS = [time.perf_counter_ns, time.thread_time_ns]
+
+
 def timed(call):
-    start = time.perf_counter_ns()
+    """Microseconds that passed, and those of this thread's processor."""
+    start = [clock() for clock in CLOCKS]
     call()
-    return (time.perf_counter_ns() - start) / 1000
+    return [(clock() - begin) / 1000 for clock, begin in zip(CLOCKS, start)]
 
 
 FIRST = """
 import sys, time
-start = time.perf_counter()
+clocks = [time.perf_counter, time.process_time]
+begin = [clock() for clock in clocks]
 import vig
 model = vig.load(sys.argv[1], threads=int(sys.argv[2]))
 with open(sys.argv[3], "rb") as file:
     data = file.read()
 model(data)
-first = time.perf_counter() - start
+first = [clock() - start for clock, start in zip(clocks, begin)]
 later = []
-for _ in range(20):
-    start = time.perf_counter()
+for _ in range(21):
+    begin = [clock() for clock in clocks]
     model(data)
-    later.append(time.perf_counter() - start)
-print(1000 * (first - sorted(later)[10]))
+    later.append([clock() - start for clock, start in zip(clocks, begin)])
+for i in range(2):
+    print(1000 * (first[i] - sorted(one[i] for one in later)[10]))
 """
 
 
@@ -111,31 +118,39 @@ def main():
     pixels = np.random.default_rng(1).integers(0, 256, (72, 72, 3), np.uint8)
     model = vig.load(options.model, threads=options.threads)
     library = Library(os.environ["VIG_SHARED"], options.model, options.threads, pixels)
-    if model.classify(pixels).index != library.best():
-        sys.exit("call.py: the two answers differ")
+    def check():
+        if model.classify(pixels).index != library.best():
+            sys.exit("call.py: the two answers differ")
+
+    check()
     python, c, bare = [], [], []
     for i in range(options.rounds):
         turns = [(python, lambda: model.classify(pixels)), (c, library.classify), (bare, library.nothing)]
         for times, call in turns if i % 2 == 0 else turns[::-1]:
             times.append(timed(call))
-    # Differences of neighbours in time, so that a machine that slows down changes nothing.
-    extra = statistics.median(p - (e - b) for p, e, b in zip(python, c, bare))
+    check()
     photo = os.path.join(root, "tests", "data", "image", "photos", "cat_progressive_320x240.jpg")
     starts = []
     for _ in range(options.starts):
         done = subprocess.run([sys.executable, "-c", FIRST, options.model, str(options.threads), photo],
                               stdout=subprocess.PIPE, text=True, check=True)
-        starts.append(float(done.stdout))
-    rows = [("call from Python, median", statistics.median(python), "us"),
-            ("call from C, median", statistics.median(c) - statistics.median(bare), "us"),
-            ("Python beside the engine, median of the differences", extra, "us"),
-            ("import, open and first answer beside a later answer, median", statistics.median(starts), "ms")]
-    print("| what | time |\n|---|---|")
-    for what, value, unit in rows:
-        print(f"| {what} | {value:.1f} {unit} |")
+        starts.append([float(line) for line in done.stdout.split()])
+    rows = []
+    for i, clock in enumerate(("passed", "of the processor")):
+        # Differences of neighbours in time, so that a machine that slows down changes nothing.
+        extra = [p[i] - (e[i] - b[i]) for p, e, b in zip(python, c, bare)]
+        rows += [("call from Python", clock, statistics.median(one[i] for one in python), "us"),
+                 ("the same from C", clock, statistics.median(e[i] - b[i] for e, b in zip(c, bare)), "us"),
+                 ("Python beside the engine", clock, statistics.median(extra), "us"),
+                 ("import, open and first answer beside a later answer", clock,
+                  statistics.median(one[i] for one in starts), "ms")]
+    print("| what, median | time | |\n|---|---|---|")
+    for what, clock, value, unit in rows:
+        print(f"| {what} | {value:.1f} {unit} | {clock} |")
     if options.csv:
         with open(options.csv, "w", encoding="utf-8") as file:
-            file.write("what,value,unit\n" + "".join(f'"{a}",{b:.3f},{c}\n' for a, b, c in rows))
+            file.write("what,clock,value,unit\n")
+            file.writelines(f'"{what}",{clock},{value:.3f},{unit}\n' for what, clock, value, unit in rows)
 
 
 if __name__ == "__main__":
