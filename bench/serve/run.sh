@@ -62,9 +62,9 @@ finish() {
 trap finish EXIT
 g++ -std=c++20 -O2 -o "$work/serve_load" "$root/bench/serve/load.cpp"
 
-# start [OPTION...]: the server, and its port.
+# The server, and its port.
 start() {
-  "$vig" serve --port 0 --log none --threads "$threads" "$@" >"$work/line" &
+  "$vig" serve --port 0 --log none --threads "$threads" >"$work/line" &
   server=$!
   until grep -q 'http://' "$work/line"; do
     kill -0 "$server" || { say 'the server does not start'; exit 1; }
