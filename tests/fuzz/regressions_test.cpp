@@ -29,6 +29,7 @@ const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"golden", run_golden},
     {"gzip", run_gzip},
     {"heic", run_heic},
+    {"http", run_http},
     {"jpeg", run_jpeg},
     {"label_map", run_label_map},
     {"mask_text", run_mask_text},

@@ -21,6 +21,7 @@ void run_gif(Bytes bytes);
 void run_golden(Bytes bytes);
 void run_gzip(Bytes bytes);
 void run_heic(Bytes bytes);
+void run_http(Bytes bytes);
 void run_jpeg(Bytes bytes);
 void run_label_map(Bytes bytes);
 void run_mask_text(Bytes bytes);

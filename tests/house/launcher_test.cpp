@@ -36,7 +36,7 @@ class Launcher : public ::testing::Test {
     }
     write_file(tree_ / "tools/packages.txt",
                "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"
-               "[server]\nzeta\n[developer]\ngamma\n");
+               "[server]\nzeta\n[developer]\ngamma\n[browser]\neta\n");
     for (const char* file :
          {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
       write_file(tree_ / file, "");
@@ -165,6 +165,9 @@ TEST_F(Launcher, InstallsOnlyWhatIsMissing) {
   EXPECT_EQ(count(calls(), " install --no-install-recommends zeta gamma\n"), 1) << calls();
   run({(tree_ / "test").string()});
   EXPECT_EQ(count(calls(), " install --no-install-recommends delta epsilon zeta gamma\n"), 1)
+      << calls();
+  run({(tree_ / "test").string(), "--browser"});
+  EXPECT_EQ(count(calls(), " install --no-install-recommends delta epsilon zeta gamma eta\n"), 1)
       << calls();
 }
 
@@ -333,6 +336,20 @@ TEST_F(Launcher, TestEndsAsCtestDoes) {
   EXPECT_EQ(count(sanitised.out, "build/sanitised "), 1) << sanitised.out;
   EXPECT_EQ(count(sanitised.out, "--sanitised"), 0) << sanitised.out;
   EXPECT_EQ(run({(tree_ / "test").string(), "--help"}).exit_code, 0);
+}
+
+TEST_F(Launcher, BrowserTestsRunOnWhatIsBuilt) {
+  write_file(tree_ / "tests/browser/page_test.py",
+             "import os, sys\n"
+             "print(os.environ['VIG_BINARY'], os.environ['VIG_SOURCE_DIR'], *sys.argv[1:])\n"
+             "sys.exit(3)\n");
+  const RunResult result = run({(tree_ / "test").string(), "--browser", "-k", "phone"});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(count(calls(), " --target browser_test\n"), 1) << calls();
+  EXPECT_EQ(count(result.out, (tree_ / "build/developer/bin/vig").string() + " " + tree_.string() +
+                                  " -k phone\n"),
+            1)
+      << result.out;
 }
 
 TEST_F(Launcher, TestBuildsOnlyTheFoldersItRuns) {

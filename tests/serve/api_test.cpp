@@ -15,6 +15,7 @@
 #include "vig/pipeline/results_json.h"
 #include "vig/serve/openapi.h"
 #include "vig/tasks/jpeg_uri.h"
+#include "vig/tasks/overlay.h"
 
 namespace vig::test {
 namespace {
@@ -212,6 +213,13 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(models[0]["classes"].size(), 10u);
   EXPECT_EQ(models[1]["task"], "segment");
   EXPECT_EQ(models[2]["task"], "detect");
+  EXPECT_EQ(models[0]["max_size"], 1024);
+  EXPECT_TRUE(models[0].contains("seen") && !models[0].contains("colors"));
+  EXPECT_FALSE(models[1].contains("seen")) << "the whole picture";
+  const Color first = class_color(0);
+  EXPECT_EQ(models[1]["colors"].size(), 4u);
+  EXPECT_EQ(models[1]["colors"][0],
+            fmt::format("#{:02x}{:02x}{:02x}", first[0], first[1], first[2]));
   EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body), json::parse(openapi_text()));
   EXPECT_EQ(ask("GET", "/health").status, 200);
   EXPECT_EQ(ask("GET", "/ready").status, 200);
@@ -220,6 +228,16 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(page.header("content-type"), "text/html; charset=utf-8");
   EXPECT_EQ(page.body.find("http://"), std::string::npos) << "the page needs no other address";
   EXPECT_EQ(page.body.find("https://"), std::string::npos);
+  // Only the page's own scripts run: they bear a number that nobody can know before.
+  const std::string policy = page.header("content-security-policy"), mark = "script-src 'nonce-";
+  ASSERT_NE(policy.find(mark), std::string::npos) << policy;
+  const size_t begin = policy.find(mark) + mark.size();
+  const std::string nonce = policy.substr(begin, policy.find('\'', begin) - begin);
+  EXPECT_GE(nonce.size(), 32u);
+  EXPECT_NE(page.body.find("<script nonce=\"" + nonce + "\">"), std::string::npos);
+  EXPECT_NE(page.body.find("<style nonce=\"" + nonce + "\">"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/").body.find(nonce), std::string::npos) << "another one each time";
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
   api_->begin_stop();
   EXPECT_EQ(ask("GET", "/ready").status, 503);
   EXPECT_EQ(ask("GET", "/health").status, 200);

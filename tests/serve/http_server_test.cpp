@@ -3,7 +3,10 @@
 #include "vig/serve/http_server.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -23,13 +26,6 @@ HttpHandlers echo() {
              request.method + " " + request.path + " [" + request.query + "] " + request.body});
   };
   return handlers;
-}
-
-HttpOptions quick() {
-  HttpOptions options;
-  options.request_seconds = 0.05;
-  options.idle_seconds = 0.05;
-  return options;
 }
 
 // Limits of time that no test reaches.
@@ -181,16 +177,33 @@ TEST(HttpServer, HalfClosedConnectionsGetTheirAnswer) {
   EXPECT_TRUE(silent.ends());
 }
 
+// The socket is closed before the error is counted. Ends by the test's time limit.
+void wait_for_timeouts(const Served& served, int count) {
+  while (served.errors("timeout") < count) std::this_thread::yield();
+  EXPECT_EQ(served.errors("timeout"), count);
+}
+
 TEST(HttpServer, SlowClientsAreEnded) {
-  Served served(quick(), echo());
-  Client silent(served.port()), head(served.port()), body(served.port());
+  HttpOptions options = patient();
+  options.request_seconds = 0.05;
+  Served served(options, echo());
+  Client head(served.port()), body(served.port());
   head.send("GET / HTTP/1.1\r\nHost:");
   body.send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab");
-  EXPECT_TRUE(silent.ends());
   EXPECT_TRUE(head.ends());
   EXPECT_TRUE(body.ends());
-  EXPECT_EQ(served.errors("timeout"), 2) << "who sent nothing did nothing wrong";
+  wait_for_timeouts(served, 2);
   expect_alive(served.port());
+}
+
+TEST(HttpServer, IdleConnectionsAreEnded) {
+  HttpOptions options = patient();
+  options.idle_seconds = 0.05;
+  Served served(options, echo());
+  Client silent(served.port());
+  EXPECT_TRUE(silent.ends());
+  while (served.server().connections() > 0) std::this_thread::yield();
+  EXPECT_EQ(served.errors("timeout"), 0) << "who sent nothing did nothing wrong";
 }
 
 // However regularly its bytes come, a request has so much time in all.
@@ -198,15 +211,20 @@ TEST(HttpServer, ATrickleDoesNotExtendTheTime) {
   HttpOptions options = patient();
   options.request_seconds = 0.2;
   Served served(options, echo());
-  Client client(served.port());
-  client.send("GET / HTTP/1.1\r\n");
-  bool open = true;
-  for (int i = 0; i < 1200 && open; ++i) {
-    open = client.send("A: b\r\n");
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  int ended = 0;
+  for (const auto& [beginning, drop] :
+       {std::pair("GET / HTTP/1.1\r\n", "A: b\r\n"),
+        std::pair("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n", "body")}) {
+    Client client(served.port());
+    client.send(beginning);
+    bool open = true;
+    for (int i = 0; i < 1200 && open; ++i) {
+      open = client.send(drop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_FALSE(open) << beginning;
+    wait_for_timeouts(served, ++ended);
   }
-  EXPECT_FALSE(open);
-  EXPECT_EQ(served.errors("timeout"), 1);
 }
 
 TEST(HttpServer, WhoDoesNotTakeItsAnswerIsEnded) {
@@ -251,11 +269,94 @@ TEST(HttpServer, ConnectionsAreLimited) {
   expect_alive(served.port());
 }
 
+// Descriptors for both ends of so many connections.
+void allow_connections(rlim_t count) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = std::max(limit.rlim_cur, 2 * count + 256);
+  ASSERT_LE(limit.rlim_cur, limit.rlim_max)
+      << "the system allows too few descriptors for this test";
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 TEST(HttpServer, ManyIdleConnectionsDisturbNobody) {
+  constexpr size_t kIdle = 2000;
+  allow_connections(kIdle);
   Served served(patient(), echo());
   std::list<Client> idle;
-  for (int i = 0; i < 300; ++i) idle.emplace_back(served.port());
+  for (size_t i = 0; i < kIdle; ++i) idle.emplace_back(served.port());
   expect_alive(served.port());
+  while (served.server().connections() < kIdle) std::this_thread::yield();
+  expect_alive(served.port());
+  idle.back().send(request_text("GET", "/late"));
+  EXPECT_EQ(idle.back().read().body, "GET /late [] ") << "an idle connection is still one";
+}
+
+// A body without a length, which would have a gigabyte: refused at its limit, not at its end.
+TEST(HttpServer, AnEndlessBodyEndsAtItsLimit) {
+  HttpOptions options = patient();
+  options.body_bytes = 1 << 20;
+  Served served(options, echo());
+  Client client(served.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "10000\r\n" + std::string(65536, 'x') + "\r\n";
+  constexpr size_t kChunks = (size_t{1} << 30) / 65536;
+  size_t sent = 0;
+  while (sent < kChunks && client.send(chunk)) ++sent;
+  EXPECT_LT(sent, kChunks / 4) << "the server took far more than the body may have";
+  EXPECT_EQ(served.errors("too_large"), 1);
+  expect_alive(served.port());
+}
+
+// What follows a request that is refused is no request: nobody knows where it begins.
+TEST(HttpServer, NothingIsReadBehindARefusedRequest) {
+  std::atomic<int> handled = 0;
+  HttpHandlers handlers;
+  handlers.handle = [&](const HttpRequest&, const Respond& respond) {
+    ++handled;
+    respond({200, "text/plain", ""});
+  };
+  Served served(patient(), handlers);
+  const std::string smuggled = request_text("GET", "/smuggled");
+  for (const std::string& lengths :
+       {"Content-Length: 0\r\nContent-Length: " + std::to_string(smuggled.size()) + "\r\n",
+        std::string("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+        std::string("Transfer-Encoding: xchunked\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n")}) {
+    Client client(served.port());
+    client.send("POST / HTTP/1.1\r\nHost: x\r\n" + lengths + "\r\n0\r\n\r\n" + smuggled);
+    EXPECT_EQ(client.read().status, 400) << lengths;
+    EXPECT_TRUE(client.ends()) << lengths;
+  }
+  EXPECT_EQ(handled, 0);
+}
+
+// Every kind of hostile client at once, while a polite one asks its questions.
+TEST(HttpServer, HostileClientsDoNotHinderOthers) {
+  allow_connections(800);
+  HttpOptions options = patient();
+  options.body_bytes = 1 << 16;
+  Served served(options, echo());
+  const std::string post = "POST / HTTP/1.1\r\nHost: x\r\n";
+  const std::vector<std::string> beginnings = {
+      "GET / HT",                                         // a slow header
+      post + "Content-Length: 100\r\n\r\nabc",            // a slow body
+      post + "Content-Length: 1073741824\r\n\r\nabc",     // a gigabyte
+      post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",  // nonsense for a chunk
+      post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+      request_text("GET", "/") + request_text("GET", "/") + "nonsense\r\n\r\n",
+      ""};
+  std::list<Client> hostile;
+  Client polite(served.port());
+  for (int i = 0; i < 100; ++i) {
+    for (const std::string& beginning : beginnings) {
+      hostile.emplace_back(served.port());
+      hostile.back().send(beginning);
+      if (i % 2 == 1) hostile.back().half_close();
+    }
+    polite.send(request_text("POST", "/polite", std::to_string(i)));
+    ASSERT_EQ(polite.read().body, "POST /polite [] " + std::to_string(i));
+  }
 }
 
 TEST(HttpServer, BodiesAreLimitedTogether) {

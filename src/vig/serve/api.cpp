@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
@@ -15,6 +16,7 @@
 #include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
 #include "vig/serve/task_options.h"
+#include "vig/tasks/overlay.h"
 
 namespace vig {
 namespace {
@@ -63,6 +65,48 @@ HttpResponse response_to(const HttpError& error) {
 
 HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
+}
+
+ordered_json model_entry(const HostedModel& hosted, int max_size) {
+  const OpenModel& model = *hosted.model;
+  const Recipe& recipe = model.source().spec.recipe;
+  ordered_json entry = {{"name", hosted.name},
+                        {"task", task_name(model.task())},
+                        {"arch", model.source().spec.name},
+                        {"classes", model.classes()},
+                        {"class_count", model.class_count()},
+                        {"size", recipe.crop},
+                        {"max_size", max_size}};
+  if (recipe.framing == Framing::kCrop) {
+    entry["seen"] =
+        short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));
+  }
+  if (model.task() != ModelTask::kClassify) {
+    for (const Color& color : class_palette(static_cast<size_t>(model.class_count()))) {
+      entry["colors"].push_back(fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]));
+    }
+  }
+  return entry;
+}
+
+// A browser runs only those scripts and styles of the page that bear the number of this response,
+// and asks no other address.
+HttpResponse page_response() {
+  std::random_device random;
+  const std::string nonce =
+      fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+  HttpResponse response;
+  response.content_type = "text/html; charset=utf-8";
+  response.policy = fmt::format(
+      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; img-src data: blob:; "
+      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      nonce);
+  response.body = page_text();
+  const std::string mark = "NONCE";
+  for (size_t at = 0; (at = response.body.find(mark, at)) != std::string::npos;) {
+    response.body.replace(at, mark.size(), nonce);
+  }
+  return response;
 }
 
 // A request whose body is not looked at yet.
@@ -258,15 +302,7 @@ void Api::Impl::run(Batch& batch) {
 
 std::string Api::Impl::model_list() const {
   ordered_json list = ordered_json::array();
-  for (const HostedModel& one : models) {
-    const ModelSource& source = one.model->source();
-    list.push_back({{"name", one.name},
-                    {"task", task_name(one.model->task())},
-                    {"arch", source.spec.name},
-                    {"classes", source.classes},
-                    {"class_count", one.model->class_count()},
-                    {"size", source.spec.recipe.crop}});
-  }
+  for (const HostedModel& one : models) list.push_back(model_entry(one, options.max_size));
   return json_text({{"models", list}}) + "\n";
 }
 
@@ -287,8 +323,7 @@ HttpResponse Api::Impl::get(const std::string& path) const {
     response.body = metrics.text(
         {queue.waiting(), options.connections ? options.connections() : 0, process_memory()});
   } else {
-    response.content_type = "text/html; charset=utf-8";
-    response.body = page_text();
+    response = page_response();
   }
   return response;
 }

@@ -16,34 +16,6 @@ std::chrono::milliseconds duration(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
-
-HttpRequest read_fields(const http::request<http::string_body>& message) {
-  HttpRequest request;
-  const bool head = message.method() == http::verb::head;
-  request.method = head ? "GET" : text_of(message.method_string());
-  const std::string target = text_of(message.target());
-  const size_t question = target.find('?');
-  request.path = target.substr(0, question);
-  if (question != std::string::npos) request.query = target.substr(question + 1);
-  request.host = text_of(message[http::field::host]);
-  request.content_type = text_of(message[http::field::content_type]);
-  request.authorization = text_of(message[http::field::authorization]);
-  return request;
-}
-
-// Where a message ends must be said once and in one way: a proxy in front of this server that reads
-// it otherwise would take a part of one client's body for the request of another. Beast accepts
-// several equal lengths, and codings before the last.
-bool has_one_length(const http::request<http::string_body>& head) {
-  const auto lengths = head.count(http::field::content_length);
-  const auto codings = head.count(http::field::transfer_encoding);
-  if (lengths + codings > 1) return false;
-  const beast::string_view length = head[http::field::content_length];
-  return (lengths == 0 || length.find_first_not_of("0123456789") == beast::string_view::npos) &&
-         (codings == 0 || beast::iequals(head[http::field::transfer_encoding], "chunked"));
-}
-
 }  // namespace
 
 // The promise of an answer. It may be dropped by any thread; the connection ends in the server's.
@@ -81,7 +53,7 @@ void HttpConnection::end_if_idle() {
 }
 
 void HttpConnection::refuse_connection() {
-  refuse_request(503, "too_many_connections", "too many connections are open", 1);
+  refuse_request({503, "too_many_connections", "too many connections are open"}, 1);
 }
 
 void HttpConnection::read_request() {
@@ -102,9 +74,7 @@ void HttpConnection::read_head() {
   busy_ = true;
   // From the first byte to the last of the body, however slowly they come.
   stream_.expires_after(duration(server_->options.request_seconds));
-  parser_.emplace();
-  parser_->header_limit(static_cast<uint32_t>(server_->options.header_bytes));
-  parser_->body_limit(server_->options.body_bytes);
+  begin_request(parser_, server_->options);
   http::async_read_header(
       stream_, buffer_, *parser_,
       [self = shared_from_this()](ErrorCode error, size_t) { self->head_is_read(error); });
@@ -115,16 +85,14 @@ void HttpConnection::head_is_read(ErrorCode error) {
   const auto& head = parser_->get();
   version_ = head.version();
   head_only_ = head.method() == http::verb::head;
-  if (!has_one_length(head)) {
-    return refuse_request(400, "bad_http", "expected one length, or the coding chunked alone");
-  }
+  if (const auto refusal = refusal_of_head(head)) return refuse_request(*refusal);
   if (server_->handlers.refuse) {
     if (auto refusal = server_->handlers.refuse(read_fields(head))) {
       return answer(std::move(*refusal), parser_->is_done() && head.keep_alive());
     }
   }
   if (!reserve_body()) {
-    return refuse_request(503, "too_many_bytes", "the requests under way have too many bytes", 1);
+    return refuse_request({503, "too_many_bytes", "the requests under way have too many bytes"}, 1);
   }
   if (beast::iequals(head[http::field::expect], "100-continue")) {
     continue_.emplace(http::status::continue_, head.version());
@@ -182,30 +150,20 @@ Respond HttpConnection::make_respond() {
 
 // What a client gets whose request cannot be read.
 void HttpConnection::refuse_request(ErrorCode error) {
-  if (error == asio::error::operation_aborted || error == asio::error::connection_reset) {
-    return close();
-  }
   if (error == beast::error::timeout) {  // the socket is closed already
     server_->metrics.error("timeout");
     return close();
   }
-  if (error == http::error::body_limit) {
-    return refuse_request(413, "too_large", "the body is larger than this server accepts");
-  }
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return refuse_request(431, "header_too_large", "the header is larger than this server accepts");
-  }
-  if (error == http::error::partial_message || error == http::error::end_of_stream) {
-    return refuse_request(400, "partial_request", "the request ends before its end");
-  }
-  refuse_request(400, "bad_http", "the request is not HTTP/1.1 as this server reads it");
+  const auto refusal = refusal_of_error(error);
+  if (!refusal) return close();
+  refuse_request(*refusal);
 }
 
-void HttpConnection::refuse_request(int status, const char* kind, const char* sentence,
-                                    int retry_after) {
-  server_->metrics.error(kind);
+void HttpConnection::refuse_request(const HttpRefusal& refusal, int retry_after) {
+  server_->metrics.error(refusal.kind);
   busy_ = true;
-  answer(error_response(status, kind, sentence, retry_after), /*keep=*/false);
+  answer(error_response(refusal.status, refusal.kind, refusal.sentence, retry_after),
+         /*keep=*/false);
 }
 
 void HttpConnection::answer(HttpResponse from, bool keep) {
@@ -216,6 +174,7 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
   response_.set(http::field::content_type, from.content_type);
   response_.set("X-Content-Type-Options", "nosniff");
   response_.set(http::field::cache_control, "no-store");
+  if (!from.policy.empty()) response_.set("Content-Security-Policy", from.policy);
   if (from.status == 401) response_.set(http::field::www_authenticate, "Bearer");
   if (from.retry_after > 0) {
     response_.set(http::field::retry_after, std::to_string(from.retry_after));

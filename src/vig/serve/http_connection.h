@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "vig/serve/http_request.h"
 #include "vig/serve/http_server.h"
 
 namespace vig {
@@ -73,7 +74,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read_body();
   void request_is_read(ErrorCode error);
   void refuse_request(ErrorCode error);
-  void refuse_request(int status, const char* kind, const char* sentence, int retry_after = 0);
+  void refuse_request(const HttpRefusal& refusal, int retry_after = 0);
   bool reserve_body();
   void release_body();
   Respond make_respond();
@@ -83,8 +84,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   boost::beast::tcp_stream stream_;
   const std::shared_ptr<HttpState> server_;
-  boost::beast::flat_buffer buffer_{1 << 20};
-  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  boost::beast::flat_buffer buffer_{kReadAhead};
+  std::optional<RequestParser> parser_;
   std::optional<boost::beast::http::response<boost::beast::http::empty_body>> continue_;
   boost::beast::http::response<boost::beast::http::string_body> response_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::string_body>>

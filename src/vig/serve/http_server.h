@@ -25,7 +25,8 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  int retry_after = 0;  // seconds; 0: not said
+  int retry_after = 0;      // seconds; 0: not said
+  std::string policy = {};  // Content-Security-Policy; empty: none
 };
 
 // {"error": {"kind", "message"}}

@@ -169,8 +169,11 @@ ordered_json schemas() {
               {"arch", text()},
               {"classes", list_of(text())},
               {"class_count", {{"type", "integer"}}},
-              {"size", {{"type", "integer"}}}},
-             {"name", "task", "arch", "classes", "class_count", "size"});
+              {"size", {{"type", "integer"}}},
+              {"max_size", {{"type", "integer"}}},
+              {"seen", {{"type", "number"}}},
+              {"colors", list_of(text())}},
+             {"name", "task", "arch", "classes", "class_count", "size", "max_size"});
   return all;
 }
 
