@@ -59,12 +59,11 @@ void add_later_options(Texts& stored, const Texts& asked) {
 
 // More patience, 0 being endless, changes nothing that has happened: the run stays the one it is.
 void allow_patience(Texts& stored, const Texts& asked) {
-  const auto before = stored.find("patience"), now = asked.find("patience");
-  if (before == stored.end() || now == asked.end()) return;
+  if (!stored.contains("patience") || !asked.contains("patience")) return;
   const double old_patience = number_of(stored, "patience"),
                patience = number_of(asked, "patience");
   const bool more = patience == 0 || (old_patience != 0 && patience > old_patience);
-  if (more) before->second = now->second;
+  if (more) stored["patience"] = asked.at("patience");
 }
 
 // Options by their names of today.
