@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vig/image/label_map.h"
+#include "vig/train/maybe_tensor.h"
 
 namespace vig::train {
 namespace {
@@ -31,13 +32,13 @@ Taps bilinear_taps(int64_t in, int64_t out) {
 // One picture, [height, width, classes] of logits.
 class PictureLoss {
  public:
-  PictureLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& weights)
+  PictureLoss(const at::Tensor& logits, const at::Tensor& labels, const MaybeTensor& weights)
       : height_(logits.size(0)),
         width_(logits.size(1)),
         classes_(logits.size(2)),
         logits_(logits.data_ptr<float>()),
         labels_(labels.data_ptr<uint8_t>()),
-        weights_(weights.defined() ? weights.data_ptr<float>() : nullptr),
+        weights_(data_or_null(weights)),
         rows_(bilinear_taps(height_, labels.size(0))),
         columns_(bilinear_taps(width_, labels.size(1))),
         line_(at::empty({width_, classes_}, at::kFloat)),
@@ -135,7 +136,7 @@ class PictureLoss {
 class PixelCrossEntropy : public torch::autograd::Function<PixelCrossEntropy> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
-                            const at::Tensor& labels, const at::Tensor& weights,
+                            const at::Tensor& labels, const MaybeTensor& weights,
                             std::vector<PixelCounts>* counts) {
     const at::Tensor logits = input.contiguous();
     const at::Tensor gradient = at::zeros_like(logits);
@@ -163,8 +164,8 @@ PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels
                               const at::Tensor& weights) {
   PixelLoss result;
   result.pictures.resize(static_cast<size_t>(logits.size(0)));
-  result.loss = logits.is_cpu() ? PixelCrossEntropy::apply(logits, labels.contiguous(), weights,
-                                                           &result.pictures)
+  result.loss = logits.is_cpu() ? PixelCrossEntropy::apply(logits, labels.contiguous(),
+                                                           maybe(weights), &result.pictures)
                                 : plain_pixel_cross_entropy(logits, labels, weights);
   return result;
 }
