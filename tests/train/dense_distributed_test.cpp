@@ -33,8 +33,8 @@ class DenseDistributed : public ::testing::Test {
       options.threads = processes == 2 ? 2 : 1;
       const std::string run = out(std::to_string(processes));
       const std::vector<MetricsRow> rows = train_together(processes, options, data, run);
-      // Float sums in another order, four steps long.
-      EXPECT_LT(difference(run, out("one")), 2e-4) << processes;
+      // Float sums in another order, four steps long; other groups make a difference of 0.2.
+      EXPECT_LT(difference(run, out("one")), 5e-4) << processes;
       ASSERT_EQ(rows.size(), one.size());
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_NEAR(rows[i].train_loss / one[i].train_loss, 1, 1e-5) << processes;
