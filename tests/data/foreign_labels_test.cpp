@@ -28,8 +28,15 @@ TEST(ForeignLabels, CocoFolders) {
 }
 
 TEST(ForeignLabels, TablesBesidePictures) {
-  expect_refusal({{"labels.csv", "1.png,cat\n"}, {"1.png", numbered_png(1)}},
-                 {"lies in no class folder", "labels in CSV files (labels.csv) are not supported"});
+  expect_refusal(
+      {{"labels.csv", "1.png,cat\n"}, {"1.png", numbered_png(1)}},
+      {"lies in no class folder", "if labels.csv has rows of a path and a label, name it"});
+  expect_refusal({{"labels.tsv", "1.png\tcat\n"}, {"1.png", numbered_png(1)}},
+                 {"lies in no class folder", "labels in TSV files (labels.tsv) are not supported"});
+  const TempDir archives;
+  write_file(archives / "x.tar", tar_bytes({{"l.csv", "1.png,cat\n"}, {"1.png", numbered_png(1)}}));
+  expect_error(ErrorCode::kInput, {"lists of labels (l.csv) are not read from archives"},
+               [&] { open_dataset((archives / "x.tar").string()); });
   // Where the folders are classes, a table beside them is nobody's business.
   const TempDir folder;
   write_files(folder.path(),
@@ -39,7 +46,7 @@ TEST(ForeignLabels, TablesBesidePictures) {
 
 TEST(ForeignLabels, AFileInsteadOfData) {
   const TempDir folder;
-  for (const auto& [name, what] : {std::pair{"labels.csv", "labels in CSV files are not supported"},
+  for (const auto& [name, what] : {std::pair{"labels.tsv", "labels in TSV files are not supported"},
                                    {"instances.json", "annotations in JSON are not supported"},
                                    {"notes.md", "another kind of file"}}) {
     write_file(folder / name, "something else");

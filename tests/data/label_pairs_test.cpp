@@ -125,13 +125,13 @@ TEST(LabelPairs, ListsAndOtherLayouts) {
       {{"train/images/1.jpg", kPicture}, {"train/labels/1.png", labels({0, 1, 0, 1, 0, 1})}});
   EXPECT_EQ(inside.open().train->size(), 1u);
   const Folder classes({{"cat/1.png", kPicture}, {"dog/1.png", kPicture}});
-  EXPECT_EQ(recognise_data(classes.path()), DataKind::kFolders);
+  EXPECT_EQ(recognise_data(classes.path()), DataKind::kClasses);
   EXPECT_NE(error_of([&] { classes.open(); }).find("SPLITannot"), std::string::npos);
   // Boxes in text files, as other programs keep them, are something else.
   const Folder boxes({{"images/train/1.png", kPicture},
                       {"labels/train/1.txt", "0 0.5 0.5 1 1"},
                       {"train.txt", "images/train/1.png\n"}});
-  EXPECT_EQ(recognise_data(boxes.path()), DataKind::kFolders);
+  EXPECT_EQ(recognise_data(boxes.path()), DataKind::kClasses);
 }
 
 TEST(LabelPairs, Archives) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "support/errors.h"
 
@@ -39,6 +40,54 @@ TEST(EpochOrder, EveryOrderIsEquallyLikely) {
   EXPECT_LT(chi_squared, 50);
 }
 
+// Groups of 1, 2, 3 and 17: 23 draws are 5 or 6 of each.
+TEST(BalancedOrder, DrawsGroupsEquallyOften) {
+  std::vector<std::vector<size_t>> groups(4);
+  for (size_t i = 0; i < 23; ++i) groups[i < 1 ? 0 : i < 3 ? 1 : i < 6 ? 2 : 3].push_back(i);
+  const auto group_of = [&](size_t sample) {
+    return std::ranges::find_if(
+               groups,
+               [&](const auto& group) { return std::ranges::find(group, sample) != group.end(); }) -
+           groups.begin();
+  };
+  std::map<std::ptrdiff_t, int> six;
+  std::set<size_t> seen;
+  for (uint64_t epoch = 0; epoch < 40; ++epoch) {
+    const std::vector<size_t> order = balanced_order(groups, 7, epoch);
+    ASSERT_EQ(order.size(), 23u);
+    EXPECT_EQ(order, balanced_order(groups, 7, epoch)) << "of seed and epoch alone";
+    EXPECT_NE(order, balanced_order(groups, 8, epoch));
+    std::map<std::ptrdiff_t, int> drawn;
+    std::map<size_t, int> times;
+    for (const size_t sample : order) {
+      ++drawn[group_of(sample)];
+      ++times[sample];
+      seen.insert(sample);
+    }
+    for (const auto& [group, count] : drawn) {
+      EXPECT_TRUE(count == 5 || count == 6) << group << ": " << count;
+      six[group] += count == 6 ? 1 : 0;
+    }
+    // None comes again before all of its group have.
+    for (const std::vector<size_t>& group : groups) {
+      const auto [least, most] =
+          std::ranges::minmax(group, {}, [&](size_t sample) { return times[sample]; });
+      EXPECT_LE(times[most] - times[least], 1) << epoch;
+    }
+  }
+  EXPECT_EQ(seen.size(), 23u) << "large groups show other samples in other epochs";
+  for (std::ptrdiff_t group = 0; group < 4; ++group) {
+    EXPECT_GT(six[group], 15) << group;  // 30 of 40 on average
+    EXPECT_LT(six[group], 40) << group;
+  }
+}
+
+TEST(BalancedOrder, CountsWhatHasComeBefore) {
+  const std::vector<size_t> order = {3, 0, 3, 3, 1, 0};
+  EXPECT_EQ(times_before(order), (std::vector<size_t>{0, 0, 1, 2, 0, 1}));
+  EXPECT_EQ(times_before({}), std::vector<size_t>());
+}
+
 TEST(Batches, CutInOrder) {
   const std::vector<size_t> order = {5, 4, 3, 2, 1, 0, 6};
   EXPECT_EQ(make_batches(order, 3, LastBatch::kDrop), (Batches{{5, 4, 3}, {2, 1, 0}}));
@@ -56,7 +105,7 @@ TEST(Batches, ProcessesTogetherSeeWhatOneSees) {
       for (const int ranks : {1, 2, 4, 6}) {
         Batches merged(whole.size());
         for (int rank = 0; rank < ranks; ++rank) {
-          const Batches part = make_batches(order, 6, last, rank, ranks);
+          const Batches part = make_batches(order, 6, last, {rank, ranks});
           ASSERT_EQ(part.size(), whole.size());
           for (size_t b = 0; b < part.size(); ++b) {
             merged[b].resize(whole[b].size());
@@ -71,12 +120,23 @@ TEST(Batches, ProcessesTogetherSeeWhatOneSees) {
   }
 }
 
+// Groups of a batch stay on one process, whatever is left for the last.
+TEST(Batches, GroupsStayTogether) {
+  EXPECT_EQ(make_batches(plain_order(23), 12, LastBatch::kKeep, {0, 2, 4}),
+            (Batches{{0, 1, 2, 3, 8, 9, 10, 11}, {12, 13, 14, 15, 20, 21, 22}}));
+  EXPECT_EQ(make_batches(plain_order(23), 12, LastBatch::kKeep, {1, 2, 4}),
+            (Batches{{4, 5, 6, 7}, {16, 17, 18, 19}}));
+  EXPECT_EQ(make_batches(plain_order(3), 12, LastBatch::kKeep, {1, 2, 4}), (Batches{{}}));
+  EXPECT_EQ((Deal{1, 2, 4}.place(5)), 13);
+  EXPECT_EQ((Deal{2, 3, 1}.place(4)), 14);
+}
+
 TEST(Batches, NonsenseIsRefused) {
   const std::vector<size_t> order = plain_order(10);
   for (const auto& [batch, rank, ranks] :
        {std::tuple{4, 2, 2}, {4, -1, 2}, {4, 0, 0}, {1, 0, 2}, {0, 0, 1}}) {
     expect_error(ErrorCode::kUsage, {"[data]"}, [&, b = batch, r = rank, n = ranks] {
-      make_batches(order, static_cast<size_t>(b), LastBatch::kKeep, r, n);
+      make_batches(order, static_cast<size_t>(b), LastBatch::kKeep, {r, n});
     });
   }
 }

@@ -24,6 +24,7 @@ const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"bmp", run_bmp},
     {"class_names", run_class_names},
     {"coco", run_coco},
+    {"csv_list", run_csv_list},
     {"exif", run_exif},
     {"gif", run_gif},
     {"golden", run_golden},

@@ -16,6 +16,7 @@ void run_avif(Bytes bytes);
 void run_bmp(Bytes bytes);
 void run_class_names(Bytes bytes);
 void run_coco(Bytes bytes);
+void run_csv_list(Bytes bytes);
 void run_exif(Bytes bytes);
 void run_gif(Bytes bytes);
 void run_golden(Bytes bytes);

@@ -3,16 +3,13 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -20,6 +17,7 @@
 #include "support/errors.h"
 #include "support/run_program.h"
 #include "train/fixtures.h"
+#include "train/together.h"
 #include "vig/train/processes/process_group.h"
 
 namespace vig::test {
@@ -31,55 +29,10 @@ using train::GroupPlace;
 using train::JoinOptions;
 using train::TrainOptions;
 
-constexpr double kPlenty = 100;  // seconds; what should not happen may take that long
-
 double seconds_of(const std::function<void()>& action) {
   const auto start = std::chrono::steady_clock::now();
   action();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-GroupPlace place_in_file(int rank, int size, const fs::path& file) {
-  GroupPlace place;
-  place.rank = rank;
-  place.size = size;
-  place.file = file.string();
-  return place;
-}
-
-// What each of several processes threw; empty: nothing.
-std::vector<std::string> run_all(int count, const std::function<void(int rank)>& work) {
-  std::vector<std::string> sentences(static_cast<size_t>(count));
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < count; ++rank) {
-      threads.emplace_back([&, rank] {
-        try {
-          work(rank);
-        } catch (const Error& error) {
-          sentences[static_cast<size_t>(rank)] = error.what();
-        }
-      });
-    }
-  }
-  return sentences;
-}
-
-std::vector<std::string> run_group(int count, const std::function<void(Group&)>& work) {
-  signal(SIGPIPE, SIG_IGN);  // as the program does: a lost connection is told by the failing write
-  const TempDir meeting;
-  return run_all(count, [&](int rank) {
-    const auto group =
-        train::join_group(place_in_file(rank, count, meeting / "file"), {"cpu", kPlenty, "test"});
-    work(*group);
-  });
-}
-
-void train_together(int count, const TrainOptions& options, const std::string& data,
-                    const std::string& out) {
-  const std::vector<std::string> sentences = run_group(
-      count, [&](Group& group) { train::train(options, data, out, train::TrainEvents(), group); });
-  EXPECT_EQ(sentences, std::vector<std::string>(static_cast<size_t>(count)));
 }
 
 bool all_contain(const std::vector<std::string>& sentences, const std::string& words) {
@@ -100,36 +53,6 @@ TrainOptions equal_options() {
   options.ema = 0.9;
   options.threads = 1;
   return options;
-}
-
-std::vector<float> floats_of(const std::string& bytes) {
-  std::vector<float> floats(bytes.size() / sizeof(float));
-  std::memcpy(floats.data(), bytes.data(), bytes.size());
-  return floats;
-}
-
-// The largest difference between two runs' checkpoints, relative to the largest number, over
-// weights, their average and the optimiser's state.
-double difference(const fs::path& actual, const fs::path& expected) {
-  const auto one = tensor_bytes(actual / "checkpoint.safetensors");
-  const auto other = tensor_bytes(expected / "checkpoint.safetensors");
-  EXPECT_EQ(one.size(), other.size());
-  double worst = 0;
-  for (const auto& [name, bytes] : other) {
-    const std::vector<float> a = floats_of(one.at(name)), b = floats_of(bytes);
-    EXPECT_EQ(a.size(), b.size()) << name;
-    float largest = 0, farthest = 0;
-    bool finite = true;
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-      finite = finite && std::isfinite(a[i]) && std::isfinite(b[i]);
-      largest = std::max(largest, std::abs(b[i]));
-      farthest = std::max(farthest, std::abs(a[i] - b[i]));
-    }
-    EXPECT_TRUE(finite) << name;
-    EXPECT_GT(largest, 0) << name;
-    worst = std::max(worst, static_cast<double>(farthest) / largest);
-  }
-  return worst;
 }
 
 class Distributed : public ::testing::Test {

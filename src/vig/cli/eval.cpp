@@ -21,6 +21,7 @@ namespace {
 struct Split {
   std::string name;  // empty: the whole
   Dataset data;
+  size_t left_out = 0;  // rows of a list that name no picture
 };
 
 // The split asked for; else test, else val, else train. The other splits are not checked.
@@ -37,10 +38,12 @@ DatasetSplits read_splits(const EvalOptions& options) {
 
 Split choose_split(const EvalOptions& options) {
   const DatasetSplits splits = read_splits(options);
-  if (splits.whole && options.split.empty()) return {"", *splits.whole};
+  report_problems(splits.report);
+  const size_t left_out = splits.report.left_out;
+  if (splits.whole && options.split.empty()) return {"", *splits.whole, left_out};
   for (const auto& [name, split] :
        {std::pair{"test", &splits.test}, {"val", &splits.val}, {"train", &splits.train}}) {
-    if (split->has_value()) return {name, **split};
+    if (split->has_value()) return {name, **split, left_out};
   }
   fail("{}: has no split {}, only {}", options.data, options.split,
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
@@ -136,8 +139,8 @@ ModelTask task_meant(const std::string& data) {
 
 // What the data is for; where it is for another task, says so.
 void check_data(const std::string& data, const ModelSource& source) {
-  constexpr const char* kKinds[] = {"folders of pictures for each class",
-                                    "pictures with label maps", "pictures with COCO annotations"};
+  constexpr const char* kKinds[] = {"pictures with a class each", "pictures with label maps",
+                                    "pictures with COCO annotations"};
   const ModelTask own = source.spec.config->task(), found = task_of_data(data);
   if (own == found) return;
   fail("{}: {}, expected {} for {} ({})", data, kKinds[static_cast<int>(found)],
@@ -169,8 +172,8 @@ int eval(EvalOptions options) {
 
 int eval_classifier(const EvalOptions& options, const ModelSource& source,
                     const std::optional<TrainedRun>& run) {
-  Split split =
-      run && options.split.empty() ? Split{"validation", run->pictures()} : choose_split(options);
+  Split split = run && options.split.empty() ? Split{"validation", run->pictures(), 0}
+                                             : choose_split(options);
   split.data = split.data.subset(shard_samples(options.shard, split.data.size()));
   Outputs outputs(options);
 
@@ -235,7 +238,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
     return report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes));
   });
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 ? 0 : 1;
+  return result.skipped == 0 && split.left_out == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -248,8 +251,8 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->add_option(
           "data", options->data,
           "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class, with "
-          "pictures and label maps, or with COCO annotations; or the folder of a training run, "
-          "whose best network is then evaluated on its validation pictures")
+          "pictures and label maps, or with COCO annotations; a .csv of path,label; or the folder "
+          "of a training run, whose best network is then evaluated on its validation pictures")
       ->required()
       ->type_name("DATA");
   command

@@ -117,14 +117,6 @@ Chosen<LabelPairs> choose_pairs(const EvalOptions& options, const ModelSource& s
   return choose<LabelPairs>(options, named, run);
 }
 
-void report_problems(const DataReport& report) {
-  const size_t shown = std::min(kProblemsShown, report.problems.size());
-  for (size_t i = 0; i < shown; ++i) complain(report.problems[i]);
-  if (report.problem_count > shown) {
-    complain(fmt::format("and {} more problems of the data", report.problem_count - shown));
-  }
-}
-
 std::vector<std::string> class_names(const ModelSource& source) {
   std::vector<std::string> names = source.classes;
   for (int i = static_cast<int>(names.size()); i < model_classes(source.spec); ++i) {
@@ -260,13 +252,21 @@ Detections truth_of(const DetectedPicture& picture, const std::vector<int>& outp
 
 }  // namespace
 
+void report_problems(const DataReport& report) {
+  const size_t shown = std::min(kProblemsShown, report.problems.size());
+  for (size_t i = 0; i < shown; ++i) complain(report.problems[i]);
+  if (report.problem_count > shown) {
+    complain(fmt::format("and {} more problems of the data", report.problem_count - shown));
+  }
+}
+
 ModelTask task_of_data(const std::string& path) {
   switch (recognise_data(path)) {
     case DataKind::kLabelPairs:
       return ModelTask::kSegment;
     case DataKind::kCoco:
       return ModelTask::kDetect;
-    case DataKind::kFolders:
+    case DataKind::kClasses:
       break;
   }
   return ModelTask::kClassify;

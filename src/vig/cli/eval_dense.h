@@ -9,6 +9,9 @@
 
 namespace vig::cli {
 
+// Complains of the first problems, and says how many more there are.
+void report_problems(const DataReport& report);
+
 // The task that pictures of this kind are for.
 ModelTask task_of_data(const std::string& path);
 

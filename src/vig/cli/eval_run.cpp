@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "vig/base/error.h"
+#include "vig/cli/eval_dense.h"
 #include "vig/data/picture_list.h"
 
 namespace vig::cli {
@@ -83,6 +84,7 @@ Dataset TrainedRun::pictures() const {
   if (!found.has_value()) {
     fail("{}: no longer has the split {}", data, own_split ? "val" : "train");
   }
+  report_problems(splits.report);
   if (own_split) return *found;
   const std::string list = folder + "/" + validation;
   return select_pictures(*found, read_text(list), list);

@@ -91,15 +91,22 @@ std::string follow_link(const std::string& name, std::string_view target) {
 std::string_view label_format(std::string_view name) {
   const size_t dot = name.rfind('.');
   const std::string_view extension = dot == std::string_view::npos ? "" : name.substr(dot);
-  if (extension == ".csv" || extension == ".tsv") return "labels in CSV files";
+  if (extension == ".tsv") return "labels in TSV files";
   if (extension == ".json" || extension == ".jsonl") return "COCO and other annotations in JSON";
   if (extension == ".xml") return "annotations in XML";
   if (extension == ".parquet") return "labels in Parquet files";
   return "";
 }
 
+std::string Archive::file_path(size_t file) const {
+  if (files_[file].starts_with('/')) return files_[file];
+  return path_ + (path_.ends_with('/') ? "" : "/") + files_[file];
+}
+
 std::string Archive::place(size_t file) const {
-  return path_ + (path_.ends_with('/') ? "" : "/") + printable(files_[file], 4096);
+  const std::string name = printable(files_[file], 4096);
+  if (name.starts_with('/')) return name;
+  return path_ + (path_.ends_with('/') ? "" : "/") + name;
 }
 
 size_t Archive::read_start(size_t, std::span<uint8_t>) const { return 0; }
@@ -119,7 +126,8 @@ std::shared_ptr<const Archive> open_archive(const std::string& path,
   if (!looks_like_tar(content.bytes)) {
     const std::string_view labels = label_format(path);
     fail(
-        "{}: expected a folder, a .tar, a .tar.gz or a .zip with a folder for each class, found {}",
+        "{}: expected a folder, a .tar, a .tar.gz or a .zip with a folder for each class, or a "
+        ".csv of paths and labels, found {}",
         path,
         labels.empty() ? "another kind of file"
                        : fmt::format("a file of labels: {} are not supported", labels));

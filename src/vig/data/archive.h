@@ -42,7 +42,9 @@ class Archive {
   const std::vector<std::string>& files() const { return files_; }
   const std::vector<std::string>& folders() const { return folders_; }
 
-  // "photos.tar/cat/1.jpg", fit for a message.
+  // "photos.tar/cat/1.jpg", as programs take it; a name that begins with a slash is all of it.
+  std::string file_path(size_t file) const;
+  // The same, fit for a message.
   std::string place(size_t file) const;
 
   // Known, or at least claimed, without reading the file. Throws Error.
@@ -63,6 +65,11 @@ class Archive {
   std::vector<std::string> files_;
   std::vector<std::string> folders_;
 };
+
+// The files of a folder that a list names, relative to it or by absolute paths. They are not looked
+// for: one that is missing shows when it is read.
+std::shared_ptr<const Archive> open_listed_files(const std::string& folder,
+                                                 std::vector<std::string> names);
 
 // A folder is listed with all below it but folders whose names begin with a dot. Links are
 // followed, but not back into a folder they lie in. Throws Error when something cannot be listed,

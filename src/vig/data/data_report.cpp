@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vig/data/coco_layout.h"
+#include "vig/data/csv_list.h"
 #include "vig/data/dense_files.h"
 #include "vig/data/label_pairs_layout.h"
 
@@ -26,11 +27,12 @@ DataKind recognise_data(const std::string& path) {
   if (!std::filesystem::is_directory(path, ignored)) {
     if (path.ends_with(".json")) return DataKind::kCoco;
     if (path.ends_with(".txt")) return DataKind::kLabelPairs;
+    if (is_csv_list(path)) return DataKind::kClasses;
   }
   const FilesByName files(open_archive(path));
   if (!find_coco_files(files).files.empty()) return DataKind::kCoco;
   if (has_label_pairs(files)) return DataKind::kLabelPairs;
-  return DataKind::kFolders;
+  return DataKind::kClasses;
 }
 
 }  // namespace vig

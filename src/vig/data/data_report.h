@@ -10,13 +10,14 @@ namespace vig {
 
 // What data is, by its files.
 enum class DataKind {
-  kFolders,     // a folder of pictures for each class: data/dataset.h
+  kClasses,     // pictures with a class each, by folders or in a list: data/dataset.h
   kLabelPairs,  // pictures with label maps: data/label_pairs.h
   kCoco,        // pictures with objects in COCO's JSON: data/coco.h
 };
 
-// A .json file is COCO's, a .txt file a list of pairs; a folder or an archive is what the files in
-// it make it. Anything else counts as folders. Throws Error when the path cannot be opened.
+// A .json file is COCO's, a .txt file a list of pairs, a .csv file one of pictures with a class
+// each; a folder or an archive is what the files in it make it, folders of classes where nothing
+// else shows. Throws Error when the path cannot be opened.
 DataKind recognise_data(const std::string& path);
 
 struct DataReport {

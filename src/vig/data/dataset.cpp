@@ -54,13 +54,18 @@ std::string Dataset::place(size_t sample) const {
 }
 
 std::string Dataset::path(size_t sample) const {
-  const Archive& archive = store_->archive();
-  return archive.path() + (archive.path().ends_with('/') ? "" : "/") +
-         archive.files()[samples_[sample].file];
+  return store_->archive().file_path(samples_[sample].file);
 }
 
 std::shared_ptr<const Image> Dataset::decode(size_t sample) const {
   return store_->decode(samples_[sample].file);
+}
+
+void Dataset::sort() {
+  const std::vector<std::string>& files = store_->archive().files();
+  std::ranges::sort(samples_, [&](const Entry& a, const Entry& b) {
+    return a.label != b.label ? a.label < b.label : files[a.file] < files[b.file];
+  });
 }
 
 Dataset Dataset::subset(std::span<const size_t> samples) const {

@@ -1,11 +1,13 @@
-// Labelled pictures for training and evaluation, from a folder or an archive.
+// Labelled pictures for training and evaluation, from a folder, an archive or a list.
 //
 //   ROOT/CLASS/.../PICTURE          one unnamed split
 //   ROOT/SPLIT/CLASS/.../PICTURE    SPLIT is train, val (valid, validation) or test
+//   LIST.csv                        rows of path,label or path,label,split: data/csv_list.h
 //
 // Classes are the folders' names in the order of their bytes; labels count them from 0. ROOT is
 // what remains after single folders are skipped, so that archives may hold everything in one
-// (cifar10/train/cat/0001.jpg). Names that start with a dot, and __MACOSX, are not there.
+// (cifar10/train/cat/0001.jpg). Names that start with a dot, and __MACOSX, are not there. Classes
+// of a list are its labels in the same order; its paths are relative to its folder, or absolute.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 
 #include "vig/base/memory.h"
 #include "vig/data/archive.h"
+#include "vig/data/data_report.h"
 #include "vig/data/sample_source.h"
 #include "vig/image/decode.h"
 #include "vig/image/image.h"
@@ -51,7 +54,7 @@ class Dataset : public SampleSource {
   const std::vector<std::string>& classes() const { return *classes_; }
 
   int label(size_t sample) const { return samples_[sample].label; }
-  // Below the split's folder: "cat/0001.jpg".
+  // Below the split's folder: "cat/0001.jpg". Of a list the path that it has.
   std::string_view name(size_t sample) const;
   std::string place(size_t sample) const override;
   std::string path(size_t sample) const override;
@@ -66,7 +69,9 @@ class Dataset : public SampleSource {
 
  private:
   friend class DatasetReader;
+  friend class CsvDatasetReader;
   Dataset() = default;
+  void sort();  // by label, then by name
   struct Entry {
     uint32_t file;  // in the archive
     int32_t label;
@@ -84,13 +89,14 @@ struct DatasetSplits {
   std::optional<Dataset> whole, train, val, test;
   std::vector<std::string> there;  // all splits by name, read or not; none where it is `whole`
   size_t ignored = 0;              // files that are no pictures by their extension
+  DataReport report;               // rows of a list that are left out
 
   const std::vector<std::string>& classes() const;  // of what was read; throws Error if nothing
 };
 
 // Throws Error saying what was expected and what was found when the layout is another, a class has
-// no pictures, or splits disagree on the classes; (usage) when `splits` names another than the
-// three.
+// no pictures, splits disagree on the classes, or a list has no row that is good; (usage) when
+// `splits` names another than the three.
 DatasetSplits open_dataset(const std::string& path, const DatasetOptions& options = {});
 
 struct HeldOut {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -11,7 +12,9 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/data/archive_formats.h"
+#include "vig/data/csv_list.h"
 #include "vig/data/dataset.h"
+#include "vig/data/dataset_checks.h"
 #include "vig/data/picture_store.h"
 
 namespace vig {
@@ -42,18 +45,6 @@ std::string_view first_folder(std::string_view name) {
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
 }
 
-std::string list_some(const std::vector<std::string_view>& names) {
-  constexpr size_t kShown = 5;
-  std::vector<std::string> shown;
-  for (const std::string_view name : names) {
-    if (shown.size() == kShown) {
-      return fmt::format("{} and {} more", fmt::join(shown, ", "), names.size() - kShown);
-    }
-    shown.push_back(printable(name, 60));
-  }
-  return fmt::format("{}", fmt::join(shown, ", "));
-}
-
 }  // namespace
 
 class DatasetReader {
@@ -79,12 +70,7 @@ class DatasetReader {
       refuse_half_splits(root, tops);
       result.whole = read_classes(root);
     }
-    const bool nothing = !result.whole && !result.train && !result.val && !result.test;
-    if (!nothing && result.classes().size() < options_.min_classes) {
-      fail("{}: expected at least {} classes, found {} ({}) in the layout {}", path_,
-           options_.min_classes, result.classes().size(),
-           list_some({result.classes().begin(), result.classes().end()}), kLayout);
-    }
+    check_classes(path_, result, options_.min_classes, fmt::format("the layout {}", kLayout));
     return result;
   }
 
@@ -204,10 +190,7 @@ class DatasetReader {
     visit_pictures(folder, [&](std::string_view name, uint32_t file) {
       dataset.samples_.push_back({file, labels.find(first_folder(name))->second});
     });
-    const std::vector<std::string>& files = archive_->files();
-    std::ranges::sort(dataset.samples_, [&](const auto& a, const auto& b) {
-      return a.label != b.label ? a.label < b.label : files[a.file] < files[b.file];
-    });
+    dataset.sort();
     return dataset;
   }
 
@@ -248,42 +231,27 @@ class DatasetReader {
       *splits[i] = read_classes(root + std::string(folders[i].front()) + "/");
       if (options_.first_split_only) return;
     }
-    compare_classes(splits);
-  }
-
-  // Labels mean the same in all splits only if the classes are the same.
-  void compare_classes(const std::array<std::optional<Dataset>*, 3>& splits) const {
-    std::optional<size_t> first;
-    for (size_t i = 0; i < splits.size(); ++i) {
-      if (!*splits[i]) continue;
-      if (!first) first = i;
-      const auto &expected_classes = (*splits[*first])->classes(),
-                 &classes = (*splits[i])->classes();
-      if (classes == expected_classes) continue;
-      fail("{}: its splits have different classes; {}", path_,
-           differences(kSplitNames[*first], expected_classes, kSplitNames[i], classes));
-    }
-  }
-
-  static std::string differences(std::string_view a_name, const std::vector<std::string>& a,
-                                 std::string_view b_name, const std::vector<std::string>& b) {
-    std::vector<std::string_view> only_a, only_b;
-    std::ranges::set_difference(a, b, std::back_inserter(only_a));
-    std::ranges::set_difference(b, a, std::back_inserter(only_b));
-    std::vector<std::string> parts;
-    if (!only_a.empty()) parts.push_back(fmt::format("only in {}: {}", a_name, list_some(only_a)));
-    if (!only_b.empty()) parts.push_back(fmt::format("only in {}: {}", b_name, list_some(only_b)));
-    return fmt::format("{}", fmt::join(parts, "; "));
   }
 
   // A word on labels that are kept in files, where there are such; else empty.
   std::string unsupported() const {
     for (const std::string& file : archive_->files()) {
-      const std::string_view labels = is_hidden(file) ? "" : label_format(file);
+      if (is_hidden(file)) continue;
+      if (file.ends_with(".csv")) return list_hint(file);
+      const std::string_view labels = label_format(file);
       if (labels.empty()) continue;
       return fmt::format("; {} ({}) are not supported", labels, printable(file));
     }
     return "";
+  }
+
+  std::string list_hint(const std::string& file) const {
+    std::error_code ignored;
+    return std::filesystem::is_directory(path_, ignored)
+               ? fmt::format(
+                     "; if {} has rows of a path and a label, name it in place of the folder",
+                     printable(file))
+               : fmt::format("; lists of labels ({}) are not read from archives", printable(file));
   }
 
   const std::string& path_;
@@ -302,6 +270,7 @@ DatasetSplits open_dataset(const std::string& path, const DatasetOptions& option
                  fmt::join(kSplitNames, ", "));
     }
   }
+  if (is_csv_list(path)) return open_csv_dataset(path, options);
   return DatasetReader(path, options).read();
 }
 

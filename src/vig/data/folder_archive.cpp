@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "vig/base/error.h"
 #include "vig/data/archive_formats.h"
 #include "vig/data/folder_listing.h"
@@ -15,6 +13,9 @@ class FolderArchive : public Archive {
     if (!listing.problems.empty()) fail("{}", listing.problems.front());
     files_ = std::move(listing.files);
     folders_ = std::move(listing.folders);
+  }
+  FolderArchive(const std::string& path, std::vector<std::string> names) : Archive(path) {
+    files_ = std::move(names);
   }
 
   FileSize size(size_t file) const override {
@@ -34,8 +35,7 @@ class FolderArchive : public Archive {
 
  private:
   PictureFile open(size_t file) const {
-    return PictureFile((std::filesystem::path(path_) / files_[file]).string(),
-                       PictureFile::Kind::kRegular);
+    return PictureFile(file_path(file), PictureFile::Kind::kRegular);
   }
 };
 
@@ -43,6 +43,11 @@ class FolderArchive : public Archive {
 
 std::shared_ptr<const Archive> open_folder(const std::string& path) {
   return std::make_shared<FolderArchive>(path);
+}
+
+std::shared_ptr<const Archive> open_listed_files(const std::string& folder,
+                                                 std::vector<std::string> names) {
+  return std::make_shared<FolderArchive>(folder, std::move(names));
 }
 
 }  // namespace vig

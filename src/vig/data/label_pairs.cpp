@@ -71,9 +71,7 @@ std::string LabelPairs::place(size_t sample) const {
 }
 
 std::string LabelPairs::path(size_t sample) const {
-  const Archive& archive = part_->pictures->archive();
-  return archive.path() + (archive.path().ends_with('/') ? "" : "/") +
-         archive.files()[part_->pairs[samples_[sample]].picture];
+  return part_->pictures->archive().file_path(part_->pairs[samples_[sample]].picture);
 }
 
 std::string LabelPairs::label_place(size_t sample) const {

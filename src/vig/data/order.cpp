@@ -9,6 +9,14 @@
 
 namespace vig {
 
+namespace {
+
+void shuffle(std::span<size_t> numbers, RandomStream stream) {
+  for (size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[stream.below(i)]);
+}
+
+}  // namespace
+
 std::vector<size_t> plain_order(size_t size) {
   std::vector<size_t> order(size);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -17,28 +25,57 @@ std::vector<size_t> plain_order(size_t size) {
 
 std::vector<size_t> epoch_order(size_t size, uint64_t seed, uint64_t epoch) {
   std::vector<size_t> order = plain_order(size);
-  RandomStream stream = RandomStream(seed).fork("epoch order").fork(epoch);
-  for (size_t i = size; i > 1; --i) std::swap(order[i - 1], order[stream.below(i)]);
+  shuffle(order, RandomStream(seed).fork("epoch order").fork(epoch));
   return order;
 }
 
-std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, size_t batch_size,
-                                              LastBatch last, int rank, int ranks) {
-  if (rank < 0 || rank >= ranks) {
-    fail_usage("[data] process {} of {}, expected it to be among them, counted from 0", rank,
-               ranks);
+std::vector<size_t> balanced_order(std::span<const std::vector<size_t>> groups, uint64_t seed,
+                                   uint64_t epoch) {
+  size_t size = 0;
+  for (const std::vector<size_t>& group : groups) size += group.size();
+  const RandomStream stream = RandomStream(seed).fork("balanced order").fork(epoch);
+  std::vector<size_t> turns = plain_order(groups.size());
+  shuffle(turns, stream.fork("turns"));
+  std::vector<size_t> order;
+  for (size_t turn = 0; turn < turns.size(); ++turn) {
+    const RandomStream own = stream.fork("group").fork(turns[turn]);
+    std::vector<size_t> pass = groups[turns[turn]];
+    const size_t share = size / groups.size() + (turn < size % groups.size() ? 1 : 0);
+    for (size_t i = 0; i < share; ++i) {
+      if (i % pass.size() == 0) shuffle(pass, own.fork(i / pass.size()));
+      order.push_back(pass[i % pass.size()]);
+    }
   }
-  if (batch_size < static_cast<size_t>(ranks)) {
+  shuffle(order, stream.fork("whole"));
+  return order;
+}
+
+std::vector<size_t> times_before(std::span<const size_t> order) {
+  std::vector<size_t> times, seen;
+  for (const size_t sample : order) {
+    if (sample >= seen.size()) seen.resize(sample + 1);
+    times.push_back(seen[sample]++);
+  }
+  return times;
+}
+
+std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, size_t batch_size,
+                                              LastBatch last, const Deal& deal) {
+  if (deal.rank < 0 || deal.rank >= deal.ranks || deal.together < 1) {
+    fail_usage("[data] process {} of {}, expected it to be among them, counted from 0", deal.rank,
+               deal.ranks);
+  }
+  if (batch_size < static_cast<size_t>(deal.ranks)) {
     fail_usage("[data] a batch of {} samples for {} processes, expected at least one for each",
-               batch_size, ranks);
+               batch_size, deal.ranks);
   }
   std::vector<std::vector<size_t>> batches;
   for (size_t begin = 0; begin < order.size(); begin += batch_size) {
     const size_t size = std::min(batch_size, order.size() - begin);
     if (size < batch_size && last == LastBatch::kDrop) break;
     std::vector<size_t>& batch = batches.emplace_back();
-    for (size_t i = static_cast<size_t>(rank); i < size; i += static_cast<size_t>(ranks)) {
-      batch.push_back(order[begin + i]);
+    for (int64_t i = 0; deal.place(i) < static_cast<int64_t>(size); ++i) {
+      batch.push_back(order[begin + static_cast<size_t>(deal.place(i))]);
     }
   }
   return batches;

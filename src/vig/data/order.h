@@ -11,17 +11,36 @@ namespace vig {
 // 0 .. size - 1 in an order that depends on seed and epoch alone. size < 2^31.
 std::vector<size_t> epoch_order(size_t size, uint64_t seed, uint64_t epoch);
 
+// As many samples as all groups hold, in an order that depends on seed and epoch alone. Every group
+// comes equally often, but for one more where that does not divide, of groups drawn anew in each
+// epoch; within a group no sample comes again before all of it have. No group is empty.
+std::vector<size_t> balanced_order(std::span<const std::vector<size_t>> groups, uint64_t seed,
+                                   uint64_t epoch);
+
+// How often the sample at each place of an order has come before it.
+std::vector<size_t> times_before(std::span<const size_t> order);
+
 // 0 .. size - 1 as they are, for evaluation.
 std::vector<size_t> plain_order(size_t size);
 
 enum class LastBatch { kDrop, kKeep };  // when it would be smaller than the others
 
-// Cuts the order into batches of `batch_size` over all processes. Of each, process `rank` of
-// `ranks` gets the elements rank, rank + ranks, rank + 2 * ranks, ...: together they see exactly
-// the batches that one process alone would see. All get equally many batches; in a last one that is
-// kept, some may get one sample less than others, or none. Throws Error (usage) unless 0 <= rank <
+// How processes share a batch: dealt out in turn, `together` samples at a time.
+struct Deal {
+  int rank = 0, ranks = 1;
+  int64_t together = 1;
+
+  // Place in the whole batch of sample `index` of this process.
+  int64_t place(int64_t index) const {
+    return (index / together * ranks + rank) * together + index % together;
+  }
+};
+
+// Cuts the order into batches of `batch_size` over all processes, which together see exactly the
+// batches that one process alone would see. All get equally many batches; in a last one that is
+// kept, some may get fewer samples than others, or none. Throws Error (usage) unless 0 <= rank <
 // ranks <= batch_size.
 std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, size_t batch_size,
-                                              LastBatch last, int rank = 0, int ranks = 1);
+                                              LastBatch last, const Deal& deal = {});
 
 }  // namespace vig

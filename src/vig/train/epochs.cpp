@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
-#include "vig/data/order.h"
+#include "vig/train/shard_loop.h"
 
 namespace vig::train {
 namespace {
@@ -15,18 +15,32 @@ int64_t count_steps(int64_t pictures, int batch, const Group& group) {
   return (pictures + batch - 1) / batch;
 }
 
+Deal make_deal(const TrainedModel& model, const TrainOptions& options, int64_t batch,
+               const Group& group) {
+  const int64_t most = std::max<int64_t>(1, batch / group.size());
+  return {group.rank(), group.size(), std::min(most, pictures_together(model, options))};
+}
+
 }  // namespace
+
+std::vector<size_t> epoch_samples(const TaskData& data, const TrainOptions& options,
+                                  int64_t epoch) {
+  const auto number = static_cast<uint64_t>(epoch);
+  return data.groups.empty() ? epoch_order(data.train->size(), options.seed, number)
+                             : balanced_order(data.groups, options.seed, number);
+}
 
 RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch) {
   return RandomStream(options.seed).fork("augment").fork(static_cast<uint64_t>(epoch));
 }
 
-Epochs::Epochs(const Task& task, const TrainOptions& options, Group& group)
+Epochs::Epochs(Task& task, const TrainOptions& options, Group& group)
     : task_(task),
       options_(options),
       group_(group),
       pictures_(static_cast<int64_t>(task.data().train->size())),
       steps_(count_steps(pictures_, options.batch, group)),
+      deal_(make_deal(task.model(), options, batch(), group)),
       loader_(task.data().train, {options.loaders, 3}) {}
 
 int64_t Epochs::batch() const { return std::min<int64_t>(options_.batch, pictures_); }
@@ -45,17 +59,24 @@ Batch& Epochs::next(int64_t step) {
 void Epochs::begin(int64_t epoch, int64_t step) {
   open_ = epoch;
   share_reported();
-  const std::vector<size_t> order =
-      epoch_order(static_cast<size_t>(pictures_), options_.seed, static_cast<uint64_t>(epoch));
-  std::vector<std::vector<size_t>> batches = make_batches(
-      order, static_cast<size_t>(options_.batch), LastBatch::kKeep, group_.rank(), group_.size());
-  batches.erase(batches.begin(), batches.begin() + (step - epoch * steps_));
+  const std::vector<size_t> order = epoch_samples(task_.data(), options_, epoch);
+  const auto cut = [&](std::span<const size_t> numbers) {
+    auto batches =
+        make_batches(numbers, static_cast<size_t>(options_.batch), LastBatch::kKeep, deal_);
+    batches.erase(batches.begin(), batches.begin() + (step - epoch * steps_));
+    return batches;
+  };
+  const auto times =
+      std::make_shared<const std::vector<std::vector<size_t>>>(cut(times_before(order)));
   const RandomStream stream = augmentation_stream(options_, epoch);
-  loader_.start(
-      std::move(batches), task_.picture_floats(),
-      [this, stream](const Loader::Slot& slot, const Image& image, Target& target, float* out) {
-        task_.write_training(image, target, stream.fork(slot.sample), out);
-      });
+  loader_.start(cut(order), task_.picture_floats(),
+                [this, stream, times](const Loader::Slot& slot, const Image& image, Target& target,
+                                      float* out) {
+                  const size_t before = (*times)[slot.batch][slot.position];
+                  const RandomStream own = stream.fork(slot.sample);
+                  task_.write_training(image, target,
+                                       before == 0 ? own : own.fork("again").fork(before), out);
+                });
 }
 
 // An epoch deals the pictures out anew: what one process has reported, no other reports again.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "vig/data/loader.h"
+#include "vig/data/order.h"
 #include "vig/train/task.h"
 
 namespace vig::train {
@@ -11,16 +13,23 @@ namespace vig::train {
 // What the pictures of an epoch are augmented by, each by the fork of its own number.
 RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch);
 
+// The samples of an epoch in their order. One that comes several times is augmented anew each time.
+std::vector<size_t> epoch_samples(const TaskData& data, const TrainOptions& options, int64_t epoch);
+
 class Epochs {
  public:
   // Throws (usage) when the batch cannot be shared by the processes.
-  Epochs(const Task& task, const TrainOptions& options, Group& group);
+  Epochs(Task& task, const TrainOptions& options, Group& group);
 
   int64_t steps() const { return steps_; }  // of an epoch; the last may have fewer pictures
   // Pictures of all processes in a whole step: the batch, or all where there are fewer.
   int64_t batch() const;
   // Pictures of all processes in step `step` of the run, if all can be read.
   int64_t asked(int64_t step) const;
+
+  // How the processes share a step: groups that are normalised together stay together, where there
+  // are enough of them for all.
+  const Deal& deal() const { return deal_; }
 
   // What this process has of step `step`. Steps are asked for in order, from any on.
   Batch& next(int64_t step);
@@ -33,6 +42,7 @@ class Epochs {
   const TrainOptions& options_;
   Group& group_;
   const int64_t pictures_, steps_;
+  const Deal deal_;
   Loader loader_;
   int64_t open_ = -1;  // the epoch that the loader is in
 };

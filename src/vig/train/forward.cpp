@@ -17,10 +17,9 @@ namespace {
 // The draws of one operation for one picture of the batch.
 RandomStream draws_of(const ForwardOptions& options, std::string_view purpose, int64_t index,
                       int number) {
-  const int64_t picture = options.first_picture + index * options.picture_stride;
   return RandomStream(options.seed)
       .fork(purpose)
-      .fork(static_cast<uint64_t>(picture))
+      .fork(static_cast<uint64_t>(options.picture(index)))
       .fork(static_cast<uint64_t>(number));
 }
 

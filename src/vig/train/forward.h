@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "vig/data/order.h"
 #include "vig/graph/graph.h"
 #include "vig/train/batch_norm.h"
 
@@ -19,8 +20,10 @@ struct ForwardOptions {
   // Draws belong to (seed, picture).
   bool drop_branches = false;
   uint64_t seed = 0;
-  int64_t first_picture = 0;   // number of the batch's first picture among all of the step's
-  int64_t picture_stride = 1;  // and the distance of the next
+  int64_t first_picture = 0;  // of the batch, among those of the step that this process has
+  Deal deal = {};             // which those are
+  // The number of a picture of the batch among all of the step's.
+  int64_t picture(int64_t index) const { return deal.place(first_picture + index); }
   // Batch norms normalise by the statistics of the pictures and add them here; by the running
   // statistics where this is null.
   BatchStatistics* statistics = nullptr;

@@ -25,14 +25,17 @@ Image input_image(const float* input, const TrainedModel& model) {
 void write_look(Task& task, const TrainOptions& options, const std::string& folder) {
   namespace fs = std::filesystem;
   const SampleSource& source = *task.data().train;
-  const std::vector<size_t> order = epoch_order(source.size(), options.seed, 0);
+  const std::vector<size_t> order = epoch_samples(task.data(), options, 0);
+  const std::vector<size_t> times = times_before(order);
   const fs::path to = fs::path(folder) / "look";
   std::error_code error;
   fs::create_directories(to, error);
   if (error) fail("{}: {}", to.string(), error.message());
   std::vector<float> input(task.picture_floats());
-  const size_t count = std::min(static_cast<size_t>(options.look), order.size());
-  for (size_t i = 0; i < count; ++i) {
+  int left = options.look;
+  for (size_t i = 0; i < order.size() && left > 0; ++i) {
+    if (times[i] > 0) continue;
+    --left;
     Sample sample;
     try {
       sample = source.load(order[i]);

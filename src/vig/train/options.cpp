@@ -58,6 +58,17 @@ std::string text_of(const AugmentOptions::Crop& value) {
   return "";
 }
 
+// "8,11"
+std::vector<double> parse_list(const std::string& name, const std::string& text) {
+  std::vector<double> numbers;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    parse(name, text.substr(start, end - start), numbers.emplace_back());
+    start = end + 1;
+  }
+  return numbers;
+}
+
 void expect(bool good, const char* name, double value, const char* expected) {
   if (!good) fail_usage("--{} is {}, expected {}", name, value, expected);
 }
@@ -100,19 +111,25 @@ std::map<std::string, std::string> option_texts(const TrainOptions& options) {
 }
 
 std::vector<double> lr_drop_epochs(const TrainOptions& options) {
-  std::vector<double> epochs;
-  const std::string& text = options.lr_drops;
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    double epoch = 0;
-    parse("lr-drops", text.substr(start, end - start), epoch);
-    if (!(epoch >= 0 && epoch <= 1e9)) {
-      fail_usage("--lr-drops is '{}', expected epochs from 0 on", text);
-    }
-    epochs.push_back(epoch);
-    start = end + 1;
+  const std::vector<double> epochs = parse_list("lr-drops", options.lr_drops);
+  if (!std::ranges::all_of(epochs, [](double epoch) { return epoch >= 0 && epoch <= 1e9; })) {
+    fail_usage("--lr-drops is '{}', expected epochs from 0 on", options.lr_drops);
   }
   return epochs;
+}
+
+std::vector<double> class_weight_list(const TrainOptions& options) {
+  const std::string& text = options.class_weights;
+  if (text == "none" || text == "balanced") return {};
+  const std::vector<double> weights = parse_list("class-weights", text);
+  const bool good = std::ranges::all_of(weights, [](double w) { return w >= 0 && w <= 1e6; });
+  if (!good || std::ranges::all_of(weights, [](double w) { return w == 0; })) {
+    fail_usage(
+        "--class-weights is '{}', expected none, balanced, or numbers from 0 to 1000000 of which "
+        "one is above 0",
+        text);
+  }
+  return weights;
 }
 
 void check_device(const std::string& device) {
@@ -135,6 +152,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.threads, 0, 1024), "threads", o.threads, "0 to 1024");
   expect(in(o.size, 0, 8192), "size", o.size, "0 to 8192");
   expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
+  expect(in(o.patience, 0, 1 << 30), "patience", o.patience, "at least 0");
   expect(in(o.norm_group, 1, 1 << 20), "norm-group", o.norm_group, "1 to 1048576");
   expect(in(o.look, 0, 10000), "look", o.look, "0 to 10000");
   expect(in(o.proposal_samples, 1, 1 << 20), "proposal-samples", o.proposal_samples,
@@ -166,7 +184,11 @@ void check_options(const TrainOptions& o) {
   if (o.schedule != "cosine" && o.schedule != "linear" && o.schedule != "steps") {
     fail_usage("--schedule is '{}', expected cosine, linear or steps", o.schedule);
   }
+  if (o.sampling != "natural" && o.sampling != "balanced") {
+    fail_usage("--sampling is '{}', expected natural or balanced", o.sampling);
+  }
   lr_drop_epochs(o);
+  class_weight_list(o);
 }
 
 }  // namespace vig::train

@@ -34,7 +34,9 @@ struct TrainOptions {
   AugmentOptions augment;
   MixupOptions mix;
   ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
-  int look = 0;      // training pictures to write with their targets drawn
+  std::string sampling = "natural";    // or balanced
+  std::string class_weights = "none";  // balanced, or a number for each class
+  int look = 0;                        // training pictures to write with their targets drawn
 
   // Length.
   double epochs = 300;
@@ -42,6 +44,7 @@ struct TrainOptions {
   int accumulate = 0;     // passes of a thread over its pictures of a step; 0: as memory asks
   int threads = 0;        // 0: all of the machine
   double eval_every = 1;  // epochs between validations
+  int patience = 0;       // validations without a better network that end the run; 0: none do
   // Pictures whose batch norm statistics and, in detection, whose losses are normalised together.
   int norm_group = 16;
   // Detection: boxes of a picture that the two stages learn from.
@@ -83,6 +86,11 @@ void visit_options(Options& o, F&& f) {
   f("ignore-orientation", o.ignore_orientation, "Ignore the orientation stored in EXIF");
   f("loaders", o.loaders, "Threads that decode and augment pictures");
   f("seed", o.seed, "Seed of the initial weights, the order of pictures and all augmentation");
+  f("sampling", o.sampling,
+    "Classification: natural, every picture once an epoch; or balanced, every class equally often");
+  f("class-weights", o.class_weights,
+    "Classification and segmentation: weights of the classes in the loss: none, balanced, or "
+    "numbers such as 1,2.5, one for each class in their order");
   f("look", o.look,
     "Training pictures to write into the folder of the run, as the network sees them, with labels "
     "or objects drawn");
@@ -92,6 +100,8 @@ void visit_options(Options& o, F&& f) {
     "Gradient accumulation: passes of a thread over its pictures of a step; 0: as memory allows");
   f("threads", o.threads, "Threads of each process; 0: its share of the machine's cores");
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
+  f("patience", o.patience,
+    "Early stopping: validations without a better network that end the run; 0: none do");
   f("norm-group", o.norm_group,
     "Pictures that share batch norm statistics and the normalisers of detection losses");
   f("proposal-samples", o.proposal_samples,
@@ -166,6 +176,10 @@ std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
 // The numbers of lr_drops. Throws a usage error where they are none.
 std::vector<double> lr_drop_epochs(const TrainOptions& options);
+
+// The numbers of class_weights; empty where it is none or balanced. Throws a usage error where they
+// are none.
+std::vector<double> class_weight_list(const TrainOptions& options);
 
 // Throws a usage error naming the first option that makes no sense. check_device is
 // apart from it, since a process that has called it cannot be forked any more.

@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/folder_entries.h"
+#include "vig/train/event_file.h"
 #include "vig/train/state.h"
 #include "vig/weights/atomic_file.h"
 
@@ -15,13 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr const char* kFiles[] = {"checkpoint.safetensors",
-                                  "best.safetensors",
-                                  "last.safetensors",
-                                  "metrics.csv",
-                                  "curves.svg",
-                                  "run.json",
-                                  "validation.txt"};
+constexpr const char* kFiles[] = {
+    "checkpoint.safetensors",  "best.safetensors", "last.safetensors", "metrics.csv", "curves.svg",
+    "events.out.tfevents.vig", "run.json",         "validation.txt"};
 
 // As a checkpoint gives it back: paths need not be UTF-8, but JSON is.
 Texts as_stored(const Texts& texts) {
@@ -85,6 +82,7 @@ void RunFolder::write_record(const std::string& json, const TaskData& data) cons
 void RunFolder::write_metrics(const CurvesInfo& info, const std::vector<MetricsRow>& rows) const {
   AtomicFile(metrics()).commit_text(metrics_csv(info.columns, rows));
   AtomicFile(curves()).commit_text(curves_svg(info, rows));
+  extend_file(events(), event_file(info.columns, rows));
 }
 
 }  // namespace vig::train

@@ -26,6 +26,7 @@ class RunFolder {
   std::string last() const { return path_ + "/last.safetensors"; }
   std::string metrics() const { return path_ + "/metrics.csv"; }
   std::string curves() const { return path_ + "/curves.svg"; }
+  std::string events() const { return path_ + "/events.out.tfevents.vig"; }
   std::string record_file() const { return path_ + "/run.json"; }
   std::string validation_list() const { return path_ + "/validation.txt"; }
   // As given, with what the checkpoint knows of the run's past.

@@ -49,11 +49,21 @@ double number_of(const Texts& texts, const std::string& name) {
 // Those of the options asked for that older versions did not have, and what they did.
 void add_later_options(Texts& stored, const Texts& asked) {
   const Texts defaults = option_texts(TrainOptions());
-  for (const char* name : {"task", "norm-group", "proposal-samples", "box-samples", "schedule",
-                           "lr-drops", "warmup-steps", "resize-min", "resize-max", "flip-vertical",
-                           "transpose", "photometric", "one-class-most"}) {
+  for (const char* name :
+       {"task", "norm-group", "proposal-samples", "box-samples", "schedule", "lr-drops",
+        "warmup-steps", "resize-min", "resize-max", "flip-vertical", "transpose", "photometric",
+        "one-class-most", "sampling", "class-weights", "patience"}) {
     if (asked.contains(name)) stored.try_emplace(name, defaults.at(name));
   }
+}
+
+// More patience, 0 being endless, changes nothing that has happened: the run stays the one it is.
+void allow_patience(Texts& stored, const Texts& asked) {
+  if (!stored.contains("patience") || !asked.contains("patience")) return;
+  const double old_patience = number_of(stored, "patience"),
+               patience = number_of(asked, "patience");
+  const bool more = patience == 0 || (old_patience != 0 && patience > old_patience);
+  if (more) stored["patience"] = asked.at("patience");
 }
 
 // Options by their names of today.
@@ -101,7 +111,8 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
   return summary;
 }
 
-std::string run_json(const RunFacts& facts, const Texts& identity) {
+std::string run_json(const RunFacts& facts, const Texts& identity,
+                     const MetricsRow* stopped_early) {
   const TaskData& data = facts.data;
   Json json;
   std::error_code ignored;
@@ -115,6 +126,9 @@ std::string run_json(const RunFacts& facts, const Texts& identity) {
   json["best_by"] = facts.best_by;
   json["steps_per_epoch"] = facts.steps_per_epoch;
   json["processes"] = facts.processes;
+  if (stopped_early != nullptr) {
+    json["stopped_early"] = {{"epoch", stopped_early->epoch}, {"step", stopped_early->step}};
+  }
   for (const char* name : {"preset", "extended"}) {
     if (const auto found = identity.find(name); found != identity.end()) {
       json[name] = name == std::string("extended") ? by_form(found->second) : Json(found->second);
@@ -139,9 +153,19 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - 1e-9));
 }
 
+int64_t plan_begin(const Texts& identity) {
+  const auto extended = identity.find("extended");
+  if (extended == identity.end()) return 0;
+  const std::string& before = extended->second;
+  const double epochs = as_number(before.substr(before.rfind(',') + 1)).value_or(0);
+  return total_steps(epochs, static_cast<int64_t>(number_of(identity, "steps_per_epoch")));
+}
+
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
   rename_options(stored);
   add_later_options(stored, asked);
+  const std::string patience = stored.contains("patience") ? stored.at("patience") : "0";
+  allow_patience(stored, asked);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
   const bool old = !stored.contains("steps_per_epoch");
   if (old) {
@@ -176,8 +200,9 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
     if (step < steps) {
       fail_usage(
           "{} holds a run of {} epochs that stands at step {} of {}; let it finish with these "
-          "before it is given more",
-          path, stored.at("epochs"), step, steps);
+          "before it is given more{}",
+          path, stored.at("epochs"), step, steps,
+          patience == "0" ? "" : " (a run that stopped early continues with a larger --patience)");
     }
     std::string& extended = asked["extended"];
     extended += (extended.empty() ? "" : ",") + stored.at("epochs");

@@ -31,10 +31,11 @@ struct RunSummary {
   size_t train_pictures = 0, val_pictures = 0;
   size_t ignored_files = 0;
   int64_t steps_per_epoch = 0, steps = 0;
-  int64_t warmup_steps = 0;  // all of them: the learning rate never falls
-  int64_t first_step = 0;    // > 0: the run resumes
-  std::string extended;      // the epochs it was planned for before it was given more
-  int64_t batch = 0;         // asked for; larger than train_pictures: every step has all of them
+  int64_t warmup_steps = 0;    // all of them: the learning rate never falls
+  int64_t first_step = 0;      // > 0: the run resumes
+  bool stopped_early = false;  // and has nothing left to do: --patience has ended it
+  std::string extended;        // the epochs it was planned for before it was given more
+  int64_t batch = 0;           // asked for; larger than train_pictures: every step has all of them
   Beginning beginning;
   TaskSummary task;
 };
@@ -46,16 +47,22 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity);
 // who loads pictures.
 Texts run_identity(const RunFacts& facts);
 
-// run.json: all options and facts of the run, numbers as numbers.
-std::string run_json(const RunFacts& facts, const Texts& identity);
+// run.json: all options and facts of the run, numbers as numbers. `stopped_early` is the last row
+// of a run that --patience has ended; null: none has.
+std::string run_json(const RunFacts& facts, const Texts& identity,
+                     const MetricsRow* stopped_early = nullptr);
 
 // Steps of so many epochs.
 int64_t total_steps(double epochs, int64_t steps_per_epoch);
 
+// The step from which on the run has the epochs of today: 0, or where it ended before it was
+// extended.
+int64_t plan_begin(const Texts& identity);
+
 // The identity under which a run resumes from the checkpoint of `stored`, which has done `step`
 // steps: `asked`, and what `stored` knows of the run's past. More epochs than before extend a run
-// that is finished. Throws a usage error, saying in what they differ, when it is another run;
-// `path` is its folder.
+// that is finished, and more patience than before is no other run. Throws a usage error, saying in
+// what they differ, when it is another run; `path` is its folder.
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step);
 
 // The options of a run by its identity; fields of the model among them.

@@ -68,6 +68,12 @@ StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, cons
   return {sums[kLoss], sums[kPictures], {sums.begin() + kFigures, sums.end()}};
 }
 
+// Losses of dense networks are normalised group by group, as batch norms are.
+int64_t pictures_together(const TrainedModel& model, const TrainOptions& options) {
+  if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
+  return inseparable_pictures(model.graphs, options.norm_group);
+}
+
 // What a backward pass needs must be kept, some 75 MB a picture for vig_t at 224, and several times
 // as much a pixel for a dense network: one group at a time. Other devices take all pictures at
 // once.

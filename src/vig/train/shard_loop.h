@@ -19,7 +19,7 @@ struct ShardLoop {
   Shards& shards;
   Group& group;
   int64_t passes = 1;       // of a thread over its pictures: gradient accumulation
-  int64_t inseparable = 1;  // pictures that pass together, see inseparable_pictures
+  int64_t inseparable = 1;  // pictures that pass together, see pictures_together
   size_t figures = 0;       // that the loss adds to `sums`
 };
 
@@ -46,6 +46,9 @@ struct StepSums {
 // processes. This one has `pictures`; all together have `asked`, or fewer where some could not be
 // read.
 StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, const ShardLoss& loss);
+
+// Pictures that pass through the network together, where there are as many.
+int64_t pictures_together(const TrainedModel& model, const TrainOptions& options);
 
 // Passes of a thread over its `pictures` of a step, as --accumulate or memory asks.
 int64_t count_passes(const TrainOptions& options, int64_t pictures, const TrainedModel& model);

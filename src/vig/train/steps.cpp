@@ -16,12 +16,6 @@ Schedule make_schedule(TrainOptions options, const Epochs& epochs, int64_t steps
   return Schedule(options, epochs.steps(), steps);
 }
 
-// Losses of dense networks are normalised group by group, as batch norms are.
-int64_t pictures_together(const TrainedModel& model, const TrainOptions& options) {
-  if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
-  return inseparable_pictures(model.graphs, options.norm_group);
-}
-
 void check_finite(const char* what, double value, int64_t step) {
   if (std::isfinite(value)) return;
   fail("the {} of step {} is {}; the last good checkpoint stays (a lower --lr may help)", what,
@@ -60,8 +54,8 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
     options.kernels = options_.kernels;
     options.drop_branches = task_.model().drops;
     options.seed = stream.bits_at(0);
-    options.first_picture = group_.rank() + pass.first * group_.size();
-    options.picture_stride = group_.size();
+    options.first_picture = pass.first;
+    options.deal = epochs_.deal();
     if (moves) options.statistics = &statistics[pass.shard];
     const at::Tensor pictures = ready.pictures.narrow(0, pass.first, pass.count).to(device);
     return task_.loss({pass.values, pictures, ready.targets, pass.first, options, batch.targets},

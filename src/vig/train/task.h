@@ -32,6 +32,9 @@ struct TaskData {
       held_out;        // names of the validation samples, a line each, if taken from the training
                        // split; empty: the data has a validation split of its own, or there is none
   size_t ignored = 0;  // files that are no pictures
+  // Training samples in groups that every epoch draws from equally often; empty: every sample comes
+  // once an epoch.
+  std::vector<std::vector<size_t>> groups;
 };
 
 // What a task says at the start of a run.

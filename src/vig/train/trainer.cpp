@@ -49,6 +49,7 @@ class Run {
         folder_(out, run_identity(facts_),
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
+        plan_begin_(plan_begin(folder_.description())),
         curves_{curves_title(out, model_.spec.name, data), task_->loss_note(), task_->columns()},
         state_(new_state(task_->columns())) {}
 
@@ -59,12 +60,12 @@ class Run {
     }
     check_group();
     if (group_.rank() == 0) {
-      folder_.write_record(run_json(facts_, folder_.description()), task_->data());
+      write_record();
       if (options_.look > 0) write_look(*task_, options_, folder_.path());
       if (events_.begin) events_.begin(summary());
     }
     Clock::time_point saved = Clock::now();
-    while (state_.step < steps_.count() || state_.row_due) {
+    while ((state_.step < steps_.count() || state_.row_due) && !stopped_early()) {
       if (!state_.row_due) timed_step();
       reach(RunPoint::kStep);
       bool stop = wants_stop();
@@ -75,13 +76,25 @@ class Run {
         saved = Clock::now();
         reach(RunPoint::kSaved);
       }
-      if (stop) return {false, state_, best_sentence()};
+      if (stop) return {false, false, state_, best_sentence()};
     }
-    return {true, state_, best_sentence()};
+    if (stopped_early() && group_.rank() == 0) write_record();
+    return {true, stopped_early(), state_, best_sentence()};
   }
 
  private:
   bool validates() const { return task_->data().val != nullptr; }
+
+  // The rows of metrics say so, hence it is the same for a run that was interrupted.
+  bool stopped_early() const {
+    return options_.patience > 0 && state_.step < steps_.count() && !state_.row_due &&
+           state_.rows_without_better(plan_begin_) >= options_.patience;
+  }
+
+  void write_record() const {
+    const MetricsRow* last = stopped_early() ? &state_.rows.back() : nullptr;
+    folder_.write_record(run_json(facts_, folder_.description(), last), task_->data());
+  }
 
   void reach(RunPoint point) {
     if (events_.reached) events_.reached(point, state_.step);
@@ -105,6 +118,7 @@ class Run {
     summary.steps = steps_.count();
     summary.warmup_steps = steps_.schedule().warmup();
     summary.first_step = state_.step;
+    summary.stopped_early = stopped_early();
     return summary;
   }
 
@@ -232,6 +246,7 @@ class Run {
   const int64_t eval_steps_;
   const RunFacts facts_;
   RunFolder folder_;
+  const int64_t plan_begin_;
   CurvesInfo curves_;
   RunState state_;
   std::optional<Validator> validator_;
@@ -250,6 +265,9 @@ TrainResult train(const TrainOptions& options, const std::string& data, const st
 
 TrainResult train(std::unique_ptr<Task> task, const TrainOptions& options, const std::string& data,
                   const std::string& out, const TrainEvents& events, Group& group) {
+  if (options.patience > 0 && task->data().val == nullptr) {
+    fail_usage("--patience is {}, but there are no pictures to validate on", options.patience);
+  }
   return Run(std::move(task), options, data, out, events, group).run();
 }
 

@@ -3,7 +3,7 @@
 //   best.safetensors        the network with the best validation so far, ready for the engine
 //   last.safetensors        the network as it is now
 //   checkpoint.safetensors  all that is needed to resume exactly where the run stood
-//   metrics.csv, curves.svg what was measured
+//   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
 //   validation.txt          the pictures kept for validation, where the data names none
 //   look/NUMBER.png         training pictures as the network sees them, where they were asked for
@@ -48,7 +48,8 @@ struct TrainEvents {
 };
 
 struct TrainResult {
-  bool finished = false;  // else it was stopped
+  bool finished = false;       // else it was stopped
+  bool stopped_early = false;  // finished, before its last epoch: --patience has ended it
   RunState state;
   std::string best;  // Task::best_sentence of the best network; empty: nothing was measured
 };

@@ -15,7 +15,7 @@ Validator::Validator(const Task& task, int loaders, Workers& workers, Group& gro
 std::optional<std::vector<double>> Validator::run(const std::vector<at::Tensor>& values,
                                                   const std::function<bool(const Batch&)>& each) {
   const std::vector<size_t> order = plain_order(loader_.source().size());
-  loader_.start(make_batches(order, batch_, LastBatch::kKeep, group_.rank(), group_.size()),
+  loader_.start(make_batches(order, batch_, LastBatch::kKeep, {group_.rank(), group_.size()}),
                 task_.picture_floats(),
                 [this](const Loader::Slot&, const Image& image, Target& target, float* out) {
                   task_.write_validation(image, target, out);

@@ -103,7 +103,9 @@ void Display::begin(const RunSummary& run) {
         grouped(static_cast<int64_t>(std::ceil(static_cast<double>(run.steps) /
                                                static_cast<double>(run.steps_per_epoch))))));
   }
-  if (run.first_step > 0) {
+  if (run.stopped_early) {
+    say(fmt::format("finished: it stopped early at step {} of {}\n", run.first_step, run.steps));
+  } else if (run.first_step > 0) {
     say(fmt::format("resuming from step {} of {}\n", run.first_step, run.steps));
   }
   std::string titles = " epoch        lr   loss";
@@ -147,6 +149,12 @@ void Display::problem(const std::string& sentence) {
 
 void Display::end(const train::TrainResult& result, const std::string& out) {
   hide();
+  if (result.stopped_early) {
+    say(fmt::format(
+        "stopped early at epoch {:.6g}: no better network for as many validations as --patience "
+        "says; a larger one continues\n",
+        result.state.rows.back().epoch));
+  }
   if (result.best.empty()) return say(fmt::format("done: {}/last.safetensors\n", out));
   const double epoch =
       static_cast<double>(result.state.best_step) / static_cast<double>(steps_per_epoch_);

@@ -46,7 +46,7 @@ std::string default_out(const std::string& data) {
   fs::path pictures = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
   if (!pictures.has_filename()) pictures = pictures.parent_path();
   std::string name = pictures.filename().string();
-  for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip"}) {
+  for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip", ".csv"}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - std::string_view(ending).size());
       break;
@@ -168,9 +168,8 @@ void add_train(CLI::App& app, Command& chosen) {
   sub->add_option(
          "data", command->data,
          "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
-         "such folders; with pictures and label maps for segmentation; or with COCO annotations, "
-         "or "
-         "their .json file, for detection")
+         "such folders; a .csv of path,label or path,label,split; with pictures and label maps "
+         "for segmentation; or with COCO annotations, or their .json file, for detection")
       ->required()
       ->type_name("DATA");
   sub->add_option("--out", command->out,
@@ -232,10 +231,12 @@ void add_train(CLI::App& app, Command& chosen) {
       "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
       "most\n"
       "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"
-      "weights of an undisturbed run; a larger --epochs extends a finished one. N processes give "
-      "the\n"
-      "weights of one up to rounding, if --batch and the rest that ends an epoch are multiples of "
-      "2 N.");
+      "weights of an undisturbed run; a larger --epochs extends a finished one, a larger "
+      "--patience "
+      "one\n"
+      "that stopped early. N processes give the weights of one up to rounding, if --batch and the "
+      "rest\n"
+      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).");
   sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
 }
 

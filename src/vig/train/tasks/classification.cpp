@@ -9,6 +9,8 @@
 #include "vig/data/picture_list.h"
 #include "vig/image/preprocess.h"
 #include "vig/tasks/metrics.h"
+#include "vig/train/tasks/class_weights.h"
+#include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/labelled_data.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
 
@@ -65,6 +67,14 @@ class ClassEvaluator : public Evaluator {
   ClassificationMetrics metrics_;
 };
 
+std::vector<std::vector<size_t>> samples_by_class(const Dataset& dataset) {
+  std::vector<std::vector<size_t>> groups(dataset.classes().size());
+  for (size_t i = 0; i < dataset.size(); ++i) {
+    groups[static_cast<size_t>(dataset.label(i))].push_back(i);
+  }
+  return groups;
+}
+
 class Classification : public Task {
  public:
   Classification(const TrainOptions& options, const std::string& path, int processes)
@@ -76,6 +86,9 @@ class Classification : public Task {
     data_.train = std::make_shared<const Dataset>(pictures_.train);
     data_.train_mark = listing_mark(pictures_.train);
     data_.ignored = pictures_.ignored;
+    const std::vector<float> weights = picture_weights(options, class_counts(pictures_.train));
+    if (!weights.empty()) weights_ = at::tensor(weights);
+    if (options.sampling == "balanced") data_.groups = samples_by_class(pictures_.train);
     if (pictures_.val.has_value()) {
       data_.val = std::make_shared<const Dataset>(*pictures_.val);
       data_.val_mark = listing_mark(*pictures_.val);
@@ -91,6 +104,7 @@ class Classification : public Task {
     TaskSummary summary;
     summary.subject = fmt::format("{} classes", model_.classes.size());
     summary.columns = columns_;
+    summary.warnings = report_sentences(pictures_.report);
     if (!pictures_.val.has_value()) return summary;
     const std::vector<int64_t> counts = class_counts(*pictures_.val);
     std::vector<std::string> unvalidated;
@@ -139,7 +153,7 @@ class Classification : public Task {
     const at::Tensor expected =
         pass.targets[0].narrow(0, pass.first, logits.size(0)).to(logits.device());
     sums[kTrainTop1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();
-    return soft_cross_entropy(logits, expected);
+    return soft_cross_entropy(logits, expected, weights_);
   }
 
   std::unique_ptr<Evaluator> new_evaluator() const override {
@@ -173,6 +187,7 @@ class Classification : public Task {
   TrainedModel model_;
   const BestBy best_by_;
   const Columns columns_;
+  at::Tensor weights_;  // of the classes in the loss; undefined: all are 1
   TaskData data_;
 };
 
@@ -231,6 +246,7 @@ std::string classification_loss_note(const TrainOptions& options, double drop_pa
   const bool mixes = options.mix.probability > 0;
   add(mixes && options.mix.mixup > 0, "mixup");
   add(mixes && options.mix.cutmix > 0, "CutMix");
+  add(options.class_weights != "none", "class weights");
   add(drop_path > 0, fmt::format("drop path {:.4g}", drop_path));
   add(augment.crop != AugmentOptions::Crop::kCenter, "random crops");
   add(augment.flip > 0, "mirroring");

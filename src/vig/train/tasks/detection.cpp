@@ -173,9 +173,8 @@ class DetectionTask : public Task {
       const int64_t number = first + i;  // in the pass
       const auto& truth =
           std::any_cast<const PlacedObjects&>(pass.items[static_cast<size_t>(pass.first + number)]);
-      const int64_t picture = pass.options.first_picture + number * pass.options.picture_stride;
-      const RandomStream stream =
-          RandomStream(pass.options.seed).fork("samples").fork(static_cast<uint64_t>(picture));
+      const auto picture = static_cast<uint64_t>(pass.options.picture(number));
+      const RandomStream stream = RandomStream(pass.options.seed).fork("samples").fork(picture);
       std::vector<Box> objects;
       for (const PlacedObject& object : truth.objects) objects.push_back(object.box);
       proposals.push_back({&truth, sample_anchors(detector, truth, objects, stream)});

@@ -38,15 +38,16 @@ LabelledData open_labelled_data(const std::string& path, const TrainOptions& opt
   const DatasetSplits splits = open_splits(path, options, processes, {"train", "val"});
   const Dataset& train = training_split(path, splits);
   check_class_names(path, train.classes());
-  if (splits.val.has_value()) return {train, splits.val, false, splits.ignored};
+  if (splits.val.has_value()) return {train, splits.val, false, splits.ignored, splits.report};
   // Every class has pictures, so as many as classes are one each.
   if (options.val_share == 0 || train.size() == train.classes().size()) {
-    return {train, std::nullopt, false, splits.ignored};
+    return {train, std::nullopt, false, splits.ignored, splits.report};
   }
   const long long share = std::llround(options.val_share * static_cast<double>(train.size()));
   const size_t count = std::clamp<size_t>(static_cast<size_t>(share), 1, train.size() - 1);
   HeldOut held_out = hold_out(train, count, options.seed);
-  return {std::move(held_out.train), std::move(held_out.validation), true, splits.ignored};
+  return {std::move(held_out.train), std::move(held_out.validation), true, splits.ignored,
+          splits.report};
 }
 
 std::string listing_mark(const Dataset& dataset) {

@@ -14,6 +14,7 @@ struct LabelledData {
   std::optional<Dataset> val;
   bool held_out = false;  // val was taken from the training split, not a split of its own
   size_t ignored = 0;     // files that are no pictures
+  DataReport report;      // rows of a list that are left out
 };
 
 // Opens the training and the validation split, or holds out some training pictures for validation:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vig/image/label_map.h"
+#include "vig/train/maybe_tensor.h"
 
 namespace vig::train {
 namespace {
@@ -31,12 +32,13 @@ Taps bilinear_taps(int64_t in, int64_t out) {
 // One picture, [height, width, classes] of logits.
 class PictureLoss {
  public:
-  PictureLoss(const at::Tensor& logits, const at::Tensor& labels)
+  PictureLoss(const at::Tensor& logits, const at::Tensor& labels, const MaybeTensor& weights)
       : height_(logits.size(0)),
         width_(logits.size(1)),
         classes_(logits.size(2)),
         logits_(logits.data_ptr<float>()),
         labels_(labels.data_ptr<uint8_t>()),
+        weights_(data_or_null(weights)),
         rows_(bilinear_taps(height_, labels.size(0))),
         columns_(bilinear_taps(width_, labels.size(1))),
         line_(at::empty({width_, classes_}, at::kFloat)),
@@ -75,13 +77,15 @@ class PictureLoss {
     }
   }
 
+  float weight(uint8_t label) const { return weights_ == nullptr ? 1.0f : weights_[label]; }
+
   // Sums the log softmax of the labels, and makes the row the gradient of minus that sum.
   double take_row(const uint8_t* labels, PixelCounts& counts) {
     double sum = 0;
     float* row = row_.data_ptr<float>();
     for (int64_t x = 0; x < row_.size(0); ++x, row += classes_) {
       if (labels[x] == kNoLabel) continue;
-      sum += row[labels[x]];
+      sum += weight(labels[x]) * row[labels[x]];
       ++counts.labelled;
       if (std::max_element(row, row + classes_) - row == labels[x]) ++counts.right;
     }
@@ -92,6 +96,8 @@ class PictureLoss {
         std::fill_n(row, classes_, 0.0f);
       } else {
         row[labels[x]] -= 1.0f;
+        if (weights_ == nullptr) continue;
+        for (int64_t c = 0; c < classes_; ++c) row[c] *= weights_[labels[x]];
       }
     }
     return sum;
@@ -122,6 +128,7 @@ class PictureLoss {
   const int64_t height_, width_, classes_;
   const float* logits_;
   const uint8_t* labels_;
+  const float* weights_;  // null: all are 1
   const Taps rows_, columns_;
   at::Tensor line_, line_gradient_, row_;
 };
@@ -129,12 +136,13 @@ class PictureLoss {
 class PixelCrossEntropy : public torch::autograd::Function<PixelCrossEntropy> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
-                            const at::Tensor& labels, std::vector<PixelCounts>* counts) {
+                            const at::Tensor& labels, const MaybeTensor& weights,
+                            std::vector<PixelCounts>* counts) {
     const at::Tensor logits = input.contiguous();
     const at::Tensor gradient = at::zeros_like(logits);
     double sum = 0;
     for (int64_t i = 0; i < logits.size(0); ++i) {
-      PictureLoss picture(logits[i], labels[i]);
+      PictureLoss picture(logits[i], labels[i], weights);
       sum += picture.run(gradient[i].data_ptr<float>(), (*counts)[static_cast<size_t>(i)]);
     }
     const auto pixels = static_cast<double>(labels.numel());
@@ -145,27 +153,30 @@ class PixelCrossEntropy : public torch::autograd::Function<PixelCrossEntropy> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list upstream) {
-    return {context->get_saved_variables()[0] * upstream[0], at::Tensor(), at::Tensor()};
+    return {context->get_saved_variables()[0] * upstream[0], at::Tensor(), at::Tensor(),
+            at::Tensor()};
   }
 };
 
 }  // namespace
 
-PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
+PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                              const at::Tensor& weights) {
   PixelLoss result;
   result.pictures.resize(static_cast<size_t>(logits.size(0)));
-  result.loss = logits.is_cpu()
-                    ? PixelCrossEntropy::apply(logits, labels.contiguous(), &result.pictures)
-                    : plain_pixel_cross_entropy(logits, labels);
+  result.loss = logits.is_cpu() ? PixelCrossEntropy::apply(logits, labels.contiguous(),
+                                                           maybe(weights), &result.pictures)
+                                : plain_pixel_cross_entropy(logits, labels, weights);
   return result;
 }
 
-at::Tensor plain_pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
+at::Tensor plain_pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                     const at::Tensor& weights) {
   const at::Tensor resized = at::upsample_bilinear2d(logits.permute({0, 3, 1, 2}),
                                                      {labels.size(1), labels.size(2)}, false);
-  const at::Tensor sum =
-      at::nll_loss_nd(at::log_softmax(resized, 1), labels.to(resized.device(), at::kLong), {},
-                      at::Reduction::Sum, kNoLabel);
+  const at::Tensor sum = at::nll_loss_nd(
+      at::log_softmax(resized, 1), labels.to(resized.device(), at::kLong),
+      weights.defined() ? weights.to(resized.device()) : weights, at::Reduction::Sum, kNoLabel);
   return sum / static_cast<double>(labels.numel());
 }
 

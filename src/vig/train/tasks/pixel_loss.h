@@ -21,9 +21,13 @@ struct PixelLoss {
 // with kNoLabel for pixels that do not count (bilinear, half-pixel centres). The sum over labelled
 // pixels of -log softmax, divided by the number of ALL pixels. On the CPU row by row, forward and
 // backward at once: nothing of the size of labels times classes is ever in memory.
-PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
+//
+// `weights` [classes] of floats multiply the pixels' terms by their labels; undefined: all are 1.
+PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                              const at::Tensor& weights = {});
 
 // The same in LibTorch's own operations, for other devices; without the counts.
-at::Tensor plain_pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
+at::Tensor plain_pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                     const at::Tensor& weights = {});
 
 }  // namespace vig::train

@@ -6,6 +6,7 @@
 #include "vig/data/augment_labels.h"
 #include "vig/tasks/overlay.h"
 #include "vig/train/look.h"
+#include "vig/train/tasks/class_weights.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/pixel_loss.h"
 #include "vig/train/tasks/segmentation_evaluator.h"
@@ -50,7 +51,10 @@ class SegmentationTask : public Task {
         pictures_(open_segmentation_data(path, options, processes)),
         model_(make_segmenter(options, pictures_.train.classes())),
         columns_(segmentation_columns()),
-        data_(task_data(pictures_)) {}
+        data_(task_data(pictures_)) {
+    const std::vector<float> weights = pixel_weights(options, pictures_.train);
+    if (!weights.empty()) weights_ = at::tensor(weights);
+  }
 
   const TaskData& data() const override { return data_; }
   TrainedModel& model() override { return model_; }
@@ -94,12 +98,13 @@ class SegmentationTask : public Task {
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
     const HeadLogits logits = segmentation_logits(model_, pass.values, pass.pictures, pass.options);
     const at::Tensor labels = pass.targets[0].narrow(0, pass.first, pass.pictures.size(0));
-    const PixelLoss main = pixel_cross_entropy(logits.main, labels);
+    const PixelLoss main = pixel_cross_entropy(logits.main, labels, weights_);
     for (const PixelCounts& picture : main.pictures) {
       sums[kTrainPixels] += picture.right / std::max(picture.labelled, 1.0);
     }
     if (!logits.auxiliary.defined()) return main.loss;
-    return main.loss + kAuxiliaryWeight * pixel_cross_entropy(logits.auxiliary, labels).loss;
+    return main.loss +
+           kAuxiliaryWeight * pixel_cross_entropy(logits.auxiliary, labels, weights_).loss;
   }
 
   std::unique_ptr<Evaluator> new_evaluator() const override {
@@ -132,6 +137,7 @@ class SegmentationTask : public Task {
   TrainedModel model_;
   const Columns columns_;
   const TaskData data_;
+  at::Tensor weights_;  // of the classes in the loss; undefined: all are 1
 };
 
 }  // namespace
