@@ -56,6 +56,48 @@ INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const a
   return name;
 });
 
+TEST(Verify, WholeNetworksOfDensePredictionPass) {
+  for (const auto& [name, kind, checks] :
+       {std::tuple("upernet-mini", "vig_upernet", 19u), {"maskrcnn-mini", "vig_maskrcnn", 39u}}) {
+    for (const int threads : {1, 3}) {
+      VerifyOptions options;
+      options.threads = threads;
+      const CaseReport report =
+          verify_case(golden(std::string("dense/") + name + ".safetensors"), options);
+      EXPECT_EQ(report.kind, kind);
+      EXPECT_EQ(report.tensors.size(), checks) << name;
+      for (const TensorCheck& check : report.tensors) {
+        EXPECT_TRUE(check.within) << check.name << ": " << check.relative;
+        EXPECT_GT(check.largest, 0) << check.name;
+      }
+    }
+  }
+}
+
+// Each answer of a dense network is looked at by itself.
+TEST(Verify, EveryWrongAnswerOfADenseNetworkFails) {
+  const TempDir folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {"upernet-mini", "act/backbone.f3"}, {"upernet-mini", "logits_whole"},
+      {"upernet-mini", "logits_slide"},    {"maskrcnn-mini", "act/rpn_reg.2"},
+      {"maskrcnn-mini", "proposals/1"},    {"maskrcnn-mini", "dets/0"},
+  };
+  for (const auto& [name, tensor] : cases) {
+    const std::string file = changed_case(
+        golden(std::string("dense/") + name + ".safetensors"), folder.path(), [&](Tensors& list) {
+          std::vector<float>& values = find_tensor(list, tensor).values;
+          float largest = 0;
+          for (float value : values) largest = std::max(largest, std::abs(value));
+          values.front() += 2e-4f * largest;
+        });
+    const CaseReport report = verify_case(file);
+    for (const TensorCheck& check : report.tensors) {
+      EXPECT_EQ(check.within, !check.name.starts_with(tensor) || check.name.ends_with("scores"))
+          << check.name;
+    }
+  }
+}
+
 TEST(Verify, EveryWrongTensorFails) {
   const TempDir folder;
   const char* const tensors[] = {"output", "act/patch_embed", "act/layers.0.blocks.0.op",
