@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "vig/base/error.h"
@@ -38,7 +39,11 @@ constexpr const char* kFields[] = {"dims=64,128,256,128", "depths=2,4,2,1",  "he
 constexpr int kSize = 256;
 
 double epochs_of(const StudyOptions& options) {
-  return options.epochs > 0 ? options.epochs : kEpochs;
+  if (options.epochs <= 0) return kEpochs;
+  if (std::fmod(options.epochs, kValidations) != 0) {
+    fail_usage("--epochs {:.6g}: expected a multiple of {}", options.epochs, kValidations);
+  }
+  return options.epochs;
 }
 
 std::string epoch_key(const StudyOptions& options, int validation) {
@@ -54,12 +59,12 @@ std::vector<std::string> keys(const StudyOptions& options) {
 
 // ---- the pictures -------------------------------------------------------------------------
 
-// The first wide pictures of the training split with a few objects, none of them a crowd: one
-// canvas for all, without padding that costs time.
+// The first pictures of the training split with a few objects, none of them a crowd. None is taller
+// than wide, or the canvas of all would be a large square.
 std::vector<size_t> chosen_pictures(const CocoDataset& data) {
   std::vector<size_t> chosen;
   for (size_t i = 0; i < data.size() && chosen.size() < kPictures; ++i) {
-    if (data.width(i) <= data.height(i) || data.object_count(i) > kMostObjects) continue;
+    if (data.width(i) < data.height(i) || data.object_count(i) > kMostObjects) continue;
     const std::vector<Object> objects = data.objects(i).objects;
     const auto is_plain = [](const Object& one) { return !one.crowd && !one.mask.runs.empty(); };
     if (!objects.empty() && std::ranges::all_of(objects, is_plain)) chosen.push_back(i);
@@ -130,8 +135,9 @@ fs::path pictures_folder(const StudyContext& context) {
   const CocoDataset data = found->for_training();
   const std::vector<size_t> chosen = chosen_pictures(data);
   if (chosen.size() < kPictures) {
-    fail("{}: {} wide pictures with at most {} objects, all with masks, expected {}", path,
-         chosen.size(), kMostObjects, kPictures);
+    fail(
+        "{}: {} pictures, none taller than wide, with 1 to {} objects that have masks, expected {}",
+        path, chosen.size(), kMostObjects, kPictures);
   }
   for (const char* split : {"train", "val"}) {
     make_folder(folder / split);
@@ -276,8 +282,9 @@ Presentation present(const Results& results) {
   return {
       plot_svg(plot),
       conditions_sentence(results) + "\n" +
-          fmt::format("\n`{}` with {} is trained from fresh weights on the first {} wide "
-                      "pictures of the training split with at most {} objects and no crowd, "
+          fmt::format("\n`{}` with {} is trained from fresh weights on the first {} "
+                      "pictures of the training split that are not taller than wide and have at "
+                      "most {} objects and no crowd, "
                       "with a short side of {}, and validated on the same.\n\n",
                       kModel, fmt::join(kFields, ", "), kPictures, kMostObjects, kSize) +
           markdown_table(
