@@ -72,7 +72,7 @@ std::vector<size_t> chosen_pictures(const CocoDataset& data) {
   return chosen;
 }
 
-std::string quoted(std::string_view name) {
+std::string json_string(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     const auto code = static_cast<unsigned char>(c);
@@ -107,7 +107,7 @@ std::string json_of(const CocoDataset& data, const std::vector<size_t>& chosen) 
   }
   for (size_t k = 0; k < data.classes().size(); ++k) {
     add(categories,
-        fmt::format(R"({{"id":{},"name":"{}"}})", data.category_ids()[k], data.classes()[k]));
+        fmt::format(R"({{"id":{},"name":{}}})", data.category_ids()[k], json_string(data.classes()[k])));
   }
   return fmt::format("{{\"images\":[{}],\n\"annotations\":[{}],\n\"categories\":[{}]}}\n", images,
                      annotations, categories);
