@@ -73,7 +73,7 @@ TEST_F(DenseRun, DetectionLearnsPicturesByHeart) {
 // Two anchors in a cell instead of three, in training and in the engine.
 TEST_F(DenseRun, DetectionLearnsWithOtherAnchors) {
   TrainOptions options = tiny_detection();
-  options.epochs = 60;
+  options.epochs = 90;
   options.fields["anchor_ratios"] = "0.8,1.25";
   const RunRecord record = run_training(options, annotated(), out("run"));
   EXPECT_GT(record.rows.back().val[train::kBoxAp50], 0.5);

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr const char* kEngine = "engine";
 constexpr size_t kPictures = 8, kMostObjects = 5;
 constexpr int kValidations = 10;
-constexpr double kEpochs = 300;
+constexpr double kEpochs = 200;
 constexpr double kGoal = 0.95;
 
 constexpr const char* kModel = "vig_h_t_maskrcnn";
@@ -299,7 +299,7 @@ Study overfit_study() {
   study.name = "overfit";
   study.sentence = "AP50 of a small detector on the eight pictures that it is trained with.";
   study.arguments = " --data coco-mini";
-  study.duration = "20 minutes";
+  study.duration = "10 minutes";
   study.columns = {{"step"}, {"loss"}, {"box_ap"}, {"box_ap50"}, {"mask_ap"}, {"mask_ap50"}};
   study.keys = keys;
   study.measure = measure;
