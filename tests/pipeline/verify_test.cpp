@@ -98,6 +98,37 @@ TEST(Verify, EveryWrongAnswerOfADenseNetworkFails) {
   }
 }
 
+// The text of such a case is not trusted either.
+TEST(Verify, ADenseCaseMustSayItsPictures) {
+  const TempDir folder;
+  const struct {
+    const char* name;
+    const char* from;
+    const char* to;
+    const char* message;
+  } cases[] = {
+      {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [1, 1]", "stride"},
+      {"upernet-mini", "\"crop\": [64, 64]", "\"crop\": [64, 96]", "crop"},
+      {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [50]", "original_size"},
+      {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [60000, 60000]", "pred"},
+      {"upernet-mini", "\"aux_channels\"", "\"other_channels\"", "other_channels"},
+      {"maskrcnn-mini", "\"mask_thr\": 0.5", "\"mask_thr\": 0.4", "mask_thr"},
+      {"maskrcnn-mini", "\"ori_shape\"", "\"shape\"", "ori_shape"},
+      {"maskrcnn-mini", "\"max_per_img\": 12", "\"max_per_img\": 11", "dets/0"},
+  };
+  for (const auto& [name, from, to, message] : cases) {
+    const std::string file = changed_case(golden(std::string("dense/") + name + ".safetensors"),
+                                          folder.path(), [](Tensors&) {});
+    const std::filesystem::path text = folder / (std::string(name) + ".json");
+    std::string json = read_file(text);
+    const size_t at = json.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write_file(text, json.replace(at, std::string_view(from).size(), to));
+    const std::string error = error_of([&] { verify_case(file); });
+    EXPECT_NE(error.find(message), std::string::npos) << to << ": " << error;
+  }
+}
+
 TEST(Verify, EveryWrongTensorFails) {
   const TempDir folder;
   const char* const tensors[] = {"output", "act/patch_embed", "act/layers.0.blocks.0.op",
