@@ -43,6 +43,30 @@ TEST(BenchCommand, TableAndProfile) {
   }
 }
 
+TEST(BenchCommand, ADetectorSaysWhatItRan) {
+  const std::vector<std::string> command = {
+      "bench", "test_vig_maskrcnn", "--set", "proposals=40", "--set", "detections=7", "--size",
+      "64x96", "--seconds",         "0.01"};
+  const RunResult result = vig(command);
+  expect_success(result);
+  EXPECT_NE(result.out.find("40 boxes through the box head, 7 objects through the mask head"),
+            std::string::npos)
+      << result.out;
+  std::vector<std::string> as_json = command;
+  as_json.emplace_back("--json");
+  const json row = json::parse(vig(as_json).out)["results"][0];
+  EXPECT_EQ(row["proposals"], 40);
+  EXPECT_EQ(row["objects"], 7);
+  EXPECT_TRUE(
+      json::parse(
+          vig({"bench", "test_vig", "--seconds", "0.01", "--json"}).out)["results"][0]["proposals"]
+          .is_null());
+  const RunResult batch =
+      vig({"bench", "test_vig", "test_vig_maskrcnn", "--batch", "2", "--seconds", "1000"});
+  expect_complaint(batch, 2, "picture by picture");
+  EXPECT_EQ(batch.out, "");
+}
+
 // Every processor has "plain".
 TEST(BenchCommand, AnOlderInstructionSet) {
   const TempDir folder;

@@ -16,6 +16,18 @@ TEST(VerifyCommand, AllGoldenCasesPass) {
   EXPECT_EQ(result.out.find("FAILED"), std::string::npos);
 }
 
+TEST(VerifyCommand, WholeNetworksOfDensePrediction) {
+  const RunResult result = vig({"verify", golden("dense/upernet-mini.safetensors"),
+                                golden("dense/maskrcnn-mini.safetensors")});
+  expect_success(result);
+  EXPECT_NE(result.out.find("2 of 2 cases ok"), std::string::npos) << result.out;
+  for (const char* tensor : {"logits_slide", "pred", "dets/1 scores", "det_masks/0"}) {
+    EXPECT_NE(result.out.find(tensor), std::string::npos) << tensor;
+  }
+  // An operator alone is no network.
+  expect_complaint(vig({"verify", golden("dense/nms.safetensors")}), 1, "nms.safetensors");
+}
+
 TEST(VerifyCommand, ATamperedCaseFails) {
   const TempDir folder;
   const std::string file = changed_case(golden("vig-mini-linear.safetensors"), folder.path(),

@@ -11,8 +11,10 @@
 #include "vig/graph/builder.h"
 #include "vig/kernels/map_resize.h"
 #include "vig/kernels/pool.h"
+#include "vig/kernels/position.h"
 #include "vig/kernels/reference/map_resize.h"
 #include "vig/kernels/reference/pool.h"
+#include "vig/kernels/reference/position.h"
 #include "vig/runtime/session.h"
 
 namespace vig {
@@ -58,6 +60,20 @@ double resize_error(const std::string& name, bool nearest, void (*kernel)(const 
   return test::relative_distance(out, want.rows);
 }
 
+double position_error(const std::string& table, const std::string& name,
+                      void (*kernel)(const PositionArgs&)) {
+  const test::OperatorCase golden("interpolate", "dense");
+  const Map in(golden.view(table)), want(golden.view(name));
+  const int64_t size = in.height() * in.width() * in.channels();
+  const int64_t out_size = want.height() * want.width() * want.channels();
+  Values out(want.rows.size());
+  for (int64_t i = 0; i < in.batch(); ++i) {
+    kernel({in.rows.data() + i * size, in.height(), in.width(), in.channels(),
+            out.data() + i * out_size, want.height(), want.width()});
+  }
+  return test::relative_distance(out, want.rows);
+}
+
 double pool_error(int cells, void (*kernel)(const CellPoolArgs&)) {
   const test::OperatorCase golden("ppm", "dense");
   const Map in(golden.view("input")), want(golden.view("pool/" + std::to_string(cells)));
@@ -93,6 +109,18 @@ TEST_P(MapsGoldenOnTarget, PoolingIsThePublishedOne) {
 }
 
 VIG_ON_EVERY_TARGET(MapsGoldenOnTarget);
+
+// Tables of positions are resized bicubically, with half-pixel centres. What the case has besides,
+// corners that stay in place and halves by a factor, is used by no operation.
+TEST(PositionGolden, ResizingIsThePublishedOne) {
+  for (const auto kernel : {resize_positions, reference::resize_positions}) {
+    for (const std::string size : kSizes) {
+      EXPECT_LE(position_error("input", "bicubic/align_false/" + size, kernel), 3e-6) << size;
+    }
+    EXPECT_LE(position_error("pos/input", "pos/10x17", kernel), 3e-6);
+    EXPECT_GT(position_error("input", "bicubic/align_true/13x20", kernel), 1e-2);
+  }
+}
 
 TEST(MapsReferenceGolden, AreThePublishedOnes) {
   for (const std::string size : kSizes) {

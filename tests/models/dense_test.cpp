@@ -281,6 +281,44 @@ TEST(Dense, FieldsThatDoNotFitAreRefused) {
   });
 }
 
+TEST(Dense, ListsOfADetectorAreFields) {
+  ModelSpec spec = find_model("test_vig_maskrcnn");
+  override_fields(spec, {{"anchor_ratios", "0.25,4"}, {"box_std", "0.2,0.2,0.4,0.5"}});
+  EXPECT_EQ(spec.config->detector()->anchor_ratios, (std::vector<float>{0.25f, 4.0f}));
+  EXPECT_EQ(spec.config->detector()->box_std, (std::array{0.2f, 0.2f, 0.4f, 0.5f}));
+  EXPECT_EQ(model_fields(spec).at("anchor_ratios"), "0.25,4");
+  EXPECT_EQ(model_fields(spec).at("box_std"), "0.2,0.2,0.4,0.5");
+  EXPECT_EQ(model_fields(spec).at("proposal_std"), "1,1,1,1");
+  const Graph graph = build_graph(spec, 64, 64);
+  EXPECT_EQ(output_grid(graph, "rpn_cls0"), (Grid{16, 16, 2}));
+  EXPECT_EQ(output_grid(graph, "rpn_reg4"), (Grid{1, 1, 8}));
+
+  const std::pair<const char*, const char*> bad[] = {
+      {"anchor_ratios", ""},       {"anchor_ratios", "0"},
+      {"anchor_ratios", "1,0,2"},  {"anchor_ratios", "-1"},
+      {"anchor_ratios", "nan"},    {"anchor_ratios", "1,inf"},
+      {"anchor_ratios", "1,,2"},   {"anchor_ratios", "1,2,"},
+      {"anchor_ratios", "1;2"},    {"anchor_ratios", "65"},
+      {"box_std", "0.1,0.1,0.2"},  {"box_std", "1,1,1,1,1"},
+      {"proposal_std", "1,1,1,0"}, {"anchor_ratios", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"},
+  };
+  for (const auto& [field, value] : bad) {
+    expect_error(ErrorCode::kUsage, {field, "expected"}, [&] {
+      ModelSpec changed = find_model("test_vig_maskrcnn");
+      override_field(changed, field, value);
+    });
+  }
+  // The levels are those of the pyramid.
+  for (const char* fixed : {"strides", "roi_levels"}) {
+    expect_error(ErrorCode::kUsage, {"no field", fixed},
+                 [&] { override_field(spec, fixed, "4,8"); });
+  }
+  expect_error(ErrorCode::kUsage, {"anchor_scale 0"}, [&] {
+    override_field(spec, "anchor_scale", "0");
+    build_graph(spec, 64, 64);
+  });
+}
+
 const ParamSpec& param(const Graph& graph, const std::string& name) {
   for (const ParamSpec& spec : graph.params) {
     if (spec.name == name) return spec;

@@ -48,6 +48,40 @@ TEST(Bench, MeasuresAMiniature) {
   EXPECT_EQ(profiled.total(), result.macs.total() * 3 * result.profile_runs);
 }
 
+// From the picture to the masks: all three networks, and as many objects as the model finds at
+// most.
+TEST(Bench, MeasuresADetectorToItsMasks) {
+  ModelRequest request;
+  request.model = "test_vig_maskrcnn";
+  request.fields = {{"proposals", "40"}, {"detections", "7"}};
+  const ModelSource source = find_source(request);
+  BenchOptions options;
+  options.seconds = 0.05;
+  options.profile = true;
+  const BenchResult result = Bench(source).measure({64, 96, 1, 2}, options);
+  EXPECT_EQ(result.proposals, 40u);
+  EXPECT_EQ(result.objects, 7u);
+  const std::vector<Graph> graphs = build_graphs(source.spec, 64, 96);
+  EXPECT_EQ(result.macs.total(), count_macs(graphs.at(0)).total() +
+                                     40 * count_macs(graphs.at(1)).total() +
+                                     7 * count_macs(graphs.at(2)).total());
+  MacCount profiled;
+  for (const ProfileEntry& entry : result.profile) profiled += entry.macs;
+  EXPECT_EQ(profiled.total(), result.macs.total() * result.profile_runs);
+  EXPECT_GT(result.arena_bytes, 0u);
+  EXPECT_GT(result.packed_bytes, 0u);
+
+  EXPECT_NE(error_of([&] {
+              Bench(source).measure({64, 96, 2, 1}, options);
+            }).find("by picture"),
+            std::string::npos);
+  options.rival.command = "true";
+  EXPECT_NE(error_of([&] {
+              Bench(source).measure({64, 96, 1, 1}, options);
+            }).find("rival"),
+            std::string::npos);
+}
+
 TEST(Bench, StopsWhenAsked) {
   ModelRequest request;
   request.model = "test_vig";

@@ -9,6 +9,7 @@
 #include "support/files.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/detector.h"
+#include "vig/pipeline/save_model.h"
 #include "vig/pipeline/segmenter.h"
 #include "vig/weights/elements.h"
 
@@ -25,6 +26,10 @@ PictureFiles some_pictures() {
   return PictureFiles(files);
 }
 constexpr bool kGood[] = {true, false, true, true, false};
+
+int output_channels(const Graph& graph, const std::string& name) {
+  return graph.node(graph.find_output(name)).grid.channels;
+}
 
 class Dense : public ::testing::Test {
  protected:
@@ -171,6 +176,47 @@ TEST_F(Dense, ScoresAndClassesSelectDetections) {
   EXPECT_EQ(first.size(),
             std::ranges::count_if(all, [](const Detection& d) { return d.label == 1; }));
   EXPECT_LT(first.size(), all.size());
+}
+
+// The file says how many anchors a cell has, and which.
+TEST_F(Dense, AnchorsAreThoseOfTheFile) {
+  const auto detections = [&](const std::string& ratios) {
+    ModelRequest request;
+    request.model = "test_vig_maskrcnn";
+    request.fields = {{"anchor_ratios", ratios}, {"min_score", "0"}};
+    const std::string path = (folder_ / "anchors.safetensors").string();
+    save_model(find_source(request), path);
+    const ModelSource source = dense_source(path);
+    EXPECT_EQ(model_fields(source.spec).at("anchor_ratios"), ratios);
+    const Detector detector(source, {.threads = 2});
+    EXPECT_EQ(output_channels(detector.runner().graph(), "rpn_reg0"),
+              4 * static_cast<int>(detector.numbers().anchor_ratios.size()));
+    return detector.detect(PictureFiles({picture_file("photos/cat_chelsea.png")})).at(0);
+  };
+  const DetectedPicture two = detections("0.5,2"), others = detections("1,3");
+  EXPECT_EQ(two.error, "");
+  EXPECT_GT(two.answer.size(), 0u);
+  ASSERT_GT(others.answer.size(), 0u);
+  EXPECT_NE(two.answer[0].box, others.answer[0].box);
+}
+
+TEST_F(Dense, ATraceSaysHowADetectionWent) {
+  const Detector detector(source("mini_detector"), {.threads = 2});
+  DensePicture picture;
+  picture.placement = {96, 64, 96, 64, 0, 0, 96, 64};
+  picture.input.assign(size_t{96} * 64 * 3, 0.5f);
+  DetectTrace trace;
+  const Detections found = detector.detect(picture, &trace);
+  EXPECT_EQ(found.size(), detector.detect(picture).size());
+  EXPECT_GT(trace.proposals.size(), 0u);
+  EXPECT_GT(trace.arena_bytes, 0u);
+  std::vector<std::string> stages;
+  for (const auto& [stage, seconds] : trace.stages) {
+    stages.push_back(stage);
+    EXPECT_GT(seconds, 0) << stage;
+  }
+  EXPECT_EQ(stages, (std::vector<std::string>{kPictureStage, "proposals", "box features", kBoxStage,
+                                              "boxes", "mask features", kMaskStage, "masks"}));
 }
 
 TEST_F(Dense, WindowsAreAsAskedFor) {

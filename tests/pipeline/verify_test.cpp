@@ -56,6 +56,79 @@ INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(all_cases()), [](const a
   return name;
 });
 
+TEST(Verify, WholeNetworksOfDensePredictionPass) {
+  for (const auto& [name, kind, checks] :
+       {std::tuple("upernet-mini", "vig_upernet", 19u), {"maskrcnn-mini", "vig_maskrcnn", 39u}}) {
+    for (const int threads : {1, 3}) {
+      VerifyOptions options;
+      options.threads = threads;
+      const CaseReport report =
+          verify_case(golden(std::string("dense/") + name + ".safetensors"), options);
+      EXPECT_EQ(report.kind, kind);
+      EXPECT_EQ(report.tensors.size(), checks) << name;
+      for (const TensorCheck& check : report.tensors) {
+        EXPECT_TRUE(check.within) << check.name << ": " << check.relative;
+        EXPECT_GT(check.largest, 0) << check.name;
+      }
+    }
+  }
+}
+
+// Each answer of a dense network is looked at by itself.
+TEST(Verify, EveryWrongAnswerOfADenseNetworkFails) {
+  const TempDir folder;
+  const std::pair<const char*, const char*> cases[] = {
+      {"upernet-mini", "act/backbone.f3"}, {"upernet-mini", "logits_whole"},
+      {"upernet-mini", "logits_slide"},    {"maskrcnn-mini", "act/rpn_reg.2"},
+      {"maskrcnn-mini", "proposals/1"},    {"maskrcnn-mini", "dets/0"},
+  };
+  for (const auto& [name, tensor] : cases) {
+    const std::string file = changed_case(
+        golden(std::string("dense/") + name + ".safetensors"), folder.path(), [&](Tensors& list) {
+          std::vector<float>& values = find_tensor(list, tensor).values;
+          float largest = 0;
+          for (float value : values) largest = std::max(largest, std::abs(value));
+          values.front() += 2e-4f * largest;
+        });
+    const CaseReport report = verify_case(file);
+    for (const TensorCheck& check : report.tensors) {
+      EXPECT_EQ(check.within, !check.name.starts_with(tensor) || check.name.ends_with("scores"))
+          << check.name;
+    }
+  }
+}
+
+// The text of such a case is not trusted either.
+TEST(Verify, ADenseCaseMustSayItsPictures) {
+  const TempDir folder;
+  const struct {
+    const char* name;
+    const char* from;
+    const char* to;
+    const char* message;
+  } cases[] = {
+      {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [1, 1]", "stride"},
+      {"upernet-mini", "\"crop\": [64, 64]", "\"crop\": [64, 96]", "crop"},
+      {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [50]", "original_size"},
+      {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [60000, 60000]", "pred"},
+      {"upernet-mini", "\"aux_channels\"", "\"other_channels\"", "other_channels"},
+      {"maskrcnn-mini", "\"mask_thr\": 0.5", "\"mask_thr\": 0.4", "mask_thr"},
+      {"maskrcnn-mini", "\"ori_shape\"", "\"shape\"", "ori_shape"},
+      {"maskrcnn-mini", "\"max_per_img\": 12", "\"max_per_img\": 11", "dets/0"},
+  };
+  for (const auto& [name, from, to, message] : cases) {
+    const std::string file = changed_case(golden(std::string("dense/") + name + ".safetensors"),
+                                          folder.path(), [](Tensors&) {});
+    const std::filesystem::path text = folder / (std::string(name) + ".json");
+    std::string json = read_file(text);
+    const size_t at = json.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write_file(text, json.replace(at, std::string_view(from).size(), to));
+    const std::string error = error_of([&] { verify_case(file); });
+    EXPECT_NE(error.find(message), std::string::npos) << to << ": " << error;
+  }
+}
+
 TEST(Verify, EveryWrongTensorFails) {
   const TempDir folder;
   const char* const tensors[] = {"output", "act/patch_embed", "act/layers.0.blocks.0.op",

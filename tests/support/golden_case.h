@@ -26,13 +26,16 @@ inline std::string changed_case(const std::filesystem::path& file,
                                 const std::filesystem::path& folder,
                                 const std::function<void(std::vector<CaseTensor>&)>& change) {
   std::vector<CaseTensor> tensors;
+  std::vector<NamedTensor> views;  // whole numbers stay as they are
   const SafeTensors original = SafeTensors::open(file.string());
   for (const NamedTensor& tensor : original.tensors()) {
-    if (!is_float(tensor.view.dtype)) continue;
-    tensors.push_back({tensor.name, tensor.view.shape, to_floats(tensor.view)});
+    if (is_float(tensor.view.dtype)) {
+      tensors.push_back({tensor.name, tensor.view.shape, to_floats(tensor.view)});
+    } else {
+      views.push_back(tensor);
+    }
   }
   change(tensors);
-  std::vector<NamedTensor> views;
   for (const CaseTensor& tensor : tensors) {
     views.push_back({tensor.name, {tensor.values.data(), DType::kF32, tensor.shape}});
   }

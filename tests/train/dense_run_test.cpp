@@ -70,6 +70,22 @@ TEST_F(DenseRun, DetectionLearnsPicturesByHeart) {
   EXPECT_NE(record.result.best.find("mask AP"), std::string::npos);
 }
 
+// Two anchors in a cell instead of three, in training and in the engine.
+TEST_F(DenseRun, DetectionLearnsWithOtherAnchors) {
+  TrainOptions options = tiny_detection();
+  options.epochs = 90;
+  options.fields["anchor_ratios"] = "0.8,1.25";
+  const RunRecord record = run_training(options, annotated(), out("run"));
+  EXPECT_GT(record.rows.back().val[train::kBoxAp50], 0.5);
+  ModelRequest request;
+  request.model = out("run") + "/best.safetensors";
+  const ModelSource source = find_source(request);
+  EXPECT_EQ(source.spec.config->detector()->anchor_ratios, (std::vector<float>{0.8f, 1.25f}));
+  const Graph& graph = *source.graph;
+  EXPECT_EQ(graph.node(graph.find_output("rpn_reg0")).grid.channels, 8);
+  EXPECT_NO_THROW(source_weights(source));
+}
+
 TEST_F(DenseRun, SegmentationResumesToTheBit) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 3;

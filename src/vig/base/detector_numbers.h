@@ -9,7 +9,8 @@ namespace vig {
 
 struct DetectorNumbers {
   // A level of the pyramid for each stride; the proposals come from all, box features from the
-  // first `roi_levels`.
+  // first `roi_levels`. Both follow from the pyramid, of which every backbone has the maps of
+  // strides 4 to 32: they are no fields of a model.
   std::vector<int> strides = {4, 8, 16, 32, 64};
   int roi_levels = 4;
   // An anchor of side anchor_scale * stride for each ratio height / width, at every cell.

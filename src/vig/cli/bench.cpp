@@ -57,7 +57,10 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
     for (const InputSize& size : sizes) {
       build_graph(job.source.spec, size.height, size.width);  // throws when it is too small
       for (int batch : batches) {
-        for (int count : threads) job.settings.push_back({size.height, size.width, batch, count});
+        for (int count : threads) {
+          job.settings.push_back({size.height, size.width, batch, count});
+          check_bench(job.source, job.settings.back(), command.options);
+        }
       }
     }
     jobs.push_back(std::move(job));
@@ -175,6 +178,9 @@ void add_bench(CLI::App& app, Command& chosen) {
       "operations, the scan's included. More than 100 % of peak means that other programs "
       "disturbed\n"
       "the loop: measure again.\n"
+      "A detector is measured from the network's input to the masks. Its least score is set so "
+      "that\n"
+      "as many objects are found as the model finds at most.\n"
       "A rival gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
       "environment.\n"
       "Unless --rival-other is given, its logits must be ours within 1e-4 of the largest. Its "

@@ -104,7 +104,13 @@ ordered_json result_json(const BenchResult& result) {
                        {"engine", "vig"},
                        {"ratio", nullptr},
                        {"ratio_median", nullptr},
-                       {"difference", nullptr}};
+                       {"difference", nullptr},
+                       {"proposals", nullptr},
+                       {"objects", nullptr}};
+  if (result.proposals > 0) {
+    json["proposals"] = result.proposals;
+    json["objects"] = result.objects;
+  }
   for (const ProfileEntry& entry : result.profile) {
     json["profile"].push_back({{"kind", entry.kind},
                                {"ms", 1e3 * profile_time(result, entry)},
@@ -198,6 +204,10 @@ std::string BenchReport::row(const BenchResult& result) const {
       fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
       readable_bytes(result.process_bytes));
   if (result.rival) text += rival_text(result);
+  if (result.proposals > 0) {
+    text += fmt::format("  {} boxes through the box head, {} objects through the mask head\n",
+                        result.proposals, result.objects);
+  }
   if (!result.complete) text += fmt::format("  (stopped early, after {} runs)\n", result.runs);
   if (!result.profile.empty()) text += fmt::format("\n{}\n", profile_text(result));
   if (is_disturbed(result)) text += fmt::format("  ({})\n", disturbed_peak(largest_share(result)));

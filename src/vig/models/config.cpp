@@ -29,6 +29,18 @@ int parse_int(std::string_view field, std::string_view text, int least = 1) {
   return value;
 }
 
+float parse_float(std::string_view field, std::string_view text, bool above_zero) {
+  constexpr float kMost = 64;
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (!number || !((above_zero ? value > 0 : value >= 0) && value <= kMost)) {
+    bad_value(field, text,
+              fmt::format("a number {} {}", above_zero ? "above 0 up to" : "from 0 to", kMost));
+  }
+  return value;
+}
+
 // Sets one field from a text.
 class Setter final : public FieldVisitor {
  public:
@@ -38,12 +50,7 @@ class Setter final : public FieldVisitor {
     if (is(name)) value = parse_int(field_, text_, least);
   }
   void visit(const char* name, float& value) override {
-    if (!is(name)) return;
-    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    if (error != std::errc() || end != text_.data() + text_.size() ||
-        !(value >= 0 && value <= 64)) {
-      bad_value(field_, text_, "a number from 0 to 64");
-    }
+    if (is(name)) value = parse_float(field_, text_, false);
   }
   void visit(const char* name, bool& value) override {
     if (!is(name)) return;
@@ -54,6 +61,15 @@ class Setter final : public FieldVisitor {
     if (!is(name)) return;
     value.clear();
     for_each_part([&](std::string_view part) { value.push_back(parse_int(field_, part)); });
+  }
+  void visit(const char* name, std::vector<float>& value, size_t least, size_t most) override {
+    if (!is(name)) return;
+    value.clear();
+    for_each_part([&](std::string_view part) { value.push_back(parse_float(field_, part, true)); });
+    if (value.size() >= least && value.size() <= most) return;
+    bad_value(field_, text_,
+              least == most ? fmt::format("{} numbers", least)
+                            : fmt::format("from {} to {} numbers", least, most));
   }
   void visit(const char* name, std::vector<int>& indices,
              std::span<const std::string_view> names) override {
@@ -105,6 +121,9 @@ class Texts final : public FieldVisitor {
   void visit(const char* name, float& value) override { texts[name] = fmt::format("{}", value); }
   void visit(const char* name, bool& value) override { texts[name] = value ? "true" : "false"; }
   void visit(const char* name, std::vector<int>& value) override {
+    texts[name] = fmt::format("{}", fmt::join(value, ","));
+  }
+  void visit(const char* name, std::vector<float>& value, size_t, size_t) override {
     texts[name] = fmt::format("{}", fmt::join(value, ","));
   }
   void visit(const char* name, std::vector<int>& indices,

@@ -1,6 +1,8 @@
 // The numbers that make a network of a family, with their names.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -26,6 +28,8 @@ class FieldVisitor {
   virtual void visit(const char* name, float& value) = 0;
   virtual void visit(const char* name, bool& value) = 0;
   virtual void visit(const char* name, std::vector<int>& value) = 0;
+  // From `least` to `most` numbers above 0.
+  virtual void visit(const char* name, std::vector<float>& value, size_t least, size_t most) = 0;
   // A list of `names`, by their indices.
   virtual void visit(const char* name, std::vector<int>& indices,
                      std::span<const std::string_view> names) = 0;
@@ -38,6 +42,13 @@ class FieldVisitor {
     int index = static_cast<int>(value);
     visit(name, index, names);
     value = static_cast<Enum>(index);
+  }
+  // As many numbers above 0 as the array has.
+  template <size_t kCount>
+  void visit(const char* name, std::array<float, kCount>& value) {
+    std::vector<float> list(value.begin(), value.end());
+    visit(name, list, kCount, kCount);
+    std::copy_n(list.begin(), kCount, value.begin());
   }
 };
 

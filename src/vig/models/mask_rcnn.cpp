@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kMaxConvs = 64;
 constexpr int kMaxSide = 256;
+constexpr size_t kMaxRatios = 16;
 constexpr Init kProposalInit = normal_init(0.01f);
 constexpr Init kClassInit = normal_init(0.01f);
 constexpr Init kBoxInit = normal_init(0.001f);
@@ -27,6 +28,9 @@ void MaskRcnnNumbers::visit(FieldVisitor& visitor) {
   visitor.visit("mask_channels", mask_channels);
   visitor.visit("mask_convs", mask_convs, 0);
   visitor.visit("anchor_scale", detector.anchor_scale);
+  visitor.visit("anchor_ratios", detector.anchor_ratios, 1, kMaxRatios);
+  visitor.visit("proposal_std", detector.proposal_std);
+  visitor.visit("box_std", detector.box_std);
   visitor.visit("roi_side", detector.roi_side);
   visitor.visit("mask_side", detector.mask_side);
   visitor.visit("finest_scale", detector.finest_scale);
@@ -78,6 +82,10 @@ void MaskRcnnNumbers::check() const {
     fail_usage(
         "[mask_rcnn] mask_convs {}, roi_side {} and mask_side {}, expected at most {}, {} and {}",
         mask_convs, detector.roi_side, detector.mask_side, kMaxConvs, kMaxSide, kMaxSide);
+  }
+  if (!(detector.anchor_scale > 0 && detector.finest_scale > 0)) {
+    fail_usage("[mask_rcnn] anchor_scale {} and finest_scale {}, expected numbers above 0",
+               detector.anchor_scale, detector.finest_scale);
   }
 }
 

@@ -64,6 +64,15 @@ Detector small_detector() {
   return config;
 }
 
+// Arguments of the public code, in golden cases.
+std::map<std::string, std::string> arguments(std::map<std::string, std::string> of_the_head) {
+  std::map<std::string, std::string> fields = {{"deform_num_heads", "deform_heads"},
+                                               {"n_points", "deform_points"},
+                                               {"drop_path_rate", "drop_path"}};
+  fields.merge(of_the_head);
+  return fields;
+}
+
 }  // namespace
 
 Family vig_upernet_family() {
@@ -78,7 +87,9 @@ Family vig_upernet_family() {
                   {"test_vig_upernet", small_segmenter(), segmentation_recipe(64, 42),
                    "miniature for tests"},
               },
-          .buffers = {".num_batches_tracked"}};
+          .buffers = {".num_batches_tracked"},
+          .argument_fields =
+              arguments({{"channels", "head_channels"}, {"aux_channels", "auxiliary_channels"}})};
 }
 
 Family vig_maskrcnn_family() {
@@ -93,7 +104,14 @@ Family vig_maskrcnn_family() {
                   {"test_vig_maskrcnn", small_detector(), detection_recipe(64, 96),
                    "miniature for tests"},
               },
-          .buffers = {".num_batches_tracked"}};
+          .buffers = {".num_batches_tracked"},
+          .argument_fields = arguments({{"rpn_nms_pre", "proposals_per_level"},
+                                        {"rpn_max", "proposals"},
+                                        {"rpn_iou", "proposal_overlap"},
+                                        {"score_thr", "min_score"},
+                                        {"iou", "box_overlap"},
+                                        {"max_per_img", "detections"}}),
+          .fixed_arguments = {{"mask_thr", "0.5"}}};
 }
 
 }  // namespace vig

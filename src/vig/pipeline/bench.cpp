@@ -26,46 +26,24 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Numbers like a normalised picture's, different for each picture of the batch.
-void fill_inputs(Session& session, const BenchSetting& setting) {
-  const int64_t count = int64_t{setting.height} * setting.width * 3;
-  for (int image = 0; image < setting.batch; ++image) {
-    float* out = session.input(image);
-    uint32_t state = 12345u + 7919u * static_cast<uint32_t>(image);
-    for (int64_t i = 0; i < count; ++i) {
-      state = state * 1664525u + 1013904223u;
-      out[i] = static_cast<float>(state >> 8) * 0x1p-22f - 2.0f;
-    }
-  }
-}
-
-// The answer: the logits, or all outputs of a network that has none.
-std::vector<float> run_once(Session& session) {
-  session.run(session.batch());
-  const Graph& graph = session.graph();
-  const bool logits = graph.find_output("logits") >= 0;
-  std::vector<float> answer;
-  for (int image = 0; image < session.batch(); ++image) {
-    for (const Output& output : graph.outputs) {
-      if (logits && output.name != "logits") continue;
-      const float* values = session.output(output.name, image);
-      answer.insert(answer.end(), values, values + graph.node(output.node).grid.elements());
-    }
-  }
-  return answer;
+std::vector<float> run_once(BenchWork& work) {
+  work.run();
+  return work.answer();
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// The session's inputs as [batch, 3, height, width], the layout that other engines read.
-void write_planes(Session& session, const BenchSetting& setting, MemoryFile& file) {
+// The pictures as [batch, 3, height, width], the layout that other engines read.
+void write_planes(const BenchSetting& setting, MemoryFile& file) {
   constexpr int kChannels = 3;
   std::vector<float> row(static_cast<size_t>(setting.width));
+  std::vector<float> picture(row.size() * static_cast<size_t>(setting.height) * kChannels);
   for (int image = 0; image < setting.batch; ++image) {
+    fill_bench_picture(image, setting, picture.data());
     for (int channel = 0; channel < kChannels; ++channel) {
-      const float* in = session.input(image) + channel;
+      const float* in = picture.data() + channel;
       for (int y = 0; y < setting.height; ++y) {
         for (float& value : row) {
           value = *in;
@@ -109,7 +87,7 @@ struct Rounds {
 
 // The engines change places from round to round, so that neither always follows the other. Whoever
 // comes next finds the rival's threads at rest.
-void run_turns(Session& session, double turn, Rival* rival, bool rival_first, Rounds& rounds) {
+void run_turns(BenchWork& work, double turn, Rival* rival, bool rival_first, Rounds& rounds) {
   const auto rival_turn = [&] {
     const std::vector<double> times = rival->time(turn);
     rounds.rival.insert(rounds.rival.end(), times.begin(), times.end());
@@ -119,17 +97,17 @@ void run_turns(Session& session, double turn, Rival* rival, bool rival_first, Ro
   const Clock::time_point start = Clock::now();
   do {
     const Clock::time_point run_start = Clock::now();
-    session.run(session.batch());
+    work.run();
     rounds.seconds.push_back(since(run_start));
   } while (since(start) < turn);
   if (rival != nullptr && !rival_first) rival_turn();
 }
 
-Rounds run_rounds(Session& session, const BenchOptions& options, Rival* rival) {
+Rounds run_rounds(BenchWork& work, const BenchOptions& options, Rival* rival) {
   Rounds rounds;
   // A short measurement has short rounds, so that it stays short.
   const Clock::time_point warm_start = Clock::now();
-  session.run(session.batch());
+  work.run();
   const double peak_seconds = std::max(std::min(kPeakSeconds, options.seconds / 20),
                                        std::min(since(warm_start), kMostPeakSeconds));
   const double model_seconds = std::min(kModelSeconds, options.seconds / 5);
@@ -139,9 +117,9 @@ Rounds run_rounds(Session& session, const BenchOptions& options, Rival* rival) {
       rounds.complete = false;
       break;
     }
-    rounds.slowness.push_back(1 / measure_machine_peak(session.threads(), peak_seconds));
+    rounds.slowness.push_back(1 / measure_machine_peak(work.threads(), peak_seconds));
     try {
-      run_turns(session, model_seconds, rival, round % 2 == 1, rounds);
+      run_turns(work, model_seconds, rival, round % 2 == 1, rounds);
     } catch (const RivalStopped&) {
       rounds.complete = false;
       break;
@@ -168,91 +146,104 @@ void summarise(Rounds rounds, BenchResult& result) {
 
 }  // namespace
 
-Bench::Bench(const ModelSource& source) : name_(source.name), spec_(source.spec) {
-  model_ = PackedModel::make(*source.graph, source_weights(source));
-}
-
-Session Bench::session(const BenchSetting& setting, bool profile) const {
-  Session session(
-      model_, build_graph(spec_, setting.height, setting.width),
-      {.batch = setting.batch, .threads = setting.threads, .profile = profile, .keep = {}});
-  if (session.threads() < setting.threads) {
-    fail("{} of {} threads can be started: the system's limit of threads or of memory is reached",
-         session.threads(), setting.threads);
+void check_bench(const ModelSource& source, const BenchSetting& setting,
+                 const BenchOptions& options) {
+  check_input_size(setting.height, setting.width);
+  if (setting.batch < 1 || setting.threads < 1) {
+    fail_usage("a batch of {} on {} threads, expected at least 1 of each", setting.batch,
+               setting.threads);
   }
-  fill_inputs(session, setting);
-  return session;
+  if (source.spec.config->task() == ModelTask::kDetect &&
+      (setting.batch > 1 || !options.rival.command.empty())) {
+    fail_usage("{} is a detector, which is measured picture by picture and without a rival",
+               source.name);
+  }
 }
 
-std::vector<float> Bench::answer_alone(BenchSetting setting) const {
-  setting.threads = 1;
-  Session alone = session(setting, false);
-  return run_once(alone);
+Bench::Bench(const ModelSource& source) : source_(source) {
+  source_.weights = source_weights(source);
+  source_.checkpoint.reset();
+  if (detects()) return;
+  model_ = PackedModel::make(*source.graph, std::move(source_.weights));
 }
 
-void Bench::prove_answer(Session& session, const std::vector<float>& alone) const {
-  const std::vector<float> first = run_once(session), second = run_once(session);
+std::unique_ptr<BenchWork> Bench::work(const BenchSetting& setting, float score,
+                                       bool profile) const {
+  if (detects()) return std::make_unique<DetectorWork>(source_, setting, score, profile);
+  return std::make_unique<NetworkWork>(model_, source_.spec, setting, profile);
+}
+
+void Bench::prove_answer(BenchWork& work, const std::vector<float>& alone) const {
+  const std::vector<float> first = run_once(work), second = run_once(work);
   if (!std::all_of(first.begin(), first.end(), [](float x) { return std::isfinite(x); })) {
-    fail("[bench] {} answers with numbers that are not finite", name_);
+    fail("[bench] {} answers with numbers that are not finite", source_.name);
   }
-  if (!same_bits(first, second)) fail("[bench] {} answers differently when run again", name_);
+  if (!same_bits(first, second)) {
+    fail("[bench] {} answers differently when run again", source_.name);
+  }
   if (!same_bits(first, alone)) {
-    fail("[bench] {} answers differently with 1 and {} threads", name_, session.threads());
+    fail("[bench] {} answers differently with 1 and {} threads", source_.name, work.threads());
   }
 }
 
-RivalResult Bench::prove_rival(Rival& rival, Session& session, const BenchSetting& setting,
-                               const std::string& other, const std::vector<float>& logits) const {
+RivalResult Bench::prove_rival(Rival& rival, const BenchSetting& setting, const std::string& other,
+                               const std::vector<float>& logits) const {
   RivalResult result;
   result.engine = rival.name();
   result.same_network = other.empty();
-  result.model = result.same_network ? name_ : other;
+  result.model = result.same_network ? source_.name : other;
   MemoryFile pictures("pictures");
-  write_planes(session, setting, pictures);
+  write_planes(setting, pictures);
   const std::vector<float> theirs =
       rival.run(pictures, setting.batch, setting.height, setting.width);
   if (!result.same_network) return result;
   if (theirs.size() != logits.size()) {
-    fail("[bench] {} answers with {} logits where {} has {}", rival.name(), theirs.size(), name_,
-         logits.size());
+    fail("[bench] {} answers with {} logits where {} has {}", rival.name(), theirs.size(),
+         source_.name, logits.size());
   }
   result.difference = relative_difference(logits, theirs);
   if (!(*result.difference <= kRivalTolerance)) {
     fail(
         "[bench] the logits of {} differ from those of {} by {:.2g} of the largest, expected at "
         "most {:.0e}",
-        rival.name(), name_, *result.difference, kRivalTolerance);
+        rival.name(), source_.name, *result.difference, kRivalTolerance);
   }
   return result;
 }
 
 BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& options) const {
-  check_input_size(setting.height, setting.width);
-  if (setting.batch < 1 || setting.threads < 1) {
-    fail_usage("a batch of {} on {} threads, expected at least 1 of each", setting.batch,
-               setting.threads);
-  }
+  check_bench(source_, setting, options);
   reset_process_peak();
-  const std::vector<float> alone = answer_alone(setting);
+  float score = 0;
+  const std::vector<float> alone = [&] {
+    BenchSetting one = setting;
+    one.threads = 1;
+    const auto work = this->work(one, score, false);
+    std::vector<float> answer = run_once(*work);
+    score = work->least_score();
+    return answer;
+  }();
   BenchResult result;
-  result.model = name_;
+  result.model = source_.name;
   result.setting = setting;
   Rounds rounds;
   {
-    Session timed = session(setting, false);
-    prove_answer(timed, alone);
-    result.macs = count_macs(timed.graph());
-    result.arena_bytes = timed.arena_bytes();
-    result.scratch_bytes = timed.scratch_bytes();
-    result.packed_bytes = model_->bytes();
+    const auto timed = work(setting, score, false);
+    prove_answer(*timed, alone);
+    result.macs = timed->macs();
+    result.arena_bytes = timed->arena_bytes();
+    result.scratch_bytes = timed->scratch_bytes();
+    result.packed_bytes = timed->packed_bytes();
+    result.proposals = timed->proposals();
+    result.objects = timed->objects();
     std::optional<Rival> rival;
     try {
       if (!options.rival.command.empty()) {
-        rival.emplace(options.rival, rival_environment(name_, setting), options.keep_going);
-        result.rival = prove_rival(*rival, timed, setting, options.rival.other, alone);
+        rival.emplace(options.rival, rival_environment(source_.name, setting), options.keep_going);
+        result.rival = prove_rival(*rival, setting, options.rival.other, alone);
         rival->rest();
       }
-      rounds = run_rounds(timed, options, rival ? &*rival : nullptr);
+      rounds = run_rounds(*timed, options, rival ? &*rival : nullptr);
       if (rival && rounds.complete) result.rival->process_bytes = rival->memory();
     } catch (const RivalStopped&) {
       throw BenchStopped();
@@ -261,14 +252,14 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
   }
   summarise(rounds, result);
   if (options.profile && rounds.complete) {
-    Session profiled = session(setting, true);
+    const auto profiled = work(setting, score, true);
     const Clock::time_point start = Clock::now();
     do {
-      profiled.run(setting.batch);
+      profiled->run();
       ++result.profile_runs;
     } while (since(start) < std::min(kProfileSeconds, options.seconds));
     result.profile_seconds = since(start);
-    result.profile = profiled.profile();
+    result.profile = profiled->profile();
   }
   return result;
 }

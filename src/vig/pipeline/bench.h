@@ -3,6 +3,10 @@
 // The machine is shared with others, so rounds of a loop of plain multiply-adds and rounds of the
 // network take turns, and the fastest quarters of both are compared: those had the machine to
 // themselves. Rounds of another engine may take their turns with them.
+//
+// A detector is measured from the network's input to the masks. With weights that were never
+// trained no score is high, so the least score is set to where as many objects are left as the
+// model finds at most (100).
 #pragma once
 
 #include <functional>
@@ -12,18 +16,12 @@
 #include <vector>
 
 #include "vig/pipeline/bench_statistics.h"
+#include "vig/pipeline/bench_work.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/rival.h"
 #include "vig/runtime/session.h"
 
 namespace vig {
-
-struct BenchSetting {
-  int height = 0;
-  int width = 0;
-  int batch = 1;
-  int threads = 1;
-};
 
 struct BenchOptions {
   double seconds = 3;    // per setting, about
@@ -56,7 +54,9 @@ struct BenchStopped {};
 struct BenchResult : RunTimes {
   std::string model;
   BenchSetting setting;
-  MacCount macs;         // of one picture
+  MacCount macs;         // of one picture; of a detector with its boxes and objects
+  size_t proposals = 0;  // of a detector: boxes that went through the box head, and objects
+  size_t objects = 0;    // that went through the mask head
   bool complete = true;  // false when keep_going ended it early
 
   double images_per_second = 0;  // at the median
@@ -78,6 +78,10 @@ struct BenchResult : RunTimes {
 // as the same answer.
 inline constexpr double kRivalTolerance = 1e-4;
 
+// Throws a usage error for a setting that cannot be measured.
+void check_bench(const ModelSource& source, const BenchSetting& setting,
+                 const BenchOptions& options);
+
 class Bench {
  public:
   explicit Bench(const ModelSource& source);
@@ -88,17 +92,16 @@ class Bench {
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 
  private:
-  Session session(const BenchSetting& setting, bool profile) const;
-  void prove_answer(Session& session, const std::vector<float>& alone) const;
+  // `score`: of a detector, see above.
+  std::unique_ptr<BenchWork> work(const BenchSetting& setting, float score, bool profile) const;
+  void prove_answer(BenchWork& work, const std::vector<float>& alone) const;
   // `other`: see RivalOptions. `logits` are ours.
-  RivalResult prove_rival(Rival& rival, Session& session, const BenchSetting& setting,
-                          const std::string& other, const std::vector<float>& logits) const;
-  // Logits of a run on one thread.
-  std::vector<float> answer_alone(BenchSetting setting) const;
+  RivalResult prove_rival(Rival& rival, const BenchSetting& setting, const std::string& other,
+                          const std::vector<float>& logits) const;
+  bool detects() const { return source_.spec.config->task() == ModelTask::kDetect; }
 
-  std::string name_;
-  ModelSpec spec_;
-  std::shared_ptr<const PackedModel> model_;
+  ModelSource source_;                        // without its file
+  std::shared_ptr<const PackedModel> model_;  // null for a detector, which packs its own
 };
 
 }  // namespace vig

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <new>
 
 #include "vig/tasks/paste_mask.h"
-#include "vig/tasks/proposals.h"
 
 namespace vig {
 namespace {
@@ -25,6 +25,21 @@ void check_channels(const Graph& graph, const std::string& name, int64_t expecte
   const Grid& grid = output_grid(graph, name);
   if (grid.channels == expected) return;
   fail("a detector whose output {} has {} channels, expected {}", name, grid.channels, expected);
+}
+
+// Calls work(0) to work(count - 1), each once, by all threads of the team.
+template <class Work>
+void share_out(ThreadTeam& team, size_t count, const Work& work) {
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  team.run([&](int) {
+    try {
+      for (size_t i = next++; i < count && !failed; i = next++) work(i);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  });
+  if (failed) throw std::bad_alloc();
 }
 
 std::vector<PyramidLevel> pyramid_of(const Session& session, int levels) {
@@ -84,18 +99,62 @@ void Detector::check_graphs() const {
   }
 }
 
-Detections Detector::detect(const DensePicture& picture) const {
+class Detector::Watch {
+ public:
+  explicit Watch(DetectTrace* trace) : trace_(trace) {
+    if (trace_ != nullptr) *trace_ = {};
+  }
+
+  // What ends here began where the last stage ended.
+  void end(const char* stage) {
+    if (trace_ == nullptr) return;
+    const Clock::time_point now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    auto& stages = trace_->stages;
+    const auto known = std::ranges::find(stages, stage, [](const auto& one) { return one.first; });
+    if (known == stages.end()) {
+      stages.emplace_back(stage, seconds);
+    } else {
+      known->second += seconds;
+    }
+  }
+  void uses(const Session& session) {
+    if (trace_ == nullptr) return;
+    trace_->arena_bytes += session.arena_bytes();
+    trace_->scratch_bytes += session.scratch_bytes();
+  }
+  void found(std::vector<Proposal> proposals) {
+    if (trace_ != nullptr) trace_->proposals = std::move(proposals);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  DetectTrace* trace_;
+  Clock::time_point last_ = Clock::now();
+};
+
+Detections Detector::detect(const DensePicture& picture, DetectTrace* trace) const {
+  Watch watch(trace);
   const Placement& placement = picture.placement;
   const SessionPool::Lease session =
       runner_.sessions().take(placement.input_height, placement.input_width, 1);
+  watch.uses(*session);
   std::ranges::copy(picture.input, session->input(0));
   session->run(1);
+  watch.end(kPictureStage);
   const Levels levels = pyramid_of(*session, numbers_.roi_levels);
-  const std::vector<Box> proposals = find_boxes(*session, placement);
-  return add_masks(levels, classify_boxes(levels, proposals, placement), placement);
+  std::vector<Proposal> proposals = find_boxes(*session, placement);
+  std::vector<Box> boxes;
+  for (const Proposal& proposal : proposals) boxes.push_back(proposal.box);
+  watch.found(std::move(proposals));
+  watch.end("proposals");
+  return add_masks(levels, classify_boxes(levels, boxes, placement, watch), placement, watch);
 }
 
-std::vector<Box> Detector::find_boxes(const Session& picture, const Placement& placement) const {
+std::vector<Proposal> Detector::find_boxes(const Session& picture,
+                                           const Placement& placement) const {
   std::vector<ProposalLevel> levels;
   for (size_t i = 0; i < numbers_.strides.size(); ++i) {
     const std::string scores = fmt::format("rpn_cls{}", i);
@@ -103,57 +162,47 @@ std::vector<Box> Detector::find_boxes(const Session& picture, const Placement& p
     levels.push_back({grid.height, grid.width, picture.output(scores, 0),
                       picture.output(fmt::format("rpn_reg{}", i), 0)});
   }
-  std::vector<Box> boxes;
-  for (const Proposal& proposal : find_proposals(levels, numbers_, numbers_.proposals_per_level,
-                                                 static_cast<float>(placement.resized_width),
-                                                 static_cast<float>(placement.resized_height))) {
-    boxes.push_back(proposal.box);
-  }
-  return boxes;
+  return find_proposals(levels, numbers_, numbers_.proposals_per_level,
+                        static_cast<float>(placement.resized_width),
+                        static_cast<float>(placement.resized_height));
 }
 
 void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
                              size_t count, int side, Session& head) const {
-  const auto workers = static_cast<size_t>(runner_.team()->size());
-  std::atomic<bool> failed{false};
-  runner_.team()->run([&](int worker) {
-    try {
-      for (size_t i = static_cast<size_t>(worker); i < count; i += workers) {
-        roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
-      }
-    } catch (const std::bad_alloc&) {
-      failed = true;
-    }
+  share_out(*runner_.team(), count, [&](size_t i) {
+    roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
   });
-  if (failed) throw std::bad_alloc();
 }
 
 std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
                                                 const std::vector<Box>& proposals,
-                                                const Placement& placement) const {
+                                                const Placement& placement, Watch& watch) const {
   const int classes = model_classes(runner_.spec());
   const int side = numbers_.roi_side;
   const SessionPool::Lease head = box_heads_->take(side, side, kBoxBatch);
+  watch.uses(*head);
   std::vector<float> logits, deltas;
   for (size_t first = 0; first < proposals.size(); first += kBoxBatch) {
     const size_t count = std::min<size_t>(kBoxBatch, proposals.size() - first);
     fill_features(levels, proposals, first, count, side, *head);
+    watch.end("box features");
     head->run(static_cast<int>(count));
     const float* scores = head->output("box_cls", 0);
     const float* moves = head->output("box_reg", 0);
     logits.insert(logits.end(), scores, scores + count * static_cast<size_t>(classes + 1));
     deltas.insert(deltas.end(), moves, moves + count * static_cast<size_t>(classes) * 4);
+    watch.end(kBoxStage);
   }
   std::vector<ScoredBox> boxes =
       detect_boxes(proposals, logits, deltas, classes, numbers_, placement);
   std::erase_if(boxes,
                 [&](const ScoredBox& box) { return !wanted_[static_cast<size_t>(box.label)]; });
+  watch.end("boxes");
   return boxes;
 }
 
 Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
-                               const Placement& placement) const {
-  const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
+                               const Placement& placement, Watch& watch) const {
   const auto scale_x = static_cast<float>(placement.scale_x());
   const auto scale_y = static_cast<float>(placement.scale_y());
   std::vector<Box> scaled;  // in the network's input again
@@ -163,29 +212,42 @@ Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox
   }
   const SessionPool::Lease head =
       mask_heads_->take(numbers_.mask_side, numbers_.mask_side, kMaskBatch);
-  const int side = output_grid(head->graph(), "mask_logits").height;
-  const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
-  Detections detections;
-  std::vector<float> probabilities(cells);
+  watch.uses(*head);
+  Detections detections(boxes.size());
   for (size_t first = 0; first < boxes.size(); first += kMaskBatch) {
     const size_t count = std::min<size_t>(kMaskBatch, boxes.size() - first);
     fill_features(levels, scaled, first, count, numbers_.mask_side, *head);
+    watch.end("mask features");
     head->run(static_cast<int>(count));
-    for (size_t i = 0; i < count; ++i) {
-      const ScoredBox& one = boxes[first + i];
-      const float* logits =
-          head->output("mask_logits", static_cast<int>(i)) + static_cast<size_t>(one.label);
-      for (size_t cell = 0; cell < cells; ++cell) {
-        const float logit = logits[cell * classes];
-        if (!std::isfinite(logit)) fail("the network's numbers are not finite");
-        probabilities[cell] = 1.0f / (1.0f + std::exp(-logit));
-      }
-      detections.push_back({one.box, one.label, one.score,
-                            paste_mask(probabilities, side, one.box, placement.source_width,
-                                       placement.source_height)});
-    }
+    watch.end(kMaskStage);
+    paste_masks(boxes, first, count, *head, placement, detections);
+    watch.end("masks");
   }
   return detections;
+}
+
+void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
+                           const Session& head, const Placement& placement,
+                           Detections& detections) const {
+  const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
+  const int side = output_grid(head.graph(), "mask_logits").height;
+  const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
+  std::atomic<bool> finite{true};
+  share_out(*runner_.team(), count, [&](size_t i) {
+    const ScoredBox& one = boxes[first + i];
+    const float* logits =
+        head.output("mask_logits", static_cast<int>(i)) + static_cast<size_t>(one.label);
+    std::vector<float> probabilities(cells);
+    for (size_t cell = 0; cell < cells; ++cell) {
+      const float logit = logits[cell * classes];
+      if (!std::isfinite(logit)) finite = false;
+      probabilities[cell] = 1.0f / (1.0f + std::exp(-logit));
+    }
+    detections[first + i] = {
+        one.box, one.label, one.score,
+        paste_mask(probabilities, side, one.box, placement.source_width, placement.source_height)};
+  });
+  if (!finite) fail("the network's numbers are not finite");
 }
 
 bool Detector::detect(const SampleSource& pictures, const HandleDense<Detections>& handle,

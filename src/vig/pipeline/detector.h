@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "vig/data/picture_files.h"
 #include "vig/pipeline/dense_runner.h"
 #include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/detection.h"
+#include "vig/tasks/proposals.h"
 #include "vig/tasks/roi_features.h"
 
 namespace vig {
@@ -19,6 +22,21 @@ struct DetectOptions {
   std::vector<int> labels = {};  // classes to be looked for; empty: all
 };
 
+// How one detection went, for whoever measures or proves it.
+struct DetectTrace {
+  std::vector<Proposal> proposals;
+  // What its time was spent on, in order, in seconds by the clock.
+  std::vector<std::pair<std::string, double>> stages;
+  // Of the sessions that it used.
+  size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;
+};
+
+// Names of the stages that run the networks; the others are plain code.
+inline constexpr const char* kPictureStage = "picture network";
+inline constexpr const char* kBoxStage = "box head";
+inline constexpr const char* kMaskStage = "mask head";
+
 // For any number of threads, as a Runner is.
 class Detector {
  public:
@@ -29,8 +47,8 @@ class Detector {
   const DetectorNumbers& numbers() const { return numbers_; }
 
   // The objects of a picture, best first, in the picture as it is stored. Throws Error where the
-  // network's numbers are not finite.
-  Detections detect(const DensePicture& picture) const;
+  // network's numbers are not finite. Fills the trace, where one is given.
+  Detections detect(const DensePicture& picture, DetectTrace* trace = nullptr) const;
 
   // One answer per picture, in order.
   std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
@@ -42,15 +60,20 @@ class Detector {
  private:
   using Levels = std::vector<PyramidLevel>;
 
+  class Watch;  // fills a trace
+
   void check_graphs() const;
-  std::vector<Box> find_boxes(const Session& picture, const Placement& placement) const;
+  std::vector<Proposal> find_boxes(const Session& picture, const Placement& placement) const;
   std::vector<ScoredBox> classify_boxes(const Levels& levels, const std::vector<Box>& proposals,
-                                        const Placement& placement) const;
+                                        const Placement& placement, Watch& watch) const;
   Detections add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
-                       const Placement& placement) const;
+                       const Placement& placement, Watch& watch) const;
   // Features of `count` boxes from `first` on, side by side, as the inputs of a head.
   void fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
                      size_t count, int side, Session& head) const;
+  // The masks of `count` boxes from `first` on, from the logits of the head.
+  void paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
+                   const Session& head, const Placement& placement, Detections& detections) const;
 
   DenseRunner runner_;
   DetectorNumbers numbers_;

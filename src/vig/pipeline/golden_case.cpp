@@ -8,6 +8,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/base/regular_file.h"
+#include "vig/pipeline/golden_dense.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/strict_json.h"
@@ -29,6 +30,14 @@ constexpr std::string_view kColumns = "_fields";
 // Said about the case, not about the network; sizes are compared with the input's.
 const std::set<std::string> kAboutTheCase = {"family", "seed", "rescaled"};
 const std::map<std::string, int> kInputAxes = {{"batch", 0}, {"height", 2}, {"width", 3}};
+
+const std::string kParameter = "param/";
+
+// Of dense prediction: answers, and what belongs to training.
+const std::set<std::string> kDenseTensors = {"input", "logits_whole", "logits_slide", "pred",
+                                             "margin"};
+constexpr std::string_view kDensePrefixes[] = {
+    "act/", "param/", "proposals/", "dets/", "labels/", "det_masks/", "grad/", "gt/", "train/"};
 
 const std::set<std::string> kScanTensors = {
     "q",  "k",  "v",  "gate_logit_forward",  "gate_logit_backward",  "o", "do",
@@ -147,11 +156,15 @@ void check_promised(const GoldenCase& golden, const std::string& file,
 
 bool is_known(const GoldenCase& golden, const std::string& name) {
   if (golden.kind == GoldenCase::Kind::kScan) return kScanTensors.contains(name);
+  if (golden.kind == GoldenCase::Kind::kDense) {
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    return kDenseTensors.contains(name) || std::ranges::any_of(kDensePrefixes, begins);
+  }
   const auto of_version = [&](const GoldenVersion& version) {
     return name == version.output || name.starts_with(version.activations);
   };
   // Gradients and loss belong to training.
-  return name == "input" || name == "label" || name == "loss" || name.starts_with("param/") ||
+  return name == "input" || name == "label" || name == "loss" || name.starts_with(kParameter) ||
          name.starts_with("grad/") || std::ranges::any_of(golden.versions, of_version);
 }
 
@@ -179,9 +192,49 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
+const TensorView& GoldenCase::whole_numbers(const std::string& name) const {
+  const NamedTensor* found = tensors->find(name);
+  if (found == nullptr) fail("{}: expected a tensor \"{}\", found none", file, name);
+  if (is_float(found->view.dtype)) {
+    fail("{}: tensor \"{}\" is {}, expected whole numbers", file, name,
+         dtype_name(found->view.dtype));
+  }
+  return found->view;
+}
+
+std::shared_ptr<const Weights> GoldenCase::weights(const Graph& graph) const {
+  std::vector<ParamSpec> specs = graph.params;
+  for (ParamSpec& one : specs) one.name = kParameter + one.name;
+  LoadOptions options;
+  options.ignore_unexpected = [&](std::string_view name) {
+    return !name.starts_with(kParameter) || is_buffer(spec, name);
+  };
+  return load_weights(specs, tensors, options);
+}
+
+std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, int64_t channels) {
+  std::vector<float> to(from.size());
+  const int64_t positions = static_cast<int64_t>(from.size()) / (batch * channels);
+  for (int64_t b = 0; b < batch; ++b) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t p = 0; p < positions; ++p) {
+        to[(b * positions + p) * channels + c] = from[(b * channels + c) * positions + p];
+      }
+    }
+  }
+  return to;
+}
+
 GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
                                  const TensorShapes& parameters) {
   const json description = parse_strict_json(file, text, kConfigLimits);
+  if (is_dense_description(description)) {
+    GoldenConfig config;
+    config.spec = spec_from(file, plain_description(description), input, parameters);
+    set_windows(file, description, input, config.spec.recipe);
+    config.pictures = described_pictures(file, description, input);
+    return config;
+  }
   if (!description.is_object() || !description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
@@ -218,12 +271,18 @@ GoldenCase open_golden_case(const std::string& file) {
       fail("{}: the input is {}, expected [batch, 3, height, width]", file, input.str());
     }
     const auto parameters = [&](const std::string& name) {
-      const NamedTensor* tensor = golden.tensors->find("param/" + name);
+      const NamedTensor* tensor = golden.tensors->find(kParameter + name);
       return tensor == nullptr ? nullptr : &tensor->view.shape;
     };
     GoldenConfig config = parse_golden_config(
         beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
-    golden.versions = versions_of(config.spec, *golden.tensors);
+    golden.pictures = std::move(config.pictures);
+    if (golden.pictures.empty()) {
+      golden.versions = versions_of(config.spec, *golden.tensors);
+    } else {
+      golden.kind = GoldenCase::Kind::kDense;
+      golden.versions = {{config.spec, "", "act/"}};
+    }
     golden.spec = golden.versions.at(0).spec;
     promised = std::move(config.activations);
   }

@@ -7,34 +7,45 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/image/preprocess.h"
 #include "vig/models/registry.h"
 #include "vig/weights/checkpoint.h"
+#include "vig/weights/load.h"
 
 namespace vig {
 
 // What a golden case holds of one version of its network (Family::versions).
 struct GoldenVersion {
   ModelSpec spec;
-  std::string output;       // name of a tensor
+  std::string output;       // name of a tensor; empty: there is none
   std::string activations;  // what the names of tensors begin with
 };
 
 struct GoldenCase {
-  enum class Kind { kNetwork, kScan };
+  enum class Kind { kNetwork, kScan, kDense };
 
   std::string file;
   Kind kind = Kind::kNetwork;
   std::shared_ptr<const Checkpoint> tensors;
   ModelSpec spec;                       // of a network; a scan has none
   std::vector<GoldenVersion> versions;  // of a network, that of `spec` and "output" first
+  std::vector<Placement> pictures;      // of a network of dense prediction, in its input
 
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
+  // The same for integers.
+  const TensorView& whole_numbers(const std::string& name) const;
+  // The parameters of a graph of the network.
+  std::shared_ptr<const Weights> weights(const Graph& graph) const;
 };
+
+// [batch, channels, positions] to [batch, positions, channels], the engine's order.
+std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, int64_t channels);
 
 // What the text beside a network's tensors says.
 struct GoldenConfig {
   ModelSpec spec;
+  std::vector<Placement> pictures;       // of a network of dense prediction
   std::vector<std::string> activations;  // names of tensors that the case promises to hold
 };
 

@@ -167,6 +167,7 @@ ModelSource find_source(const ModelRequest& request, std::span<const unsigned ch
 }
 
 std::shared_ptr<const Weights> source_weights(const ModelSource& source) {
+  if (source.weights != nullptr) return source.weights;
   if (source.has_weights()) {
     LoadOptions options;
     options.ignore_unexpected = [&](std::string_view name) { return is_buffer(source.spec, name); };
@@ -176,7 +177,7 @@ std::shared_ptr<const Weights> source_weights(const ModelSource& source) {
 }
 
 const ModelSource& require_weights(const ModelSource& source) {
-  if (source.has_weights()) return source;
+  if (source.has_weights() || source.weights != nullptr) return source;
   fail_usage(
       "{} is the name of a model, and the program carries no weights; give a weight file instead",
       source.name);

@@ -36,6 +36,7 @@ struct ModelSource {
   std::vector<std::string> classes;              // empty: the outputs are numbered
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
   std::shared_ptr<const Graph> graph;            // of `spec`, for its described_size
+  std::shared_ptr<const Weights> weights;        // where they are bound already; else null
 
   bool has_weights() const { return checkpoint != nullptr; }
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "vig/base/memory.h"
-#include "vig/tasks/label_pixels.h"
 
 namespace vig {
 namespace {
@@ -48,6 +47,12 @@ Segmentation Segmenter::segment(const DensePicture& picture) const {
         "the memory",
         classes, placement.source_width, placement.source_height, bytes);
   }
+  return label_pixels(logits(picture), placement.source_width, placement.source_height,
+                      probabilities_, *runner_.team());
+}
+
+LogitField Segmenter::logits(const DensePicture& picture) const {
+  const Placement& placement = picture.placement;
   std::vector<WindowLogits> windows;
   for (const InputWindow& window :
        sliding_windows(placement.input_width, placement.input_height, window_, stride_)) {
@@ -58,10 +63,8 @@ Segmentation Segmenter::segment(const DensePicture& picture) const {
     const float* logits = session->output("logits", 0);
     windows.push_back({window, grid.height, grid.width, {logits, logits + grid.elements()}});
   }
-  const LogitField field(placement.input_width, placement.input_height, classes,
-                         std::move(windows));
-  return label_pixels(field, placement.source_width, placement.source_height, probabilities_,
-                      *runner_.team());
+  return LogitField(placement.input_width, placement.input_height, model_classes(runner_.spec()),
+                    std::move(windows));
 }
 
 bool Segmenter::segment(const SampleSource& pictures, const HandleDense<Segmentation>& handle,

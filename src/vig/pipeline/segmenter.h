@@ -7,6 +7,7 @@
 
 #include "vig/data/picture_files.h"
 #include "vig/pipeline/dense_runner.h"
+#include "vig/tasks/label_pixels.h"
 #include "vig/tasks/segmentation.h"
 
 namespace vig {
@@ -32,6 +33,8 @@ class Segmenter {
   // resized to the picture, and the best class is taken. Throws Error where the network's numbers
   // are not finite, and where probabilities are asked for that do not fit half of the memory.
   Segmentation segment(const DensePicture& picture) const;
+  // The logits of its windows, as the network gives them.
+  LogitField logits(const DensePicture& picture) const;
 
   // One answer per picture, in order.
   std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;

@@ -9,31 +9,13 @@
 #include "vig/base/printable.h"
 #include "vig/pipeline/golden_case.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/pipeline/verify_dense.h"
 #include "vig/runtime/scan.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/elements.h"
-#include "vig/weights/load.h"
 
 namespace vig {
 namespace {
-
-const std::string kParameter = "param/";
-
-TensorCheck compare(const std::string& name, const std::vector<float>& expected,
-                    const std::vector<float>& found, double tolerance) {
-  TensorCheck check;
-  check.name = name;
-  bool finite = true;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    finite = finite && std::isfinite(expected[i]) && std::isfinite(found[i]);
-    check.error = std::max(check.error, std::abs(double{found[i]} - double{expected[i]}));
-    check.largest = std::max(check.largest, std::abs(double{expected[i]}));
-  }
-  if (!finite) check.error = std::numeric_limits<double>::infinity();
-  check.relative = check.error == 0 ? 0 : check.error / check.largest;
-  check.within = check.relative <= tolerance;
-  return check;
-}
 
 // How the original code arranges what a module puts out; the engine's is [B, positions, channels].
 enum class Arrangement { kChannelsLast, kChannelsFirst };
@@ -62,30 +44,6 @@ Arrangement arrangement(const std::string& where, const Shape& shape, int64_t ba
   return Arrangement::kChannelsLast;
 }
 
-// [B, C, P] to [B, P, C].
-std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, int64_t channels) {
-  std::vector<float> to(from.size());
-  const int64_t positions = static_cast<int64_t>(from.size()) / (batch * channels);
-  for (int64_t b = 0; b < batch; ++b) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t p = 0; p < positions; ++p) {
-        to[(b * positions + p) * channels + c] = from[(b * channels + c) * positions + p];
-      }
-    }
-  }
-  return to;
-}
-
-std::shared_ptr<const Weights> case_weights(const GoldenCase& golden, const Graph& graph) {
-  std::vector<ParamSpec> specs = graph.params;
-  for (ParamSpec& spec : specs) spec.name = kParameter + spec.name;
-  LoadOptions options;
-  options.ignore_unexpected = [&](std::string_view name) {
-    return !name.starts_with(kParameter) || is_buffer(golden.spec, name);
-  };
-  return load_weights(specs, golden.tensors, options);
-}
-
 // A tensor to compare, and the node whose value it is.
 struct Comparison {
   std::string name;
@@ -110,7 +68,7 @@ std::vector<Comparison> comparisons(const GoldenCase& golden, const GoldenVersio
     }
     list.push_back({tensor.name, found->second});
   }
-  list.push_back({version.output, graph.find_output("logits")});
+  if (!version.output.empty()) list.push_back({version.output, graph.find_output("logits")});
   for (Comparison& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
@@ -138,7 +96,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
   session_options.batch = static_cast<int>(batch);
   session_options.threads = options.threads;
   for (const Comparison& entry : list) session_options.keep.push_back(entry.node);
-  Session session(graph, case_weights(golden, graph), session_options);
+  Session session(graph, golden.weights(graph), session_options);
 
   const std::vector<float> input = channels_last(to_floats(golden.tensor("input")), batch, 3);
   const int64_t pixels = static_cast<int64_t>(input.size()) / batch;
@@ -158,7 +116,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
       const float* values = session.value(entry.node, i);
       found.insert(found.end(), values, values + node.grid.elements());
     }
-    report.tensors.push_back(compare(entry.name, expected, found, options.tolerance));
+    report.tensors.push_back(compare_values(entry.name, expected, found, options.tolerance));
   }
 }
 
@@ -169,6 +127,7 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
   for (const GoldenVersion& version : golden.versions) {
     verify_version(golden, version, options, report);
   }
+  if (golden.kind == GoldenCase::Kind::kDense) verify_answers(golden, options, report);
   return report;
 }
 
@@ -206,11 +165,27 @@ CaseReport verify_scan(const GoldenCase& golden, const VerifyOptions& options) {
   report.file = golden.file;
   report.kind = "scan";
   report.tensors.push_back(
-      compare("o", read("o", values[3]), bidirectional_scan(input), options.tolerance));
+      compare_values("o", read("o", values[3]), bidirectional_scan(input), options.tolerance));
   return report;
 }
 
 }  // namespace
+
+TensorCheck compare_values(const std::string& name, const std::vector<float>& expected,
+                           const std::vector<float>& found, double tolerance) {
+  TensorCheck check;
+  check.name = name;
+  bool finite = true;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    finite = finite && std::isfinite(expected[i]) && std::isfinite(found[i]);
+    check.error = std::max(check.error, std::abs(double{found[i]} - double{expected[i]}));
+    check.largest = std::max(check.largest, std::abs(double{expected[i]}));
+  }
+  if (!finite) check.error = std::numeric_limits<double>::infinity();
+  check.relative = check.error == 0 ? 0 : check.error / check.largest;
+  check.within = check.relative <= tolerance;
+  return check;
+}
 
 bool CaseReport::passed() const {
   return std::all_of(tensors.begin(), tensors.end(), [](const auto& t) { return t.within; });

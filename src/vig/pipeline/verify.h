@@ -8,16 +8,21 @@ namespace vig {
 
 // One tensor of a case against the engine's.
 struct TensorCheck {
-  std::string name;     // "output", "act/blocks.0.attn", "o"
-  double error = 0;     // largest absolute difference; infinite when a number is not finite
-  double largest = 0;   // of the reference
+  std::string name;  // "output", "act/blocks.0.attn", "o"
+  // Largest absolute difference; infinite when a number is not finite. Of classes and masks: how
+  // many differ.
+  double error = 0;
+  double largest = 0;   // of the reference; of classes and masks: how many there are
   double relative = 0;  // error / largest
   bool within = false;  // relative is at most the tolerance
 };
 
+TensorCheck compare_values(const std::string& name, const std::vector<float>& expected,
+                           const std::vector<float>& found, double tolerance);
+
 struct CaseReport {
   std::string file;
-  std::string kind;  // "vig", "vig_h" or "scan"
+  std::string kind;  // a family or "scan"
   std::vector<TensorCheck> tensors;
 
   bool passed() const;

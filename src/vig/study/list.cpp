@@ -3,8 +3,9 @@
 namespace vig::study {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> all = {throughput_study(), dense_study(),   efficiency_study(),
-                                         resolution_study(), roadmap_study(), erf_study()};
+  static const std::vector<Study> all = {throughput_study(), dense_study(),      overfit_study(),
+                                         efficiency_study(), resolution_study(), roadmap_study(),
+                                         erf_study()};
   return all;
 }
 

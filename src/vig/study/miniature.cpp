@@ -70,11 +70,15 @@ double miniature_epochs(const StudyOptions& options) {
   return options.epochs > 0 ? options.epochs : kEpochs;
 }
 
-std::string training_settings(const StudyOptions& options) {
+std::string data_and_epochs(const StudyOptions& options, double epochs) {
   const fs::path clean = fs::path(options.data).lexically_normal();
   return fmt::format("data={} epochs={:.6g}",
                      (clean.has_filename() ? clean : clean.parent_path()).filename().string(),
-                     miniature_epochs(options));
+                     epochs);
+}
+
+std::string training_settings(const StudyOptions& options) {
+  return data_and_epochs(options, miniature_epochs(options));
 }
 
 std::string training_sentence(const std::string& settings) {
@@ -90,34 +94,49 @@ std::string training_sentence(const std::string& settings) {
       kMiniatureSize, settings);
 }
 
-fs::path trained_miniature(const std::string& model, int seed, const StudyContext& context) {
-  const std::string name = fmt::format("{}-seed{}", model, seed);
-  const fs::path runs = context.runs, folder = runs / name;
+fs::path run_training(const std::string& name, std::vector<std::string> arguments,
+                      const StudyContext& context) {
+  const fs::path folder = context.runs / name;
   std::error_code error;
-  fs::create_directories(runs, error);
-  if (error) fail("{}: cannot make the folder: {}", runs.string(), error.message());
-  const double epochs = miniature_epochs(context.options);
-  std::vector<std::string> arguments = {"train",           data_of(context),
-                                        "--out",           folder.string(),
-                                        "--preset",        "small",
-                                        "--model",         model,
-                                        "--size",          fmt::format("{}", kMiniatureSize),
-                                        "--val-share",     "0.02",
-                                        "--epochs",        fmt::format("{:.6g}", epochs),
-                                        "--eval-every",    fmt::format("{:.6g}", epochs),
-                                        "--warmup-epochs", fmt::format("{:.6g}", epochs / 10),
-                                        "--ema",           "0.99",
-                                        "--seed",          fmt::format("{}", seed)};
-  for (const std::string& field : miniature_fields(model)) {
-    arguments.insert(arguments.end(), {"--set", field});
-  }
+  fs::create_directories(context.runs, error);
+  if (error) fail("{}: cannot make the folder: {}", context.runs.string(), error.message());
+  arguments.insert(arguments.begin(), "train");
+  arguments.insert(arguments.end(), {"--out", folder.string()});
   // All cores is what a run says that names no number, so that it resumes on another machine.
   const int threads = context.options.threads;
   if (threads != default_threads()) {
     arguments.insert(arguments.end(), {"--threads", fmt::format("{}", threads)});
   }
-  run_vig(arguments, runs / (name + ".log"), context);
-  return folder / "last.safetensors";
+  run_vig(arguments, context.runs / (name + ".log"), context);
+  return folder;
+}
+
+fs::path trained_miniature(const std::string& model, int seed, const StudyContext& context) {
+  const double epochs = miniature_epochs(context.options);
+  std::vector<std::string> arguments = {data_of(context),
+                                        "--preset",
+                                        "small",
+                                        "--model",
+                                        model,
+                                        "--size",
+                                        fmt::format("{}", kMiniatureSize),
+                                        "--val-share",
+                                        "0.02",
+                                        "--epochs",
+                                        fmt::format("{:.6g}", epochs),
+                                        "--eval-every",
+                                        fmt::format("{:.6g}", epochs),
+                                        "--warmup-epochs",
+                                        fmt::format("{:.6g}", epochs / 10),
+                                        "--ema",
+                                        "0.99",
+                                        "--seed",
+                                        fmt::format("{}", seed)};
+  for (const std::string& field : miniature_fields(model)) {
+    arguments.insert(arguments.end(), {"--set", field});
+  }
+  return run_training(fmt::format("{}-seed{}", model, seed), std::move(arguments), context) /
+         "last.safetensors";
 }
 
 Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext& context) {

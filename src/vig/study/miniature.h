@@ -24,9 +24,15 @@ int64_t file_parameters(const std::filesystem::path& weights);
 // Passes over the training pictures: what the options say, or the budget of the tables in the tree.
 double miniature_epochs(const StudyOptions& options);
 // "data=cifar10.tar.gz epochs=2", for the settings of a study.
-std::string training_settings(const StudyOptions& options);
+std::string data_and_epochs(const StudyOptions& options, double epochs);
+std::string training_settings(const StudyOptions& options);  // of one with miniatures
 // The preset and budget in a sentence, from these settings.
 std::string training_sentence(const std::string& settings);
+
+// Runs `vig train` with these arguments and the study's threads into RUNS/NAME, which it gives;
+// what was done before is not done again. Its words go to RUNS/NAME.log.
+std::filesystem::path run_training(const std::string& name, std::vector<std::string> arguments,
+                                   const StudyContext& context);
 
 // Trains the miniature of `model` with `vig train` where that is not done yet, and gives the file
 // of its weights. Throws a usage error where the options name no data.
