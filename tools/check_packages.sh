@@ -72,6 +72,7 @@ clean_up() {
 }
 trap clean_up EXIT
 quietly tar -C "$bare" -xf "$image"
+chmod 755 "$bare" # for users other than root
 cp -- /etc/resolv.conf "$bare/etc/resolv.conf"
 # Packages start nothing in there.
 printf '#!/bin/sh\nexit 101\n' >"$bare/usr/sbin/policy-rc.d"
@@ -153,7 +154,8 @@ say 'serving from a read-only system'
 exec {answer}< <(
   # shellcheck disable=SC2016
   exec unshare --mount -- bash -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" &&
-    exec setpriv --no-new-privs --bounding-set=-all chroot --userspec=65532:65532 "$0" "$@"' "$bare" \
+    exec chroot "$0" "$@"' "$bare" \
+    setpriv --no-new-privs --bounding-set=-all --reuid 65532 --regid 65532 --clear-groups \
     env -i PATH=/usr/bin VIG_TOKEN=secret vig serve --listen 127.0.0.1 --port 0 2>&1
 )
 server=$!

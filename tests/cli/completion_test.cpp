@@ -86,8 +86,9 @@ TEST_F(Completion, BashKnowsTheOptionsOfHelperPrograms) {
   if (!is_built("vig-train")) GTEST_SKIP() << "vig-train is not built";
   EXPECT_EQ(bash({"train", "--preset", "ima"}), Offers{"imagenet"});
   EXPECT_EQ(bash({"train", "--work"}), Offers{}) << "a name of older versions";
-  EXPECT_EQ(bash({"bench", "--rival-t"}), Offers{"--rival-timeout"})
-      << "options of vig bench itself";
+  // Those of vig bench itself, and what vig bench --train adds.
+  EXPECT_EQ(bash({"bench", "--rival-t"}), Offers{"--rival-timeout"});
+  EXPECT_EQ(bash({"bench", "--al"}), Offers{"--alone"});
 }
 
 TEST_F(Completion, EveryOptionOfTheHelpIsOffered) {

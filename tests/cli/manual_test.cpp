@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <set>
 
 #include "cli/vig.h"
 
@@ -70,6 +71,19 @@ TEST_F(Manual, PagesSayWhatTheHelpSays) {
             std::string::npos);
 }
 
+// Two programs know vig bench and vig convert.
+TEST_F(Manual, NoOptionIsListedTwice) {
+  const std::regex entry("\n[.]TP\n[^\n]*(\\\\fB--[a-z-]+\\\\fR)");
+  for (const fs::path& page : pages_) {
+    const std::string text = read_plain(page);
+    std::set<std::string> seen;
+    for (std::sregex_iterator match(text.begin(), text.end(), entry), end; match != end; ++match) {
+      EXPECT_TRUE(seen.insert((*match)[1]).second) << page << " " << (*match)[1];
+    }
+    EXPECT_FALSE(seen.empty()) << page;
+  }
+}
+
 TEST_F(Manual, TroffHasNothingToSay) {
   if (run_program({"sh", "-c", "command -v man && command -v groff"}).exit_code != 0) {
     GTEST_SKIP() << "man or groff is not installed";
@@ -87,6 +101,7 @@ TEST_F(Manual, OnePageIsPrinted) {
   const RunResult result = vig({"man", "classify"});
   expect_success(result);
   EXPECT_EQ(result.out, read_file(folder_ / "man/vig-classify.1"));
+  EXPECT_NE(result.out.find("\\fB\\-\\-threads\\fR"), std::string::npos) << result.out;
   EXPECT_EQ(vig({"man"}).out, read_file(folder_ / "man/vig.1"));
   expect_complaint(vig({"man", "clasify"}), 2,
                    "there is no command 'clasify' (did you mean 'classify'?)");
@@ -94,9 +109,14 @@ TEST_F(Manual, OnePageIsPrinted) {
 
 TEST_F(Manual, WithoutAHelperProgramItSaysHowToGetIt) {
   fs::copy_file(VIG_BINARY, folder_ / "vig");
-  const RunResult result =
-      run_program({(folder_ / "vig").string(), "man", "train"}, {.environment = {"PATH=/bin"}});
-  expect_complaint(result, 1, "-DVIG_TORCH=ON");
+  const auto alone = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), (folder_ / "vig").string());
+    return run_program(arguments, {.environment = {"PATH=/bin"}});
+  };
+  expect_complaint(alone({"man", "train"}), 1, "-DVIG_TORCH=ON");
+  expect_success(alone({"man", "--out", (folder_ / "own").string()}));
+  EXPECT_TRUE(fs::exists(folder_ / "own/vig-classify.1"));
+  EXPECT_FALSE(fs::exists(folder_ / "own/vig-train.1"));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::vector<CommandText> ask(const HelperProgram& helper) {
 
 bool has(const CommandText& command, const OptionText& option) {
   return std::any_of(command.options.begin(), command.options.end(), [&](const OptionText& own) {
-    return own.names == option.names && own.positional == option.positional;
+    return !own.names.empty() && own.names.back() == option.names.back();
   });
 }
 
@@ -40,7 +40,7 @@ void merge(const CommandText& from, const std::string& group, CommandText& into)
     return;
   }
   for (OptionText option : from.options) {
-    if (has(into, option)) continue;
+    if (option.names.empty() || has(into, option)) continue;
     option.group = group;
     into.options.push_back(std::move(option));
   }
