@@ -68,8 +68,9 @@ TEST_F(Completion, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(bash({"embed", "--format", "=", "n"}), Offers{"npy"});
   EXPECT_EQ(bash({"embed", "--format", "="}), (Offers{"json", "npy"}));
   EXPECT_EQ(bash({"bench", "--simd", "avx"}), (Offers{"avx512", "avx2"}));
-  EXPECT_EQ(bash({"bench", "vig_t"}), Offers{"vig_t"});
-  EXPECT_EQ(bash({"convert", "--arch", "vig_h_t"}), Offers{"vig_h_t"});
+  EXPECT_EQ(bash({"bench", "deit_"}), (Offers{"deit_t", "deit_s", "deit_b"}));
+  EXPECT_EQ(bash({"info", "-m", "gmlp_"}), (Offers{"gmlp_t", "gmlp_s", "gmlp_b"}));
+  EXPECT_EQ(bash({"convert", "--arch", "gmlp_"}), (Offers{"gmlp_t", "gmlp_s", "gmlp_b"}));
   EXPECT_EQ(bash({"study", "rep"}), Offers{"report"});
   EXPECT_EQ(bash({"completion", ""}), (Offers{"bash", "zsh", "fish"}));
   EXPECT_EQ(bash({"man", "recep"}), Offers{"receptive-field"});
@@ -148,6 +149,7 @@ TEST_F(Completion, FishOffersCommandsOptionsAndValues) {
   EXPECT_EQ(offers("vig classify --thr"), (Offers{"--threads", "--threshold"}));
   EXPECT_EQ(offers("vig embed --format "), (Offers{"json", "npy"}));
   EXPECT_EQ(offers("vig study rep"), Offers{"report"});
+  EXPECT_EQ(offers("vig info deit_"), (Offers{"deit_t", "deit_s", "deit_b"}));
 }
 
 TEST_F(Completion, OtherShellsAreUnknown) {

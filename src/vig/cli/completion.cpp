@@ -5,6 +5,8 @@
 #include <set>
 #include <span>
 
+#include "vig/models/registry.h"
+
 namespace vig::cli {
 namespace {
 
@@ -13,9 +15,16 @@ enum class Takes { kNothing, kChoice, kModel, kFolder, kFile };
 Takes takes(const OptionText& option) {
   static const std::set<std::string> kFolders = {"DIR", "FOLDER", "RUNS"};
   if (option.value.empty()) return Takes::kNothing;
-  if (option.value == "MODEL") return Takes::kModel;  // a name or a file
+  const bool model = option.value == "MODEL" || option.names == std::vector<std::string>{"--arch"};
+  if (model) return Takes::kModel;  // a name or a file
   if (!option.choices.empty()) return Takes::kChoice;
   return kFolders.contains(option.value) ? Takes::kFolder : Takes::kFile;
+}
+
+std::string model_names() {
+  std::vector<std::string> names;
+  for (const ModelSpec& spec : model_zoo()) names.push_back(spec.name);
+  return fmt::format("{}", fmt::join(names, " "));
 }
 
 std::span<const CommandText> without_program(const std::vector<CommandText>& commands) {
@@ -51,8 +60,12 @@ std::vector<std::string> option_names(const CommandText& command) {
   return names;
 }
 
+std::string bash_words(const OptionText& option) {
+  return takes(option) == Takes::kModel ? "$models" : shell_quoted(spaced(option.choices));
+}
+
 std::string bash_command(const CommandText& command) {
-  std::string values, words;
+  std::string values, words = "''";  // of options, of the positional that has some
   for (const OptionText& option : command.options) {
     std::string action;
     switch (takes(option)) {
@@ -60,7 +73,8 @@ std::string bash_command(const CommandText& command) {
         continue;
       case Takes::kModel:
       case Takes::kChoice:
-        action = fmt::format("words={}", shell_quoted(spaced(option.choices)));
+        action = "words=" + bash_words(option);
+        if (!option.positional.empty()) words = bash_words(option);
         break;
       case Takes::kFolder:
         action = "compopt -o dirnames; return";
@@ -69,12 +83,8 @@ std::string bash_command(const CommandText& command) {
         action = "return";
         break;
     }
-    if (!option.names.empty()) {
-      values += fmt::format("        {}) {} ;;\n", fmt::join(option.names, " | "), action);
-    }
-    if (!option.positional.empty()) {
-      for (const std::string& choice : option.choices) words += " " + choice;
-    }
+    if (option.names.empty()) continue;
+    values += fmt::format("        {}) {} ;;\n", fmt::join(option.names, " | "), action);
   }
   return fmt::format(
       "    {})\n"
@@ -82,7 +92,7 @@ std::string bash_command(const CommandText& command) {
       "{}"
       "        *) if [[ $word == -* ]]; then words={}; else words={}; fi ;;\n"
       "      esac ;;\n",
-      command.name, values, shell_quoted(spaced(option_names(command))), shell_quoted(words));
+      command.name, values, shell_quoted(spaced(option_names(command))), words);
 }
 
 // The part of an argument of zsh's _arguments that says what a value is.
@@ -92,8 +102,7 @@ std::string zsh_value(const OptionText& option, const std::string& name) {
     case Takes::kNothing:
       return "";
     case Takes::kModel:
-      return fmt::format("{}{{_alternative \"names:model:({})\" \"files:file:_files\"}}", title,
-                         spaced(option.choices));
+      return title + "_vig_models";
     case Takes::kChoice:
       return fmt::format("{}({})", title, spaced(option.choices));
     case Takes::kFolder:
@@ -133,7 +142,7 @@ std::string fish_values(const OptionText& option) {
     case Takes::kNothing:
       return "";
     case Takes::kModel:
-      return " -r -F -a " + fish_quoted(spaced(option.choices));
+      return " -r -F -a \"$models\"";
     case Takes::kChoice:
       return " -x -a " + fish_quoted(spaced(option.choices));
     case Takes::kFolder:
@@ -156,9 +165,11 @@ std::string fish_options(const CommandText& command, const std::string& conditio
       }
       out += fmt::format("{} -d {}\n", fish_values(option), fish_quoted(option.help));
     }
-    if (option.positional.empty() || option.choices.empty()) continue;
-    out += fmt::format("{}{} -a {} -d {}\n", start, takes(option) == Takes::kChoice ? " -f" : "",
-                       fish_quoted(spaced(option.choices)), fish_quoted(option.positional));
+    if (option.positional.empty()) continue;
+    if (takes(option) == Takes::kModel) out += start + " -a \"$models\"\n";
+    if (takes(option) == Takes::kChoice) {
+      out += fmt::format("{} -f -a {}\n", start, fish_quoted(spaced(option.choices)));
+    }
   }
   return out;
 }
@@ -176,6 +187,7 @@ std::string bash_completion(const std::vector<CommandText>& commands) {
       "# Completion of vig in bash, printed by: vig completion bash\n"
       "_vig() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=\n"
+      "  local models={}\n"
       "  COMPREPLY=()\n"
       "  # --option=value comes as three words.\n"
       "  if [[ $word == = ]]; then\n"
@@ -194,7 +206,7 @@ std::string bash_completion(const std::vector<CommandText>& commands) {
       "}}\n"
       "# Where nothing fits, files are offered.\n"
       "complete -o bashdefault -o default -F _vig vig\n",
-      shell_quoted(spaced(first)), cases);
+      shell_quoted(model_names()), shell_quoted(spaced(first)), cases);
 }
 
 std::string zsh_completion(const std::vector<CommandText>& commands) {
@@ -206,6 +218,7 @@ std::string zsh_completion(const std::vector<CommandText>& commands) {
   return fmt::format(
       "#compdef vig\n"
       "# Completion of vig in zsh, printed by: vig completion zsh\n"
+      "_vig_models() {{ _alternative 'names:model:({})' 'files:file:_files' }}\n"
       "_vig() {{\n"
       "  local -a commands=(\n"
       "{}"
@@ -227,11 +240,13 @@ std::string zsh_completion(const std::vector<CommandText>& commands) {
       "}}\n"
       "# As a file of fpath this is the body of the function; otherwise it is sourced.\n"
       "if [[ $funcstack[1] == _vig ]]; then _vig \"$@\"; else compdef _vig vig; fi\n",
-      list, zsh_command(commands.front(), "    "), cases);
+      model_names(), list, zsh_command(commands.front(), "    "), cases);
 }
 
 std::string fish_completion(const std::vector<CommandText>& commands) {
-  std::string out = "# Completion of vig in fish, printed by: vig completion fish\n";
+  std::string out = fmt::format(
+      "# Completion of vig in fish, printed by: vig completion fish\nset -l models {}\n",
+      fish_quoted(model_names()));
   for (const CommandText& command : without_program(commands)) {
     out += fmt::format("complete -c vig -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                        fish_quoted(command.summary));

@@ -4,22 +4,9 @@
 #include <CLI/Formatter.hpp>
 
 #include "vig/cli/options.h"
-#include "vig/models/registry.h"
 
 namespace vig::cli {
 namespace {
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const ModelSpec& spec : model_zoo()) names.push_back(spec.name);
-  return names;
-}
-
-// The zoo is not built at every start for the sake of completion, so options do not name its
-// models.
-bool takes_model(const OptionText& option) {
-  return option.value == "MODEL" || option.names == std::vector<std::string>{"--arch"};
-}
 
 OptionText describe(CLI::Option& option) {
   OptionText text;
@@ -30,7 +17,7 @@ OptionText describe(CLI::Option& option) {
   text.preset = option.get_default_str();
   text.help = option.get_description();
   text.group = option.get_group();
-  text.choices = takes_model(text) ? model_names() : offered(option);
+  text.choices = offered(option);
   text.many = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
   text.required = option.get_required();
   return text;
