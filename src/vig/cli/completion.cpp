@@ -77,10 +77,10 @@ std::string bash_command(const CommandText& command) {
         if (!option.positional.empty()) words = bash_words(option);
         break;
       case Takes::kFolder:
-        action = "compopt -o dirnames; return";
+        action = "compopt -o dirnames; return 0";
         break;
       case Takes::kFile:
-        action = "return";
+        action = "return 0";
         break;
     }
     if (option.names.empty()) continue;
