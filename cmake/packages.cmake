@@ -44,7 +44,9 @@ if(VIG_LIBRARY)
 ${about}
 This package has the shared library for programs that call C.")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS ${heif})
-  set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+  # For packages of others that link it.
+  file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libvig 1 libvig1 (>= ${PROJECT_VERSION})\n")
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packaging/shlibs)
 
   # Who links the static libraries needs what these were built with: the engine's development packages, but
   # for those of the programs alone and those whose headers no library of ours shows.
@@ -54,8 +56,8 @@ This package has the shared library for programs that call C.")
   foreach(line IN LISTS lines)
     if(line MATCHES "^\\[(.*)\\]")
       set(section ${CMAKE_MATCH_1})
-    elseif(section STREQUAL "engine" AND line MATCHES "^([a-z0-9+.-]+-dev)" AND
-           NOT CMAKE_MATCH_1 MATCHES "cli11|heif")
+    elseif(section STREQUAL "engine" AND NOT line MATCHES "cli11|heif" AND
+           line MATCHES "^([a-z0-9+.-]+-dev)")
       string(APPEND needed ", ${CMAKE_MATCH_1}")
     endif()
   endforeach()

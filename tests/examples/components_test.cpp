@@ -158,7 +158,11 @@ TEST_F(DebianPackages, LibrariesAndModuleNameTheOthers) {
     const std::string needed = field(development, "Depends");
     EXPECT_NE(needed.find("libvig1 (= "), std::string::npos) << needed;
     EXPECT_NE(needed.find("libhwy-dev"), std::string::npos) << needed;
+    EXPECT_NE(needed.find("libtiff-dev"), std::string::npos) << needed;
     EXPECT_EQ(needed.find("cli11"), std::string::npos) << needed;
+    EXPECT_EQ(needed.find(", ,"), std::string::npos) << needed;
+    EXPECT_NE(run_program({"dpkg-deb", "-I", library, "shlibs"}).out.find("libvig 1 libvig1"),
+              std::string::npos);
   }
   if (!has("python")) GTEST_SKIP() << "the Python module is not built";
   const std::string module = make("python");
