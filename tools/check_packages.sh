@@ -129,7 +129,7 @@ expect() {
 has() { [[ " ${names[*]} " == *" $1 "* ]]; }
 
 expect 'vig --help' 'classify' as_user vig --help
-expect 'the default model knows a cat' '% +cat$' as_user vig classify --top 1 /debs/cat.jpg
+expect 'the default model knows a cat' '% +[0-9]+ +cat$' as_user vig classify --top 1 /debs/cat.jpg
 expect 'manual page' 'SYNOPSIS' inside zcat /usr/share/man/man1/vig-classify.1.gz
 # shellcheck disable=SC2016  # the inner shell expands it
 expect 'completion' '^classify$' inside bash -c \
@@ -154,14 +154,14 @@ say 'serving from a read-only system'
 exec {answer}< <(
   # shellcheck disable=SC2016
   exec unshare --mount -- bash -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" &&
-    exec chroot "$0" "$@"' "$bare" \
+    mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$bare" \
     setpriv --no-new-privs --bounding-set=-all --reuid 65532 --regid 65532 --clear-groups \
     env -i PATH=/usr/bin VIG_TOKEN=secret vig serve --listen 127.0.0.1 --port 0 2>&1
 )
 server=$!
 read -r -t 60 line <&"$answer" || line='nothing'
 expect 'the server starts' '^vig serves http://127\.0\.0\.1:[0-9]+/' printf '%s\n' "$line"
-port=${line##*:}
+port=${line##*127.0.0.1:}
 port=${port%%/*}
 # ask REQUEST [FILE]: one request over HTTP, with bash alone.
 ask() {
@@ -172,8 +172,10 @@ ask() {
   cat -- "${2:-/dev/null}" >&"$connection"
   cat <&"$connection"
 }
-expect 'health' ' 200 ' ask 'GET /health'
-expect 'a picture over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$picture"
+if [[ $port =~ ^[0-9]+$ ]]; then
+  expect 'health' ' 200 ' ask 'GET /health'
+  expect 'a picture over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$picture"
+fi
 kill "$server" 2>/dev/null || true
 server=
 
