@@ -352,6 +352,15 @@ TEST_F(Launcher, BrowserTestsRunOnWhatIsBuilt) {
       << result.out;
 }
 
+TEST_F(Launcher, TestTriesThePackages) {
+  write_file(tree_ / "tools/check_packages.sh", "#!/bin/sh\necho tried\nexit 3\n");
+  fs::permissions(tree_ / "tools/check_packages.sh", fs::perms::owner_all);
+  const RunResult result = run({(tree_ / "test").string(), "--packages"});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(result.out, "tried\n");
+  EXPECT_EQ(calls(), "");
+}
+
 TEST_F(Launcher, TestBuildsOnlyTheFoldersItRuns) {
   for (const char* file : {"image/a_test.cpp", "image/b_test.cpp", "data/a_test.cpp",
                            "weights/a_test.cpp", "support/a.cpp"}) {

@@ -161,9 +161,10 @@ TEST(Packages, TheEngineNeverLoadsTheLibrariesOfHelperPrograms) {
 
 TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
   const auto sections = read_packages();
-  ASSERT_EQ(sections.size(), 10u);
+  ASSERT_EQ(sections.size(), 11u);
   for (const char* script : {"vig", "test", ".ci/run", "tools/prepare.sh", "tools/check_aarch64.sh",
-                             "tools/fuzz.sh", "bench/rivals/install.sh"}) {
+                             "tools/check_packages.sh", "tools/fuzz.sh", "bench/rivals/install.sh",
+                             "packaging/Containerfile"}) {
     const std::string text = read_file(kRoot / script);
     for (const auto& [section, names] : sections) {
       for (const std::string& name : names) {
@@ -174,6 +175,37 @@ TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
     EXPECT_EQ(text.find("-dev "), std::string::npos) << script << " names a package";
   }
   EXPECT_NE(read_file(kRoot / "tools/prepare.sh").find("tools/packages.txt"), std::string::npos);
+}
+
+// No container is built here; what its file names must be there.
+TEST(Packages, TheContainerNamesWhatIsThere) {
+  const std::string text = read_file(kRoot / "packaging/Containerfile");
+  const auto sections = read_packages();
+  const std::vector<std::string> installed = matches(text, "install_packages ([a-z ]+)'");
+  ASSERT_EQ(installed.size(), 1u);
+  for (const std::string& section : matches(installed[0], "([a-z]+)")) {
+    EXPECT_TRUE(sections.contains("[" + section + "]")) << section;
+  }
+  std::set<std::string> copied;
+  for (const std::string& names : matches(text, "\nCOPY ([^-][^\n]*) [^ \n]+(?=\n)")) {
+    for (const std::string& name : matches(names, "([^ ]+)")) {
+      EXPECT_TRUE(fs::exists(kRoot / name)) << name;
+      copied.insert(name);
+    }
+  }
+  for (const char* name : {"CMakeLists.txt", "cmake", "models", "src", "tools"}) {
+    EXPECT_TRUE(copied.contains(name)) << name;
+  }
+  // Of packages it names only the one that is loaded later: the others are those that vig's needs.
+  const std::vector<std::string> named = matches(text, "apt-get install ([^\\\\]*)");
+  ASSERT_EQ(named.size(), 1u);
+  const std::vector<std::string> packages = matches(named[0], "(?:^| )([a-z][a-z0-9.+-]*)");
+  EXPECT_EQ(packages, matches(read_file(kRoot / "cmake/packages.cmake"), "set\\(heif \"(.*)\"\\)"));
+  EXPECT_EQ(matches(text, "\nUSER ([0-9]+:[0-9]+)\n").size(), 1u);
+  EXPECT_EQ(matches(text, "\nEXPOSE (8080)\n").size(), 1u);
+  // The preset that it builds with, and the folder of the packages.
+  EXPECT_NE(read_file(kRoot / "CMakePresets.json").find("\"name\": \"server\""), std::string::npos);
+  EXPECT_NE(text.find("/vig/build/release/packages/"), std::string::npos);
 }
 
 }  // namespace

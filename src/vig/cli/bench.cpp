@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kMaxBatch = 1024;
 constexpr int kMaxThreads = 1024;
+const std::vector<std::string> kInstructionSets = {"avx512", "avx2", "sse4", "neon", "plain"};
 
 struct BenchCommand {
   std::vector<std::string> models;
@@ -138,8 +139,10 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->type_name("N,...");
   command
       ->add_option("--simd", options->simd,
-                   "Instruction set to run with, of those this machine has: avx512, avx2, sse4, "
-                   "neon, plain (default: the best)")
+                   fmt::format("Instruction set to run with, of those this machine has: {} "
+                               "(default: the best)",
+                               fmt::join(kInstructionSets, ", ")))
+      ->check(offers(kInstructionSets))
       ->type_name("SET");
   command
       ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")

@@ -22,5 +22,7 @@ void add_eval(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
 void add_study(CLI::App& app, Command& chosen);
+void add_completion(CLI::App& app, Command& chosen);
+void add_manual(CLI::App& app, Command& chosen);
 
 }  // namespace vig::cli

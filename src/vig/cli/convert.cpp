@@ -201,7 +201,7 @@ void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx) {
       ->add_option("--dtype", options->dtype,
                    "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
                    "an ONNX file holds float32)")
-      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}).description(""))
+      ->check(one_of({"float32", "float16", "bfloat16"}))
       ->type_name("TYPE");
   command->add_flag("--random", options->random,
                     "Random weights for the name of a model, the same ones at every call and in "

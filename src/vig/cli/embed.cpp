@@ -171,7 +171,7 @@ void add_embed(CLI::App& app, Command& chosen) {
   command
       ->add_option("--format", options->format,
                    "Output format: json, or npy (float32, one row for each picture)")
-      ->check(CLI::IsMember({"json", "npy"}).description(""))
+      ->check(one_of({"json", "npy"}))
       ->capture_default_str()
       ->type_name("FORMAT");
   command

@@ -264,7 +264,7 @@ void add_eval(CLI::App& app, Command& chosen) {
           "--split", options->split,
           "Split of DATA to evaluate: test, val or train (default: the first of these that "
           "DATA has)")
-      ->check(CLI::IsMember({"test", "val", "train"}).description(""))
+      ->check(one_of({"test", "val", "train"}))
       ->type_name("SPLIT");
   add_network_options(*command, options->network);
   add_shard(*command, options->shard);

@@ -17,21 +17,36 @@ namespace {
 
 constexpr std::string_view kTrainFlag = "--train";
 constexpr const char* kTorch =
-    "run ./vig train from the source folder, or build with -DVIG_TORCH=ON (packages libtorch-dev "
-    "and libgloo-dev)";
+    "install the package vig-train, run ./vig train from the source folder, or build with "
+    "-DVIG_TORCH=ON (packages libtorch-dev and libgloo-dev)";
 
 constexpr HelperProgram kTrain = {"vig-train", "vig train", kTorch};
 constexpr HelperProgram kTrainBench = {"vig-train", "vig bench --train", kTorch};
 constexpr HelperProgram kReceptiveField = {"vig-train", "vig receptive-field", kTorch};
 constexpr HelperProgram kOnnx = {
     "vig-onnx", "vig convert to .onnx",
-    "run ./vig convert from the source folder, or build with -DVIG_ONNX=ON (packages libonnx-dev "
-    "and libprotobuf-dev)"};
+    "install the package vig-onnx, run ./vig convert from the source folder, or build with "
+    "-DVIG_ONNX=ON (packages libonnx-dev and libprotobuf-dev)"};
 constexpr HelperProgram kServe = {
     "vig-serve", "vig serve",
     "run ./vig serve from the source folder, or build with -DVIG_SERVER=ON (package libboost-dev)"};
 
 }  // namespace
+
+std::array<const HelperProgram*, 5> helper_programs() {
+  return {&kTrain, &kTrainBench, &kReceptiveField, &kOnnx, &kServe};
+}
+
+std::string helper_path(const HelperProgram& helper) {
+  const std::filesystem::path own = program_file();
+  const std::filesystem::path beside = own.parent_path() / helper.name;
+  return !own.empty() && ::access(beside.c_str(), F_OK) == 0 ? beside.string() : helper.name;
+}
+
+std::string missing_helper(const HelperProgram& helper) {
+  return fmt::format("{} needs {}, which is not there: {}", helper.command, helper.name,
+                     helper.remedy);
+}
 
 const HelperProgram* find_helper(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
@@ -57,13 +72,9 @@ int start_helper(const HelperProgram& helper, char** argv) {
     if (&helper != &kTrainBench || *argument != kTrainFlag) arguments.push_back(*argument);
   }
   arguments.push_back(nullptr);
-  const std::filesystem::path own = program_file();
-  const std::string beside = own.empty() ? "" : (own.parent_path() / helper.name).string();
-  execv(beside.c_str(), arguments.data());
-  if (errno == ENOENT) execvp(helper.name, arguments.data());
+  execvp(helper_path(helper).c_str(), arguments.data());
   if (errno == ENOENT) {
-    complain(fmt::format("{} needs {}, which is not built: {}", helper.command, helper.name,
-                         helper.remedy));
+    complain(missing_helper(helper));
   } else {
     complain(fmt::format("{} cannot be started: {}", helper.name, std::strerror(errno)));
   }

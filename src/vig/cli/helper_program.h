@@ -4,6 +4,9 @@
 // knows the options of its commands.
 #pragma once
 
+#include <array>
+#include <string>
+
 namespace vig::cli {
 
 struct HelperProgram {
@@ -12,11 +15,19 @@ struct HelperProgram {
   const char* remedy;   // how to get the program
 };
 
+// One for each command that is the work of another program.
+std::array<const HelperProgram*, 5> helper_programs();
+
+// The file beside this program, or where there is none the name, to be found in PATH.
+std::string helper_path(const HelperProgram& helper);
+
 // The program whose work the command line is; null if it is this program's.
 const HelperProgram* find_helper(int argc, char** argv);
 
-// Becomes the helper: the one beside this program, else the one in PATH. Returns, with an exit
-// status, only if there is none.
+// Becomes the helper. Returns, with an exit status, only if there is none.
 int start_helper(const HelperProgram& helper, char** argv);
+
+// "vig train needs vig-train, which is not there: ..."
+std::string missing_helper(const HelperProgram& helper);
 
 }  // namespace vig::cli

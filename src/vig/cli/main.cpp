@@ -29,6 +29,8 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
   app.add_subcommand("receptive-field",
                      "Measure which pixels the centre of a network's last feature map sees");
+  add_completion(app, chosen);
+  add_manual(app, chosen);
 }
 
 }  // namespace

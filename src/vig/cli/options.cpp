@@ -1,5 +1,7 @@
 #include "vig/cli/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -28,7 +30,38 @@ int parse_number(std::string_view text, int most) {
   return good && number >= 1 && number <= most ? number : 0;
 }
 
+// CLI11 keeps nothing for its users beside an option but the names of its checks.
+constexpr std::string_view kOffers = "offers ";
+
+CLI::Validator named(CLI::Validator check, const std::vector<std::string>& values) {
+  return check.description("").name(fmt::format("{}{}", kOffers, fmt::join(values, ",")));
+}
+
 }  // namespace
+
+CLI::Validator one_of(const std::vector<std::string>& values) {
+  return named(CLI::IsMember(values), values);
+}
+
+CLI::Validator offers(const std::vector<std::string>& values) {
+  return named(CLI::Validator(""), values);
+}
+
+std::vector<std::string> offered(CLI::Option& option) {
+  std::vector<std::string> values;
+  try {
+    for (int i = 0;; ++i) {
+      const std::string name = option.get_validator(i)->get_name();
+      if (!name.starts_with(kOffers)) continue;
+      for (const std::string_view value :
+           split(std::string_view(name).substr(kOffers.size()), ',')) {
+        values.emplace_back(value);
+      }
+    }
+  } catch (const CLI::OptionNotFound&) {  // no further check
+  }
+  return values;
+}
 
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Number of threads (default: all processors)")

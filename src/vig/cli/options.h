@@ -14,6 +14,13 @@ namespace vig::cli {
 
 // --threads
 void add_threads(CLI::App& command, int& threads);
+// Checks for an option: that its value is one of these; that it is anything at all, of which shell
+// completion offers these.
+CLI::Validator one_of(const std::vector<std::string>& values);
+CLI::Validator offers(const std::vector<std::string>& values);
+// What these checks of an option name.
+std::vector<std::string> offered(CLI::Option& option);
+
 // --json
 void add_json(CLI::App& command, bool& json);
 

@@ -10,9 +10,11 @@
 #include <exception>
 #include <new>
 #include <sstream>
+#include <string_view>
 
 #include "vig/base/error.h"
 #include "vig/base/suggestion.h"
+#include "vig/cli/describe.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 
@@ -31,14 +33,6 @@ void secure_standard_streams() {
     const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != stream) fail("/dev/null cannot be opened in place of a closed standard stream");
   }
-}
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
 }
 
 std::vector<std::string> option_names(const CLI::App& command) {
@@ -96,11 +90,13 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
   app.set_help_flag("-h,--help", "Print help and exit");
   app.get_formatter()->column_width(34);
   app.require_subcommand(0, 1);
-  app.footer(
-      "Exit status: 0 success, 1 bad input or data, 2 bad usage, 128 + N stopped by signal N\n"
-      "(130: Ctrl-C).");
+  app.footer(fmt::format("Exit status: {}", kExitStatus));
   Command chosen;
   fill(app, chosen);
+  if (argc == 2 && std::string_view(argv[1]) == "--describe") {  // vig asks its helper programs
+    print(nlohmann::json(describe(app)).dump() + "\n");
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // help and version

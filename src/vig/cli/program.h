@@ -15,6 +15,10 @@ namespace vig::cli {
 int run_program(const char* name, const char* description,
                 void (*fill)(CLI::App& app, Command& chosen), int argc, char** argv);
 
+// What the exit status of every command says, for its help.
+constexpr const char* kExitStatus =
+    "0 success, 1 bad input or data, 2 bad usage, 128 + N stopped by signal N\n(130: Ctrl-C).";
+
 // Where this program lies, links followed; empty where the system does not say.
 std::filesystem::path program_file();
 

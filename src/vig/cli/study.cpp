@@ -118,6 +118,13 @@ int run(const StudyCommand& command) {
   return 0;
 }
 
+std::vector<std::string> study_names() {
+  std::vector<std::string> names;
+  for (const study::Study& study : study::studies()) names.push_back(study.name);
+  names.emplace_back(kReport);
+  return names;
+}
+
 std::string studies_text() {
   std::string text = "Studies:\n";
   for (const study::Study& study : study::studies()) {
@@ -137,6 +144,7 @@ void add_study(CLI::App& app, Command& chosen) {
       "study", "Make a table or figure of the paper again, with a verdict on each claim");
   command->add_option("name", options->name, "Which study, or report")
       ->required()
+      ->check(offers(study_names()))
       ->type_name("NAME");
   command
       ->add_option("--out", options->out,

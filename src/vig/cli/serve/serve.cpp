@@ -249,7 +249,7 @@ void add_serve(CLI::App& app, Command& chosen) {
   add("--memory", options->memory_gb,
       "Memory for inputs of several sizes; 0 is a quarter of the machine's", 0.0, 1e6, "GB");
   command->add_option("--log", options->log, "Lines on standard error: lines, json or none")
-      ->check(CLI::IsMember({"lines", "json", "none"}).description(""))
+      ->check(one_of({"lines", "json", "none"}))
       ->capture_default_str()
       ->type_name("FORM");
   command->footer(

@@ -182,6 +182,7 @@ void add_train(CLI::App& app, Command& chosen) {
          "paper's; small (thousands of small pictures), segment and detect, for less data "
          "(default: "
          "chosen by the data)")
+      ->check(offers(train::preset_names()))
       ->type_name("NAME");
   sub->add_option("--recipe", command->preset)->group("");  // its name in older versions
   sub->add_option("--processes", command->processes,
@@ -212,15 +213,16 @@ void add_train(CLI::App& app, Command& chosen) {
       }
     }
     // Networks have a short name in all commands.
-    const std::string option =
-        fmt::format("{}--{}", std::string_view(name) == "model" ? "-m," : "", name);
+    const bool network = std::string_view(name) == "model";
+    const std::string option = fmt::format("{}--{}", network ? "-m," : "", name);
     const auto keep = [command, key = std::string(name)](const auto& given) {
       command->texts[key] = fmt::format("{}", given);
     };
     CLI::Option* added =
         std::is_same_v<decltype(value), bool&>  // --NAME is yes, --NAME=false is no
             ? sub->add_flag_function(option, [keep](int64_t times) { keep(times > 0); })
-            : sub->add_option_function<std::string>(option, keep)->type_name("VALUE");
+            : sub->add_option_function<std::string>(option, keep)
+                  ->type_name(network ? "MODEL" : "VALUE");
     added->description(fmt::format("{} [{}]", help, values))->group("Preset");
   });
   // Its name in older versions.
