@@ -45,10 +45,9 @@ endif()
 if(VIG_ONNX)
   install(TARGETS vig-onnx RUNTIME COMPONENT onnx)
 endif()
-# Where the programs look for it, seen from their own folder.
-install(FILES models/default.safetensors DESTINATION share/vig COMPONENT program)
-install(FILES models/segment.safetensors models/detect.safetensors DESTINATION share/vig
-        COMPONENT program OPTIONAL)
+# Where the programs look for the default models, seen from their own folder.
+install(FILES models/default.safetensors models/segment.safetensors models/detect.safetensors
+        DESTINATION share/vig COMPONENT program)
 
 # Manual pages and completion are printed by the program, which must run here.
 if(NOT CMAKE_CROSSCOMPILING)
@@ -62,7 +61,7 @@ if(NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(VIG_PYTHON)
-  # Below /usr this is where Debian's Python looks. The default model is the programs' own.
+  # Below /usr this is where Debian's Python looks. The default models are the programs' own.
   set(python_folder lib/python3/dist-packages)
   set(python_source src/vig/bindings/python)
   set(python_info ${PROJECT_BINARY_DIR}/python_info)
@@ -70,8 +69,10 @@ if(VIG_PYTHON)
   install(DIRECTORY ${python_source}/vig DESTINATION ${python_folder} COMPONENT python
           PATTERN __pycache__ EXCLUDE)
   file(MAKE_DIRECTORY ${python_info})
-  file(CREATE_LINK ../../../../share/vig/default.safetensors ${python_info}/default.safetensors SYMBOLIC)
-  install(FILES ${python_info}/default.safetensors DESTINATION ${python_folder}/vig COMPONENT python)
+  foreach(task default segment detect)
+    file(CREATE_LINK ../../../../share/vig/${task}.safetensors ${python_info}/${task}.safetensors SYMBOLIC)
+    install(FILES ${python_info}/${task}.safetensors DESTINATION ${python_folder}/vig COMPONENT python)
+  endforeach()
   # What pip knows of the package, made by the module that makes wheels.
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${PROJECT_SOURCE_DIR}/${python_source}

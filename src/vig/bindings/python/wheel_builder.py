@@ -13,7 +13,8 @@ import sysconfig
 import zipfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
-FILES = ("__init__.py", "__init__.pyi", "py.typed", "training.py", "default.safetensors")
+MODELS = ("default.safetensors", "segment.safetensors", "detect.safetensors")
+FILES = ("__init__.py", "__init__.pyi", "py.typed", "training.py", *MODELS)
 
 
 def _read(path):

@@ -65,9 +65,16 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
   return {std::filesystem::path(text).stem().string(), text};
 }
 
+// Those that come with vig, one for each task.
+std::vector<std::string> default_models() {
+  return {"default=" + default_model_file(program_file()),
+          "segment=" + default_model_file(program_file(), ModelTask::kSegment),
+          "detect=" + default_model_file(program_file(), ModelTask::kDetect)};
+}
+
 std::vector<HostedModel> open_models(const ServeOptions& options) {
-  std::vector<std::string> models = options.models;
-  if (models.empty()) models.push_back("default=" + default_model_file(program_file()));
+  const std::vector<std::string> models =
+      options.models.empty() ? default_models() : options.models;
   RunOptions run;
   run.batch = options.batch;
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
@@ -198,8 +205,8 @@ void add_serve(CLI::App& app, Command& chosen) {
   command
       ->add_option(
           "-m,--model", options->models,
-          "Weight file, or NAME=FILE; several times for several models (default: the model "
-          "that comes with vig)")
+          "Weight file, or NAME=FILE; several times for several models (default: the models "
+          "that come with vig)")
       ->type_name("FILE");
   command->add_option("--listen", options->http.address, "Address to listen on")
       ->capture_default_str()

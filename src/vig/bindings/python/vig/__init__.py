@@ -46,16 +46,19 @@ __all__ = [
 ]
 
 
-def load(file=None, **options):
+def load(file=None, *, task="classify", **options):
     """Opens a weight file (.safetensors, or a PyTorch checkpoint), given by path or as bytes; without one the
-    default model.
+    default model of the task: "classify", "segment" or "detect".
 
     arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
     batch: most pictures that run together, 0: by the size. threads: 0: all of the machine. max_pixels:
     pictures with more are refused. ignore_orientation: leave pictures as they are stored, whatever EXIF says.
     """
     if file is None:
-        file = _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "default.safetensors")
+        if task not in ("classify", "segment", "detect"):
+            raise UsageError(f"the task is {task!r}, expected 'classify', 'segment' or 'detect'")
+        name = "default" if task == "classify" else task
+        file = _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), name + ".safetensors")
     return _engine.load(file, **options)
 
 

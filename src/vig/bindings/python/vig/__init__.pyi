@@ -154,6 +154,7 @@ class Model:
 def load(
     file: Optional[Union[_Path, bytes]] = None,
     *,
+    task: Literal["classify", "segment", "detect"] = "classify",
     arch: str = "",
     size: int = 0,
     batch: int = 0,
