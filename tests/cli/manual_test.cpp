@@ -46,7 +46,7 @@ TEST_F(Manual, EveryCommandHasItsPage) {
 }
 
 TEST_F(Manual, PagesSayWhatTheHelpSays) {
-  const std::regex option("(?:^|\n)  (?:-[a-zA-Z],)?(--[a-z-]+)");
+  const std::regex option("(?:^|\n)  (?:-[a-zA-Z],)?(--[a-z0-9-]+)");
   for (const fs::path& page : pages_) {
     const std::string text = read_plain(page), name = page.stem().string();
     for (const char* section : {"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS"}) {
@@ -73,7 +73,7 @@ TEST_F(Manual, PagesSayWhatTheHelpSays) {
 
 // Two programs know vig bench and vig convert.
 TEST_F(Manual, NoOptionIsListedTwice) {
-  const std::regex entry("\n[.]TP\n[^\n]*(\\\\fB--[a-z-]+\\\\fR)");
+  const std::regex entry("\n[.]TP\n[^\n]*(\\\\fB--[a-z0-9-]+\\\\fR)");
   for (const fs::path& page : pages_) {
     const std::string text = read_plain(page);
     std::set<std::string> seen;
