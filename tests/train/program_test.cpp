@@ -51,9 +51,9 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(out)) files.push_back(entry.path().filename());
   std::sort(files.begin(), files.end());
-  EXPECT_EQ(files,
-            (std::vector<std::string>{"best.safetensors", "checkpoint.safetensors", "curves.svg",
-                                      "last.safetensors", "metrics.csv", "run.json"}));
+  EXPECT_EQ(files, (std::vector<std::string>{"best.safetensors", "checkpoint.safetensors",
+                                             "curves.svg", "events.out.tfevents.vig",
+                                             "last.safetensors", "metrics.csv", "run.json"}));
   EXPECT_EQ(xml_problem(read_file(out / "curves.svg")), "");
   const json record = json::parse(read_file(out / "run.json"));
   train::TrainOptions all;
