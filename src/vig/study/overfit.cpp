@@ -106,8 +106,8 @@ std::string json_of(const CocoDataset& data, const std::vector<size_t>& chosen) 
     }
   }
   for (size_t k = 0; k < data.classes().size(); ++k) {
-    add(categories,
-        fmt::format(R"({{"id":{},"name":{}}})", data.category_ids()[k], json_string(data.classes()[k])));
+    add(categories, fmt::format(R"({{"id":{},"name":{}}})", data.category_ids()[k],
+                                json_string(data.classes()[k])));
   }
   return fmt::format("{{\"images\":[{}],\n\"annotations\":[{}],\n\"categories\":[{}]}}\n", images,
                      annotations, categories);
