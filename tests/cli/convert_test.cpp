@@ -58,6 +58,37 @@ TEST(Convert, EveryKindOfCheckpointGivesTheGoldenAnswer) {
   }
 }
 
+TEST(Convert, TheFileAsksForAnotherSizeOnRequest) {
+  const TempDir folder;
+  const std::string own = (folder / "own.safetensors").string();
+  const std::string other = (folder / "other.safetensors").string();
+  const std::string photo = data("image/photos/flower.webp");
+  expect_success(vig({"convert", golden("vig-mini-silu.pth"), own, "--arch", "test_vig"}));
+  expect_success(vig({"convert", own, other, "--size", "96"}));
+  const RunResult asked = vig({"classify", "-m", own, "--size", "96", "--json", photo});
+  expect_success(asked);
+  EXPECT_EQ(vig({"classify", "-m", other, "--json", photo}).out, asked.out);
+  EXPECT_NE(vig({"classify", "-m", own, "--json", photo}).out, asked.out);
+  // Of whole pictures the short side.
+  for (const char* file : {"seg-own", "seg-other"}) {
+    std::vector<std::string> command = {"convert", "--random", "test_vig_h_upernet",
+                                        (folder / file).string() + ".safetensors"};
+    if (std::string(file) == "seg-other") command.insert(command.end(), {"--size", "96"});
+    expect_success(vig(command));
+  }
+  const RunResult wide = vig({"segment", "-m", (folder / "seg-own.safetensors").string(), "--size",
+                              "96", "--json", "--out", (folder / "a").string(), photo});
+  expect_success(wide);
+  const RunResult set = vig({"segment", "-m", (folder / "seg-other.safetensors").string(), "--json",
+                             "--out", (folder / "a").string(), photo});
+  expect_success(set);
+  EXPECT_EQ(set.out, wide.out);
+  const std::string fixed = (folder / "fixed.safetensors").string();
+  expect_complaint(vig({"convert", "--random", "test_gmlp", fixed, "--size", "96"}), 2, "64 x 64");
+  expect_complaint(vig({"convert", own, fixed, "--size", "96x64"}), 2, "--size 96x64");
+  EXPECT_FALSE(fs::exists(fixed));
+}
+
 TEST(Convert, HalfPrecisionOnRequest) {
   const TempDir folder;
   const std::string full = (folder / "full.safetensors").string();

@@ -92,7 +92,7 @@ TEST_F(ConvertToOnnx, ChecksItsOptions) {
   expect_complaint(vig({"convert", model_, out_, "--dtype", "float16"}), 2, "float32");
   expect_complaint(vig({"convert", model_, out_, "--output", "answers"}), 2, "answers");
   expect_complaint(vig({"convert", model_, safetensors, "--ort"}), 2, "--ort");
-  expect_complaint(vig({"convert", model_, safetensors, "--size", "64"}), 2, "--size");
+  expect_complaint(vig({"convert", model_, safetensors, "--size", "64x48"}), 2, "--size 64x48");
   expect_complaint(vig({"convert", model_, safetensors, "--output", "pooled"}), 2, "--output");
   expect_complaint(vig({"convert", "--random", "test_gmlp", out_, "--size", "96"}), 2,
                    "the picture is 96 x 96, expected 64 x 64");

@@ -108,7 +108,6 @@ void check_options(const ConvertOptions& options, OnnxWriter onnx) {
     return;
   }
   const std::pair<const char*, bool> onnx_options[] = {{"--ort", options.ort},
-                                                       {"--size", !options.size.empty()},
                                                        {"--output", !options.outputs.empty()}};
   for (const auto& [name, given] : onnx_options) {
     if (given) fail_usage("{} is for ONNX files, and {} does not end in .onnx", name, options.out);
@@ -131,6 +130,18 @@ ModelSource find_weights(const ConvertOptions& options) {
         source.name);
   }
   return source;
+}
+
+// The input size that the file asks for: the side of a crop, or the short side of whole pictures.
+void set_size(const std::string& text, ModelSource& source) {
+  const InputSize size = parse_size(text);
+  if (size.height != size.width) {
+    fail_usage("--size {}: expected one number for a .safetensors file", text);
+  }
+  Recipe& recipe = source.spec.recipe;
+  recipe = recipe.with_size(size.height);
+  // Throws where the network has another size only.
+  build_graph(source.spec, recipe.crop, recipe.crop);
 }
 
 std::string describe(const ModelSource& source) {
@@ -159,6 +170,7 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
     fail("{} exists already; give --force to replace it", options.out);
   }
   ModelSource source = find_weights(options);
+  if (!is_onnx(options.out) && !options.size.empty()) set_size(options.size, source);
   const std::string names = choose_classes(options, source);
   print(describe(source));
   const std::string contents =
@@ -207,9 +219,10 @@ void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx) {
                     "Random weights for the name of a model, the same ones at every call and in "
                     "vig bench: for measuring and comparing");
   command
-      ->add_option("--size", options->size,
-                   "ONNX: picture size, N or HEIGHTxWIDTH, or \"any\" for networks that fix none "
-                   "(default: the model's)")
+      ->add_option(
+          "--size", options->size,
+          "Input size that the file asks for; of an ONNX file also HEIGHTxWIDTH, or \"any\" "
+          "for networks that fix none (default: the model's)")
       ->type_name("SIZE");
   command
       ->add_option(

@@ -17,8 +17,8 @@ struct ConvertOptions {
   bool ema = false;
   bool random = false;
   bool force = false;
+  std::string size;  // "224" or empty; of ONNX files also "384x512" or "any"
   // Of ONNX files.
-  std::string size;                  // "224", "384x512", "any" or empty
   std::vector<std::string> outputs;  // empty: logits
   bool ort = false;
 };
