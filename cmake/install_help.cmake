@@ -1,8 +1,8 @@
 # Run by `cmake --install` with `build`, the folder of the build, `man`, the folder for manual pages, and
 # `part`, the component: installs the manual pages of its commands, and with the program the shells' completion.
 cmake_policy(VERSION 3.25)
-set(made ${build}/help)
-file(REMOVE_RECURSE ${made})
+string(RANDOM LENGTH 16 own)  # two installations may run at a time
+set(made ${build}/help-${own})
 execute_process(COMMAND ${build}/bin/vig man --out ${made}/man1 COMMAND_ERROR_IS_FATAL ANY)
 find_program(gzip gzip)
 if(gzip)
@@ -27,3 +27,4 @@ else()
   endforeach()
 endif()
 file(INSTALL ${pages} DESTINATION ${CMAKE_INSTALL_PREFIX}/${man}/man1)
+file(REMOVE_RECURSE ${made})
