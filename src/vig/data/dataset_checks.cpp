@@ -40,6 +40,16 @@ std::string list_some(const std::vector<std::string_view>& names) {
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 
+std::shared_ptr<const std::vector<std::string>> number_classes(
+    std::map<std::string_view, int32_t>& labels) {
+  auto classes = std::make_shared<std::vector<std::string>>();
+  for (auto& [name, label] : labels) {
+    label = static_cast<int32_t>(classes->size());
+    classes->emplace_back(name);
+  }
+  return classes;
+}
+
 void check_classes(const std::string& path, const DatasetSplits& splits, size_t min_classes,
                    std::string_view layout) {
   std::vector<NamedSplit> read;

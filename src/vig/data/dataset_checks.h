@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +15,10 @@ namespace vig {
 
 // The first names, and how many more there are.
 std::string list_some(const std::vector<std::string_view>& names);
+
+// The names as classes, in their order; each label becomes the number of its class.
+std::shared_ptr<const std::vector<std::string>> number_classes(
+    std::map<std::string_view, int32_t>& labels);
 
 // Throws Error naming what differs when splits have different classes, since labels mean the same
 // in all of them only if the classes are the same; and when there are fewer than `min_classes` of

@@ -105,14 +105,9 @@ class CsvDatasetReader {
       fail_empty(split.empty() ? "none of its pictures is there"
                                : fmt::format("no picture of its split {} is there", split));
     }
-    auto classes = std::make_shared<std::vector<std::string>>();
-    for (auto& [name, label] : labels) {
-      label = static_cast<int32_t>(classes->size());
-      classes->emplace_back(name);
-    }
     Dataset dataset;
     dataset.store_ = store_;
-    dataset.classes_ = std::move(classes);
+    dataset.classes_ = number_classes(labels);
     for (size_t i = 0; i < list_.rows.size(); ++i) {
       const CsvRow& row = list_.rows[i];
       if (row.split != split) continue;

@@ -178,14 +178,9 @@ class DatasetReader {
     });
     refuse_empty_classes(folder, labels);
 
-    auto classes = std::make_shared<std::vector<std::string>>();
-    for (auto& [name, label] : labels) {
-      label = static_cast<int32_t>(classes->size());
-      classes->emplace_back(name);
-    }
     Dataset dataset;
     dataset.store_ = store_;
-    dataset.classes_ = std::move(classes);
+    dataset.classes_ = number_classes(labels);
     dataset.prefix_ = folder.size();
     visit_pictures(folder, [&](std::string_view name, uint32_t file) {
       dataset.samples_.push_back({file, labels.find(first_folder(name))->second});
