@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +35,29 @@ void secure_standard_streams() {
     const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != stream) fail("/dev/null cannot be opened in place of a closed standard stream");
   }
+}
+
+constexpr size_t kStackBytes = size_t{1} << 20;
+
+// One touch of the far end moves the limit. Its frame is its own: calling it is the touch.
+[[gnu::noinline]] void touch_stack() {
+  char stack[kStackBytes];
+  stack[0] = 0;
+  asm volatile("" : : "r"(stack) : "memory");
+}
+
+// The stack of the main thread grows when it is used. Where memory is limited, growth that is
+// refused late ends the process without a word, so what the kernels need is taken now.
+void reserve_stack() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < 2 * kStackBytes) {
+    fail("the stack is limited to {} kB; at least {} kB are needed (ulimit -s)",
+         limit.rlim_cur / 1024, 2 * kStackBytes / 1024);
+  }
+  void* room = ::mmap(nullptr, kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(room, kStackBytes);
+  touch_stack();
 }
 
 std::vector<std::string> option_names(const CLI::App& command) {
@@ -136,6 +161,7 @@ int run_program(const char* name, const char* description, void (*fill)(CLI::App
                 int argc, char** argv) {
   try {
     secure_standard_streams();
+    reserve_stack();
     handle_signals();
     const int status = run(name, description, fill, argc, argv);
     flush_output();
