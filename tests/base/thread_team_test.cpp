@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,24 @@ TEST(ThreadTeam, CallersTakeTurns) {
     for (std::thread& caller : callers) caller.join();
     EXPECT_FALSE(mixed);
     EXPECT_EQ(runs, kCallers * kRuns);
+  }
+}
+
+// As soon as half as many callers as threads are at work, others do without the team.
+TEST(ThreadTeam, ManyCallersAreAlone) {
+  for (const int size : {1, 2, 3, 4, 5}) {
+    ThreadTeam team(size);
+    const int together = size == 1 ? 10 : (size + 1) / 2;
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::unique_ptr<ThreadTeam::Share>> shares;
+      for (int caller = 0; caller < 10; ++caller) {
+        shares.push_back(std::make_unique<ThreadTeam::Share>(team));
+        EXPECT_EQ(shares.back()->alone(), caller >= together) << size << " threads, " << caller;
+      }
+      shares.front().reset();  // the others fill the machine still
+      EXPECT_EQ(ThreadTeam::Share(team).alone(), size > 1);
+    }
+    EXPECT_FALSE(ThreadTeam::Share(team).alone());
   }
 }
 

@@ -1,6 +1,7 @@
 // Classifier and Embedder on a miniature.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <thread>
 
@@ -138,6 +139,31 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
         EXPECT_EQ(results[i][p].answer.scores, expected[i][p].answer.scores);
       }
     }
+  }
+}
+
+// The threads belong to another caller until this one is done.
+TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
+  const auto team = std::make_shared<ThreadTeam>(2);
+  const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .team = team});
+  const auto expected = classifier.classify(some_pictures(), 10);
+  std::atomic<bool> taken = false, done = false;
+  std::thread other([&] {
+    const ThreadTeam::Share share(*team);
+    team->run([&](int) {
+      taken = true;
+      taken.notify_all();
+      done.wait(false);
+    });
+  });
+  taken.wait(false);
+  const auto results = classifier.classify(some_pictures(), 10);
+  done = true;
+  done.notify_all();
+  other.join();
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
   }
 }
 

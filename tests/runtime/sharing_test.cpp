@@ -65,9 +65,10 @@ struct Job {
   int height = 0, width = 0, threads = 1, batch = 1;
 };
 
-// On threads of their own, or on those of a team they share.
+// On threads of their own, or on those of a team they share; the last `alone` jobs in their
+// caller's thread.
 void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
-                      const std::shared_ptr<ThreadTeam>& team = nullptr) {
+                      const std::shared_ptr<ThreadTeam>& team = nullptr, size_t alone = 0) {
   constexpr int kRuns = 12;
   const Network network(base);
   std::vector<Graph> graphs;
@@ -77,12 +78,12 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
     description.height = job.height;
     description.width = job.width;
     graphs.push_back(description.graph());
-    Session alone(network.packed, graphs.back(), {.threads = 1});
+    Session own(network.packed, graphs.back(), {.threads = 1});
     pixels.emplace_back();
     expected.emplace_back();
     for (int i = 0; i < 3; ++i) {
       pixels.back().push_back(picture(job.height, job.width, 50 + i));
-      expected.back().push_back(run_alone(alone, pixels.back().back()));
+      expected.back().push_back(run_alone(own, pixels.back().back()));
     }
   }
   // Collected per thread and judged afterwards: failures are reported by one thread.
@@ -100,7 +101,7 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
         const int last = jobs[j].batch - 1;
         for (int i = 0; i < last; ++i) set_input(session, i, pixels[j][(run + 1) % 3]);
         set_input(session, last, pixels[j][run % 3]);
-        session.run(jobs[j].batch);
+        session.run(jobs[j].batch, 0, j + alone >= jobs.size());
         results[j].push_back(read_outputs(session, last));
       }
     });
@@ -129,6 +130,33 @@ TEST(Sharing, SessionsOfOneTeamOnSeveralThreadsAtOnce) {
     run_jobs_at_once(network_case("test_vig"),
                      {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}}, team);
     EXPECT_EQ(team.use_count(), 1);  // sessions hold it for as long as they live
+  }
+}
+
+// The plan is one for several threads, of which one does all.
+TEST(Sharing, SessionsOfOneTeamAlone) {
+  for (const char* name : {"test_vig", "test_vig_h", "gla_t_position", "layer_scale"}) {
+    const NetworkCase description = network_case(name);
+    const Network network(description);
+    const Values pixels = network.picture(1);
+    Session expected = network.session({.threads = 1});
+    for (const int threads : {1, 2, 5}) {
+      Session session = network.session({.batch = 2, .threads = threads});
+      set_input(session, 0, pixels);
+      set_input(session, 1, network.picture(2));
+      for (const bool alone : {true, false, true}) {
+        session.run(2, 0, alone);
+        expect_same_bits(read_outputs(session, 0), run_alone(expected, pixels), name);
+      }
+    }
+  }
+}
+
+TEST(Sharing, SessionsAloneBesideThoseOfTheTeam) {
+  for (const size_t alone : {1, 2, 4}) {
+    run_jobs_at_once(network_case("test_vig"),
+                     {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}},
+                     std::make_shared<ThreadTeam>(3), alone);
   }
 }
 

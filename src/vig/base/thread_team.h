@@ -16,7 +16,8 @@ namespace vig {
 // one for some microseconds and then sleep, so a team costs an idle machine nothing.
 //
 // Any number of threads may share a team: their runs take place one after the other. Work must not
-// call `run` of its own team, which would wait for itself.
+// call `run` of its own team, which would wait for itself. Callers that are many enough to fill the
+// machine by themselves get more done without the others, see Share.
 //
 // Where the system starts fewer threads than asked for (its limit of threads or of memory), the
 // team is that much smaller, as `size` reports.
@@ -43,10 +44,29 @@ class ThreadTeam {
   // To be called by every worker of a run: returns when all have called.
   void barrier() { barrier_.wait(size_); }
 
+  // One caller's use of the team while it lives. Few callers run on all threads, in turn. Whoever
+  // comes while half as many callers as threads are at work is alone: it should do its work in its
+  // own thread, which then never waits for another.
+  class Share {
+   public:
+    explicit Share(ThreadTeam& team)
+        : team_(team), alone_(2 * team.callers_.fetch_add(1) >= team.size() && team.size() > 1) {}
+    ~Share() { team_.callers_.fetch_sub(1); }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+    bool alone() const { return alone_; }
+
+   private:
+    ThreadTeam& team_;
+    const bool alone_;
+  };
+
  private:
   void serve(int worker);
 
-  std::mutex turn_;  // held by the caller whose work runs
+  std::mutex turn_;              // held by the caller whose work runs
+  std::atomic<int> callers_{0};  // with a Share
   int size_ = 1;
   Work work_ = nullptr;
   void* context_ = nullptr;

@@ -3,8 +3,8 @@
 //   const OpenModel model(find_source(request), options);
 //   const auto answers = model.classify(PictureBytes({{"cat", bytes}}), 5);
 //
-// The tasks share the weights and the threads. For any number of threads: work of several callers
-// takes place one after the other.
+// The tasks share the weights and the threads. For any number of threads, which work as those of
+// Runner do.
 #pragma once
 
 #include <memory>

@@ -77,14 +77,16 @@ int Runner::batch(int size) const {
 
 bool Runner::run(const SampleSource& pictures, const Pass& pass) const {
   const Recipe recipe = this->recipe(pass.size);
+  const ThreadTeam::Share share(*sessions_->shared_team());
   const SessionPool::Lease session = sessions_->take(recipe.crop, recipe.crop, batch(recipe.crop));
   const std::vector<size_t> order = pass.order.empty() ? plain_order(pictures.size()) : pass.order;
   const auto batches = make_batches(order, static_cast<size_t>(session->batch()), LastBatch::kKeep);
   std::vector<float*> inputs;
   for (int i = 0; i < session->slots(); ++i) inputs.push_back(session->input(0, i));
-  // For one picture no thread is started.
+  // For one picture no thread is started, nor where other callers fill the machine.
   const auto threads = static_cast<size_t>(session->threads());
-  const int decoders = order.size() == 1 ? 0 : static_cast<int>(std::min(threads, order.size()));
+  const bool one_thread = order.size() == 1 || share.alone();
+  const int decoders = one_thread ? 0 : static_cast<int>(std::min(threads, order.size()));
   Loader loader({std::shared_ptr<const void>(), &pictures}, {.workers = decoders});
   loader.start(
       batches,
@@ -97,7 +99,9 @@ bool Runner::run(const SampleSource& pictures, const Pass& pass) const {
 
   while (const Batch* batch = loader.next()) {
     const size_t good = batch->samples.size();
-    if (good > 0) session->run(static_cast<int>(good), static_cast<int>(batch->memory));
+    if (good > 0) {
+      session->run(static_cast<int>(good), static_cast<int>(batch->memory), share.alone());
+    }
     auto problem = batch->problems.begin();
     size_t image = 0;
     for (const size_t picture : batches[batch->index]) {

@@ -30,7 +30,8 @@ struct RunOptions {
   std::shared_ptr<ThreadTeam> team = nullptr;
 };
 
-// For any number of threads: they share the packed weights and the network's threads.
+// For any number of threads: they share the packed weights and the network's threads, or run in
+// their own where they fill the machine (ThreadTeam::Share).
 class Runner {
  public:
   // Binds and packs the weights and makes the first session, so that everything that can be wrong
@@ -64,7 +65,8 @@ class Runner {
     // After each batch, with the number of its pictures; false ends the pass.
     std::function<bool(size_t pictures)> on_batch = {};
   };
-  // Pictures are decoded by several threads ahead of the network, straight into a session's input.
+  // Pictures are decoded straight into a session's input, by several threads ahead of the network
+  // unless other callers keep those busy.
   // Calls come in the order of the pictures, whatever the number of threads. False when on_batch
   // ended the pass before the last batch.
   bool run(const SampleSource& pictures, const Pass& pass) const;

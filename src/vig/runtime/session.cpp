@@ -100,8 +100,8 @@ struct Session::Impl {
     return bytes;
   }
 
-  // One worker's part of a run.
-  void work(int images, int worker) {
+  // One worker's part of a run, which is all of it if there is no other.
+  void work(int images, int worker, bool alone) {
     const FlushDenormals flush;
     float* const mine = scratch.floats() + plan.scratch_floats * worker;
     double* const clock = times.empty() ? nullptr : times[worker].data();
@@ -119,14 +119,18 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      options.team->barrier();
+      if (!alone) options.team->barrier();
     }
   }
 
-  void run(int images, int slot) {
+  void run(int images, int slot, bool alone) {
     if (first_input() >= 0) plan.places[first_input()].offset = slot_offset(slot);
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
-    options.team->run([&](int worker) { work(images, worker); });
+    if (alone) {
+      work(images, 0, alone);
+    } else {
+      options.team->run([&](int worker) { work(images, worker, alone); });
+    }
     pictures_run += images;
   }
 };
@@ -176,14 +180,14 @@ float* Session::input(std::string_view name, int image) {
   return const_cast<float*>(value(node, image));
 }
 
-void Session::run(int images, int slot) {
+void Session::run(int images, int slot, bool alone) {
   if (images < 1 || images > batch()) {
     fail_usage("{} pictures for a session of at most {}", images, batch());
   }
   if (slot < 0 || slot >= slots()) {
     fail_usage("slot {} is to run, expected one of {}", slot, slots());
   }
-  impl_->run(images, slot);
+  impl_->run(images, slot, alone);
 }
 
 const float* Session::output(std::string_view name, int image) const {

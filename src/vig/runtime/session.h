@@ -11,7 +11,7 @@
 // every number of threads and whether a picture comes alone or in a batch.
 //
 // Sessions may share the threads they run on (SessionOptions::team). Their runs then take place one
-// after the other, so any number of threads may each use a session of such a team.
+// after the other, unless they run in the threads of their callers alone.
 #pragma once
 
 #include <cstddef>
@@ -107,8 +107,8 @@ class Session {
   // While one slot runs, other threads may write to the others.
   float* input(int image, int slot = 0);
   float* input(std::string_view name, int image);
-  // Runs the first `images` pictures of a slot.
-  void run(int images, int slot = 0);
+  // Runs the first `images` pictures of a slot, on all threads or in the caller's alone.
+  void run(int images, int slot = 0, bool alone = false);
   // Values of output or kept node, [height, width, channels]; valid until the next run.
   const float* output(std::string_view name, int image) const;
   const float* value(int node, int image) const;

@@ -4,8 +4,7 @@
 //   const SessionPool::Lease session = pool.take(224, 224, 8);   // on any thread
 //   ... fill session->input(i), session->run(8) ...
 //
-// All sessions share the packed weights and the threads of the first one, so that work of several
-// callers takes place one after the other.
+// All sessions share the packed weights and the threads of the first one.
 #pragma once
 
 #include <cstddef>

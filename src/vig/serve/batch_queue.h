@@ -20,7 +20,7 @@ struct BatchQueueOptions {
   size_t most_waiting = 256;  // pictures
   size_t batch = 8;           // pictures that run together, unless one work has more
   std::chrono::microseconds wait = std::chrono::milliseconds(2);
-  int workers = 2;  // so that one batch is decoded while another runs
+  int workers = 2;  // batches at a time
 };
 
 template <class Work>

@@ -80,8 +80,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
                                                : physical_memory() / 4;
   run.session_bytes = bytes / models.size();
-  run.team =
-      std::make_shared<ThreadTeam>(options.threads > 0 ? options.threads : default_threads());
+  run.team = std::make_shared<ThreadTeam>(options.threads);
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
@@ -159,6 +158,8 @@ ApiOptions api_options_of(const ServeOptions& options) {
   api_options.max_size = options.max_size;
   api_options.decode.max_pixels = options.max_pixels;
   if (options.batch > 0) api_options.queue.batch = static_cast<size_t>(options.batch);
+  // One batch on all threads, or one on each; at least one is decoded while another runs.
+  api_options.queue.workers = std::max(2, options.threads);
   api_options.queue.most_waiting = options.queue;
   api_options.queue.wait = std::chrono::microseconds(static_cast<int64_t>(options.wait_ms * 1000));
   api_options.wait_seconds = options.http.request_seconds;
@@ -166,7 +167,8 @@ ApiOptions api_options_of(const ServeOptions& options) {
   return api_options;
 }
 
-int serve(const ServeOptions& options) {
+int serve(ServeOptions options) {
+  if (options.threads == 0) options.threads = default_threads();
   ApiOptions api_options = api_options_of(options);
   allow_descriptors(options.http.connections);
   StopSignals signals;  // before the first thread
