@@ -1,8 +1,8 @@
 // serve_load: clients of a server on this machine, all in one thread, so that they take little of
 // the time that they measure. Each keeps a connection, sends a request, waits for the answer and
 // sends the next one. Answers to the same request must be the same bytes. VIG_TOKEN is sent where
-// it is set. Prints what was seen as lines of a name and a value; status 1 where something was
-// wrong.
+// it is set. Hostile clients have a thread of their own. Prints what was seen as lines of a name
+// and a value; status 1 where something was wrong.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,6 +22,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -35,6 +36,7 @@ struct Options {
   size_t requests = 0;  // 0: as many as the seconds allow
   int server = 0;       // the process whose memory is watched
   bool soak = false;    // several sizes and routes, and every tenth request broken
+  int hostile = 0;      // further clients that mean no good
   std::vector<std::string> pictures;
 };
 
@@ -87,6 +89,73 @@ std::vector<Kind> make_kinds(const Options& options) {
   return kinds;
 }
 
+// A connection to the server.
+int open_connection(int port) {
+  const int opened = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(opened, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw std::runtime_error("cannot connect to port " + std::to_string(port));
+  }
+  fcntl(opened, F_SETFL, O_NONBLOCK);
+  return opened;
+}
+
+// Clients that mean no good: half of them are idle, the others send one of the texts below, and
+// then a byte a second for as long as the server takes it. Those that are refused come again.
+class HostileClients {
+ public:
+  HostileClients(int port, int count) {
+    for (int i = 0; i < count; ++i) sockets_.push_back(open_connection(port));
+    if (count > 0) thread_ = std::jthread([this, port](std::stop_token stop) { run(port, stop); });
+  }
+  ~HostileClients() {
+    thread_ = {};
+    for (const int one : sockets_) ::close(one);
+  }
+  HostileClients(const HostileClients&) = delete;
+  HostileClients& operator=(const HostileClients&) = delete;
+
+ private:
+  void run(int port, const std::stop_token& stop) {
+    const std::string post = "POST /v1/classify HTTP/1.1\r\nHost: localhost\r\n";
+    const std::string get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    std::string many;
+    for (int i = 0; i < 20; ++i) many += get;
+    const std::vector<std::string> texts = {
+        post + "X-Slow: ",                                        // a header without an end
+        post + "Content-Length: 100000\r\n\r\n",                  // a slow body
+        post + "Content-Length: 1073741824\r\n\r\n",              // a gigabyte
+        post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",        // nonsense for a chunk
+        post + "Content-Length: 1\r\nContent-Length: 9\r\n\r\n",  // two lengths
+        many,                                                     // more than it reads answers for
+        get.substr(0, 30)};                                       // half a request, then silence
+    std::vector<bool> begun(sockets_.size(), false);
+    const size_t step = std::max<size_t>(1, sockets_.size() / 100);
+    for (size_t i = 0; !stop.stop_requested(); i = (i + 1) % sockets_.size()) {
+      if (i % step == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (i % 2 == 0) continue;  // idle
+      const size_t kind = i / 2 % texts.size();
+      const std::string bytes = begun[i] ? "a" : texts[kind];
+      begun[i] = true;
+      if (kind + 1 == texts.size()) ::shutdown(sockets_[i], SHUT_WR);
+      char answer[4096];
+      const ssize_t sent = ::send(sockets_[i], bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t got = kind == 5 ? -1 : ::recv(sockets_[i], answer, sizeof answer, 0);
+      if (got == 0 || (sent < 0 && errno != EAGAIN)) {
+        ::close(sockets_[i]);
+        sockets_[i] = open_connection(port);
+        begun[i] = false;
+      }
+    }
+  }
+
+  std::vector<int> sockets_;
+  std::jthread thread_;
+};
+
 struct Seen {
   std::vector<double> milliseconds;  // of answers as they should be
   std::map<int, size_t> statuses;    // how often each
@@ -135,17 +204,9 @@ class Client {
 
  private:
   void connect() {
-    socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port_));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      throw std::runtime_error("cannot connect to port " + std::to_string(port_));
-    }
+    socket_ = open_connection(port_);
     const int yes = 1;
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    fcntl(socket_, F_SETFL, O_NONBLOCK);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLOUT | EPOLLET;
     event.data.ptr = this;
@@ -227,6 +288,7 @@ double mean(const std::vector<double>& values, double from, double to) {
 
 Seen run(const Options& options, double& seconds) {
   std::vector<Kind> kinds = make_kinds(options);
+  const HostileClients hostile(options.port, options.hostile);
   const int poll = epoll_create1(0);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < options.clients; ++i) {
@@ -312,6 +374,8 @@ Options read_options(int argc, char** argv) {
       options.requests = std::stoul(value());
     else if (word == "--server")
       options.server = std::stoi(value());
+    else if (word == "--hostile")
+      options.hostile = std::max(0, std::stoi(value()));
     else if (word == "--soak")
       options.soak = true;
     else
@@ -333,7 +397,7 @@ int main(int argc, char** argv) try {
   std::fprintf(
       stderr,
       "serve_load: %s\nusage: serve_load --port N [--clients N] [--seconds S | --requests N] "
-      "[--soak] [--server PID] PICTURE...\n",
+      "[--soak] [--hostile N] [--server PID] PICTURE...\n",
       error.what());
   return 2;
 } catch (const std::exception& error) {

@@ -12,9 +12,10 @@ usage() {
 Usage: bench/serve/run.sh [OPTIONS]
 
 Builds vig and vig-serve, starts the server with the default model, and measures in turns what
-vig bench does at its best batch and what clients of the server get. Then clients send many requests,
-a tenth of them broken, and the memory of the server is watched. Prints Markdown, writes
-bench/results/serve/throughput.csv and soak.csv; status 1 where an answer was wrong or missing.
+vig bench does at its best batch and what clients of the server get. Then a few clients are measured
+with and without 2000 hostile ones. At last clients send many requests, a tenth of them broken, and
+the memory of the server is watched. Prints Markdown, writes throughput.csv, hostile.csv and soak.csv
+to bench/results/serve; status 1 where an answer was wrong or missing.
   --rounds N     of throughput (default: 5)
   --seconds S    of each measurement of throughput (default: 10)
   --requests N   of the long run (default: 100000)
@@ -125,6 +126,23 @@ for picture in "$small" "$photo"; do
     "$(column 7 <"$work/rows.csv")" "$(awk "BEGIN { print 100 * $(column 8 <"$work/rows.csv") }")" "$half" "$slow" \
     "$(awk "BEGIN { print $slow / $half }")"
 done
+
+# Hostile clients beside polite ones, in turns.
+polite=4 hostile=2000
+ulimit -n $((hostile + 200)) 2>/dev/null || hostile=500
+csv=$out/hostile.csv
+printf 'round,clients,hostile,median_ms,p99_ms,median_ms_beside,p99_ms_beside\n' >"$csv"
+for ((round = 1; round <= rounds; ++round)); do
+  load calm --clients "$polite" --seconds "$seconds" "$small"
+  load beside --clients "$polite" --seconds "$seconds" --hostile "$hostile" "$small"
+  printf '%s,%s,%s,%s,%s,%s,%s\n' "$round" "$polite" "$hostile" "$(of calm median_ms)" "$(of calm p99_ms)" \
+    "$(of beside median_ms)" "$(of beside p99_ms)" >>"$csv"
+done
+calm=$(column 4 <"$csv") beside=$(column 6 <"$csv")
+printf '\n| clients | hostile ones | median ms alone | beside them | ratio | p99 ms alone | beside them |\n'
+printf '|---|---|---|---|---|---|---|\n'
+printf '| %s | %s | %.1f | %.1f | %.2f | %.1f | %.1f |\n' "$polite" "$hostile" "$calm" "$beside" \
+  "$(awk "BEGIN { print $beside / $calm }")" "$(column 5 <"$csv")" "$(column 7 <"$csv")"
 stop
 
 start

@@ -195,7 +195,7 @@ TEST_F(ApiTest, SegmentsAndDetects) {
   EXPECT_FALSE(plain.contains("overlay"));
   EXPECT_TRUE(json::parse(post("/v1/segment?draw=true").body)["results"][0].contains("overlay"));
 
-  const json objects = json::parse(post("/v1/detect?draw=true").body)["results"][0];
+  const json objects = json::parse(post("/v1/detect?draw=true&score=0").body)["results"][0];
   const auto found = models[2].model->detect(pictures);
   ASSERT_EQ(objects["detections"].size(), found.at(0).answer.size());
   for (size_t i = 0; i < found[0].answer.size(); ++i) {

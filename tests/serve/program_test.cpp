@@ -8,6 +8,7 @@
 #include "support/started_program.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
+#include "vig/tasks/jpeg_uri.h"
 
 namespace vig::test {
 namespace {
@@ -72,6 +73,60 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
     EXPECT_TRUE(entry.contains("time") && entry.contains("seconds"));
   }
   EXPECT_EQ(count, 5);
+}
+
+// The models that come with vig, one for each task.
+TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
+  const TempDir folder;
+  StartedProgram program({kProgram.string(), "serve", "--port", "0", "--threads", "2"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  const std::string photo = read_file(kPhoto);
+  const auto shown = [&](std::vector<std::string> line) {
+    line.insert(line.begin(), VIG_BINARY);
+    line.insert(line.end(), {kPhoto, "--json"});
+    const RunResult result = run_program(line);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  const auto served = [&](const std::string& target) {
+    return result_of(ask(port, request_text("POST", target, photo)));
+  };
+  const auto without = [](json object, const std::vector<const char*>& keys) {
+    for (const char* key : keys) object.erase(key);
+    return object;
+  };
+  const std::string out = folder.path().string();
+  EXPECT_EQ(served("/v1/classify"), without(shown({"classify"})[0], {"file", "model"}));
+  EXPECT_EQ(served("/v1/embed"), without(shown({"embed"})[0], {"file"}));
+  EXPECT_EQ(served("/v1/explain"),
+            without(shown({"explain", "--out", out})[0], {"file", "picture"}));
+  EXPECT_EQ(served("/v1/explain?x=0.25&y=0.75&layer=1"),
+            without(shown({"explain", "--at", "0.25,0.75", "--layer", "1", "--out", out})[0],
+                    {"file", "picture"}));
+
+  const json labelled = served("/v1/segment");
+  EXPECT_EQ(without(labelled, {"labels"}),
+            without(shown({"segment", "--out", out})[0], {"file", "labels", "overlay"}));
+  const std::string labels = (folder / (fs::path(kPhoto).stem().string() + ".labels.png")).string();
+  const std::string png = read_file(labels);
+  EXPECT_EQ(labelled["labels"],
+            png_uri({reinterpret_cast<const uint8_t*>(png.data()), png.size()}));
+
+  std::vector<size_t> counts;
+  for (const std::string score : {"0.3", "0.6", "0.05"}) {
+    const json expected = shown({"detect", "--score", score});
+    const json found =
+        served("/v1/detect" + (score == "0.3" ? "" : "?score=" + score))["detections"];
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(without(found[i], {"file_name"}), without(expected[i], {"file_name"}));
+    }
+    counts.push_back(found.size());
+  }
+  EXPECT_TRUE(0 < counts[1] && counts[1] < counts[0] && counts[0] < counts[2]);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0) << program.err();
 }
 
 TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {

@@ -25,7 +25,7 @@ const std::string kDrawing = "detections.png";
 struct DetectCommand {
   PictureOptions pictures;
   std::string out = ".";
-  double score = 0.3;
+  double score = kShownScore;
   std::vector<std::string> classes;
   bool json = false;
 };

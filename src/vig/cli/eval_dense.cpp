@@ -324,7 +324,7 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
   if (outputs.csv) write(outputs.csv, report.classes_csv(), result.complete);
   if (outputs.curves) write(outputs.curves, report.curves(), result.complete);
   OverlayOptions clear;
-  clear.least_score = 0.3;
+  clear.least_score = kShownScore;
   draw_worst<Detections>(
       options, chosen.data, evaluating.worst(options.worst),
       [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {

@@ -17,6 +17,9 @@ namespace vig {
 
 using DetectedPicture = DenseResult<Detections>;
 
+// What objects must be above that are shown to people, unless they say another score.
+inline constexpr double kShownScore = 0.3;
+
 struct DetectOptions {
   float score = -1;              // least score of an answer; below 0: as the model says
   std::vector<int> labels = {};  // classes to be looked for; empty: all

@@ -80,7 +80,10 @@ std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& reque
 std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& request,
                              const PictureBytes& pictures) {
   std::vector<Answer> answers;
-  model.detector().detect(pictures, [&](const DetectedPicture& picture) {
+  model.detector().detect(pictures, [&](const DetectedPicture& all) {
+    DetectedPicture picture = all;
+    std::erase_if(picture.answer, [least = static_cast<float>(request.score)](
+                                      const Detection& one) { return !(one.score > least); });
     if (!picture.error.empty()) {
       answers.push_back({false, failed_json(picture.name, picture.error)});
       return true;
@@ -119,10 +122,11 @@ ModelTask task_of(AnswerKind kind) {
 }
 
 std::string key_of(const AnswerRequest& request) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
-                     request.size, request.top, request.threshold, request.map, request.draw,
-                     request.evidence.about, request.evidence.against, request.attention.x,
-                     request.attention.y, request.attention.layer, request.attention.head);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
+                     request.size, request.top, request.threshold, request.score, request.map,
+                     request.draw, request.evidence.about, request.evidence.against,
+                     request.attention.x, request.attention.y, request.attention.layer,
+                     request.attention.head);
 }
 
 std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,

@@ -22,6 +22,7 @@ struct AnswerRequest {
   int size = 0;  // of the input; 0: the model's own
   int top = 5;
   double threshold = 0;
+  double score = 0;   // that objects must be above
   bool map = false;   // of an embedding
   bool draw = false;  // the answer over the picture, too, as a data address
   Explainer::EvidenceRequest evidence;

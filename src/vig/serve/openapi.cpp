@@ -201,7 +201,9 @@ ordered_json document() {
        option("layer", whole(0, 1 << 20), "From 0; the last one if not given."),
        option("head", whole(0, 1 << 20), "From 0; the mean of all if not given."), size, drawn});
   paths["/v1/segment"] = task_route("A class for every pixel", "Segmentation", {drawn});
-  paths["/v1/detect"] = task_route("Objects with boxes and masks", "Detections", {drawn});
+  paths["/v1/detect"] = task_route(
+      "Objects with boxes and masks", "Detections",
+      {option("score", share(), "Objects whose score is not above this are left out."), drawn});
   paths["/v1/models"] =
       get_route("The models of this server",
                 content(object({{"models", list_of(schema("Model"))}}, {"models"})));

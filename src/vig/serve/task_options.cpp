@@ -96,8 +96,10 @@ AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const Ope
         bad_request("x and y name a place together");
       }
       break;
-    case AnswerKind::kSegment:
     case AnswerKind::kDetect:
+      request.score = take_number(given, "score", kShownScore, 0.0, 1.0);
+      [[fallthrough]];
+    case AnswerKind::kSegment:
       request.draw = take_flag(given, "draw");
       break;
   }

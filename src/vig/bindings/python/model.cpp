@@ -200,7 +200,7 @@ py::object call(const ModelObject& self, const py::object& x, bool skip) {
     case ModelTask::kSegment:
       return segment(self, x, skip);
     case ModelTask::kDetect:
-      return detect(self, x, 0.3, skip);
+      return detect(self, x, kShownScore, skip);
     case ModelTask::kClassify:
       break;
   }
@@ -225,7 +225,7 @@ void add_model(py::module_& module) {
       .def("classify", &classify, x, py::kw_only(), py::arg("top") = 5, size, skip)
       .def("embed", &embed, x, py::kw_only(), py::arg("map") = false, size, skip)
       .def("segment", &segment, x, py::kw_only(), skip)
-      .def("detect", &detect, x, py::kw_only(), py::arg("score") = 0.3, skip)
+      .def("detect", &detect, x, py::kw_only(), py::arg("score") = kShownScore, skip)
       .def("explain", &explain, x, py::kw_only(), none("about"), none("against"), none("at"),
            none("layer"), none("head"), size, skip)
       .def("session", &make_session, py::arg("height"), py::arg("width"), py::arg("batch") = 1)
