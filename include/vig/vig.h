@@ -162,6 +162,8 @@ typedef struct vig_detection {
   const uint32_t *runs;
   size_t run_count;
 } vig_detection;
+/* All objects that the model itself lets through, down to a score of 0.05 unless its file says
+ * another one. */
 VIG_API vig_status vig_detect(const vig_model *model, const vig_picture *pictures, size_t count,
                               vig_result **result);
 /* Objects of picture i, the best first; NULL where there are none. */
