@@ -1,8 +1,9 @@
 // Classifier and Embedder on a miniature.
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <semaphore>
 #include <thread>
 
 #include "pipeline/fixtures.h"
@@ -142,25 +143,26 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
   }
 }
 
-// The threads belong to another caller until this one is done.
+// The threads belong to another caller until this one is done, or would wait for ever.
 TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
   const auto team = std::make_shared<ThreadTeam>(2);
   const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .team = team});
   const auto expected = classifier.classify(some_pictures(), 10);
-  std::atomic<bool> taken = false, done = false;
+  std::binary_semaphore taken(0), done(0);
+  bool was_done = false;
   std::thread other([&] {
     const ThreadTeam::Share share(*team);
-    team->run([&](int) {
-      taken = true;
-      taken.notify_all();
-      done.wait(false);
+    team->run([&](int worker) {
+      if (worker != 0) return;
+      taken.release();
+      was_done = done.try_acquire_for(std::chrono::minutes(1));
     });
   });
-  taken.wait(false);
+  taken.acquire();
   const auto results = classifier.classify(some_pictures(), 10);
-  done = true;
-  done.notify_all();
+  done.release();
   other.join();
+  EXPECT_TRUE(was_done);
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);

@@ -93,6 +93,32 @@ TEST(BatchQueue, ASecondWorkerStartsAtOnceWhenItsBatchIsFull) {
   held.go.release(2);
 }
 
+TEST(BatchQueue, AsManyBatchesRunAsThereAreWorkers) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 4});
+  held.add("a", 0);
+  held.started.acquire();
+  for (int i = 1; i <= 6; ++i) held.add(i <= 2 || i > 4 ? "a" : "b", i);
+  for (int i = 0; i < 3; ++i) held.started.acquire();  // two of a, of b, and of a again
+  EXPECT_EQ(held.queue.waiting(), 0u);
+  held.go.release(4);
+}
+
+// A worker that gathers a batch of what is dropped then looks at what has come since.
+TEST(BatchQueue, WhatComesAfterDroppedWorkIsNotForgotten) {
+  HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 2});
+  held.add("a", 0);
+  held.started.acquire();
+  held.add("a", 1);
+  held.queue.drop();
+  held.add("b", 2);
+  held.add("b", 3);
+  held.started.acquire();
+  held.go.release(2);
+  held.done.acquire();
+  held.done.acquire();
+  EXPECT_EQ(held.batches.size(), 2u);
+}
+
 TEST(BatchQueue, TheEndRunsWhatWaits) {
   std::atomic<int> sum = 0;
   {

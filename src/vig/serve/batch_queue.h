@@ -52,7 +52,8 @@ class BatchQueue {
       waiting_.push_back({std::move(entry), std::chrono::steady_clock::now()});
       pictures_ += waiting_.back().entry.pictures;
     }
-    changed_.notify_all();
+    idle_.notify_one();
+    gatherer_.notify_one();
     return true;
   }
   // Forgets what waits.
@@ -61,6 +62,7 @@ class BatchQueue {
     const std::lock_guard lock(mutex_);
     dropped.swap(waiting_);
     pictures_ = 0;
+    gatherer_.notify_one();
   }
   size_t waiting() const {
     const std::lock_guard lock(mutex_);
@@ -74,29 +76,30 @@ class BatchQueue {
     std::chrono::steady_clock::time_point since;
   };
 
+  // One worker at a time gathers a batch; the others run theirs or sleep.
   void serve(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
-      if (waiting_.empty()) return;  // stopped
+      const bool mine = idle_.wait(lock, stop, [this] { return !gathering_ && !waiting_.empty(); });
+      if (!mine) return;  // stopped, and nothing waits but for the one who gathers
+      gathering_ = true;
       const std::string key = waiting_.front().entry.key;
       const auto until = waiting_.front().since + options_.wait;
-      // Another worker may take the key meanwhile: then the next one is looked at.
-      const auto is_taken = [&] { return waiting_.empty() || waiting_.front().entry.key != key; };
-      const auto is_ready = [&] { return running_ == 0 || pictures_of(key) >= options_.batch; };
-      changed_.wait_until(lock, stop, until, [&] { return is_taken() || is_ready(); });
-      if (is_taken()) continue;
-      if (!is_ready() && !stop.stop_requested() && std::chrono::steady_clock::now() < until) {
-        continue;
-      }
+      const auto dropped = [&] { return waiting_.empty() || waiting_.front().entry.key != key; };
+      gatherer_.wait_until(lock, stop, until, [&] {
+        return running_ == 0 || dropped() || pictures_of(key) >= options_.batch;
+      });
+      gathering_ = false;
       std::vector<Entry> batch = take(key);
+      if (!waiting_.empty()) idle_.notify_one();
+      if (batch.empty()) continue;
       ++running_;
       lock.unlock();
       run_(batch);
       batch.clear();
       lock.lock();
       --running_;
-      changed_.notify_all();
+      gatherer_.notify_one();
     }
   }
 
@@ -126,7 +129,9 @@ class BatchQueue {
   const BatchQueueOptions options_;
   const Run run_;
   mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable_any idle_;      // workers without a batch
+  std::condition_variable_any gatherer_;  // the one that waits for its batch to be full
+  bool gathering_ = false;
   std::deque<Waiting> waiting_;
   size_t pictures_ = 0;                // that wait
   int running_ = 0;                    // batches
