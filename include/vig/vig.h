@@ -10,9 +10,9 @@
  *
  * Functions return VIG_OK or what kind of error it was; vig_last_error() then has one sentence
  * about it, for the calling thread. No function throws, prints or ends the process. A model may be
- * used by any number of threads at a time: work takes place one call after the other, on threads
- * that all calls share. Results belong to the caller, and what they point to lives as long as they
- * do.
+ * used by any number of threads at a time: few take turns on the model's own threads, and of
+ * callers that are half as many as those each works in its own. Results belong to the caller, and
+ * what they point to lives as long as they do.
  */
 #ifndef VIG_VIG_H
 #define VIG_VIG_H
