@@ -96,7 +96,7 @@ class ApiTest : public ::testing::Test {
 
   static void expect_described(std::string method, const std::string& path,
                                const HttpAnswer& answer) {
-    static const json document = json::parse(openapi_text());
+    static const json document = json::parse(openapi_text(ApiOptions().max_size));
     if (!document["paths"].contains(path)) {
       EXPECT_EQ(answer.status, 404) << path;
       return;
@@ -220,7 +220,8 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(models[1]["colors"].size(), 4u);
   EXPECT_EQ(models[1]["colors"][0],
             fmt::format("#{:02x}{:02x}{:02x}", first[0], first[1], first[2]));
-  EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body), json::parse(openapi_text()));
+  EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body),
+            json::parse(openapi_text(ApiOptions().max_size)));
   EXPECT_EQ(ask("GET", "/health").status, 200);
   EXPECT_EQ(ask("GET", "/ready").status, 200);
   const HttpAnswer page = ask("GET", "/");
@@ -264,6 +265,8 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   EXPECT_EQ(post("/v1/embed?map=maybe").status, 400);
   EXPECT_EQ(post("/v1/classify", "", jpeg).status, 400);
   EXPECT_EQ(post("/v1/classify", "GIF89a", jpeg).status, 422);
+  EXPECT_EQ(post("/v1/explain?layer=0").status, 400);
+  EXPECT_EQ(post("/v1/explain?x=0&y=0&class=1").status, 400);
   EXPECT_EQ(post("/v1/classify", "x", "Content-Type: text/plain\r\n").status, 415);
   EXPECT_EQ(post("/v1/classify", "{}", "Content-Type: application/json\r\n").status, 400);
   EXPECT_EQ(post("/v1/classify", R"({"pictures":["QQ==","QQ==","QQ=="]})",
@@ -273,6 +276,7 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   const HttpAnswer large = post("/v1/classify", read_file(picture_file("photos/cat_chelsea.png")));
   EXPECT_EQ(large.status, 422);
   EXPECT_NE(large.body.find("pixels"), std::string::npos) << large.body;
+  EXPECT_EQ(ask("GET", "/v1/classify").header("allow"), "POST");
   EXPECT_EQ(ask("GET", "/v1/classify").status, 405);
   EXPECT_EQ(ask("POST", "/health", "x").status, 405);
   for (const char* path : {"/v1", "/v1/classify/", "/../etc/passwd", "/etc/passwd", "//",
@@ -289,6 +293,27 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
             std::string::npos);
   EXPECT_NE(counted.find("vig_batch_pictures_count{} 3\n"), std::string::npos) << counted;
   EXPECT_NE(counted.find("\nvig_queue_pictures 0\n"), std::string::npos);
+}
+
+TEST_F(ApiTest, ABrokenPictureSpoilsNoOther) {
+  start();
+  const std::string png = read_file(picture_file("formats/photo.png"));
+  for (const std::string& broken : {std::string(), std::string("GIF89a")}) {
+    const std::string part = "--b\r\nContent-Disposition: form-data; name=p; filename=f\r\n\r\n";
+    const HttpAnswer answer =
+        post("/v1/classify", part + broken + "\r\n" + part + png + "\r\n--b--",
+             "Content-Type: multipart/form-data; boundary=b\r\n");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const json results = json::parse(answer.body)["results"];
+    EXPECT_TRUE(results.at(0).contains("error"));
+    EXPECT_TRUE(results.at(1).contains("classes"));
+  }
+  const HttpAnswer text =
+      post("/v1/classify", R"({"pictures":["*","QQ=="]})", "Content-Type: application/json\r\n");
+  EXPECT_EQ(text.status, 422);
+  const json results = json::parse(text.body)["results"];
+  EXPECT_TRUE(results.at(0)["error"].get<std::string>().starts_with("picture 1: "));
+  EXPECT_TRUE(results.at(1)["error"].get<std::string>().starts_with("picture 2: "));
 }
 
 TEST_F(ApiTest, ServersWithoutAModelOfTheTaskSayIt) {
@@ -326,6 +351,16 @@ TEST_F(ApiTest, PagesOfStrangersCannotUseALocalServer) {
   };
   for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:80", "[::1]:1"}) {
     EXPECT_EQ(status(host), 200) << host;
+  }
+  const auto from = [&](const std::string& origin) {
+    return test::ask(served_->port(),
+                     "GET /health HTTP/1.1\r\nHost: LocalHost\r\nOrigin: " + origin + "\r\n\r\n")
+        .status;
+  };
+  EXPECT_EQ(from("http://127.0.0.1:8080"), 200);
+  for (const char* origin :
+       {"https://example.org", "http://example.org", "null", "http://10.0.0.1"}) {
+    EXPECT_EQ(from(origin), 403) << origin;
   }
   for (const char* host :
        {"example.org", "127.0.0.1.example.org", "localhost.example.org:80", "[::2]", "10.0.0.1"}) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <list>
 #include <mutex>
 #include <vector>
@@ -362,17 +363,49 @@ TEST(HttpServer, HostileClientsDoNotHinderOthers) {
 TEST(HttpServer, BodiesAreLimitedTogether) {
   HttpOptions options = patient();
   options.all_body_bytes = 100;
-  Served served(options, echo());
-  Client large(served.port());
-  large.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
-  EXPECT_EQ(large.read().status, 100);  // its bytes are reserved
+  std::promise<Respond> held;
+  HttpHandlers handlers;
+  handlers.handle = [&](HttpRequest request, Respond respond) {
+    if (request.path == "/held") return held.set_value(std::move(respond));
+    respond({200, "text/plain", ""});
+  };
+  std::atomic<int> refused_status = 0;
+  handlers.refused = [&](int status) { refused_status = status; };
+  Served served(options, handlers);
+  const auto status = [&](size_t bytes) {
+    return ask(served.port(), request_text("POST", "/", std::string(bytes, 'x'))).status;
+  };
+  // What is announced takes nothing from others, what waits for its answer does.
+  Client slow(served.port()), large(served.port());
+  slow.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
+  EXPECT_EQ(slow.read().status, 100);
+  large.send(request_text("POST", "/held", std::string(90, 'y')));
+  const Respond respond = held.get_future().get();
   const HttpAnswer refused = ask(served.port(), request_text("POST", "/", std::string(11, 'x')));
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
-  EXPECT_EQ(ask(served.port(), request_text("POST", "/", std::string(10, 'x'))).status, 200);
-  large.send(std::string(90, 'y'));
+  EXPECT_EQ(refused_status, 503);
+  EXPECT_EQ(status(10), 200);
+  respond({200, "text/plain", ""});
   EXPECT_EQ(large.read().status, 200);
-  EXPECT_EQ(ask(served.port(), request_text("POST", "/", std::string(100, 'x'))).status, 200);
+  EXPECT_EQ(status(100), 200);
+  EXPECT_EQ(status(101), 503);
+  // A body without a length counts as it comes.
+  EXPECT_EQ(ask(served.port(),
+                "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+                .status,
+            200);
+}
+
+// The length of an answer to HEAD is not that of what follows.
+TEST(HttpServer, ARefusalAfterHeadHasItsBody) {
+  Served served(patient(), echo());
+  Client client(served.port());
+  client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n");
+  EXPECT_EQ(client.read(/*head=*/true).status, 200);
+  const HttpAnswer refused = client.read();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("bad_http"), std::string::npos) << refused.body;
 }
 
 TEST(HttpServer, RefusedHeadsAreAnsweredBeforeTheirBody) {

@@ -36,7 +36,7 @@ TEST(RequestBody, RawBytesAreOnePicture) {
     EXPECT_EQ(request.pictures[0].bytes, body);
     EXPECT_TRUE(request.options.empty());
   }
-  EXPECT_EQ(status_of("image/png", ""), 400);
+  EXPECT_TRUE(read_request_body("image/png", "", 1).pictures.empty());
   for (const char* type : {"text/plain", "application/xml", "imag/png", "multipart/mixed"}) {
     EXPECT_EQ(status_of(type, "x"), 415) << type;
   }
@@ -68,7 +68,6 @@ TEST(RequestBody, BrokenFormsAreRefused) {
        {std::string(), std::string("x"), good, good + "--XyZ", good + "--XyZ-",
         "x" + good + "--XyZ--", std::string("--XyZ\r\n"), std::string("--XyZ\r\n\r\n"),
         std::string("--XyZ\r\nA: b\r\n--XyZ--"), std::string("--XyZx\r\n\r\nA\r\n--XyZ--"),
-        part("form-data; name=picture", "") + "--XyZ--",
         part("form-data; name=a", "1") + part("form-data; name=a", "2") + "--XyZ--",
         part("form-data; name=a", std::string(2000, 'x')) + "--XyZ--",
         "--XyZ\r\nA: " + std::string(9000, 'x') + "\r\n\r\nA\r\n--XyZ--"}) {
@@ -125,20 +124,40 @@ TEST(RequestBody, BrokenJsonIsRefused) {
                            R"({"top":{}})",
                            R"({"top":null})",
                            R"({"top":1,"top":2})",
-                           R"({"picture":"QUJ"})",
-                           R"({"picture":"QUJ*"})",
-                           R"({"picture":""})",
+                           R"({"picture":"QUJD","picture":"QUJD"})",
+                           R"({"pictures":["QUJD"],"pictures":[]})",
                            R"({"picture":"QUJD"}x)",
                            R"({"picture":"QUJD",})",
                            "{\"picture\":\"\xff\"}",
-                           R"({"picture":"QUJD)",
-                           R"({"picture":"data:image/png,QUJD"})"}) {
+                           R"({"picture":"QUJD)"}) {
     EXPECT_EQ(status_of(kJson, body), 400) << body;
   }
+  EXPECT_EQ(status_of(kJson, std::string("{\"picture\":\"QUJD\"}\0 x", 23)), 400);
   EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ==","QQ=="]})"), 413);
   EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ=="],"picture":"QQ=="})"), 413);
   EXPECT_EQ(status_of(kJson, std::string(1 << 20, '[')), 400);
   EXPECT_EQ(status_of(kJson, "{\"top\":\"" + std::string(2000, '1') + "\"}"), 400);
+}
+
+// Texts that are no pictures belong to themselves alone.
+TEST(RequestBody, PicturesThatAreNoBase64SpoilNoOther) {
+  for (const std::string bad : {"QUJ", "QUJ*", "data:image/png,QUJD"}) {
+    const std::string body = R"({"pictures":[")" + bad + R"(","QUJD"]})";
+    const RequestBody request = read_request_body(kJson, body, 3);
+    ASSERT_EQ(request.pictures.size(), 2u);
+    EXPECT_NE(request.pictures[0].error, "") << bad;
+    EXPECT_EQ(request.pictures[1].error, "");
+    EXPECT_EQ(request.pictures[1].bytes, "ABC");
+  }
+  const std::string error = [] {
+    try {
+      read_request_body(kJson, "{\"picture\":1" + std::string(1 << 20, '0') + "}", 3);
+    } catch (const HttpError& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  }();
+  EXPECT_LT(error.size(), 200u) << "what was sent is not sent back";
 }
 
 TEST(RequestBody, Base64IsStrict) {

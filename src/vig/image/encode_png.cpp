@@ -62,6 +62,9 @@ class PngWriter {
       }
       png_set_PLTE(png_, info_, colors, static_cast<int>(palette.size()));
     }
+    // Of a large picture people wait longer for the last percent of its size than it is worth.
+    constexpr int64_t kLarge = int64_t{4} << 20;
+    if (int64_t{width} * height > kLarge) png_set_compression_level(png_, 1);
     png_write_info(png_, info_);
     for (int y = 0; y < height; ++y) {
       png_write_row(png_, pixels + static_cast<size_t>(y) * row_bytes);

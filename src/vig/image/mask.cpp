@@ -185,19 +185,37 @@ Mask encode_mask(std::span<const uint8_t> pixels, int width, int height) {
 }
 
 std::vector<uint8_t> decode_mask(const Mask& mask) {
-  std::vector<uint8_t> pixels(pixel_count(mask.width, mask.height));
-  const auto width = static_cast<size_t>(mask.width), height = static_cast<size_t>(mask.height);
+  return decode_mask(mask, 0, 0, mask.width, mask.height);
+}
+
+std::vector<uint8_t> decode_mask(const Mask& mask, int left, int top, int width, int height) {
+  if (left < 0 || top < 0 || width < 0 || height < 0 || left > mask.width - width ||
+      top > mask.height - height) {
+    fail_usage("[mask] {}x{} pixels from {}, {} on of {}x{}", width, height, left, top, mask.width,
+               mask.height);
+  }
+  std::vector<uint8_t> pixels(pixel_count(width, height));
+  const size_t all = pixel_count(mask.width, mask.height);
+  const auto column_pixels = static_cast<size_t>(mask.height);
   size_t at = 0;
   for (size_t i = 0; i < mask.runs.size(); ++i) {
-    if (mask.runs[i] > pixels.size() - at) {
-      fail_usage("[mask] its runs exceed the {} pixels of {}x{}", pixels.size(), width, height);
+    if (mask.runs[i] > all - at) {
+      fail_usage("[mask] its runs exceed the {} pixels of {}x{}", all, mask.width, mask.height);
     }
     const size_t end = at + mask.runs[i];
-    if (i % 2 == 0) {
-      at = end;
-      continue;
+    while (i % 2 == 1 && at < end) {  // a piece of one column
+      const auto x = static_cast<int64_t>(at / column_pixels) - left;
+      const auto from = static_cast<int64_t>(at % column_pixels) - top;
+      const auto count =
+          static_cast<int64_t>(std::min(end - at, column_pixels - at % column_pixels));
+      at += static_cast<size_t>(count);
+      if (x < 0 || x >= width) continue;
+      const int64_t last = std::min<int64_t>(from + count, height);
+      for (int64_t y = std::max<int64_t>(from, 0); y < last; ++y) {
+        pixels[static_cast<size_t>(y * width + x)] = 1;
+      }
     }
-    for (; at < end; ++at) pixels[at % height * width + at / height] = 1;
+    at = end;
   }
   return pixels;
 }

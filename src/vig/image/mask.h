@@ -26,6 +26,8 @@ struct Mask {
 // pixels[y * width + x], where anything but 0 counts as 1.
 Mask encode_mask(std::span<const uint8_t> pixels, int width, int height);
 std::vector<uint8_t> decode_mask(const Mask& mask);  // of zeros and ones, row by row
+// The same for a part of the picture, in time that its ones and the part take.
+std::vector<uint8_t> decode_mask(const Mask& mask, int left, int top, int width, int height);
 
 // COCO's compressed text for the runs. Reading throws Error where the text is none, or its runs do
 // not fill the picture; `where` begins the message.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "vig/image/encode_png.h"
@@ -107,32 +109,8 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
   return answers;
 }
 
-}  // namespace
-
-std::optional<AnswerKind> kind_of_route(std::string_view path) {
-  for (const Route& route : kRoutes) {
-    if (route.path == path) return route.kind;
-  }
-  return std::nullopt;
-}
-
-ModelTask task_of(AnswerKind kind) {
-  if (kind == AnswerKind::kSegment) return ModelTask::kSegment;
-  return kind == AnswerKind::kDetect ? ModelTask::kDetect : ModelTask::kClassify;
-}
-
-std::string key_of(const AnswerRequest& request) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
-                     request.size, request.top, request.threshold, request.score, request.map,
-                     request.draw, request.evidence.about, request.evidence.against,
-                     request.attention.x, request.attention.y, request.attention.layer,
-                     request.attention.head);
-}
-
-std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
-                                    std::span<const SentPicture> sent,
-                                    const DecodeOptions& decode) {
-  const PictureBytes pictures = source_of(sent, decode);
+std::vector<Answer> answers_of(const OpenModel& model, const AnswerRequest& request,
+                               const PictureBytes& pictures) {
   std::vector<Answer> answers;
   switch (request.kind) {
     case AnswerKind::kClassify:
@@ -160,6 +138,47 @@ std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest&
       return segmented(model, request, pictures);
     case AnswerKind::kDetect:
       return detected(model, request, pictures);
+  }
+  return answers;
+}
+
+}  // namespace
+
+std::optional<AnswerKind> kind_of_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    if (route.path == path) return route.kind;
+  }
+  return std::nullopt;
+}
+
+ModelTask task_of(AnswerKind kind) {
+  if (kind == AnswerKind::kSegment) return ModelTask::kSegment;
+  return kind == AnswerKind::kDetect ? ModelTask::kDetect : ModelTask::kClassify;
+}
+
+std::string key_of(const AnswerRequest& request) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
+                     request.size, request.top, request.threshold, request.score, request.map,
+                     request.draw, request.evidence.about, request.evidence.against,
+                     request.attention.x, request.attention.y, request.attention.layer,
+                     request.attention.head);
+}
+
+std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
+                                    std::span<const SentPicture> sent,
+                                    const DecodeOptions& decode) {
+  std::vector<SentPicture> good;
+  std::ranges::copy_if(sent, std::back_inserter(good), &std::string::empty, &SentPicture::error);
+  std::vector<Answer> found;
+  if (!good.empty()) found = answers_of(model, request, source_of(good, decode));
+  std::vector<Answer> answers;
+  size_t next = 0;
+  for (const SentPicture& one : sent) {
+    if (one.error.empty()) {
+      answers.push_back(std::move(found.at(next++)));
+    } else {
+      answers.push_back({false, failed_json(one.name, one.name + ": " + one.error)});
+    }
   }
   return answers;
 }

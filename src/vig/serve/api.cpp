@@ -33,14 +33,22 @@ bool same_secret(std::string_view a, std::string_view b) {
   return different == 0;
 }
 
-// A page of a stranger can make a browser send requests to this machine under the stranger's name.
-bool names_this_machine(std::string_view host) {
+// A page of a stranger can make a browser send requests to this machine, under the stranger's name
+// or with the stranger as their origin.
+bool names_this_machine(std::string host) {
   if (host.empty()) return true;  // HTTP/1.0
+  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
   if (const size_t port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos) {
     host = host.substr(0, port);
   }
   return host == "localhost" || host == "[::1]" ||
          (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
+bool is_of_this_machine(const std::string& origin) {
+  constexpr std::string_view kScheme = "http://";
+  return origin.empty() ||
+         (origin.starts_with(kScheme) && names_this_machine(origin.substr(kScheme.size())));
 }
 
 const char* task_name(ModelTask task) {
@@ -58,6 +66,18 @@ const char* task_name(ModelTask task) {
 constexpr std::array<std::string_view, 6> kGetRoutes = {"/",        "/health",       "/ready",
                                                         "/metrics", "/openapi.json", "/v1/models"};
 constexpr std::array<std::string_view, 3> kOpenRoutes = {"/", "/health", "/ready"};
+
+// Under which routes that are not there are counted, so that clients cannot invent many.
+constexpr const char* kOtherRoute = "other";
+
+// The token of "Bearer TOKEN", whose first word may have any letters' case.
+std::string_view shown_token(std::string_view authorization) {
+  constexpr std::string_view kBearer = "bearer ";
+  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
+  const std::string_view first = authorization.substr(0, kBearer.size());
+  if (!std::ranges::equal(first, kBearer, {}, lower)) return "";
+  return authorization.substr(kBearer.size());
+}
 
 HttpResponse response_to(const HttpError& error) {
   return error_response(error.status(), error.kind(), error.what());
@@ -136,10 +156,14 @@ struct Api::Impl {
         options(api_options),
         metrics(counters),
         queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
-        // The bodies of large requests take time to read, which the server's thread does not have.
-        bodies(
-            {.most_waiting = api_options.queue.most_waiting, .batch = 1, .wait = {}, .workers = 1},
-            [this](auto& batch) { guarded([&] { accept(batch.front().work); }); }) {}
+        // Bodies take time to read, which the server's thread does not have. Those of large ones
+        // do not keep the others waiting.
+        bodies(body_queue(api_options), [this](auto& batch) { read(batch); }),
+        large_bodies(body_queue(api_options), [this](auto& batch) { read(batch); }) {}
+
+  static BatchQueueOptions body_queue(const ApiOptions& options) {
+    return {.most_waiting = options.queue.most_waiting, .batch = 1, .wait = {}, .workers = 1};
+  }
 
   // Work that fails for want of memory even for its answer ends its connections.
   template <class F>
@@ -153,6 +177,10 @@ struct Api::Impl {
 
   const HostedModel& find(const std::string& name, ModelTask task) const;
   HttpResponse get(const std::string& path) const;
+  void note(const std::string& route, int status, double seconds);
+  void read(std::vector<BatchQueue<Unread>::Entry>& batch) {
+    guarded([&] { accept(batch.front().work); });
+  }
   std::string model_list() const;
   Respond counted(std::string route, Respond respond);
   void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
@@ -168,7 +196,8 @@ struct Api::Impl {
   ServerMetrics& metrics;
   std::atomic<bool> stopping = false;
   BatchQueue<Asked> queue;    // after the others, which its threads use
-  BatchQueue<Unread> bodies;  // last: adds to the queue
+  BatchQueue<Unread> bodies;  // last: add to the queue
+  BatchQueue<Unread> large_bodies;
 };
 
 const HostedModel& Api::Impl::find(const std::string& name, ModelTask task) const {
@@ -189,10 +218,14 @@ Respond Api::Impl::counted(std::string route, Respond respond) {
   return [this, since = Clock::now(), name = std::move(route),
           done = std::move(respond)](HttpResponse response) {
     const std::chrono::duration<double> seconds = Clock::now() - since;
-    metrics.request(name, response.status, seconds.count());
-    if (options.log) options.log(name, response.status, seconds.count());
+    note(name, response.status, seconds.count());
     done(std::move(response));
   };
+}
+
+void Api::Impl::note(const std::string& route, int status, double seconds) {
+  metrics.request(route, status, seconds);
+  if (options.log) options.log(route, status, seconds);
 }
 
 void Api::Impl::refuse(const Respond& respond, const HttpResponse& response,
@@ -317,7 +350,7 @@ HttpResponse Api::Impl::get(const std::string& path) const {
   } else if (path == "/v1/models") {
     response.body = model_list();
   } else if (path == "/openapi.json") {
-    response.body = openapi_text();
+    response.body = openapi_text(options.max_size);
   } else if (path == "/metrics") {
     response.content_type = "text/plain; version=0.0.4";
     response.body = metrics.text(
@@ -338,25 +371,29 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
   const bool open = std::ranges::find(kOpenRoutes, head.path) != kOpenRoutes.end();
   const auto refused = [&](int status, const char* kind, const std::string& sentence) {
     impl_->metrics.error(kind);
-    // Routes that are not there are counted under one name, so that clients cannot invent many.
-    const std::string route = task || get ? head.path : "other";
-    impl_->metrics.request(route, status, 0);
-    if (impl_->options.log) impl_->options.log(route, status, 0);
+    const std::string route = task || get ? head.path : kOtherRoute;
+    impl_->note(route, status, 0);
     return error_response(status, kind, sentence);
   };
   const std::string& token = impl_->options.token;
   if (impl_->options.local_hosts && !names_this_machine(head.host)) {
     return refused(403, "wrong_host", "expected the address of this machine as the host");
   }
-  if (!open && !token.empty() && !same_secret(head.authorization, "Bearer " + token)) {
+  if (impl_->options.local_hosts && !is_of_this_machine(head.origin)) {
+    return refused(403, "wrong_origin", "expected a page of this machine, or no page");
+  }
+  if (!open && !token.empty() && !same_secret(shown_token(head.authorization), token)) {
     return refused(401, "unauthorized", "expected the header Authorization: Bearer and the token");
   }
   if (!task && !get) {
     return refused(404, "no_such_route", fmt::format("there is no {}", printable(head.path, 100)));
   }
   if (head.method != (task ? "POST" : "GET")) {
-    return refused(405, "wrong_method",
-                   task ? "this route takes POST with a picture" : "this route takes GET");
+    HttpResponse response =
+        refused(405, "wrong_method",
+                task ? "this route takes POST with a picture" : "this route takes GET");
+    response.allow = task ? "POST" : "GET, HEAD";
+    return response;
   }
   return std::nullopt;
 }
@@ -367,16 +404,21 @@ void Api::handle(HttpRequest request, Respond respond) {
   const std::optional<AnswerKind> kind = kind_of_route(request.path);
   if (!kind) return done(impl_->get(request.path));
   BatchQueue<Unread>::Entry entry{"", 1, {*kind, std::move(request), std::move(done)}};
-  if (impl_->bodies.add(entry)) return;
+  constexpr size_t kLarge = size_t{1} << 20;
+  const bool large = entry.work.request.body.size() > kLarge;
+  if ((large ? impl_->large_bodies : impl_->bodies).add(entry)) return;
   impl_->refuse(entry.work.respond,
                 error_response(503, "queue_full", "too many requests wait; try again later", 1),
                 "queue_full");
 }
 
+void Api::refused(int status) { impl_->note(kOtherRoute, status, 0); }
+
 void Api::begin_stop() { impl_->stopping = true; }
 
 void Api::drop_waiting() {
   impl_->bodies.drop();
+  impl_->large_bodies.drop();
   impl_->queue.drop();
 }
 

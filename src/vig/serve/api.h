@@ -45,6 +45,7 @@ class Api {
   // For HttpHandlers.
   std::optional<HttpResponse> refuse(const HttpRequest& head);
   void handle(HttpRequest request, Respond respond);
+  void refused(int status);
 
   // From now on /ready says that this server ends.
   void begin_stop();

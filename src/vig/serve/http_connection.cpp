@@ -72,6 +72,7 @@ void HttpConnection::read_request() {
 
 void HttpConnection::read_head() {
   busy_ = true;
+  head_only_ = false;
   // From the first byte to the last of the body, however slowly they come.
   stream_.expires_after(duration(server_->options.request_seconds));
   begin_request(parser_, server_->options);
@@ -91,9 +92,7 @@ void HttpConnection::head_is_read(ErrorCode error) {
       return answer(std::move(*refusal), parser_->is_done() && head.keep_alive());
     }
   }
-  if (!reserve_body()) {
-    return refuse_request({503, "too_many_bytes", "the requests under way have too many bytes"}, 1);
-  }
+  parser_->eager(true);
   if (beast::iequals(head[http::field::expect], "100-continue")) {
     continue_.emplace(http::status::continue_, head.version());
     http::async_write(stream_, *continue_, [self = shared_from_this()](ErrorCode failed, size_t) {
@@ -105,14 +104,13 @@ void HttpConnection::head_is_read(ErrorCode error) {
   read_body();
 }
 
-// A body without a length may have as many bytes as any.
+// Bytes that have come, not those announced: whoever sends nothing takes nothing from others.
 bool HttpConnection::reserve_body() {
-  if (parser_->is_done()) return true;
-  const auto length = parser_->content_length();
-  const uint64_t bytes = length ? *length : server_->options.body_bytes;
-  if (bytes > server_->options.all_body_bytes - server_->body_bytes) return false;
-  reserved_ = bytes;
-  server_->body_bytes += bytes;
+  const uint64_t bytes = parser_->get().body().size();
+  const uint64_t more = bytes - std::min(bytes, reserved_);
+  if (more > server_->options.all_body_bytes - server_->body_bytes) return false;
+  reserved_ += more;
+  server_->body_bytes += more;
   return true;
 }
 
@@ -122,13 +120,17 @@ void HttpConnection::release_body() {
 }
 
 void HttpConnection::read_body() {
-  http::async_read(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](ErrorCode error, size_t) { self->request_is_read(error); });
+  if (parser_->is_done()) return request_is_read();
+  http::async_read_some(
+      stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
+        if (error) return self->refuse_request(error);
+        if (self->reserve_body()) return self->read_body();
+        self->refuse_request({503, "too_many_bytes", "the requests under way have too many bytes"},
+                             1);
+      });
 }
 
-void HttpConnection::request_is_read(ErrorCode error) {
-  if (error) return refuse_request(error);
+void HttpConnection::request_is_read() {
   stream_.expires_never();
   auto message = parser_->release();
   keep_alive_ = message.keep_alive();
@@ -161,6 +163,7 @@ void HttpConnection::refuse_request(ErrorCode error) {
 
 void HttpConnection::refuse_request(const HttpRefusal& refusal, int retry_after) {
   server_->metrics.error(refusal.kind);
+  if (server_->handlers.refused) server_->handlers.refused(refusal.status);
   busy_ = true;
   answer(error_response(refusal.status, refusal.kind, refusal.sentence, retry_after),
          /*keep=*/false);
@@ -174,6 +177,7 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
   response_.set(http::field::content_type, from.content_type);
   response_.set("X-Content-Type-Options", "nosniff");
   response_.set(http::field::cache_control, "no-store");
+  if (!from.allow.empty()) response_.set(http::field::allow, from.allow);
   if (!from.policy.empty()) response_.set("Content-Security-Policy", from.policy);
   if (from.status == 401) response_.set(http::field::www_authenticate, "Bearer");
   if (from.retry_after > 0) {

@@ -72,7 +72,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read_head();
   void head_is_read(ErrorCode error);
   void read_body();
-  void request_is_read(ErrorCode error);
+  void request_is_read();
   void refuse_request(ErrorCode error);
   void refuse_request(const HttpRefusal& refusal, int retry_after = 0);
   bool reserve_body();

@@ -31,8 +31,13 @@ void begin_request(std::optional<RequestParser>& parser, const HttpOptions& opti
 }
 
 std::optional<HttpRefusal> refusal_of_head(const RequestMessage& head) {
-  if (has_one_length(head)) return std::nullopt;
-  return HttpRefusal{400, "bad_http", "expected one length, or the coding chunked alone"};
+  if (!has_one_length(head)) {
+    return HttpRefusal{400, "bad_http", "expected one length, or the coding chunked alone"};
+  }
+  if (head.count(http::field::host) > 1) {
+    return HttpRefusal{400, "bad_http", "expected one host"};
+  }
+  return std::nullopt;
 }
 
 std::optional<HttpRefusal> refusal_of_error(const beast::error_code& error) {
@@ -56,11 +61,18 @@ HttpRequest read_fields(const RequestMessage& message) {
   HttpRequest request;
   const bool head = message.method() == http::verb::head;
   request.method = head ? "GET" : text_of(message.method_string());
-  const std::string target = text_of(message.target());
+  request.host = text_of(message[http::field::host]);
+  std::string target = text_of(message.target());
+  // As it is sent to proxies: the whole address.
+  if (constexpr std::string_view kScheme = "http://"; target.starts_with(kScheme)) {
+    const size_t slash = std::min(target.find('/', kScheme.size()), target.size());
+    request.host = target.substr(kScheme.size(), slash - kScheme.size());
+    target = slash == target.size() ? "/" : target.substr(slash);
+  }
   const size_t question = target.find('?');
   request.path = target.substr(0, question);
   if (question != std::string::npos) request.query = target.substr(question + 1);
-  request.host = text_of(message[http::field::host]);
+  request.origin = text_of(message[http::field::origin]);
   request.content_type = text_of(message[http::field::content_type]);
   request.authorization = text_of(message[http::field::authorization]);
   return request;

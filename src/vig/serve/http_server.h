@@ -16,6 +16,7 @@ struct HttpRequest {
   std::string path;    // "/v1/classify", without the query
   std::string query;
   std::string host;
+  std::string origin;  // of the page that a browser sends it for
   std::string content_type;
   std::string authorization;
   std::string body;
@@ -27,6 +28,7 @@ struct HttpResponse {
   std::string body;
   int retry_after = 0;      // seconds; 0: not said
   std::string policy = {};  // Content-Security-Policy; empty: none
+  std::string allow = {};   // the methods of the route; empty: not said
 };
 
 // {"error": {"kind", "message"}}
@@ -39,7 +41,7 @@ struct HttpOptions {
   // Limits. A client beyond one of them gets its error, or its end.
   size_t header_bytes = 16 << 10;
   uint64_t body_bytes = 64 << 20;       // of one request
-  uint64_t all_body_bytes = 512 << 20;  // of all requests that are read, wait or run
+  uint64_t all_body_bytes = 512 << 20;  // that have come, of requests that are read, wait or run
   size_t connections = 4096;
   double request_seconds = 30;  // for a client to send a request, and to take its answer
   double idle_seconds = 60;     // until the first byte of the next request
@@ -54,6 +56,8 @@ struct HttpHandlers {
   // Of a request whose body is not read yet: an answer refuses it without reading the body.
   std::function<std::optional<HttpResponse>(const HttpRequest& head)> refuse = {};
   std::function<void(HttpRequest, Respond)> handle;
+  // A request that cannot be read has got this status.
+  std::function<void(int status)> refused = {};
 };
 
 struct HttpState;

@@ -15,6 +15,9 @@ ordered_json content(const ordered_json& body, const char* type = "application/j
   return {{type, {{"schema", body}}}};
 }
 
+constexpr const char* kStranger =
+    "The host, or the page that asks, is not of this machine, as a local server expects.";
+
 ordered_json error_answer(const char* description) {
   return {{"description", description}, {"content", content(schema("Error"))}};
 }
@@ -79,10 +82,11 @@ ordered_json task_route(const char* summary, const char* answer, ordered_json op
            {{"description", "An answer for each picture, in order."}, {"content", content(good)}}},
           {"400", error_answer("The request asks for what is not there.")},
           {"401", error_answer("The token is missing or wrong.")},
-          {"403", error_answer("The host is not this machine, as a local server asks for.")},
+          {"403", error_answer(kStranger)},
           {"404", error_answer("There is no such model.")},
           {"413", error_answer("The body is too large, or has too many pictures.")},
           {"415", error_answer("The content type is none of those above.")},
+          {"431", error_answer("The header is too large.")},
           {"422",
            {{"description", "No picture could be answered."},
             {"content", content({{"oneOf", {good, schema("Error")}}})}}},
@@ -99,7 +103,7 @@ ordered_json get_route(const char* summary, const ordered_json& answer,
   if (asked == Asked::kByToken) {
     responses["401"] = error_answer("The token is missing or wrong.");
   }
-  responses["403"] = error_answer("The host is not this machine, as a local server asks for.");
+  responses["403"] = error_answer(kStranger);
   return {{"get", {{"summary", summary}, {"responses", responses}}}};
 }
 
@@ -177,9 +181,9 @@ ordered_json schemas() {
   return all;
 }
 
-ordered_json document() {
+ordered_json document(int max_size) {
   const ordered_json size =
-      option("size", whole(1, 2048), "Side of the network's input in pixels.");
+      option("size", whole(1, max_size), "Side of the network's input in pixels.");
   const ordered_json drawn =
       option("draw", boolean(), "Also give the answer drawn over the picture.");
   const ordered_json status =
@@ -225,9 +229,6 @@ ordered_json document() {
 
 }  // namespace
 
-const std::string& openapi_text() {
-  static const std::string text = document().dump(1) + "\n";
-  return text;
-}
+std::string openapi_text(int max_size) { return document(max_size).dump(1) + "\n"; }
 
 }  // namespace vig

@@ -5,6 +5,7 @@
 
 namespace vig {
 
-const std::string& openapi_text();
+// `max_size` is the largest input that clients may ask for.
+std::string openapi_text(int max_size);
 
 }  // namespace vig

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "vig/base/printable.h"
 #include "vig/serve/http_error.h"
@@ -83,7 +84,6 @@ void add_option(std::map<std::string, std::string>& options, const std::string& 
 
 void add_picture(RequestBody& request, std::string name, std::string_view bytes, size_t most) {
   if (request.pictures.size() == most) too_many_pictures(most);
-  if (bytes.empty()) bad_request("{}: has no bytes", name);
   request.pictures.push_back({std::move(name), bytes});
 }
 
@@ -158,9 +158,9 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   explicit JsonReader(size_t most_pictures) : most_pictures_(most_pictures) {}
 
   RequestBody take() {
-    for (const std::string& bytes : request_.decoded) {
-      const std::string name = picture_name(std::nullopt, request_.pictures.size() + 1);
-      add_picture(request_, name, bytes, most_pictures_);
+    for (size_t i = 0; i < request_.decoded.size(); ++i) {
+      add_picture(request_, picture_name(std::nullopt, i + 1), request_.decoded[i], most_pictures_);
+      request_.pictures.back().error = errors_[i];
     }
     return std::move(request_);
   }
@@ -180,7 +180,13 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (request_.decoded.size() == most_pictures_) too_many_pictures(most_pictures_);
-    request_.decoded.push_back(decode_base64(text));
+    request_.decoded.emplace_back();
+    errors_.emplace_back();
+    try {
+      request_.decoded.back() = decode_base64(text);
+    } catch (const HttpError& error) {  // of this picture, not of the others
+      errors_.back() = error.what();
+    }
     return true;
   }
   bool start_object(size_t) override {
@@ -190,6 +196,10 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& text) override {
     key_ = std::move(text);
+    bool& given = key_ == "picture" ? has_picture_ : has_pictures_;
+    if ((key_ == "picture" || key_ == "pictures") && std::exchange(given, true)) {
+      bad_request("{} is given twice", key_);
+    }
     return true;
   }
   bool end_object() override {
@@ -216,7 +226,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool scalar(std::string text) {
     if (depth_ == 0) return false;
     if (depth_ == 2 || key_ == "picture" || key_ == "pictures" || text == "null") {
-      bad_request("{} is {}, expected a text{}", shown_key(), text,
+      bad_request("{} is {}, expected a text{}", shown_key(), printable(text, 40),
                   text == "null" ? " or a number" : " in base64");
     }
     add_option(request_.options, key_, std::move(text));
@@ -226,10 +236,13 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   const size_t most_pictures_;
   RequestBody request_;
   std::string key_;
+  std::vector<std::string> errors_;  // of request_.decoded
+  bool has_picture_ = false, has_pictures_ = false;
   int depth_ = 0;  // 1: in the object, 2: in the list of pictures
 };
 
 RequestBody read_json(std::string_view body, size_t most) {
+  if (body.find('\0') != std::string_view::npos) bad_request("the body is not JSON");
   JsonReader reader(most);
   if (!nlohmann::json::sax_parse(body, &reader)) bad_request("the body is not a JSON object");
   return reader.take();
@@ -328,7 +341,7 @@ RequestBody read_request_body(std::string_view content_type, std::string_view bo
                                 printable(std::string(type), 100)));
   }
   RequestBody request;
-  add_picture(request, "picture", body, most_pictures);
+  if (!body.empty()) add_picture(request, "picture", body, most_pictures);
   return request;
 }
 

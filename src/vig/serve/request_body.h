@@ -19,6 +19,7 @@ namespace vig {
 struct SentPicture {
   std::string name;        // for messages: the file's name without folders, or "picture 2"
   std::string_view bytes;  // in the body, or in `decoded` of the request
+  std::string error = "";  // why there are no bytes
 };
 
 struct RequestBody {

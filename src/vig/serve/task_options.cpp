@@ -95,6 +95,14 @@ AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const Ope
       if ((request.attention.x < 0) != (request.attention.y < 0)) {
         bad_request("x and y name a place together");
       }
+      if (request.attention.x < 0 &&
+          (request.attention.layer >= 0 || request.attention.head >= 0)) {
+        bad_request("layer and head are those of the attention of a place: give x and y");
+      }
+      if (request.attention.x >= 0 &&
+          (request.evidence.about >= 0 || request.evidence.against >= 0)) {
+        bad_request("class and against are for evidence, x and y for attention: give one of them");
+      }
       break;
     case AnswerKind::kDetect:
       request.score = take_number(given, "score", kShownScore, 0.0, 1.0);

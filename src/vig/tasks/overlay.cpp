@@ -54,10 +54,12 @@ struct Scale {
 
 Scale scale_for(int width, int height) {
   constexpr int kLegible = 512, kMost = 8, kDot = 420;
-  const int longer = std::max(width, height);
+  const int longer = std::max(width, height), shorter = std::min(width, height);
   Scale scale;
   scale.picture = std::clamp(kLegible / longer, 1, kMost);
-  scale.text = std::max(1, (longer * scale.picture + kDot / 2) / kDot);
+  // The legend of a picture that is very long takes no more than a few of its heights.
+  const int64_t side = std::min(int64_t{longer}, 4 * int64_t{shorter}) * scale.picture;
+  scale.text = static_cast<int>(std::max<int64_t>(1, (side + kDot / 2) / kDot));
   return scale;
 }
 
@@ -136,41 +138,48 @@ struct Place {
   }
 };
 
-// Where a pixel of a mask has a neighbour outside of it.
-void draw_contour(Image& image, const std::vector<uint8_t>& pixels, int width, int height,
-                  int factor, Color color) {
-  const auto inside = [&](int x, int y) {
-    return x >= 0 && y >= 0 && x < width && y < height &&
-           pixels[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)] !=
-               0;
-  };
-  const int thick = std::max(1, factor / 2);
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      if (!inside(x, y)) continue;
-      const int left = x * factor, top = y * factor;
-      if (!inside(x - 1, y)) fill_rectangle(image, left, top, thick, factor, color);
-      if (!inside(x + 1, y))
-        fill_rectangle(image, left + factor - thick, top, thick, factor, color);
-      if (!inside(x, y - 1)) fill_rectangle(image, left, top, factor, thick, color);
-      if (!inside(x, y + 1))
-        fill_rectangle(image, left, top + factor - thick, factor, thick, color);
-    }
-  }
-}
-
+// A mask's ones, and where they have a neighbour outside of it. Takes time for the part of the
+// picture they lie in.
 void draw_mask(Image& image, const Mask& mask, int factor, Color color,
                const OverlayOptions& options) {
-  const std::vector<uint8_t> pixels = decode_mask(mask);
-  for (int y = 0; y < mask.height; ++y) {
-    for (int x = 0; x < mask.width; ++x) {
-      const size_t at = static_cast<size_t>(y) * static_cast<size_t>(mask.width);
-      if (pixels[at + static_cast<size_t>(x)] == 0) continue;
-      fill_rectangle(image, x * factor, y * factor, factor, factor, color, options.opacity);
+  const Box box = mask.bounds();  // in float, which rounds sides of many millions
+  const int left = std::min(static_cast<int>(box.x1), mask.width);
+  const int top = std::min(static_cast<int>(box.y1), mask.height);
+  const int width = std::min(static_cast<int>(box.x2), mask.width) - left;
+  const int height = std::min(static_cast<int>(box.y2), mask.height) - top;
+  if (width <= 0 || height <= 0) return;
+  const std::vector<uint8_t> pixels = decode_mask(mask, left, top, width, height);
+  const auto row = [&](int y) {
+    return pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(width);
+  };
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0, end = 0; x < width; x = end) {
+      while (end < width && row(y)[end] == row(y)[x]) ++end;
+      if (row(y)[x] == 0) continue;
+      fill_rectangle(image, (left + x) * factor, (top + y) * factor, (end - x) * factor, factor,
+                     color, options.opacity);
     }
   }
-  if (options.contours) {
-    draw_contour(image, pixels, mask.width, mask.height, factor, color);
+  if (!options.contours) return;
+  const int thick = std::max(1, factor / 2), far = factor - thick;
+  for (int y = 0; y < height; ++y) {
+    const uint8_t* const here = row(y);
+    const uint8_t* const above = y > 0 ? row(y - 1) : nullptr;
+    const uint8_t* const below = y + 1 < height ? row(y + 1) : nullptr;
+    for (int x = 0; x < width; ++x) {
+      if (here[x] == 0) continue;
+      const int at_x = (left + x) * factor, at_y = (top + y) * factor;
+      if (x == 0 || here[x - 1] == 0) fill_rectangle(image, at_x, at_y, thick, factor, color);
+      if (x + 1 == width || here[x + 1] == 0) {
+        fill_rectangle(image, at_x + far, at_y, thick, factor, color);
+      }
+      if (above == nullptr || above[x] == 0) {
+        fill_rectangle(image, at_x, at_y, factor, thick, color);
+      }
+      if (below == nullptr || below[x] == 0) {
+        fill_rectangle(image, at_x, at_y + far, factor, thick, color);
+      }
+    }
   }
 }
 
@@ -217,25 +226,26 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
   const Scale scale = scale_for(image.width, image.height);
   const std::vector<Color> palette = class_palette(256);
   Image drawn = enlarge(image, scale.picture);
-  const auto label_at = [&](int x, int y) {
-    return labels.row(std::min(y, labels.height - 1))[std::min(x, labels.width - 1)];
-  };
+  const int thick = std::max(1, scale.picture / 3), far = scale.picture - thick;
   for (int y = 0; y < labels.height; ++y) {
+    const uint8_t* const row = labels.row(y);
+    const int top = y * scale.picture;
+    for (int x = 0, end = 0; x < labels.width; x = end) {
+      while (end < labels.width && row[end] == row[x]) ++end;
+      if (row[x] == kNoLabel) continue;
+      fill_rectangle(drawn, x * scale.picture, top, (end - x) * scale.picture, scale.picture,
+                     palette[row[x]], options.opacity);
+    }
+    if (!options.contours) continue;
+    // The edges of regions, dark on the side of the left and the upper one.
+    const uint8_t* const below = labels.row(std::min(y + 1, labels.height - 1));
     for (int x = 0; x < labels.width; ++x) {
-      const uint8_t label = label_at(x, y);
-      const int left = x * scale.picture, top = y * scale.picture;
-      if (label != kNoLabel) {
-        fill_rectangle(drawn, left, top, scale.picture, scale.picture, palette[label],
-                       options.opacity);
+      const int left = x * scale.picture;
+      if (x + 1 < labels.width && row[x + 1] != row[x]) {
+        fill_rectangle(drawn, left + far, top, thick, scale.picture, kBlack, 0.6);
       }
-      if (!options.contours) continue;
-      // The edges of regions, dark on the side of the left and the upper one.
-      const int thick = std::max(1, scale.picture / 3);
-      if (label_at(x + 1, y) != label) {
-        fill_rectangle(drawn, left + scale.picture - thick, top, thick, scale.picture, kBlack, 0.6);
-      }
-      if (label_at(x, y + 1) != label) {
-        fill_rectangle(drawn, left, top + scale.picture - thick, scale.picture, thick, kBlack, 0.6);
+      if (below[x] != row[x]) {
+        fill_rectangle(drawn, left, top + far, scale.picture, thick, kBlack, 0.6);
       }
     }
   }

@@ -180,6 +180,7 @@ int serve(ServeOptions options) {
   handlers.handle = [&api](HttpRequest request, Respond respond) {
     api->handle(std::move(request), std::move(respond));
   };
+  handlers.refused = [&api](int status) { api->refused(status); };
   HttpServer server(options.http, std::move(handlers), metrics);
   api_options.connections = [&server] { return server.connections(); };
   api = std::make_unique<Api>(open_models(options), api_options, metrics);
