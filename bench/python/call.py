@@ -42,7 +42,7 @@ class Library:
         self.c.vig_result_values.argtypes = [pointer, ctypes.c_size_t, pointer, pointer, pointer]
         self.c.vig_free_result.argtypes = [pointer]
         options = Options()
-        self.c.vig_default_options(ctypes.byref(options))
+        self.c.vig_init_options(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
         options.threads = threads
         self.model = pointer()
         self.check(self.c.vig_open(os.fsencode(model), ctypes.byref(options), ctypes.byref(self.model)))

@@ -55,7 +55,8 @@ typedef struct vig_model vig_model;
 typedef enum vig_task { VIG_CLASSIFY = 0, VIG_SEGMENT = 1, VIG_DETECT = 2 } vig_task;
 
 /* How a model is opened and run. Fill it with vig_default_options and change what is wanted: fields
- * that a later version adds then have their defaults. */
+ * that a later version adds then have their defaults. Programs in other languages call
+ * vig_init_options with the size of the struct that they know. */
 typedef struct vig_options {
   size_t struct_size;     /* set by vig_default_options */
   int threads;            /* 0: as many as the machine has */
@@ -65,7 +66,10 @@ typedef struct vig_options {
   int ignore_orientation; /* 1: leave pictures as they are stored, whatever EXIF says */
   const char *arch;       /* what the file holds, where it does not say; NULL: it does */
 } vig_options;
-VIG_API void vig_default_options(vig_options *options);
+VIG_API void vig_init_options(vig_options *options, size_t struct_size);
+static inline void vig_default_options(vig_options *options) {
+  vig_init_options(options, sizeof(vig_options));
+}
 
 /* Opens a weight file (.safetensors, or a PyTorch checkpoint). `options` may be NULL. */
 VIG_API vig_status vig_open(const char *path, const vig_options *options, vig_model **model);

@@ -1,6 +1,8 @@
 #include "vig/base/thread_team.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -49,6 +51,31 @@ TEST(ThreadTeam, CallersTakeTurns) {
     EXPECT_FALSE(mixed);
     EXPECT_EQ(runs, kCallers * kRuns);
   }
+}
+
+TEST(ThreadTeam, WorksInAForkedProcess) {
+  ThreadTeam team(3);
+  const auto workers = [&] {
+    const ThreadTeam::Share share(team);
+    std::atomic<int> count{0};
+    team.run([&](int) {
+      ++count;
+      team.barrier();
+    });
+    return count.load();
+  };
+  const ThreadTeam::Share parents(team);
+  EXPECT_EQ(workers(), 3);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    const bool alone = ThreadTeam::Share(team).alone();
+    ::_exit(!alone && workers() == 3 && workers() == 3 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(workers(), 3);
 }
 
 // As soon as half as many callers as threads are at work, others do without the team.

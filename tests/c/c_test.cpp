@@ -285,6 +285,22 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   EXPECT_NE(vig_result_error(result.get(), 0), nullptr);
 }
 
+// A program that was compiled when the struct had fewer fields.
+TEST(CInterfaceOptions, AreWrittenNoFurtherThanTheCallersStruct) {
+  vig_options options;
+  std::memset(&options, 0x55, sizeof options);
+  const size_t older = offsetof(vig_options, arch);
+  vig_init_options(&options, older);
+  EXPECT_EQ(options.struct_size, older);
+  EXPECT_EQ(options.threads, 0);
+  EXPECT_GT(options.max_pixels, 0);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&options);
+  EXPECT_TRUE(std::all_of(bytes + older, bytes + sizeof options,
+                          [](unsigned char byte) { return byte == 0x55; }));
+  vig_init_options(&options, 10000);
+  EXPECT_EQ(options.struct_size, sizeof options);
+}
+
 TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   const std::string bytes = read_file(path_);
   vig_model* model = nullptr;

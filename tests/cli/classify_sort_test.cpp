@@ -96,6 +96,20 @@ TEST_F(ClassifySort, WhatCannotBeMovedStays) {
   EXPECT_EQ(files_below("pictures"), 4u);
   expect_complaint(vig({"classify", "-m", model_, "-", "--move", (folder_ / "to").string()}), 2,
                    "--move");
+  expect_complaint(classify({"--move", (folder_ / "to").string(), "--shard", "1/2"}), 2, "--shard");
+  expect_complaint(classify({"--threshold", "nan"}), 2, "found nan");
+  // A link that would lead elsewhere from another folder.
+  fs::create_symlink("a.png", folder_ / "pictures/link.png");
+  const RunResult linked = classify({"--move", (folder_ / "linked").string()});
+  EXPECT_EQ(linked.exit_code, 1);
+  EXPECT_NE(linked.err.find("a link to a.png"), std::string::npos) << linked.err;
+  EXPECT_TRUE(fs::is_symlink(folder_ / "pictures/link.png"));
+  fs::remove(folder_ / "pictures/link.png");
+  fs::rename(folder_ / "pictures", folder_ / "gone");
+  fs::create_directories(folder_ / "pictures");
+  for (const auto& one : fs::recursive_directory_iterator(folder_ / "linked")) {
+    if (one.is_regular_file()) fs::rename(one.path(), folder_ / "pictures" / one.path().filename());
+  }
   // Broken pictures have no class.
   write_file(folder_ / "pictures/d.png", "no picture");
   const RunResult result = classify({"--move", (folder_ / "to").string()});

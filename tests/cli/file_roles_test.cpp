@@ -56,6 +56,22 @@ TEST_F(FileRolesTest, APictureByAnyOfItsNames) {
   refused({"embed", "-m", model_, path("hard.webp"), "--out", real}, "hard.webp");
 }
 
+// Data is more than the pictures of a folder.
+TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
+  write_file(folder_ / "list.csv", "photos/cat/a.webp,cat\n");
+  refused({"eval", "-m", model_, path("list.csv"), "--predictions", path("hard.webp")},
+          "over the picture");
+  for (const char* name : {"photos/classes.txt", "photos/notes.json", "photos/metrics.csv"}) {
+    write_file(folder_ / name, "a\n");
+    refused({"eval", "-m", model_, path("photos"), "--csv", path(name)}, "over the data");
+  }
+  EXPECT_EQ(vig({"embed", "-m", model_, path("photos"), "--index", path("all.index")}).exit_code,
+            0);
+  refused({"search", path("all.index"), "-m", model_, data("image/photos/cat_chelsea.png"),
+           "--html", path("hard.webp")},
+          "over the picture");
+}
+
 TEST_F(FileRolesTest, TheModel) {
   fs::create_symlink(model_, folder_ / "model-link");
   for (const std::string& out : {model_, path("model-link")}) {

@@ -98,6 +98,12 @@ TEST(Mask, RoundTrips) {
       const Mask mask = encode_mask(pixels, width, height);
       EXPECT_EQ(decode_mask(mask), pixels);
       EXPECT_EQ(mask_from_text("x", mask_text(mask), width, height), mask);
+      const int from_x = width / 3, from_y = height / 4, rest_x = width - from_x, rows = height / 2;
+      const auto part = decode_mask(mask, from_x, from_y, rest_x, rows);
+      for (int i = 0; i < rest_x * rows; ++i) {
+        EXPECT_EQ(part[static_cast<size_t>(i)],
+                  pixels[static_cast<size_t>((from_y + i / rest_x) * width + from_x + i % rest_x)]);
+      }
       int left = width, right = 0, top = height, bottom = 0;
       for (int i = 0; i < width * height; ++i) {
         if (pixels[static_cast<size_t>(i)] == 0) continue;

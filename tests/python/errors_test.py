@@ -37,6 +37,10 @@ class Errors(support.WithModels):
         # One picture has no place in a list to hold its error.
         self.sentence(lambda: model(b"no picture", skip_errors=True))
 
+    def test_names_need_not_be_utf8(self):
+        name = os.fsdecode(os.path.join(os.fsencode(self.folder), b"m\xff.safetensors"))
+        self.assertIn("m\\xff.safetensors", self.sentence(lambda: vig.load(name)))
+
     def test_usage(self):
         model = vig.load(self.classifier)
         picture = self.pictures[0]

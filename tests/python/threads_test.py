@@ -1,6 +1,8 @@
 """Other threads of Python run while a network does, and any number of them may use one model."""
 
 import sys
+import os
+import signal
 import threading
 
 import numpy as np
@@ -62,6 +64,16 @@ class Threads(support.WithModels):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+    def test_a_forked_process_has_threads_of_its_own(self):
+        model = vig.load(self.classifier)
+        expected = model.embed(self.pictures[0]).tobytes()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            os._exit(0 if model.embed(self.pictures[0]).tobytes() == expected else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(model.embed(self.pictures[0]).tobytes(), expected)
 
     def test_many_threads_share_a_session(self):
         session = vig.load(self.classifier).session(64, 64)

@@ -81,6 +81,17 @@ TEST(Overlay, ManyClassesAreSummedUp) {
   EXPECT_LT(many.height, 1500);
 }
 
+// However long a picture is, its legend is not much higher than it.
+TEST(Overlay, LegendsOfLongPicturesAreSmall) {
+  const std::vector<std::string> classes = {"sky", "road"};
+  const Image wide = draw_segmentation(Image(100000, 2), LabelMap(100000, 2, 1), classes, {});
+  EXPECT_EQ(wide.width, 100000);
+  EXPECT_LT(wide.height, 40);
+  const Image tall = draw_segmentation(Image(2, 100000), LabelMap(2, 100000, 1), classes, {});
+  EXPECT_LT(tall.width, 20);
+  EXPECT_LT(tall.height, 100040);
+}
+
 TEST(Overlay, SizesMustAgree) {
   expect_error(ErrorCode::kUsage, {"4x3", "3x4"},
                [] { draw_segmentation(Image(3, 4), LabelMap(4, 3, 0), {}, {}); });

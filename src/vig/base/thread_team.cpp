@@ -1,14 +1,18 @@
 #include "vig/base/thread_team.h"
 
+#include <unistd.h>
+
 #include <new>
 #include <system_error>
 
 namespace vig {
 
-ThreadTeam::ThreadTeam(int most) {
-  threads_.reserve(static_cast<size_t>(most - 1));
+ThreadTeam::ThreadTeam(int most) : process_(::getpid()), size_(most) { start(); }
+
+void ThreadTeam::start() {
+  threads_.reserve(static_cast<size_t>(size_ - 1));
   try {
-    for (int worker = 1; worker < most; ++worker) {
+    for (int worker = 1; worker < size_; ++worker) {
       threads_.emplace_back([this, worker] { serve(worker); });
     }
   } catch (const std::system_error&) {  // the threads that did start are the team
@@ -18,13 +22,32 @@ ThreadTeam::ThreadTeam(int most) {
   size_ = static_cast<int>(threads_.size()) + 1;
 }
 
+// What the parent's threads held or waited for is as it was when it forked, so all of it is made
+// anew. Nobody else runs in a child whose first call this is.
+ThreadTeam& ThreadTeam::renewed() {
+  if (process_ == ::getpid()) return *this;
+  process_ = ::getpid();
+  new (&threads_) std::vector<std::thread>;  // not destroyed: there is nothing to wait for
+  new (&turn_) std::mutex;
+  new (&barrier_) Barrier;
+  callers_ = 0;
+  round_ = 0;
+  start();
+  return *this;
+}
+
 ThreadTeam::~ThreadTeam() {
+  if (process_ != ::getpid()) {
+    new (&threads_) std::vector<std::thread>;
+    return;
+  }
   round_.store(-1, std::memory_order_release);
   round_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadTeam::run(Work work, void* context) {
+  renewed();
   const std::lock_guard turn(turn_);
   if (size_ > 1) {
     work_ = work;

@@ -1,6 +1,8 @@
 // A fixed number of threads that do one thing together, again and again.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -31,6 +33,7 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int size() const { return size_; }
+  // In a child of fork(), which has none of its parent's threads, the first run starts new ones.
   void run(Work work, void* context);
 
   // The same for anything callable with the worker's number.
@@ -50,7 +53,8 @@ class ThreadTeam {
   class Share {
    public:
     explicit Share(ThreadTeam& team)
-        : team_(team), alone_(2 * team.callers_.fetch_add(1) >= team.size() && team.size() > 1) {}
+        : team_(team.renewed()),
+          alone_(2 * team.callers_.fetch_add(1) >= team.size() && team.size() > 1) {}
     ~Share() { team_.callers_.fetch_sub(1); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
@@ -63,8 +67,11 @@ class ThreadTeam {
   };
 
  private:
+  void start();
   void serve(int worker);
+  ThreadTeam& renewed();
 
+  pid_t process_;                // whose threads they are
   std::mutex turn_;              // held by the caller whose work runs
   std::atomic<int> callers_{0};  // with a Share
   int size_ = 1;

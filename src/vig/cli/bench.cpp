@@ -146,7 +146,7 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->type_name("SET");
   command
       ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
-      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->check(in_range(0.01, 86400.0).description(""))
       ->capture_default_str()
       ->type_name("S");
   command->add_flag("--profile", options->options.profile,
@@ -164,7 +164,7 @@ void add_bench(CLI::App& app, Command& chosen) {
                    "The rival runs another network, NAME: its answer is not compared")
       ->type_name("NAME");
   command->add_option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
-      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->check(in_range(0.01, 86400.0).description(""))
       ->capture_default_str()
       ->type_name("S");
   add_json(*command, options->json);

@@ -6,6 +6,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
@@ -49,6 +50,9 @@ std::string as_text(const ClassifiedPicture& picture, double threshold) {
 
 int classify(const ClassifyOptions& options) {
   if (!options.move.empty()) {
+    if (!options.pictures.shard.empty()) {
+      fail_usage("--move with --shard: what one job moves is missing from the parts of the others");
+    }
     for (const std::string& input : options.pictures.inputs) {
       if (is_stream(input)) fail_usage("--move: {} is no file that can be moved", input);
     }
@@ -114,7 +118,7 @@ void add_classify(CLI::App& app, Command& chosen) {
       app.add_subcommand("classify", "Classify pictures: print the most probable classes of each");
   add_picture_options(*command, options->pictures);
   command->add_option("--top", options->top, "Number of classes to print for each picture")
-      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->check(in_range(1, 1 << 20).description(""))
       ->capture_default_str()
       ->type_name("K");
   command
@@ -125,7 +129,7 @@ void add_classify(CLI::App& app, Command& chosen) {
       ->add_option(
           "--threshold", options->threshold,
           "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(in_range(0.0, 1.0).description(""))
       ->type_name("P");
   command
       ->add_option("--move", options->move,

@@ -9,6 +9,7 @@
 #include "vig/base/printable.h"
 #include "vig/base/suggestion.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
@@ -135,7 +136,7 @@ void add_detect(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->type_name("DIR");
   command->add_option("--score", options->score, "Leave out objects whose score is not above this")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(in_range(0.0, 1.0).description(""))
       ->capture_default_str()
       ->type_name("S");
   command

@@ -10,6 +10,7 @@
 #include "vig/cli/eval_report.h"
 #include "vig/cli/eval_run.h"
 #include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
@@ -284,7 +285,7 @@ void add_eval(CLI::App& app, Command& chosen) {
   CLI::Option* mistakes = command->add_option(
       "--mistakes", options->mistakes,
       "Also write an HTML page with the N most confident mistakes and their pictures");
-  mistakes->check(CLI::Range(1, 10000).description(""))->type_name("N");
+  mistakes->check(in_range(1, 10000).description(""))->type_name("N");
   command->add_option("--page", options->page, "File of the page that --mistakes writes")
       ->needs(mistakes)
       ->capture_default_str()
@@ -292,7 +293,7 @@ void add_eval(CLI::App& app, Command& chosen) {
   CLI::Option* worst = command->add_option(
       "--worst", options->worst,
       "Of segmentation and detection: also draw the N worst pictures, answer and truth");
-  worst->check(CLI::Range(1, 10000).description(""))->type_name("N");
+  worst->check(in_range(1, 10000).description(""))->type_name("N");
   command->add_option("--worst-out", options->worst_folder, "Folder for what --worst draws")
       ->needs(worst)
       ->capture_default_str()
@@ -303,7 +304,7 @@ void add_eval(CLI::App& app, Command& chosen) {
       ->type_name("FILE.svg");
   command->add_flag("--whole", options->whole, "Of segmentation: as of vig segment");
   command->add_option("--window", options->window, "Of segmentation: as of vig segment")
-      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->check(in_range(1, kMaxInputSide).description(""))
       ->type_name("N");
   add_json(*command, options->json);
   command->footer(

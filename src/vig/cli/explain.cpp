@@ -9,6 +9,7 @@
 #include "vig/base/suggestion.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/npy.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
@@ -225,15 +226,15 @@ void add_explain(CLI::App& app, Command& chosen) {
           "of what the network sees, such as 0.5,0.5")
       ->type_name("X,Y");
   command->add_option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
-      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->check(in_range(0, 1 << 20).description(""))
       ->type_name("L");
   command
       ->add_option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
-      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->check(in_range(0, 1 << 20).description(""))
       ->type_name("H");
   command
       ->add_option("--opacity", options->opacity, "How strongly the map covers the picture, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(in_range(0.0, 1.0).description(""))
       ->capture_default_str()
       ->type_name("A");
   command

@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/base/regular_file.h"
+#include "vig/data/csv_list.h"
 #include "vig/data/folder_listing.h"
 #include "vig/image/decode.h"
 #include "vig/weights/atomic_file.h"
@@ -34,6 +36,13 @@ std::optional<std::pair<dev_t, ino_t>> regular(bool known, const struct stat& st
 std::optional<std::pair<dev_t, ino_t>> identify_stream(int descriptor) {
   struct stat status = {};
   return regular(::fstat(descriptor, &status) == 0, status);
+}
+
+// Files of a folder that may be pictures, labels, lists, annotations or a run's own.
+bool is_data(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  return has_picture_extension(file.string()) || ending == ".txt" || ending == ".json" ||
+         ending == ".safetensors" || file.filename() == "metrics.csv";
 }
 
 std::string made_at(const std::string& path) {
@@ -72,14 +81,21 @@ void FileRoles::read(std::string what, std::string path) {
 
 void FileRoles::read_data(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return read("data", path);
-  // Outputs that are not there yet are no pictures.
+  const bool folder = fs::is_directory(path, ignored);
+  if (!folder) read("data", path);
+  // Outputs that are not there yet are no data.
   if (many_.empty() && std::ranges::none_of(outputs_, [](const Output& output) {
         return output.identity.has_value();
       }))
     return;
-  for (const std::string& file : list_folder(path).files) {
-    if (has_picture_extension(file)) read("picture", (fs::path(path) / file).string());
+  if (folder) {
+    for (const std::string& file : list_folder(path).files) {
+      if (is_data(file)) read("data", (fs::path(path) / file).string());
+    }
+  } else if (is_csv_list(path) && fs::is_regular_file(path, ignored)) {
+    for (const CsvRow& row : parse_csv_list(path, read_regular_file(path, kMaxCsvBytes)).rows) {
+      read("picture", (fs::path(path).parent_path() / row.path).string());
+    }
   }
 }
 

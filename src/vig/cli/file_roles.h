@@ -22,7 +22,8 @@ class FileRoles {
   void write_one_of(const std::string& option, const std::string& path);
   // `what` stands in the message: "picture". "-" is standard input.
   void read(std::string what, std::string path);
-  // All pictures below, where it is a folder; the file itself otherwise.
+  // Of a folder all pictures, lists and annotations below, and what a run keeps there; of a CSV
+  // file also the pictures that it names; of any other file the file itself.
   void read_data(const std::string& path);
 
   // Throws a usage error that names both. To be called before the first byte is read.

@@ -65,7 +65,7 @@ std::vector<std::string> offered(CLI::Option& option) {
 
 void add_threads(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Number of threads (default: all processors)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(in_range(1, 1024).description(""))
       ->type_name("N");
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -62,6 +63,19 @@ Shard parse_shard(const std::string& text);
 // Which of `size` samples belong to a part ("2/8", empty: all), for results that no part may be
 // without: throws a usage error where there are fewer samples than parts.
 std::vector<size_t> shard_samples(const std::string& shard, size_t size);
+// CLI11's own range takes what is no number (nan) for one inside.
+template <class T>
+CLI::Validator in_range(T least, T most) {
+  return CLI::Validator(
+      [range = CLI::Range(least, most)](std::string& text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) {
+          return "expected a number, found " + text;
+        }
+        return range(text);
+      },
+      "");
+}
 // --shard
 void add_shard(CLI::App& command, std::string& shard);
 

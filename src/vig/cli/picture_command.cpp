@@ -9,6 +9,7 @@
 #include "vig/base/printable.h"
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_stream.h"
 #include "vig/cli/program.h"
@@ -55,13 +56,13 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
                               classify ? "Side of the network's square input"
                                        : "Short side of pictures in the network's input",
                               kMaxInputSide))
-      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->check(in_range(1, kMaxInputSide).description(""))
       ->type_name("N");
   if (classify) {
     command
         .add_option("--batch", options.batch,
                     "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
-        ->check(CLI::Range(1, 4096).description(""))
+        ->check(in_range(1, 4096).description(""))
         ->type_name("N");
   }
   add_threads(command, options.threads);
@@ -70,7 +71,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
       "Ignore the EXIF orientation, as torchvision does (default: rotate pictures by it)");
   command
       .add_option("--max-pixels", options.max_pixels, "Reject pictures with more pixels than this")
-      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
+      ->check(in_range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
       ->capture_default_str()
       ->type_name("N");
 }

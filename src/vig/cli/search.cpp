@@ -6,6 +6,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/picture_command.h"
@@ -55,6 +56,8 @@ std::string as_json(const EmbeddedPicture& picture, const PictureIndex& index,
 // A small copy for the page; none where the picture cannot be read any more.
 std::vector<uint8_t> small_jpeg(const std::string& file, const DecodeOptions& decode) {
   constexpr int kSide = 200;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return {};
   try {
     return encode_jpeg(thumbnail(*PictureFiles({file}, decode).load(0).image, kSide));
   } catch (const Error&) {
@@ -69,6 +72,10 @@ int search(SearchOptions options) {
   FileRoles roles = pictures.roles();
   roles.read("index", options.index);
   roles.write("--html", options.page);
+  // The page shows them, too.
+  for (size_t i = 0; i < index.size() && !options.page.empty(); ++i) {
+    roles.read("picture", index.file(i));
+  }
   roles.check();
   const ModelSource source = chosen_source(options.pictures);
   const Embedder embedder(source, pictures.run_options());
@@ -131,7 +138,7 @@ void add_search(CLI::App& app, Command& chosen) {
       ->type_name("INDEX");
   add_picture_options(*command, options->pictures);
   command->add_option("--top", options->top, "Number of pictures to print for each picture")
-      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->check(in_range(1, 1 << 20).description(""))
       ->capture_default_str()
       ->type_name("K");
   command

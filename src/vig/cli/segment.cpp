@@ -6,6 +6,7 @@
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/npy.h"
+#include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
@@ -135,7 +136,7 @@ void add_segment(CLI::App& app, Command& chosen) {
       ->add_option("--window", options->window,
                    "Side of the windows that slide over the picture, by two thirds of it "
                    "(default: from the weight file)")
-      ->check(CLI::Range(1, kMaxInputSide).description(""))
+      ->check(in_range(1, kMaxInputSide).description(""))
       ->type_name("N");
   command->add_flag("--probabilities", options->probabilities,
                     "Also write NAME.probabilities.npy, float32 [height, width, classes]");

@@ -97,6 +97,11 @@ fs::path PictureSorter::move(const std::string& file, const std::string& class_n
   if (error) fail("{}: {}", printable(target.string(), 4096), error.message());
   const fs::path from(file), parent = from.has_parent_path() ? from.parent_path() : ".";
   if (fs::equivalent(parent, target, error)) return from;
+  const fs::path linked = fs::read_symlink(from, error);
+  if (!error && linked.is_relative()) {
+    fail("{}: a link to {}, which would lead elsewhere from another folder", printable(file, 4096),
+         printable(linked.string(), 200));
+  }
   for (int number = 1;; ++number) {
     const fs::path to = numbered(target, from.filename(), number);
     int code = 0;

@@ -160,7 +160,7 @@ void add_study(CLI::App& app, Command& chosen) {
   command
       ->add_option("--seconds", options->options.seconds,
                    "Approximate seconds of each timing (default: the study's own choice)")
-      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->check(in_range(0.01, 86400.0).description(""))
       ->type_name("S");
   command
       ->add_option("--data", options->options.data,
@@ -169,7 +169,7 @@ void add_study(CLI::App& app, Command& chosen) {
   command
       ->add_option("--epochs", options->options.epochs,
                    "Passes over the training pictures (default: the study's own choice)")
-      ->check(CLI::Range(0.001, 10000.0).description(""))
+      ->check(in_range(0.001, 10000.0).description(""))
       ->type_name("N");
   command
       ->add_option("--runs", options->runs,

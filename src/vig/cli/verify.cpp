@@ -127,7 +127,7 @@ void add_verify(CLI::App& app, Command& chosen) {
   command
       ->add_option("--tolerance", options->options.tolerance,
                    "Largest absolute error allowed, relative to the tensor's largest value")
-      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->check(in_range(0.0, 1e9).description(""))
       ->capture_default_str()
       ->type_name("X");
   add_threads(*command, options->options.threads);

@@ -64,7 +64,11 @@ class PngWriter {
     }
     // Of a large picture people wait longer for the last percent of its size than it is worth.
     constexpr int64_t kLarge = int64_t{4} << 20;
-    if (int64_t{width} * height > kLarge) png_set_compression_level(png_, 1);
+    if (int64_t{width} * height > kLarge) {
+      png_set_compression_level(png_, 1);
+      png_set_filter(png_, PNG_FILTER_TYPE_BASE,
+                     palette.empty() ? PNG_FILTER_SUB : PNG_FILTER_NONE);
+    }
     png_write_info(png_, info_);
     for (int y = 0; y < height; ++y) {
       png_write_row(png_, pixels + static_cast<size_t>(y) * row_bytes);

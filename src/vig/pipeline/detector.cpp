@@ -67,6 +67,14 @@ Detector::Detector(const ModelSource& source, const RunOptions& options,
       wanted_(static_cast<size_t>(model_classes(source.spec)), detect.labels.empty()),
       box_heads_(runner_.further_sessions("box_features", kBoxBatch)),
       mask_heads_(runner_.further_sessions("mask_features", kMaskBatch)) {
+  // Work grows with the square of these, which a file may say.
+  constexpr int kMostProposals = 10000, kMostDetections = 1000;
+  if (numbers_.proposals > kMostProposals || numbers_.proposals_per_level > kMostProposals ||
+      numbers_.detections > kMostDetections) {
+    fail("{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {}",
+         source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
+         kMostProposals, kMostProposals, kMostDetections);
+  }
   if (detect.score >= 0) numbers_.min_score = detect.score;
   for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
   if (box_heads_ == nullptr || mask_heads_ == nullptr) {

@@ -27,6 +27,11 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
   const Recipe& recipe = runner_.recipe();
   window_ = recipe.crop;
   stride_ = recipe.window_stride;
+  // A file could ask for a window at every pixel.
+  if (!segment.window && stride_ > 0 && stride_ < window_ / 4) {
+    fail("{}: windows of {} pixels at every {} of them, expected at least {}", runner_.name(),
+         window_, stride_, window_ / 4);
+  }
   if (!segment.window) return;
   window_ = *segment.window;
   stride_ = 2 * window_ / 3;

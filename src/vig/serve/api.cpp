@@ -10,6 +10,7 @@
 #include "vig/base/memory.h"
 #include "vig/base/printable.h"
 #include "vig/pipeline/json_text.h"
+#include "vig/serve/access.h"
 #include "vig/serve/answers.h"
 #include "vig/serve/http_error.h"
 #include "vig/serve/openapi.h"
@@ -23,33 +24,6 @@ namespace {
 
 using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-// Equal in a time that does not show how many letters are right.
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned different = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    different |= static_cast<unsigned>(a[i] ^ b[i % std::max<size_t>(b.size(), 1)]);
-  }
-  return different == 0;
-}
-
-// A page of a stranger can make a browser send requests to this machine, under the stranger's name
-// or with the stranger as their origin.
-bool names_this_machine(std::string host) {
-  if (host.empty()) return true;  // HTTP/1.0
-  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (const size_t port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos) {
-    host = host.substr(0, port);
-  }
-  return host == "localhost" || host == "[::1]" ||
-         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
-}
-
-bool is_of_this_machine(const std::string& origin) {
-  constexpr std::string_view kScheme = "http://";
-  return origin.empty() ||
-         (origin.starts_with(kScheme) && names_this_machine(origin.substr(kScheme.size())));
-}
 
 const char* task_name(ModelTask task) {
   switch (task) {
@@ -69,15 +43,6 @@ constexpr std::array<std::string_view, 3> kOpenRoutes = {"/", "/health", "/ready
 
 // Under which routes that are not there are counted, so that clients cannot invent many.
 constexpr const char* kOtherRoute = "other";
-
-// The token of "Bearer TOKEN", whose first word may have any letters' case.
-std::string_view shown_token(std::string_view authorization) {
-  constexpr std::string_view kBearer = "bearer ";
-  const auto lower = [](unsigned char c) { return static_cast<char>(std::tolower(c)); };
-  const std::string_view first = authorization.substr(0, kBearer.size());
-  if (!std::ranges::equal(first, kBearer, {}, lower)) return "";
-  return authorization.substr(kBearer.size());
-}
 
 HttpResponse response_to(const HttpError& error) {
   return error_response(error.status(), error.kind(), error.what());
@@ -375,14 +340,14 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
     impl_->note(route, status, 0);
     return error_response(status, kind, sentence);
   };
-  const std::string& token = impl_->options.token;
   if (impl_->options.local_hosts && !names_this_machine(head.host)) {
     return refused(403, "wrong_host", "expected the address of this machine as the host");
   }
   if (impl_->options.local_hosts && !is_of_this_machine(head.origin)) {
     return refused(403, "wrong_origin", "expected a page of this machine, or no page");
   }
-  if (!open && !token.empty() && !same_secret(shown_token(head.authorization), token)) {
+  const std::string& token = impl_->options.token;
+  if (!open && !token.empty() && !shows_token(head.authorization, token)) {
     return refused(401, "unauthorized", "expected the header Authorization: Bearer and the token");
   }
   if (!task && !get) {

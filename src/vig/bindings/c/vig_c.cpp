@@ -205,11 +205,13 @@ int vig_abi_version(void) { return VIG_ABI_VERSION; }
 const char* vig_version(void) { return VIG_VERSION; }
 const char* vig_last_error(void) { return last_error.c_str(); }
 
-void vig_default_options(vig_options* options) {
+void vig_init_options(vig_options* options, size_t struct_size) {
   if (options == nullptr) return;
-  *options = {};
-  options->struct_size = sizeof *options;
-  options->max_pixels = vig::DecodeOptions().max_pixels;
+  vig_options defaults = {};
+  defaults.struct_size = std::min(struct_size, sizeof defaults);
+  defaults.max_pixels = vig::DecodeOptions().max_pixels;
+  std::copy_n(reinterpret_cast<const char*>(&defaults), defaults.struct_size,
+              reinterpret_cast<char*>(options));
 }
 
 vig_status vig_open(const char* path, const vig_options* options, vig_model** model) {

@@ -41,10 +41,7 @@ class ModelObject {
   template <typename Work>
   py::object answer(const py::object& given, bool skip_errors, const Work& work) const {
     const GivenPictures pictures(given, decode_);
-    const auto answers = [&] {
-      const py::gil_scoped_release unlocked;
-      return work(*model_, pictures);
-    }();
+    const auto answers = without_lock([&] { return work(*model_, pictures); });
     py::list all;
     for (const auto& one : answers) {
       if (one.error.empty()) {
@@ -128,15 +125,14 @@ ModelObject load(const py::object& file, const LoadOptions& options) {
   DecodeOptions decode;
   decode.max_pixels = options.max_pixels.value_or(decode.max_pixels);
   decode.apply_orientation = !options.ignore_orientation;
-  const auto model = [&] {
-    const py::gil_scoped_release unlocked;
+  const auto model = without_lock([&] {
     ModelSource source =
         owner ? find_source(request,
                             {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()},
                             owner)
               : find_source(request);
     return std::make_shared<const OpenModel>(std::move(source), run);
-  }();
+  });
   return ModelObject(model, decode);
 }
 
@@ -209,8 +205,8 @@ py::object call(const ModelObject& self, const py::object& x, bool skip) {
 
 std::unique_ptr<SessionObject> make_session(const ModelObject& self, int height, int width,
                                             int batch) {
-  const py::gil_scoped_release unlocked;
-  return std::make_unique<SessionObject>(self.shared(), height, width, batch);
+  return without_lock(
+      [&] { return std::make_unique<SessionObject>(self.shared(), height, width, batch); });
 }
 
 }  // namespace

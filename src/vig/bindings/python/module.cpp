@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/bindings/python/model.h"
 #include "vig/bindings/python/results.h"
 
@@ -16,7 +17,9 @@ PYBIND11_MODULE(_engine, module) {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const vig::Error& problem) {
-      (problem.code() == vig::ErrorCode::kUsage ? usage : error)(problem.what());
+      // Python's texts are UTF-8, names of files need not be.
+      const std::string sentence = vig::printable(problem.what(), 8192);
+      (problem.code() == vig::ErrorCode::kUsage ? usage : error)(sentence.c_str());
     }
   });
   add_results(module);

@@ -45,10 +45,11 @@ void SessionObject::run(std::optional<int> pictures) {
     fail_usage("{} pictures in a session for {}, expected 1 to {}", count, session_.batch(),
                session_.batch());
   }
-  const py::gil_scoped_release unlocked;
-  const std::lock_guard alone(running_);
-  session_.run(count);
-  ran_ = count;
+  ran_ = without_lock([&] {
+    const std::lock_guard alone(running_);
+    session_.run(count);
+    return count;
+  });
 }
 
 std::vector<std::string> SessionObject::output_names() const {

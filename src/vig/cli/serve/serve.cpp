@@ -224,7 +224,7 @@ void add_serve(CLI::App& app, Command& chosen) {
   const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
                        const char* unit) {
     command->add_option(name, value, text)
-        ->check(CLI::Range(least, most).description(""))
+        ->check(in_range(least, most).description(""))
         ->capture_default_str()
         ->type_name(unit);
   };
@@ -232,7 +232,7 @@ void add_serve(CLI::App& app, Command& chosen) {
       ->add_option(
           "--batch", options->batch,
           "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
-      ->check(CLI::Range(1, 4096).description(""))
+      ->check(in_range(1, 4096).description(""))
       ->type_name("N");
   add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
       "MS");

@@ -113,15 +113,15 @@ void add_train_bench(CLI::App& app, Command& chosen) {
   add_model_changes(*sub, command->model);
   sub->add_option("--size", command->options.size,
                   "Height and width of the input in pixels (default: the model's own)")
-      ->check(CLI::Range(1, 8192).description(""))
+      ->check(in_range(1, 8192).description(""))
       ->type_name("N");
   sub->add_option("--batch", command->options.batch, "Pictures of one optimiser step")
-      ->check(CLI::Range(1, 4096).description(""))
+      ->check(in_range(1, 4096).description(""))
       ->capture_default_str()
       ->type_name("N");
   add_threads(*sub, command->options.threads);
   sub->add_option("--seconds", command->options.seconds, "Approximate measuring time in seconds")
-      ->check(CLI::Range(0.01, 86400.0).description(""))
+      ->check(in_range(0.01, 86400.0).description(""))
       ->capture_default_str()
       ->type_name("S");
   sub->add_flag("--alone", command->alone,

@@ -196,10 +196,10 @@ void add_receptive_field(CLI::App& app, Command& chosen) {
   add_model_changes(*sub, command->model);
   sub->add_option("--size", command->size,
                   "Height and width of the input in pixels (default: the model's own)")
-      ->check(CLI::Range(1, 2048).description(""))
+      ->check(in_range(1, 2048).description(""))
       ->type_name("N");
   sub->add_option("--count", command->pictures, "Average over the first N readable pictures")
-      ->check(CLI::Range(1, 1000000).description(""))
+      ->check(in_range(1, 1000000).description(""))
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("--seed", command->seed, "Seed of the initial weights of a model name")

@@ -189,10 +189,10 @@ void add_train(CLI::App& app, Command& chosen) {
                   "Number of processes on this machine that train together; for several machines "
                   "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(in_range(1, 1024).description(""))
       ->type_name("N");
   sub->add_option("--workers", command->processes)  // its name in older versions
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(in_range(1, 1024).description(""))
       ->group("");
   sub->add_option("--set", command->fields,
                   "Set a field of the model, such as depth=6; may be repeated")

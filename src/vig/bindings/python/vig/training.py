@@ -65,6 +65,10 @@ def _arguments(options):
             continue
         if value is True:
             yield option
+        elif name == "set":  # may be repeated, once for each field
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                yield option
+                yield str(one)
         elif isinstance(value, (list, tuple)):
             yield option
             yield ",".join(str(one) for one in value)
@@ -77,8 +81,8 @@ def train(data, out, *, on_line=None, program=None, **options):
     """Trains on the pictures below `data` into the folder `out`, and gives a TrainingRun.
 
     `options` are those of `vig train`, with _ for -: train("photos", "run", preset="small", epochs=3).
-    `on_line` is called with each line that the program prints; what it raises ends the run, which can be
-    resumed with resume=True. `program` is the path of vig-train.
+    `on_line` is called with each line that the program prints; what it raises ends the run, which the same call
+    resumes. `program` is the path of vig-train.
     """
     command = [_find_program(program), "train", os.fspath(data), "--out", os.fspath(out)]
     command.extend(_arguments(options))
