@@ -200,6 +200,20 @@ TEST(LabelPairs, NothingIsLeft) {
   EXPECT_EQ(ignored.open({.classes = 2}).whole->labels(0).labels[0], kNoLabel);
 }
 
+// A list that is not understood is no reason to train on its pictures.
+TEST(LabelPairs, ListsOfAnotherFormAreRefused) {
+  for (const std::string list : {"images/1.png,labels/1.png\n", "", "images/1.png\n",
+                                 "\"images/1.png\" \"labels/1.png\"\n", "a b c\n"}) {
+    const Folder folder({{"images/1.png", kPicture},
+                         {"labels/1.png", labels({0, 1, 0, 1, 0, 1})},
+                         {"test.txt", list}});
+    EXPECT_EQ(recognise_data(folder.path()), DataKind::kLabelPairs);
+    EXPECT_NE(error_of([&] { folder.open(); }).find("test.txt: expected a picture and its labels"),
+              std::string::npos)
+        << list;
+  }
+}
+
 TEST(LabelPairs, HostileLists) {
   const auto refused = [](const std::string& text, const std::string& word) {
     expect_error(ErrorCode::kInput, {"x.txt", word}, [&] { parse_pair_list("x.txt", text); });

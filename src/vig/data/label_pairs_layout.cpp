@@ -84,11 +84,19 @@ class LayoutFinder {
   std::optional<PairLayout> find() {
     for (const std::string& root : files_.roots()) {
       layout_ = {.root = root, .lists = {}};
+      no_pairs_.clear();
       try_lists();
+      const bool listed = !layout_.lists.empty();
       if (layout_.lists.empty()) try_annot();
       if (layout_.lists.empty()) try_images();
       if (layout_.lists.empty()) try_splits();
-      if (!layout_.lists.empty()) return layout_;
+      if (layout_.lists.empty()) continue;
+      // Without its list a split would be mixed with the others.
+      if (read_lists_ && !no_pairs_.empty() && (listed || layout_.lists.contains(""))) {
+        fail("{}: expected a picture and its labels on each line, two names apart by a space",
+             no_pairs_);
+      }
+      return layout_;
     }
     return {};
   }
@@ -128,7 +136,10 @@ class LayoutFinder {
       std::string_view line;
       while (!rest.empty() && (line.empty() || line.starts_with('#'))) line = next_line(rest);
       const auto names = two_names(line);
-      if (!names || !is_label_file(names->second)) continue;
+      if (!names || !is_label_file(names->second)) {
+        no_pairs_ = files_.archive()->place(*file);
+        continue;
+      }
       PairList list;
       if (read_lists_) {
         list = read_pair_list(files_, layout_.root, files_.archive()->place(*file), text.text);
@@ -186,6 +197,7 @@ class LayoutFinder {
   const FilesByName& files_;
   bool read_lists_;
   PairLayout layout_;
+  std::string no_pairs_;  // a list that names no pairs
 };
 
 // The file that a list names: below `root`, or where an absolute name of another machine ends so.
