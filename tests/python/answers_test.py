@@ -167,6 +167,9 @@ class Answers(support.WithModels):
             self.assertTrue(repr(one).startswith("Detection("), repr(one))
         self.assertLessEqual(len(model(self.pictures[0])), len(found))
 
+    def test_the_size_is_the_one_that_is_used(self):
+        self.assertEqual(vig.load(self.classifier, size=96).size, 96)
+
     def test_the_model_says_what_it_is(self):
         model = vig.load(self.classifier)
         self.assertEqual((model.task, model.arch, model.class_count), ("classify", "test_vig", 10))

@@ -233,9 +233,10 @@ void write(std::optional<OutputFile>& file, const std::string& text, bool whole)
   file->finish(whole);
 }
 
-int exit_status(const DenseRun& result) {
+// What is missing from the data is as bad as what cannot be read.
+int exit_status(const DenseRun& result, const DataReport& problems) {
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 ? 0 : 1;
+  return result.skipped == 0 && problems.problem_count == 0 ? 0 : 1;
 }
 
 Detections truth_of(const DetectedPicture& picture, const std::vector<int>& output_of) {
@@ -303,7 +304,7 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
         return std::pair{draw_segmentation(*picture.image, picture.answer.labels, source.classes),
                          draw_segmentation(*picture.image, truth, source.classes)};
       });
-  return exit_status(result);
+  return exit_status(result, chosen.data.problems());
 }
 
 int eval_detection(const EvalOptions& options, const ModelSource& source,
@@ -335,7 +336,7 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
             draw_detections(*picture.image, picture.answer, source.classes, clear),
             draw_detections(*picture.image, truth_of(picture, output_of), source.classes)};
       });
-  return exit_status(result);
+  return exit_status(result, chosen.data.problems());
 }
 
 }  // namespace vig::cli

@@ -232,8 +232,13 @@ void add_model(py::module_& module) {
                              [](const ModelObject& self) { return py::list(self.names().all()); })
       .def_property_readonly("class_count",
                              [](const ModelObject& self) { return self.model().class_count(); })
-      .def_property_readonly(
-          "size", [](const ModelObject& self) { return self.model().source().spec.recipe.crop; })
+      .def_property_readonly("size",
+                             [](const ModelObject& self) {
+                               const OpenModel& model = self.model();
+                               return model.task() == ModelTask::kClassify
+                                          ? model.runner()->recipe().crop
+                                          : model.source().spec.recipe.crop;
+                             })
       .def("__repr__", [](const ModelObject& self) {
         return fmt::format("Model({}, {}, {} classes)", self.model().source().spec.name,
                            self.task(), self.model().class_count());
