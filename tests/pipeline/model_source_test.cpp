@@ -209,7 +209,9 @@ TEST(ModelSource, TheFormatFollowsTheName) {
     const std::string path = (folder / name).string();
     ErrorCode code = ErrorCode::kInput;
     EXPECT_EQ(error_of([&] { save_model(source, path); }, &code),
-              path + ": the format follows the name, and the one we write is .safetensors");
+              path +
+                  ": the format follows the name, which ends in .safetensors, or in .onnx for vig "
+                  "convert");
     EXPECT_EQ(code, ErrorCode::kUsage);
     EXPECT_FALSE(std::filesystem::exists(path));
   }

@@ -295,6 +295,19 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   EXPECT_NE(counted.find("\nvig_queue_pictures 0\n"), std::string::npos);
 }
 
+TEST_F(ApiTest, ManyLargeInputsAreTooMany) {
+  start();
+  const auto status = [&](int pictures, const std::string& target) {
+    std::string list;
+    for (int i = 0; i < pictures; ++i) list += i == 0 ? "\"QQ==\"" : ",\"QQ==\"";
+    return post(target, "{\"pictures\":[" + list + "]}", "Content-Type: application/json\r\n")
+        .status;
+  };
+  EXPECT_EQ(status(8, "/v1/embed?size=1024&map=1"), 422) << "none of them is a picture";
+  EXPECT_EQ(status(9, "/v1/embed?size=1024&map=1"), 413);
+  EXPECT_EQ(status(9, "/v1/embed?map=1"), 422);
+}
+
 TEST_F(ApiTest, ABrokenPictureSpoilsNoOther) {
   start();
   const std::string png = read_file(picture_file("formats/photo.png"));

@@ -41,7 +41,8 @@ Metadata describe_model(const ModelSource& source) {
 
 void check_output_format(const std::string& path) {
   if (path.ends_with(kExtension)) return;
-  fail_usage("{}: the format follows the name, and the one we write is {}", path, kExtension);
+  fail_usage("{}: the format follows the name, which ends in {}, or in .onnx for vig convert", path,
+             kExtension);
 }
 
 std::set<DType> save_model(const ModelSource& source, const std::string& path,

@@ -224,6 +224,14 @@ void Api::Impl::enqueue(Unread& unread) {
       read_answer_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
   asked.respond = unread.respond;
   entry.pictures = asked.pictures.pictures.size();
+  // Answers grow with the input, of which a request names the size.
+  const int64_t pixels = std::max(1, asked.request.size) * int64_t{std::max(1, asked.request.size)};
+  constexpr int64_t kMostPixels = int64_t{8} << 20;  // of all inputs
+  if (const int64_t most = std::max<int64_t>(1, kMostPixels / pixels);
+      static_cast<int64_t>(entry.pictures) > most) {
+    throw HttpError(413, "too_many_pictures",
+                    fmt::format("more than {} pictures at size {}", most, asked.request.size));
+  }
   entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
   if (queue.add(entry)) return;
   refuse(unread.respond,
