@@ -121,7 +121,7 @@ struct Api::Impl {
         options(api_options),
         metrics(counters),
         queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
-        // Bodies take time to read, which the server's thread does not have. Those of large ones
+        // Bodies take time to read, which the server's thread does not have. Large ones
         // do not keep the others waiting.
         bodies(body_queue(api_options), [this](auto& batch) { read(batch); }),
         large_bodies(body_queue(api_options), [this](auto& batch) { read(batch); }) {}
