@@ -1,12 +1,11 @@
 #include "vig/serve/access.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "vig/serve/same_text.h"
 
 namespace vig {
 namespace {
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 // Equal in a time that does not show how many letters are right.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -37,8 +36,7 @@ bool is_of_this_machine(const std::string& origin) {
 
 bool shows_token(std::string_view authorization, std::string_view token) {
   constexpr std::string_view kBearer = "bearer ";
-  const std::string_view first = authorization.substr(0, kBearer.size());
-  return std::ranges::equal(first, kBearer, {}, lower) &&
+  return same_text(authorization.substr(0, kBearer.size()), kBearer) &&
          same_secret(authorization.substr(kBearer.size()), token);
 }
 

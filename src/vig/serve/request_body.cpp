@@ -8,18 +8,13 @@
 
 #include "vig/base/printable.h"
 #include "vig/serve/http_error.h"
+#include "vig/serve/same_text.h"
 
 namespace vig {
 namespace {
 
 constexpr size_t kMostOptions = 32;
 constexpr size_t kLongestOption = 1024;  // bytes of a value
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_text(std::string_view a, std::string_view b) {  // but for capital letters
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
