@@ -8,10 +8,12 @@ Usage: tools/mutate.sh [PATTERN]
 
 For each mistake of tests/mutants.txt whose lines match PATTERN (an extended regular expression;
 default: all): applies it in a copy of the tracked files below build/mutants, builds the program of
-the tests that should notice, runs it to the first failure, and takes the mistake back. Prints
-"caught by TEST", "SURVIVED" or "does not build" for each, and a summary. A test program that takes
-more than five minutes of processor time, or an hour, has noticed. As many mistakes as there are
-processors are made at a time, each in a copy of its own.
+the tests that should notice as ./test does, runs it to the first failure, and takes the mistake back.
+Tests whose file has the name of the mistaken file, or includes its header, run before the others.
+Prints "caught by TEST" or by a warning of the compiler, which is an error in builds of the tests,
+"SURVIVED" or "does not build" for each, and a summary. A test program that takes more than five
+minutes of processor time, or an hour, has noticed. As many mistakes as there are processors are made
+at a time, each in a copy of its own.
 
 Results are kept as long as no file changes, so an interrupted run continues where it was.
 Mistakes of training need LibTorch, those of ONNX files libonnx, which are built in only if one of
@@ -40,8 +42,8 @@ touch -- "$results"
 # its time, so that nothing is built twice.
 copy_tree() {
   local file
-  mkdir -p -- "$tree" "$objects"
-  (cd -- "$tree" && find . -type f -printf '%P\0') | while IFS= read -r -d '' file; do
+  mkdir -p -- "$tree"
+  (cd -- "$tree" && find . -path ./build -prune -o -type f -printf '%P\0') | while IFS= read -r -d '' file; do
     [[ -e $root/$file ]] || rm -f -- "$tree/$file"
   done
   "${git[@]}" ls-files -z | while IFS= read -r -d '' file; do
@@ -76,17 +78,14 @@ read_mutants() {
   done <"$root/tests/mutants.txt"
 }
 
-# The program of a folder's tests, built and run to its first failure; sets `outcome`.
+# run_tests FOLDER [FILTER]: the program of a folder's tests, to its first failure; sets `outcome`.
 outcome=""
-build_and_run() {
-  local folder=$1 failed status=0
-  if ! ninja -j "$jobs" -C "$objects" "${folder}_test" >"$log" 2>&1; then
-    outcome="does not build"
-    return
-  fi
+run_tests() {
+  local failed status=0
   (
     ulimit -t "$limit"
-    exec timeout -k 10 3600 "$objects/bin/${folder}_test" --gtest_fail_fast --gtest_brief=1
+    exec timeout -k 10 3600 "$objects/bin/${1}_test" --gtest_fail_fast --gtest_brief=1 \
+      "--gtest_filter=${2:-*}"
   ) >"$log.test" 2>&1 || status=$?
   outcome=SURVIVED
   ((status == 0)) && return
@@ -97,24 +96,56 @@ build_and_run() {
   outcome="caught by ${failed:-the end of the program by signal or exit status $status}"
 }
 
-# prepare NUMBER: the copy and the build folder of a worker, configured.
-prepare() {
-  tree=$work/$1/tree objects=$work/$1/objects log=$work/$1/log
-  copy_tree
-  # Mistakes are found by what a program does: warnings do not matter, and -O1 compiles faster.
-  cmake -S "$tree" -B "$objects" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVIG_DEVELOPER=ON \
-    -DVIG_TORCH=$torch -DVIG_ONNX=$onnx -DVIG_SERVER=$server -DVIG_LIBRARY=ON -DCMAKE_CXX_FLAGS=-w \
-    "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
+# nearest_tests FOLDER FILE: a filter for the suites of the folder that are likely about the file;
+# nothing where there are none.
+nearest_tests() {
+  local name=${2##*/} header=${2#src/} sources suites
+  name=${name%.*} header=${header%.*}
+  sources=$(grep -lE "\"${header%-inl}(-inl)?\.h\"" "$tree/tests/$1/"*.cpp || true)
+  sources+=" $(ls "$tree/tests/$1/${name%-inl}"*_test.cpp 2>/dev/null || true)"
+  # shellcheck disable=SC2086  # names of the tree have no spaces
+  suites=$([[ -z ${sources// /} ]] || grep -ohP '^TEST(_F|_P)?\(\K\w+' $sources | sort -u)
+  printf '%s' "$suites" | sed 's|.*|&.*:*/&.*|' | paste -sd:
 }
 
-# Tests that fail anyway notice nothing.
+# build_and_run FOLDER FILE: the program of the folder's tests, with a mistake in the file; sets
+# `outcome`.
+build_and_run() {
+  local folder=$1 filter
+  if ! ninja -j "$jobs" -C "$objects" "${folder}_test" >"$log" 2>&1; then
+    outcome="does not build"
+    if grep -q 'error:.*\[-Werror=' "$log" && ! grep 'error:' "$log" | grep -qv '\[-Werror='; then
+      outcome="caught by the compiler's warning $(grep -m1 -oP '\[-W\Kerror=[^]]+' "$log")"
+    fi
+    return
+  fi
+  filter=$(nearest_tests "$folder" "$2")
+  if [[ -n $filter ]]; then
+    run_tests "$folder" "$filter"
+    [[ $outcome == SURVIVED ]] || return
+  fi
+  run_tests "$folder"
+}
+
+# prepare NUMBER: the copy and the build folder of a worker, configured as that of ./test, so that
+# the compiler cache serves both.
+prepare() {
+  tree=$work/$1/tree objects=$work/$1/tree/build/developer log=$work/$1/log
+  copy_tree
+  (cd -- "$tree" && cmake --preset developer -DVIG_TORCH=$torch -DVIG_ONNX=$onnx \
+    -DVIG_SERVER=$server -DVIG_PYTHON=OFF) >"$log" 2>&1 || { cat -- "$log" >&2; exit 1; }
+}
+
+# Tests that fail anyway notice nothing. Those of the folders whose number leaves this rest.
 check_unchanged() {
-  local folder
-  for folder in $needed; do
+  local f folder
+  log=$work/unchanged-$1
+  for ((f = $1; f < ${#needed[@]}; f += $2)); do
+    folder=${needed[f]}
     grep -qxF "unchanged $folder" "$results" && continue
-    build_and_run "$folder"
+    run_tests "$folder"
     if [[ $outcome != SURVIVED ]]; then
-      echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log*" >&2
+      echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log.test" >&2
       exit 1
     fi
     echo "unchanged $folder" >>"$results"
@@ -124,13 +155,14 @@ check_unchanged() {
 # Every mistake whose number leaves this rest belongs to this worker.
 work_through() {
   local m file text new content
+  prepare "$1"
   for ((m = $1; m < ${#files[@]}; m += $2)); do
     grep -q "^${keys[m]} " "$results" && continue
     file=${files[m]} text=${texts[m]} new=${news[m]}
     content=$(cat -- "$tree/$file" && printf x)
     content=${content%x}
     printf '%s' "${content/"$text"/"$new"}" >"$tree/$file"
-    build_and_run "${folders[m]}"
+    build_and_run "${folders[m]}" "$file"
     printf '%s' "$content" >"$tree/$file"
     echo "${keys[m]} $outcome" >>"$results"
     printf '%3d/%d  %s: %s\n         %s\n' $((m + 1)) ${#files[@]} "$file" "${breaks[m]}" "$outcome"
@@ -142,25 +174,28 @@ read_mutants
 torch=OFF
 onnx=OFF
 server=OFF
-needed=$(printf '%s\n' "${folders[@]}" | sort -u)
-grep -qx train <<<"$needed" && torch=ON
-grep -qx onnx <<<"$needed" && onnx=ON
-grep -qxE 'serve|fuzz' <<<"$needed" && server=ON
+mapfile -t needed < <(printf '%s\n' "${folders[@]}" | sort -u)
+[[ " ${needed[*]} " == *' train '* ]] && torch=ON
+[[ " ${needed[*]} " == *' onnx '* ]] && onnx=ON
+[[ " ${needed[*]} " =~ ' '(serve|fuzz)' ' ]] && server=ON
 export VIG_RIVALS=${VIG_RIVALS:-$root/build/rivals}
 workers=$(nproc)
-jobs=$workers
+# in_parallel FUNCTION: called with the number of each worker and how many there are.
+in_parallel() {
+  local w pid pids=()
+  for ((w = 0; w < workers; ++w)); do
+    "$1" "$w" "$workers" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+}
 prepare 0
-check_unchanged
+jobs=$workers
+ninja -j "$jobs" -C "$objects" "${needed[@]/%/_test}" >"$log" 2>&1 ||
+  { tail -n 25 -- "$log" >&2; exit 1; }
 jobs=1
-pids=()
-for ((w = 0; w < workers; ++w)); do
-  (
-    prepare "$w"
-    work_through "$w" "$workers"
-  ) &
-  pids+=($!)
-done
-for pid in "${pids[@]}"; do wait "$pid"; done
+in_parallel check_unchanged
+in_parallel work_through
 
 caught=0
 for ((m = 0; m < ${#files[@]}; ++m)); do

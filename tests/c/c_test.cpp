@@ -13,6 +13,7 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "vig/data/picture_files.h"
 #include "vig/pipeline/open_model.h"
 #include "vig/pipeline/save_model.h"
@@ -23,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kData(VIG_TEST_DATA);
+const fs::path kData(kTestData);
 
 std::string saved(const fs::path& path, const std::string& arch,
                   std::vector<std::string> classes = {}) {
@@ -371,7 +372,7 @@ TEST_F(CInterface, SegmentationAndDetection) {
 }
 
 std::set<std::string> declared_functions() {
-  const std::string header = read_file(fs::path(VIG_SOURCE_DIR) / "include/vig/vig.h");
+  const std::string header = read_file(fs::path(kSourceDir) / "include/vig/vig.h");
   const std::regex pattern("VIG_API[^(;]*\\b(vig_[a-z_]+)\\(");
   std::set<std::string> names;
   for (std::sregex_iterator match(header.begin(), header.end(), pattern), end; match != end;
@@ -382,7 +383,7 @@ std::set<std::string> declared_functions() {
 }
 
 TEST(SharedLibrary, ShowsTheFunctionsOfItsHeaderAndNothingElse) {
-  const RunResult symbols = run_program({"nm", "-D", "--defined-only", VIG_SHARED});
+  const RunResult symbols = run_program({"nm", "-D", "--defined-only", kSharedLibrary});
   ASSERT_EQ(symbols.exit_code, 0) << symbols.err;
   std::set<std::string> shown;
   std::istringstream lines(symbols.out);
@@ -391,12 +392,12 @@ TEST(SharedLibrary, ShowsTheFunctionsOfItsHeaderAndNothingElse) {
   }
   EXPECT_EQ(shown, declared_functions());
   EXPECT_GE(shown.size(), 20u);
-  const std::string dynamic = run_program({"readelf", "-d", VIG_SHARED}).out;
+  const std::string dynamic = run_program({"readelf", "-d", kSharedLibrary}).out;
   EXPECT_NE(dynamic.find("soname: [libvig.so.1]"), std::string::npos) << dynamic;
 }
 
 TEST(SharedLibrary, SaysItsVersionWhenItRuns) {
-  void* const library = dlopen(VIG_SHARED, RTLD_NOW | RTLD_LOCAL);
+  void* const library = dlopen(kSharedLibrary, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   const auto abi = reinterpret_cast<int (*)()>(dlsym(library, "vig_abi_version"));
   const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "vig_version"));
@@ -408,7 +409,7 @@ TEST(SharedLibrary, SaysItsVersionWhenItRuns) {
 
 TEST(Header, IsPlainCAndCpp) {
   const TempDir folder;
-  const std::string include = "-I" + (fs::path(VIG_SOURCE_DIR) / "include").string();
+  const std::string include = "-I" + (fs::path(kSourceDir) / "include").string();
   write_file(folder / "a.c", "#include <vig/vig.h>\nint main(void) { return 0; }\n");
   for (const std::vector<std::string>& compiler :
        {std::vector<std::string>{"cc", "-xc", "-std=c99"},

@@ -7,6 +7,7 @@
 
 #include "cli/vig.h"
 #include "support/started_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -278,9 +279,9 @@ TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
 
   // Whoever fills one pipe after the other is not kept waiting for ever.
   NamedPipe first(folder_ / "first"), second(folder_ / "second");
-  StartedProgram program({VIG_BINARY, "classify", "-m", model_, first.path(), second.path(),
-                          "--json", "--threads", "4"},
-                         folder_.path());
+  StartedProgram program(
+      {kVig, "classify", "-m", model_, first.path(), second.path(), "--json", "--threads", "4"},
+      folder_.path());
   for (NamedPipe* pipe : {&first, &second}) {
     pipe->wait_for_reader();
     pipe->write(options.input);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -15,9 +16,7 @@ bool is_installed(const std::string& program) {
   return run_program({"sh", "-c", "command -v " + program}).exit_code == 0;
 }
 
-bool is_built(const char* program) {
-  return fs::exists(fs::path(VIG_BINARY).replace_filename(program));
-}
+bool is_built(const char* program) { return fs::exists(fs::path(kVig).replace_filename(program)); }
 
 std::set<std::string> lines(const std::string& text) {
   std::set<std::string> found;
@@ -111,7 +110,7 @@ TEST_F(Completion, EveryOptionOfTheHelpIsOffered) {
 }
 
 TEST_F(Completion, AloneTheProgramCompletesItsOwnCommands) {
-  fs::copy_file(VIG_BINARY, folder_ / "vig");
+  fs::copy_file(kVig, folder_ / "vig");
   const RunResult result = run_program({(folder_ / "vig").string(), "completion", "bash"},
                                        {.environment = {"PATH=/bin"}});
   expect_success(result);

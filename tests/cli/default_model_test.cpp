@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -66,7 +67,7 @@ TEST_F(DefaultModel, EmbedUsesItToo) {
 TEST_F(DefaultModel, IsFoundBesideTheProgram) {
   fs::create_directories(folder_ / "usr/bin");
   fs::create_directories(folder_ / "usr/share/vig");
-  fs::copy_file(VIG_BINARY, folder_ / "usr/bin/vig");
+  fs::copy_file(kVig, folder_ / "usr/bin/vig");
   fs::create_symlink(folder_ / "usr/bin/vig", folder_ / "link");
   const std::vector<std::string> command = {(folder_ / "link").string(), "classify", pictures_[0]};
   const RunOptions no_variable = {.environment = {}};
@@ -85,11 +86,11 @@ TEST_F(DefaultModel, IsFoundBesideTheProgram) {
 
 // The build's own share/vig leads to models/ in the source, whether there is a model or not.
 TEST_F(DefaultModel, OfTheBuildIsTheOneInTheTree) {
-  const fs::path link = fs::path(VIG_BINARY).parent_path() / "../share/vig/default.safetensors";
+  const fs::path link = fs::path(kVig).parent_path() / "../share/vig/default.safetensors";
   ASSERT_TRUE(fs::is_symlink(link)) << link;
   const fs::path target = link.parent_path() / fs::read_symlink(link);
   EXPECT_EQ(fs::weakly_canonical(target),
-            fs::weakly_canonical(fs::path(VIG_SOURCE_DIR) / "models/default.safetensors"));
+            fs::weakly_canonical(fs::path(kSourceDir) / "models/default.safetensors"));
 }
 
 TEST_F(DefaultModel, ThatIsNotThereOrNoModelIsOneSentence) {

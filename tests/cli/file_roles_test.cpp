@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -114,7 +115,7 @@ TEST_F(FileRolesTest, TwoOutputsThatAreOne) {
 }
 
 TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
-  const std::string begin = std::string("'") + VIG_BINARY + "' ";
+  const std::string begin = std::string("'") + kVig + "' ";
   const std::string classify = begin + "classify -m '" + model_ + "' '" + picture().string() + "' ";
   const std::string before = read_file(picture());
   for (const std::string& line : {classify + ">> '" + picture().string() + "'",

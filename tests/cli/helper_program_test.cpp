@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -12,7 +13,7 @@ class HelperProgram : public ::testing::Test {
  protected:
   HelperProgram() {
     fs::create_directories(folder_ / "bin");
-    fs::copy_file(VIG_BINARY, folder_ / "bin/vig");
+    fs::copy_file(kVig, folder_ / "bin/vig");
   }
 
   // Tells which one it is and its arguments.

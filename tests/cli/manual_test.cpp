@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -108,7 +109,7 @@ TEST_F(Manual, OnePageIsPrinted) {
 }
 
 TEST_F(Manual, WithoutAHelperProgramItSaysHowToGetIt) {
-  fs::copy_file(VIG_BINARY, folder_ / "vig");
+  fs::copy_file(kVig, folder_ / "vig");
   const auto alone = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), (folder_ / "vig").string());
     return run_program(arguments, {.environment = {"PATH=/bin"}});

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 #include "vig/models/registry.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
@@ -237,16 +238,16 @@ TEST_F(RivalCommand, AnInterruptEndsTheWait) {
 
 // Of bench/rivals/compare.sh, with the program that is tested.
 RunResult compare(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {std::string(VIG_SOURCE_DIR) + "/bench/rivals/compare.sh"};
+  std::vector<std::string> command = {std::string(kSourceDir) + "/bench/rivals/compare.sh"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_program(command, {.environment = {std::string("VIG=") + VIG_BINARY}});
+  return run_program(command, {.environment = {std::string("VIG=") + kVig}});
 }
 
 TEST(OnnxRuntime, GivesOurLogitsInTurns) {
-  if (!std::filesystem::exists(std::string(VIG_SOURCE_DIR) + "/build/rivals/installed")) {
+  if (!std::filesystem::exists(std::string(kSourceDir) + "/build/rivals/installed")) {
     GTEST_SKIP() << "ONNX Runtime is not installed: run bench/rivals/install.sh";
   }
-  if (!std::filesystem::exists(std::filesystem::path(VIG_BINARY).replace_filename("vig-onnx"))) {
+  if (!std::filesystem::exists(std::filesystem::path(kVig).replace_filename("vig-onnx"))) {
     GTEST_SKIP() << "vig-onnx is not built";
   }
   const TempDir folder;
@@ -273,7 +274,7 @@ TEST(OnnxRuntime, GivesOurLogitsInTurns) {
 
 TEST(OnnxRuntime, SaysWhatIsWrong) {
   if (run_program({"node", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no node";
-  const std::string runner = std::string("'") + VIG_SOURCE_DIR + "/bench/rivals/onnxruntime.mjs'";
+  const std::string runner = std::string("'") + kSourceDir + "/bench/rivals/onnxruntime.mjs'";
   const auto bench = [&](const std::string& rival) {
     return vig({"bench", "test_vig", "--seconds", "0.01", "--rival", rival});
   };

@@ -7,6 +7,7 @@
 
 #include "cli/vig.h"
 #include "support/started_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -23,7 +24,7 @@ class Signals : public testing::Test {
   std::vector<std::string> command(const std::string& verb,
                                    const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {
-        VIG_BINARY,   verb,      "-m", model_, data("image/photos/cat_chelsea.png"),
+        kVig,         verb,      "-m", model_, data("image/photos/cat_chelsea.png"),
         pipe_.path(), "--batch", "1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
@@ -117,7 +118,7 @@ TEST_F(Signals, OtherCommandsEndAtOnce) {
   ASSERT_EQ(fcntl(end, F_SETPIPE_SZ, 4096), 4096);  // less than what is printed
   StartedProgram program(
       {"/bin/sh", "-c",
-       std::string("exec '") + VIG_BINARY + "' info vig_b --json > '" + reader.path() + "'"},
+       std::string("exec '") + kVig + "' info vig_b --json > '" + reader.path() + "'"},
       work_.path());
   fcntl(end, F_SETFL, 0);
   char byte = 0;
@@ -130,8 +131,8 @@ TEST_F(Signals, OtherCommandsEndAtOnce) {
 
 TEST_F(Signals, NohupKeepsItRunning) {
   StartedProgram program({"/bin/sh", "-c",
-                          std::string("trap '' HUP; exec '") + VIG_BINARY + "' classify -m '" +
-                              model_ + "' '" + pipe_.path() + "'"},
+                          std::string("trap '' HUP; exec '") + kVig + "' classify -m '" + model_ +
+                              "' '" + pipe_.path() + "'"},
                          work_.path());
   pipe_.wait_for_reader();
   program.signal(SIGHUP);
@@ -166,7 +167,7 @@ TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
 std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
 TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
-  const std::string embed = in_quotes(VIG_BINARY) + " embed -m " + in_quotes(model_) + " " +
+  const std::string embed = in_quotes(kVig) + " embed -m " + in_quotes(model_) + " " +
                             in_quotes(data("image/photos/flower.webp")) + " --map --out " +
                             in_quotes(out("x.json"));
   const RunResult result = run_program({"bash", "-c", "ulimit -f 1; exec " + embed});
@@ -180,7 +181,7 @@ TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};  // so that there is a note to print
   const std::string embed =
-      "exec " + in_quotes(VIG_BINARY) + " embed " + picture + " --format npy --out ";
+      "exec " + in_quotes(kVig) + " embed " + picture + " --format npy --out ";
   ASSERT_EQ(run_program({"bash", "-c", embed + in_quotes(out("whole.npy"))}, options).exit_code, 0);
   for (const char* closed : {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-", "0<&-", "1>&-"}) {
     SCOPED_TRACE(closed);
@@ -190,7 +191,7 @@ TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
     EXPECT_EQ(read_file(out("x.npy")), read_file(out("whole.npy")));
   }
   const RunResult result = run_program(
-      {"bash", "-c", in_quotes(VIG_BINARY) + " classify -m " + in_quotes(model_) + " - 0<&-"});
+      {"bash", "-c", in_quotes(kVig) + " classify -m " + in_quotes(model_) + " - 0<&-"});
   expect_complaint(result, 1, "standard input: cannot be read");
 }
 

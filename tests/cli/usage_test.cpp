@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -87,16 +88,16 @@ TEST(Usage, AReaderThatGoesAwayIsNoCrash) {
   const TempDir folder;
   const std::string pipe = "'" + (folder / "pipe").string() + "'";
   const std::string script = "mkfifo " + pipe + "; exec 3<>" + pipe + " 4>" + pipe + " 3<&-; '" +
-                             VIG_BINARY + "' models >&4; echo $?";
+                             kVig + "' models >&4; echo $?";
   const RunResult result = run_program({"bash", "-c", script});
   EXPECT_EQ(result.out, "0\n");
   EXPECT_EQ(result.err, "");
 }
 
 TEST(Usage, AFullDiskIsSaid) {
-  const std::string script = std::string("'") + VIG_BINARY + "' models > /dev/full";
+  const std::string script = std::string("'") + kVig + "' models > /dev/full";
   expect_complaint(run_program({"bash", "-c", script}), 1, "No space left");
-  const std::string closed = std::string("'") + VIG_BINARY + "' models >&-";
+  const std::string closed = std::string("'") + kVig + "' models >&-";
   expect_complaint(run_program({"bash", "-c", closed}), 1, "standard output");
 }
 

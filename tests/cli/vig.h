@@ -12,11 +12,12 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 
 inline std::string data(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / name).string();
+  return (std::filesystem::path(kTestData) / name).string();
 }
 inline std::string golden(const std::string& name) { return data("golden/" + name); }
 
@@ -33,7 +34,7 @@ inline std::string without_progress(const std::string& err) {
 }
 
 inline RunResult vig(std::vector<std::string> arguments, const RunOptions& options = {}) {
-  arguments.insert(arguments.begin(), VIG_BINARY);
+  arguments.insert(arguments.begin(), kVig);
   RunResult result = run_program(arguments, options);
   result.err = without_progress(result.err);
   EXPECT_EQ(result.signal, 0) << result.err;
@@ -54,7 +55,7 @@ inline void expect_complaint(const RunResult& result, int exit_code, const std::
 // presses Ctrl-C once that has `lines` lines.
 inline RunResult interrupt_vig(const std::vector<std::string>& arguments, const std::string& out,
                                int lines, int stream = 1) {
-  std::string command = std::string("'") + VIG_BINARY + "'";
+  std::string command = std::string("'") + kVig + "'";
   for (const std::string& argument : arguments) command += " '" + argument + "'";
   write_file(out, "");
   // A shell without job control starts background work with Ctrl-C ignored; -m gives it back.

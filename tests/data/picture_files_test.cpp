@@ -4,6 +4,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/base/memory_budget.h"
 
 namespace vig::test {
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string photo(const std::string& name) {
-  return (fs::path(VIG_TEST_DATA) / "image/photos" / name).string();
+  return (fs::path(kTestData) / "image/photos" / name).string();
 }
 
 TEST(PictureFiles, LoadsWhatTheDecoderGives) {

@@ -10,6 +10,7 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -28,7 +29,7 @@ Files files_below(const fs::path& folder) {
 
 // Those that are built, as cpack knows them.
 std::vector<std::string> components() {
-  const std::string config = read_file(fs::path(VIG_BUILD_DIR) / "CPackConfig.cmake");
+  const std::string config = read_file(fs::path(kBuildDir) / "CPackConfig.cmake");
   std::smatch match;
   EXPECT_TRUE(
       std::regex_search(config, match, std::regex("set\\(CPACK_COMPONENTS_ALL \"([^\"]*)\"\\)")));
@@ -39,7 +40,7 @@ std::vector<std::string> components() {
 }
 
 Files install(const fs::path& prefix, const std::string& component) {
-  std::vector<std::string> command = {VIG_CMAKE, "--install", VIG_BUILD_DIR, "--prefix", prefix};
+  std::vector<std::string> command = {kCMake, "--install", kBuildDir, "--prefix", prefix};
   if (!component.empty()) command.insert(command.end(), {"--component", component});
   const RunResult result = run_program(command);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
@@ -109,8 +110,8 @@ class DebianPackages : public ::testing::Test {
   std::string make(const std::string& component) {
     const fs::path out = folder_ / component;
     const RunResult result =
-        run_program({fs::path(VIG_CMAKE).replace_filename("cpack"), "--config",
-                     fs::path(VIG_BUILD_DIR) / "CPackConfig.cmake", "-B", out / "work", "-D",
+        run_program({fs::path(kCMake).replace_filename("cpack"), "--config",
+                     fs::path(kBuildDir) / "CPackConfig.cmake", "-B", out / "work", "-D",
                      "CPACK_COMPONENTS_ALL=" + component, "-D",
                      "CPACK_OUTPUT_FILE_PREFIX=" + (out / "made").string()},
                     {.time_limit = 110});

@@ -11,14 +11,15 @@
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/started_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot(VIG_SOURCE_DIR);
-const fs::path kData(VIG_TEST_DATA);
+const fs::path kRoot(kSourceDir);
+const fs::path kData(kTestData);
 
 std::string words(std::string text) {
   std::erase(text, ' ');
@@ -46,8 +47,7 @@ class Installation : public ::testing::Test {
  protected:
   void install() {
     const fs::path first = folder_ / "first";
-    const RunResult result =
-        run_program({VIG_CMAKE, "--install", VIG_BUILD_DIR, "--prefix", first});
+    const RunResult result = run_program({kCMake, "--install", kBuildDir, "--prefix", first});
     ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
     fs::rename(first, prefix_);  // a prefix can be moved
   }
@@ -68,12 +68,12 @@ class Installation : public ::testing::Test {
     write_file(folder_ / "source/headers.cpp", all + "int main() {}\n");
     // Instructions of this very machine: where the compiler may fuse, it does.
     const RunResult configured = run_program(
-        {VIG_CMAKE, "-S", folder_ / "source", "-B", binaries_, "-DCMAKE_BUILD_TYPE=Release",
+        {kCMake, "-S", folder_ / "source", "-B", binaries_, "-DCMAKE_BUILD_TYPE=Release",
          "-DCMAKE_CXX_FLAGS=-march=native", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
          "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
     ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
     const RunResult built =
-        run_program({VIG_CMAKE, "--build", binaries_, "--parallel", "2"}, {.time_limit = 100});
+        run_program({kCMake, "--build", binaries_, "--parallel", "2"}, {.time_limit = 100});
     ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
   }
   // The interface for C: in the examples, by pkg-config, and in a project of C alone.
@@ -111,10 +111,10 @@ class Installation : public ::testing::Test {
                    "\")\n"
                    "target_link_libraries(plain PRIVATE vig::c)\n");
     const std::string plain = folder_ / "plain/build";
-    const RunResult configured = run_program({VIG_CMAKE, "-S", folder_ / "plain", "-B", plain,
-                                              "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
+    const RunResult configured = run_program(
+        {kCMake, "-S", folder_ / "plain", "-B", plain, "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
     ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
-    ASSERT_EQ(run_program({VIG_CMAKE, "--build", plain}).exit_code, 0);
+    ASSERT_EQ(run_program({kCMake, "--build", plain}).exit_code, 0);
     EXPECT_EQ(run_program({plain + "/plain", weights, picture}).out, result.out);
   }
   // The installed server, asked by curl.

@@ -13,6 +13,7 @@
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "vig/pipeline/save_model.h"
 
 namespace vig::test {
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string data(const std::string& name) { return (fs::path(VIG_TEST_DATA) / name).string(); }
+std::string data(const std::string& name) { return (fs::path(kTestData) / name).string(); }
 
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
@@ -54,8 +55,8 @@ class Faults : public ::testing::Test {
   }
 
   static RunResult run(std::vector<std::string> arguments, std::vector<std::string> variables) {
-    arguments.insert(arguments.begin(), VIG_BINARY);
-    variables.push_back(std::string("LD_PRELOAD=") + VIG_FAULTS);
+    arguments.insert(arguments.begin(), kVig);
+    variables.push_back(std::string("LD_PRELOAD=") + kFaultsLibrary);
     return run_program(arguments, {.environment = variables});
   }
 

@@ -17,6 +17,7 @@
 
 #include "faults/inject.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/image/preprocess.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
@@ -26,7 +27,7 @@ namespace vig::test {
 namespace {
 
 std::string data(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / name).string();
+  return (std::filesystem::path(kTestData) / name).string();
 }
 
 // How a process ended whose allocation failed. Anything else is a mistake.

@@ -11,6 +11,7 @@
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "vig/base/error.h"
 #include "vig/base/thread_team.h"
 #include "vig/data/dataset.h"
@@ -23,7 +24,7 @@ namespace vig::test {
 namespace {
 
 std::string data(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / name).string();
+  return (std::filesystem::path(kTestData) / name).string();
 }
 
 std::atomic<int64_t> g_first_failure{0};
@@ -171,7 +172,7 @@ class ThreadsOfTheProgram : public Threads {
   }
 
   std::vector<std::string> classify(int threads) const {
-    return {VIG_BINARY,
+    return {kVig,
             "classify",
             "--model",
             model_,
@@ -194,7 +195,7 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
     SCOPED_TRACE(started);
     const RunResult result = run_program(
         classify(4),
-        {.environment = {std::string("LD_PRELOAD=") + VIG_FAULTS,
+        {.environment = {std::string("LD_PRELOAD=") + kFaultsLibrary,
                          "VIG_FAULT=thread:" + std::to_string(started + 1) + ":always"}});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, expected.out);
@@ -209,7 +210,7 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
 
 TEST_F(ThreadsOfTheProgram, RefuseAStackThatIsTooSmall) {
   const RunResult result =
-      run_program({"/bin/sh", "-c", "ulimit -s 1000 && exec \"$0\" models", VIG_BINARY});
+      run_program({"/bin/sh", "-c", "ulimit -s 1000 && exec \"$0\" models", kVig});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.err,
             "vig: the stack is limited to 1000 kB; at least 2048 kB are needed (ulimit -s)\n");

@@ -8,6 +8,7 @@
 #include "foreign/mini_resnet.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/safetensors.h"
@@ -75,7 +76,7 @@ TEST_F(Foreign, CheckpointsAreRecognisedAndPicturesClassified) {
   EXPECT_EQ(source.spec.name, "mini_resnet_12");
   EXPECT_EQ(model_classes(source.spec), 5);
   const Classifier classifier(source, {.threads = 2});
-  const PictureFiles pictures({VIG_TEST_DATA "/image/photos/cat_chelsea.png"});
+  const PictureFiles pictures({std::string(kTestData) + "/image/photos/cat_chelsea.png"});
   const ClassifiedPicture answer = classifier.classify(pictures, 5).front();
   EXPECT_EQ(answer.error, "");
   ASSERT_EQ(answer.answer.scores.size(), 5u);

@@ -10,6 +10,7 @@
 
 #include "fuzz/targets.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/base/error.h"
 
 namespace vig::fuzz {
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(VIG_SOURCE_DIR) / "tests/fuzz";
+const fs::path kFolder = fs::path(test::kSourceDir) / "tests/fuzz";
 
 const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"avif", run_avif},

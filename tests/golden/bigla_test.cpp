@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/on_targets.h"
+#include "support/tree.h"
 #include "vig/base/buffer.h"
 #include "vig/kernels/gla.h"
 #include "vig/kernels/gla_backward.h"
@@ -62,7 +63,7 @@ class Distance {
 // The inputs of a case, all arrays [B, T, H, K or V].
 struct Case {
   Case(const std::string& name, Map map)
-      : file(SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/bigla-" + name +
+      : file(SafeTensors::open(std::string(test::kTestData) + "/golden/bigla-" + name +
                                ".safetensors")),
         q(read(file, "q")),
         k(read(file, "k")),

@@ -7,6 +7,7 @@
 
 #include "golden/dense_cases.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/load.h"
 
@@ -116,7 +117,7 @@ TEST(DenseGolden, MiniaturesHaveTheParametersOfTheFiles) {
     for (const ParamSpec& spec : build_graph(find_model(model), 64, 96).params) {
       ours.insert("param/" + spec.name);
     }
-    const std::string path = std::string(VIG_TEST_DATA) + "/golden/dense/" + file + ".safetensors";
+    const std::string path = std::string(kTestData) + "/golden/dense/" + file + ".safetensors";
     const SafeTensors tensors = SafeTensors::open(path);
     for (const NamedTensor& tensor : tensors.tensors()) {
       if (tensor.name.starts_with("param/")) theirs.insert(tensor.name);

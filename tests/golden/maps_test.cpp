@@ -8,6 +8,7 @@
 
 #include "golden/operator_case.h"
 #include "kernels/on_targets.h"
+#include "support/tree.h"
 #include "vig/graph/builder.h"
 #include "vig/kernels/map_resize.h"
 #include "vig/kernels/pool.h"
@@ -150,7 +151,7 @@ TEST(PyramidPoolingGolden, TheEngineRunsTheModule) {
   options.ignore_unexpected = [](std::string_view) { return true; };
   const auto weights =
       load_weights(graph.params,
-                   std::make_shared<Checkpoint>(Checkpoint::open(std::string(VIG_TEST_DATA) +
+                   std::make_shared<Checkpoint>(Checkpoint::open(std::string(test::kTestData) +
                                                                  "/golden/dense/ppm.safetensors")),
                    options);
   Session session(PackedModel::make(graph, weights), graph, {.batch = 2, .threads = 2});

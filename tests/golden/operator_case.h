@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/tree.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
 
@@ -17,7 +18,7 @@ namespace vig::test {
 class OperatorCase {
  public:
   explicit OperatorCase(const std::string& name, const std::string& folder = "operators")
-      : file_(SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/" + folder + "/" + name +
+      : file_(SafeTensors::open(std::string(kTestData) + "/golden/" + folder + "/" + name +
                                 ".safetensors")) {}
 
   const TensorView& view(const std::string& name) const {

@@ -15,13 +15,14 @@
 #include "house/markdown.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot(VIG_SOURCE_DIR);
+const fs::path kRoot(kSourceDir);
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> found = {"README.md"};
@@ -32,7 +33,7 @@ std::vector<fs::path> pages() {
   return found;
 }
 
-fs::path training_program() { return fs::path(VIG_BINARY).replace_filename("vig-train"); }
+fs::path training_program() { return fs::path(kVig).replace_filename("vig-train"); }
 
 // Relative to it, sorted.
 std::vector<std::string> files_below(const fs::path& folder) {
@@ -56,7 +57,7 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
   copy_tracked_files(kRoot, folder.path());
   if (!fs::exists(folder / "README.md")) GTEST_SKIP() << "git tracks no files here";
   fs::remove(folder / "vig");
-  fs::create_symlink(VIG_BINARY, folder / "vig");
+  fs::create_symlink(kVig, folder / "vig");
   const std::vector<std::string> before = files_below(folder.path());
   const std::vector<FencedBlock> blocks = fenced_blocks(read_file(kRoot / GetParam()));
   for (size_t i = 0; i < blocks.size(); ++i) {

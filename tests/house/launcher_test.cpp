@@ -10,6 +10,7 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -32,7 +33,7 @@ class Launcher : public ::testing::Test {
   Launcher() {
     for (const char* file : {"vig", "test", "tools/prepare.sh"}) {
       fs::create_directories((tree_ / file).parent_path());
-      fs::copy_file(fs::path(VIG_SOURCE_DIR) / file, tree_ / file);
+      fs::copy_file(fs::path(kSourceDir) / file, tree_ / file);
     }
     write_file(tree_ / "tools/packages.txt",
                "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "support/files.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -21,7 +22,7 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-const fs::path kRoot(VIG_SOURCE_DIR);
+const fs::path kRoot(kSourceDir);
 
 SourceTree read_tree() {
   const std::set<std::string> code = {".h", ".cpp", ".hpp", ".cc", ".c", ".inc", ".inl"};

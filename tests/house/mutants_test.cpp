@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "support/files.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot(VIG_SOURCE_DIR);
+const fs::path kRoot(kSourceDir);
 
 struct Mutant {
   std::string file, text, changed, breaks, tests;

@@ -13,13 +13,14 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot(VIG_SOURCE_DIR);
+const fs::path kRoot(kSourceDir);
 
 std::map<std::string, std::set<std::string>> read_packages() {
   std::map<std::string, std::set<std::string>> sections;
@@ -103,11 +104,11 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
   if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
   auto sections = read_packages();
   const std::set<std::string> engine = sections["[engine]"];
-  expect_listed(VIG_BINARY, engine);
+  expect_listed(kVig, engine);
   for (const auto& [name, section] :
        {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]"),
         std::pair("vig-serve", "[server]")}) {
-    const fs::path program = fs::path(VIG_BINARY).replace_filename(name);
+    const fs::path program = fs::path(kVig).replace_filename(name);
     if (!fs::exists(program)) GTEST_SKIP() << name << " is not built";
     std::set<std::string> packages = engine;
     packages.merge(sections[section]);
@@ -119,7 +120,7 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
 TEST(Packages, WhatOurLibrariesLoadIsListed) {
   if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
   auto sections = read_packages();
-  const fs::path build = fs::path(VIG_BINARY).parent_path().parent_path();
+  const fs::path build = fs::path(kVig).parent_path().parent_path();
   std::set<std::string> packages = sections["[engine]"];
   if (fs::exists(build / "src/vig/libvig.so")) expect_listed(build / "src/vig/libvig.so", packages);
   packages.merge(sections["[python]"]);
@@ -134,11 +135,10 @@ TEST(Packages, WhatOurLibrariesLoadIsListed) {
 TEST(Packages, LibrariesLoadedLaterAreListed) {
   if (run_program({"dpkg-query", "--version"}).exit_code != 0) GTEST_SKIP() << "there is no dpkg";
   const std::set<std::string> provided = provided_by(read_packages()["[engine]"]);
-  const std::string linked = run_program({"readelf", "-d", VIG_BINARY}).out;
+  const std::string linked = run_program({"readelf", "-d", kVig}).out;
   std::set<std::string> later;
-  for (const std::string& name :
-       matches(read_file(VIG_BINARY),
-               "[^a-zA-Z0-9_./-](lib[a-zA-Z0-9_+-]+[.]so[.][0-9]+)[^a-zA-Z0-9_.]")) {
+  for (const std::string& name : matches(
+           read_file(kVig), "[^a-zA-Z0-9_./-](lib[a-zA-Z0-9_+-]+[.]so[.][0-9]+)[^a-zA-Z0-9_.]")) {
     if (linked.find("[" + name + "]") == std::string::npos) later.insert(name);
   }
   EXPECT_EQ(later, std::set<std::string>{"libheif.so.1"});
@@ -153,7 +153,7 @@ TEST(Packages, LibrariesLoadedLaterAreListed) {
 }
 
 TEST(Packages, TheEngineNeverLoadsTheLibrariesOfHelperPrograms) {
-  const std::string loaded = run_program({"ldd", VIG_BINARY}).out;
+  const std::string loaded = run_program({"ldd", kVig}).out;
   for (const char* library : {"torch", "onnx", "protobuf"}) {
     EXPECT_EQ(loaded.find(library), std::string::npos) << loaded;
   }

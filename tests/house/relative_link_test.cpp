@@ -6,6 +6,7 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
@@ -13,9 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 void make_link(const TempDir& folder, const fs::path& from, const fs::path& to) {
-  write_file(folder / "link.cmake", "include(\"" VIG_SOURCE_DIR
-                                    "/cmake/relative_link.cmake\")\n"
-                                    "vig_relative_link(\"" +
+  write_file(folder / "link.cmake", "include(\"" + std::string(kSourceDir) +
+                                        "/cmake/relative_link.cmake\")\n"
+                                        "vig_relative_link(\"" +
                                         from.string() + "\" \"" + to.string() + "\" model)\n");
   const RunResult result = run_program({"cmake", "-P", (folder / "link.cmake").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;

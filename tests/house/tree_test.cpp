@@ -10,13 +10,14 @@
 #include "house/git_files.h"
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot(VIG_SOURCE_DIR);
+const fs::path kRoot(kSourceDir);
 
 bool is_cpp(const std::string& file) { return file.ends_with(".cpp") || file.ends_with(".h"); }
 

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/image/decode.h"
 #include "vig/image/image.h"
 
 namespace vig::test {
 
 inline std::filesystem::path data_path(const std::string& name) {
-  return std::filesystem::path(VIG_TEST_DATA) / "image" / name;
+  return std::filesystem::path(kTestData) / "image" / name;
 }
 
 inline std::vector<uint8_t> read_bytes(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 
 #include "support/errors.h"
 #include "support/golden_tensors.h"
+#include "support/tree.h"
 #include "vig/base/random.h"
 
 namespace vig::test {
@@ -125,7 +126,7 @@ TEST(Mask, TextHoldsLargeRunsAndDifferences) {
 TEST(Mask, TextsOfTheOriginal) {
   const GoldenTensors golden("coco-ap");
   const auto notes =
-      nlohmann::json::parse(read_file(std::string(VIG_TEST_DATA) + "/golden/dense/coco-ap.json"));
+      nlohmann::json::parse(read_file(std::string(kTestData) + "/golden/dense/coco-ap.json"));
   for (const std::string kind : {"gt", "dt"}) {
     const auto counts = golden.read(kind + "/rle_counts").values;
     const auto offsets = golden.read(kind + "/rle_offsets").values;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "image/fixtures.h"
+#include "support/tree.h"
 #include "vig/image/decode.h"
 #include "vig/image/preprocess.h"
 
@@ -53,7 +54,7 @@ std::map<std::string, Tensor> read_tensors(const fs::path& path) {
 fs::path archive_folder() {
   const char* shared = std::getenv("VIG_SHARED");
   const fs::path root =
-      shared != nullptr ? fs::path(shared) : fs::path(VIG_SOURCE_DIR) / "../shared";
+      shared != nullptr ? fs::path(shared) : fs::path(test::kSourceDir) / "../shared";
   return root / "data";
 }
 

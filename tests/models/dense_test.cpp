@@ -9,6 +9,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/models/adapter.h"
 #include "vig/models/registry.h"
 
@@ -20,7 +21,7 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 const json& manifest() {
   static const json all =
-      json::parse(read_file(std::filesystem::path(VIG_TEST_DATA) / "golden/dense/manifest.json"));
+      json::parse(read_file(std::filesystem::path(kTestData) / "golden/dense/manifest.json"));
   return all;
 }
 

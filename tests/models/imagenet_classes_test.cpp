@@ -1,4 +1,5 @@
 #include "vig/models/imagenet_classes.h"
+#include "support/tree.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ TEST(ImagenetClasses, NamesThatOccurTwiceHaveASecondWord) {
 
 // The list that the names were taken from: WordNet id, tab, name.
 TEST(ImagenetClasses, AreThoseOfTheDataSet) {
-  std::ifstream list(std::filesystem::path(VIG_SOURCE_DIR) / "../shared/data/imagenet-classes.tsv");
+  std::ifstream list(std::filesystem::path(kSourceDir) / "../shared/data/imagenet-classes.tsv");
   if (!list) GTEST_SKIP() << "the data set's own list is not here";
   const std::vector<std::string> names = imagenet_classes();
   size_t i = 0;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/models/registry.h"
 
 namespace vig::test {
@@ -25,8 +26,8 @@ Graph build(const std::string& model, int size = 224) {
 double giga(int64_t count) { return std::round(static_cast<double>(count) / 1e6) / 1e3; }
 
 TEST(Published, EveryTensorOfTheReleasedCheckpoints) {
-  const json manifest = json::parse(
-      read_file(std::filesystem::path(VIG_TEST_DATA) / "golden/state_dict_manifest.json"));
+  const json manifest =
+      json::parse(read_file(std::filesystem::path(kTestData) / "golden/state_dict_manifest.json"));
   for (const char* model : kPublished) {
     std::map<std::string, std::vector<int64_t>> expected, actual;
     for (const auto& [name, shape] : manifest.at(model).at("tensors").items()) {

@@ -8,11 +8,12 @@
 
 #include "support/files.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 
 namespace vig::test {
 namespace {
 
-const std::string kRunner = std::string(VIG_SOURCE_DIR) + "/bench/rivals/onnxruntime.mjs";
+const std::string kRunner = std::string(kSourceDir) + "/bench/rivals/onnxruntime.mjs";
 
 RunResult talk(const std::string& file, const std::string& lines) {
   return run_program({"node", kRunner, file, "1"}, {.time_limit = 300, .input = lines});
@@ -25,7 +26,7 @@ std::string onnx_runtime_missing() {
   if (run_program({"node", "--version"}).exit_code != 0) return "node is not installed";
   const char* const named = std::getenv("VIG_RIVALS");
   const std::filesystem::path folder =
-      named != nullptr ? named : std::string(VIG_SOURCE_DIR) + "/build/rivals";
+      named != nullptr ? named : std::string(kSourceDir) + "/build/rivals";
   if (std::filesystem::exists(folder / "node_modules/onnxruntime-node")) return "";
   return "ONNX Runtime is not installed in " + folder.string();
 }

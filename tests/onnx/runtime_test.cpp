@@ -6,6 +6,7 @@
 
 #include "onnx/onnx_runtime.h"
 #include "runtime/networks.h"
+#include "support/tree.h"
 #include "vig/graph/builder.h"
 #include "vig/onnx/export.h"
 #include "vig/weights/elements.h"
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntimeOperator,
 void expect_scan_agrees(const std::string& name, bool ort) {
   SCOPED_TRACE(name);
   const SafeTensors file =
-      SafeTensors::open(std::string(VIG_TEST_DATA) + "/golden/bigla-" + name + ".safetensors");
+      SafeTensors::open(std::string(kTestData) + "/golden/bigla-" + name + ".safetensors");
   const auto read = [&](const char* tensor) { return to_floats(file.find(tensor)->view); };
   const Shape keys = file.find("q")->view.shape, values = file.find("v")->view.shape;
   const int64_t batch = keys[0], tokens = keys[1];

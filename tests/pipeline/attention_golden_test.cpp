@@ -5,6 +5,7 @@
 
 #include "pipeline/fixtures.h"
 #include "support/golden_case.h"
+#include "support/tree.h"
 #include "vig/pipeline/recognise.h"
 #include "vig/pipeline/verify.h"
 
@@ -17,8 +18,8 @@ TEST(AttentionGolden, AWrongActivationOrParameterFails) {
                                    "param/layers.0.blocks.1.attn.relative_position_bias_table",
                                    "param/layers.0.blocks.0.attn.qkv.bias"}) {
     const std::string file =
-        changed_case(std::string(VIG_TEST_DATA) + "/golden/peers/swin_pad.safetensors",
-                     folder.path(), [&](std::vector<CaseTensor>& list) {
+        changed_case(std::string(kTestData) + "/golden/peers/swin_pad.safetensors", folder.path(),
+                     [&](std::vector<CaseTensor>& list) {
                        for (float& value : find_tensor(list, tensor).values)
                          value = value * 1.5f + 0.01f;
                      });

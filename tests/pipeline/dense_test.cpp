@@ -232,6 +232,25 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
   EXPECT_NE(error_of([&] { labels(33); }).find("multiple of 32"), std::string::npos);
 }
 
+// A file must not ask for a window at every pixel, or for as many proposals as it likes.
+TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
+  ModelSource slides = source("mini_segmenter");
+  slides.spec.recipe.window_stride = 16;  // a quarter
+  EXPECT_NO_THROW(Segmenter{slides});
+  slides.spec.recipe.window_stride = 15;
+  EXPECT_NE(error_of([&] { Segmenter{slides}; }).find("64 pixels at every 15"), std::string::npos);
+  EXPECT_NO_THROW((Segmenter{slides, {}, {.window = 64}})) << "the caller's windows";
+
+  const auto detector = [&](const std::string& proposals) {
+    ModelRequest request;
+    request.model = file("mini_detector");
+    request.fields["proposals"] = proposals;
+    Detector{find_source(request)};
+  };
+  EXPECT_NO_THROW(detector("10000"));
+  EXPECT_NE(error_of([&] { detector("10001"); }).find("expected at most 10000"), std::string::npos);
+}
+
 TEST_F(Dense, AnySizeRunsUpToTheLargest) {
   const PictureFiles one({picture_file("photos/cat_chelsea.png")});
   const Detector detector(source("mini_detector"), {.size = 200});

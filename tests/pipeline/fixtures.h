@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/tree.h"
 #include "vig/base/error.h"
 #include "vig/models/registry.h"
 #include "vig/weights/load.h"
@@ -16,11 +17,11 @@
 namespace vig::test {
 
 inline std::string golden(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / "golden" / name).string();
+  return (std::filesystem::path(kTestData) / "golden" / name).string();
 }
 
 inline std::string picture_file(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / "image" / name).string();
+  return (std::filesystem::path(kTestData) / "image" / name).string();
 }
 
 // Fresh weights of a model without a word on what they are, as published checkpoints come.

@@ -1,11 +1,15 @@
 // vig-serve as its users see it, and beside it the command line.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "serve/client.h"
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/started_program.h"
+#include "support/tree.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/tasks/jpeg_uri.h"
@@ -16,13 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const fs::path kProgram = fs::path(VIG_BINARY).replace_filename("vig-serve");
+const fs::path kProgram = fs::path(kVig).replace_filename("vig-serve");
 const std::string kPhoto =
-    (fs::path(VIG_TEST_DATA) / "image/photos/cat_progressive_320x240.jpg").string();
+    (fs::path(kTestData) / "image/photos/cat_progressive_320x240.jpg").string();
 
 std::string write_model(const fs::path& file) {
   ModelRequest request;
-  request.model = (fs::path(VIG_TEST_DATA) / "golden/vig-mini-silu.pth").string();
+  request.model = (fs::path(kTestData) / "golden/vig-mini-silu.pth").string();
   request.arch = "test_vig";
   ModelSource source = find_source(request);
   for (int i = 0; i < 10; ++i) source.classes.push_back("class " + std::to_string(i));
@@ -49,7 +53,7 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
                                             {"classify", "--top", "3"}, "/v1/classify?top=3"},
                                         {{"embed"}, "/v1/embed?model=twin"},
                                         {{"embed", "--size", "96"}, "/v1/embed?size=96"}}) {
-    std::vector<std::string> line = {VIG_BINARY};
+    std::vector<std::string> line = {kVig};
     line.insert(line.end(), command.begin(), command.end());
     line.insert(line.end(), {kPhoto, "-m", model, "--json"});
     const RunResult shown = run_program(line);
@@ -83,7 +87,7 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   const uint16_t port = served_port(program);
   const std::string photo = read_file(kPhoto);
   const auto shown = [&](std::vector<std::string> line) {
-    line.insert(line.begin(), VIG_BINARY);
+    line.insert(line.begin(), kVig);
     line.insert(line.end(), {kPhoto, "--json"});
     const RunResult result = run_program(line);
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -127,6 +131,40 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   EXPECT_TRUE(0 < counts[1] && counts[1] < counts[0] && counts[0] < counts[2]);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 0) << program.err();
+}
+
+TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int log = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(log, 0);
+  while (write(log, "x", 1) == 1) continue;  // until it is full
+  const auto taken = [&] {
+    std::string text;
+    char bytes[4096];
+    for (ssize_t count = 0; (count = read(log, bytes, sizeof(bytes))) > 0;) {
+      text.append(bytes, static_cast<size_t>(count));
+    }
+    return text;
+  };
+  StartedProgram program({"/bin/sh", "-c", "exec \"$0\" \"$@\" 2>'" + pipe + "'", kProgram.string(),
+                          "serve", "-m", model, "--port", "0", "--log", "json"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(port, request_text("GET", "/v1/models")).status, 200);
+  EXPECT_EQ(taken().find_first_not_of('x'), std::string::npos);
+  EXPECT_EQ(ask(port, request_text("GET", "/v1/models")).status, 200);
+  std::istringstream lines(taken());
+  std::string first, second;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  EXPECT_EQ(json::parse(first), json({{"lost", 3}}));
+  EXPECT_EQ(json::parse(second)["status"], 200);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0);
+  close(log);
 }
 
 TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {

@@ -5,6 +5,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "support/xml.h"
 #include "vig/models/registry.h"
 #include "vig/study/counting.h"
@@ -217,7 +218,7 @@ TEST(Report, BadMarksAreNamed) {
 
 // The page of the tree is what the command makes of the results in the tree.
 TEST(Report, ThePageIsUpToDate) {
-  const fs::path root = VIG_SOURCE_DIR;
+  const fs::path root = test::kSourceDir;
   const std::string page = read_file(root / "docs/reproduction.md");
   const Report made = make_report(page, root / "bench/results/study", "docs/reproduction.md");
   const char* command =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/files.h"
+#include "support/tree.h"
 
 namespace vig::test {
 
@@ -21,7 +22,7 @@ class GoldenTensors {
  public:
   // NAME.safetensors of tests/data/golden/dense.
   explicit GoldenTensors(const std::string& name)
-      : bytes_(read_file(std::string(VIG_TEST_DATA) + "/golden/dense/" + name + ".safetensors")) {
+      : bytes_(read_file(std::string(kTestData) + "/golden/dense/" + name + ".safetensors")) {
     uint64_t size = 0;
     std::memcpy(&size, bytes_.data(), sizeof(size));
     header_ = nlohmann::json::parse(bytes_.substr(sizeof(size), size));

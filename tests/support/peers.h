@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "support/tree.h"
 #include "vig/models/registry.h"
 
 namespace vig::test {
 
 inline std::filesystem::path peers_in_tree() {
-  return std::filesystem::path(VIG_TEST_DATA) / "golden/peers";
+  return std::filesystem::path(kTestData) / "golden/peers";
 }
 
 // May not exist.
@@ -22,7 +23,7 @@ inline std::filesystem::path peers_beside_tree() {
   const char* shared = std::getenv("VIG_SHARED");
   const std::filesystem::path root = shared != nullptr
                                          ? std::filesystem::path(shared)
-                                         : std::filesystem::path(VIG_SOURCE_DIR) / "../shared";
+                                         : std::filesystem::path(kSourceDir) / "../shared";
   return root / "golden/peers";
 }
 

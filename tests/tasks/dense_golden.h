@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/tree.h"
 #include "vig/image/box.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/safetensors.h"
@@ -17,7 +18,7 @@ class DenseGolden {
  public:
   explicit DenseGolden(const std::string& name)
       : file_(SafeTensors::open(
-            (std::filesystem::path(VIG_TEST_DATA) / "golden/dense" / (name + ".safetensors"))
+            (std::filesystem::path(kTestData) / "golden/dense" / (name + ".safetensors"))
                 .string())) {}
 
   std::vector<float> floats(const std::string& name) const { return to_floats(view(name)); }

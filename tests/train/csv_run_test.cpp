@@ -5,6 +5,7 @@
 
 #include "support/errors.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "train/fixtures.h"
 
 namespace vig::test {
@@ -93,26 +94,26 @@ TEST_F(CsvRun, BadListsAreRefusedBeforeTheFirstStep) {
 TEST_F(CsvRun, OfTheProgram) {
   const std::string path = list(rows_);
   const RunResult trained =
-      run_program({VIG_BINARY, "train", path, "--preset", "small", "-m", "test_vig", "--size", "32",
+      run_program({kVig, "train", path, "--preset", "small", "-m", "test_vig", "--size", "32",
                    "--epochs", "1", "--batch", "16", "--threads", "1", "--out", out("run")});
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
-  const RunResult of_run = run_program({VIG_BINARY, "eval", out("run")});
+  const RunResult of_run = run_program({kVig, "eval", out("run")});
   EXPECT_EQ(of_run.exit_code, 0) << of_run.err;
   EXPECT_NE(of_run.out.find("pictures  4"), std::string::npos) << of_run.out;
   const std::string model = out("run") + "/best.safetensors";
-  const RunResult whole = run_program({VIG_BINARY, "eval", "-m", model, path});
+  const RunResult whole = run_program({kVig, "eval", "-m", model, path});
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_NE(whole.out.find("pictures  36"), std::string::npos) << whole.out;
   EXPECT_EQ(whole.err, "");
 
   const RunResult part =
-      run_program({VIG_BINARY, "eval", "-m", model, list("gone.png,class0\n" + rows_)});
+      run_program({kVig, "eval", "-m", model, list("gone.png,class0\n" + rows_)});
   EXPECT_EQ(part.exit_code, 1) << part.out;
   EXPECT_NE(part.err.find("list.csv: line 1: names \"gone.png\", which is not there"),
             std::string::npos)
       << part.err;
   EXPECT_NE(part.out.find("pictures  36"), std::string::npos) << part.out;
-  const RunResult none = run_program({VIG_BINARY, "eval", "-m", model, list("gone.png,class0\n")});
+  const RunResult none = run_program({kVig, "eval", "-m", model, list("gone.png,class0\n")});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_EQ(std::ranges::count(none.err, '\n'), 1) << none.err;
 }

@@ -16,6 +16,7 @@
 
 #include "support/errors.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "train/fixtures.h"
 #include "train/together.h"
 #include "vig/train/processes/process_group.h"
@@ -63,7 +64,7 @@ class Distributed : public ::testing::Test {
 
   std::vector<std::string> command(const TrainOptions& options, const std::string& run,
                                    const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {VIG_TRAIN_BINARY, "train", data(), "--out", out(run)};
+    std::vector<std::string> arguments = {kVigTrain, "train", data(), "--out", out(run)};
     for (const auto& [name, text] : option_texts(options)) {
       if (!text.empty()) arguments.push_back("--" + name + "=" + text);
     }

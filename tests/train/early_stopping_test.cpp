@@ -5,6 +5,7 @@
 
 #include "support/errors.h"
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "train/fixtures.h"
 
 namespace vig::test {
@@ -148,7 +149,7 @@ TEST_F(EarlyStopping, NeedsPicturesToValidateOn) {
 
 TEST_F(EarlyStopping, OfTheProgram) {
   const std::vector<std::string> arguments = {
-      VIG_BINARY,    "train",   data(),  "--out",      (folder_ / "run").string(),
+      kVig,          "train",   data(),  "--out",      (folder_ / "run").string(),
       "--preset",    "small",   "-m",    "test_vig",   "--size",
       "32",          "--lr",    "0",     "--min-lr",   "0",
       "--warmup-lr", "0",       "--ema", "0",          "--epochs",

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/tree.h"
 #include "train/fixtures.h"
 #include "vig/train/presets.h"
 
@@ -92,7 +93,7 @@ TEST(Options, PresetsHoldAndReadBack) {
 
 // docs/training.md lists every option with its value in both presets.
 TEST(Options, ThePageTellsThePresets) {
-  const std::string page = read_file(fs::path(VIG_SOURCE_DIR) / "docs/training.md");
+  const std::string page = read_file(fs::path(kSourceDir) / "docs/training.md");
   const auto imagenet = option_texts(train::preset_options("imagenet"));
   const auto small = option_texts(train::preset_options("small"));
   TrainOptions all;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/peers.h"
+#include "support/tree.h"
 #include "vig/pipeline/golden_case.h"
 #include "vig/train/forward.h"
 #include "vig/train/kernel_ops.h"
@@ -40,7 +41,8 @@ double distance(const at::Tensor& value, const at::Tensor& expected) {
 
 std::vector<std::string> cases(const std::string& prefix) {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(VIG_TEST_DATA "/golden")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(test::kTestData) + "/golden")) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") && name.starts_with(prefix)) {
       files.push_back(entry.path().string());

@@ -1,11 +1,13 @@
 // `vig train` as its users see it: one command, and one sentence when it fails.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "support/xml.h"
 #include "train/fixtures.h"
 
@@ -24,14 +26,25 @@ class Program : public ::testing::Test {
   }
   // On two threads: what the weights may depend on.
   Arguments training(const std::string& out, const Arguments& more = {}) const {
-    return joined({VIG_BINARY, "train", (folder_ / "data").string(), "--out",
-                   (folder_ / out).string(), "--model", "test_vig", "--set", "embed_dim=32",
-                   "--set", "patch_size=8", "--size", "24", "--threads", "2"},
+    return joined({kVig, "train", (folder_ / "data").string(), "--out", (folder_ / out).string(),
+                   "--model", "test_vig", "--set", "embed_dim=32", "--set", "patch_size=8",
+                   "--size", "24", "--threads", "2"},
                   more);
   }
 
   TempDir folder_;
 };
+
+TEST_F(Program, AFullDiskBehindItsOutputIsSaidAndCostsNoTraining) {
+  write_files(folder_ / "data", striped_pictures(2, 4));
+  const RunResult run =
+      run_program(joined({"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full"},
+                         training("run", {"--preset", "small", "--batch", "4", "--epochs", "1"})));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_NE(run.err.find("No space left on device; the run itself is complete"), std::string::npos)
+      << run.err;
+  EXPECT_TRUE(fs::exists(folder_ / "run/best.safetensors"));
+}
 
 TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   write_files(folder_ / "data/train", striped_pictures(3, 40));
@@ -80,7 +93,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
     best = std::max(best, val_top1);
   }
   EXPECT_GT(best, 0.4) << "better than a guess";
-  const RunResult eval = run_program({VIG_BINARY, "eval", "-m", (out / "best.safetensors").string(),
+  const RunResult eval = run_program({kVig, "eval", "-m", (out / "best.safetensors").string(),
                                       (folder_ / "data").string(), "--split", "val", "--json"});
   ASSERT_EQ(eval.exit_code, 0) << eval.err;
   const json measured = json::parse(eval.out);
@@ -90,7 +103,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   EXPECT_EQ(measured["classes"][2]["name"], "class2");
 
   // The folder of the run says all that.
-  const RunResult of_run = run_program({VIG_BINARY, "eval", out.string(), "--json"});
+  const RunResult of_run = run_program({kVig, "eval", out.string(), "--json"});
   ASSERT_EQ(of_run.exit_code, 0) << of_run.err;
   EXPECT_EQ(json::parse(of_run.out)["pictures"], 150);
   EXPECT_EQ(json::parse(of_run.out)["loss"], measured["loss"]);
@@ -114,7 +127,7 @@ TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
 // Without options: a preset, a folder, and no batch that is too large.
 TEST_F(Program, ChoosesWhatIsNotGiven) {
   write_files(folder_ / "photos", striped_pictures(2, 9));
-  const Arguments few = {VIG_BINARY,     "train",    (folder_ / "photos").string(),
+  const Arguments few = {kVig,           "train",    (folder_ / "photos").string(),
                          "--model",      "test_vig", "--set",
                          "embed_dim=32", "--epochs", "1"};
   RunOptions here;
@@ -145,8 +158,7 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
 
   // The folder of a run knows its options; more epochs extend it.
   const RunResult more = run_program(
-      {VIG_BINARY, "train", (folder_ / "photos").string(), "--out", "photos-run", "--epochs", "2"},
-      here);
+      {kVig, "train", (folder_ / "photos").string(), "--out", "photos-run", "--epochs", "2"}, here);
   EXPECT_EQ(more.exit_code, 0) << more.err;
   for (const char* words : {"resuming from step 2 of 4", "extended from 1 epochs"}) {
     EXPECT_NE(more.out.find(words), std::string::npos) << more.out;
@@ -180,7 +192,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), state["val_pictures"].get<int>());
 
   const auto eval = [&](const Arguments& more) {
-    return run_program(joined({VIG_BINARY, "eval", (folder_ / "run").string(), "--json"}, more));
+    return run_program(joined({kVig, "eval", (folder_ / "run").string(), "--json"}, more));
   };
   const RunResult first = eval({});
   ASSERT_EQ(first.exit_code, 0) << first.err;
@@ -211,13 +223,21 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   EXPECT_EQ(fewer.exit_code, 1);
   EXPECT_NE(fewer.err.find("validation.txt: names the picture \"class1/"), std::string::npos)
       << fewer.err;
+
+  // Nobody writes into a pipe of that name.
+  fs::remove(folder_ / "run/validation.txt");
+  ASSERT_EQ(mkfifo((folder_ / "run/validation.txt").c_str(), 0600), 0);
+  const RunResult pipe = eval({(folder_ / "moved").string()});
+  EXPECT_EQ(pipe.exit_code, 1);
+  EXPECT_NE(pipe.err.find("validation.txt: expected a regular file"), std::string::npos)
+      << pipe.err;
 }
 
 TEST_F(Program, FineTunesTheDefaultModel) {
   write_files(folder_ / "data", striped_pictures(3, 4));
   const RunResult run =
-      run_program({VIG_BINARY, "train", (folder_ / "data").string(), "--out",
-                   (folder_ / "run").string(), "--model", "default", "--epochs", "1", "--probe"});
+      run_program({kVig, "train", (folder_ / "data").string(), "--out", (folder_ / "run").string(),
+                   "--model", "default", "--epochs", "1", "--probe"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const char* words :
        {"default.safetensors: 2,959,488 parameters loaded, 771 begin fresh",
@@ -246,7 +266,7 @@ TEST_F(Program, FailsInOneSentence) {
 }
 
 TEST_F(Program, HelpNamesEveryOption) {
-  const RunResult help = run_program({VIG_BINARY, "train", "--help"});
+  const RunResult help = run_program({kVig, "train", "--help"});
   EXPECT_EQ(help.exit_code, 0) << help.err;
   EXPECT_NE(help.out.find("Usage: vig train "), std::string::npos) << help.out;
   EXPECT_EQ(help.out.find("vig-train"), std::string::npos) << help.out;

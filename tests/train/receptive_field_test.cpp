@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "support/xml.h"
 #include "train/fixtures.h"
 
@@ -18,7 +19,7 @@ class FieldProgram : public ::testing::Test {
   FieldProgram() { write_files(folder_ / "pictures", striped_pictures(2, 3)); }
 
   RunResult run(const Arguments& more, const std::string& model = "test_vig") const {
-    Arguments arguments = {VIG_BINARY, "receptive-field", model, (folder_ / "pictures").string()};
+    Arguments arguments = {kVig, "receptive-field", model, (folder_ / "pictures").string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments);
   }
@@ -89,13 +90,13 @@ TEST_F(FieldProgram, ComplainsOnce) {
   EXPECT_EQ(read_file(picture), before);
   write_file(folder_ / "broken/a.png", "no picture");
   const RunResult none =
-      run_program({VIG_BINARY, "receptive-field", "test_vig", (folder_ / "broken").string()});
+      run_program({kVig, "receptive-field", "test_vig", (folder_ / "broken").string()});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_NE(none.err.find("none of the 1 pictures could be read"), std::string::npos) << none.err;
   write_file(folder_ / "empty/notes.txt", "no picture");
-  EXPECT_EQ(run_program({VIG_BINARY, "receptive-field", "test_vig", (folder_ / "empty").string()})
-                .exit_code,
-            1);
+  EXPECT_EQ(
+      run_program({kVig, "receptive-field", "test_vig", (folder_ / "empty").string()}).exit_code,
+      1);
 }
 
 }  // namespace

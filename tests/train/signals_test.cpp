@@ -8,6 +8,7 @@
 #include <map>
 
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "train/fixtures.h"
 #include "train/terminal.h"
 
@@ -30,7 +31,7 @@ class Signals : public ::testing::Test {
         {"--batch", "16"},        {"--epochs", "2"},
         {"--eval-every", "1"},    {"--checkpoint-minutes", "0"}};
     for (const auto& [name, value] : more) options[name] = value;
-    Arguments arguments = {VIG_TRAIN_BINARY,
+    Arguments arguments = {kVigTrain,
                            "train",
                            (folder_ / "data").string(),
                            "--out",

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "support/run_program.h"
+#include "support/tree.h"
 #include "support/xml.h"
 #include "train/fixtures.h"
 
@@ -22,7 +23,7 @@ class TrainedStudies : public ::testing::Test {
   }
 
   Arguments command(const std::string& name, const std::string& out, const Arguments& more) const {
-    Arguments arguments = {VIG_BINARY,
+    Arguments arguments = {kVig,
                            "study",
                            name,
                            "--data",
@@ -124,11 +125,10 @@ TEST_F(TrainedStudies, SayWhatIsMissing) {
     EXPECT_NE(result.err.find(about), std::string::npos) << result.err;
   };
   const std::string out = (folder_ / "out").string();
-  expect(run_program({VIG_BINARY, "study", "resolution", "--out", out}), 2, "--data");
-  expect(run_program({VIG_BINARY, "study", "erf", "--out", out}), 2, "--pictures");
-  expect(run_program({VIG_BINARY, "study", "erf", "--out", out, "--weights", "vig_t"}), 2,
-         "--weights");
-  expect(run_program({VIG_BINARY, "study", "erf", "--out", out, "--rows", "vig_t", "--pictures",
+  expect(run_program({kVig, "study", "resolution", "--out", out}), 2, "--data");
+  expect(run_program({kVig, "study", "erf", "--out", out}), 2, "--pictures");
+  expect(run_program({kVig, "study", "erf", "--out", out, "--weights", "vig_t"}), 2, "--weights");
+  expect(run_program({kVig, "study", "erf", "--out", out, "--rows", "vig_t", "--pictures",
                       (folder_ / "nowhere").string()}),
          1, "nowhere");
   fs::remove_all(folder_ / "data/test");

@@ -8,6 +8,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/half.h"
 #include "vig/weights/safetensors.h"
@@ -19,7 +20,7 @@ namespace {
 using Format = Checkpoint::Format;
 
 std::string golden(const std::string& name) {
-  return (std::filesystem::path(VIG_TEST_DATA) / "golden" / name).string();
+  return (std::filesystem::path(kTestData) / "golden" / name).string();
 }
 
 // The same miniature stands in a safetensors file under "param/NAME".

@@ -10,6 +10,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/base/mapped_file.h"
 #include "vig/weights/elements.h"
 #include "weights/memory_file.h"
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kBroken = fs::path(VIG_TEST_DATA) / "weights" / "broken";
+const fs::path kBroken = fs::path(kTestData) / "weights" / "broken";
 
 std::string with_header(const std::string& header, const std::string& data = "") {
   return little_endian(header.size(), 8) + header + data;

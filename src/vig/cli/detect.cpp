@@ -102,8 +102,9 @@ int detect(const DetectCommand& command) {
   bool first = true;
   const auto take = [&](const DetectedPicture& picture) {
     if (picture.error.empty()) {
-      outputs.write(picture.index, kDrawing,
-                    encode_png(draw_detections(*picture.image, picture.answer, source.classes)));
+      outputs.write(picture.index, kDrawing, [&] {
+        return encode_png(draw_detections(*picture.image, picture.answer, source.classes));
+      });
     }
     pictures.hide_progress();
     if (!picture.error.empty()) pictures.reject(picture.error);

@@ -202,8 +202,8 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
       [&](const DenseResult<Answer>& picture) {
         if (picture.error.empty()) {
           const auto [answer, truth] = draw(picture);
-          outputs.write(place, kAnswer, encode_png(answer));
-          outputs.write(place, kTruth, encode_png(truth));
+          outputs.write(place, kAnswer, [&] { return encode_png(answer); });
+          outputs.write(place, kTruth, [&] { return encode_png(truth); });
         }
         ++place;
         return !interrupted();

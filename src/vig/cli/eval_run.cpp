@@ -1,11 +1,11 @@
 #include "vig/cli/eval_run.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "vig/base/error.h"
+#include "vig/base/regular_file.h"
 #include "vig/cli/eval_dense.h"
 #include "vig/data/picture_list.h"
 
@@ -15,15 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string read_text(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!fs::is_regular_file(path, ignored) || !(text << file.rdbuf())) {
-    fail("{}: cannot be read", path);
-  }
-  return text.str();
-}
+constexpr size_t kMostBytes = size_t{1} << 30;  // of a list: ten million names
 
 }  // namespace
 
@@ -35,7 +27,7 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
   run.folder = path;
   run.model = path + "/best.safetensors";
   try {
-    const json json = json::parse(read_text(record));
+    const json json = json::parse(read_regular_file(record, kMostBytes));
     run.data = data.empty() ? json.at("data").get<std::string>() : data;
     if (json.at("validation").is_null()) {
       fail("{}: this run has no validation pictures; name a weight file with -m and the pictures",
@@ -63,7 +55,7 @@ void TrainedRun::check_data() const {
 }
 
 std::vector<std::string> TrainedRun::held_out() const {
-  std::istringstream text(read_text(folder + "/" + validation));
+  std::istringstream text(read_regular_file(folder + "/" + validation, kMostBytes));
   std::vector<std::string> names;
   for (std::string line; std::getline(text, line);) names.push_back(line);
   return names;
@@ -87,7 +79,7 @@ Dataset TrainedRun::pictures() const {
   report_problems(splits.report);
   if (own_split) return *found;
   const std::string list = folder + "/" + validation;
-  return select_pictures(*found, read_text(list), list);
+  return select_pictures(*found, read_regular_file(list, kMostBytes), list);
 }
 
 }  // namespace vig::cli

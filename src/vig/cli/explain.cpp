@@ -142,9 +142,9 @@ class Drawing {
   void draw(const std::string& file, const TokenMap& map) {
     const Sample sample = PictureFiles({file}, command_.pictures.decode()).load(0);
     const Placement placement = place(recipe_, sample.image->width, sample.image->height);
-    outputs_.write(
-        next_, ending_,
-        encode_png(draw_map(*sample.image, seen_part(placement), map, command_.opacity)));
+    outputs_.write(next_, ending_, [&] {
+      return encode_png(draw_map(*sample.image, seen_part(placement), map, command_.opacity));
+    });
     if (!command_.npy) return;
     NpyWriter array(outputs_.path(next_, kMap));
     for (int row = 0; row < map.height; ++row) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <new>
 #include <set>
 #include <system_error>
 
@@ -59,7 +60,13 @@ void PictureOutputs::prepare() const {
 }
 
 void PictureOutputs::write(size_t picture, const std::string& ending,
-                           std::span<const uint8_t> bytes) const {
+                           const std::function<std::vector<uint8_t>()>& draw) const {
+  std::vector<uint8_t> bytes;
+  try {
+    bytes = draw();
+  } catch (const std::bad_alloc&) {
+    fail("{}: not enough memory to draw it", path(picture, ending));
+  }
   AtomicFile file(path(picture, ending));
   file.write(bytes.data(), bytes.size());
   file.commit();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +29,9 @@ class PictureOutputs {
   void add_roles(FileRoles& roles) const;
   // Makes the folder; throws unless files can be written there.
   void prepare() const;
-  // All or nothing.
-  void write(size_t picture, const std::string& ending, std::span<const uint8_t> bytes) const;
+  // All or nothing. `draw` makes the bytes of the file, which is named where memory lacks for them.
+  void write(size_t picture, const std::string& ending,
+             const std::function<std::vector<uint8_t>()>& draw) const;
 
  private:
   std::string folder_;

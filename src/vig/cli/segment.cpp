@@ -92,9 +92,10 @@ int segment(const SegmentCommand& command) {
     SegmentationFiles files;
     if (picture.error.empty()) {
       const LabelMap& labels = picture.answer.labels;
-      outputs.write(picture.index, kOverlay,
-                    encode_png(draw_segmentation(*picture.image, labels, source.classes)));
-      outputs.write(picture.index, kLabels, encode_label_map(labels, palette));
+      outputs.write(picture.index, kOverlay, [&] {
+        return encode_png(draw_segmentation(*picture.image, labels, source.classes));
+      });
+      outputs.write(picture.index, kLabels, [&] { return encode_label_map(labels, palette); });
       files = {outputs.path(picture.index, kOverlay), outputs.path(picture.index, kLabels), ""};
       if (command.probabilities) {
         files.probabilities = outputs.path(picture.index, kProbabilities);

@@ -34,7 +34,8 @@ std::optional<HttpRefusal> refusal_of_head(const RequestMessage& head) {
   if (!has_one_length(head)) {
     return HttpRefusal{400, "bad_http", "expected one length, or the coding chunked alone"};
   }
-  if (head.count(http::field::host) > 1) {
+  const size_t hosts = head.count(http::field::host);
+  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) {
     return HttpRefusal{400, "bad_http", "expected one host"};
   }
   return std::nullopt;

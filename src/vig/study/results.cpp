@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "vig/base/error.h"
+#include "vig/base/regular_file.h"
 #include "vig/tasks/csv.h"
 
 namespace vig::study {
@@ -149,13 +148,8 @@ std::string results_csv(const Results& results, const std::vector<Column>& colum
 }
 
 std::string read_text(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::error_code ignored;
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!std::filesystem::is_regular_file(file, ignored) || stream.bad()) {
-    fail("{}: cannot be read", file.string());
-  }
-  return text;
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  return read_regular_file(file.string(), kMostBytes);
 }
 
 Results read_results(const std::filesystem::path& file, const std::vector<Column>& columns) {

@@ -2,11 +2,14 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -98,10 +101,40 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   return hosted;
 }
 
-// A line for every answer on standard error.
+// Lines on standard error. Where nobody reads them (a pipe is full, a terminal is held) they are
+// lost and counted, since a server that waits for the reader of its log would answer nobody.
+class LogLines {
+ public:
+  explicit LogLines(bool json) : json_(json) {}
+
+  void write(std::string line) {
+    const std::lock_guard lock(mutex_);
+    pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) {
+      ++lost_;
+      return;
+    }
+    if (lost_ > 0) {
+      line.insert(0, json_ ? json_text({{"lost", lost_}}) + "\n"
+                           : fmt::format("{} lines are lost\n", lost_));
+      lost_ = 0;
+    }
+    // A pipe that is ready takes PIPE_BUF bytes at once, which is more than a line has.
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nobody is there any more
+  }
+
+ private:
+  const bool json_;
+  std::mutex mutex_;
+  uint64_t lost_ = 0;
+};
+
+// A line for every answer.
 std::function<void(const std::string&, int, double)> make_log(const std::string& form) {
   if (form == "none") return nullptr;
-  return [json = form == "json"](const std::string& route, int status, double seconds) {
+  const bool json = form == "json";
+  return [json, lines = std::make_shared<LogLines>(json)](const std::string& route, int status,
+                                                          double seconds) {
     const auto now =
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     const std::string time = fmt::format("{:%FT%TZ}", now);
@@ -110,7 +143,7 @@ std::function<void(const std::string&, int, double)> make_log(const std::string&
                    {{"time", time}, {"route", route}, {"status", status}, {"seconds", seconds}}) +
                    "\n"
              : fmt::format("{} {} {} {:.1f} ms\n", time, status, route, 1000 * seconds);
-    std::fwrite(line.data(), 1, line.size(), stderr);
+    lines->write(line);
   };
 }
 

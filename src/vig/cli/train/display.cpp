@@ -67,9 +67,14 @@ void Display::say(const std::string& text) {
     flush_output();
   } catch (const ReaderGone&) {
     alone_ = true;
-  } catch (const Error&) {  // as when the terminal is closed
+  } catch (const Error& error) {  // as when the disk is full or the terminal is closed
     alone_ = true;
+    failure_ = error.what();
   }
+}
+
+void Display::check() const {
+  if (!failure_.empty()) fail("{}; the run itself is complete", failure_);
 }
 
 void Display::begin(const RunSummary& run) {

@@ -19,6 +19,8 @@ class Display {
 
   // To someone who may have gone: training continues without.
   void say(const std::string& text);
+  // Throws an Error if something could not be written for another reason than that.
+  void check() const;
 
   void begin(const train::RunSummary& run);
   void step(const train::StepReport& report);
@@ -33,6 +35,7 @@ class Display {
   const bool terminal_;
   bool shown_ = false;
   bool alone_ = false;
+  std::string failure_;  // to write
   train::Columns columns_;
   int64_t steps_per_epoch_ = 1;
   std::optional<std::chrono::steady_clock::time_point> last_;  // when a status was shown

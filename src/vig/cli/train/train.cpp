@@ -134,6 +134,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
     return signals.stopping() ? signals.exit_status() : kInterruptedExit;
   }
   if (speaks) display.end(result, command.out);
+  display.check();
   return 0;
 }
 
