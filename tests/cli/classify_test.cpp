@@ -263,6 +263,17 @@ TEST_F(Classify, StandardInputIsAPicture) {
                    "standard input: not a picture");
 }
 
+// What cannot become a picture is refused though the stream does not end.
+TEST_F(Classify, AStreamWithoutEndIsJudgedByItsStart) {
+  NamedPipe pipe(folder_ / "pipe");
+  StartedProgram program({kVig, "classify", "-m", model_, pipe.path()}, folder_.path());
+  pipe.wait_for_reader();
+  pipe.write(std::string(100, '\0'));
+  EXPECT_EQ(program.wait(), 1);
+  EXPECT_NE(program.err().find(pipe.path() + ": not a picture"), std::string::npos)
+      << program.err();
+}
+
 // Streams are read one after the other, though pictures are read by several threads.
 TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
   RunOptions options;

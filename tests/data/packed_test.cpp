@@ -75,6 +75,27 @@ ZipFile deflated(const std::string& name, const std::string& data) {
           .unpacked_size = data.size()};
 }
 
+// Each of them is small enough, but not all together.
+TEST(Zip, ManyBombsAreRefusedTogether) {
+  const OpenBytes open;
+  std::vector<ZipFile> files(13, deflated("", std::string(20'000'000, '\0')));
+  for (size_t i = 0; i < files.size(); ++i) files[i].name = "cat/" + std::to_string(i);
+  EXPECT_EQ(open.open(zip_archive(files))->files().size(), 13u);
+  files.push_back(files[0]);
+  files.back().name = "cat/13";
+  const std::string bytes = zip_archive(files);
+  ASSERT_LT(bytes.size(), 500'000u);
+  expect_error(ErrorCode::kInput, {open.path(), "unpack to 280000000, expected at most 268435456"},
+               [&] { open.open(bytes); });
+  files.back().unpacked_size = uint64_t{1} << 40;  // a lie, which shows when it is read
+  EXPECT_EQ(open.open(zip_archive(files))->files().size(), 14u);
+  // As much data as that may unpack to more.
+  files.back() = {.name = "cat/data", .data = std::string(20'000'000, 'x')};
+  files.push_back(files[0]);
+  files.back().name = "cat/14";
+  EXPECT_EQ(open.open(zip_archive(files))->files().size(), 15u);
+}
+
 // Among good neighbours, one file is bad in its own way.
 TEST(Zip, LiesRaiseWhereTheyAreRead) {
   const std::string data(3000, 'a');

@@ -21,11 +21,12 @@ constexpr int kPatience = 100;  // milliseconds between two checks for interrupt
 
 class Stream {
  public:
-  explicit Stream(const std::string& name)
-      : owned_(name != kStandardInput), descriptor_(STDIN_FILENO) {
+  // `title` stands for it in messages.
+  Stream(const std::string& name, std::string title)
+      : owned_(name != kStandardInput), descriptor_(STDIN_FILENO), title_(std::move(title)) {
     // O_NONBLOCK: a pipe without a writer is waited for by poll(), which Ctrl-C can end.
     if (owned_) descriptor_ = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor_ < 0) fail("cannot be opened: {}", std::strerror(errno));
+    if (descriptor_ < 0) fail("{}: cannot be opened: {}", title_, std::strerror(errno));
   }
   ~Stream() {
     if (owned_) ::close(descriptor_);
@@ -39,7 +40,7 @@ class Stream {
       wait();
       const ssize_t got = ::read(descriptor_, out, most);
       if (got >= 0) return static_cast<size_t>(got);
-      if (errno != EINTR && errno != EAGAIN) fail("cannot be read: {}", std::strerror(errno));
+      if (errno != EINTR && errno != EAGAIN) refuse();
     }
   }
 
@@ -50,30 +51,33 @@ class Stream {
       const int found = ::poll(&ready, 1, kPatience);
       if (interrupted()) throw StreamInterrupted();
       if (found > 0) return;
-      if (found < 0 && errno != EINTR) fail("cannot be read: {}", std::strerror(errno));
+      if (found < 0 && errno != EINTR) refuse();
     }
   }
+  [[noreturn]] void refuse() const { fail("{}: cannot be read: {}", title_, std::strerror(errno)); }
 
   const bool owned_;
   int descriptor_;
+  const std::string title_;
 };
 
-std::vector<uint8_t> read_stream(const std::string& name, const DecodeOptions& options) {
-  constexpr size_t kBlock = size_t{1} << 16;
-  // As for files: no sane coding of a picture is longer than four 16-bit channels; small ones may
-  // carry profiles and thumbnails.
-  const int64_t limit = std::min(options.max_pixels, int64_t{1} << 32) * 8 + (int64_t{64} << 20);
-  Stream stream(name);
+// Of a stream without end no more is read than shows that it is no picture.
+std::vector<uint8_t> read_stream(const std::string& name, const std::string& title,
+                                 const DecodeOptions& options) {
+  constexpr size_t kBlock = size_t{1} << 16, kStart = 64, kLarge = size_t{64} << 20;
+  const uint64_t limit = max_file_bytes(options);
+  Stream stream(name, title);
   std::vector<uint8_t> bytes;
   for (;;) {
     const size_t before = bytes.size();
-    if (before > static_cast<uint64_t>(limit)) {
-      fail("longer than the {} bytes allowed for a picture", limit);
-    }
+    if (before > limit) fail("{}: longer than the {} bytes allowed for a picture", title, limit);
+    // Growing by doubling would take the limit twice.
+    if (before > kLarge) bytes.reserve(limit + 2 * kBlock);
     bytes.resize(before + kBlock);
     const size_t got = stream.read(bytes.data() + before, kBlock);
     bytes.resize(before + got);
     if (got == 0) return bytes;
+    if (before < kStart && bytes.size() >= kStart) check_signature(bytes, title);
   }
 }
 
@@ -119,9 +123,7 @@ Sample CommandPictures::load(size_t sample) const {
   std::vector<uint8_t> bytes;
   try {
     const Turn turn(*this, static_cast<size_t>(stream - streams_.begin()));
-    bytes = read_stream(name, options());
-  } catch (const Error& error) {
-    fail("{}: {}", title, error.what());
+    bytes = read_stream(name, title, options());
   } catch (const std::bad_alloc&) {
     fail("{}: not enough memory", title);
   }

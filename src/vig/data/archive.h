@@ -20,8 +20,7 @@ namespace vig {
 
 struct ArchiveOptions {
   // What a .tar.gz may unpack to in memory; the size it states itself is not believed. Besides,
-  // that is at most 20 times its own size, or 256 MB where that is more: pictures are compressed
-  // already.
+  // that is at most 20 times its own size, or 256 MB where that is more.
   uint64_t max_unpacked_bytes = std::min(uint64_t{8} << 30, physical_memory() / 2);
 };
 

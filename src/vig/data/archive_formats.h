@@ -1,6 +1,7 @@
 // One reader per kind of archive, behind archive.h. All throw Error naming the file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,6 +15,13 @@ namespace vig {
 
 // Larger files are not copied to memory: no picture that can be decoded is that long.
 constexpr uint64_t kMaxCopiedFile = uint64_t{1} << 30;
+
+// What the files of an archive of `packed` bytes may unpack to, together. Pictures are compressed
+// already.
+constexpr uint64_t most_unpacked(uint64_t packed) {
+  constexpr uint64_t kRatio = 20, kAlways = uint64_t{256} << 20;
+  return std::max(kAlways, std::min(packed, ~uint64_t{0} / kRatio) * kRatio);
+}
 
 // Bytes and what keeps them alive.
 struct ArchiveBytes {

@@ -119,11 +119,8 @@ class Inflater {
 }  // namespace
 
 ArchiveBytes unpack_gzip(const std::string& path, std::span<const uint8_t> packed, uint64_t limit) {
-  constexpr uint64_t kRatio = 20, kAlways = uint64_t{256} << 20;
-  // So that adding one to it is harmless.
-  constexpr uint64_t kMax = uint64_t{1} << 62;
-  const uint64_t by_size = std::max(kAlways, std::min(packed.size(), kMax / kRatio) * kRatio);
-  return Inflater(path, packed, std::min(limit, by_size)).run();
+  constexpr uint64_t kMax = uint64_t{1} << 62;  // so that adding one to it is harmless
+  return Inflater(path, packed, std::min({limit, most_unpacked(packed.size()), kMax})).run();
 }
 
 }  // namespace vig

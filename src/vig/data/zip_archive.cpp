@@ -30,12 +30,12 @@ class ZipArchive : public Archive {
       }
     }
     find_folder_links();
+    check_unpacked(content.bytes.size());
   }
 
   FileSize size(size_t file) const override {
     const ZipEntry& entry = entries_[file];
-    if (entry.size > kMaxCopiedFile || entry.data.size() > kMaxCopiedFile ||
-        entry.size / kMaxRatio > entry.data.size()) {
+    if (!is_plausible(entry)) {
       fail("{}: {} bytes that claim to unpack to {}, expected a picture", place(file),
            entry.data.size(), entry.size);
     }
@@ -71,6 +71,23 @@ class ZipArchive : public Archive {
   }
 
  private:
+  static bool is_plausible(const ZipEntry& entry) {
+    return entry.size <= kMaxCopiedFile && entry.data.size() <= kMaxCopiedFile &&
+           entry.size / kMaxRatio <= entry.data.size();
+  }
+
+  // Of what size() and read() would take. Each file is small enough, but there may be thousands.
+  void check_unpacked(uint64_t packed) const {
+    uint64_t bytes = 0;
+    for (const ZipEntry& entry : entries_) {
+      if (entry.method == ZipEntry::kDeflated && is_plausible(entry)) bytes += entry.size;
+    }
+    if (bytes > most_unpacked(packed)) {
+      fail("{}: {} bytes whose files unpack to {}, expected at most {}; unpack it, if it is yours",
+           path(), packed, bytes, most_unpacked(packed));
+    }
+  }
+
   // Links are not followed: one to a file reads as what it is, which is no picture. Those that may
   // stand for folders are looked for where they are stored, as packers do with what is that short.
   void find_folder_links() {
