@@ -125,8 +125,8 @@ TEST(HttpServer, WhatIsNotHttpIsRefused) {
       {"GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400},
       {"GET / HTTP/1.1\nHost: x\n\n", 400},
       {"GET / HTTP/1.1\r\nHost x\r\n\r\n", 400},
-      {"GET / HTTP/1.1\r\nA : b\r\n\r\n", 400},
-      {"GET / HTTP/1.1\r\nA: \1\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\nHost: x\r\nA: \1\r\n\r\n", 400},
       {"GET /" + std::string(3000, 'a') + " HTTP/1.1\r\n\r\n", 431},
       {"GET / HTTP/1.1\r\nA: " + std::string(3000, 'a') + "\r\n\r\n", 431},
       {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nab", 400},
@@ -168,7 +168,8 @@ TEST(HttpServer, HalfClosedConnectionsGetTheirAnswer) {
   EXPECT_EQ(whole.read().body, "POST / [] abc");
   EXPECT_TRUE(whole.ends());
   // In the middle of the head, and of the body.
-  for (const char* request : {"GET / HTT", "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab"}) {
+  for (const char* request :
+       {"GET / HTT", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"}) {
     Client part(served.port());
     part.send(request);
     part.half_close();
@@ -193,7 +194,7 @@ TEST(HttpServer, SlowClientsAreEnded) {
   Served served(options, echo());
   Client head(served.port()), body(served.port());
   head.send("GET / HTTP/1.1\r\nHost:");
-  body.send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab");
+  body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
   EXPECT_TRUE(head.ends());
   EXPECT_TRUE(body.ends());
   wait_for_timeouts(served, 2);
@@ -217,8 +218,8 @@ TEST(HttpServer, ATrickleDoesNotExtendTheTime) {
   Served served(options, echo());
   int ended = 0;
   for (const auto& [beginning, drop] :
-       {std::pair("GET / HTTP/1.1\r\n", "A: b\r\n"),
-        std::pair("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n", "body")}) {
+       {std::pair("GET / HTTP/1.1\r\nHost: x\r\n", "A: b\r\n"),
+        std::pair("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", "body")}) {
     Client client(served.port());
     client.send(beginning);
     bool open = true;
@@ -380,7 +381,7 @@ TEST(HttpServer, BodiesAreLimitedTogether) {
   };
   // What is announced takes nothing from others, what waits for its answer does.
   Client slow(served.port()), large(served.port());
-  slow.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
+  slow.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
   EXPECT_EQ(slow.read().status, 100);
   large.send(request_text("POST", "/held", std::string(90, 'y')));
   const Respond respond = held.get_future().get();
@@ -394,10 +395,11 @@ TEST(HttpServer, BodiesAreLimitedTogether) {
   EXPECT_EQ(status(100), 200);
   EXPECT_EQ(status(101), 503);
   // A body without a length counts as it comes.
-  EXPECT_EQ(ask(served.port(),
-                "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-                .status,
-            200);
+  EXPECT_EQ(
+      ask(served.port(),
+          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+          .status,
+      200);
 }
 
 // The length of an answer to HEAD is not that of what follows.
@@ -419,7 +421,7 @@ TEST(HttpServer, RefusedHeadsAreAnsweredBeforeTheirBody) {
   };
   Served served(patient(), handlers);
   Client client(served.port());
-  client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   const HttpAnswer answer = client.read();
   EXPECT_EQ(answer.status, 401);
   EXPECT_EQ(answer.header("www-authenticate"), "Bearer");
