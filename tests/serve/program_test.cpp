@@ -119,7 +119,7 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
 
   std::vector<size_t> counts;
   for (const std::string score : {"0.3", "0.6", "0.05"}) {
-    const json expected = shown({"detect", "--score", score});
+    const json expected = shown({"detect", "--score", score, "--out", out});
     const json found =
         served("/v1/detect" + (score == "0.3" ? "" : "?score=" + score))["detections"];
     ASSERT_EQ(found.size(), expected.size());

@@ -2,8 +2,8 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
+#include <sys/poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
