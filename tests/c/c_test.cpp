@@ -59,17 +59,25 @@ class CInterface : public ::testing::Test {
     }
   }
   // The pictures of the caller for the pipeline.
-  PictureBytes source() const {
+  PictureBytes source(const DecodeOptions& decode = {}) const {
     std::vector<PictureBytes::File> files;
     for (const std::string& file : files_) {
       files.push_back({"picture", {reinterpret_cast<const uint8_t*>(file.data()), file.size()}});
     }
-    return PictureBytes(std::move(files));
+    return PictureBytes(std::move(files), decode);
   }
   OpenModel pipeline(const std::string& path) const {
     ModelRequest request;
     request.model = path;
     return OpenModel(find_source(request));
+  }
+  // Evidence and attention are maps of one channel.
+  void expect_map(const vig_result* result, size_t i, const TokenMap& expected) {
+    int rows = 0, columns = 0, channels = 0;
+    const float* const values = vig_result_values(result, i, &rows, &columns, &channels);
+    EXPECT_EQ((std::vector{rows, columns, channels}),
+              (std::vector{expected.height, expected.width, 1}));
+    EXPECT_TRUE(std::equal(expected.values.begin(), expected.values.end(), values));
   }
   void expect_scores(const vig_result* result, const std::vector<ClassifiedPicture>& expected) {
     ASSERT_EQ(vig_result_count(result), expected.size());
@@ -131,16 +139,31 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
   size_t count = 0;
   EXPECT_EQ(vig_result_scores(result.get(), 1, &count)[1].label, 3);
   EXPECT_EQ(count, 2u);
-  const auto& map = evidence[1].answer.map.values;
-  EXPECT_TRUE(std::equal(map.begin(), map.end(),
-                         vig_result_values(result.get(), 1, nullptr, nullptr, nullptr)));
+  expect_map(result.get(), 1, evidence[1].answer.map);
 
   ASSERT_EQ(vig_attention(model.get(), pictures_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
   result.reset(answer);
   const auto attention = own.attention(source(), {0.2, 0.7, 0, 1});
-  const auto& weights = attention[2].answer.map.values;
-  EXPECT_TRUE(std::equal(weights.begin(), weights.end(),
-                         vig_result_values(result.get(), 2, nullptr, nullptr, nullptr)));
+  expect_map(result.get(), 2, attention[2].answer.map);
+}
+
+TEST_F(CInterface, OrientationIsAnOption) {
+  files_ = {read_file(kData / "image/photos/hopper_orient6.webp")};
+  const vig_picture turned = vig_encoded(files_[0].data(), files_[0].size());
+  const OpenModel own = pipeline(path_);
+  const auto upright = own.classify(source(), 10);
+  const auto stored = own.classify(source({.apply_orientation = false}), 10);
+  EXPECT_NE(upright[0].answer.scores, stored[0].answer.scores);
+  for (const int ignore : {0, 1}) {
+    vig_options options;
+    vig_default_options(&options);
+    options.ignore_orientation = ignore;
+    const Model model = opened(path_, &options);
+    vig_result* answer = nullptr;
+    ASSERT_EQ(vig_classify(model.get(), &turned, 1, 10, &answer), VIG_OK);
+    const Result result(answer);
+    expect_scores(result.get(), ignore ? stored : upright);
+  }
 }
 
 // As files and as pixels, with and without a gap between the rows.
@@ -281,9 +304,14 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   vig_default_options(&strict);
   strict.max_pixels = 100;
   const Model small = opened(path_, &strict);
-  ASSERT_EQ(vig_classify(small.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  const std::vector<uint8_t> pixels(3 * 11 * 10);
+  const vig_picture given[3] = {pictures_[0], vig_pixels(pixels.data(), 11, 10, 0),
+                                vig_pixels(pixels.data(), 10, 10, 0)};
+  ASSERT_EQ(vig_classify(small.get(), given, 3, 1, &answer), VIG_OK);
   result.reset(answer);
   EXPECT_NE(vig_result_error(result.get(), 0), nullptr);
+  EXPECT_NE(vig_result_error(result.get(), 1), nullptr);
+  EXPECT_EQ(vig_result_error(result.get(), 2), nullptr);
 }
 
 // A program that was compiled when the struct had fewer fields.
@@ -354,7 +382,8 @@ TEST_F(CInterface, SegmentationAndDetection) {
   EXPECT_NE(vig_result_error(result.get(), 1), nullptr);
   EXPECT_EQ(vig_classify(segmenter.get(), given, 2, 1, &answer), VIG_BAD_USAGE);
 
-  const std::string box_path = saved(folder_ / "box.safetensors", "test_vig_maskrcnn");
+  const std::vector<std::string> classes = {"ant", "bee", "cat"};
+  const std::string box_path = saved(folder_ / "box.safetensors", "test_vig_maskrcnn", classes);
   const Model detector = opened(box_path);
   ASSERT_EQ(vig_detect(detector.get(), given, 2, &answer), VIG_OK) << vig_last_error();
   result.reset(answer);
@@ -362,8 +391,10 @@ TEST_F(CInterface, SegmentationAndDetection) {
   const vig_detection* const found = vig_result_detections(result.get(), 0, &count);
   const Detections expected = pipeline(box_path).detect(source())[0].answer;
   ASSERT_EQ(count, expected.size());
+  ASSERT_GT(count, 0u);
   for (size_t i = 0; i < count; ++i) {
-    EXPECT_EQ(found[i].x1, expected[i].box.x1);
+    EXPECT_EQ((Box{found[i].x1, found[i].y1, found[i].x2, found[i].y2}), expected[i].box);
+    EXPECT_STREQ(found[i].name, classes.at(static_cast<size_t>(expected[i].label)).c_str());
     EXPECT_EQ(found[i].score, expected[i].score);
     EXPECT_EQ(found[i].label, expected[i].label);
     EXPECT_EQ(std::vector(found[i].runs, found[i].runs + found[i].run_count),

@@ -4,6 +4,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "runtime/networks.h"
 #include "support/errors.h"
 #include "vig/base/error.h"
+#include "vig/graph/builder.h"
 #include "vig/onnx/export.h"
 
 namespace vig::test {
@@ -144,6 +146,51 @@ TEST(OnnxExport, ConstantsAreStoredOnce) {
     EXPECT_TRUE(contents.insert(key).second) << tensor.name();
   }
   EXPECT_GE(constants, 5);
+}
+
+// The constant of these dimensions, which is there once.
+Values constant(const ::onnx::ModelProto& model, const std::vector<int64_t>& dims) {
+  Values values;
+  int found = 0;
+  for (const ::onnx::TensorProto& tensor : model.graph().initializer()) {
+    if (!std::ranges::equal(tensor.dims(), dims)) continue;
+    ++found;
+    values.resize(tensor.raw_data().size() / sizeof(float));
+    std::memcpy(values.data(), tensor.raw_data().data(), tensor.raw_data().size());
+  }
+  EXPECT_EQ(found, 1);
+  return values;
+}
+
+// Cells of a grid that they do not divide overlap: two halves of three rows share the middle one.
+TEST(OnnxExport, PooledCellsCoverTheGrid) {
+  Builder b;
+  b.output("cells", b.adaptive_pool(b.input("map", {3, 5, 4}), 2));
+  const Graph graph = std::move(b).finish();
+  OnnxOptions options;
+  options.outputs = {"cells"};
+  const ::onnx::ModelProto model =
+      parse(export_onnx(graph, *random_weights(graph.params, 1), options));
+  const Values shares = constant(model, {4, 15});
+  ASSERT_EQ(shares.size(), 60u);
+  const float s = 1.0f / 6;
+  const Values expected = {s, s, s, 0, 0, s, s, s, 0, 0, 0, 0, 0, 0, 0,  // the upper left
+                           0, 0, s, s, s, 0, 0, s, s, s, 0, 0, 0, 0, 0,  //
+                           0, 0, 0, 0, 0, s, s, s, 0, 0, s, s, s, 0, 0,  //
+                           0, 0, 0, 0, 0, 0, 0, s, s, s, 0, 0, s, s, s};
+  EXPECT_EQ(shares, expected);
+}
+
+TEST(OnnxExport, ARowOfATableIsItsOwn) {
+  Builder b;
+  b.output("sum", b.add_row(b.input("map", {2, 2, 4}), "table", 3, 2, normal_init(1.0f)));
+  const Graph graph = std::move(b).finish();
+  const auto weights = random_weights(graph.params, 1);
+  OnnxOptions options;
+  options.outputs = {"sum"};
+  const ::onnx::ModelProto model = parse(export_onnx(graph, *weights, options));
+  const float* const row = weights->data(0) + 2 * 4;
+  EXPECT_EQ(constant(model, {4, 1, 1}), Values(row, row + 4));
 }
 
 TEST(OnnxExport, OtherOutputsOnRequest) {

@@ -241,14 +241,20 @@ TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
   EXPECT_NE(error_of([&] { Segmenter{slides}; }).find("64 pixels at every 15"), std::string::npos);
   EXPECT_NO_THROW((Segmenter{slides, {}, {.window = 64}})) << "the caller's windows";
 
-  const auto detector = [&](const std::string& proposals) {
-    ModelRequest request;
-    request.model = file("mini_detector");
-    request.fields["proposals"] = proposals;
-    Detector{find_source(request)};
-  };
-  EXPECT_NO_THROW(detector("10000"));
-  EXPECT_NE(error_of([&] { detector("10001"); }).find("expected at most 10000"), std::string::npos);
+  ModelRequest request;
+  request.model = "test_vig_maskrcnn";
+  const std::string path = (folder_ / "detector.safetensors").string();
+  save_model(find_source(request), path);
+  request.model = path;
+  for (const auto& [field, most] : std::map<std::string, int>{
+           {"proposals", 10000}, {"proposals_per_level", 10000}, {"detections", 1000}}) {
+    request.fields = {{field, std::to_string(most)}};
+    EXPECT_NO_THROW(Detector{find_source(request)}) << field;
+    request.fields[field] = std::to_string(most + 1);
+    EXPECT_NE(error_of([&] { Detector{find_source(request)}; }).find("expected at most 10000"),
+              std::string::npos)
+        << field;
+  }
 }
 
 TEST_F(Dense, AnySizeRunsUpToTheLargest) {

@@ -158,5 +158,36 @@ TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
   EXPECT_LE(result.masks.figures().ap, 1);
 }
 
+// Masks count only where all objects of all pictures have them.
+TEST_F(EvaluateDense, BoxesWithoutMasksLeaveMasksOut) {
+  write_pictures("data");
+  const Detector detector(model("mini_detector", {"ant", "bee", "cat"}));
+  const auto has_masks = [&](bool first, bool second) {
+    nlohmann::json coco;
+    coco["categories"].push_back({{"id", 1}, {"name", "bee"}});
+    for (const int i : {0, 2}) {
+      coco["images"].push_back({{"id", i + 1},
+                                {"file_name", std::to_string(i) + ".png"},
+                                {"width", 60 + 10 * i},
+                                {"height", 50}});
+      nlohmann::json object = {{"id", i + 1}, {"image_id", i + 1}, {"category_id", 1},
+                               {"area", 400}, {"iscrowd", 0},      {"bbox", {10, 10, 20, 20}}};
+      if (i == 0 ? first : second) {
+        object["segmentation"].push_back({10, 10, 30, 10, 30, 30, 10, 30});
+      }
+      coco["annotations"].push_back(object);
+    }
+    write_file(folder_ / "data/all.json", coco.dump());
+    const DetectionEvaluation result =
+        evaluate(detector, *open_coco((folder_ / "data/all.json").string()).whole);
+    EXPECT_EQ(result.pictures, 2);
+    EXPECT_EQ(result.boxes.positives(1), 2);
+    return result.has_masks;
+  };
+  EXPECT_TRUE(has_masks(true, true));
+  EXPECT_FALSE(has_masks(false, true));
+  EXPECT_FALSE(has_masks(true, false));
+}
+
 }  // namespace
 }  // namespace vig::test

@@ -10,6 +10,7 @@
 #include "pipeline/fixtures.h"
 #include "support/files.h"
 #include "vig/base/random.h"
+#include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/pipeline/classifier.h"
 
@@ -143,6 +144,33 @@ TEST(AttentionWeights, EqualTheScanOfUnitValues) {
   }
 }
 
+TEST(AttentionWeights, EqualTheSoftmaxOfUnitValues) {
+  constexpr int64_t kTokens = 5, kDim = 4;
+  const auto qk = numbers(kTokens * 2 * kDim, 3, 2.0f);
+  std::vector<float> v(kTokens * 2 * kDim), o(kTokens * kDim);
+  for (int64_t j = 0; j < kDim; ++j) v[static_cast<size_t>(j * 2 * kDim + j)] = 1.0f;
+  AttentionArgs args;
+  args.tokens = kTokens;
+  args.head_dim = kDim;
+  args.q = qk.data();
+  args.k = qk.data() + kDim;
+  args.v = v.data();  // token j gives 1 to channel j, and the last token nothing
+  args.qkv_stride = 2 * kDim;
+  args.scale = 0.5f;  // one by the root of the head's width
+  args.o = o.data();
+  args.o_stride = kDim;
+  reference::attention(args);
+  for (int64_t i = 0; i < kTokens; ++i) {
+    const auto weights = softmax_weights({kTokens, kDim, args.q, args.k, args.qkv_stride}, i);
+    ASSERT_EQ(weights.size(), static_cast<size_t>(kTokens));
+    for (int64_t j = 0; j < kDim; ++j) {
+      EXPECT_NEAR(weights[static_cast<size_t>(j)], o[static_cast<size_t>(i * kDim + j)], 1e-6)
+          << i << " takes from " << j;
+    }
+    EXPECT_NEAR(std::accumulate(weights.begin(), weights.end(), 0.0), 1.0, 1e-6);
+  }
+}
+
 TEST(Attention, OfGatedAndOfSoftmaxLayers) {
   const TempDir folder;
   for (const char* model : {"test_vig", "test_vig_h", "test_deit"}) {
@@ -171,52 +199,96 @@ TEST(Attention, OfGatedAndOfSoftmaxLayers) {
   }
 }
 
-// Weights times values, summed, are the layer's own output.
+// What one head of a layer computes with: the weights of one query and the rows of its values.
+struct HeadValues {
+  std::vector<float> weights;
+  const float* v = nullptr;
+  int64_t dim = 0, stride = 0;
+};
+
+HeadValues head_values(const Session& session, int image, const Node& mixing, int head,
+                       int64_t query) {
+  const auto& inputs = mixing.inputs;
+  const Grid& grid = session.graph().node(inputs[0]).grid;
+  const float* const qkv = session.value(inputs[0], image);
+  if (const auto* softmax = std::get_if<AttentionOp>(&mixing.op)) {
+    const int width = grid.channels / 3, dim = width / softmax->heads;
+    const float* const q = qkv + head * dim;
+    return {softmax_weights({grid.positions(), dim, q, q + width, grid.channels}, query),
+            q + 2 * width, dim, grid.channels};
+  }
+  const GlaOp& op = std::get<GlaOp>(mixing.op);
+  EXPECT_EQ(op.direction, GlaDirection::kBoth);
+  EXPECT_NE(op.key_dim, op.value_dim);
+  const int keys = op.heads * op.key_dim;
+  GlaTokens tokens;
+  tokens.tokens = grid.positions();
+  tokens.key_dim = op.key_dim;
+  tokens.q = qkv + head * op.key_dim;
+  tokens.k = tokens.q + keys;
+  tokens.stride = grid.channels;
+  tokens.forward_gates = session.value(inputs[1], image) + head * op.key_dim;
+  tokens.backward_gates = tokens.forward_gates + keys;
+  tokens.gate_stride = session.graph().node(inputs[1]).grid.channels;
+  return {gla_weights(tokens, query), qkv + 2 * keys + head * op.value_dim, op.value_dim,
+          grid.channels};
+}
+
+// Weights times values, summed, are the layer's own output; weights times the lengths of the values
+// are what is shown.
 TEST(Attention, AddsUpToTheOutputOfTheLayer) {
   const TempDir folder;
-  const ModelSource source = made("test_vig", folder);
-  const Graph& graph = *source.graph;
-  int node = -1;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (std::holds_alternative<GlaOp>(graph.nodes[i].op)) node = static_cast<int>(i);
-  }
-  const GlaOp op = std::get<GlaOp>(graph.node(node).op);
-  std::vector<int> keep = graph.node(node).inputs;
-  keep.push_back(node);
-  const Runner runner = Runner(source, {}).keeping(keep);
-  Runner::Pass pass;
-  pass.on_values = [&](size_t, const Session& session, int image) {
-    const Grid& grid = graph.node(graph.node(node).inputs[0]).grid;
-    const float* const qkv = session.value(graph.node(node).inputs[0], image);
-    const float* const gates = session.value(graph.node(node).inputs[1], image);
-    const int keys = op.heads * op.key_dim;
-    for (int head = 0; head < op.heads; ++head) {
-      GlaTokens tokens;
-      tokens.tokens = grid.positions();
-      tokens.key_dim = op.key_dim;
-      tokens.value_dim = op.value_dim;
-      tokens.q = qkv + head * op.key_dim;
-      tokens.k = tokens.q + keys;
-      tokens.v = qkv + 2 * keys + head * op.value_dim;
-      tokens.stride = grid.channels;
-      tokens.forward_gates = gates + head * op.key_dim;
-      tokens.backward_gates = tokens.forward_gates + keys;
-      tokens.gate_stride = graph.node(graph.node(node).inputs[1]).grid.channels;
-      const int64_t query = grid.positions() / 2;
-      const std::vector<float> weights = gla_weights(tokens, query);
-      for (int c = 0; c < op.value_dim; ++c) {
-        double sum = 0;
-        for (int64_t j = 0; j < tokens.tokens; ++j) {
-          sum += static_cast<double>(weights[static_cast<size_t>(j)]) *
-                 tokens.v[j * tokens.stride + c];
-        }
-        const float* const o =
-            session.value(node, image) + query * op.heads * op.value_dim + head * op.value_dim;
-        EXPECT_NEAR(o[c], sum, 1e-5 + 1e-4 * std::abs(sum)) << head << ", " << c;
+  for (const char* model : {"test_vig", "test_vig_h", "test_deit"}) {
+    SCOPED_TRACE(model);
+    const ModelSource source = made(model, folder);
+    const Graph& graph = *source.graph;
+    const int layer = static_cast<int>(attention_heads(graph).size()) - 1;
+    int node = -1;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Op& op = graph.nodes[i].op;
+      if (std::holds_alternative<GlaOp>(op) || std::holds_alternative<AttentionOp>(op)) {
+        node = static_cast<int>(i);
       }
     }
-  };
-  runner.run(two_pictures(), pass);
+    std::vector<std::vector<PictureAttention>> shown;
+    for (int head = 0; head < attention_heads(graph).back(); ++head) {
+      shown.push_back(attention(source, {0.3, 0.6, layer, head}));
+    }
+    std::vector<int> keep = graph.node(node).inputs;
+    keep.push_back(node);
+    const Runner runner = Runner(source, {}).keeping(keep);
+    Runner::Pass pass;
+    pass.on_values = [&](size_t picture, const Session& session, int image) {
+      const auto rows = static_cast<size_t>(graph.node(node).grid.positions());
+      for (size_t head = 0; head < shown.size(); ++head) {
+        const LayerAttention& answer = shown[head][picture].answer;
+        const TokenMap& map = answer.map;
+        const size_t extra = rows - map.values.size();  // a class token stands before all others
+        const auto query = static_cast<int64_t>(extra) + answer.row * map.width + answer.column;
+        const HeadValues own =
+            head_values(session, image, graph.node(node), static_cast<int>(head), query);
+        const auto dim = static_cast<size_t>(own.dim);
+        std::vector<double> sums(dim);
+        for (size_t j = 0; j < rows; ++j) {
+          const float* const v = own.v + static_cast<int64_t>(j) * own.stride;
+          double squares = 0;
+          for (size_t c = 0; c < dim; ++c) {
+            sums[c] += static_cast<double>(own.weights[j]) * v[c];
+            squares += static_cast<double>(v[c]) * v[c];
+          }
+          const double length = own.weights[j] * std::sqrt(squares);
+          if (j < extra) continue;
+          EXPECT_NEAR(map.values[j - extra], length, 1e-6 * std::abs(length)) << j;
+        }
+        const float* const o = session.value(node, image) +
+                               static_cast<size_t>(query) * shown.size() * dim + head * dim;
+        for (size_t c = 0; c < dim; ++c) {
+          EXPECT_NEAR(o[c], sums[c], 1e-5 + 1e-4 * std::abs(sums[c])) << head << ", " << c;
+        }
+      }
+    };
+    EXPECT_TRUE(runner.run(two_pictures(), pass));
+  }
 }
 
 TEST(Attention, BadRequestsAreNamed) {
@@ -242,6 +314,20 @@ TEST(DrawMap, CoversWhatWasSeenAndDimsTheRest) {
   EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, map, 0.0), picture);
   const TokenMap nothing{1, 1, {0.0f}};
   EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, nothing, 1.0), picture);
+}
+
+TEST(DrawMap, IsInterpolatedInBothDirections) {
+  Image picture(4, 4);
+  picture.rgb.assign(picture.rgb.size(), 100);
+  const Image down = draw_map(picture, {0, 0, 4, 4}, {2, 1, {1.0f, -1.0f}}, 1.0);
+  const Image across = draw_map(picture, {0, 0, 4, 4}, {1, 2, {1.0f, -1.0f}}, 1.0);
+  const int red[] = {214, 157, 66, 31};  // a half of either colour between the centres
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 4; ++x) {
+      EXPECT_EQ(down.row(y)[3 * x], red[y]) << x << ", " << y;
+      EXPECT_EQ(across.row(y)[3 * x], red[x]) << x << ", " << y;
+    }
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "vig/image/preprocess.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
+#include "vig/pipeline/open_model.h"
 
 namespace vig::test {
 namespace {
@@ -192,6 +193,17 @@ TEST(Classifier, RefusesSizesThatAreNone) {
   EXPECT_THROW(classifier.classify(some_pictures(), 1, kMaxInputSide + 1), Error);
   EXPECT_THROW(Classifier(miniature(), {.size = kMaxInputSide + 1}), Error);
   EXPECT_THROW(Classifier(miniature(), {.batch = -1}), Error);
+}
+
+TEST(OpenModel, BatchesOfASessionAreBounded) {
+  const OpenModel model(miniature());
+  EXPECT_NO_THROW(model.session(16, 16, 4096));
+  for (const int batch : {0, 4097}) {
+    ErrorCode code;
+    const std::string sentence = error_of([&] { model.session(16, 16, batch); }, &code);
+    EXPECT_NE(sentence.find("expected 1 to 4096"), std::string::npos) << sentence;
+    EXPECT_EQ(code, ErrorCode::kUsage);
+  }
 }
 
 TEST(Embedder, PooledIsTheMeanOfTheMap) {

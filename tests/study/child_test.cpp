@@ -1,7 +1,13 @@
 // Programs that a study starts.
 #include "vig/study/child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/errors.h"
 #include "support/files.h"
@@ -50,6 +56,43 @@ TEST(Child, AStopIsPassedOnOnce) {
                          folder / "out", context),
                Stopped);
   EXPECT_EQ(read_file(folder / "log"), "told\n");
+}
+
+// The program holds the writing end of a pipe with a name, which is closed when it ends.
+TEST(Child, EndsWithAStudyThatIsKilled) {
+  const TempDir folder;
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reading = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reading, 0);
+  const pid_t study = ::fork();
+  if (study == 0) {
+    try {
+      run_child({"sh", "-c", "exec 3>\"$0\"; echo $$ >&3; exec sleep 1000", pipe}, folder / "log",
+                {});
+    } catch (...) {
+    }
+    ::_exit(1);
+  }
+  constexpr int kPatience = 20000;  // milliseconds, of a machine that is busy
+  // Text, until the end of a line or of the pipe.
+  const auto next = [&] {
+    std::string text;
+    for (char letter = 0; letter != '\n';) {
+      ::pollfd waiting{reading, POLLIN, 0};
+      if (::poll(&waiting, 1, kPatience) != 1) return text + "nothing happens";
+      if (::read(reading, &letter, 1) != 1) break;
+      text += letter;
+    }
+    return text;
+  };
+  const std::string number = next();
+  ::kill(study, SIGKILL);
+  ::waitpid(study, nullptr, 0);
+  const std::string end = next();
+  EXPECT_EQ(end, "");
+  if (!end.empty()) ::kill(std::stoi(number), SIGKILL);
+  ::close(reading);
 }
 
 TEST(Child, LastLine) {

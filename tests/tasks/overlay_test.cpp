@@ -81,6 +81,21 @@ TEST(Overlay, ManyClassesAreSummedUp) {
   EXPECT_LT(many.height, 1500);
 }
 
+TEST(Overlay, TheOthersHaveTheSumOfTheirShares) {
+  // The legend of three stripes, the two smaller of which are summed up.
+  const auto legend = [](int first, int second) {
+    LabelMap map(600, 400, 2);
+    for (int y = 0; y < map.height; ++y) {
+      std::fill_n(map.row(y), first, uint8_t{0});
+      std::fill_n(map.row(y) + first, second, uint8_t{1});
+    }
+    const Image drawn = draw_segmentation(Image(600, 400), map, {}, {.most_entries = 2});
+    return std::vector<uint8_t>(drawn.row(400), drawn.row(0) + drawn.rgb.size());
+  };
+  EXPECT_EQ(legend(300, 180), legend(300, 150));
+  EXPECT_NE(legend(300, 180), legend(330, 150));
+}
+
 // However long a picture is, its legend is not much higher than it.
 TEST(Overlay, LegendsOfLongPicturesAreSmall) {
   const std::vector<std::string> classes = {"sky", "road"};
@@ -125,6 +140,17 @@ TEST(Overlay, Detections) {
                           {{700, 500, 600, 400}, 1, 0, {}},
                           {{5, 5, 5, 5}, 0, 0, {}}};
   EXPECT_EQ(draw_detections(Image(640, 480), odd, classes, {}).width, 640);
+}
+
+TEST(Overlay, NamesAtTheRightBorderAreWhole) {
+  const std::vector<std::string> classes = {"elephant", "dog"};
+  const Detections one = {{{600, 100, 639, 200}, 0, 0.9f, {}}};
+  const Image drawn = draw_detections(Image(640, 480), one, classes, {});
+  const int left = 640 - text_width("elephant 0.90") - 2, top = 100 - kFontHeight - 2;
+  ASSERT_LT(left, 599);
+  EXPECT_NE(pixel(drawn, left, top), (Color{0, 0, 0}));
+  EXPECT_EQ(pixel(drawn, left, top), pixel(drawn, 639, top));
+  EXPECT_EQ(pixel(drawn, left - 1, top), (Color{0, 0, 0}));
 }
 
 TEST(Overlay, ObjectsOfTheOnlyClassAreToldApart) {

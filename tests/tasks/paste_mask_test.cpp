@@ -61,6 +61,13 @@ TEST(PasteMask, FillsTheBoxAndRunsThroughTheBorders) {
   EXPECT_EQ(lower, (std::vector<int>{0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 0}));
 }
 
+// Positions are sums of powers of two here, so that nothing is rounded.
+TEST(PasteMask, ExactlyOneHalfIsInside) {
+  const std::vector<float> halves(4, 0.5f), less(4, std::nextafter(0.5f, 0.0f));
+  EXPECT_EQ(paste_mask(halves, 2, {-8, -8, 24, 24}, 4, 3).runs, (std::vector<uint32_t>{0, 12}));
+  EXPECT_EQ(paste_mask(less, 2, {-8, -8, 24, 24}, 4, 3).runs, (std::vector<uint32_t>{12}));
+}
+
 TEST(PasteMask, EmptyAndFarBoxesHaveNone) {
   const std::vector<float> ones(4, 1.0f);
   for (const Box& box : {Box{2, 2, 2, 9}, Box{2, 2, 9, 2}, Box{100, 100, 200, 200},
