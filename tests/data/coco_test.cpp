@@ -254,6 +254,22 @@ TEST(Coco, PicturesThatAreNoGoodAreLeftOut) {
   EXPECT_NE(error_of([&] { check(gone); }).find("missing.png"), std::string::npos);
 }
 
+TEST(Coco, ACheckThatIsStoppedLeavesTheRestIn) {
+  const CocoFolder folder(coco_json(
+      {coco_image(1, "gone.png"), coco_image(2, "gone.png"), coco_image(3, "a.png")}, {}));
+  CocoDataset data = folder.open();
+  size_t calls = 0;
+  const DataReport report = check(data, {.progress = [&](size_t done, size_t total) {
+                                    EXPECT_EQ(done, 1u);
+                                    EXPECT_EQ(total, 3u);
+                                    ++calls;
+                                    return false;
+                                  }});
+  EXPECT_EQ(calls, 1u);
+  EXPECT_EQ(report.left_out, 1u);
+  EXPECT_EQ(report.samples, 2u);
+}
+
 TEST(Coco, NothingOutsideOfTheFolderIsOpened) {
   const TempDir outer;
   write_files(outer.path(), {{"secret.png", kPicture},
@@ -294,6 +310,7 @@ TEST(Coco, LayoutsInFoldersAndArchives) {
        {"images/val/v.png", kPicture}},
       {{"train.json", small_json()},
        {"val.json", val},
+       {"coco.json", "of no split"},
        {"images/a.png", kPicture},
        {"images/b.png", kPicture},
        {"images/v.png", kPicture}},

@@ -191,6 +191,7 @@ TEST(HostileFolder, FoldersThatLinkToEachOther) {
       if (j != i) fs::create_directory_symlink(dir / std::to_string(j), folder / std::to_string(j));
     }
   }
+  write_file(dir / "z.jpg", "behind the folders");
   FolderListing listing;
   EXPECT_LT(seconds_of([&] { listing = list_folder(dir.path()); }), kPlenty);
   EXPECT_TRUE(listing.files.empty());

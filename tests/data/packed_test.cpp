@@ -179,7 +179,6 @@ TEST(Zip, CountsThatLieAreRefused) {
   expect_error(ErrorCode::kInput, {open.path(), "damaged"}, [&] { open(bytes); });
 }
 
-// What writers without zip64 make of many files: the count keeps its lower 16 bits.
 TEST(Zip, FieldsEndWithTheirEntry) {
   const OpenBytes open;
   std::string zip = zip_archive({{.name = "a", .data = "x", .zip64 = true, .crc = crc_of("x")}});
@@ -190,6 +189,7 @@ TEST(Zip, FieldsEndWithTheirEntry) {
   expect_error(ErrorCode::kInput, {open.path(), "its directory is damaged"}, [&] { open(zip); });
 }
 
+// What writers without zip64 make of many files: the count keeps its lower 16 bits.
 TEST(Zip, CountsMayWrap) {
   std::vector<ZipFile> files;
   for (const size_t count : {65535u, 65536u, 70000u}) {
@@ -199,6 +199,21 @@ TEST(Zip, CountsMayWrap) {
     ASSERT_EQ(archive->files().size(), count);
     EXPECT_EQ(archive->files().back(), std::to_string(count - 1));
   }
+}
+
+TEST(Zip, CommentsBehindTheDirectory) {
+  const OpenBytes open;
+  const auto with_comment = [](const std::string& comment) {
+    std::string zip = zip_archive({deflated("a", "1")});
+    return zip.replace(zip.size() - 2, 2, little_endian(comment.size(), 2)) + comment;
+  };
+  for (const size_t size : {1u, 300u, 65535u}) {
+    EXPECT_EQ(open(with_comment(std::string(size, 'c'))), (Files{{"a", "1"}})) << size;
+  }
+  // A comment may look like the end of an archive.
+  EXPECT_EQ(open(with_comment("PK\5\6" + std::string(40, 'x'))), (Files{{"a", "1"}}));
+  expect_error(ErrorCode::kInput, {open.path(), "no directory at its end"},
+               [&] { open(with_comment("c") + "d"); });
 }
 
 TEST(Zip, RandomDamage) {

@@ -172,6 +172,15 @@ TEST(Tar, OddEntries) {
   EXPECT_EQ(archive->folders(), (std::vector<std::string>{"cat", "old"}));
 }
 
+TEST(Tar, TheLastEntryOfANameCounts) {
+  const OpenBytes open;
+  const std::string target = tar_entry({.name = "b"}, "target");
+  const std::string link = tar_header({.name = "a", .type = '2', .target = "b"});
+  const std::string file = tar_entry({.name = "a"}, "own");
+  EXPECT_EQ(open(target + link + file + tar_end()), (Files{{"a", "own"}, {"b", "target"}}));
+  EXPECT_EQ(open(target + file + link + tar_end()), (Files{{"a", "target"}, {"b", "target"}}));
+}
+
 // Any damage ends in an Error or in an archive that can be read; sanitisers watch the rest.
 TEST(Tar, RandomDamage) {
   const std::string good = gnu_long_name(kLong) + tar_entry({.name = "x"}, "data") +

@@ -122,6 +122,18 @@ TEST(View, MovesBoxesAndMasksAlike) {
   }
 }
 
+TEST(View, MasksMayReachOverTheirBoxes) {
+  Objects objects = one_object(40, 30, {6, 4, 20, 28});
+  objects.objects[0].box = {7, 5, 19, 27};
+  for (const bool transpose : {false, true}) {
+    const View view{{40, 30}, {40, 30}, {0, 0, 40, 30}, false, false, transpose};
+    const PlacedObjects placed = place_objects(objects, view);
+    ASSERT_EQ(placed.objects.size(), 1u);
+    EXPECT_EQ(placed.objects[0].box.area(), 12.0f * 22.0f);
+    EXPECT_EQ(std::ranges::count(placed.objects[0].mask.pixels, 1), 14 * 24);
+  }
+}
+
 TEST(View, LeavesOutWhatIsNotSeen) {
   Objects objects = one_object(40, 30, {30, 20, 38, 28});
   objects.objects.push_back(objects.objects[0]);
@@ -158,6 +170,17 @@ TEST(View, IsDrawnFromTheStreamAlone) {
   std::set<std::vector<float>> seen;
   for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(run(seed));
   EXPECT_EQ(seen.size(), 12u);
+}
+
+TEST(View, FitsACanvasThatIsNotSquare) {
+  const Recipe recipe = dense_recipe(200, 200);
+  ViewOptions options;
+  for (const float transpose : {0.0f, 1.0f}) {
+    options.transpose = transpose;
+    const View view = draw_view(recipe, options, {100, 100}, {64, 32}, RandomStream(1));
+    EXPECT_EQ(view.width(), 64);
+    EXPECT_EQ(view.height(), 32);
+  }
 }
 
 TEST(AugmentLabels, PadsWithZerosAndNoLabel) {
@@ -210,6 +233,26 @@ TEST(AugmentLabels, AvoidsPartsOfOneClass) {
                [&] { augment_labels(image, other, recipe, options, RandomStream(1), out.data()); });
 }
 
+TEST(AugmentLabels, PixelsWithoutALabelAreNoClass) {
+  // Every other column has class 1. The rest is class 0 in the right half and unlabelled in the
+  // left one, where a quarter of the parts lies.
+  const Image image = numbered(200, 200);
+  LabelMap labels(200, 200, 1);
+  for (int y = 0; y < 200; ++y) {
+    for (int x = 0; x < 200; x += 2) labels.row(y)[x] = x < 100 ? kNoLabel : uint8_t{0};
+  }
+  Recipe recipe = dense_recipe(200, 200);
+  recipe.crop = 64;
+  ViewOptions options;
+  options.one_class_most = 1;
+  std::vector<float> out(64 * 64 * 3);
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const LabelMap target =
+        augment_labels(image, labels, recipe, options, RandomStream(seed), out.data());
+    EXPECT_GT(std::ranges::count(target.labels, 0), 0) << seed;
+  }
+}
+
 TEST(Photometric, HsvAndBack) {
   for (int r = 0; r < 256; r += 15) {
     for (int g = 0; g < 256; g += 15) {
@@ -245,6 +288,19 @@ TEST(Photometric, DistortsSometimesAndKeepsGrey) {
   }
   EXPECT_GT(changed, 50) << "brightness or contrast of three quarters";
   EXPECT_LT(changed, 95);
+}
+
+TEST(Photometric, StaysWithinItsBounds) {
+  // Brightness adds 32 at most, contrast multiplies by 0.5 to 1.5, and nothing is clipped.
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Image image(1, 1);
+    image.rgb = {90, 0, 0};
+    distort_colors(RandomStream(seed), image);
+    const Hsv hsv = to_hsv(image.rgb.data());
+    EXPECT_GE(hsv.value, (90 - 32) / 2 - 1) << seed;
+    EXPECT_LE(hsv.value, (90 + 32) * 3 / 2) << seed;
+    EXPECT_LE(std::min(hsv.hue, 180 - hsv.hue), 18 + 2) << seed << ": reds have hues around 0";
+  }
 }
 
 TEST(View, OptionsAreChecked) {
