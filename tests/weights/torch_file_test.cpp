@@ -236,6 +236,21 @@ TEST(TorchLegacy, CutOrFlippedAnywhereNothingCrashes) {
   cut_and_flip(torch_legacy(two_dicts(), kTwo, 4));
 }
 
+TEST(TorchLegacy, OtherVersionsAndByteOrdersAreRefused) {
+  const std::string good = torch_legacy(one_tensor(0, {6}, {1}), {{"0", kSix}}, 4);
+  EXPECT_NE(open_bytes(good).find("a"), nullptr);
+  const auto refused = [&](const std::string& from, const std::string& to, const char* words) {
+    const size_t at = good.find(from);
+    ASSERT_NE(at, std::string::npos);
+    std::string bytes = good;
+    bytes.replace(at, from.size(), to);
+    expect_error(ErrorCode::kInput, {words}, [&] { open_bytes(bytes); });
+  };
+  refused(PickleBytes().integer(1001).stop(), PickleBytes().integer(1002).stop(), "version 1001");
+  refused(PickleBytes().integer(1001).stop(), PickleBytes().text("1001").stop(), "version 1001");
+  refused("little_endian\x88", "little_endian\x89", "found big-endian");
+}
+
 TEST(TorchLegacy, StoragesMustMatchTheirDescription) {
   const std::string pickle = one_tensor(0, {6}, {1});
   EXPECT_FALSE(survives([&] { open_bytes(torch_legacy(pickle, {{"1", kSix}}, 4)); }));
