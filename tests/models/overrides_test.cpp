@@ -197,5 +197,19 @@ TEST(Overrides, NumbersThatDoNotFitTogetherAreUsageErrors) {
   refused("vig_h_t", {{"patch_size", "8"}}, {"patch_size is 8", "expected 4"});
 }
 
+// The work of a head is bounded, whatever a file says.
+TEST(Overrides, HeadsOfDetectorsAreBounded) {
+  const std::pair<const char*, int> most[] = {
+      {"mask_convs", 64}, {"roi_side", 256}, {"mask_side", 256}};
+  for (const auto& [field, limit] : most) {
+    SCOPED_TRACE(field);
+    const ModelSpec good = with("test_vig_maskrcnn", {{field, std::to_string(limit)}});
+    EXPECT_NO_THROW(build_graphs(good, 64, 64));
+    const ModelSpec bad = with("test_vig_maskrcnn", {{field, std::to_string(limit + 1)}});
+    expect_error(ErrorCode::kUsage, {"[mask_rcnn]", field, "at most 64, 256 and 256"},
+                 [&] { build_graphs(bad, 64, 64); });
+  }
+}
+
 }  // namespace
 }  // namespace vig::test
