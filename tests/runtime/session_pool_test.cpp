@@ -40,6 +40,7 @@ TEST_F(Pool, KeepsSessionsBySizeAndBatch) {
   EXPECT_EQ(pool->sessions(), 1u);
   EXPECT_EQ(&*pool->take(64, 64, 1), first);
   EXPECT_NE(&*pool->take(64, 64, 2), first);
+  EXPECT_EQ(&*pool->take(64, 64, 1), first) << "not the larger one, which was used last";
   EXPECT_NE(&*pool->take(32, 64, 1), first);
   EXPECT_NE(&*pool->take(64, 32, 1), first);
   EXPECT_EQ(pool->sessions(), 4u);

@@ -41,6 +41,8 @@ TEST(Session, RefusesWhatDoesNotExist) {
   const auto team = std::make_shared<ThreadTeam>(2);
   expect_usage_error([&] { network.session({.threads = 3, .team = team}); },
                      "3 threads on a team of 2");
+  expect_usage_error([&] { network.session({.threads = 1, .team = team}); },
+                     "1 threads on a team of 2");
   Session session = network.session({.batch = 2, .threads = 1});
   expect_usage_error([&] { session.run(0); }, "0 pictures");
   expect_usage_error([&] { session.run(3); }, "at most 2");
@@ -134,6 +136,16 @@ TEST(Session, ProfileCountsTheWorkOfAllRuns) {
   EXPECT_GT(seconds, 0);
   EXPECT_EQ(sum.dense, 3 * count_macs(network.graph).dense);
   EXPECT_EQ(sum.scan, 3 * count_macs(network.graph).scan);
+}
+
+TEST(Session, ProfileAddsUpTheWorkers) {
+  const Network network(network_case("test_vig"));
+  Session session = network.session({.threads = 2, .profile = true});
+  set_input(session, 0, network.picture(1));
+  session.run(1, 0, true);  // in the caller's thread alone: the last worker has nothing to add
+  double seconds = 0;
+  for (const ProfileEntry& entry : session.profile()) seconds += entry.seconds;
+  EXPECT_GT(seconds, 0);
 }
 
 // A value that nobody reads is computed into nobody's memory.
