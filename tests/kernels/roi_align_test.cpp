@@ -130,6 +130,21 @@ TEST_P(RoiAlignOnTarget, EmptyAndFarBoxes) {
   EXPECT_EQ(test::largest_magnitude(c.align({-100, 0, -90, 5}, 3, 2)), 0.0);
 }
 
+// Up to a pixel outside of the map, that included, a sample is that of the border.
+TEST_P(RoiAlignOnTarget, SamplesOnTheOutermostPlacesCount) {
+  const Case c(6, 6, 4);
+  const auto sample = [&](float x, float y) {  // at the place (x, y) of the map
+    return c.align({x, y, x + 1, y + 1}, 1, 1).at(0, 3);
+  };
+  EXPECT_EQ(sample(-1, -1), c.map.at(0, 3));
+  EXPECT_EQ(sample(6, 6), c.map.at(35, 3));
+  EXPECT_EQ(sample(-1, 6), c.map.at(30, 3));
+  for (const auto& [x, y] :
+       {std::pair(-1.125f, 2.0f), {6.125f, 2.0f}, {2.0f, -1.125f}, {2.0f, 6.125f}}) {
+    EXPECT_EQ(sample(x, y), 0.0f) << x << " " << y;
+  }
+}
+
 // Work is bounded by the map, not by the box.
 TEST_P(RoiAlignOnTarget, HugeAndBrokenBoxesAreAnsweredAtOnce) {
   const Case c(6, 6, 4);
