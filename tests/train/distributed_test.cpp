@@ -288,6 +288,10 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
       };
   EXPECT_TRUE(all_contain(train_apart([](auto& options, auto&, auto&) { options.lr = 0.25; }),
                           "process 1 does not agree with process 0 on lr"));
+  EXPECT_EQ(train_apart([](auto& options, auto&, auto&) { options.threads = 2; }),
+            std::vector<std::string>(2))
+      << "machines may have more or fewer";
+  fs::remove_all(out("run"));
   EXPECT_TRUE(all_contain(train_apart([](auto& options, auto&, auto&) {
                             options.model = "test_vig_h";
                             options.fields.clear();

@@ -64,6 +64,13 @@ TEST(Presets, MeasureTheTrainingPart) {
   write_files(folder / "splits/train", striped_pictures(2, 5));
   write_files(folder / "splits/val", striped_pictures(2, 6));
   EXPECT_EQ(train::measure_data((folder / "splits").string(), TrainOptions()).pictures, 10u);
+  // Those looked at come from all of the data, not from its first class alone.
+  for (int i = 0; i < 100; ++i) {
+    const int side = i < 25 ? 24 : 48;
+    write_file(folder / (i < 25 ? "sizes/a" : "sizes/b") / (std::to_string(i) + ".png"),
+               png_bytes(Image(side, side)));
+  }
+  EXPECT_EQ(train::measure_data((folder / "sizes").string(), TrainOptions()).short_side, 48);
   write_file(folder / "bad/a/1.png", "no picture");
   write_file(folder / "bad/b/1.png", "no picture");
   EXPECT_EQ(train::measure_data((folder / "bad").string(), TrainOptions()).short_side, 0);

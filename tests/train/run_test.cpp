@@ -122,6 +122,32 @@ TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
   expect_same_runs(out, folder / "whole");
 }
 
+// Before the first validation a picture of it counts as a third of one of training, so that what is
+// left, in pictures of training, does not depend on the speed.
+TEST(Run, SaysHowManyValidationsAreLeft) {
+  const TempDir folder;
+  const std::string data = (folder / "data").string();
+  write_files(folder / "data/train", striped_pictures(2, 40));
+  write_files(folder / "data/val", striped_pictures(2, 3));
+  TrainOptions options = tiny_options("small");
+  options.batch = 4;
+  options.epochs = 3;         // 60 steps
+  options.eval_every = 1.25;  // after 25, 50 and 60 of them
+  std::vector<double> validations;
+  RunRecord record;
+  train::TrainEvents events = record_events(record, 25);
+  events.step = [&](const train::StepReport& report) {
+    record.losses.push_back(report.loss);
+    if (report.step < 23) return;  // too few for a guess
+    const double pictures = report.seconds_left * report.images_per_second;
+    validations.push_back((pictures - 4.0 * static_cast<double>(60 - report.step)) / (6.0 / 3));
+  };
+  train::Group alone;
+  train::train(options, data, (folder / "run").string(), events, alone);
+  ASSERT_EQ(validations.size(), 3u);  // after steps 23, 24 and 25, where the first one is due
+  for (const double left : validations) EXPECT_NEAR(left, 3, 1e-6);
+}
+
 // How a batch is cut up, and whose operations compute it, changes nothing but the rounding.
 TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   const TempDir folder;
