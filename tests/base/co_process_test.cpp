@@ -52,6 +52,15 @@ TEST(CoProcess, WaitsNoLongerThanAsked) {
   EXPECT_EQ(asked, 3);
 }
 
+TEST(CoProcess, LinesHaveALimit) {
+  const std::string most = std::to_string(CoProcess::kLongestLine);
+  CoProcess long_line("head -c " + most + " /dev/zero | tr '\\0' x; echo", {});
+  EXPECT_EQ(long_line.read_line(kPatience, {}).value().size(), CoProcess::kLongestLine);
+  // It ends, so that without the limit it is only the wrong message that comes.
+  CoProcess endless("head -c 20000000 /dev/zero | tr '\\0' x", {});
+  EXPECT_EQ(message(endless), "answers with a line of more than " + most + " bytes");
+}
+
 TEST(CoProcess, WhatItHasStartedEndsWithIt) {
   auto process =
       std::make_unique<CoProcess>("sleep 1000 & echo $!; wait", std::vector<std::string>{});

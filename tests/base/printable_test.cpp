@@ -20,7 +20,12 @@ TEST(Printable, WhatSteersATerminalIsEscaped) {
             "\\xc2\\x80 \\xc2\\x9b31m \\xc2\\x9f \u00a0");
   EXPECT_EQ(printable("\u202e\u2066\u200e\u2028"),
             "\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xe2\\x80\\x8e\\xe2\\x80\\xa8");
-  EXPECT_EQ(printable("\u2027\u202f\u2065\u206a"), "\u2027\u202f\u2065\u206a");
+  EXPECT_EQ(printable("\u061c\u200f\u2069"), "\\xd8\\x9c\\xe2\\x80\\x8f\\xe2\\x81\\xa9");
+  // The neighbours of every range.
+  for (const char* text :
+       {" ~", "\u00a0", "\u061b\u061d", "\u200d\u2010", "\u2027\u202f", "\u2065\u206a"}) {
+    EXPECT_EQ(printable(text), text);
+  }
 }
 
 TEST(Printable, BytesThatAreNoUtf8AreEscaped) {

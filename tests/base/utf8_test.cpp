@@ -26,6 +26,13 @@ TEST(Utf8, BrokenBytesComeOneByOne) {
   EXPECT_EQ(take_character(text), U'a');
 }
 
+TEST(Utf8, BeyondTheLastCharacterAreBrokenBytes) {
+  std::string_view text = "\xf4\x8f\xbf\xbf\xf4\x90\x80\x80";
+  EXPECT_EQ(take_character(text), U'\U0010ffff');
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(take_character(text), std::nullopt);
+  EXPECT_TRUE(text.empty());
+}
+
 TEST(Utf8, WidthOnATerminal) {
   EXPECT_EQ(display_width(""), 0u);
   EXPECT_EQ(display_width("Bär"), 3u);

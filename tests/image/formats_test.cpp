@@ -90,6 +90,11 @@ TEST(Formats, BmpRunLengthsMoveAndClip) {
   // Moving out of the picture ends it.
   EXPECT_EQ(reds(decode_bytes(bmp(2, 1, 8, 1, kFour, "\1\3\0\2\0\xFF"s))),
             (std::vector<int>{30, 0}));
+  // The last row may end without its mark; an earlier one, or an unfinished one, may not.
+  EXPECT_EQ(reds(decode_bytes(bmp(2, 2, 8, 1, kFour, "\2\1\0\0\2\2"s))),
+            (std::vector<int>{20, 20, 10, 10}));
+  EXPECT_EQ(bytes_error(bmp(2, 2, 8, 1, kFour, "\2\1"s)),
+            "x: damaged BMP: the file ends early, 1 bytes are missing");
   EXPECT_EQ(bytes_error(bmp(2, 2, 8, 1, kFour, "\2\1\0\0\1\1"s)),
             "x: damaged BMP: the file ends early, 1 bytes are missing");
 }
@@ -151,6 +156,11 @@ TEST(Formats, GifCodes) {
   // A frame outside the screen enlarges it; around the frame there is colour 0.
   EXPECT_EQ(reds(decode_bytes(gif(1, 1, 1, 1, 2, 1, codes({4, 1, 1}, 3)))),
             (std::vector<int>{10, 10, 10, 10, 20, 20}));
+  // Also where the frame is as high as the screen, or as wide.
+  EXPECT_EQ(reds(decode_bytes(gif(3, 1, 1, 0, 1, 1, codes({4, 1}, 3)))),
+            (std::vector<int>{10, 20, 10}));
+  EXPECT_EQ(reds(decode_bytes(gif(1, 3, 0, 1, 1, 1, codes({4, 1}, 3)))),
+            (std::vector<int>{10, 20, 10}));
 }
 
 TEST(Formats, GifSaysWhatIsWrong) {
