@@ -115,6 +115,37 @@ TEST_F(ClassifySort, ARelativeLinkStays) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "pictures/link.png"));
 }
 
+// A class of a file from strangers may be called anything.
+TEST_F(ClassifySort, NoClassLeadsOutOfTheFolder) {
+  const std::string cat = data("image/photos/cat_chelsea.png");
+  const int answer =
+      json::parse(vig({"classify", "-m", model_, cat, "--json"}).out)[0]["classes"][0]["index"];
+  const std::pair<const char*, const char*> cases[] = {{"..", "_."},
+                                                       {".", "_"},
+                                                       {"../x", "_._x"},
+                                                       {"/x", "_x"},
+                                                       {"a/../../x", "a_.._.._x"},
+                                                       {".hidden", "_hidden"},
+                                                       {"a.b", "a.b"}};
+  for (const auto& [name, expected] : cases) {
+    SCOPED_TRACE(name);
+    const TempDir own;
+    std::string classes;
+    for (int i = 0; i < 10; ++i) {
+      classes += (i == answer ? name : "other " + std::to_string(i)) + "\n";
+    }
+    write_file(own / "classes.txt", classes);
+    const std::string hostile = (own / "model.safetensors").string();
+    expect_success(vig({"convert", golden("vig-mini-silu.pth"), hostile, "--arch", "test_vig",
+                        "--classes", (own / "classes.txt").string()}));
+    fs::create_directories(own / "x/y");
+    fs::copy_file(cat, own / "cat.png");
+    expect_success(vig({"classify", "-m", hostile, (own / "cat.png").string(), "--move",
+                        (own / "x/y/sorted").string()}));
+    EXPECT_TRUE(fs::exists(own / "x/y/sorted" / expected / "cat.png"));
+  }
+}
+
 TEST_F(ClassifySort, NoneOfThemIsAFolder) {
   expect_success(classify({"--threshold", "1", "--move", (folder_ / "sorted").string()}));
   EXPECT_EQ(files_below("sorted/none of them"), 4u);

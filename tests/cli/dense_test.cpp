@@ -8,6 +8,7 @@
 #include "vig/image/decode.h"
 #include "vig/image/label_file.h"
 #include "vig/image/mask.h"
+#include "vig/tasks/overlay.h"
 
 namespace vig::test {
 namespace {
@@ -37,13 +38,25 @@ class DenseCommands : public testing::Test {
     return vig(arguments);
   }
   fs::path out() const { return folder_ / "out"; }
-  std::set<std::string> written() const {
+  static std::set<std::string> files_in(const fs::path& folder) {
     std::set<std::string> names;
     std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(out(), missing)) {
+    for (const auto& entry : fs::directory_iterator(folder, missing)) {
       names.insert(entry.path().filename().string());
     }
     return names;
+  }
+  std::set<std::string> written() const { return files_in(out()); }
+  // Pictures of these names with the labels that the model itself gives them.
+  std::string answered_data(const std::vector<std::string>& names) const {
+    write_file(folder_ / "data/classes.txt", "ant\nbee\ncat\ndog\neel\n");
+    expect_success(run("segment", segment_, {cat_}));
+    for (const std::string& name : names) {
+      write_file(folder_ / ("data/images/" + name + ".png"), read_file(cat_));
+      write_file(folder_ / ("data/labels/" + name + ".png"),
+                 read_file(out() / "cat_chelsea.labels.png"));
+    }
+    return (folder_ / "data").string();
   }
 
   TempDir folder_;
@@ -121,6 +134,15 @@ TEST_F(DenseCommands, PicturesOfOneNameAreToldApartAndNoneIsOverwritten) {
   EXPECT_EQ(no_folder.exit_code, 1) << no_folder.err;
 }
 
+// A name that no command takes for an option.
+TEST_F(DenseCommands, DrawingsOfStandardInputHaveAName) {
+  const RunResult result =
+      vig({"segment", "-m", segment_, "--out", out().string(), "-"}, {.input = read_file(cat_)});
+  expect_success(result);
+  EXPECT_EQ(written(),
+            (std::set<std::string>{"standard-input.labels.png", "standard-input.overlay.png"}));
+}
+
 TEST_F(DenseCommands, DetectPrintsCocoResults) {
   const RunResult all = run("detect", detect_, {cat_, flower_, "--json", "--score", "0.05"});
   expect_success(all);
@@ -158,13 +180,7 @@ TEST_F(DenseCommands, ModelsOfAnotherTaskNameTheRightCommand) {
 }
 
 TEST_F(DenseCommands, EvalOfSegmentation) {
-  fs::create_directories(folder_ / "data/images");
-  fs::create_directories(folder_ / "data/labels");
-  fs::copy_file(cat_, folder_ / "data/images/cat.png");
-  write_file(folder_ / "data/classes.txt", "ant\nbee\ncat\ndog\neel\n");
-  expect_success(run("segment", segment_, {cat_}));
-  fs::copy_file(out() / "cat_chelsea.labels.png", folder_ / "data/labels/cat.png");
-  const std::string data = (folder_ / "data").string();
+  const std::string data = answered_data({"cat"});
   const RunResult text = vig({"eval", "-m", segment_, data});
   expect_success(text);
   EXPECT_NE(text.out.find("mIoU      100.00 %\n"), std::string::npos) << text.out;
@@ -180,6 +196,38 @@ TEST_F(DenseCommands, EvalOfSegmentation) {
   EXPECT_NE(read_file(folder_ / "classes.csv").find("index,class,labelled"), std::string::npos);
   expect_complaint(vig({"eval", "-m", segment_, data, "--curves", "x.svg"}), 2, "--curves");
   expect_complaint(vig({"eval", "-m", detect_, data}), 1, "label maps");
+}
+
+TEST_F(DenseCommands, TheWorstPicturesHaveTheLowestScores) {
+  const std::string data = answered_data({"a", "b", "c"});
+  const std::string file = data + "/labels/b.png";
+  LabelMap wrong = read_label_map(file);
+  for (uint8_t& label : wrong.labels) label = static_cast<uint8_t>((label + 1) % 5);
+  const std::vector<uint8_t> png = encode_label_map(wrong, class_palette(5));
+  write_file(file, {reinterpret_cast<const char*>(png.data()), png.size()});
+  for (const int count : {1, 2}) {
+    const fs::path folder = folder_ / ("worst" + std::to_string(count));
+    expect_success(vig({"eval", "-m", segment_, data, "--worst", std::to_string(count),
+                        "--worst-out", folder.string()}));
+    std::set<std::string> expected = {"1-b.answer.png", "1-b.truth.png"};
+    if (count == 2) expected.merge(std::set<std::string>{"2-a.answer.png", "2-a.truth.png"});
+    EXPECT_EQ(files_in(folder), expected);
+  }
+}
+
+// A picture without its labels, or one that cannot be read, is as bad as the other.
+TEST_F(DenseCommands, AnEvaluationOfDataWithGapsEndsWithAnError) {
+  const std::string data = answered_data({"a", "b"});
+  const auto expect_gap = [&](const std::string& about) {
+    const RunResult result = vig({"eval", "-m", segment_, data});
+    expect_complaint(result, 1, about);
+    EXPECT_NE(result.out.find("mIoU      100.00 %\n"), std::string::npos) << result.out;
+  };
+  fs::rename(data + "/labels/b.png", data + "/away.png");
+  expect_gap("b.png");
+  fs::rename(data + "/away.png", data + "/labels/b.png");
+  write_file(data + "/images/b.png", "no picture");
+  expect_gap("b.png");
 }
 
 TEST_F(DenseCommands, EvalOfDetection) {

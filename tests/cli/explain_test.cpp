@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "vig/image/decode.h"
 
 namespace vig::test {
 namespace {
@@ -52,6 +53,29 @@ TEST_F(Explain, AttentionOfAPlace) {
   EXPECT_EQ(one["column"], 0);
   EXPECT_TRUE(written("cat_chelsea.attention.png"));
   expect_success(explain({"--at", "1,1"}));
+}
+
+// In the middle of the picture, all of which is seen.
+TEST_F(Explain, OpacityIsHowMuchThePictureIsCovered) {
+  const auto middle = [](const std::string& file) {
+    const Image image = read_image(file);
+    std::vector<uint8_t> pixels;
+    for (int y = image.height / 2 - 50; y < image.height / 2 + 50; ++y) {
+      const uint8_t* row = image.row(y) + (image.width / 2 - 50) * 3;
+      pixels.insert(pixels.end(), row, row + 300);
+    }
+    return pixels;
+  };
+  const auto drawn = [&](const std::vector<std::string>& options) {
+    expect_success(explain(options));
+    return middle(out() + "/cat_chelsea.evidence.png");
+  };
+  EXPECT_EQ(drawn({"--opacity", "0"}), middle(cat_));
+  const auto usual = drawn({}), whole = drawn({"--opacity", "1"});
+  EXPECT_NE(usual, middle(cat_));
+  EXPECT_NE(usual, whole);
+  EXPECT_EQ(drawn({"--opacity", "0.7"}), usual);
+  expect_complaint(explain({"--opacity", "1.1"}), 2, "--opacity");
 }
 
 TEST_F(Explain, BadUsageIsOneSentence) {

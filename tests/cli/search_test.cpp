@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
+#include "vig/pipeline/picture_index.h"
 
 namespace vig::test {
 namespace {
@@ -20,8 +21,10 @@ class Search : public testing::Test {
     index_ = (folder_ / "pictures.index").string();
   }
   std::string pictures() const { return (folder_ / "pictures").string(); }
-  RunResult make_index() {
-    RunResult result = vig({"embed", "-m", model_, pictures(), "--index", index_});
+  RunResult make_index(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"embed", "-m", model_, pictures(), "--index", index_};
+    command.insert(command.end(), more.begin(), more.end());
+    RunResult result = vig(command);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result;
   }
@@ -77,6 +80,54 @@ TEST_F(Search, CosinesAreThoseOfTheVectors) {
       last = one["cosine"];
     }
   }
+}
+
+TEST_F(Search, TheSizeOfTheIndexIsThatOfTheSearch) {
+  make_index({"--size", "96"});
+  const auto cosines = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> options = {pictures(), "--json", "--top", "1"};
+    options.insert(options.end(), more.begin(), more.end());
+    const RunResult result = search(options);
+    expect_success(result);
+    std::vector<double> values;
+    for (const json& picture : json::parse(result.out)) {
+      EXPECT_EQ(picture["neighbours"][0]["file"], picture["file"]);
+      values.push_back(picture["neighbours"][0]["cosine"]);
+    }
+    return values;
+  };
+  for (const double cosine : cosines({})) EXPECT_NEAR(cosine, 1, 1e-5);
+  for (const double cosine : cosines({"--size", "64"})) EXPECT_LT(cosine, 1 - 1e-4);
+}
+
+// Rows are compared in blocks of 4096.
+TEST_F(Search, AnIndexOfSeveralBlocks) {
+  constexpr int kRows = 9000;
+  std::vector<float> vectors;
+  json files;
+  for (int i = 0; i < kRows; ++i) {  // a quarter of a circle
+    const double angle = i * 1.57 / kRows;
+    vectors.push_back(static_cast<float>(std::cos(angle)));
+    vectors.push_back(static_cast<float>(std::sin(angle)));
+    files.push_back(std::to_string(i));
+  }
+  const float probe[] = {1, 0};
+  write_safetensors(index_,
+                    std::vector<NamedTensor>{{"vectors", {vectors.data(), DType::kF32, {kRows, 2}}},
+                                             {"probe", {probe, DType::kF32, {2}}}},
+                    {{"vig.index", R"({"arch":"none","size":0})"}, {"vig.files", files.dump()}});
+  const PictureIndex index = PictureIndex::open(index_);
+  ASSERT_EQ(index.size(), static_cast<size_t>(kRows));
+  const std::vector<std::vector<float>> ends = {{1, 0}, {0, 1}};
+  const auto found = index.nearest(ends, 3);
+  const auto places = [](const std::vector<Neighbour>& list) {
+    std::vector<size_t> rows;
+    for (const Neighbour& one : list) rows.push_back(one.picture);
+    return rows;
+  };
+  EXPECT_NEAR(found[1][0].cosine, 1, 1e-5);
+  EXPECT_EQ(places(found[1]), (std::vector<size_t>{kRows - 1, kRows - 2, kRows - 3}));
+  EXPECT_EQ(places(found[0])[0], 0u);
 }
 
 TEST_F(Search, AnotherNetworkIsRefused) {

@@ -75,6 +75,16 @@ TEST_F(Shards, NumbersOfPicturesAreThoseOfTheWhole) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
+// What is wrong with the list is said once, not by every job.
+TEST_F(Shards, TheFirstPartNamesTheProblemsOfTheList) {
+  const std::string model = make_model(folder_);
+  const auto classify = [&](const std::string& shard) {
+    return vig({"classify", "-m", model, path("pictures"), path("none*.jpg"), "--shard", shard});
+  };
+  expect_complaint(classify("1/2"), 1, "none*.jpg");
+  expect_success(classify("2/2"));
+}
+
 TEST_F(Shards, EvaluationsCountTheirOwnPart) {
   const std::string model = make_model(folder_);
   const auto eval = [&](const std::string& predictions, const std::vector<std::string>& more) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <list>
 #include <nlohmann/json.hpp>
 #include <semaphore>
 
@@ -175,7 +176,11 @@ TEST_F(ApiTest, ExplainsAndDraws) {
   EXPECT_EQ(answer["layer"], 0);
   EXPECT_TRUE(answer["picture"].get<std::string>().starts_with("data:image/png;base64,"));
   EXPECT_EQ(post("/v1/explain?x=0.5").status, 400);
-  EXPECT_EQ(post("/v1/explain?class=unicorn").status, 400);
+  for (const char* none : {"unicorn", "10", "-1", "3x"}) {
+    const HttpAnswer refused = post(std::string("/v1/explain?class=") + none);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.body.find("is none of the 10 classes"), std::string::npos) << refused.body;
+  }
   const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99");
   EXPECT_EQ(deep.status, 400);
   EXPECT_NE(deep.body.find("layer 99 of mini"), std::string::npos) << deep.body;
@@ -375,6 +380,13 @@ TEST_F(ApiTest, PagesOfStrangersCannotUseALocalServer) {
        {"https://example.org", "http://example.org", "null", "http://10.0.0.1"}) {
     EXPECT_EQ(from(origin), 403) << origin;
   }
+  // The host of a whole address counts, whatever the header says.
+  const auto whole = [&](const std::string& address) {
+    return test::ask(served_->port(), request_text("GET", address)).status;
+  };
+  EXPECT_EQ(whole("http://127.0.0.1:1/health"), 200);
+  EXPECT_EQ(whole("http://example.org/health"), 403);
+  EXPECT_EQ(whole("http://example.org"), 403);
   for (const char* host :
        {"example.org", "127.0.0.1.example.org", "localhost.example.org:80", "[::2]", "10.0.0.1"}) {
     EXPECT_EQ(status(host), 403) << host;
@@ -445,6 +457,76 @@ TEST_F(ApiTest, ABatchIsTakenApartAgain) {
   EXPECT_NE(ask("GET", "/metrics").body.find("vig_batch_pictures_bucket{le=\"2\"} 3\n"),
             std::string::npos)
       << "three alone, then three together";
+}
+
+// They wait together and yet run apart, each with its own network and options.
+TEST_F(ApiTest, DifferentRequestsAreNoBatch) {
+  std::counting_semaphore<10> running{0}, go{0};
+  ApiOptions options;
+  options.queue = {.most_waiting = 10, .batch = 8, .wait = std::chrono::hours(1), .workers = 1};
+  std::atomic<bool> hold = false;
+  options.log = [&](const std::string& route, int, double) {
+    if (route != "/v1/classify" || !hold.exchange(false)) return;
+    running.release();
+    go.acquire();
+  };
+  ModelSource other = classifier()->source();
+  for (std::string& name : other.classes) name = "other " + name;
+  start(options, {{"pets", classifier()},
+                  {"others", std::make_shared<const OpenModel>(std::move(other),
+                                                               vig::RunOptions{.threads = 1})}});
+  const std::vector<std::string> targets = {"/v1/classify", "/v1/classify?model=others",
+                                            "/v1/classify?top=1", "/v1/classify?size=96"};
+  std::vector<std::string> alone;
+  for (const std::string& target : targets) alone.push_back(post(target).body);
+  hold = true;
+  Client first(served_->port());
+  first.send(request_text("POST", "/v1/classify", photo()));
+  running.acquire();
+  std::list<Client> clients;
+  for (const std::string& target : targets) {
+    clients.emplace_back(served_->port()).send(request_text("POST", target, photo()));
+    const std::string line = "\nvig_queue_pictures " + std::to_string(clients.size()) + "\n";
+    while (ask("GET", "/metrics").body.find(line) == std::string::npos) std::this_thread::yield();
+  }
+  go.release();
+  EXPECT_EQ(first.read().body, alone[0]);
+  for (const std::string& expected : alone) {
+    EXPECT_EQ(clients.front().read().body, expected);
+    clients.pop_front();
+  }
+}
+
+// The reader of bodies is held by an answer that is logged; a second request waits behind it.
+TEST(Api, WhatWaitsToBeReadIsDropped) {
+  for (const size_t bytes : {size_t{100}, size_t{2} << 20}) {
+    SCOPED_TRACE(bytes);
+    std::counting_semaphore<10> running{0}, go{0};
+    ApiOptions options;
+    options.log = [&](const std::string&, int, double) {
+      running.release();
+      go.acquire();
+    };
+    ServerMetrics metrics;
+    std::atomic<int> answers = 0;
+    const auto waiting = std::make_shared<int>();
+    {
+      Api api({{"pets", classifier()}}, options, metrics);
+      HttpRequest request;
+      request.method = "POST";
+      request.path = "/v1/classify";
+      request.content_type = "application/json";
+      request.body = std::string(bytes, 'x');
+      api.handle(request, [&](const HttpResponse&) { ++answers; });
+      running.acquire();
+      api.handle(request, [&answers, waiting](const HttpResponse&) { ++answers; });
+      EXPECT_GT(waiting.use_count(), 1);
+      api.drop_waiting();
+      EXPECT_EQ(waiting.use_count(), 1);
+      go.release(2);
+    }
+    EXPECT_EQ(answers, 1);
+  }
 }
 
 TEST_F(ApiTest, WhatWaitedTooLongIsRefused) {

@@ -245,6 +245,20 @@ TEST(HttpServer, WhoDoesNotTakeItsAnswerIsEnded) {
   while (served.server().connections() > 0) std::this_thread::yield();  // or the test's time limit
 }
 
+TEST(HttpServer, WhoWasRefusedAndStaysIsEnded) {
+  HttpOptions options = patient();
+  options.linger_seconds = 0.05;
+  Served served(options, echo());
+  Client client(served.port());
+  client.send("nonsense\r\n\r\n");
+  EXPECT_EQ(client.read().status, 400);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (served.server().connections() > 0 && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(served.server().connections(), 0u);
+}
+
 TEST(HttpServer, ConnectionsAreLimited) {
   HttpOptions options = patient();
   options.connections = 2;

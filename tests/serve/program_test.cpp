@@ -167,6 +167,56 @@ TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
   close(log);
 }
 
+// Statuses of requests with so many pictures, none of which is one.
+int status_of_pictures(uint16_t port, int pictures) {
+  json list = json::array();
+  for (int i = 0; i < pictures; ++i) list.push_back("QQ==");
+  return ask(port, request_text("POST", "/v1/classify", json({{"pictures", list}}).dump(),
+                                "Content-Type: application/json\r\n"))
+      .status;
+}
+
+TEST(ServeProgram, LimitsAreOptions) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors"), photo = read_file(kPhoto);
+  StartedProgram program(
+      {kProgram.string(), "serve", "-m", "pets=" + model, "--port", "0", "--threads", "1",
+       "--max-size", "64", "--max-pixels", "76799", "--pictures", "2"},
+      folder.path());
+  const uint16_t port = served_port(program);
+  const auto post = [&](const std::string& target, const std::string& body) {
+    return ask(port, request_text("POST", target, body));
+  };
+  const std::string models = ask(port, request_text("GET", "/v1/models")).body;
+  EXPECT_EQ(json::parse(models)["models"][0]["max_size"], 64);
+  const std::string pixel = read_file(fs::path(kTestData) / "image/photos/pixel_1x1.png");
+  EXPECT_EQ(post("/v1/classify?size=64", pixel).status, 200);
+  EXPECT_EQ(post("/v1/classify?size=65", pixel).status, 400);
+  const HttpAnswer large = post("/v1/classify", photo);  // 320 x 240
+  EXPECT_EQ(large.status, 422);
+  EXPECT_NE(large.body.find("over the limit of 76799 pixels"), std::string::npos) << large.body;
+  EXPECT_EQ(status_of_pictures(port, 2), 422);
+  EXPECT_EQ(status_of_pictures(port, 3), 413);
+  // Clients learn names, and nothing of the files.
+  const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99", pixel);
+  EXPECT_EQ(deep.status, 400);
+  EXPECT_NE(deep.body.find("layer 99 of pets,"), std::string::npos) << deep.body;
+  for (const std::string& text : {models, large.body, deep.body}) {
+    EXPECT_EQ(text.find(folder.path().string()), std::string::npos) << text;
+  }
+}
+
+TEST(ServeProgram, TheQueueHasItsOwnLimit) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  StartedProgram program({kProgram.string(), "serve", "-m", model, "--port", "0", "--threads", "1",
+                          "--queue", "300", "--pictures", "400"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  EXPECT_EQ(status_of_pictures(port, 300), 422);
+  EXPECT_EQ(status_of_pictures(port, 301), 413) << "more than may ever wait";
+}
+
 TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
@@ -180,6 +230,12 @@ TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
   EXPECT_EQ(run({"--listen", "nowhere"}, "x").exit_code, 2);
   EXPECT_EQ(run({"-m", "mini=" + model}).exit_code, 2) << "two of one name";
   EXPECT_EQ(run({"-m", "no such file"}).exit_code, 2);
+  // A name ends before the first slash.
+  fs::create_directories(folder / "a=b");
+  fs::copy_file(model, folder / "a=b/mini.safetensors");
+  const RunResult same = run({"-m", (folder / "a=b/mini.safetensors").string()});
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_NE(same.err.find("two models are called mini"), std::string::npos) << same.err;
   EXPECT_EQ(run({"--max-body", "0"}).exit_code, 2);
 }
 

@@ -206,7 +206,8 @@ void HttpConnection::is_answered(ErrorCode error) {
   // connection and take the answer away from the client.
   ErrorCode ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  stream_.expires_after(duration(std::min(2.0, server_->options.request_seconds)));
+  const HttpOptions& limits = server_->options;
+  stream_.expires_after(duration(std::min(limits.linger_seconds, limits.request_seconds)));
   discard();
 }
 

@@ -45,6 +45,7 @@ struct HttpOptions {
   size_t connections = 4096;
   double request_seconds = 30;  // for a client to send a request, and to take its answer
   double idle_seconds = 60;     // until the first byte of the next request
+  double linger_seconds = 2;    // for a client to notice that its connection ends, at most
   double drain_seconds = 20;    // for what was accepted before the server was stopped
 };
 
