@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ std::vector<train::MetricsRow> train_together(int count, const train::TrainOptio
                                               const std::string& data, const std::string& out);
 
 // The largest difference between two runs' checkpoints, relative to the largest number, over
-// weights, their average and the optimiser's state.
-double difference(const std::filesystem::path& actual, const std::filesystem::path& expected);
+// weights ("values"), their "average" and the optimiser's state ("mean" and "square" of gradients),
+// or those named.
+double difference(const std::filesystem::path& actual, const std::filesystem::path& expected,
+                  const std::set<std::string>& tensors = {"values", "average", "mean", "square"});
 
 }  // namespace vig::test
