@@ -12,7 +12,7 @@ the tests that should notice as ./test does, runs it to the first failure, and t
 Tests whose file has the name of the mistaken file, or includes its header, run before the others.
 Prints "caught by TEST" or by a warning of the compiler, which is an error in builds of the tests,
 "SURVIVED" or "does not build" for each, and a summary. A test program that takes more than five
-minutes of processor time, or an hour, has noticed. As many mistakes as there are processors are made
+minutes of processor time, or 15 minutes, has noticed. As many mistakes as there are processors are made
 at a time, each in a copy of its own.
 
 Results are kept as long as no file changes, so an interrupted run continues where it was.
@@ -84,11 +84,11 @@ run_tests() {
   local failed status=0
   (
     ulimit -t "$limit"
-    exec timeout -k 10 3600 "$objects/bin/${1}_test" --gtest_fail_fast --gtest_brief=1 \
+    exec timeout -k 10 900 "$objects/bin/${1}_test" --gtest_fail_fast --gtest_brief=1 \
       "--gtest_filter=${2:-*}"
   ) >"$log.test" 2>&1 || status=$?
   outcome=SURVIVED
-  ((status == 0)) && return
+  ((status == 0)) && return 0
   failed=$(grep -m1 -oP '^\[  FAILED  \] \K[^, ]+' "$log.test" || true)
   if ((status == 124 || status == 137 || status == 152)); then
     failed="the time limit"
@@ -122,7 +122,7 @@ build_and_run() {
   filter=$(nearest_tests "$folder" "$2")
   if [[ -n $filter ]]; then
     run_tests "$folder" "$filter"
-    [[ $outcome == SURVIVED ]] || return
+    [[ $outcome == SURVIVED ]] || return 0
   fi
   run_tests "$folder"
 }
