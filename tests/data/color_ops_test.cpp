@@ -109,6 +109,10 @@ TEST(ColorOps, ColorMovesAwayFromLuma) {
   EXPECT_EQ(colored(20.0f), std::vector<uint8_t>({0, 58, 255}));
   EXPECT_EQ(grays_after({0, 99, 255}, [](Image& image) { adjust_color(image, 1.7f); }),
             Values({0, 99, 255}));
+  Image rounded(1, 1);  // of which it is 18.61
+  rounded.rgb = {10, 20, 34};
+  adjust_color(rounded, 0.0f);
+  EXPECT_EQ(rounded.rgb, std::vector<uint8_t>({19, 19, 19}));
 }
 
 TEST(ColorOps, SharpnessByHand) {

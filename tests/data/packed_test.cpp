@@ -75,6 +75,15 @@ ZipFile deflated(const std::string& name, const std::string& data) {
           .unpacked_size = data.size()};
 }
 
+TEST(Zip, TheLastEntryEndsWithTheDirectory) {
+  const OpenBytes open;
+  std::string bytes = zip_archive({deflated("a", "1"), deflated("b", "2")});
+  EXPECT_EQ(open.open(bytes)->files().size(), 2u);
+  --bytes[bytes.rfind("PK\5\6") + 12];  // the size of the directory
+  expect_error(ErrorCode::kInput, {open.path(), "its directory is damaged"},
+               [&] { open.open(bytes); });
+}
+
 // Each of them is small enough, but not all together.
 TEST(Zip, ManyBombsAreRefusedTogether) {
   const OpenBytes open;
