@@ -11,9 +11,9 @@ default: all): applies it in a copy of the tracked files below build/mutants, bu
 the tests that should notice as ./test does, runs it to the first failure, and takes the mistake back.
 Tests whose file has the name of the mistaken file, or includes its header, run before the others.
 Prints "caught by TEST" or by a warning of the compiler, which is an error in builds of the tests,
-"SURVIVED" or "does not build" for each, and a summary. A test program that takes more than 15 minutes
-of processor time, or waits for as long as it never does, has noticed. As many mistakes as there are
-processors are made at a time, each in a copy of its own.
+"SURVIVED" or "does not build" for each, and a summary. A test program that takes far longer than
+without mistakes has noticed. As many mistakes as there are processors are made at a time, each in a
+copy of its own.
 
 Results are kept as long as no file changes, so an interrupted run continues where it was.
 Mistakes of training need LibTorch, those of ONNX files libonnx, which are built in only if one of
@@ -26,7 +26,6 @@ fi
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
 pattern=${1:-.}
 work=$root/build/mutants
-limit=900  # seconds of processor time of one test program: the longest takes a third of that
 mkdir -p -- "$work"
 exec {running}>"$work/lock"
 flock -n "$running" || { echo "tools/mutate.sh runs already" >&2; exit 1; }
@@ -79,13 +78,13 @@ read_mutants() {
 }
 
 # run_tests FOLDER SECONDS [FILTER]: the program of a folder's tests, to its first failure; sets
-# `outcome`. A program that is still there after so many seconds waits for what never comes.
+# `outcome`. A program that takes so many seconds of the processor, or twice as many in all, never ends.
 outcome=""
 run_tests() {
   local failed status=0
   (
-    ulimit -t "$limit"
-    exec timeout -k 10 "$2" "$objects/bin/${1}_test" --gtest_fail_fast --gtest_brief=1 \
+    ulimit -t "$2"
+    exec timeout -k 10 $((2 * $2)) "$objects/bin/${1}_test" --gtest_fail_fast --gtest_brief=1 \
       "--gtest_filter=${3:-*}"
   ) >"$log.test" 2>&1 || status=$?
   outcome=SURVIVED
@@ -122,10 +121,10 @@ build_and_run() {
   fi
   filter=$(nearest_tests "$folder" "$2")
   if [[ -n $filter ]]; then
-    run_tests "$folder" 300 "$filter"
+    run_tests "$folder" 120 "$filter"
     [[ $outcome == SURVIVED ]] || return 0
   fi
-  run_tests "$folder" 1800
+  run_tests "$folder" 900
 }
 
 # prepare NUMBER: the copy and the build folder of a worker, configured as that of ./test, so that
@@ -144,7 +143,7 @@ check_unchanged() {
   for ((f = $1; f < ${#needed[@]}; f += $2)); do
     folder=${needed[f]}
     grep -qxF "unchanged $folder" "$results" && continue
-    run_tests "$folder" 1800
+    run_tests "$folder" 900
     if [[ $outcome != SURVIVED ]]; then
       echo "tests/$folder without any mistake: ${outcome/caught by/failed:}; see $log.test" >&2
       exit 1
