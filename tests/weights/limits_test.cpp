@@ -165,6 +165,15 @@ TEST(Limits, ZipEntries) {
             "FILE: expected at most 2 entries in its zip directory, found more");
 }
 
+TEST(Limits, StoredZipEntriesHaveOneSize) {
+  for (const uint64_t claimed : {uint64_t{0}, uint64_t{3}}) {
+    const std::string archive =
+        zip_archive({{"a", "1"}, {.name = "b", .data = "22", .unpacked_size = claimed}});
+    EXPECT_EQ(error_of([&] { read_zip_directory(bytes_of(archive), "FILE"); }),
+              "FILE: broken zip archive: a stored entry has two sizes");
+  }
+}
+
 TEST(Limits, ZipNamesThatOccurTwiceAreFoundAnywhere) {
   const std::string archive = zip_archive({{"b", "1"}, {"a", "2"}, {"c", "3"}, {"a", "4"}});
   EXPECT_EQ(error_of([&] { read_zip_directory(bytes_of(archive), "FILE"); }),
