@@ -236,5 +236,27 @@ TEST_F(Faults, AllocationsOfAWritingProgramLeaveNoPart) {
   }
 }
 
+// A drawing is made last: its file is named where memory lacks for it.
+TEST_F(Faults, DrawingWithoutMemoryNamesTheFile) {
+  const std::string drawing = out("pixel_1x1.evidence.png");
+  const std::vector<std::string> explain = {
+      "explain", "--model",   model_, "--out",
+      out(""),   "--threads", "1",    data("image/photos/pixel_1x1.png")};
+  const int64_t memory = count(explain).memory;
+  const std::string finished = read_file(drawing);
+  int named = 0;
+  for (int64_t n = memory; n > memory - 60; --n) {
+    SCOPED_TRACE(n);
+    write_file(drawing, "the file before");
+    const RunResult result = run(explain, {"VIG_FAULT=memory:" + std::to_string(n) + ":once"});
+    if (result.exit_code != 0) expect_sentence(result);
+    EXPECT_EQ(result.err.find("PNG"), std::string::npos) << result.err;  // blamed on its format
+    named += result.err.find(drawing + ": not enough memory to draw it") != std::string::npos;
+    EXPECT_EQ(read_file(drawing), result.exit_code == 0 ? finished : "the file before");
+    EXPECT_EQ(names(contents(out_.path() / "folder")), "pixel_1x1.evidence.png ");
+  }
+  EXPECT_GT(named, 5);
+}
+
 }  // namespace
 }  // namespace vig::test

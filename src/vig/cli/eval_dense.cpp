@@ -201,8 +201,12 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
   run(
       [&](const DenseResult<Answer>& picture) {
         if (picture.error.empty()) {
-          const auto [answer, truth] = draw(picture);
-          outputs.write(place, kAnswer, [&] { return encode_png(answer); });
+          Image truth;
+          outputs.write(place, kAnswer, [&] {
+            auto [answer, expected] = draw(picture);
+            truth = std::move(expected);
+            return encode_png(answer);
+          });
           outputs.write(place, kTruth, [&] { return encode_png(truth); });
         }
         ++place;

@@ -43,7 +43,9 @@ PictureOutputs::PictureOutputs(std::string folder, const PictureRun& pictures,
 }
 
 std::string PictureOutputs::path(size_t picture, const std::string& ending) const {
-  return (fs::path(folder_) / (names_[picture] + "." + ending)).string();
+  // Not by fs::path: adding a name to "FOLDER/" crashes in GCC 12 where memory lacks.
+  const bool joined = folder_.empty() || folder_.ends_with('/');
+  return fmt::format("{}{}{}.{}", folder_, joined ? "" : "/", names_[picture], ending);
 }
 
 void PictureOutputs::add_roles(FileRoles& roles) const {
