@@ -11,8 +11,9 @@ if(VIG_DEVELOPER)
   target_compile_options(vig_options INTERFACE -Werror)
 endif()
 if(VIG_SANITIZE)
-  target_compile_options(vig_options INTERFACE -fsanitize=address,undefined
-                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(vig_options INTERFACE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:vig_unsanitised>>>:-fsanitize=address,undefined>
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(vig_options INTERFACE -fsanitize=address,undefined)
 endif()
 

@@ -342,6 +342,11 @@ TEST_F(Classify, TableOfAnswers) {
                        pictures() + "/b.PNG\","))
       << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  // Of ten classes there are ten, whatever is asked for.
+  expect_success(
+      vig({"classify", "-m", model_, pictures() + "/b.PNG", "--top", "50", "--csv", table}));
+  EXPECT_NE(read_file(table).find("index10,class10,probability10,error\n"), std::string::npos)
+      << read_file(table);
   expect_complaint(vig({"classify", "-m", model_, pictures(), "--csv", "/no/such/x.csv"}), 1,
                    "/no/such/x.csv");
 }

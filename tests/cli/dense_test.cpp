@@ -263,6 +263,27 @@ TEST_F(DenseCommands, EvalOfDetection) {
   EXPECT_TRUE(fs::exists(folder_ / "worst/1-1.answer.png"));
   const RunResult text = vig({"eval", "-m", detect_, data});
   EXPECT_NE(text.out.find("AP of small objects"), std::string::npos) << text.out;
+
+  // A class of which there is nothing to find takes no part in the curves.
+  const int first = coco["annotations"].at(0)["category_id"].get<int>();
+  json some = json::array();
+  for (const json& one : coco["annotations"]) {
+    if (one["category_id"] == first) some.push_back(one);
+  }
+  EXPECT_LT(some.size(), coco["annotations"].size());
+  coco["annotations"] = some;
+  write_file(data, coco.dump());
+  const std::string curves = (folder_ / "few.svg").string();
+  expect_success(vig({"eval", "-m", detect_, data, "--curves", curves}));
+  const auto lines = [](const std::string& svg) {
+    size_t count = 0;
+    for (size_t at = 0; (at = svg.find("stroke-width=\"1.6\"", at)) != std::string::npos; ++at)
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(lines(read_file(curves)), lines(read_file(folder_ / "curves.svg")));
+  EXPECT_GE(lines(read_file(curves)), 3u);
+  EXPECT_EQ(read_file(curves).find("nan"), std::string::npos);
 }
 
 TEST(DenseDefaults, ThatAreNotThereAreOneSentence) {

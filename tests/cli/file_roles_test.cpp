@@ -73,6 +73,23 @@ TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
           "over the picture");
 }
 
+// With FILE.npy comes FILE.json.
+TEST_F(FileRolesTest, TheNamesOfTheRowsOfAnArray) {
+  fs::create_hard_link(picture(), folder_ / "vectors.json");
+  refused(
+      {"embed", "-m", model_, picture().string(), "--format", "npy", "--out", path("vectors.npy")},
+      "over the picture");
+  EXPECT_FALSE(fs::exists(path("vectors.npy")));
+}
+
+TEST_F(FileRolesTest, TheProbabilitiesOfASegmentation) {
+  const std::string other = path("a.probabilities.npy");
+  fs::create_hard_link(picture(), other);
+  refused({"segment", "-m", model_, picture().string(), other, "--probabilities", "--out",
+           folder_.path().string()},
+          "over the picture");
+}
+
 TEST_F(FileRolesTest, TheModel) {
   fs::create_symlink(model_, folder_ / "model-link");
   for (const std::string& out : {model_, path("model-link")}) {

@@ -8,6 +8,7 @@
 #include <jpeglib.h>
 
 #include "cli/vig.h"
+#include "support/sanitised.h"
 #include "support/zip_bytes.h"
 
 namespace vig::test {
@@ -72,12 +73,8 @@ TEST(Hostile, ManyDecodersShareOneBudget) {
     return nlohmann::json::parse(result.out).at("confusion");
   };
   EXPECT_EQ(answers(many), answers(one));
-#ifdef __SANITIZE_ADDRESS__
-  constexpr uint64_t kKept = 256;  // MB that the sanitiser keeps of what was freed
-#else
-  constexpr uint64_t kKept = 0;
-#endif
-  EXPECT_LT(many.peak_bytes, (450 + kKept) << 20);
+  const uint64_t kept = kSanitised ? 256 : 0;  // MB that the sanitiser keeps of what was freed
+  EXPECT_LT(many.peak_bytes, (450 + kept) << 20);
 }
 
 }  // namespace

@@ -129,6 +129,15 @@ TEST(Info, LayersOfAModelAddUp) {
   EXPECT_EQ(info["layers"].back()["output"], json({1, 1, 1000}));
 }
 
+// Running means and variances are stored, but nothing learns them.
+TEST(Info, NumbersOfBatchNormsThatNobodyLearnsAreNoParameters) {
+  const json info = json::parse(vig({"info", "resnet50", "--size", "64", "--json"}).out);
+  int64_t parameters = 0;
+  for (const json& layer : info["layers"]) parameters += layer["parameters"].get<int64_t>();
+  EXPECT_EQ(parameters, 25557032);
+  EXPECT_EQ(info["parameters"], 25557032);
+}
+
 TEST(Info, TableWithChanges) {
   const RunResult result =
       vig({"info", "vig_h_t", "--set", "classes=5", "--set", "depths=1,1,1,1"});

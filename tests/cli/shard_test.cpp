@@ -75,6 +75,26 @@ TEST_F(Shards, NumbersOfPicturesAreThoseOfTheWhole) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
+// Numbers of files are those of the pictures where each has its own.
+TEST_F(Shards, TwoPicturesOfOneNumberAreCounted) {
+  fs::rename(path("pictures/a/cat/same.jpg"), path("pictures/a/cat/7.jpg"));
+  fs::rename(path("pictures/b/cat/same.jpg"), path("pictures/b/cat/9.jpg"));
+  const std::string model = dense_model("test_vig_maskrcnn");
+  const auto numbers = [&](const char* last) {
+    fs::copy_file(path("pictures/b/dog/same.jpg"), path(std::string("pictures/b/cat/") + last));
+    const RunResult result = vig({"detect", "-m", model, path("pictures/a"), path("pictures/b/cat"),
+                                  "--score", "0.05", "--json", "--out", path("out")});
+    expect_success(result);
+    std::set<int> found;
+    for (const json& one : json::parse(result.out)) found.insert(one.at("image_id").get<int>());
+    fs::remove(path(std::string("pictures/b/cat/") + last));
+    return found;
+  };
+  EXPECT_EQ(numbers("11.jpg"), (std::set<int>{7, 9, 11}));
+  EXPECT_EQ(numbers("7.jpg"), (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(numbers("11a.jpg"), (std::set<int>{1, 2, 3}));
+}
+
 // What is wrong with the list is said once, not by every job.
 TEST_F(Shards, TheFirstPartNamesTheProblemsOfTheList) {
   const std::string model = make_model(folder_);

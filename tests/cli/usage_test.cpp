@@ -69,6 +69,23 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"bench", "vig_t", "--seconds", "0"}), 2, "--seconds");
 }
 
+TEST(Usage, OptionsThatExcludeEachOther) {
+  const auto refused = [](std::vector<std::string> command, const std::string& words) {
+    command.insert(command.begin() + 1, {"-m", "x", "x.png"});
+    expect_complaint(vig(command), 2, words);
+  };
+  refused({"segment", "--whole", "--window", "64"}, "--whole and --window exclude each other");
+  for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
+           {"--out", "y"}, {"--map"}, {"--json"}, {"--format", "npy", "--out", "y.npy"}}) {
+    std::vector<std::string> command = {"embed", "--index", "z"};
+    command.insert(command.end(), other.begin(), other.end());
+    refused(command, "--index excludes");
+  }
+  refused({"embed", "--format", "npy", "--json", "--out", "y.npy"}, "exclude each other");
+  refused({"embed", "--format", "npy"}, "--format npy needs --out FILE.npy");
+  refused({"embed", "--format", "npy", "--out", "y.json"}, "--format npy needs --out FILE.npy");
+}
+
 TEST(Usage, TyposGetASuggestion) {
   expect_complaint(vig({"clasify", "x.png"}), 2,
                    "there is no command 'clasify' (did you mean 'classify'?)");
