@@ -26,6 +26,17 @@ const Files kFiles = {
     {"readme.txt", std::string(5000, 'f')},
 };
 
+// A byte longer than the bound; it takes no room on the disk.
+TEST(Archive, AFileLongerThanAnyPictureIsNotRead) {
+  const TempDir dir;
+  write_file(dir / "x.jpg", "");
+  fs::resize_file(dir / "x.jpg", (uint64_t{1} << 30) + 1);
+  const auto archive = open_archive(dir.path().string());
+  std::vector<uint8_t> scratch;
+  expect_error(ErrorCode::kInput, {"x.jpg", "a picture of at most 1073741824"},
+               [&] { archive->read(0, scratch); });
+}
+
 TEST(Archive, EveryKindHoldsTheSameFiles) {
   const TempDir dir;
   write_files(dir.path(), kFiles);

@@ -139,7 +139,7 @@ TEST(Augment, RandAugmentFillsGapsWithTheMean) {
 
 // The smallest rectangle with every value that differs; `full` says whether it is all different.
 struct Difference {
-  int width = 0, height = 0;
+  int left = 0, top = 0, width = 0, height = 0;
   bool full = true;
   std::vector<float> values;
 };
@@ -156,6 +156,8 @@ Difference find_difference(const std::vector<float>& before, const std::vector<f
     bottom = std::max(bottom, y);
     difference.values.push_back(after[i]);
   }
+  difference.left = left;
+  difference.top = top;
   difference.width = std::max(0, right - left + 1);
   difference.height = std::max(0, bottom - top + 1);
   difference.full =
@@ -221,16 +223,20 @@ TEST(Cutout, ASquareOfTheMeanCutOffAtTheBorder) {
   AugmentOptions options = nothing();
   const std::vector<float> before = run(image, recipe, options, RandomStream(0));
   options.cutout = 0.5f;
-  std::set<int> widths;
-  for (int i = 0; i < 400; ++i) {
+  std::set<int> left, right, top, bottom;  // sides of the squares at each border
+  for (int i = 0; i < 1000; ++i) {
     const Difference difference =
         find_difference(before, run(image, recipe, options, RandomStream(17).fork(i)), kSize);
     ASSERT_TRUE(difference.full);
     ASSERT_EQ(std::count(difference.values.begin(), difference.values.end(), 0.0f),
               static_cast<int64_t>(difference.values.size()));
-    widths.insert(difference.width);
+    if (difference.left == 0) left.insert(difference.width);
+    if (difference.left + difference.width == kSize) right.insert(difference.width);
+    if (difference.top == 0) top.insert(difference.height);
+    if (difference.top + difference.height == kSize) bottom.insert(difference.height);
   }
-  EXPECT_EQ(widths, std::set<int>({4, 5, 6, 7, 8}));
+  for (const auto& begin : {left, top}) EXPECT_EQ(begin, std::set<int>({4, 5, 6, 7, 8}));
+  for (const auto& end : {right, bottom}) EXPECT_EQ(end, std::set<int>({5, 6, 7, 8}));
   options.cutout = 1;
   const std::vector<float> centre = run(image, recipe, options, RandomStream(18));
   EXPECT_EQ(centre[(8 * kSize + 8) * 3], 0.0f);

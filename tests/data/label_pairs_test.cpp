@@ -191,6 +191,19 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   EXPECT_NE(error_of([&] { check(none); }).find("the label 2 at"), std::string::npos);
 }
 
+// The label 255 means none.
+TEST(LabelPairs, AtMost255Classes) {
+  std::string names;
+  for (int i = 0; i < 255; ++i) names += "class " + std::to_string(i) + "\n";
+  std::map<std::string, std::string> files = {{"images/1.png", kPicture},
+                                              {"labels/1.png", labels({0, 0, 0, 0, 254, 0})},
+                                              {"classes.txt", names}};
+  EXPECT_EQ(Folder(files).open().whole->classes().size(), 255u);
+  files["classes.txt"] += "one more\n";
+  EXPECT_NE(error_of([&] { Folder(files).open(); }).find("names 256 classes, expected at most 255"),
+            std::string::npos);
+}
+
 TEST(LabelPairs, NothingIsLeft) {
   const Folder apart({{"images/1.png", kPicture}, {"labels/2.png", labels({0, 0, 0, 0, 0, 0})}});
   EXPECT_NE(error_of([&] { apart.open(); }).find("1.png"), std::string::npos);

@@ -70,6 +70,13 @@ TEST(Tar, LyingSizesRaise) {
     EXPECT_NE(error.find(" at byte "), std::string::npos) << error;
     EXPECT_TRUE(error.starts_with(open.path())) << error;
   }
+  // 2^64 more than what is there.
+  const std::string wrapped = "\x80\0\0\x01"s + std::string(6, '\0') + "\x02\0"s;
+  EXPECT_NE(
+      error_of([&] {
+        open(tar_header({.name = "a", .size_field = wrapped}) + std::string(512, 'z') + tar_end());
+      }).find("a number is out of range at byte "),
+      std::string::npos);
   for (const std::string& records :
        {pax_record("size", "99999999999999999999999"), pax_record("size", "18446744073709551615"),
         pax_record("size", "18446744073709551000"), pax_record("size", "-1"),

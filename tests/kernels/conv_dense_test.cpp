@@ -209,8 +209,12 @@ TEST_P(ConvDenseOnTarget, BitsDoNotDependOnRowsAndBlocks) {
     for (const int64_t run : {1, 2, 5, 6, 13, 14, 50}) {
       Sheet parts = conv.output();
       for (int64_t first = 0; first < c.rows(); first += run) {
+        const int64_t last = std::min(c.rows(), first + run);
+        Sheet alone = conv.output();
+        dense_conv(conv.args(alone, first, last));
+        ASSERT_TRUE(test::wrote_only(alone, first, last)) << c.name() << " by " << run;
         for (int64_t block = 0; block < conv_blocks(shape); block += 1 + run % 2) {
-          DenseConvArgs args = conv.args(parts, first, std::min(c.rows(), first + run));
+          DenseConvArgs args = conv.args(parts, first, last);
           args.first_block = block;
           args.last_block = std::min(conv_blocks(shape), block + 1 + run % 2);
           dense_conv(args);

@@ -110,6 +110,12 @@ TEST_P(ConvOnTarget, DepthwiseOfAnyStridePaddingAndBiasEqualsTwin) {
   for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {  // the fast path, with a bias
     expect_twin({2, {3, width, 37}, 3, Elementwise::kIdentity, 1, 1, true});
   }
+  for (const int64_t stride : {2, 3, 5}) {  // several strips of a line
+    for (const int64_t width : {18, 35, 51, 90}) {
+      expect_twin({1, {8, width, 19}, 3, Elementwise::kIdentity, stride, 1, true});
+      expect_twin({1, {8, width, 7}, 5, Elementwise::kSilu, stride, 2, false});
+    }
+  }
   // Lines and columns that do not fit into one block.
   expect_twin({1, {9, 700, 5}, 7, Elementwise::kIdentity, 1, 3, true}, walk_tolerance(49));
   expect_twin({1, {70, 70, 9}, 5, Elementwise::kSilu, 1, 2, true}, walk_tolerance(25));
@@ -140,14 +146,19 @@ TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
     for (const Elementwise function : kElementwise) {
       const int64_t stride = 1 + channels % 2;
       const int64_t kernel = function == Elementwise::kGelu ? 5 : 3;
-      Depthwise conv({3, {5, 7, channels}, kernel, function, stride, 1, channels == 24});
+      Depthwise conv(
+          {3, {5, stride == 1 ? 7 : 37, channels}, kernel, function, stride, 1, channels == 24});
       const int64_t rows = conv.shape.rows();
       Sheet whole = conv.output();
       depthwise_conv(conv.args(whole, 0, rows));
       for (const int64_t run : {1, 2, 3, 5, 8, 34, 36, 64}) {
         Sheet parts = conv.output();
         for (int64_t first = 0; first < rows; first += run) {
-          depthwise_conv(conv.args(parts, first, std::min(rows, first + run)));
+          const int64_t last = std::min(rows, first + run);
+          depthwise_conv(conv.args(parts, first, last));
+          Sheet alone = conv.output();
+          depthwise_conv(conv.args(alone, first, last));
+          ASSERT_TRUE(test::wrote_only(alone, first, last)) << conv.shape.name() << " by " << run;
         }
         ASSERT_TRUE(test::same_bits(whole, parts)) << conv.shape.name() << " by " << run;
         ASSERT_TRUE(parts.gaps_untouched());

@@ -82,6 +82,16 @@ inline bool same_bits(const Sheet& a, const Sheet& b) {
   return true;
 }
 
+// Whether these rows of a new sheet were written and no others were: threads share a sheet.
+inline bool wrote_only(const Sheet& sheet, int64_t first, int64_t last) {
+  for (int64_t r = 0; r < sheet.rows(); ++r) {
+    for (int64_t c = 0; c < sheet.width(); ++c) {
+      if (std::isnan(sheet.at(r, c)) == (first <= r && r < last)) return false;
+    }
+  }
+  return true;
+}
+
 inline double largest_magnitude(const Sheet& a) {
   double largest = 0.0;
   for (int64_t r = 0; r < a.rows(); ++r) {

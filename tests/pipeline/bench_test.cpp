@@ -20,6 +20,15 @@ TEST(Quantile, InterpolatesBetweenRanks) {
   EXPECT_DOUBLE_EQ(quantile({7}, 0.3), 7);
 }
 
+TEST(RunTimes, AreThoseOfTheirNames) {
+  const RunTimes times = summarise_times({5, 1, 4, 2, 3, 10, 7, 6});  // in any order
+  EXPECT_EQ(times.runs, 8);
+  EXPECT_DOUBLE_EQ(times.median, 4.5);
+  EXPECT_DOUBLE_EQ(times.p95, 7 + 0.65 * 3);
+  EXPECT_DOUBLE_EQ(times.spread, (6.25 - 2.75) / 4.5);  // of the quartiles
+  EXPECT_DOUBLE_EQ(times.best, 1.5);
+}
+
 TEST(MeanOfFirstQuarter, TakesAtLeastOne) {
   EXPECT_DOUBLE_EQ(mean_of_first_quarter({3, 9}), 3);
   EXPECT_DOUBLE_EQ(mean_of_first_quarter({1, 2, 3, 4, 5, 6, 7, 8}), 1.5);

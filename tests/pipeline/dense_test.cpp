@@ -227,7 +227,14 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
   };
   const LabelMap own = labels({}), whole = labels(0);
   EXPECT_NE(own, whole);
-  EXPECT_EQ(labels(64), own);      // two thirds of 64 are 42
+  EXPECT_EQ(labels(64), own);  // two thirds of 64 are 42
+  const auto probabilities = [&](std::optional<int> window) {
+    return Segmenter(model, {.size = 200}, {.window = window, .probabilities = true})
+        .segment(one)
+        .at(0)
+        .answer.probabilities;
+  };
+  EXPECT_EQ(probabilities(64), probabilities({}));
   EXPECT_EQ(labels(8192), whole);  // larger than the picture
   EXPECT_NE(error_of([&] { labels(33); }).find("multiple of 32"), std::string::npos);
 }
@@ -240,6 +247,13 @@ TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
   slides.spec.recipe.window_stride = 15;
   EXPECT_NE(error_of([&] { Segmenter{slides}; }).find("64 pixels at every 15"), std::string::npos);
   EXPECT_NO_THROW((Segmenter{slides, {}, {.window = 64}})) << "the caller's windows";
+
+  ModelSource large = source("mini_segmenter");
+  large.spec.recipe.resize = 4352;
+  large.spec.recipe.longest = 8192;
+  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  EXPECT_NE(Segmenter{large}.segment(one).at(0).error.find("expected at most 16777216 pixels"),
+            std::string::npos);
 
   ModelRequest request;
   request.model = "test_vig_maskrcnn";

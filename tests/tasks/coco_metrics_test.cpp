@@ -307,6 +307,8 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
                                         {2, 1, 1, 10, 100},
                                         {2, 1, 1, 10, 100, 1, 7, 1, 2},
                                         {2, 1, 1, 10, 100, 1, 7, 1, 0, 0, 0, 0, 0, 1e300},
+                                        {2, 1, 1, 10, 100, 1, 7, 1, 0, 0.5, 0, 0, 0, 0},
+                                        {2, 1, 1, 10, 100, 0.5},
                                         {kNan},
                                         {2, 1, 1, 10, 100, 0, 0}}) {
     expect_error(ErrorCode::kUsage, {"metrics"}, [&] { metrics.merge_packed(numbers); });

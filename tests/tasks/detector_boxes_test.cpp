@@ -138,6 +138,56 @@ TEST(Proposals, RefuseWhatIsNotFinite) {
                      [&] { find_proposals(std::span(levels).first(4), {}, 60, 91, 57); });
 }
 
+// Equally good anchors are taken in their order, whatever the library's sort does.
+TEST(Proposals, OfEqualsTheFirstAreTaken) {
+  DetectorNumbers numbers;
+  numbers.strides = {8};
+  numbers.anchor_scale = 1;
+  numbers.anchor_ratios = {1};
+  constexpr int kSide = 20;
+  const std::vector<float> logits(kSide * kSide, 0.5f), deltas(4 * logits.size(), 0.0f);
+  const std::vector<ProposalLevel> levels = {{kSide, kSide, logits.data(), deltas.data()}};
+  const std::vector<Proposal> some = find_proposals(levels, numbers, 7, 160, 160);
+  ASSERT_EQ(some.size(), 7u);
+  const std::vector<Proposal> all = find_proposals(levels, numbers, kSide * kSide, 160, 160);
+  ASSERT_EQ(all.size(), logits.size());
+  for (size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i].box.x1, all[i].box.x1);
+    EXPECT_EQ(some[i].box.y1, all[0].box.y1) << "of the first line";
+    EXPECT_TRUE(i == 0 || some[i].box.x1 > some[i - 1].box.x1);
+  }
+}
+
+TEST(ChooseBoxes, KeepsAsManyAsAskedForTheBestFirst) {
+  DetectorNumbers numbers;
+  numbers.detections = 2;
+  const std::vector<ScoredBox> apart = {{{0, 0, 10, 10}, 0, 0.5f},
+                                        {{20, 0, 30, 10}, 1, 0.9f},
+                                        {{40, 0, 50, 10}, 0, 0.7f},
+                                        {{60, 0, 70, 10}, 0, 0.5f}};
+  const auto scores = [&] {
+    std::vector<float> all;
+    for (const ScoredBox& one : choose_boxes(apart, numbers)) all.push_back(one.score);
+    return all;
+  };
+  EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f}));
+  numbers.detections = 3;
+  EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f, 0.5f}));
+  numbers.detections = 4;
+  EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f, 0.5f, 0.5f}));
+}
+
+TEST(DetectBoxes, ScoresMustBeAboveTheLeast) {
+  const std::vector<Box> proposals = {{10, 10, 30, 20}};
+  const std::vector<float> logits(2, 3.0f), deltas(4, 0.0f);  // a class and none: half each
+  const Placement placement = {100, 100, 100, 100, 0, 0, 100, 100};
+  DetectorNumbers numbers;
+  numbers.min_score = 0.5f;
+  EXPECT_TRUE(detect_boxes(proposals, logits, deltas, 1, numbers, placement).empty());
+  numbers.min_score = 0.499f;
+  EXPECT_EQ(detect_boxes(proposals, logits, deltas, 1, numbers, placement).size(), 1u);
+}
+
 TEST(ChooseBoxes, KeepsWhatTheGoldenCaseKeeps) {
   const DenseGolden golden("multiclass-nms");
   const std::vector<float> boxes = golden.floats("boxes"), scores = golden.floats("scores");

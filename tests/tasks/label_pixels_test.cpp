@@ -144,6 +144,10 @@ TEST(LabelPixels, RefusesWhatIsNotFiniteAndTooManyClasses) {
   const LogitField many(1, 1, 256, {{{0, 0, 1, 1}, 1, 1, std::vector<float>(256)}});
   test::expect_error(ErrorCode::kInput, {"256 classes", "255"},
                      [&] { label_pixels(many, 1, 1, false, team); });
+  std::vector<float> logits(255);
+  logits.back() = 1;
+  const LogitField most(1, 1, 255, {{{0, 0, 1, 1}, 1, 1, logits}});
+  EXPECT_EQ(label_pixels(most, 1, 1, false, team).labels.labels, std::vector<uint8_t>{254});
 }
 
 }  // namespace

@@ -79,6 +79,19 @@ TEST(LineChart, ShowsTitlesNamesAndNumbers) {
   EXPECT_EQ(count(svg, "stroke-width=\"1.6\""), 2);  // the two curves
 }
 
+TEST(LineChart, ANoteTakesAsManyLinesAsItNeeds) {
+  const ChartPanel panel = {"y", {{"s", {{0, 1}, {1, 2}}}}};
+  std::string note;
+  for (int i = 0; i < 30; ++i) note += (i == 0 ? "" : " ") + std::string("ninebytes");
+  const std::string svg = line_chart_svg("", "", {&panel, 1}, note);
+  expect_drawing(svg);
+  std::string line = "ninebytes";
+  for (int i = 1; i < 10; ++i) line += " ninebytes";
+  EXPECT_EQ(count(svg, ">" + line + "<"), 3) << svg;  // of at most 100 characters
+  const std::string word(150, 'x');
+  EXPECT_EQ(count(line_chart_svg("", "", {&panel, 1}, word + " end"), ">" + word + "<"), 1);
+}
+
 // Marks are round, cover the values, and are few, whatever the range.
 TEST(LineChart, MarksAreRoundAndFew) {
   for (const double scale : {1e-12, 1e-5, 0.01, 0.37, 1.0, 7.0, 12345.0, 1e9, 1e200}) {

@@ -39,6 +39,29 @@ TEST(Presets, FollowNumberAndSizeOfThePictures) {
   }
   EXPECT_EQ(choose_preset({50000, 32}, {}).options.size, 64);
   EXPECT_EQ(choose_preset({50000, 64}, {}).options.size, 128);
+  EXPECT_EQ(choose_preset({50000, 35}, {}).options.size, 64) << "70, the multiple below is nearer";
+  EXPECT_EQ(choose_preset({50000, 38}, {}).options.size, 80) << "76, the one above";
+  EXPECT_EQ(choose_preset({50000, 111}, {}).options.size, 224);
+  EXPECT_EQ(choose_preset({50000, 112}, {}).options.size, 0) << "as they are";
+}
+
+TEST(Presets, OfDenseTasksFollowThePictures) {
+  using enum ModelTask;
+  EXPECT_EQ(choose_preset({9999, 600, kSegment}, {}).options.preset, "segment");
+  EXPECT_EQ(choose_preset({10000, 600, kSegment}, {}).options.preset, "ade20k");
+  EXPECT_EQ(choose_preset({49999, 600, kDetect}, {}).options.preset, "detect");
+  EXPECT_EQ(choose_preset({50000, 600, kDetect}, {}).options.preset, "coco");
+  const auto options = [](size_t pictures, int side, ModelTask task) {
+    return choose_preset({pictures, side, task}, {}).options;
+  };
+  EXPECT_EQ(options(800, 511, kSegment).size, 480) << "whole patches";
+  EXPECT_EQ(options(800, 512, kSegment).size, 0);
+  EXPECT_EQ(options(800, 40, kSegment).size, 64);
+  EXPECT_EQ(options(800, 512, kDetect).size, 512);
+  EXPECT_EQ(options(800, 800, kDetect).size, 0);
+  EXPECT_EQ(options(800, 512, kSegment).epochs, 20) << "100 steps each";
+  EXPECT_EQ(options(9, 512, kSegment).epochs, 200);
+  EXPECT_EQ(options(9000, 512, kSegment).epochs, 10);
 }
 
 TEST(Presets, LeaveWhatIsGiven) {

@@ -217,6 +217,17 @@ TEST(Validation, CountsEveryClassWhereTheyAreUneven) {
   EXPECT_TRUE(even.summary.task.notes.empty());
   EXPECT_EQ(even.result.best.find("balanced"), std::string::npos);
   EXPECT_NEAR(even.rows[0].val[kValBalanced], even.rows[0].val[kValTop1], 1e-12);
+
+  // Two networks of which one knows the many and the other knows all a little.
+  for (const bool balanced : {false, true}) {
+    const auto task =
+        train::open_classification(options, (folder / (balanced ? "uneven" : "even")).string(), 1);
+    std::vector<double> many(task->columns().val.size()), all = many;
+    many[kValTop1] = 0.8, many[kValBalanced] = 0.5;
+    all[kValTop1] = 0.7, all[kValBalanced] = 0.7;
+    EXPECT_EQ(task->better(all, many), balanced);
+    EXPECT_EQ(task->better(many, all), !balanced);
+  }
 }
 
 // What cannot be validated is named, and does not hinder.

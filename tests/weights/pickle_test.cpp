@@ -187,7 +187,7 @@ TEST(Pickle, MalformedPicklesAreRefused) {
       "\x8e\x00\x00\x00\x00\x00\x00\x00\x80hi."s,
       "\x8b\xff\xff\xff\x7f.",                               // integer of 2 GB
       "\x95\xff\xff\xff\xff\xff\xff\xff\xffN.",              // frame beyond the end
-      "\x80\x09N.",                                          // protocol of the future
+      "\x80\x06N.",                                          // protocol of the future
       "cposix\n",                                            // global cut short
       "K\x01K\x02\x93.",                                     // global named by numbers
       "Iabc\n.",                                             // not a number
@@ -203,6 +203,22 @@ TEST(Pickle, MalformedPicklesAreRefused) {
     SCOPED_TRACE(testing::PrintToString(bytes));
     refusal(bytes);
   }
+}
+
+TEST(Pickle, TheLatestProtocolIsRead) {
+  EXPECT_EQ(Parsed("\x80\x05K\x07."s).pickle.root().integer, 7);
+}
+
+// One tuple of 2000 values, with which a name is called again and again.
+TEST(Pickle, ArgumentsCountEveryTime) {
+  const auto calls = [](int count) {
+    std::string bytes = "(" + std::string(2000, 'N') + "tq\x00"s + "0";
+    bytes += "ctorch._utils\n_rebuild_tensor_v2\nq\x01"s + "0";
+    for (int i = 0; i < count; ++i) bytes += "h\x01h\x00R0"s;
+    return bytes + "N.";
+  };
+  EXPECT_NO_THROW(Parsed{calls(1990)});
+  EXPECT_NE(refusal(calls(2000)).find("holds more than 4000000 references"), std::string::npos);
 }
 
 TEST(Pickle, NothingIsAddedToATensor) {

@@ -216,6 +216,8 @@ TEST(SafeTensorsWrite, RefusesNamesThatCouldNotBeReadBack) {
   EXPECT_FALSE(survives([&] { write_safetensors(path, List{{"__metadata__", view}}); }));
   EXPECT_FALSE(survives([&] { write_safetensors(path, List{{"\xff", view}}); }));
   EXPECT_FALSE(survives([&] { write_safetensors(path, List{}, {{"k", "\xff"}}); }));
+  const std::string long_text(SafeTensors::kMaxHeader, 'x');
+  EXPECT_FALSE(survives([&] { write_safetensors(path, List{}, {{"k", long_text}}); }));
   EXPECT_EQ(files_in(dir.path()), 0u);
 }
 
