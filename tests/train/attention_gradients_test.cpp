@@ -1,4 +1,4 @@
-// Gradients of attention against differences of its values.
+// Gradients of attention, softmax and gated linear, against differences of its values.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,6 @@ void expect_slopes(const Tensors& values, const Function& plain, const Function&
 }
 
 TEST(AttentionGradients, AreTheSlopes) {
-  at::manual_seed(1);
   for (const auto& [height, width, heads] :
        {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(1, 130, 3)}) {
     const AttentionOp op{heads, false};
@@ -65,6 +64,19 @@ TEST(AttentionGradients, AreTheSlopes) {
          at::randn({3 * op.heads * 6})},
         [&](const Tensors& x) { return PlainOps::window_attention(x[0], x[1], x[2], op); },
         [&](const Tensors& x) { return KernelOps::window_attention(x[0], x[1], x[2], op); });
+  }
+}
+
+// The scan in one direction, backwards, and in both with gates of their own or the same ones.
+TEST(GlaGradients, AreTheSlopes) {
+  for (const GlaDirection direction : {GlaDirection::kForward, GlaDirection::kBackward,
+                                       GlaDirection::kBoth, GlaDirection::kBothShared}) {
+    SCOPED_TRACE(static_cast<int>(direction));
+    const GlaOp op{3, 4, 5, direction};
+    expect_slopes(
+        {at::randn({2, 3, 7, 3 * (4 + 4 + 5)}), at::randn({2, 3, 7, gla_gate_channels(op)})},
+        [&](const Tensors& x) { return PlainOps::gla(x[0], x[1], op); },
+        [&](const Tensors& x) { return KernelOps::gla(x[0], x[1], op); });
   }
 }
 

@@ -97,7 +97,6 @@ TEST_P(DenseTraining, HeadsOfBoxesAndMasks) {
         forward(graph, params, {planes.permute({0, 2, 3, 1}).contiguous()}, options);
     return values[static_cast<size_t>(graph.find_output(output))].permute({0, 3, 1, 2});
   };
-  at::manual_seed(5);
   const at::Tensor boxes = at::randn({3, 16, 7, 7});
   at::Tensor x = boxes.flatten(1);
   for (const std::string layer : {"bbox_head.shared_fcs.0", "bbox_head.shared_fcs.1"}) {
@@ -131,7 +130,6 @@ TEST_P(DenseTraining, GradientsOfAFreshAdapter) {
   ForwardOptions options;
   options.kernels = GetParam();
   options.statistics = &statistics;
-  at::manual_seed(6);
   const auto values = forward(graph, parameters.views(), {at::randn({2, 64, 96, 3})}, options);
   at::Tensor loss = at::zeros({});
   for (const Output& output : graph.outputs) {

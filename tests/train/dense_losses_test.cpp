@@ -56,6 +56,22 @@ TEST(Assignment, GivesAnObjectAllOfItsBestBoxes) {
   EXPECT_EQ(assign_boxes(anchors, two, train::kProposalRule), (std::vector<int>{2, 0, 0}));
 }
 
+// IoUs of 0.7 and 0.3, to the bit; the first anchor is the best one of the object.
+TEST(Assignment, LimitsBelongToTheBetterSide) {
+  const std::vector<Box> object = {{0, 0, 10, 10}};
+  const std::vector<Box> anchors = {
+      {0, 0, 10, 10}, {0, 0, 10, 7}, {0, 0, 10, 6.9f}, {0, 0, 10, 3}, {0, 0, 10, 2.9f}};
+  EXPECT_EQ(assign_boxes(anchors, object, train::kProposalRule),
+            (std::vector<int>{1, 1, train::kIgnored, train::kIgnored, train::kBackground}));
+  EXPECT_EQ(assign_boxes(std::vector<Box>{anchors[3]}, object, train::kProposalRule),
+            std::vector<int>{1})
+      << "as the best one";
+  // Of two objects in the same place the last takes its best box, the first what is just good.
+  const std::vector<Box> two = {object[0], object[0]};
+  EXPECT_EQ(assign_boxes(std::span(anchors).first(2), two, train::kProposalRule),
+            (std::vector<int>{2, 1}));
+}
+
 TEST(Sampling, FillsPlacesOfPositivesWithBackground) {
   std::vector<int> assigned(1000, train::kBackground);
   for (size_t i = 0; i < 40; ++i) assigned[25 * i] = static_cast<int>(i) + 1;
@@ -192,6 +208,18 @@ TEST(DetectionLosses, AreTheFormulas) {
   EXPECT_NEAR(classes.item<double>(), (softplus(-2) + softplus(-1) + softplus(0)) / 3, 1e-6);
   EXPECT_NEAR(boxes.item<double>(), 4 * 0.25 / 3, 1e-6);
 
+  // Where a picture has none of one kind, it counts as having one.
+  const std::vector<train::SampledPicture> background = {{&truth, {{}, {1, 2}, {}}}};
+  const auto [none, unmoved] =
+      train::proposal_losses(logits, deltas, anchors, background, {1, 1, 1, 1});
+  EXPECT_NEAR(none.item<double>(), (softplus(-1) + softplus(0)) / 3, 1e-6);
+  EXPECT_EQ(unmoved.item<double>(), 0);
+  const std::vector<train::SampledPicture> object = {{&truth, {{0}, {}, {0}}}};
+  const auto [alone, moved_alone] =
+      train::proposal_losses(logits, deltas, anchors, object, {1, 1, 1, 1});
+  EXPECT_NEAR(alone.item<double>(), softplus(-2) / 2, 1e-6);
+  EXPECT_NEAR(moved_alone.item<double>(), 4 * 0.25 / 2, 1e-6);
+
   const std::vector<std::vector<Box>> lists = {anchors};
   const train::BoxSamples samples = train::gather_samples(lists, pictures, 2);
   EXPECT_EQ(samples.labels, (std::vector<int64_t>{1, 2, 2}));
@@ -215,6 +243,24 @@ TEST(DetectionLosses, AreTheFormulas) {
   EXPECT_EQ(targets.sum().item<double>(), 784);
   mask = train::mask_loss(maps, targets, samples);
   EXPECT_NEAR(mask.item<double>(), std::log(2.0), 1e-6);
+}
+
+// Of two objects the second has a mask: its own map counts alone, against its own target.
+TEST(DetectionLosses, ObjectsWithoutAMaskDoNotCount) {
+  PlacedObjects truth;
+  truth.width = truth.height = 32;
+  truth.objects.push_back({{0, 0, 8, 8}, 0, {}});
+  truth.objects.push_back({{8, 8, 24, 24}, 1, {{8, 8, 16, 16}, std::vector<uint8_t>(256, 1)}});
+  const std::vector<std::vector<Box>> lists = {{{0, 0, 8, 8}, {8, 8, 24, 24}}};
+  const std::vector<train::SampledPicture> pictures = {{&truth, {{0, 1}, {}, {0, 1}}}};
+  const train::BoxSamples samples = train::gather_samples(lists, pictures, 2);
+  const at::Tensor targets = train::mask_targets(samples, 32, 32, 4);
+  EXPECT_EQ(targets[0].sum().item<double>(), 0);
+  EXPECT_EQ(targets[1].sum().item<double>(), 16);
+  at::Tensor logits = at::full({2, 4, 4, 2}, 50.0f);
+  logits[1].select(2, 1).fill_(2);
+  EXPECT_NEAR(train::mask_loss(logits, targets, samples).item<double>(), std::log1p(std::exp(-2.0)),
+              1e-6);
 }
 
 }  // namespace

@@ -269,6 +269,7 @@ TEST(BadPictures, DoNotWeighIn) {
   ASSERT_EQ(with.losses.size(), 4u);
   ASSERT_EQ(without.losses.size(), 4u);
   EXPECT_LT(with.losses[3], with.losses[0]);
+  EXPECT_EQ(with.rows.at(0).train, without.rows.at(0).train) << "shares of the pictures there are";
   for (size_t step = 0; step < 4; ++step) {
     EXPECT_NEAR(with.losses[step], without.losses[step], 1e-4) << step;
     // Adam would hide a gradient of another length.

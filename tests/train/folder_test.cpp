@@ -261,17 +261,55 @@ TEST(RunFolder, BelongsToOneProcessAtATime) {
 
 TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
   const TempDir folder;
-  for (const char* name : {"checkpoint.safetensors.tmp-12-0", "run.json.tmp-99-3",
-                           "metrics.csv.tmp-1-1", "notes.tmp-1-1", "best.safetensors"}) {
-    write_file(folder / name, "x");
+  const std::vector<std::string> kept = {"best.safetensors", "metrics.csv.tmp", "notes.tmp-1-1"};
+  for (const std::string& name : kept) write_file(folder / name, "x");
+  std::vector<std::string> all = kept;
+  for (const char* file :
+       {"best.safetensors", "checkpoint.safetensors", "curves.svg", "events.out.tfevents.vig",
+        "last.safetensors", "metrics.csv", "run.json", "validation.txt"}) {
+    all.push_back(std::string(file) + ".tmp-12-0");
+    write_file(folder / all.back(), "x");
   }
-  const RunFolder run(folder.path().string(), kDescription, 1000, true);
-  std::vector<std::string> left;
-  for (const auto& entry : fs::directory_iterator(folder.path())) {
-    left.push_back(entry.path().filename().string());
+  std::ranges::sort(all);
+  const auto left = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+  };
+  // A process that only reads leaves the files alone that the first one may be writing.
+  { const RunFolder reader(folder.path().string(), kDescription, 1000, false); }
+  EXPECT_EQ(left(), all);
+  const std::string nowhere = (folder / "run").string();
+  EXPECT_FALSE(RunFolder(nowhere, kDescription, 1000, false).has_checkpoint());
+  EXPECT_FALSE(fs::exists(nowhere)) << "nor does it make the folder";
+  { const RunFolder run(folder.path().string(), kDescription, 1000, true); }
+  EXPECT_EQ(left(), kept);
+}
+
+TEST(RunFolder, LiesBesideThePictures) {
+  const TempDir folder;
+  fs::create_directories(folder / "photos/cat");
+  fs::create_directory_symlink(folder / "photos", folder / "link");
+  const auto check = [&](const char* data, const char* out) {
+    train::check_apart((folder / data).string(), (folder / out).string());
+  };
+  for (const auto& [data, out] : {std::pair("photos", "photos"),
+                                  {"photos", "photos/cat/run"},
+                                  {"photos", "link/run"},
+                                  {"link", "photos/run"},
+                                  {"photos", "x/../photos/run"}}) {
+    expect_error(ErrorCode::kUsage, {"--out", "lies inside of"},
+                 [&, data = data, out = out] { check(data, out); });
   }
-  std::sort(left.begin(), left.end());
-  EXPECT_EQ(left, (std::vector<std::string>{"best.safetensors", "notes.tmp-1-1"}));
+  for (const auto& [data, out] : {std::pair("photos", "photos-run"),
+                                  {"photos/cat", "photos/run"},
+                                  {"nowhere", "nowhere/run"},
+                                  {"photos", "photos/../run"}}) {
+    EXPECT_NO_THROW(check(data, out)) << out;
+  }
 }
 
 TEST(RunFolder, OfAnotherRunIsNotTouched) {

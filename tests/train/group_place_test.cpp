@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "support/errors.h"
@@ -77,6 +78,20 @@ TEST(GroupPlace, FromMpiAndSlurm) {
                                .value();
   EXPECT_EQ(place.local_rank, 1);
   EXPECT_EQ(place.local_size, 2);
+  for (const auto& [rank, size, local_rank, local_size] :
+       {std::array{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+         "OMPI_COMM_WORLD_LOCAL_SIZE"},
+        {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+        {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}}) {
+    const GroupPlace own =
+        place_of(with(kMaster, {{rank, "5"}, {size, "6"}, {local_rank, "2"}, {local_size, "3"}}))
+            .value();
+    EXPECT_EQ(own.rank, 5) << rank;
+    EXPECT_EQ(own.size, 6) << rank;
+    EXPECT_EQ(own.local_rank, 2) << rank;
+    EXPECT_EQ(own.local_size, 3) << rank;
+  }
   // A step of fewer tasks than the job has on a machine.
   EXPECT_EQ(
       place_of(with(kMaster,

@@ -48,7 +48,6 @@ double centre_sum(const Graph& graph, const std::vector<at::Tensor>& params,
 }
 
 TEST(InputGradient, IsTheSlopeOfTheCentre) {
-  at::manual_seed(5);
   for (const char* model : {"test_vig", "test_deit", "test_swin", "test_resnet", "test_vrwkv"}) {
     SCOPED_TRACE(model);
     const Graph graph = graph_of(model, 64);
@@ -69,7 +68,6 @@ TEST(InputGradient, IsTheSlopeOfTheCentre) {
 }
 
 TEST(InputGradient, OfTheKernelsIsThatOfLibTorch) {
-  at::manual_seed(6);
   for (const char* model : {"test_vig", "test_deit", "test_swin", "test_resnet", "test_vrwkv"}) {
     SCOPED_TRACE(model);
     const Graph graph = graph_of(model, 64);

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "train/fixtures.h"
+#include "train/dense_fixtures.h"
+#include "vig/train/task.h"
 
 namespace vig::test {
 namespace {
@@ -16,6 +17,8 @@ TEST(Presets, FollowNumberAndSizeOfThePictures) {
   EXPECT_EQ(choose_preset({1281167, 375}, {}).options.preset, "imagenet");
   EXPECT_EQ(choose_preset({1281167, 32}, {}).options.preset, "small") << "small pictures";
   EXPECT_EQ(choose_preset({99999, 375}, {}).options.preset, "small") << "few of them";
+  EXPECT_EQ(choose_preset({100000, 128}, {}).options.preset, "imagenet") << "enough of both";
+  EXPECT_EQ(choose_preset({100000, 127}, {}).options.preset, "small");
   EXPECT_EQ(option_texts(choose_preset({1281167, 375}, {}).options),
             option_texts(train::preset_options("imagenet")));
   EXPECT_EQ(option_texts(choose_preset({50000, 300}, {}).options),
@@ -30,6 +33,8 @@ TEST(Presets, FollowNumberAndSizeOfThePictures) {
        {"preset small: 300 pictures", "480 pixels", "--batch 16 --epochs 53 --lr 0.00071"}) {
     EXPECT_NE(few.sentence.find(words), std::string::npos) << few.sentence;
   }
+  EXPECT_EQ(choose_preset({20, 480}, {}).options.batch, 8) << "not smaller";
+  EXPECT_EQ(choose_preset({20, 480}, {}).options.epochs, 100) << "not more";
   for (const size_t pictures : {2u, 10u, 100u, 1000u, 10000u, 1000000u}) {
     for (const int side : {0, 1, 28, 100, 5000}) {
       const TrainOptions options = choose_preset({pictures, side}, {}).options;
@@ -62,6 +67,71 @@ TEST(Presets, OfDenseTasksFollowThePictures) {
   EXPECT_EQ(options(800, 512, kSegment).epochs, 20) << "100 steps each";
   EXPECT_EQ(options(9, 512, kSegment).epochs, 200);
   EXPECT_EQ(options(9000, 512, kSegment).epochs, 10);
+  const TrainOptions given =
+      choose_preset({800, 512, kDetect}, {{"size", "96"}, {"epochs", "7"}}).options;
+  EXPECT_EQ(given.size, 96);
+  EXPECT_EQ(given.epochs, 7);
+  for (const auto& [task, words] :
+       {std::pair(kSegment,
+                  "preset segment: 9 pictures with a typical short side of 40 pixels and "
+                  "label maps (ade20k is for 10000 and more); for these"),
+        {kDetect,
+         "preset detect: 9 pictures with a typical short side of 40 pixels and objects "
+         "(coco is for 50000 and more); for these"}}) {
+    EXPECT_TRUE(choose_preset({9, 40, task}, {}).sentence.starts_with(words));
+  }
+}
+
+// docs/training.md has their numbers in words.
+TEST(Presets, OfDenseTasksHaveTheNumbersOfThePage) {
+  const TrainOptions plain;
+  const TrainOptions ade20k = train::preset_options("ade20k"),
+                     segment = train::preset_options("segment"),
+                     coco = train::preset_options("coco"), detect = train::preset_options("detect");
+  struct Numbers {
+    const TrainOptions& options;
+    const char *task, *schedule, *lr_drops;
+    double epochs;
+    int batch, norm_group, warmup_steps;
+    double lr, warmup_lr, warmup_epochs, weight_decay, layer_decay, clip, ema;
+    float resize_min, resize_max;
+    bool photometric;
+    int proposal_samples, box_samples;
+  };
+  const double unused = plain.warmup_epochs;
+  const Numbers all[] = {{ade20k, "segment", "linear", "", 126.58, 16,   2, 1500, 1.2e-4, 1.2e-10,
+                          unused, 0.01,      0.95,     0,  0,      0.5f, 2, true, 256,    512},
+                         {segment, "segment", "linear", "", 40,   8,    4, 0,    5e-4, 1e-6,
+                          2,       0.01,      0.9,      5,  0.99, 0.5f, 2, true, 256,  512},
+                         {coco,   "detect", "steps", "8,11", 12, 16, 2, 500,   1e-4, 1e-7,
+                          unused, 0.05,     0.85,    0,      0,  1,  1, false, 256,  512},
+                         {detect, "detect", "linear", "", 40,   4, 2, 0,     5e-4, 1e-6,
+                          2,      0.05,     0.9,      10, 0.99, 1, 1, false, 128,  128}};
+  for (const Numbers& n : all) {
+    TrainOptions expected;
+    expected.preset = n.options.preset;
+    expected.task = n.task;
+    expected.schedule = n.schedule;
+    expected.lr_drops = n.lr_drops;
+    expected.epochs = n.epochs;
+    expected.batch = n.batch;
+    expected.norm_group = n.norm_group;
+    expected.warmup_steps = n.warmup_steps;
+    expected.lr = n.lr;
+    expected.min_lr = 0;
+    expected.warmup_lr = n.warmup_lr;
+    expected.warmup_epochs = n.warmup_epochs;
+    expected.weight_decay = n.weight_decay;
+    expected.layer_decay = n.layer_decay;
+    expected.clip = n.clip;
+    expected.ema = n.ema;
+    expected.view.resize_min = n.resize_min;
+    expected.view.resize_max = n.resize_max;
+    expected.view.photometric = n.photometric;
+    expected.proposal_samples = n.proposal_samples;
+    expected.box_samples = n.box_samples;
+    EXPECT_EQ(option_texts(n.options), option_texts(expected)) << n.options.preset;
+  }
 }
 
 TEST(Presets, LeaveWhatIsGiven) {
@@ -74,6 +144,8 @@ TEST(Presets, LeaveWhatIsGiven) {
   EXPECT_EQ(chosen.options.lr, 0.001) << "for that batch";
   EXPECT_EQ(chosen.sentence.find("--batch"), std::string::npos) << chosen.sentence;
   EXPECT_EQ(choose_preset({300, 32}, {{"lr", "0.5"}}).options.lr, 0.5);
+  EXPECT_EQ(choose_preset({50000, 300}, {{"batch", "512"}}).options.lr, 0.002)
+      << "only smaller batches lower it";
   EXPECT_EQ(choose_preset({300, 32}, {{"size", "40"}}).options.size, 40);
 }
 
@@ -97,6 +169,33 @@ TEST(Presets, MeasureTheTrainingPart) {
   write_file(folder / "bad/a/1.png", "no picture");
   write_file(folder / "bad/b/1.png", "no picture");
   EXPECT_EQ(train::measure_data((folder / "bad").string(), TrainOptions()).short_side, 0);
+}
+
+TEST(Presets, MeasureLabelMapsAndObjects) {
+  const TempDir folder;
+  write_files(folder / "labelled", labelled_pictures(3, 2));
+  write_files(folder / "annotated", annotated_pictures(4, 2));
+  const train::DataFacts labelled =
+      train::measure_data((folder / "labelled").string(), TrainOptions());
+  EXPECT_EQ(labelled.task, ModelTask::kSegment);
+  EXPECT_EQ(labelled.pictures, 3u);
+  EXPECT_EQ(labelled.short_side, kMadeSide);
+  const train::DataFacts annotated =
+      train::measure_data((folder / "annotated").string(), TrainOptions());
+  EXPECT_EQ(annotated.task, ModelTask::kDetect);
+  EXPECT_EQ(annotated.pictures, 4u);
+  EXPECT_EQ(annotated.short_side, kMadeSide);
+  // --task goes before what the data looks like.
+  const std::pair<const char*, ModelTask> named[] = {{"classify", ModelTask::kClassify},
+                                                     {"segment", ModelTask::kSegment},
+                                                     {"detect", ModelTask::kDetect}};
+  for (const auto& [name, task] : named) {
+    TrainOptions options;
+    options.task = name;
+    for (const char* data : {"labelled", "annotated"}) {
+      EXPECT_EQ(task_of(options, (folder / data).string()), task) << name << " " << data;
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // `vig receptive-field` as its users see it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -49,6 +50,15 @@ TEST_F(FieldProgram, PrintsWritesAndDrawsOneField) {
       << table;
   EXPECT_GT(table.size(), 32u * 32) << "a cell for two pixels each way";
   EXPECT_EQ(xml_problem(read_file(svg)), "");
+  // The same in words.
+  std::string text = "test_vig at 64 x 64, initial weights, 6 pictures\n";
+  for (const char* share : {"20", "50", "99"}) {
+    text += fmt::format("  {} % of the gradient in the centred {:.1f} % of the picture\n", share,
+                        100 * figures[std::string("area") + share].get<double>());
+  }
+  text += fmt::format("  a pixel of the outer half has {:.3f} of the mean gradient\n",
+                      figures["outer_level"].get<double>());
+  EXPECT_EQ(run({}).out, text);
 }
 
 TEST_F(FieldProgram, DoesNotDependOnThreads) {

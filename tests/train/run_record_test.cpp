@@ -113,6 +113,34 @@ TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {
                [&] { continued_identity("run", old, run_identity(now), 1); });
 }
 
+// What older versions had no option for, they did as the defaults say.
+TEST_F(RunRecordTest, OptionsThatCameLaterAreTheirDefaults) {
+  Texts old = identity();
+  for (const char* name :
+       {"task", "norm-group", "proposal-samples", "box-samples", "schedule", "lr-drops",
+        "warmup-steps", "resize-min", "resize-max", "flip-vertical", "transpose", "photometric",
+        "one-class-most", "sampling", "class-weights", "patience"}) {
+    ASSERT_EQ(old.erase(name), 1u) << name;
+  }
+  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
+  options_.norm_group = 3;
+  expect_error(ErrorCode::kUsage, {"norm-group was 16, is 3"},
+               [&] { continued_identity("run", old, identity(), 1); });
+}
+
+TEST(RunLength, IsCountedInWholeSteps) {
+  EXPECT_EQ(train::total_steps(1.5, 3), 5);
+  EXPECT_EQ(train::total_steps(2, 3), 6);
+  EXPECT_EQ(train::total_steps(0.001, 3), 1);
+  // What only rounding makes more is no step.
+  EXPECT_EQ(train::total_steps(0.1 * 3, 10), 3);
+  EXPECT_EQ(train::total_steps(10.0 / 3, 3), 10);
+  EXPECT_EQ(train::plan_begin({{"steps_per_epoch", "4"}}), 0);
+  EXPECT_EQ(train::plan_begin({{"extended", "3"}, {"steps_per_epoch", "4"}}), 12);
+  EXPECT_EQ(train::plan_begin({{"extended", "3,5,6.5"}, {"steps_per_epoch", "4"}}), 26)
+      << "the last one";
+}
+
 TEST_F(RunRecordTest, OptionsHaveHadOtherNames) {
   Texts old = identity();
   old["parts"] = "3";
@@ -168,6 +196,33 @@ TEST_F(RunRecordTest, NumbersAreNumbers) {
   EXPECT_TRUE(record["train_names"].is_string()) << "sixteen digits that are no number";
   EXPECT_TRUE(record["model.depths"].is_array()) << record["model.depths"];
   EXPECT_TRUE(record["model.depths"][0].is_number());
+}
+
+TEST_F(RunRecordTest, IsJsonWhateverThePathsAre) {
+  options_.model = "caf\xe9.safetensors";
+  RunFacts now = facts(options_);
+  now.data_path = "/photos/caf\xe9";
+  Texts past = run_identity(now);
+  past["extended"] = "3,5";
+  const json record = json::parse(run_json(now, past));
+  EXPECT_EQ(record["data"], "/photos/caf\ufffd");
+  EXPECT_EQ(record["model"], "caf\ufffd.safetensors");
+  EXPECT_EQ(record["extended"], (json{3, 5}));
+}
+
+// Of a run without validation pictures, and of one with a split of its own.
+TEST_F(RunRecordTest, SaysWhereTheValidationPicturesAre) {
+  train::TaskData data = task_->data();
+  const auto validation = [&] {
+    const RunFacts now = {options_, spec_, data, "data", 1, 2, "top-1"};
+    EXPECT_EQ(run_identity(now).contains("val_names"), data.val != nullptr);
+    return json::parse(run_json(now, run_identity(now)));
+  };
+  data.held_out = "";
+  EXPECT_EQ(validation()["validation"], "val");
+  data.val = nullptr;
+  EXPECT_EQ(validation()["validation"], nullptr);
+  EXPECT_EQ(validation()["val_pictures"], 0);
 }
 
 TEST(Extending, ContinuesWithTheScheduleOfTheWholeLength) {

@@ -56,6 +56,46 @@ TEST(Schedule, LayersLearnAtTheGoldenRates) {
   }
 }
 
+TEST(Schedule, FallsLinearlyToTheLeastRate) {
+  TrainOptions options;
+  options.schedule = "linear";
+  options.lr = 1;
+  options.min_lr = 0.2;
+  options.warmup_lr = 0.1;
+  options.warmup_epochs = 1;
+  const Schedule schedule(options, 10, 100);
+  EXPECT_EQ(schedule.warmup(), 10);
+  EXPECT_DOUBLE_EQ(schedule.lr(10), 0.92);
+  EXPECT_DOUBLE_EQ(schedule.lr(50), 0.6);
+  EXPECT_DOUBLE_EQ(schedule.lr(100), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.lr(0), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.lr(5), 0.96 * 0.55);
+}
+
+TEST(Schedule, OfNoRateAtAllIsZero) {
+  for (const char* kind : {"cosine", "linear", "steps"}) {
+    TrainOptions options;
+    options.schedule = kind;
+    options.lr = options.min_lr = options.warmup_lr = 0;
+    options.warmup_epochs = 1;
+    const Schedule schedule(options, 10, 100);
+    for (const int64_t step : {0, 5, 50}) EXPECT_EQ(schedule.lr(step), 0) << kind << " " << step;
+  }
+}
+
+TEST(Schedule, DropsAtPartsOfEpochs) {
+  TrainOptions options;
+  options.schedule = "steps";
+  options.lr = 1;
+  options.lr_drops = "2.5,4";
+  options.warmup_epochs = 0;
+  const Schedule schedule(options, 10, 60);
+  EXPECT_DOUBLE_EQ(schedule.lr(24), 1);
+  EXPECT_DOUBLE_EQ(schedule.lr(25), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.lr(39), 0.1);
+  EXPECT_NEAR(schedule.lr(40), 0.01, 1e-12);
+}
+
 TEST(Schedule, RefusesNames) {
   TrainOptions options;
   options.schedule = "exponential";

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "train/fixtures.h"
 #include "vig/base/random.h"
@@ -44,6 +45,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
     const std::vector<at::Tensor> values =
         train::forward(graph, parameters.views(), {pictures}, options);
     int branch = 0;
+    std::set<std::vector<bool>> patterns;  // which pictures a branch is dropped for
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
       const Node& node = graph.nodes[id];
       const auto* add = std::get_if<AddOp>(&node.op);
@@ -53,10 +55,12 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
                        right = values[static_cast<size_t>(node.inputs[1])];
       const double size = right.abs().max().item<double>();
       int dropped = 0;
+      std::vector<bool> pattern;
       for (int64_t i = 0; i < kPictures; ++i) {
         const at::Tensor added = values[id][i] - left[i];
         const bool gone = added.abs().max().item<double>() == 0;
         dropped += gone ? 1 : 0;
+        pattern.push_back(gone);
         if (gone) continue;
         const double apart = (added - right[i] / (1 - rate)).abs().max().item<double>();
         EXPECT_LT(apart, 1e-4 * std::max(size, 1.0)) << "branch " << branch - 1 << " of " << i;
@@ -64,8 +68,10 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
       // Three deviations of the count.
       EXPECT_NEAR(dropped, kPictures * rate, 3 * std::sqrt(kPictures * rate * (1 - rate)))
           << "branch " << branch - 1;
+      patterns.insert(pattern);
     }
     EXPECT_EQ(branch, 6);
+    EXPECT_EQ(patterns.size(), 5u) << "the first block's two drop nothing, others their own";
   }
 }
 
@@ -85,6 +91,17 @@ TEST(Step, HasTheRateOfItsNumber) {
   EXPECT_EQ(record.lrs[0], options.warmup_lr);
   ASSERT_EQ(record.rows.size(), 3u);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(record.rows[i].lr, record.lrs[2 * i + 1]);
+  EXPECT_EQ(record.summary.warmup_steps, 2);
+  EXPECT_EQ(record.summary.steps_per_epoch, 2);
+  EXPECT_EQ(record.summary.batch, 16);
+  // Of the seconds of a run some are training, at the speed of the rows, and others validation.
+  double training = 0;
+  for (const train::MetricsRow& row : record.rows) {
+    EXPECT_GT(row.seconds, training);
+    EXPECT_LT(row.images_per_second, 1e6);
+    training += 32 / row.images_per_second;
+  }
+  EXPECT_GT(record.rows.back().seconds, training);
 }
 
 std::map<std::string, std::string> flat_tensors(const TrainOptions& options,
@@ -201,6 +218,7 @@ TEST(Validation, CountsEveryClassWhereTheyAreUneven) {
   for (const train::MetricsRow& row : uneven.rows) {
     const double balanced = row.val[kValBalanced];
     differ = differ || balanced != row.val[kValTop1];
+    EXPECT_EQ(row.val[train::kValTop5], 1) << "of two classes";
     if (balanced > best || (balanced == best && row.val[kValLoss] < loss)) {
       best = balanced;
       loss = row.val[kValLoss];

@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "support/errors.h"
 #include "train/fixtures.h"
 #include "vig/image/preprocess.h"
+#include "vig/train/steps.h"
 
 namespace vig::test {
 namespace {
@@ -218,6 +220,52 @@ TEST(Task, OfAnotherKindResumesToTheBit) {
   EXPECT_EQ(rest.rows.back().train, whole.rows.back().train);
   EXPECT_EQ(rest.rows.back().val, whole.rows.back().val);
   expect_same_runs(out("stopped"), out("whole"));
+}
+
+// Writes down what each step draws from; on one thread.
+class RecordingTask : public ColourTask {
+ public:
+  using ColourTask::ColourTask;
+  StepBatch prepare(Batch& batch, const RandomStream& stream) const override {
+    prepared.push_back(stream.bits_at(0));
+    return ColourTask::prepare(batch, stream);
+  }
+  at::Tensor loss(const train::ShardPass& pass, std::span<double> sums) const override {
+    passed.push_back(pass.options.seed);
+    firsts.push_back(pass.options.first_picture);
+    return ColourTask::loss(pass, sums);
+  }
+  mutable std::vector<uint64_t> prepared, passed;
+  mutable std::vector<int64_t> firsts;
+};
+
+// What is mixed and dropped belongs to the seed and the step, not to the passes over its pictures.
+TEST(Task, EveryStepDrawsItsOwn) {
+  std::set<uint64_t> mixed, dropped;
+  for (const uint64_t seed : {1, 2}) {
+    TrainOptions options = tiny_options("small");
+    options.seed = seed;
+    options.batch = 40;  // 70 pictures
+    options.accumulate = 2;
+    RecordingTask task(options);
+    train::Workers workers(1);
+    train::Group alone;
+    train::Steps steps(task, options, workers, alone);
+    train::RunState state = new_state(task.columns());
+    for (int step = 0; step < 4; ++step) steps.run(state, [](const Batch&) {});
+    EXPECT_EQ(state.step, 4);
+    EXPECT_EQ(state.seen, 2 * 69) << "one picture cannot be read";
+    mixed.insert(task.prepared.begin(), task.prepared.end());
+    ASSERT_EQ(task.passed.size(), 8u);
+    for (size_t i = 0; i < 8; i += 2) {
+      EXPECT_EQ(task.passed[i], task.passed[i + 1]);
+      EXPECT_EQ(task.firsts[i], 0);
+      EXPECT_GT(task.firsts[i + 1], 0);
+      dropped.insert(task.passed[i]);
+    }
+  }
+  EXPECT_EQ(mixed.size(), 8u) << "two seeds of four steps";
+  EXPECT_EQ(dropped.size(), 8u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/errors.h"
 #include "train/dense_fixtures.h"
 
 namespace vig::test {
@@ -41,6 +42,33 @@ TEST(TrainedModel, OfAClassifierTheBackboneTakesTheShapeAlone) {
   EXPECT_EQ(fields.at("classes"), "2");
   EXPECT_NE(own.at("drop_path"), "0.25");
   EXPECT_EQ(fields.at("drop_path"), own.at("drop_path"));
+}
+
+// A file that does not name its classes, as published ones, has the same where it has as many.
+TEST(TrainedModel, AHeadWithoutNamesIsKeptForAsManyClasses) {
+  const TempDir folder;
+  TrainOptions options = tiny_options("small");
+  options.seed = 5;
+  train::TrainedModel stored = make_trained_model(options, kClasses);
+  stored.classes = {};
+  options.model = (folder / "unnamed.safetensors").string();
+  write_trained_model(options.model, stored, stored.parameters.values(), {});
+  options.seed = 6;
+  options.fields = {};
+  EXPECT_EQ(make_trained_model(options, kClasses).beginning.fresh, 0);
+  EXPECT_EQ(make_trained_model(options, {"a", "b"}).beginning.fresh, 2 * 32 + 2);
+}
+
+TEST(TrainedModel, ClassesNeedAClassifier) {
+  TrainOptions options;
+  for (const auto& [model, task] :
+       {std::pair("test_vig_upernet", "segmentation"), {"test_vig_maskrcnn", "detection"}}) {
+    options.model = model;
+    expect_error(
+        ErrorCode::kUsage,
+        {fmt::format("{} is a model for {}, and the data is for classification", model, task)},
+        [&] { plan_model(options, kClasses, ModelTask::kClassify); });
+  }
 }
 
 }  // namespace

@@ -164,10 +164,11 @@ const std::string& metadata(const SafeTensors& file, const std::string& path, co
 
 RunState read_state(const SafeTensors& file, const std::string& path) {
   try {
-    return from_json(json::parse(metadata(file, path, "vig.train.state")));
-  } catch (const json::exception&) {
-    fail("{}: the state of the run cannot be read", path);
+    RunState state = from_json(json::parse(metadata(file, path, "vig.train.state")));
+    if (state.step >= 0) return state;
+  } catch (const json::exception&) {  // as below
   }
+  fail("{}: the state of the run cannot be read", path);
 }
 
 }  // namespace

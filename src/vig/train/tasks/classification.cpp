@@ -39,6 +39,11 @@ class ClassEvaluator : public Evaluator {
       logits.narrow(0, first, last - first)
           .copy_(forward_logits(model_.graph(), values, own, options_));
     });
+    if (!logits.isfinite().all().item<bool>()) {
+      fail(
+          "the scores of validation pictures are not finite; the last good checkpoint stays (a "
+          "lower --lr may help)");
+    }
     for (int64_t i = 0; i < count; ++i) {
       metrics_.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
                    std::any_cast<int>(batch.targets[static_cast<size_t>(i)]));
