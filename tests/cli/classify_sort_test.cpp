@@ -146,6 +146,20 @@ TEST_F(ClassifySort, NoClassLeadsOutOfTheFolder) {
   }
 }
 
+TEST_F(ClassifySort, ClassesWithoutNamesAreNumbers) {
+  const std::string nameless = (folder_ / "nameless.safetensors").string();
+  expect_success(vig({"convert", golden("vig-mini-silu.pth"), nameless, "--arch", "test_vig"}));
+  model_ = nameless;
+  const json answers = json::parse(classify({"--json", "--top", "1"}).out);
+  ASSERT_EQ(answers.size(), 4u);
+  expect_success(classify({"--move", (folder_ / "sorted").string()}));
+  for (const json& answer : answers) {
+    const fs::path name = fs::path(answer["file"].get<std::string>()).filename();
+    EXPECT_TRUE(fs::exists(folder_ / "sorted" / answer["classes"][0]["index"].dump() / name))
+        << name;
+  }
+}
+
 TEST_F(ClassifySort, NoneOfThemIsAFolder) {
   expect_success(classify({"--threshold", "1", "--move", (folder_ / "sorted").string()}));
   EXPECT_EQ(files_below("sorted/none of them"), 4u);

@@ -118,6 +118,23 @@ TEST(Convert, TheStoredTypeStaysUnlessTold) {
   EXPECT_NE(widened.out.find(", float32, "), std::string::npos) << widened.out;
   EXPECT_EQ(SafeTensors::open(wide).tensors()[0].view.dtype, DType::kF32);
   expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int8"}), 2, "--dtype");
+  const RunResult brain = vig({"convert", kept, wide, "--force", "--dtype", "bfloat16"});
+  expect_success(brain);
+  EXPECT_NE(brain.out.find(", bfloat16, "), std::string::npos) << brain.out;
+  EXPECT_EQ(SafeTensors::open(wide).tensors()[0].view.dtype, DType::kBF16);
+}
+
+TEST(Convert, OptionsThatDoNotGoTogether) {
+  const TempDir folder;
+  const std::string out = (folder / "out.safetensors").string();
+  const std::string checkpoint = golden("vig-mini-silu.pth");
+  expect_complaint(vig({"convert", checkpoint, out, "--arch", "test_vig", "--random"}), 2,
+                   "--random is for the name of a model");
+  expect_complaint(vig({"convert", checkpoint, out, "--arch", "test_vig", "--ort"}), 2,
+                   "--ort is for ONNX files");
+  expect_complaint(vig({"convert", checkpoint, out, "--arch", "test_vig", "--output", "pooled"}), 2,
+                   "--output is for ONNX files");
+  EXPECT_FALSE(fs::exists(out));
 }
 
 TEST(Convert, TheFormatFollowsTheName) {

@@ -63,6 +63,16 @@ TEST_F(DefaultModel, EmbedUsesItToo) {
   EXPECT_EQ(unnamed.err, "vig: " + kNote);
 }
 
+TEST_F(DefaultModel, ExplainUsesItToo) {
+  const std::string out = (folder_ / "out").string();
+  const RunResult text = vig({"explain", pictures_[0], "--out", out}, options_);
+  expect_success(text);
+  EXPECT_TRUE(text.out.starts_with(kNote + pictures_[0] + "\n")) << text.out;
+  const RunResult as_json = vig({"explain", pictures_[0], "--out", out, "--json"}, options_);
+  EXPECT_EQ(as_json.err, "vig: " + kNote);
+  EXPECT_EQ(json::parse(as_json.out).size(), 1u);
+}
+
 // As installed: bin/vig and share/vig, called through a link elsewhere.
 TEST_F(DefaultModel, IsFoundBesideTheProgram) {
   fs::create_directories(folder_ / "usr/bin");

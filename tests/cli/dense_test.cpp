@@ -1,70 +1,21 @@
-// vig segment, vig detect, and vig eval of such models.
+// vig segment and vig detect.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 
-#include "cli/vig.h"
+#include "cli/dense_commands.h"
+#include "cli/npy_file.h"
+#include "vig/cli/output.h"
 #include "vig/image/decode.h"
 #include "vig/image/label_file.h"
 #include "vig/image/mask.h"
-#include "vig/tasks/overlay.h"
 
 namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-class DenseCommands : public testing::Test {
- protected:
-  void SetUp() override {
-    segment_ = make("test_vig_upernet", "ant\nbee\ncat\ndog\neel\n");
-    detect_ = make("test_vig_maskrcnn", "ant\nbee\ncat\n");
-    if (segment_.empty() || detect_.empty()) GTEST_SKIP() << "no such networks in this build";
-  }
-  // Random weights; empty where the program does not know the network.
-  std::string make(const std::string& model, const std::string& classes) {
-    const std::string file = (folder_ / (model + ".safetensors")).string();
-    write_file(folder_ / "classes.txt", classes);
-    const RunResult made =
-        vig({"convert", "--random", model, file, "--classes", (folder_ / "classes.txt").string()});
-    return made.exit_code == 0 ? file : "";
-  }
-  RunResult run(const std::string& command, const std::string& model,
-                std::vector<std::string> more) const {
-    std::vector<std::string> arguments = {command, "-m", model, "--out", out().string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return vig(arguments);
-  }
-  fs::path out() const { return folder_ / "out"; }
-  static std::set<std::string> files_in(const fs::path& folder) {
-    std::set<std::string> names;
-    std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(folder, missing)) {
-      names.insert(entry.path().filename().string());
-    }
-    return names;
-  }
-  std::set<std::string> written() const { return files_in(out()); }
-  // Pictures of these names with the labels that the model itself gives them.
-  std::string answered_data(const std::vector<std::string>& names) const {
-    write_file(folder_ / "data/classes.txt", "ant\nbee\ncat\ndog\neel\n");
-    expect_success(run("segment", segment_, {cat_}));
-    for (const std::string& name : names) {
-      write_file(folder_ / ("data/images/" + name + ".png"), read_file(cat_));
-      write_file(folder_ / ("data/labels/" + name + ".png"),
-                 read_file(out() / "cat_chelsea.labels.png"));
-    }
-    return (folder_ / "data").string();
-  }
-
-  TempDir folder_;
-  std::string segment_, detect_;
-  const std::string cat_ = data("image/photos/cat_chelsea.png");
-  const std::string flower_ = data("image/photos/flower.webp");
-  const std::string broken_ = data("image/broken/zero_byte.png");
-};
 
 TEST_F(DenseCommands, SegmentWritesPicturesAndShares) {
   const RunResult result = run("segment", segment_, {cat_, broken_, flower_, "--json"});
@@ -90,7 +41,12 @@ TEST_F(DenseCommands, SegmentWritesPicturesAndShares) {
 
   const RunResult text = run("segment", segment_, {cat_});
   expect_success(text);
-  EXPECT_TRUE(text.out.starts_with(cat_ + "  451x300\n")) << text.out;
+  std::string expected = cat_ + "  451x300\n";
+  for (const json& one : list[0]["classes"]) {
+    expected += fmt::format("  {:6.2f} %  {:4}  {}\n", 100 * one["share"].get<double>(),
+                            one["index"].get<int>(), one["name"].get<std::string>());
+  }
+  EXPECT_EQ(text.out, expected);
 }
 
 TEST_F(DenseCommands, WindowsThreadsAndSizesAreOptions) {
@@ -108,9 +64,17 @@ TEST_F(DenseCommands, WindowsThreadsAndSizesAreOptions) {
   expect_complaint(run("segment", segment_, {cat_, "--window", "33"}), 2, "multiple of 32");
   expect_complaint(run("segment", segment_, {cat_, "--window", "64", "--whole"}), 2, "--whole");
   labels({"--probabilities"});
-  const std::string array = read_file(out() / "cat_chelsea.probabilities.npy");
-  EXPECT_NE(array.find("'shape': (300, 451, 5,)"), std::string::npos);
-  EXPECT_EQ(array.size(), 256u + 300 * 451 * 5 * 4);
+  const Array array = read_npy(out() / "cat_chelsea.probabilities.npy");
+  EXPECT_NE(array.header.find("'shape': (300, 451, 5,)"), std::string::npos) << array.header;
+  ASSERT_EQ(array.values.size(), size_t{300} * 451 * 5);
+  // The most probable class of each pixel is its label.
+  const LabelMap map = read_label_map((out() / "cat_chelsea.labels.png").string());
+  size_t others = 0;
+  for (size_t p = 0; p < map.labels.size(); ++p) {
+    const auto pixel = array.values.begin() + static_cast<std::ptrdiff_t>(p * 5);
+    others += std::max_element(pixel, pixel + 5) - pixel != map.labels[p] ? 1 : 0;
+  }
+  EXPECT_EQ(others, 0u);
 }
 
 TEST_F(DenseCommands, PicturesOfOneNameAreToldApartAndNoneIsOverwritten) {
@@ -118,9 +82,15 @@ TEST_F(DenseCommands, PicturesOfOneNameAreToldApartAndNoneIsOverwritten) {
   fs::create_directories(folder_ / "b");
   fs::copy_file(flower_, folder_ / "a/x.webp");
   fs::copy_file(cat_, folder_ / "b/x.png");
+  fs::create_directories(folder_ / "c");
+  fs::copy_file(flower_, folder_ / "c/x-2.webp");
+  fs::copy_file(flower_, folder_ / "c/x.webp");
+  // A number whose name is taken already is left out.
   expect_success(run("detect", detect_,
-                     {(folder_ / "a").string(), (folder_ / "b/*").string(), "--score", "1"}));
-  EXPECT_EQ(written(), (std::set<std::string>{"x.detections.png", "x-2.detections.png"}));
+                     {(folder_ / "c").string(), (folder_ / "a").string(),
+                      (folder_ / "b/*").string(), "--score", "1"}));
+  EXPECT_EQ(written(), (std::set<std::string>{"x-2.detections.png", "x.detections.png",
+                                              "x-3.detections.png", "x-4.detections.png"}));
   // Now an output is one of the pictures.
   fs::copy_file(cat_, out() / "x.overlay.png");
   const std::string before = read_file(out() / "x.overlay.png");
@@ -158,13 +128,37 @@ TEST_F(DenseCommands, DetectPrintsCocoResults) {
     EXPECT_NO_THROW(mask_from_text("", one["segmentation"]["counts"].get<std::string>(), cat.width,
                                    cat.height));
   }
+  // The same objects in words.
+  std::string expected = cat_ + "\n";
+  json others = json::array();  // than bees
+  for (const json& one : list) {
+    if (one["image_id"] != 1) continue;
+    if (one["category_name"] != "bee") others.push_back(one);
+    const auto box = one["bbox"].get<std::vector<float>>();
+    const Mask mask =
+        mask_from_text("", one["segmentation"]["counts"].get<std::string>(), cat.width, cat.height);
+    expected += fmt::format("  {:6.2f} %  {:4}  {}  at {:.0f},{:.0f}, {:.0f}x{:.0f}, {} pixels\n",
+                            100 * one["score"].get<float>(), one["category_id"].get<int>() - 1,
+                            one["category_name"].get<std::string>(), box[0], box[1], box[2], box[3],
+                            cli::grouped(mask.area()));
+  }
+  EXPECT_EQ(run("detect", detect_, {cat_, "--score", "0.05"}).out, expected);
   const RunResult bees =
       run("detect", detect_, {cat_, flower_, "--json", "--score", "0.05", "--classes", "bee"});
   for (const json& one : json::parse(bees.out)) {
     EXPECT_EQ(one["category_id"], 2);
     EXPECT_EQ(one["category_name"], "bee");
   }
+  // By number and by name.
+  const RunResult two =
+      run("detect", detect_, {cat_, "--json", "--score", "0.05", "--classes", "2,ant"});
+  EXPECT_GT(others.size(), 0u);
+  EXPECT_EQ(json::parse(two.out), others);
   expect_complaint(run("detect", detect_, {cat_, "--classes", "bees"}), 2, "bees");
+  expect_complaint(run("detect", detect_, {cat_, "--classes", "3"}), 2, "--classes 3");
+  const RunResult broken = run("detect", detect_, {broken_, "--json"});
+  expect_complaint(broken, 1, "zero_byte.png");
+  EXPECT_EQ(broken.out, "[]\n");
   const RunResult none = run("detect", detect_, {cat_, "--score", "1"});
   EXPECT_EQ(none.out, cat_ + "\n  nothing found\n");
   EXPECT_EQ(run("detect", detect_, {cat_, "--score", "1", "--json"}).out, "[]\n");
@@ -179,111 +173,22 @@ TEST_F(DenseCommands, ModelsOfAnotherTaskNameTheRightCommand) {
   EXPECT_TRUE(written().empty());
 }
 
-TEST_F(DenseCommands, EvalOfSegmentation) {
-  const std::string data = answered_data({"cat"});
-  const RunResult text = vig({"eval", "-m", segment_, data});
-  expect_success(text);
-  EXPECT_NE(text.out.find("mIoU      100.00 %\n"), std::string::npos) << text.out;
-  const RunResult result =
-      vig({"eval", "-m", segment_, data, "--json", "--worst", "1", "--worst-out",
-           (folder_ / "worst").string(), "--confusion", (folder_ / "confusion.svg").string(),
-           "--csv", (folder_ / "classes.csv").string()});
-  expect_success(result);
-  EXPECT_EQ(json::parse(result.out)["mean_iou"], 1.0);
-  EXPECT_TRUE(fs::exists(folder_ / "worst/1-cat.answer.png"));
-  EXPECT_TRUE(fs::exists(folder_ / "worst/1-cat.truth.png"));
-  EXPECT_NE(read_file(folder_ / "confusion.svg").find("<svg"), std::string::npos);
-  EXPECT_NE(read_file(folder_ / "classes.csv").find("index,class,labelled"), std::string::npos);
-  expect_complaint(vig({"eval", "-m", segment_, data, "--curves", "x.svg"}), 2, "--curves");
-  expect_complaint(vig({"eval", "-m", detect_, data}), 1, "label maps");
-}
-
-TEST_F(DenseCommands, TheWorstPicturesHaveTheLowestScores) {
-  const std::string data = answered_data({"a", "b", "c"});
-  const std::string file = data + "/labels/b.png";
-  LabelMap wrong = read_label_map(file);
-  for (uint8_t& label : wrong.labels) label = static_cast<uint8_t>((label + 1) % 5);
-  const std::vector<uint8_t> png = encode_label_map(wrong, class_palette(5));
-  write_file(file, {reinterpret_cast<const char*>(png.data()), png.size()});
-  for (const int count : {1, 2}) {
-    const fs::path folder = folder_ / ("worst" + std::to_string(count));
-    expect_success(vig({"eval", "-m", segment_, data, "--worst", std::to_string(count),
-                        "--worst-out", folder.string()}));
-    std::set<std::string> expected = {"1-b.answer.png", "1-b.truth.png"};
-    if (count == 2) expected.merge(std::set<std::string>{"2-a.answer.png", "2-a.truth.png"});
-    EXPECT_EQ(files_in(folder), expected);
+// Which model it is stands before the answers, but not within JSON.
+TEST_F(DenseCommands, DefaultModelsAreNamed) {
+  const std::string segments =
+      "default model: test_vig_upernet, 5 classes: ant, bee, cat, dog, eel\n";
+  const std::string detects = "default model: test_vig_maskrcnn, 3 classes: ant, bee, cat\n";
+  for (const auto& [command, variable, note] :
+       {std::tuple("segment", "VIG_SEGMENT_MODEL=" + segment_, segments),
+        {"detect", "VIG_DETECT_MODEL=" + detect_, detects}}) {
+    const RunOptions options = {.environment = {variable}};
+    const RunResult text = vig({command, flower_, "--out", out().string()}, options);
+    expect_success(text);
+    EXPECT_TRUE(text.out.starts_with(note + flower_)) << text.out;
+    const RunResult as_json = vig({command, flower_, "--out", out().string(), "--json"}, options);
+    EXPECT_EQ(as_json.err, "vig: " + note);
+    EXPECT_TRUE(json::parse(as_json.out).is_array()) << as_json.out;
   }
-}
-
-// A picture without its labels, or one that cannot be read, is as bad as the other.
-TEST_F(DenseCommands, AnEvaluationOfDataWithGapsEndsWithAnError) {
-  const std::string data = answered_data({"a", "b"});
-  const auto expect_gap = [&](const std::string& about) {
-    const RunResult result = vig({"eval", "-m", segment_, data});
-    expect_complaint(result, 1, about);
-    EXPECT_NE(result.out.find("mIoU      100.00 %\n"), std::string::npos) << result.out;
-  };
-  fs::rename(data + "/labels/b.png", data + "/away.png");
-  expect_gap("b.png");
-  fs::rename(data + "/away.png", data + "/labels/b.png");
-  write_file(data + "/images/b.png", "no picture");
-  expect_gap("b.png");
-}
-
-TEST_F(DenseCommands, EvalOfDetection) {
-  fs::create_directories(folder_ / "data");
-  fs::copy_file(cat_, folder_ / "data/1.png");
-  const RunResult found =
-      run("detect", detect_, {(folder_ / "data/1.png").string(), "--json", "--score", "0.05"});
-  json coco = {
-      {"images", {{{"id", 1}, {"file_name", "1.png"}, {"width", 451}, {"height", 300}}}},
-      {"annotations", json::array()},
-      {"categories",
-       {{{"id", 1}, {"name", "ant"}}, {{"id", 2}, {"name", "bee"}}, {{"id", 3}, {"name", "cat"}}}}};
-  for (const json& one : json::parse(found.out)) {
-    coco["annotations"].push_back(
-        {{"id", coco["annotations"].size() + 1},
-         {"image_id", 1},
-         {"category_id", one["category_id"]},
-         {"bbox", one["bbox"]},
-         {"area", one["bbox"][2].get<double>() * one["bbox"][3].get<double>()},
-         {"iscrowd", 0},
-         {"segmentation", one["segmentation"]}});
-  }
-  const std::string data = (folder_ / "data/all.json").string();
-  write_file(data, coco.dump());
-  const RunResult result =
-      vig({"eval", "-m", detect_, data, "--json", "--curves", (folder_ / "curves.svg").string(),
-           "--worst", "3", "--worst-out", (folder_ / "worst").string()});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  const json figures = json::parse(result.out);
-  EXPECT_GT(figures["boxes"]["ap50"], 0.9);
-  EXPECT_EQ(figures["classes"].size(), 3u);
-  EXPECT_NE(read_file(folder_ / "curves.svg").find("recall"), std::string::npos);
-  EXPECT_TRUE(fs::exists(folder_ / "worst/1-1.answer.png"));
-  const RunResult text = vig({"eval", "-m", detect_, data});
-  EXPECT_NE(text.out.find("AP of small objects"), std::string::npos) << text.out;
-
-  // A class of which there is nothing to find takes no part in the curves.
-  const int first = coco["annotations"].at(0)["category_id"].get<int>();
-  json some = json::array();
-  for (const json& one : coco["annotations"]) {
-    if (one["category_id"] == first) some.push_back(one);
-  }
-  EXPECT_LT(some.size(), coco["annotations"].size());
-  coco["annotations"] = some;
-  write_file(data, coco.dump());
-  const std::string curves = (folder_ / "few.svg").string();
-  expect_success(vig({"eval", "-m", detect_, data, "--curves", curves}));
-  const auto lines = [](const std::string& svg) {
-    size_t count = 0;
-    for (size_t at = 0; (at = svg.find("stroke-width=\"1.6\"", at)) != std::string::npos; ++at)
-      ++count;
-    return count;
-  };
-  EXPECT_EQ(lines(read_file(curves)), lines(read_file(folder_ / "curves.svg")));
-  EXPECT_GE(lines(read_file(curves)), 3u);
-  EXPECT_EQ(read_file(curves).find("nan"), std::string::npos);
 }
 
 TEST(DenseDefaults, ThatAreNotThereAreOneSentence) {

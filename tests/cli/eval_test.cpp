@@ -160,6 +160,14 @@ TEST_F(Eval, TextHasTheSameNumbers) {
     EXPECT_EQ(pictures, expected["pictures"]);
     EXPECT_EQ(answered, expected["answered"]);
     EXPECT_EQ(correct, expected["correct"]);
+    for (const char* share : {"recall", "precision"}) {
+      if (expected[share].is_null()) continue;
+      double percent = -1;
+      std::string sign;
+      words >> percent >> sign;
+      EXPECT_NEAR(percent, 100 * expected[share].get<double>(), 0.0051) << share << line;
+    }
+    EXPECT_FALSE(words >> name) << line;
   }
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
@@ -183,7 +191,12 @@ TEST_F(Eval, FilesForTablesAndPictures) {
     const std::string begin = row["index"].dump() + "," + row["name"].dump() + "," +
                               row["pictures"].dump() + "," + row["answered"].dump() + "," +
                               row["correct"].dump() + ",";
-    EXPECT_TRUE(line.starts_with(begin)) << line << "\n" << begin;
+    ASSERT_TRUE(line.starts_with(begin)) << line << "\n" << begin;
+    const std::string rest = line.substr(begin.size());
+    const auto cell = [](const json& share) {
+      return share.is_null() ? "" : fmt::format("{}", share.get<double>());
+    };
+    EXPECT_EQ(rest, cell(row["recall"]) + "," + cell(row["precision"])) << line;
   }
   for (const char* option : {"--confusion", "--csv"}) {
     const RunResult result = eval("data", {option, path("no/such/folder/x")});

@@ -1,6 +1,9 @@
 // `vig explain` as its users see it.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include "cli/npy_file.h"
 #include "cli/vig.h"
 #include "vig/image/decode.h"
 
@@ -36,11 +39,51 @@ TEST_F(Explain, EvidenceHasTheLogitAsItsMean) {
   EXPECT_NEAR(sum / static_cast<double>(one["values"].size()), one["class"]["logit"], 1e-5);
   EXPECT_EQ(one["shape"][0].get<size_t>() * one["shape"][1].get<size_t>(), one["values"].size());
   EXPECT_TRUE(written("cat_chelsea.evidence.png"));
-  EXPECT_TRUE(written("cat_chelsea.map.npy"));
-  const RunResult text = explain({"--class", "dog", "--against", "0"});
+  const Array array = read_npy(folder_ / "out/cat_chelsea.map.npy");
+  EXPECT_NE(array.header.find("'shape': (4, 4,)"), std::string::npos) << array.header;
+  EXPECT_EQ(array.values, one["values"].get<std::vector<float>>());
+}
+
+// The text says what the JSON says.
+TEST_F(Explain, TextNamesTheClassesAndTheEnds) {
+  const std::vector<std::string> options = {"--class", "dog", "--against", "0"};
+  const RunResult text = explain(options);
   expect_success(text);
-  EXPECT_NE(text.out.find("dog"), std::string::npos) << text.out;
-  EXPECT_NE(text.out.find("against ant"), std::string::npos) << text.out;
+  std::vector<std::string> as_json = options;
+  as_json.emplace_back("--json");
+  const json one = json::parse(explain(as_json).out)[0];
+  EXPECT_EQ(one["class"]["name"], "dog");
+  EXPECT_EQ(one["against"]["name"], "ant");
+  const auto values = one["values"].get<std::vector<float>>();
+  const auto [least, most] = std::ranges::minmax(values);
+  EXPECT_EQ(text.out,
+            fmt::format("{}\n  dog {:.4f} against ant {:.4f}: evidence from {:.4f} to {:.4f}\n",
+                        cat_, one["class"]["logit"].get<double>(),
+                        one["against"]["logit"].get<double>(), least, most));
+}
+
+// What comes from a stream can be read once, and is drawn on as a file would be.
+TEST_F(Explain, StandardInputIsDrawnOn) {
+  expect_success(explain({}));
+  const RunResult result =
+      vig({"explain", "-m", model_, "--out", out(), "-", cat_}, {.input = read_file(cat_)});
+  expect_success(result);
+  EXPECT_EQ(read_file(out() + "/standard-input.evidence.png"),
+            read_file(out() + "/cat_chelsea.evidence.png"));
+}
+
+// Names of files are those of the pictures, whichever of them can be read.
+TEST_F(Explain, ABrokenPictureIsReportedAndTheOthersKeepTheirNames) {
+  const std::string broken = data("image/broken/zero_byte.png");
+  const RunResult result = vig({"explain", "-m", model_, "--out", out(), broken, cat_, "--json"});
+  expect_complaint(result, 1, "zero_byte.png");
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_TRUE(list[0].contains("error"));
+  EXPECT_FALSE(list[0].contains("picture"));
+  EXPECT_EQ(list[1]["picture"], out() + "/cat_chelsea.evidence.png");
+  EXPECT_TRUE(written("cat_chelsea.evidence.png"));
+  EXPECT_FALSE(written("zero_byte.evidence.png"));
 }
 
 TEST_F(Explain, AttentionOfAPlace) {
@@ -52,7 +95,16 @@ TEST_F(Explain, AttentionOfAPlace) {
   EXPECT_EQ(one["row"], 3);  // of 4 x 4 tokens
   EXPECT_EQ(one["column"], 0);
   EXPECT_TRUE(written("cat_chelsea.attention.png"));
-  expect_success(explain({"--at", "1,1"}));
+  const RunResult text = explain({"--at", "1,0.3"});
+  expect_success(text);
+  const json corner = json::parse(explain({"--at", "1,0.3", "--json"}).out)[0];
+  const auto values = corner["values"].get<std::vector<float>>();
+  const auto most = std::ranges::max_element(values) - values.begin();
+  EXPECT_EQ(
+      text.out,
+      fmt::format("{}\n  layer 1, all heads: the token in row 1, column 3 of 4 x 4 takes most "
+                  "from row {}, column {}\n",
+                  cat_, most / 4, most % 4));
 }
 
 // In the middle of the picture, all of which is seen.
@@ -81,12 +133,15 @@ TEST_F(Explain, OpacityIsHowMuchThePictureIsCovered) {
 TEST_F(Explain, BadUsageIsOneSentence) {
   expect_complaint(explain({"--class", "dgo"}), 2, "did you mean 'dog'");
   expect_complaint(explain({"--class", "10"}), 2, "--class");
+  expect_complaint(explain({"--against=-1"}), 2, "--against -1");
   for (const char* place : {"1", "a,b", "0.5,", "0.5,0.5,0.5"}) {
     expect_complaint(explain({"--at", place}), 2, "--at");
   }
   expect_complaint(explain({"--at", "0.5,1.5"}), 2, "0 to 1");
   expect_complaint(explain({"--layer", "1"}), 2, "--at");
+  expect_complaint(explain({"--head", "0"}), 2, "--at");
   expect_complaint(explain({"--at", "0.5,0.5", "--class", "dog"}), 2, "--class");
+  expect_complaint(explain({"--at", "0.5,0.5", "--against", "dog"}), 2, "--against");
   expect_complaint(explain({"--at", "0.5,0.5", "--layer", "2"}), 2, "layer");
 }
 

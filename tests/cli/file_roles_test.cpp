@@ -62,7 +62,8 @@ TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
   write_file(folder_ / "list.csv", "photos/cat/a.webp,cat\n");
   refused({"eval", "-m", model_, path("list.csv"), "--predictions", path("hard.webp")},
           "over the picture");
-  for (const char* name : {"photos/classes.txt", "photos/notes.json", "photos/metrics.csv"}) {
+  for (const char* name : {"photos/classes.txt", "photos/notes.json", "photos/metrics.csv",
+                           "photos/last.safetensors"}) {
     write_file(folder_ / name, "a\n");
     refused({"eval", "-m", model_, path("photos"), "--csv", path(name)}, "over the data");
   }
@@ -142,6 +143,17 @@ TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
     expect_complaint(run_program({"bash", "-c", line}), 2, "choose another");
     EXPECT_EQ(read_file(picture()), before);
   }
+  // What is complained of goes into the file itself.
+  const RunResult both =
+      run_program({"bash", "-c", classify + "--csv '" + path("x") + "' 2> '" + path("x") + "'"});
+  EXPECT_EQ(both.exit_code, 2) << both.out;
+  EXPECT_NE(read_file(path("x")).find("the file that standard error goes into"), std::string::npos);
+  fs::create_directories(folder_ / "out");
+  expect_complaint(
+      run_program({"bash", "-c",
+                   begin + "explain -m '" + model_ + "' '" + picture().string() + "' --out '" +
+                       path("out") + "' > '" + path("out/a.evidence.png") + "'"}),
+      2, "the file that standard output goes into");
   // Both into one file is what people do.
   expect_success(run_program({"bash", "-c", classify + "> '" + path("y") + "' 2>&1"}));
 }

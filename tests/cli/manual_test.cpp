@@ -66,7 +66,11 @@ TEST_F(Manual, PagesSayWhatTheHelpSays) {
     }
   }
   const std::string examples = read_plain(folder_ / "man/vig-completion.1");
-  EXPECT_NE(examples.find(".SH EXAMPLES\n"), std::string::npos) << examples;
+  EXPECT_NE(examples.find(".SH EXAMPLES\n.PP\n.nf\n  source <(vig completion bash)\n"),
+            std::string::npos)
+      << examples;
+  EXPECT_NE(examples.find("completions/vig.fish\n.fi\n.SH "), std::string::npos) << examples;
+  EXPECT_EQ(examples.find("Examples:"), std::string::npos) << examples;
   EXPECT_NE(read_plain(folder_ / "man/vig.1").find("\\fBvig classify\\fR"), std::string::npos);
   EXPECT_NE(read_plain(folder_ / "man/vig-classify.1").find("\\fBvig-embed\\fR(1)"),
             std::string::npos);
@@ -103,6 +107,15 @@ TEST_F(Manual, OnePageIsPrinted) {
   expect_success(result);
   EXPECT_EQ(result.out, read_file(folder_ / "man/vig-classify.1"));
   EXPECT_NE(result.out.find("\\fB\\-\\-threads\\fR"), std::string::npos) << result.out;
+  // Values, defaults, and what must be given.
+  for (const char* entry :
+       {".SH ARGUMENTS\n.TP\n\\fIpictures\\fR \\fIPICTURE\\fR ...\nPicture files, ",
+        "reads standard input. Required.\n.SH OPTIONS\n",
+        "\n.TP\n\\fB\\-m\\fR, \\fB\\-\\-model\\fR \\fIFILE\\fR\nWeight file, ",
+        "\n.TP\n\\fB\\-\\-top\\fR \\fIK\\fR\nNumber of classes to print for each picture. Default: "
+        "5.\n"}) {
+    EXPECT_NE(result.out.find(entry), std::string::npos) << entry << "\n" << result.out;
+  }
   EXPECT_EQ(vig({"man"}).out, read_file(folder_ / "man/vig.1"));
   expect_complaint(vig({"man", "clasify"}), 2,
                    "there is no command 'clasify' (did you mean 'classify'?)");

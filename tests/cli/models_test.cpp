@@ -1,10 +1,13 @@
 // `vig models` and `vig info`.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <regex>
 #include <set>
 
 #include "cli/vig.h"
+#include "vig/cli/output.h"
+#include "vig/models/registry.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/safetensors.h"
 
@@ -109,6 +112,7 @@ TEST(Models, Json) {
   EXPECT_EQ(models[0]["name"], "vig_t");
   EXPECT_EQ(models[0]["parameters"], 5834536);
   EXPECT_EQ(models[0]["paper_parameters"], "6M");
+  EXPECT_EQ(models[0]["paper_flops"], find_model("vig_t").paper_flops);
   EXPECT_GT(models[0]["scan_multiply_adds"], 86000000);
 }
 
@@ -121,6 +125,8 @@ TEST(Info, LayersOfAModelAddUp) {
   for (const json& layer : info["layers"]) {
     parameters += layer["parameters"].get<int64_t>();
     multiply_adds += layer["multiply_adds"].get<int64_t>();
+    const auto grid = layer["output"].get<std::vector<int64_t>>();
+    EXPECT_EQ(layer["bytes"], 4 * grid.at(0) * grid.at(1) * grid.at(2)) << layer;
   }
   EXPECT_EQ(parameters, 5834536);
   EXPECT_EQ(info["parameters"], 5834536);
@@ -136,6 +142,35 @@ TEST(Info, NumbersOfBatchNormsThatNobodyLearnsAreNoParameters) {
   for (const json& layer : info["layers"]) parameters += layer["parameters"].get<int64_t>();
   EXPECT_EQ(parameters, 25557032);
   EXPECT_EQ(info["parameters"], 25557032);
+  EXPECT_EQ(info["scan_multiply_adds"], 0);
+}
+
+// A recipe for whole pictures, in words and as numbers.
+TEST(Info, OfNetworksThatSeeWholePictures) {
+  const TempDir folder;
+  const std::string file = (folder / "model.safetensors").string();
+  const std::pair<const char*, json> cases[] = {{"test_vig_upernet", "stretch"},
+                                                {"test_vig_maskrcnn", "pad"}};
+  for (const auto& [model, framing] : cases) {
+    expect_success(vig({"convert", "--random", model, file, "--force"}));
+    const RunResult text = vig({"info", file});
+    expect_success(text);
+    const json recipe = json::parse(vig({"info", file, "--json"}).out)["recipe"];
+    const Recipe own = find_model(model).recipe;
+    EXPECT_EQ(recipe["framing"], framing);
+    EXPECT_EQ(recipe["resize"], own.resize);
+    EXPECT_EQ(recipe["crop"], own.crop);
+    EXPECT_EQ(recipe["longest"], own.longest);
+    EXPECT_EQ(recipe["multiple"], own.multiple);
+    EXPECT_EQ(recipe["window_stride"], own.window_stride);
+    std::string expected = fmt::format(
+        "\nrecipe: short side to {}, long side at most {}, {} to multiples of {}, ", own.resize,
+        own.longest, framing == "pad" ? "padded" : "stretched", own.multiple);
+    if (framing == "stretch") {
+      expected += fmt::format("windows of {} every {}, ", own.crop, own.window_stride);
+    }
+    EXPECT_NE(text.out.find(expected + "bilinear, mean "), std::string::npos) << text.out;
+  }
 }
 
 TEST(Info, TableWithChanges) {
@@ -144,7 +179,16 @@ TEST(Info, TableWithChanges) {
   expect_success(result);
   EXPECT_NE(result.out.find("classes 5"), std::string::npos);
   EXPECT_NE(result.out.find("layers.3.blocks.0.op.o_proj"), std::string::npos);
-  EXPECT_NE(result.out.find("multiply-adds"), std::string::npos);
+  const json info = json::parse(
+      vig({"info", "vig_h_t", "--set", "classes=5", "--set", "depths=1,1,1,1", "--json"}).out);
+  const auto dense = info["dense_multiply_adds"].get<int64_t>();
+  const auto scan = info["scan_multiply_adds"].get<int64_t>();
+  EXPECT_GT(dense, scan);
+  EXPECT_GT(scan, 0);
+  EXPECT_NE(result.out.find("\nmultiply-adds   " + cli::grouped(dense) + " dense + " +
+                            cli::grouped(scan) + " scan = " + cli::grouped(dense + scan) + "\n"),
+            std::string::npos)
+      << result.out;
 }
 
 // Of the lines above the table, those that name a size name one.

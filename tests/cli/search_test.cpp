@@ -48,9 +48,10 @@ TEST_F(Search, APictureIsMostLikeItself) {
     EXPECT_LT(picture["neighbours"][1]["cosine"], 0.99999);
   }
   const std::string page = (folder_ / "page.html").string();
-  const RunResult text = search({data("image/photos/flower.webp"), "--html", page});
+  const std::string flower = data("image/photos/flower.webp");
+  const RunResult text = search({flower, "--html", page, "--top", "1"});
   expect_success(text);
-  EXPECT_NE(text.out.find("flower.webp\n"), std::string::npos) << text.out;
+  EXPECT_EQ(text.out, flower + "\n   1.0000  " + pictures() + "/flower.webp\n");
   EXPECT_NE(read_file(page).find("data:image/jpeg"), std::string::npos);
 }
 
@@ -98,6 +99,28 @@ TEST_F(Search, TheSizeOfTheIndexIsThatOfTheSearch) {
   };
   for (const double cosine : cosines({})) EXPECT_NEAR(cosine, 1, 1e-5);
   for (const double cosine : cosines({"--size", "64"})) EXPECT_LT(cosine, 1 - 1e-4);
+}
+
+// Pictures that cannot be read have no vector; the others keep theirs.
+TEST_F(Search, BrokenPicturesLeaveTheOthersTheirNeighbours) {
+  write_file(folder_ / "pictures/broken.png", "no picture");
+  const RunResult made = vig({"embed", "-m", model_, pictures(), "--index", index_});
+  EXPECT_EQ(made.exit_code, 1);
+  EXPECT_NE(made.err.find("broken.png"), std::string::npos) << made.err;
+  EXPECT_NE(made.err.find("vig: 3 pictures in " + index_ + "\n"), std::string::npos) << made.err;
+  EXPECT_EQ(SafeTensors::open(index_).metadata().at("vig.index"),
+            R"({"arch":"test_vig","size":0})");
+  const RunResult result = search({pictures(), "--json", "--top", "1", "--batch", "4"});
+  expect_complaint(result, 1, "broken.png");
+  const json list = json::parse(result.out);
+  ASSERT_EQ(list.size(), 4u);
+  for (const json& picture : list) {
+    const bool broken = picture["file"] == pictures() + "/broken.png";
+    EXPECT_EQ(picture.contains("error"), broken) << picture;
+    if (!broken) {
+      EXPECT_EQ(picture["neighbours"][0]["file"], picture["file"]);
+    }
+  }
 }
 
 // Rows are compared in blocks of 4096.

@@ -129,6 +129,26 @@ TEST_F(Signals, OtherCommandsEndAtOnce) {
   close(end);
 }
 
+// Who asks twice does not want to wait for what is under way: here, a reader that does not read.
+TEST_F(Signals, TheSecondSignalEndsItAtOnce) {
+  NamedPipe reader(work_ / "full");
+  const int end = open(reader.path().c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(end, 0);
+  ASSERT_EQ(fcntl(end, F_SETPIPE_SZ, 4096), 4096);  // less than what is printed
+  StartedProgram program({"/bin/sh", "-c",
+                          "exec '" + std::string(kVig) + "' embed -m '" + model_ + "' --map '" +
+                              data("image/photos/flower.webp") + "' > '" + reader.path() + "'"},
+                         work_.path());
+  fcntl(end, F_SETFL, 0);
+  char byte = 0;
+  while (read(end, &byte, 1) == 0) usleep(1000);  // until there is a writer
+  program.signal(SIGINT);
+  program.signal(SIGTERM);
+  close(end);  // whoever goes on now writes for nobody, and ends with success
+  const int status = program.wait();
+  EXPECT_TRUE(status == 128 + SIGINT || status == 128 + SIGTERM) << status << program.err();
+}
+
 TEST_F(Signals, NohupKeepsItRunning) {
   StartedProgram program({"/bin/sh", "-c",
                           std::string("trap '' HUP; exec '") + kVig + "' classify -m '" + model_ +

@@ -11,8 +11,15 @@ using nlohmann::json;
 TEST(VerifyCommand, AllGoldenCasesPass) {
   const RunResult result = vig({"verify", data("golden")});
   expect_success(result);
-  EXPECT_NE(result.out.find("14 of 14 cases ok"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("14 of 14 cases ok (69 tensors, "), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("act/blocks.0.attn.g_norm"), std::string::npos);
+  std::vector<std::string> order;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with("): ok")) order.push_back(line);
+  }
+  EXPECT_EQ(order.size(), 14u);
+  EXPECT_TRUE(std::ranges::is_sorted(order)) << result.out;
   EXPECT_EQ(result.out.find("FAILED"), std::string::npos);
 }
 
@@ -38,6 +45,20 @@ TEST(VerifyCommand, ATamperedCaseFails) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.out.find("FAILED"), std::string::npos);
   EXPECT_NE(result.out.find("1 of 2 cases ok"), std::string::npos) << result.out;
+  // The summary has the worst of all lines.
+  double worst = 0;
+  std::istringstream lines(result.out);
+  for (std::string line, name, word; std::getline(lines, line);) {
+    if (!line.ends_with("  ok") && !line.ends_with("  FAILED")) continue;
+    double error = 0, largest = 0, relative = 0;
+    std::istringstream(line) >> name >> error >> largest >> relative;
+    EXPECT_NEAR(relative, error / largest, 0.01 * relative) << line;
+    worst = std::max(worst, relative);
+  }
+  const size_t summary = result.out.find("largest relative error ");
+  ASSERT_NE(summary, std::string::npos) << result.out;
+  EXPECT_EQ(std::stod(result.out.substr(summary + 23)), worst) << result.out;
+  EXPECT_GT(worst, 1e-4);
   expect_success(vig({"verify", file, "--tolerance", "0.1"}));
 }
 

@@ -49,6 +49,10 @@ TEST(Bench, MeasuresAMiniature) {
   EXPECT_LE(result.median, result.p95);
   EXPECT_NEAR(result.images_per_second, 3 / result.median, 1e-6 * result.images_per_second);
   EXPECT_GT(result.peak_gflops, 0);
+  // Two operations for each multiply-add of the three pictures, in the time of the fastest quarter.
+  EXPECT_DOUBLE_EQ(result.gflops,
+                   2e-9 * static_cast<double>(result.macs.total()) * 3 / result.best);
+  EXPECT_DOUBLE_EQ(result.peak_share, result.gflops / result.peak_gflops);
   EXPECT_GT(result.arena_bytes, 0u);
   EXPECT_GT(result.process_bytes, result.packed_bytes);
   ASSERT_FALSE(result.profile.empty());
@@ -89,6 +93,19 @@ TEST(Bench, MeasuresADetectorToItsMasks) {
               Bench(source).measure({64, 96, 1, 1}, options);
             }).find("rival"),
             std::string::npos);
+}
+
+TEST(Bench, SettingsThatAreNoneAreRefused) {
+  ModelRequest request;
+  request.model = "test_vig";
+  const ModelSource source = find_source(request);
+  for (const BenchSetting& setting : {BenchSetting{64, 64, 0, 1}, BenchSetting{64, 64, 1, 0},
+                                      BenchSetting{0, 64, 1, 1}, BenchSetting{64, 8193, 1, 1}}) {
+    ErrorCode code = ErrorCode::kInput;
+    EXPECT_NE(error_of([&] { check_bench(source, setting, {}); }, &code).find("expected"),
+              std::string::npos);
+    EXPECT_EQ(code, ErrorCode::kUsage);
+  }
 }
 
 TEST(Bench, StopsWhenAsked) {

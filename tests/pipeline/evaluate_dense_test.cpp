@@ -158,6 +158,26 @@ TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
   EXPECT_LE(result.masks.figures().ap, 1);
 }
 
+// All that COCO's rules ask of an object.
+TEST(MatchedObjects, KeepWhatTheAnnotationsSay) {
+  Objects truth;
+  truth.objects.push_back({{1, 2, 4, 8}, 1, true, 7.5, {3, 2, {1, 2, 3}}});
+  truth.objects.push_back({{0, 0, 2, 2}, 0, false, 4, {}});
+  const std::vector<CocoTruth> found = matched_objects(truth, {5, 3});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].label, 3);
+  EXPECT_TRUE(found[0].crowd);
+  EXPECT_EQ(found[0].area, 7.5);
+  EXPECT_EQ(found[0].mask, truth.objects[0].mask);
+  EXPECT_EQ(found[0].box.x, 1);
+  EXPECT_EQ(found[0].box.y, 2);
+  EXPECT_EQ(found[0].box.width, 3);
+  EXPECT_EQ(found[0].box.height, 6);
+  EXPECT_EQ(found[1].label, 5);
+  EXPECT_FALSE(found[1].crowd);
+  EXPECT_EQ(found[1].mask.width, 0);
+}
+
 // Masks count only where all objects of all pictures have them.
 TEST_F(EvaluateDense, BoxesWithoutMasksLeaveMasksOut) {
   write_pictures("data");

@@ -303,6 +303,20 @@ TEST(Attention, BadRequestsAreNamed) {
   EXPECT_NE(complaint(made("test_resnet", folder), {}).find("no layer"), std::string::npos);
 }
 
+// The middle of a wide picture, and a picture that is smaller than the input.
+TEST(SeenPart, IsWhereTheInputLiesInThePicture) {
+  const SeenPart middle = seen_part({200, 100, 128, 64, 32, 0, 64, 64});
+  EXPECT_DOUBLE_EQ(middle.x, 50);
+  EXPECT_DOUBLE_EQ(middle.y, 0);
+  EXPECT_DOUBLE_EQ(middle.width, 100);
+  EXPECT_DOUBLE_EQ(middle.height, 100);
+  const SeenPart padded = seen_part({100, 50, 100, 25, 10, -20, 64, 64});
+  EXPECT_DOUBLE_EQ(padded.x, 10);
+  EXPECT_DOUBLE_EQ(padded.y, -40);
+  EXPECT_DOUBLE_EQ(padded.width, 64);
+  EXPECT_DOUBLE_EQ(padded.height, 128);
+}
+
 TEST(DrawMap, CoversWhatWasSeenAndDimsTheRest) {
   Image picture(8, 4);
   picture.rgb.assign(picture.rgb.size(), 100);

@@ -70,6 +70,33 @@ TEST(ResultsJson, ADetection) {
   EXPECT_EQ(found["file_name"], "000139.jpg");
 }
 
+TEST(ResultsJson, AnExplanation) {
+  PictureEvidence evidence;
+  evidence.name = "a.jpg";
+  evidence.answer.about = {2, "cat", 0.75f, 1.5f};
+  evidence.answer.map = {1, 2, {0.1f, -3}};
+  const std::string cat = R"({"index":2,"name":"cat","probability":0.75,"logit":1.5})";
+  EXPECT_EQ(explanation_json(evidence, ""),
+            R"({"file":"a.jpg","class":)" + cat + R"(,"shape":[1,2],"values":[0.1,-3]})");
+  evidence.answer.against = ClassScore{0, "", 0.25f, -1.0f};
+  EXPECT_EQ(explanation_json(evidence, "a.png"),
+            R"({"file":"a.jpg","picture":"a.png","class":)" + cat +
+                R"(,"against":{"index":0,"probability":0.25,"logit":-1.0},)" +
+                R"("shape":[1,2],"values":[0.1,-3]})");
+  PictureAttention attention;
+  attention.name = "a.jpg";
+  attention.answer = {3, -1, 1, 0, {2, 1, {0.5f, 0.25f}}};
+  EXPECT_EQ(explanation_json(attention, ""),
+            R"({"file":"a.jpg","layer":3,"row":1,"column":0,"shape":[2,1],"values":[0.5,0.25]})");
+  attention.answer.head = 0;
+  EXPECT_EQ(explanation_json(attention, "a.png"),
+            R"({"file":"a.jpg","picture":"a.png","layer":3,"head":0,"row":1,"column":0,)"
+            R"("shape":[2,1],"values":[0.5,0.25]})");
+  evidence.error = attention.error = "no good";
+  EXPECT_EQ(explanation_json(evidence, "a.png"), R"({"file":"a.jpg","error":"no good"})");
+  EXPECT_EQ(explanation_json(attention, "a.png"), R"({"file":"a.jpg","error":"no good"})");
+}
+
 TEST(ResultsJson, AnEvaluation) {
   Evaluation result;
   result.metrics = ClassificationMetrics(3);

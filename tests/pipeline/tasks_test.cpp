@@ -9,6 +9,7 @@
 #include "pipeline/fixtures.h"
 #include "support/files.h"
 #include "vig/image/preprocess.h"
+#include "vig/pipeline/bench.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/open_model.h"
@@ -233,25 +234,55 @@ TEST(Embedder, PooledIsTheMeanOfTheMap) {
   }
 }
 
-TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfThePicture) {
-  const TempDir folder;
+// Fresh weights but for one tensor, which is not finite.
+ModelSource broken_miniature(const TempDir& folder, const std::string& tensor) {
   const std::string file = (folder / "nan.safetensors").string();
   const ModelSpec spec = find_model("test_vig");
   const Graph graph = build_graph(spec, 64, 64);
   const auto weights = random_weights(graph.params, 1);
-  std::vector<float> broken(10, NAN);
+  std::vector<float> broken(1 << 16, NAN);
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < weights->size(); ++i) {
     const ParamSpec& param = weights->spec(i);
-    const float* data = param.name == "head.bias" ? broken.data() : weights->data(i);
+    const float* data = param.name == tensor ? broken.data() : weights->data(i);
     tensors.push_back({param.name, {data, DType::kF32, param.shape}});
   }
   write_safetensors(file, tensors, {{"vig.arch", "test_vig"}});
   ModelRequest request;
   request.model = file;
-  const auto results = Classifier(find_source(request)).classify(some_pictures(), 1);
-  EXPECT_TRUE(results[0].error.starts_with(results[0].name + ": ")) << results[0].error;
-  EXPECT_NE(results[0].error.find("finite"), std::string::npos) << results[0].error;
+  return find_source(request);
+}
+
+TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfThePicture) {
+  const TempDir folder;
+  const auto expect_errors = [](const auto& results) {
+    ASSERT_EQ(results.size(), 5u);
+    for (const size_t i : {0, 2, 3}) {
+      EXPECT_TRUE(results[i].error.starts_with(results[i].name + ": ")) << results[i].error;
+      EXPECT_NE(results[i].error.find("finite"), std::string::npos) << results[i].error;
+    }
+  };
+  const OpenModel head(broken_miniature(folder, "head.bias"));
+  expect_errors(head.classify(some_pictures(), 1));
+  EXPECT_EQ(head.embed(some_pictures(), Embedder::Kind::kPooled)[0].error, "");
+  const OpenModel all(broken_miniature(folder, "pos_embed"));
+  expect_errors(all.classify(some_pictures(), 1));
+  expect_errors(all.embed(some_pictures(), Embedder::Kind::kPooled));
+  expect_errors(all.embed(some_pictures(), Embedder::Kind::kMap));
+  expect_errors(all.evidence(some_pictures(), {}));
+  expect_errors(all.attention(some_pictures(), {0.5, 0.5}));
+}
+
+// The speed of a wrong answer is of no interest.
+TEST(Bench, NumbersThatAreNotFiniteAreNotTimed) {
+  const TempDir folder;
+  const Bench bench(broken_miniature(folder, "head.bias"));
+  BenchOptions options;
+  options.seconds = 0.01;
+  const std::string sentence = error_of([&] { bench.measure({64, 64, 1, 1}, options); });
+  EXPECT_NE(sentence.find("nan.safetensors answers with numbers that are not finite"),
+            std::string::npos)
+      << sentence;
 }
 
 TEST(Runner, DefaultBatchShrinksWithTheSize) {

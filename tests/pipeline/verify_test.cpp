@@ -108,12 +108,18 @@ TEST(Verify, ADenseCaseMustSayItsPictures) {
     const char* message;
   } cases[] = {
       {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [1, 1]", "stride"},
+      {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [15, 15]", "stride"},
+      {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [65, 65]", "stride"},
+      {"upernet-mini", "\"stride\": [42, 42]", "\"stride\": [42, 32]", "stride"},
       {"upernet-mini", "\"crop\": [64, 64]", "\"crop\": [64, 96]", "crop"},
+      {"upernet-mini", "\"crop\": [64, 64]", "\"crop\": [96, 96]", "crop"},
       {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [50]", "original_size"},
       {"upernet-mini", "\"original_size\": [50, 77]", "\"original_size\": [60000, 60000]", "pred"},
       {"upernet-mini", "\"aux_channels\"", "\"other_channels\"", "other_channels"},
       {"maskrcnn-mini", "\"mask_thr\": 0.5", "\"mask_thr\": 0.4", "mask_thr"},
       {"maskrcnn-mini", "\"ori_shape\"", "\"shape\"", "ori_shape"},
+      {"maskrcnn-mini", "\"images\": [",
+       "\"images\": [{\"img_shape\": [8, 8], \"ori_shape\": [8, 8]},", "describes 3 pictures"},
       {"maskrcnn-mini", "\"max_per_img\": 12", "\"max_per_img\": 11", "dets/0"},
   };
   for (const auto& [name, from, to, message] : cases) {
@@ -176,6 +182,20 @@ TEST(Verify, NumbersThatAreNotFiniteFail) {
   }
 }
 
+// Relative to the largest number that is expected; the tolerance itself is allowed.
+TEST(CompareValues, TheLargestErrorCounts) {
+  const TensorCheck check = compare_values("x", {1, -4, 0}, {1.5f, -3, 0.25f}, 0.25);
+  EXPECT_EQ(check.name, "x");
+  EXPECT_EQ(check.error, 1);
+  EXPECT_EQ(check.largest, 4);
+  EXPECT_EQ(check.relative, 0.25);
+  EXPECT_TRUE(check.within);
+  EXPECT_FALSE(compare_values("x", {1, -4, 0}, {1.5f, -3, 0.25f}, 0.2499).within);
+  // Of zeros alone any error is too large.
+  EXPECT_TRUE(compare_values("x", {0, 0}, {0, 0}, 0).within);
+  EXPECT_FALSE(compare_values("x", {0, 0}, {0, 1e-9f}, 1e9).within);
+}
+
 // What cannot be checked is an error, never a pass.
 TEST(Verify, RaisesWhenACheckCannotBeMade) {
   const TempDir folder;
@@ -208,6 +228,12 @@ TEST(Verify, RaisesWhenACheckCannotBeMade) {
                        [](const CaseTensor& tensor) { return tensor.name == "param/norm.weight"; });
        },
        "param/norm.weight"},
+      {"a parameter that the network does not have",
+       [](Tensors& list) {
+         list.push_back(find_tensor(list, "param/norm.weight"));
+         list.back().name = "param/norm.scale";
+       },
+       "param/norm.scale"},
       {"another shape",
        [](Tensors& list) {
          find_tensor(list, "act/norm").shape = Shape{4, 64};
@@ -223,6 +249,11 @@ TEST(Verify, RaisesWhenACheckCannotBeMade) {
          find_tensor(list, "input").shape = Shape{3, 32, 32};
        },
        "input"},
+      {"an input of four channels",
+       [](Tensors& list) {
+         find_tensor(list, "input").shape = Shape{1, 4, 32, 24};
+       },
+       "expected [batch, 3, height, width]"},
   };
   for (const auto& entry : cases) {
     const std::string file =

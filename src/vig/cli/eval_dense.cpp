@@ -74,9 +74,9 @@ Chosen<Data> choose_split(const EvalOptions& options, Options reading,
   reading.first_split_only = true;
   reading.splits = {"test", "val", "train"};
   if (!options.split.empty()) reading.splits = {options.split};
-  if (of_run) reading.splits = {run->own_split() ? "val" : "train"};
+  if (of_run) reading.splits = {run->own_split ? "val" : "train"};
   const auto splits = open(options.data, reading);
-  if (of_run && !run->own_split()) {
+  if (of_run && !run->own_split) {
     const std::optional<Data>& part = splits.train ? splits.train : splits.whole;
     if (!part) fail("{}: no longer has the split train", options.data);
     return {"validation", held_out(*part, *run)};

@@ -5,9 +5,11 @@
 #include <sstream>
 
 #include "vig/base/error.h"
+#include "vig/base/printable.h"
 #include "vig/base/regular_file.h"
 #include "vig/cli/eval_dense.h"
 #include "vig/data/picture_list.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig::cli {
 namespace {
@@ -15,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMostBytes = size_t{1} << 30;  // of a list: ten million names
+constexpr size_t kMostRecord = size_t{1} << 20;
+constexpr size_t kMostNames = size_t{1} << 30;  // bytes of a list: ten million names
 
 }  // namespace
 
@@ -27,13 +30,18 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
   run.folder = path;
   run.model = path + "/best.safetensors";
   try {
-    const json json = json::parse(read_regular_file(record, kMostBytes));
+    const json json = parse_strict_json(record, read_regular_file(record, kMostRecord));
     run.data = data.empty() ? json.at("data").get<std::string>() : data;
     if (json.at("validation").is_null()) {
       fail("{}: this run has no validation pictures; name a weight file with -m and the pictures",
            path);
     }
-    run.validation = json.at("validation").get<std::string>();
+    const std::string validation = json.at("validation").get<std::string>();
+    if (validation != "val" && validation != "validation.txt") {
+      fail("{}: validated with \"{}\", expected \"val\" or \"validation.txt\"", record,
+           printable(validation, 40));
+    }
+    run.own_split = validation == "val";
     run.decode.max_pixels = json.at("max-pixels").get<int64_t>();
     run.decode.apply_orientation = !json.at("ignore-orientation").get<bool>();
   } catch (const json::exception&) {
@@ -54,8 +62,10 @@ void TrainedRun::check_data() const {
       data, folder);
 }
 
+std::string TrainedRun::list() const { return folder + "/validation.txt"; }
+
 std::vector<std::string> TrainedRun::held_out() const {
-  std::istringstream text(read_regular_file(folder + "/" + validation, kMostBytes));
+  std::istringstream text(read_regular_file(list(), kMostNames));
   std::vector<std::string> names;
   for (std::string line; std::getline(text, line);) names.push_back(line);
   return names;
@@ -63,7 +73,6 @@ std::vector<std::string> TrainedRun::held_out() const {
 
 Dataset TrainedRun::pictures() const {
   check_data();
-  const bool own_split = this->own_split();
   const DatasetSplits splits = open_dataset(data, {.archive = {},
                                                    .decode = decode,
                                                    .cache_bytes = 0,
@@ -78,8 +87,7 @@ Dataset TrainedRun::pictures() const {
   }
   report_problems(splits.report);
   if (own_split) return *found;
-  const std::string list = folder + "/" + validation;
-  return select_pictures(*found, read_regular_file(list, kMostBytes), list);
+  return select_pictures(*found, read_regular_file(list(), kMostNames), list());
 }
 
 }  // namespace vig::cli

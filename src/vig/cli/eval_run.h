@@ -15,14 +15,14 @@ struct TrainedRun {
   std::string folder;
   std::string model;       // best.safetensors
   std::string data;        // where its pictures are
-  std::string validation;  // "val" for a split of the data, else a file in `folder` with names
+  bool own_split = false;  // the data has a split "val"; else list() names what was held out
   DecodeOptions decode;    // as in training
 
   // Throws when the data or one of the pictures is not there any more.
   Dataset pictures() const;
   // Throws when the data is not there any more.
   void check_data() const;
-  bool own_split() const { return validation == "val"; }
+  std::string list() const;
   // The names of the pictures that were held out, a line each.
   std::vector<std::string> held_out() const;
 };

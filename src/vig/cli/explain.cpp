@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
@@ -13,6 +17,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
+#include "vig/cli/picture_stream.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/results_json.h"
@@ -94,6 +99,45 @@ std::string as_text(const PictureAttention& picture) {
       attention.column, map.height, map.width, most / map.width, most % map.width);
 }
 
+// Pictures that are needed twice: for the network, and to be drawn on. Files are read again, so
+// that a batch keeps none of them; a stream can be read once, and its picture is kept. The copy is
+// apart from the memory of decoding, which further pictures of the batch may wait for.
+class ReadTwice final : public SampleSource {
+ public:
+  ReadTwice(const SampleSource& pictures, const DecodeOptions& decode)
+      : pictures_(pictures), decode_(decode) {}
+
+  size_t size() const override { return pictures_.size(); }
+  std::string place(size_t sample) const override { return pictures_.place(sample); }
+  std::string path(size_t sample) const override { return pictures_.path(sample); }
+  Sample load(size_t sample) const override {
+    Sample loaded = pictures_.load(sample);
+    if (!is_stream(path(sample))) return loaded;
+    try {
+      auto copy = std::make_shared<const Image>(*loaded.image);
+      const std::lock_guard lock(mutex_);
+      kept_[sample] = std::move(copy);
+    } catch (const std::bad_alloc&) {
+      fail("{}: not enough memory for the picture", place(sample));
+    }
+    return loaded;
+  }
+  // What was loaded before.
+  Sample load_again(size_t sample) const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto kept = kept_.extract(sample)) return {std::move(kept.mapped()), {}};
+    }
+    return PictureFiles({path(sample)}, decode_).load(0);
+  }
+
+ private:
+  const SampleSource& pictures_;
+  const DecodeOptions decode_;
+  mutable std::mutex mutex_;
+  mutable std::map<size_t, std::shared_ptr<const Image>> kept_;
+};
+
 // The pictures of a run, drawn and printed one after the other.
 class Drawing {
  public:
@@ -106,9 +150,9 @@ class Drawing {
         recipe_(recipe) {}
 
   template <class Answer>
-  HandleResults<Answer> handler() {
-    return [this](std::span<const PictureResult<Answer>> batch) {
-      for (const PictureResult<Answer>& picture : batch) take(picture);
+  HandleResults<Answer> handler(const ReadTwice& all) {
+    return [this, &all](std::span<const PictureResult<Answer>> batch) {
+      for (const PictureResult<Answer>& picture : batch) take(picture, all);
       return pictures_.advance(batch.size());
     };
   }
@@ -118,11 +162,11 @@ class Drawing {
 
  private:
   template <class Answer>
-  void take(const PictureResult<Answer>& picture) {
+  void take(const PictureResult<Answer>& picture, const ReadTwice& all) {
     std::string error = picture.error;
     if (error.empty()) {
       try {
-        draw(picture.name, picture.answer.map);
+        draw(all.load_again(next_), picture.answer.map);
       } catch (const Error& problem) {
         error = problem.what();
       }
@@ -139,8 +183,7 @@ class Drawing {
     ++next_;
   }
 
-  void draw(const std::string& file, const TokenMap& map) {
-    const Sample sample = PictureFiles({file}, command_.pictures.decode()).load(0);
+  void draw(const Sample& sample, const TokenMap& map) {
     const Placement placement = place(recipe_, sample.image->width, sample.image->height);
     outputs_.write(next_, ending_, [&] {
       return encode_png(draw_map(*sample.image, seen_part(placement), map, command_.opacity));
@@ -191,13 +234,14 @@ int explain(const ExplainCommand& command) {
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
   Drawing drawing(command, pictures, outputs, ending, explainer.runner().recipe());
-  pictures.run([&](const SampleSource& all) {
+  pictures.run([&](const SampleSource& files) {
+    const ReadTwice all(files, command.pictures.decode());
     if (attention) {
-      explainer.attention(all, parse_place(command), drawing.handler<LayerAttention>());
+      explainer.attention(all, parse_place(command), drawing.handler<LayerAttention>(all));
     } else {
       const Explainer::EvidenceRequest request{find_class("--class", command.about, source),
                                                find_class("--against", command.against, source)};
-      explainer.evidence(all, request, drawing.handler<Evidence>());
+      explainer.evidence(all, request, drawing.handler<Evidence>(all));
     }
   });
   drawing.finish();

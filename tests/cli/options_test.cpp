@@ -1,0 +1,88 @@
+// Values of options that several commands take.
+#include "vig/cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include "support/errors.h"
+
+namespace vig::test {
+namespace {
+
+TEST(Options, SizesAreHeightAndWidth) {
+  const auto expect_size = [](const char* text, int height, int width) {
+    const cli::InputSize size = cli::parse_size(text);
+    EXPECT_EQ(size.height, height) << text;
+    EXPECT_EQ(size.width, width) << text;
+  };
+  expect_size("1", 1, 1);
+  expect_size("384x512", 384, 512);
+  expect_size("8192x1", 8192, 1);
+  for (const std::string bad : {"", "0", "8193", "64x0", "0x64", "64x8193", "8193x64", "x", "64x",
+                                "x64", "1x2x3", "+64", "-64", " 64", "64 ", "6.4", "99999999999"}) {
+    expect_error(ErrorCode::kUsage, {"--size " + bad + ": expected N or HEIGHTxWIDTH", "1 to 8192"},
+                 [&] { cli::parse_size(bad); });
+  }
+  const auto sizes = cli::parse_sizes("32,64x96");
+  ASSERT_EQ(sizes.size(), 2u);
+  EXPECT_EQ(sizes[0].width, 32);
+  EXPECT_EQ(sizes[1].width, 96);
+}
+
+TEST(Options, ListsOfNumbersHaveALimit) {
+  EXPECT_EQ(cli::parse_numbers("--batch", "1,1024,7", 1024), (std::vector{1, 1024, 7}));
+  for (const std::string bad : {"", ",", "1,", ",1", "0", "1025", "1,1025", "1;2", "a"}) {
+    expect_error(ErrorCode::kUsage, {"--batch " + bad + ": expected whole numbers from 1 to 1024"},
+                 [&] { cli::parse_numbers("--batch", bad, 1024); });
+  }
+}
+
+TEST(Options, FieldsHaveANameAndAnyValue) {
+  const std::map<std::string, std::string> expected = {{"a", "2"}, {"b", "x=y"}, {"c", ""}};
+  EXPECT_EQ(cli::parse_fields({"a=1", "b=x=y", "c=", "a=2"}), expected);  // the last one counts
+  for (const std::string bad : {"", "a", "=1"}) {
+    expect_error(ErrorCode::kUsage, {"--set " + bad + ": expected FIELD=VALUE"},
+                 [&] { cli::parse_fields({bad}); });
+  }
+}
+
+// The parts in their order are the list, and none is longer than another by more than one.
+TEST(Options, PartsOfAListAreEqual) {
+  for (const size_t size : {0u, 1u, 2u, 7u, 8u, 100u}) {
+    for (const int count : {1, 2, 3, 8}) {
+      size_t next = 0;
+      for (int index = 1; index <= count; ++index) {
+        const cli::Shard shard =
+            cli::parse_shard(std::to_string(index) + "/" + std::to_string(count));
+        EXPECT_EQ(shard.first(size), next);
+        next = shard.last(size);
+        const size_t own = next - shard.first(size);
+        EXPECT_GE(own, size / static_cast<size_t>(count));
+        EXPECT_LE(own, size / static_cast<size_t>(count) + 1);
+      }
+      EXPECT_EQ(next, size);
+    }
+  }
+  EXPECT_EQ(cli::shard_samples("", 3), (std::vector<size_t>{0, 1, 2}));
+  EXPECT_EQ(cli::shard_samples("2/2", 5), (std::vector<size_t>{2, 3, 4}));
+  EXPECT_EQ(cli::shard_samples("3/3", 3), (std::vector<size_t>{2}));
+  expect_error(ErrorCode::kUsage, {"--shard 1/4: more parts than the 3 pictures"},
+               [] { cli::shard_samples("1/4", 3); });
+}
+
+TEST(Options, RangesIncludeTheirEndsAndNothingElse) {
+  const auto refused = [](const CLI::Validator& range, std::string text) {
+    return !range(text).empty();
+  };
+  const CLI::Validator share = cli::in_range(0.0, 1.0), count = cli::in_range(1, 1024);
+  for (const char* good : {"0", "1", "0.5"}) EXPECT_FALSE(refused(share, good)) << good;
+  for (const char* bad : {"-0.1", "1.1", "nan", "-nan", "inf", "x", ""}) {
+    EXPECT_TRUE(refused(share, bad)) << bad;
+  }
+  for (const char* good : {"1", "1024"}) EXPECT_FALSE(refused(count, good)) << good;
+  for (const char* bad : {"0", "1025", "-1", "nan", "1.5"}) {
+    EXPECT_TRUE(refused(count, bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace vig::test
