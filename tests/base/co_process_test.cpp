@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "vig/base/error.h"
@@ -33,11 +37,49 @@ TEST(CoProcess, AnswersLineByLine) {
   }
 }
 
+TEST(CoProcess, VariablesReplaceThoseOfTheirNameAlone) {
+  ASSERT_EQ(setenv("VIG_TEST", "kept", 1), 0);
+  ASSERT_EQ(setenv("VIG_TEST_LONGER", "kept, too", 1), 0);
+  CoProcess process("echo \"$VIG_TEST $VIG_TEST_LONG $VIG_TEST_LONGER\"", {"VIG_TEST_LONG=own"});
+  EXPECT_EQ(process.read_line(kPatience, {}), "kept own kept, too");
+  CoProcess other("echo \"$VIG_TEST $VIG_TEST_LONGER\"", {"VIG_TEST=own"});
+  EXPECT_EQ(other.read_line(kPatience, {}), "own kept, too");
+  unsetenv("VIG_TEST");
+  unsetenv("VIG_TEST_LONGER");
+}
+
+// Signals that this process ignores would be ignored by the command, too: a pipe in it would never
+// end.
+TEST(CoProcess, IgnoresNoSignalsOfItsParent) {
+  const auto pipe = std::signal(SIGPIPE, SIG_IGN), size = std::signal(SIGXFSZ, SIG_IGN);
+  CoProcess process("grep SigIgn /proc/self/status | tr -dc '0-9a-f\\n'", {});
+  const std::string line = process.read_line(kPatience, {}).value();
+  std::signal(SIGPIPE, pipe);
+  std::signal(SIGXFSZ, size);
+  const uint64_t mask = std::stoull(line, nullptr, 16);
+  EXPECT_EQ(mask & (uint64_t{1} << (SIGPIPE - 1)), 0u) << line;
+  EXPECT_EQ(mask & (uint64_t{1} << (SIGXFSZ - 1)), 0u) << line;
+}
+
+TEST(CoProcess, LeavesNeitherDescriptorsNorProcesses) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const auto before = open_files();
+  { CoProcess process("echo; sleep 1000", {}); }
+  EXPECT_EQ(open_files(), before);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // there is no child
+}
+
 TEST(CoProcess, ReportsHowItEnded) {
   CoProcess status("echo last; echo several >&2; echo words >&2; exit 3", {});
   EXPECT_EQ(status.read_line(kPatience, {}), "last");
   status.write_line("to nobody");
   EXPECT_EQ(message(status), "has ended with status 3: several words");
+  CoProcess spaced("printf ' \\n several  \\n\\n words \\033' >&2; exit 4", {});
+  EXPECT_EQ(message(spaced), "has ended with status 4: several words \\x1b");
+  CoProcess long_winded("head -c 5000 /dev/zero | tr '\\0' x >&2; exit 5", {});
+  EXPECT_EQ(message(long_winded), "has ended with status 5: " + std::string(300, 'x') + "...");
   CoProcess killed("kill -9 $$", {});
   EXPECT_TRUE(message(killed).starts_with("was ended by signal 9"));
   CoProcess closed("exec >&-; sleep 1000", {});

@@ -79,6 +79,44 @@ TEST(MemoryBudget, FirstComeFirstServed) {
   EXPECT_EQ(order, "large small ");
 }
 
+// What is held may lower the limit below what leases have.
+TEST(MemoryBudget, NothingFitsWhereTheLimitIsExceeded) {
+  MemoryBudget budget(100);
+  MemoryBudget::Lease lease = budget.take(80);
+  budget.hold(50);
+  EXPECT_EQ(budget.limit(), 50u);
+  EXPECT_FALSE(lease.try_grow(1));
+  EXPECT_TRUE(lease.try_grow(0));
+  std::atomic<bool> taken = false;
+  std::jthread other([&] {
+    const MemoryBudget::Lease small = budget.take(1);
+    taken = true;
+  });
+  while (budget.waiting() < 1 && !taken) std::this_thread::yield();
+  EXPECT_FALSE(taken);
+  lease.shrink_to(49);
+  other.join();
+  EXPECT_FALSE(MemoryBudget::Lease().try_grow(1));
+}
+
+TEST(MemoryBudget, MoreRoomWakesWhoWaits) {
+  MemoryBudget budget(100);
+  const MemoryBudget::Lease lease = budget.take(60);
+  budget.hold(30);
+  const auto wait = [&](uint64_t bytes) {
+    std::jthread other([&budget, bytes] { const auto taken = budget.take(bytes); });
+    while (budget.waiting() < 1) std::this_thread::yield();
+    return other;
+  };
+  std::jthread first = wait(40);
+  budget.give_back(30);
+  first.join();
+  std::jthread second = wait(100);
+  budget.raise_capacity(160);
+  second.join();
+  EXPECT_EQ(budget.used(), 60u);
+}
+
 // Threads that drop what they have when they cannot grow all finish, within the limit.
 TEST(MemoryBudget, NobodyWaitsForEver) {
   MemoryBudget budget(100);

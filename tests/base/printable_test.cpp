@@ -40,16 +40,24 @@ TEST(Printable, LongNamesAreCutBetweenCharacters) {
   EXPECT_EQ(printable("abcdef", 6), "abcdef");
   EXPECT_EQ(printable("abcdefg", 6), "abcdef...");
   EXPECT_EQ(printable("漢字漢字", 7), "漢字...");
+  EXPECT_EQ(printable(std::string(120, 'x')), std::string(120, 'x'));
+  EXPECT_EQ(printable(std::string(121, 'x')), std::string(120, 'x') + "...");
 }
 
 TEST(Printable, LinesStay) {
   EXPECT_EQ(printable_lines("a\nb\u009bc\r\n"), "a\nb\\xc2\\x9bc\\x0d\n");
+  // Also where all of it is ASCII, and however long it is.
+  EXPECT_EQ(printable_lines("a~\n\x7f"), "a~\n\\x7f");
+  EXPECT_EQ(printable_lines("\x1f"), "\\x1f");
+  EXPECT_EQ(printable_lines(std::string(1000, 'x') + "\x1b"), std::string(1000, 'x') + "\\x1b");
 }
 
 TEST(Printable, Lists) {
   const std::vector<std::string> names = {"ant", "b\x1b", "cat"};
   EXPECT_EQ(printable_list(names, 3), "ant, b\\x1b, cat");
   EXPECT_EQ(printable_list(names, 1), "ant and 2 more");
+  const std::vector<std::string> large = {std::string(41, 'x'), "b"};
+  EXPECT_EQ(printable_list(large, 5), std::string(40, 'x') + "..., b");
 }
 
 }  // namespace

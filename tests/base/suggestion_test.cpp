@@ -26,6 +26,16 @@ TEST(Suggestion, TheNearestOrNone) {
   EXPECT_EQ(suggestion("fly", known), "");
   EXPECT_EQ(suggestion("", known), "");
   EXPECT_EQ(suggestion(std::string(100000, 'e'), known), "");
+  // A third of the letters may differ, and not more.
+  const std::vector<std::string> words = {"abc", "abcdef"};
+  EXPECT_EQ(suggestion("abx", words), " (did you mean 'abc'?)");
+  EXPECT_EQ(suggestion("ab", words), " (did you mean 'abc'?)");
+  EXPECT_EQ(suggestion("abcdxy", words), " (did you mean 'abcdef'?)");
+  EXPECT_EQ(suggestion("abcxyz", words), "");
+  const std::vector<std::string> longest = {std::string(64, 'e')};
+  EXPECT_EQ(suggestion(std::string(63, 'e') + "f", longest),
+            " (did you mean '" + longest[0] + "'?)");
+  EXPECT_EQ(suggestion(std::string(65, 'e'), longest), "");
   const std::vector<std::string> near = {"vig_s", "vig_t", "vig_b"};
   EXPECT_EQ(suggestion("vig_x", near), " (did you mean 'vig_s'?)");  // the first of equals
   EXPECT_EQ(suggestion("vig_tt", near), " (did you mean 'vig_t'?)");

@@ -78,6 +78,46 @@ TEST(ThreadTeam, WorksInAForkedProcess) {
   EXPECT_EQ(workers(), 3);
 }
 
+// A child has none of the threads, so there is nobody to wait for.
+TEST(ThreadTeam, EndsInAForkedProcess) {
+  auto team = std::make_unique<ThreadTeam>(3);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    team.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// Whatever the parent's threads were at, the child begins anew.
+TEST(ThreadTeam, WorksInAProcessForkedDuringARun) {
+  ThreadTeam team(3);
+  std::atomic<int> begun{0};
+  std::atomic<bool> forked{false};
+  std::thread caller([&] {
+    team.run([&](int worker) {
+      ++begun;
+      while (worker == 0 && !forked) std::this_thread::yield();
+    });
+  });
+  while (begun < 3) std::this_thread::yield();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    std::atomic<int> calls{0};
+    for (int round = 0; round < 3; ++round) team.run([&](int) { ++calls; });
+    ::_exit(calls == 9 ? 0 : 1);
+  }
+  forked = true;
+  caller.join();
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 // As soon as half as many callers as threads are at work, others do without the team.
 TEST(ThreadTeam, ManyCallersAreAlone) {
   for (const int size : {1, 2, 3, 4, 5}) {

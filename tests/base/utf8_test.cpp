@@ -33,6 +33,20 @@ TEST(Utf8, BeyondTheLastCharacterAreBrokenBytes) {
   EXPECT_TRUE(text.empty());
 }
 
+// Every character has one form, and halves of pairs (surrogates) are none.
+TEST(Utf8, OtherFormsAreBrokenBytes) {
+  for (const char* bad : {"\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
+                          "\xed\xbf\xbf", "\xf5\x80\x80\x80", "\x80"}) {
+    std::string_view text = bad;
+    EXPECT_EQ(take_character(text), std::nullopt) << testing::PrintToString(bad);
+    EXPECT_EQ(text, bad + 1);
+  }
+  std::string_view good = "\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80\xed\x9f\xbf\xee\x80\x80";
+  for (const char32_t code : {0x80, 0x800, 0x10000, 0xd7ff, 0xe000}) {
+    EXPECT_EQ(take_character(good), code);
+  }
+}
+
 TEST(Utf8, WidthOnATerminal) {
   EXPECT_EQ(display_width(""), 0u);
   EXPECT_EQ(display_width("Bär"), 3u);

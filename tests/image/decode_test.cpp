@@ -132,6 +132,9 @@ TEST(Decode, NamesFormatsItDoesNotRead) {
   const std::pair<std::string_view, std::string> cases[] = {
       {"8BPS\0\1"sv, "Photoshop"},
       {"\xFF\x0A\0"sv, "JPEG XL"},
+      {"\0\0\0\x0CJXL \r"sv, "JPEG XL"},
+      {"\0\0\0\x0CjP  \r"sv, "JPEG 2000"},
+      {"\x1F\x8B\x08"sv, "gzip"},
       {"%PDF-1.4"sv, "PDF"},
       {"version https://git-lfs.github.com/spec/v1\n"sv, "Git LFS pointer"},
   };
@@ -146,6 +149,34 @@ TEST(Decode, NamesFormatsItDoesNotRead) {
       "x: not a picture in a supported format (JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and "
       "AVIF); it starts with the bytes 68 65 6c 6c");
   EXPECT_EQ(error_of_bytes(""), "x: the file is empty, expected a picture");
+}
+
+TEST(Decode, NamesOfPictures) {
+  for (const char* name :
+       {"a.jpg", "b.JPEG", "c.Png", "d.webp", "e.tif", "f.TIFF", "g.bmp", "h.gif", "i.ppm", "j.pgm",
+        "k.pbm", "l.pnm", "m.heic", "n.heif", "o.avif", "folder.d/ .jpg"}) {
+    EXPECT_TRUE(has_picture_extension(name)) << name;
+  }
+  for (const char* name : {"", ".jpg", "jpg", "a.jpg~", "a.jp", "a.txt", "ajpg", "a.\xaapg"}) {
+    EXPECT_FALSE(has_picture_extension(name)) << name;
+  }
+}
+
+// A frame that reached beyond the picture would be written behind it.
+TEST(Decode, FramesOfWebpLieOnTheirCanvas) {
+  const auto whole = test::read_bytes(data_path("photos/squares_animated.webp"));
+  constexpr std::string_view kTag = "ANMF";
+  const auto frame = std::search(whole.begin(), whole.end(), kTag.begin(), kTag.end());
+  ASSERT_NE(frame, whole.end());
+  const auto at = static_cast<size_t>(frame - whole.begin()) + 8;
+  const auto moved = [&](size_t byte) {
+    auto bytes = whole;
+    bytes[at + byte] = 0xC0;  // half the distance, which is 384 pixels or far more
+    return error_of_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  for (const size_t byte : {0, 1, 2, 3, 4, 5}) {
+    EXPECT_NE(moved(byte).find("outside the canvas of 370x285"), std::string::npos) << moved(byte);
+  }
 }
 
 TEST(Decode, SaysWhyAFileCannotBeRead) {

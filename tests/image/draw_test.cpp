@@ -45,6 +45,14 @@ TEST(Draw, AlphaBlends) {
   EXPECT_EQ(image.rgb, (std::vector<uint8_t>{150, 50, 100}));
   fill_rectangle(image, 0, 0, 1, 1, {255, 254, 0}, 1);
   EXPECT_EQ(image.rgb, (std::vector<uint8_t>{255, 254, 0}));
+  // Rounded, and never beyond either colour.
+  image.rgb = {0, 1, 255};
+  fill_rectangle(image, 0, 0, 1, 1, {1, 0, 254}, 0.5);
+  EXPECT_EQ(image.rgb, (std::vector<uint8_t>{1, 1, 255}));
+  fill_rectangle(image, 0, 0, 1, 1, {200, 0, 100}, -3);
+  EXPECT_EQ(image.rgb, (std::vector<uint8_t>{1, 1, 255}));
+  fill_rectangle(image, 0, 0, 1, 1, {200, 0, 100}, 7);
+  EXPECT_EQ(image.rgb, (std::vector<uint8_t>{200, 0, 100}));
 }
 
 TEST(Draw, Borders) {
@@ -95,6 +103,18 @@ TEST(Draw, Letters) {
   Image twice(12, 20);
   draw_text(twice, 0, 0, "L", kInk, 2);
   EXPECT_EQ(std::ranges::count(shape_of(twice), '#'), 11 * 4);
+  Image two(24, 20);
+  draw_text(two, 0, 0, "LL", kInk, 2);
+  EXPECT_EQ(std::ranges::count(shape_of(two), '#'), 2 * 11 * 4);
+  EXPECT_EQ(two.row(0)[11 * 3], 0);
+  EXPECT_EQ(two.row(0)[12 * 3], 200);
+  // Others than printable ASCII are boxes.
+  for (const char* other : {"\xc3\xa9", "\xff", "\x7f", "\x1f"}) {
+    Image box(6, 10);
+    draw_text(box, 0, 0, other, kInk);
+    EXPECT_EQ(shape_of(box),
+              "#####.\n#...#.\n#...#.\n#...#.\n#...#.\n#...#.\n#####.\n......\n......\n......\n");
+  }
   EXPECT_EQ(text_width("abc"), 18);
   EXPECT_EQ(text_width("a\xc3\xa9", 2), 24);
   // Whatever the bytes and wherever.

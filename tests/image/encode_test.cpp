@@ -45,6 +45,8 @@ TEST(Encode, QualityCostsBytes) {
 TEST(Encode, RefusesWhatTheFormatCannotHold) {
   expect_error(ErrorCode::kUsage, {"0x0", "65500"}, [] { encode_jpeg(Image()); });
   expect_error(ErrorCode::kUsage, {"65501x1"}, [] { encode_jpeg(Image(65501, 1)); });
+  expect_error(ErrorCode::kUsage, {"1x65501"}, [] { encode_jpeg(Image(1, 65501)); });
+  EXPECT_EQ(decode_image(encode_jpeg(Image(65500, 1)), "x").width, 65500);
 }
 
 TEST(Encode, Thumbnails) {
@@ -54,7 +56,8 @@ TEST(Encode, Thumbnails) {
   EXPECT_EQ(wide.height, 25);
   EXPECT_EQ(tall.width, 1);
   EXPECT_EQ(tall.height, 50);
-  EXPECT_LT(wide.row(12)[0], wide.row(12)[3 * 99]);  // the same way round
+  EXPECT_EQ(thumbnail(slope(400, 102), 100).height, 26);  // 25.5
+  EXPECT_LT(wide.row(12)[0], wide.row(12)[3 * 99]);       // the same way round
 }
 
 }  // namespace

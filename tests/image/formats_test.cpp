@@ -111,6 +111,47 @@ TEST(Formats, BmpFieldsOfAnyWidth) {
             "x: damaged BMP: a colour in the bits 0x3ff00005, expected neighbours");
 }
 
+TEST(Formats, BmpFieldsMayBeEmptyOrFollowedByAlpha) {
+  // No green at all; compression 6 has a fourth mask, which does not count.
+  const std::string masks = le32(0xFF0000) + le32(0) + le32(0xFF);
+  for (const uint32_t compression : {3, 6}) {
+    std::string file = bmp(1, 1, 32, compression, "", masks + le32(0xFF000000) + le32(0x00123456));
+    file[10] = 70;
+    EXPECT_EQ(decode_bytes(file).rgb, (std::vector<uint8_t>{0x12, 0, 0x56})) << compression;
+  }
+}
+
+// Headers grew by versions; what a header has beyond the size does not matter here.
+TEST(Formats, BmpHeadersOfEveryLength) {
+  const std::string pixel = "\x03\x02\x01"s;  // blue first, and without padding at the end
+  for (const uint32_t length : {16, 40, 52, 56, 64, 108, 124}) {
+    std::string header = le32(length) + le32(1) + le32(2) + le16(1) + le16(24);
+    header.resize(length);
+    const std::string file =
+        "BM" + le32(0) + le32(0) + le32(14 + length) + header + pixel + "\0"s + pixel;
+    EXPECT_EQ(decode_bytes(file).rgb, (std::vector<uint8_t>{1, 2, 3, 1, 2, 3})) << length;
+    EXPECT_EQ(bytes_error(file.substr(0, file.size() - 1)),
+              "x: damaged BMP: 6 bytes of pixels, expected 7");
+  }
+  // Of OS/2, compression 3 is another one.
+  std::string header = le32(64) + le32(1) + le32(1) + le16(1) + le16(24) + le32(3);
+  header.resize(64);
+  EXPECT_EQ(bytes_error("BM" + le32(0) + le32(0) + le32(78) + header + pixel),
+            "x: a BMP of 24 bits a pixel with compression 3, which is not supported");
+}
+
+// A header may claim more colours than its pixels can name.
+TEST(Formats, BmpPalettesEndWithWhatPixelsCanName) {
+  std::string palette;
+  for (int i = 0; i < 16; ++i) palette += "\0\0"s + static_cast<char>(100 + i) + "\0"s;
+  std::string file = bmp(2, 1, 4, 0, palette, "\x0F\0\0\0"s);
+  EXPECT_EQ(reds(decode_bytes(file)), (std::vector<int>{100, 115}));
+  file.replace(46, 4, le32(1000));
+  EXPECT_EQ(reds(decode_bytes(file)), (std::vector<int>{100, 115}));
+  file.replace(46, 4, le32(0));  // all of them
+  EXPECT_EQ(reds(decode_bytes(file)), (std::vector<int>{100, 115}));
+}
+
 TEST(Formats, BmpSaysWhatItDoesNotRead) {
   EXPECT_EQ(bytes_error(bmp(1, 1, 8, 4, kFour, "1234")),
             "x: a BMP of 8 bits a pixel with compression 4, which is not supported");
@@ -163,6 +204,23 @@ TEST(Formats, GifCodes) {
             (std::vector<int>{10, 20, 10}));
 }
 
+TEST(Formats, GifBlocksBeforeTheFrame) {
+  const std::string whole = gif(3, 1, 1, 0, 1, 1, codes({4, 1}, 3));
+  const size_t frame = whole.find(',');
+  const auto before = [&](const std::string& blocks) {
+    std::string file = whole;
+    return reds(decode_bytes(file.insert(frame, blocks)));
+  };
+  EXPECT_EQ(before("\0\0"s), (std::vector<int>{10, 20, 10}));  // surplus ends
+  EXPECT_EQ(before("!\xFE\3abc\2de\0"s), (std::vector<int>{10, 20, 10}));
+  // Outside of the frame is the transparent colour, of a control block that names one.
+  EXPECT_EQ(before("!\xF9\4\1\0\0\1\0"s), (std::vector<int>{20, 20, 20}));
+  EXPECT_EQ(before("!\xF9\4\0\0\0\1\0"s), (std::vector<int>{10, 20, 10}));
+  EXPECT_EQ(before("!\xFE\4\1\0\0\1\0"s), (std::vector<int>{10, 20, 10}));
+  // Too short for it: the byte in its place is the frame's position, 1.
+  EXPECT_EQ(before("!\xF9\1\1\0"s), (std::vector<int>{10, 20, 10}));
+}
+
 TEST(Formats, GifSaysWhatIsWrong) {
   EXPECT_EQ(bytes_error(gif(2, 2, 0, 0, 2, 2, codes({4, 0, 0, 5}, 3))),
             "x: damaged GIF: the pixels end in row 1 of 2");
@@ -173,6 +231,12 @@ TEST(Formats, GifSaysWhatIsWrong) {
   EXPECT_EQ(bytes_error(gif(2, 2, 0, 0, 2, 2, codes({6}, 3))),
             "x: damaged GIF: code 6, but 6 is the next");
   EXPECT_EQ(bytes_error(gif(2, 2, 0, 0, 0, 2, "")), "x: damaged GIF: a frame of 0x2 pixels");
+  for (const int bits : {0, 9, 12, 255}) {
+    std::string file = gif(1, 1, 0, 0, 1, 1, codes({4, 1, 5}, 3));
+    file[29] = static_cast<char>(bits);
+    EXPECT_EQ(bytes_error(file),
+              "x: damaged GIF: pixels of " + std::to_string(bits) + " bits, expected 1 to 8");
+  }
   EXPECT_EQ(bytes_error("GIF89a\1\0\1\0\0\0\0;"s), "x: a GIF without frames");
   EXPECT_EQ(bytes_error("GIF89a\1\0\1\0\0\0\0?"s), "x: damaged GIF: a block of kind 0x3f");
   EXPECT_EQ(bytes_error(gif(1, 1, 0, 0, 60000, 60000, "")),
@@ -182,6 +246,8 @@ TEST(Formats, GifSaysWhatIsWrong) {
 TEST(Formats, PnmNumbersAndSpaces) {
   EXPECT_EQ(reds(decode_bytes("P2#c\r2 #d\n 1\t255\n#e\n 7\n255")), (std::vector<int>{7, 255}));
   EXPECT_EQ(reds(decode_bytes("P1 3 1\n0 11")), (std::vector<int>{255, 0, 0}));
+  EXPECT_EQ(reds(decode_bytes("P2 2 1 9 3 9")), (std::vector<int>{85, 255}));  // no byte to spare
+  EXPECT_EQ(reds(decode_bytes("P1 3 1 010")), (std::vector<int>{255, 0, 255}));
   // Halves are rounded to even: 76.5 and 25.5.
   EXPECT_EQ(reds(decode_bytes("P2 2 1 1000 300 100")), (std::vector<int>{76, 26}));
   // Binary samples above the largest are clipped.
@@ -200,6 +266,10 @@ TEST(Formats, PnmSaysWhatIsWrong) {
   EXPECT_EQ(bytes_error("P6x1 1 255 abc"), damaged + "no space after P6");
   EXPECT_EQ(bytes_error("P6 1 1 255"), damaged + "no space after the header");
   EXPECT_EQ(bytes_error("P6 1 0 255 "), "x: a picture of 1x0 pixels, expected at least 1x1");
+  EXPECT_EQ(bytes_error("P5 1048577 1 255 "),
+            "x: a picture of 1048577x1 pixels, expected at most 1048576 along a side");
+  EXPECT_EQ(bytes_error("P5 1 1048577 255 "),
+            "x: a picture of 1x1048577 pixels, expected at most 1048576 along a side");
 }
 
 TEST(Formats, TheLimitOfPixelsHoldsForAll) {

@@ -228,6 +228,31 @@ TEST(Heif, GridsAreChecked) {
   EXPECT_EQ(error_of(heif.file()), start + "1x2 tiles of 80x60 pixels for a picture of 80x120");
 }
 
+TEST(Heif, TilesHaveOneSize) {
+  HeifBytes heif;
+  heif.items = {grid_item(1, 2, 150, 60), seed("photo.avif"), seed("photo.avif")};
+  heif.tiles = {2, 3};
+  for (const auto& [width, height] : {std::pair{80, 61}, {81, 60}, {79, 60}, {400, 300}}) {
+    heif.items[2].width = static_cast<uint32_t>(width);
+    heif.items[2].height = static_cast<uint32_t>(height);
+    EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: tiles of different sizes");
+  }
+  heif.items[2].config.clear();
+  EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: item 3 has no decoder settings");
+}
+
+// The brand is what the writer thought of; the picture inside decides.
+TEST(Heif, FilesOfEveryBrand) {
+  const Image plain = read_format("lossless.avif");
+  std::string file = HeifBytes{{seed("lossless.avif")}, {}}.file();
+  for (const char* brand : {"heic", "heix", "hevc", "hevx", "avif", "avis", "mif1", "msf1"}) {
+    file.replace(8, 4, brand);
+    EXPECT_EQ(decode_text(file), plain) << brand;
+  }
+  file.replace(8, 4, "mp42");
+  EXPECT_NE(error_of(file).find("not a picture in a supported format"), std::string::npos);
+}
+
 // One tile named thousands of times would be decoded as often.
 TEST(Heif, SharedTilesAreRefused) {
   HeifBytes heif;

@@ -134,6 +134,21 @@ TEST(Hostile, TiffOfManyOrOverlappingPieces) {
                [&] { decode_image(hostile_tiff(overlapping), "x.tif"); });
 }
 
+// Data of these kinds have sizes of their own, and rows of many samples any size.
+TEST(Hostile, TiffKindsThatNothingBounds) {
+  const auto refused = [](const HostileTiff& tiff, const std::string& words) {
+    expect_error(ErrorCode::kInput, {"x.tif: ", words},
+                 [&] { decode_image(hostile_tiff(tiff), "x.tif"); });
+  };
+  const std::string data(256, '\7');
+  refused({.compression = 34661, .data = data}, "a TIFF with JBIG compression");
+  refused({.compression = 34887, .data = data}, "a TIFF with LERC compression");
+  refused({.samples = 17, .data = std::string(256 * 17, '\7')},
+          "a TIFF of 17 samples per pixel, expected 1 to 16");
+  const HostileTiff most = {.samples = 16, .data = std::string(256 * 16, '\7')};
+  EXPECT_EQ(decode_image(hostile_tiff(most), "x.tif").rgb.front(), 7);
+}
+
 TEST(Hostile, TiffTagsThatShareTheirBytes) {
   HostileTiff tiff = {.more_tags = 2000, .tag_bytes = 1'000'000};
   tiff.data.assign(1'000'000, '\0');

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "image/fixtures.h"
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/raw_png.h"
@@ -60,6 +61,17 @@ TEST(LabelFile, SixteenBitsBelow256) {
                [&] { decode(wide(std::string("\0\7\1\4", 4))); });
 }
 
+TEST(LabelFile, InterlacedOnesAreTheSame) {
+  for (const char* kind : {"0g01", "0g02", "0g04", "0g08", "3p01", "3p02", "3p04", "3p08"}) {
+    const auto read = [&](const std::string& start) {
+      return read_label_map(data_path("pngsuite/" + start + kind + ".png").string());
+    };
+    const LabelMap plain = read("basn");
+    EXPECT_EQ(read("basi"), plain) << kind;
+    EXPECT_NE(std::ranges::count(plain.labels, plain.labels[0]), 32 * 32);
+  }
+}
+
 TEST(LabelFile, OthersAreNamed) {
   const auto refused = [](const std::string& file, const std::string& word) {
     expect_error(ErrorCode::kInput, {"l.png: ", word}, [&] { decode(file); });
@@ -79,6 +91,8 @@ TEST(LabelFile, OthersAreNamed) {
   expect_error(ErrorCode::kInput, {"4x4", "--max-pixels"},
                [&] { decode(good, {.max_pixels = 15}); });
   error_of([] { read_label_map("missing.png"); });
+  EXPECT_EQ(error_of([] { read_label_map("/dev/null"); }),
+            "/dev/null: expected a regular file, found a device or pipe");
 }
 
 TEST(LabelFile, FlippedBytesEndInLabelsOrErrors) {
@@ -121,6 +135,13 @@ TEST(EncodePng, KeepsEveryPixel) {
   for (uint8_t& value : image.rgb) value = static_cast<uint8_t>(stream.below(256));
   EXPECT_EQ(decode_image(encode_png(image), "x"), image);
   expect_error(ErrorCode::kUsage, {"0x0"}, [] { encode_png(Image()); });
+  expect_error(ErrorCode::kUsage, {"0 colours"},
+               [] { encode_palette_png(std::vector<uint8_t>(1), 1, 1, {}); });
+  for (const size_t bytes : {3u, 5u}) {
+    expect_error(ErrorCode::kUsage, {"2x2 pixels in " + std::to_string(bytes) + " bytes"}, [&] {
+      encode_palette_png(std::vector<uint8_t>(bytes), 2, 2, std::vector<Color>(1));
+    });
+  }
   expect_error(ErrorCode::kUsage, {"257"},
                [] { encode_palette_png(std::vector<uint8_t>(1), 1, 1, std::vector<Color>(257)); });
 }

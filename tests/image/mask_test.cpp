@@ -153,6 +153,8 @@ TEST(Mask, HostileTexts) {
     EXPECT_TRUE(read(text).starts_with("a.json: object 7: ")) << read(text);
   }
   EXPECT_NE(read("~").find("'0' to 'o'"), std::string::npos);
+  EXPECT_EQ(read("oooooooo"), "a.json: object 7: a run length of more than 32 bits");
+  EXPECT_EQ(read("ooooooo"), "a.json: object 7: its run lengths end within a number");
   EXPECT_NE(read(";").find("4x3"), std::string::npos);  // 11 of 12
   EXPECT_EQ(mask_from_text("x", "<", 4, 3).runs, (std::vector<uint32_t>{12}));
   EXPECT_EQ(mask_from_text("x", "0<", 4, 3).runs, (std::vector<uint32_t>{0, 12}));

@@ -96,6 +96,26 @@ TEST(Orientation, BadExifMeansAsStored) {
   }
 }
 
+// One number of two bytes, as the standard says, or of four, as some writers have it.
+TEST(Orientation, IsOneNumber) {
+  for (const bool big : {false, true}) {
+    const auto with = [&](uint8_t type, uint8_t count) {
+      Bytes exif = make_exif(6, big);
+      exif[big ? 25 : 24] = type;
+      exif[big ? 29 : 26] = count;
+      if (big && type == 4) std::swap(exif[31], exif[33]);  // the last of four bytes
+      return exif_orientation(exif);
+    };
+    EXPECT_EQ(with(3, 1), 6);
+    EXPECT_EQ(with(4, 1), 6);
+    for (const uint8_t type : {0, 1, 2, 5, 8, 9}) EXPECT_EQ(with(type, 1), 1) << int{type};
+    for (const uint8_t count : {0, 2}) {
+      EXPECT_EQ(with(3, count), 1);
+      EXPECT_EQ(with(4, count), 1);
+    }
+  }
+}
+
 void expect_oriented(const Bytes& file, int orientation) {
   const Image stored = decode_image(file, "x", test::kAsStored);
   const Image shown = decode_image(file, "x");

@@ -19,6 +19,13 @@ TEST(PictureFile, AStreamIsReadToItsEndOrToTheLimit) {
   EXPECT_EQ(read(bytes.size()).size(), bytes.size());
   expect_error(ErrorCode::kInput, {"longer than the 3145728 bytes"},
                [&] { read(uint64_t{3} << 20); });
+  // Also by less than is read at once.
+  for (const uint64_t limit : {bytes.size() - 1, size_t{5} << 20, size_t{0}}) {
+    EXPECT_EQ(error_of([&] { read(limit); }), path + ": longer than the " + std::to_string(limit) +
+                                                  " bytes allowed for a picture file");
+  }
+  write_file(path, "");
+  EXPECT_TRUE(read(0).empty());
 }
 
 }  // namespace

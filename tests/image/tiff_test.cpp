@@ -133,6 +133,15 @@ TEST(Tiff, Rgb) {
   }
 }
 
+TEST(Tiff, BigTiffOfBothByteOrders) {
+  for (const char* mode : {"w8l", "w8b"}) {
+    const auto bytes = write_tiff({.bits = 16, .mode = mode},
+                                  [](int x, int y, int c) { return colour(x, y, c) << 8; });
+    EXPECT_EQ(bytes[0], mode[2] == 'b' ? 'M' : 'I');
+    EXPECT_EQ(decode_image(bytes, "x"), kPicture) << mode;
+  }
+}
+
 TEST(Tiff, AlphaIsDroppedWithoutCompositing) {
   for (const uint16_t planar : {PLANARCONFIG_CONTIG, PLANARCONFIG_SEPARATE}) {
     const Kind kind = {.samples = 4, .planar = planar, .alpha = true};

@@ -124,12 +124,21 @@ TEST(Checkpoint, SafetensorsWithMetadataAndPrefix) {
   EXPECT_EQ(checkpoint.format(), Format::kSafetensors);
   EXPECT_EQ(checkpoint.metadata(), metadata);
   EXPECT_EQ(checkpoint.path(), path);
+  EXPECT_EQ(checkpoint.file_bytes(), std::filesystem::file_size(path));
   ASSERT_EQ(checkpoint.tensors().size(), 2u);
   EXPECT_EQ(checkpoint.tensors()[0].name, "module.b");  // one level, common to all
   EXPECT_EQ(checkpoint.tensors()[1].name, "a");
 
   write_safetensors(path, std::vector<NamedTensor>{{"module.b", view}, {"a", view}});
   EXPECT_NE(Checkpoint::open(path).find("module.b"), nullptr);
+  // The average of a parallel model has two.
+  write_safetensors(path,
+                    std::vector<NamedTensor>{{"module.module.b", view}, {"module.module.a", view}});
+  EXPECT_NE(Checkpoint::open(path).find("a"), nullptr);
+  EXPECT_NE(Checkpoint::open(path).find("b"), nullptr);
+  // No name becomes empty.
+  write_safetensors(path, std::vector<NamedTensor>{{"module.module.", view}});
+  EXPECT_NE(Checkpoint::open(path).find("module."), nullptr);
 }
 
 TEST(Checkpoint, WhereTheStateDictStands) {
@@ -183,6 +192,11 @@ TEST(Checkpoint, OtherFilesAreNamedForWhatTheyAre) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
     EXPECT_NE(message.find(path), std::string::npos) << message;
   }
+  // A file that is called so is damaged rather than something else.
+  const std::string named = dir / "x.safetensors";
+  write_file(named, "hello");
+  EXPECT_EQ(error_of([&] { Checkpoint::open(named); }),
+            named + ": expected a safetensors file, found only 5 bytes");
 }
 
 }  // namespace

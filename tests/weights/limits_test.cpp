@@ -106,6 +106,17 @@ TEST(Limits, SafetensorsTensors) {
   EXPECT_EQ(refusal(more), "FILE: expected at most 100000 tensors, found more");
 }
 
+TEST(Limits, SafetensorsAxes) {
+  const auto with_axes = [](int count) {
+    std::string header = R"({"a":{"dtype":"F32","shape":[0)";
+    for (int i = 1; i < count; ++i) header += ",1";
+    return safetensors(header + R"(],"data_offsets":[0,0]}})");
+  };
+  const std::string most = with_axes(64);
+  EXPECT_EQ(SafeTensors::from_bytes("FILE", bytes_of(most)).tensors()[0].view.shape.rank(), 64);
+  EXPECT_EQ(refusal(with_axes(65)), "FILE: tensor \"a\" has more than 64 numbers in its shape");
+}
+
 TEST(Limits, SafetensorsHeader) {
   const TempDir dir;
   const std::string path = dir / "x.safetensors";
@@ -163,6 +174,22 @@ TEST(Limits, ZipEntries) {
   EXPECT_EQ(read_zip_directory(bytes_of(archive), "FILE", 3).size(), 3u);
   EXPECT_EQ(error_of([&] { read_zip_directory(bytes_of(archive), "FILE", 2); }),
             "FILE: expected at most 2 entries in its zip directory, found more");
+}
+
+// Entries without data, all at one place: the directory alone takes bytes.
+TEST(Limits, TorchZipEntries) {
+  const std::string one = zip_archive({{"a", ""}});
+  const size_t begin = one.find("PK\1\2"), end = one.find("PK\5\6");
+  const auto many = [&](size_t count) {
+    std::string archive = one.substr(0, begin);
+    for (size_t i = 0; i < count; ++i) archive += one.substr(begin, end - begin);
+    const size_t size = archive.size() - begin;
+    return archive + one.substr(end, 10) + little_endian(count, 2) + little_endian(size, 4) +
+           one.substr(end + 16);
+  };
+  EXPECT_EQ(refusal(many(500'001)),
+            "FILE: expected at most 500000 entries in its zip directory, found more");
+  EXPECT_EQ(refusal(many(2)), "FILE: its zip directory names \"a\" twice");
 }
 
 TEST(Limits, StoredZipEntriesHaveOneSize) {

@@ -7,6 +7,7 @@
 
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/zip_bytes.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {
@@ -74,6 +75,51 @@ TEST(Load, WholeNumbersThatNoGradientChanges) {
   EXPECT_EQ(*load_weights({&count, 1}, sample.checkpoint(), options)->data(0), 7.0f);
 }
 
+// Files from elsewhere need no alignment; what reads weights does.
+TEST(Load, UnalignedFloatsAreCopied) {
+  const std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}})";
+  const std::string padded = header + std::string(8 - header.size() % 8, ' ');
+  const std::string bytes = little_endian(padded.size(), 8) + padded + "x" +
+                            little_endian(0x3fc00000, 4) + little_endian(0xc0000000, 4);
+  const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::from_bytes(
+      "x", {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()}));
+  const ParamSpec spec{"b", {2}, {}};
+  const auto weights = load_weights({&spec, 1}, checkpoint,
+                                    {.ignore_unexpected = [](std::string_view) { return true; }});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(weights->data(0)) % 64, 0u);
+  EXPECT_EQ(weights->data(0)[0], 1.5f);
+  EXPECT_EQ(weights->data(0)[1], -2.0f);
+  EXPECT_GE(weights->owned_bytes(), 8u);
+}
+
+// Counts are I64 in every checkpoint; other whole numbers are no weights, trained or not.
+TEST(Load, OtherWholeNumbersAreRefused) {
+  const TempDir dir;
+  const std::string path = dir / "x.safetensors";
+  const int32_t value = 7;
+  write_safetensors(path, std::vector<NamedTensor>{{"a", {&value, DType::kI32, {1}}}});
+  ParamSpec spec{"a", {1}, {}};
+  for (const bool trained : {true, false}) {
+    spec.trained = trained;
+    const std::string message = error_of([&] {
+      load_weights({&spec, 1}, std::make_shared<const Checkpoint>(Checkpoint::open(path)));
+    });
+    EXPECT_TRUE(message.ends_with("\n  misshapen a: expected floating point, found I32"))
+        << message;
+  }
+}
+
+TEST(Load, NamesOfFilesDoNotSteerTheTerminal) {
+  const TempDir dir;
+  const std::string path = dir / "x.safetensors";
+  const float value = 7;
+  write_safetensors(path, std::vector<NamedTensor>{{"a\x1b[2J", {&value, DType::kF32, {1}}}});
+  const std::string message = error_of(
+      [&] { load_weights({}, std::make_shared<const Checkpoint>(Checkpoint::open(path))); });
+  EXPECT_TRUE(message.ends_with("\n  unexpected a\\x1b[2J [1]")) << message;
+}
+
 TEST(Load, OneErrorListsEverything) {
   const Sample sample;
   const std::vector<ParamSpec> specs = {{"f32", {3, 2}, {}},
@@ -99,6 +145,9 @@ TEST(Load, LongListsAreCut) {
   const std::string message = error_of([&] { load_weights(specs, sample.checkpoint()); });
   EXPECT_NE(message.find("50 missing"), std::string::npos);
   EXPECT_NE(message.find("\n  missing p19 [1]\n  missing and 30 more\n"), std::string::npos);
+  specs.resize(20);
+  const std::string whole = error_of([&] { load_weights(specs, sample.checkpoint()); });
+  EXPECT_NE(whole.find("\n  missing p19 [1]\n  unexpected "), std::string::npos) << whole;
 }
 
 TEST(Load, UnexpectedTensorsAreIgnoredOnlyWhenAsked) {

@@ -67,7 +67,9 @@ TEST(ModelInfo, MalformedFramingsAreNamed) {
       {R"(,"framing":"pad","longest":64,"multiple":1025,"window_stride":0})", "expected multiple"},
       {R"(,"framing":"pad","longest":64,"multiple":1,"window_stride":65})", "window_stride from 0"},
       {R"(,"framing":"pad","longest":64,"multiple":1,"window_stride":-1})", "window_stride from 0"},
-      {R"(,"longest":64})", "without \"framing\""},
+      {R"(,"longest":64})", "\"longest\" without \"framing\""},
+      {R"(,"multiple":1})", "\"multiple\" without \"framing\""},
+      {R"(,"window_stride":0})", "\"window_stride\" without \"framing\""},
       {R"(,"window":64})", "unknown key \"window\""},
   };
   for (const auto& [end, words] : cases) {
@@ -76,6 +78,32 @@ TEST(ModelInfo, MalformedFramingsAreNamed) {
     EXPECT_NE(error.find(words), std::string::npos) << error;
     EXPECT_TRUE(error.starts_with("FILE: metadata vig.recipe")) << error;
   }
+}
+
+TEST(ModelInfo, EveryLimitItselfIsAllowed) {
+  ModelInfo info = sample();
+  info.recipe.resize = info.recipe.crop = 65536;
+  EXPECT_EQ(read_model_info(encode_model_info(info), "FILE"), info);
+  info.recipe.framing = Framing::kPad;
+  info.recipe.longest = info.recipe.window_stride = 65536;
+  info.recipe.multiple = 1024;
+  EXPECT_EQ(read_model_info(encode_model_info(info), "FILE"), info);
+  info.recipe.resize = info.recipe.longest = info.recipe.crop = 1;
+  info.recipe.multiple = 1;
+  info.recipe.window_stride = 0;
+  EXPECT_EQ(read_model_info(encode_model_info(info), "FILE"), info);
+}
+
+TEST(ModelInfo, FieldsOfMoreThan64KilobytesAreRefused) {
+  const auto read = [](const char* key, size_t bytes, const std::string& start) {
+    const std::string text = start + std::string(bytes - start.size() - 2, 'x') + "\"}";
+    return read_model_info({{"vig.arch", "vig_t"}, {key, text}}, "FILE");
+  };
+  EXPECT_EQ(read("vig.overrides", 65536, R"({"a":")")->overrides.at("a").size(), 65528u);
+  EXPECT_EQ(error_of([&] { read("vig.overrides", 65537, R"({"a":")"); }),
+            "FILE: metadata vig.overrides: expected at most 65536 bytes, found 65537");
+  EXPECT_EQ(error_of([&] { read("vig.recipe", 65537, R"({"a":")"); }),
+            "FILE: metadata vig.recipe: expected at most 65536 bytes, found 65537");
 }
 
 TEST(ModelInfo, AbsentKeysMeanDefaults) {
@@ -120,6 +148,8 @@ TEST(ModelInfo, MalformedValuesAreNamed) {
       {"vig.recipe", R"({"resize":224,"crop":256)" + rest},
       {"vig.recipe", R"({"resize":256,"crop":224,"pad":3)" + rest},
       {"vig.recipe", sizes + R"("mean":[0,0],"std":[1,1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,0,0],"std":[1,1,1]})"},
+      {"vig.recipe", sizes + R"("mean":[0,0,0],"std":[1,1e300,1]})"},
       {"vig.recipe", sizes + R"("mean":[0,0,"0"],"std":[1,1,1]})"},
       {"vig.recipe", sizes + R"("mean":[0,0,1e300],"std":[1,1,1]})"},
       {"vig.recipe", sizes + R"("mean":[0,0,0],"std":[1,1,0]})"},

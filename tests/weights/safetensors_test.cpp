@@ -133,6 +133,8 @@ TEST(SafeTensors, RoundTripKeepsOrderBytesAndMetadata) {
     EXPECT_EQ(std::memcmp(read.view.data, tensors[i].view.data, read.view.bytes()), 0);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(read.view.data) % dtype_size(read.view.dtype), 0u);
   }
+  const auto begins = reinterpret_cast<uintptr_t>(file.find("longs")->view.data);  // the widest
+  EXPECT_EQ(begins % 64, 0u);
   EXPECT_EQ(to_int64s(file.find("longs")->view), longs);
   EXPECT_EQ(to_int64s(file.find("flags")->view), (std::vector<int64_t>{1, 0, 1}));
   EXPECT_EQ(file.find("absent"), nullptr);

@@ -1,11 +1,16 @@
 #include "vig/weights/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "support/files.h"
 
@@ -58,6 +63,70 @@ TEST(TemporaryFiles, SignalsRemoveWhatIsOpen) {
   EXPECT_EQ(names_in(folder).size(), 2u);
   remove_temporary_files();
   EXPECT_EQ(names_in(folder), std::set<std::string>{"c"});
+}
+
+// More at once than the list for signals holds, and again when it is free.
+TEST(TemporaryFiles, ManyAtOnce) {
+  const TempDir folder;
+  {
+    std::vector<std::unique_ptr<AtomicFile>> files;
+    for (int i = 0; i < 70; ++i) {
+      files.push_back(std::make_unique<AtomicFile>((folder / std::to_string(i)).string()));
+    }
+    files.front()->commit_text("first");
+    files.back()->commit_text("last");
+  }
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{"0", "69"}));
+  const AtomicFile a((folder / "a").string()), b((folder / "b").string());
+  EXPECT_EQ(names_in(folder).size(), 4u);
+  remove_temporary_files();
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{"0", "69"}));
+}
+
+TEST(TemporaryFiles, BytesWrittenAfterANewBeginningFollowTheOthers) {
+  const TempDir folder;
+  AtomicFile file((folder / "x").string());
+  file.write("abcdef", 6);
+  file.rewrite_begin("XY", 2);
+  file.commit_text("gh");
+  EXPECT_EQ(read_file(folder / "x"), "XYcdefgh");
+}
+
+TEST(TemporaryFiles, OthersMayReadTheFileAsFarAsTheUserSays) {
+  const TempDir folder;
+  const mode_t before = ::umask(0026);
+  AtomicFile((folder / "x").string()).commit_text("text");
+  ::umask(before);
+  struct stat status = {};
+  ASSERT_EQ(::stat((folder / "x").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+// As the name of a process on another machine that writes into the same folder.
+TEST(TemporaryFiles, ANameThatIsTakenIsPassedOver) {
+  const TempDir folder;
+  std::string mark;  // of the next temporary: PROCESS-
+  int next = 0;
+  {
+    const AtomicFile file((folder / "x").string());
+    const std::string name = *names_in(folder).begin();
+    const size_t dash = name.rfind('-') + 1;
+    mark = name.substr(0, dash);
+    next = std::stoi(name.substr(dash)) + 1;
+  }
+  std::vector<int> locked;
+  for (int i = 0; i < 3; ++i) {
+    const fs::path taken = folder / (mark + std::to_string(next + i));
+    write_file(taken, "another's");
+    locked.push_back(::open(taken.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(locked.back(), LOCK_EX | LOCK_NB), 0);
+  }
+  AtomicFile((folder / "x").string()).commit_text("ours");
+  EXPECT_EQ(read_file(folder / "x"), "ours");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(read_file(folder / (mark + std::to_string(next + i))), "another's");
+    ::close(locked[static_cast<size_t>(i)]);
+  }
 }
 
 TEST(TemporaryFiles, AForkedProcessRemovesNothingOfItsParent) {

@@ -96,6 +96,31 @@ TEST(TorchFile, LegacyViewsOfAStorage) {
   EXPECT_EQ(values_of(pickle.stop()), (std::vector<float>{3, 4}));
 }
 
+// A view is a part of its storage, and a tensor a part of its view.
+TEST(TorchFile, ViewsOutsideTheirStorageAreRefused) {
+  const auto view = [](int64_t first, int64_t count, const std::vector<int64_t>& sizes) {
+    PickleBytes pickle;
+    pickle.raw("}").text("a").global("torch._utils", "_rebuild_tensor_v2").raw("((");
+    pickle.text("storage").global("torch", "FloatStorage").text("0").text("cpu").integer(6);
+    pickle.raw("(").text("1").integer(first).integer(count).raw("ttQ");
+    return pickle.integer(0).tuple(sizes).tuple({1}).raw("\x89NtRs").stop();
+  };
+  EXPECT_EQ(values_of(view(4, 2, {2})), (std::vector<float>{4, 5}));
+  EXPECT_EQ(values_of(view(6, 0, {0})), (std::vector<float>{}));
+  EXPECT_TRUE(refusal(view(4, 2, {3})).ends_with("\"a\" reaches beyond its storage"));
+  for (const auto& [first, count] : {std::pair<int64_t, int64_t>{5, 2},
+                                     {0, 7},
+                                     {7, 0},
+                                     {-1, 2},
+                                     {2, -1},
+                                     {INT64_MAX, 1},
+                                     {1, INT64_MAX}}) {
+    SCOPED_TRACE(testing::Message() << first << " " << count);
+    EXPECT_TRUE(
+        refusal(view(first, count, {1})).ends_with("describes a storage in an unknown way"));
+  }
+}
+
 TEST(TorchFile, TensorsOutsideTheirStorageAreRefused) {
   EXPECT_NE(refusal(one_tensor(0, {7}, {1})).find("\"a\""), std::string::npos);
   refusal(one_tensor(1, {2, 3}, {3, 1}));
@@ -114,6 +139,13 @@ TEST(TorchFile, TensorsOutsideTheirStorageAreRefused) {
   refusal(one_tensor(0, {1}, {1}, -1));
   refusal(one_tensor(0, std::vector<int64_t>(100, 1), std::vector<int64_t>(100, 1)));
   refusal(one_tensor(0, {6}, {1}), {});  // storage missing
+}
+
+TEST(TorchFile, ATensorGivenTwiceIsRefused) {
+  PickleBytes pickle;
+  pickle.raw("}(");
+  for (int i = 0; i < 2; ++i) pickle.text("a").tensor("FloatStorage", "0", 6, 0, {6}, {1});
+  EXPECT_TRUE(refusal(pickle.raw("u").stop()).ends_with(": tensor \"a\" is given twice"));
 }
 
 TEST(TorchFile, OneStorageNamedByThousandsIsRefused) {
@@ -255,10 +287,16 @@ TEST(TorchLegacy, StoragesMustMatchTheirDescription) {
   const std::string pickle = one_tensor(0, {6}, {1});
   EXPECT_FALSE(survives([&] { open_bytes(torch_legacy(pickle, {{"1", kSix}}, 4)); }));
   EXPECT_FALSE(survives([&] { open_bytes(torch_legacy(pickle, {{"0", kSix + kSix}}, 4)); }));
-  PickleBytes two_ways;
-  two_ways.raw("}(").text("a").tensor("FloatStorage", "0", 6, 0, {6}, {1});
-  two_ways.text("b").tensor("DoubleStorage", "0", 3, 0, {3}, {1}).raw("u");
-  EXPECT_FALSE(survives([&] { open_bytes(torch_legacy(two_ways.stop(), {{"0", kSix}}, 4)); }));
+  const std::pair<const char*, int64_t> others[] = {
+      {"DoubleStorage", 3}, {"IntStorage", 6}, {"FloatStorage", 5}};
+  for (const auto& [type, numel] : others) {
+    PickleBytes two_ways;
+    two_ways.raw("}(").text("a").tensor("FloatStorage", "0", 6, 0, {6}, {1});
+    two_ways.text("b").tensor(type, "0", numel, 0, {3}, {1}).raw("u");
+    const std::string bytes = torch_legacy(two_ways.stop(), {{"0", kSix}}, 4);
+    EXPECT_TRUE(
+        error_of([&] { open_bytes(bytes); }).ends_with("storage \"0\" is described in two ways"));
+  }
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void PictureFile::read(std::vector<uint8_t>& bytes, uint64_t size) {
 std::vector<uint8_t> PictureFile::read_stream(uint64_t limit) {
   constexpr size_t kBlock = size_t{1} << 20;
   std::vector<uint8_t> bytes;
-  for (size_t got = kBlock; got == kBlock;) {
+  for (size_t got = 1; got > 0;) {
     const size_t before = bytes.size();
     if (before > limit)
       fail("{}: longer than the {} bytes allowed for a picture file", path_, limit);
