@@ -264,6 +264,62 @@ TEST_F(CInterface, NothingAtAnAddressIsAnError) {
   vig_free_result(result);
 }
 
+// Whoever frees what a failed call has left frees nothing.
+TEST_F(CInterface, FailedCallsGiveNothing) {
+  auto* model = reinterpret_cast<vig_model*>(1);
+  EXPECT_EQ(vig_open_memory("abc", 3, "held", nullptr, &model), VIG_BAD_INPUT);
+  EXPECT_EQ(model, nullptr);
+  const std::string sentence = vig_last_error();
+  EXPECT_NE(sentence.find("held"), std::string::npos) << sentence;
+  EXPECT_EQ(vig_open_memory("abc", 3, nullptr, nullptr, &model), VIG_BAD_INPUT);
+  EXPECT_NE(std::string(vig_last_error()).find("the model"), std::string::npos) << vig_last_error();
+
+  const Model own = opened(path_);
+  auto* result = reinterpret_cast<vig_result*>(1);
+  EXPECT_EQ(vig_classify(own.get(), pictures_.data(), 1, 0, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(result, nullptr);
+  const std::string refused = vig_last_error();
+  EXPECT_EQ(refused, "the best 0 classes, expected at least 1");
+  // The sentence stays when later calls succeed, and is of this thread alone.
+  ASSERT_EQ(vig_classify(own.get(), pictures_.data(), 1, 1, &result), VIG_OK);
+  vig_free_result(result);
+  EXPECT_EQ(vig_last_error(), refused);
+  std::thread([] { EXPECT_STREQ(vig_last_error(), ""); }).join();
+}
+
+TEST_F(CInterface, PicturesThatWereNotGivenHaveNoAnswer) {
+  const Model model = opened(path_);
+  vig_result* answer = nullptr;
+  ASSERT_EQ(vig_evidence(model.get(), pictures_.data(), 3, -1, -1, &answer), VIG_OK);
+  const Result result(answer);
+  const auto best = pipeline(path_).classify(source(), 1);
+  for (size_t i = 0; i < 3; ++i) {
+    size_t count = 0;
+    const vig_class_score* const score = vig_result_scores(result.get(), i, &count);
+    ASSERT_EQ(count, 1u) << "without another class";
+    EXPECT_EQ(score->label, best[i].answer.scores[0].index);
+    EXPECT_STREQ(score->name, best[i].answer.scores[0].name.c_str());
+  }
+  // A classifier has neither labels nor objects.
+  size_t count = 7;
+  int width = 7, height = 7, rows = 7, columns = 7, channels = 7;
+  EXPECT_EQ(vig_result_labels(result.get(), 0, &width, &height), nullptr);
+  EXPECT_EQ(vig_result_detections(result.get(), 0, &count), nullptr);
+  EXPECT_EQ((std::vector{width, height, static_cast<int>(count)}), (std::vector{0, 0, 0}));
+  for (const size_t none : {size_t{3}, size_t{1} << 40}) {
+    count = 7, width = height = rows = columns = channels = 7;
+    EXPECT_EQ(vig_result_error(result.get(), none), nullptr);
+    EXPECT_EQ(vig_result_scores(result.get(), none, &count), nullptr);
+    EXPECT_EQ(vig_result_values(result.get(), none, &rows, &columns, &channels), nullptr);
+    EXPECT_EQ(vig_result_labels(result.get(), none, &width, &height), nullptr);
+    EXPECT_EQ((std::vector{static_cast<int>(count), rows, columns, channels, width, height}),
+              std::vector<int>(6, 0));
+    count = 7;
+    EXPECT_EQ(vig_result_detections(result.get(), none, &count), nullptr);
+    EXPECT_EQ(count, 0u);
+  }
+}
+
 TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   vig_options options;
   vig_default_options(&options);
@@ -295,8 +351,11 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   };
   refused([](vig_options& bad) { bad.struct_size = 0; });
   refused([](vig_options& bad) { bad.threads = -1; });
-  refused([](vig_options& bad) { bad.batch = 1 << 30; });
-  refused([](vig_options& bad) { bad.size = 100000; });
+  refused([](vig_options& bad) { bad.threads = 1025; });
+  refused([](vig_options& bad) { bad.batch = -1; });
+  refused([](vig_options& bad) { bad.batch = 4097; });
+  refused([](vig_options& bad) { bad.size = -1; });
+  refused([](vig_options& bad) { bad.size = kMaxInputSide + 1; });
   refused([](vig_options& bad) { bad.max_pixels = 0; });
   refused([](vig_options& bad) { bad.arch = "no_such_model"; });
 
@@ -321,8 +380,9 @@ TEST(CInterfaceOptions, AreWrittenNoFurtherThanTheCallersStruct) {
   const size_t older = offsetof(vig_options, arch);
   vig_init_options(&options, older);
   EXPECT_EQ(options.struct_size, older);
-  EXPECT_EQ(options.threads, 0);
-  EXPECT_GT(options.max_pixels, 0);
+  EXPECT_EQ((std::vector{options.threads, options.batch, options.size, options.ignore_orientation}),
+            std::vector<int>(4, 0));
+  EXPECT_EQ(options.max_pixels, DecodeOptions().max_pixels);
   const auto* bytes = reinterpret_cast<const unsigned char*>(&options);
   EXPECT_TRUE(std::all_of(bytes + older, bytes + sizeof options,
                           [](unsigned char byte) { return byte == 0x55; }));
@@ -340,6 +400,17 @@ TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   vig_close(model);
   const Result result(answer);
   expect_scores(result.get(), pipeline(path_).classify(source(), 2));
+
+  vig_options larger;
+  vig_default_options(&larger);
+  larger.size = 96;
+  ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", &larger, &model), VIG_OK);
+  const Model held(model);
+  ASSERT_EQ(vig_embed(held.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  const Result map(answer);
+  int rows = 0, columns = 0;
+  vig_result_values(map.get(), 0, &rows, &columns, nullptr);
+  EXPECT_EQ((std::vector{rows, columns}), (std::vector{6, 6}));
 }
 
 TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {

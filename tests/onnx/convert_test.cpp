@@ -58,6 +58,27 @@ TEST_F(ConvertToOnnx, OfAnySizeTheModelRuns) {
   EXPECT_EQ(shape.dim(3).dim_value(), 80);
 }
 
+TEST_F(ConvertToOnnx, OptionsReachTheFile) {
+  const RunResult result = vig({"convert", model_, out_, "--ort", "--output", "pooled"});
+  expect_success(result);
+  EXPECT_NE(result.out.find("opset 17 and com.microsoft, picture [batch, 3, 64, 64], "),
+            std::string::npos)
+      << result.out;
+  const ::onnx::ModelProto model = read_model(out_);
+  ASSERT_EQ(model.opset_import_size(), 2);
+  EXPECT_EQ(model.opset_import(1).domain(), "com.microsoft");
+  ASSERT_EQ(model.graph().output_size(), 1);
+  EXPECT_EQ(model.graph().output(0).name(), "pooled");
+  const RunResult any =
+      vig({"convert", "--random", "test_resnet", out_, "--size", "any", "--force"});
+  expect_success(any);
+  EXPECT_NE(any.out.find("picture [batch, 3, height, width], "), std::string::npos) << any.out;
+  const ::onnx::ModelProto symbolic = read_model(out_);
+  const auto& shape = symbolic.graph().input(0).type().tensor_type().shape();
+  EXPECT_EQ(shape.dim(2).dim_param(), "height");
+  EXPECT_EQ(shape.dim(3).dim_param(), "width");
+}
+
 TEST_F(ConvertToOnnx, RandomWeightsAreThoseOfEveryCommand) {
   const std::string weights = (folder_ / "random.safetensors").string();
   expect_complaint(vig({"convert", "test_vig", out_}), 2, "--random");

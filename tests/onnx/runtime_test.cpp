@@ -1,9 +1,11 @@
-// Exported networks give the engine's answers in ONNX Runtime.
+// Exported networks give the engine's answers, by the definitions of their operators and in ONNX
+// Runtime.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "onnx/evaluator.h"
 #include "onnx/onnx_runtime.h"
 #include "runtime/networks.h"
 #include "support/tree.h"
@@ -75,7 +77,10 @@ class OnnxRuntime : public ::testing::TestWithParam<NetworkCase> {
 };
 std::string OnnxRuntime::missing_;
 
-void expect_engines_agree(const NetworkCase& description, bool ort) {
+// What executes a file: ONNX Runtime, or the definitions of its operators.
+using Executor = Values (*)(const std::string& bytes, const std::map<std::string, OnnxInput>&);
+
+void expect_engines_agree(const NetworkCase& description, bool ort, Executor execute) {
   const Network network(description);
   Session session = network.session({.batch = kBatch, .threads = 1});
   std::vector<Values> pictures;
@@ -97,14 +102,59 @@ void expect_engines_agree(const NetworkCase& description, bool ort) {
   options.ort = ort;
   options.outputs = {output.name};
   const std::string bytes = export_onnx(graph, *network.weights, options);
-  EXPECT_LT(distance(run_onnx(bytes, inputs(graph, pictures)), expected),
-            2 * description.tolerance);
+  EXPECT_LT(distance(execute(bytes, inputs(graph, pictures)), expected), 2 * description.tolerance);
 }
 
-TEST_P(OnnxRuntime, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), false); }
+TEST_P(OnnxRuntime, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), false, run_onnx); }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, ::testing::ValuesIn(network_cases()),
                          [](const auto& network) { return network.param.name; });
+
+class OnnxDefinitions : public ::testing::TestWithParam<NetworkCase> {};
+
+TEST_P(OnnxDefinitions, GiveTheEnginesAnswer) {
+  expect_engines_agree(GetParam(), false, evaluate_onnx);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OnnxDefinitions, ::testing::ValuesIn(network_cases()),
+                         [](const auto& network) { return network.param.name; });
+
+// Numbers under the roots of norms so large that leaving one out shows.
+Graph make_epsilons(int height, int width) {
+  Builder b;
+  Value x = b.input("picture", {height, width, 3});
+  x = b.batch_norm(b.conv(x, "conv", 8, {.kernel = 3, .padding = 1}), "folded", {.eps = 0.5f});
+  x = b.activation(x, Elementwise::kSilu);
+  x = b.batch_norm(x, "apart", {.eps = 0.25f});
+  x = b.layer_norm(x, "layer", 0.75f);
+  x = b.rms_norm(b.rms_norm(x, "rms", 0.6f), "grouped", 1.5f, 2);
+  b.output("features", x);
+  return std::move(b).finish();
+}
+
+// One weight with two norms, and one table for two grids of equally many cells.
+Graph make_shared_parameters(int height, int width) {
+  Builder b;
+  const Value x = b.input("picture", {height, width, 3});
+  const Builder::ConvShape shape{.kernel = 3, .stride = 2, .padding = 1, .bias = false};
+  const Value first = b.batch_norm(b.conv(x, "conv", 8, shape), "first");
+  const Value second = b.batch_norm(b.conv(x, "conv", 8, shape), "second");
+  const Value wide = b.add_position(b.add(first, second), "table", 3, 2, normal_init(1.0f));
+  const Grid grid = b.grid(wide);
+  const Value turned = b.resize(wide, grid.width, grid.height, Resampling::kNearest);
+  const Value high = b.add_position(turned, "table", 3, 2, normal_init(1.0f));
+  b.output("features", b.add(wide, b.resize(high, grid.height, grid.width, Resampling::kNearest)));
+  return std::move(b).finish();
+}
+
+TEST(OnnxNumbers, NormsHaveTheirEpsilons) {
+  expect_engines_agree({"epsilons", "", {}, 9, 7, 1e-5, make_epsilons}, false, evaluate_onnx);
+}
+
+TEST(OnnxNumbers, SharedParametersKeepTheNumbersOfEachUse) {
+  expect_engines_agree({"shared", "", {}, 10, 14, 1e-5, make_shared_parameters}, false,
+                       evaluate_onnx);
+}
 
 // Networks of their published size, at the size of the paper's tables and at another, oblong one.
 std::vector<NetworkCase> whole_networks(const std::vector<std::string>& models) {
@@ -126,7 +176,9 @@ INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntime,
 
 class OnnxRuntimeOperator : public OnnxRuntime {};
 
-TEST_P(OnnxRuntimeOperator, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), true); }
+TEST_P(OnnxRuntimeOperator, GivesTheEnginesAnswer) {
+  expect_engines_agree(GetParam(), true, run_onnx);
+}
 
 // Those with gated linear attention.
 std::vector<NetworkCase> scanning_networks() {
@@ -141,6 +193,13 @@ std::vector<NetworkCase> scanning_networks() {
   return found;
 }
 
+TEST(OnnxNumbers, TheOperatorOfOnnxRuntimeGivesTheEnginesAnswer) {
+  for (const NetworkCase& network : scanning_networks()) {
+    SCOPED_TRACE(network.name);
+    expect_engines_agree(network, true, evaluate_onnx);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntimeOperator, ::testing::ValuesIn(scanning_networks()),
                          [](const auto& network) { return network.param.name; });
 
@@ -149,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntimeOperator,
                          [](const auto& network) { return network.param.name; });
 
 // A bare scan with the gates of a golden case, against float64 results of the paper's equations.
-void expect_scan_agrees(const std::string& name, bool ort) {
+void expect_scan_agrees(const std::string& name, bool ort, Executor execute) {
   SCOPED_TRACE(name);
   const SafeTensors file =
       SafeTensors::open(std::string(kTestData) + "/golden/bigla-" + name + ".safetensors");
@@ -179,20 +238,29 @@ void expect_scan_agrees(const std::string& name, bool ort) {
   options.ort = ort;
   options.outputs = {"o"};
   const Values o =
-      run_onnx(export_onnx(graph, *random_weights(graph.params, 1), options),
-               {{"qkv", {{batch, tokens, qkv_width}, beside({read("q"), read("k"), read("v")})}},
-                {"gates",
-                 {{batch, tokens, gate_width},
-                  beside({read("gate_logit_forward"), read("gate_logit_backward")})}}});
+      execute(export_onnx(graph, *random_weights(graph.params, 1), options),
+              {{"qkv", {{batch, tokens, qkv_width}, beside({read("q"), read("k"), read("v")})}},
+               {"gates",
+                {{batch, tokens, gate_width},
+                 beside({read("gate_logit_forward"), read("gate_logit_backward")})}}});
   EXPECT_LT(distance(o, read("o")), 1e-5);
 }
+
+constexpr const char* kScans[] = {"forget", "mixed", "remember", "t1", "t7", "t64", "t197"};
 
 TEST(OnnxRuntimeScan, ExtremeGatesNeitherOverflowNorVanish) {
   const std::string missing = onnx_runtime_missing();
   if (!missing.empty()) GTEST_SKIP() << missing;
-  for (const char* name : {"forget", "mixed", "remember", "t1", "t7", "t64", "t197"}) {
-    expect_scan_agrees(name, false);
-    expect_scan_agrees(name, true);
+  for (const char* name : kScans) {
+    expect_scan_agrees(name, false, run_onnx);
+    expect_scan_agrees(name, true, run_onnx);
+  }
+}
+
+TEST(OnnxNumbers, ScansAreTheEquationsOfThePaper) {
+  for (const char* name : kScans) {
+    expect_scan_agrees(name, false, evaluate_onnx);
+    expect_scan_agrees(name, true, evaluate_onnx);
   }
 }
 

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <semaphore>
 
-#include "pipeline/dense_networks.h"
 #include "pipeline/fixtures.h"
+#include "serve/api_fixture.h"
 #include "serve/json_schema.h"
-#include "serve/served.h"
 #include "support/files.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/serve/openapi.h"
@@ -22,108 +21,6 @@ namespace vig::test {
 namespace {
 
 using nlohmann::json;
-
-std::shared_ptr<const OpenModel> classifier() {
-  static const auto model = [] {
-    ModelRequest request;
-    request.model = golden("vig-mini-silu.pth");
-    request.arch = "test_vig";
-    ModelSource source = find_source(request);
-    source.name = "mini";
-    for (int i = 0; i < 10; ++i) source.classes.push_back("class " + std::to_string(i));
-    return std::make_shared<const OpenModel>(std::move(source), vig::RunOptions{.threads = 1});
-  }();
-  return model;
-}
-
-std::shared_ptr<const OpenModel> dense(const std::string& name) {
-  const TempDir folder;
-  const std::string file = (folder / "model.safetensors").string();
-  write_dense_network(name, file,
-                      name == "mini_segmenter"
-                          ? std::vector<std::string>{"road", "sky", "tree", "car"}
-                          : std::vector<std::string>{"cat", "dog", "eel"});
-  ModelSource source = dense_source(file);
-  source.name = name;
-  return std::make_shared<const OpenModel>(std::move(source), vig::RunOptions{.threads = 1});
-}
-
-std::vector<HostedModel> all_models() {
-  static const std::vector<HostedModel> models = {{"pets", classifier()},
-                                                  {"streets", dense("mini_segmenter")},
-                                                  {"things", dense("mini_detector")}};
-  return models;
-}
-
-std::span<const uint8_t> picture_bytes(const std::string& bytes) {
-  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
-}
-
-std::string photo() { return read_file(picture_file("photos/cat_progressive_320x240.jpg")); }
-
-class ApiTest : public ::testing::Test {
- protected:
-  void start(ApiOptions options = {}, std::vector<HostedModel> models = all_models()) {
-    HttpHandlers handlers;
-    handlers.refuse = [this](const HttpRequest& head) { return api_->refuse(head); };
-    handlers.handle = [this](HttpRequest request, Respond respond) {
-      api_->handle(std::move(request), std::move(respond));
-    };
-    HttpOptions http;
-    http.request_seconds = 600;
-    options.wait_seconds = options.wait_seconds == 30 ? 600 : options.wait_seconds;
-    served_ = std::make_unique<Served>(http, handlers);
-    api_ = std::make_unique<Api>(std::move(models), options, served_->metrics());
-  }
-  ~ApiTest() override {
-    if (served_ == nullptr) return;
-    served_->server().stop();
-    served_->wait();
-    api_.reset();
-  }
-
-  // The answer, which must be what /openapi.json says of its route and status.
-  HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
-                 const std::string& headers = "") {
-    const HttpAnswer answer =
-        test::ask(served_->port(), request_text(method, target, body, headers));
-    expect_described(method, target.substr(0, target.find('?')), answer);
-    return answer;
-  }
-  HttpAnswer post(const std::string& target, const std::string& body = photo(),
-                  const std::string& headers = "Content-Type: image/jpeg\r\n") {
-    return ask("POST", target, body, headers);
-  }
-
-  static void expect_described(std::string method, const std::string& path,
-                               const HttpAnswer& answer) {
-    static const json document = json::parse(openapi_text(ApiOptions().max_size));
-    if (!document["paths"].contains(path)) {
-      EXPECT_EQ(answer.status, 404) << path;
-      return;
-    }
-    for (char& c : method) c = static_cast<char>(std::tolower(c));
-    const json& route = document["paths"][path];
-    if (!route.contains(method)) {
-      EXPECT_EQ(answer.status, 405) << path;
-      return;
-    }
-    const json& responses = route[method]["responses"];
-    const std::string status = std::to_string(answer.status);
-    ASSERT_TRUE(responses.contains(status)) << method << path << status << answer.body;
-    const json& content = responses[status]["content"];
-    const std::string type = answer.header("content-type");
-    const std::string media = type.substr(0, type.find(';'));
-    ASSERT_TRUE(content.contains(media)) << path << " " << type;
-    const json value = media == "application/json" ? json::parse(answer.body) : json(answer.body);
-    const auto problems = schema_problems(document, content[media]["schema"], value);
-    EXPECT_TRUE(problems.empty()) << path << " " << problems.front() << "\n"
-                                  << answer.body.substr(0, 500);
-  }
-
-  std::unique_ptr<Api> api_;
-  std::unique_ptr<Served> served_;
-};
 
 TEST_F(ApiTest, ClassifiesInEveryForm) {
   start();

@@ -93,6 +93,21 @@ TEST(BatchQueue, ASecondWorkerStartsAtOnceWhenItsBatchIsFull) {
   held.go.release(2);
 }
 
+// However long it may wait for others: they would come no sooner.
+TEST(BatchQueue, ASecondWorkerStartsWhenNothingElseRuns) {
+  for (int round = 0; round < 10; ++round) {
+    HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 2});
+    held.add("a", 0);
+    held.started.acquire();
+    held.add("a", 1);
+    std::this_thread::sleep_for(1ms);  // so that the second worker waits already, most times
+    held.go.release(2);
+    held.done.acquire();
+    ASSERT_TRUE(held.done.try_acquire_for(30s));
+    EXPECT_EQ(held.batches, (std::vector<std::vector<int>>{{0}, {1}}));
+  }
+}
+
 TEST(BatchQueue, AsManyBatchesRunAsThereAreWorkers) {
   HeldQueue held({.most_waiting = 100, .batch = 2, .wait = 1h, .workers = 4});
   held.add("a", 0);

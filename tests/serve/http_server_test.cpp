@@ -19,25 +19,6 @@
 namespace vig::test {
 namespace {
 
-// Answers with what was asked.
-HttpHandlers echo() {
-  HttpHandlers handlers;
-  handlers.handle = [](HttpRequest request, const Respond& respond) {
-    respond({200, "text/plain",
-             request.method + " " + request.path + " [" + request.query + "] " + request.body});
-  };
-  return handlers;
-}
-
-// Limits of time that no test reaches.
-HttpOptions patient() {
-  HttpOptions options;
-  options.request_seconds = 600;
-  options.idle_seconds = 600;
-  options.drain_seconds = 600;
-  return options;
-}
-
 // Requests that wait until the test answers them.
 class Held {
  public:

@@ -56,5 +56,21 @@ TEST(ServerMetrics, LatenciesAreCountedByRoute) {
   EXPECT_EQ(lines_of(metrics, bucket + "+Inf\""), bucket + "+Inf\"} 2\n");
 }
 
+TEST(ServerMetrics, GaugesAreThoseOfTheMoment) {
+  ServerMetrics metrics;
+  metrics.error("a");
+  metrics.error("b");
+  metrics.error("a");
+  const std::string text =
+      metrics.text({.queue = 3, .connections = 5, .memory_bytes = uint64_t{1} << 40});
+  for (const char* lines : {"# TYPE vig_queue_pictures gauge\nvig_queue_pictures 3\n",
+                            "# TYPE vig_connections gauge\nvig_connections 5\n",
+                            "# TYPE vig_memory_bytes gauge\nvig_memory_bytes 1099511627776\n",
+                            "# TYPE vig_errors_total counter\nvig_errors_total{kind=\"a\"} 2\n"
+                            "vig_errors_total{kind=\"b\"} 1\n"}) {
+    EXPECT_NE(text.find(lines), std::string::npos) << lines << text;
+  }
+}
+
 }  // namespace
 }  // namespace vig

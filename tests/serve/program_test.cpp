@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <list>
+#include <regex>
+#include <thread>
+
 #include "serve/client.h"
 #include "support/files.h"
 #include "support/run_program.h"
@@ -67,6 +71,7 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
   }
   EXPECT_EQ(json::parse(ask(port, request_text("GET", "/v1/models")).body)["models"].size(), 2u);
   EXPECT_EQ(ask(port, "GET /health HTTP/1.1\r\nHost: example.org\r\n\r\n").status, 403);
+  EXPECT_EQ(ask(port, "nonsense\r\n\r\n").status, 400);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 0) << program.err();
   std::istringstream lines(program.err());
@@ -76,7 +81,7 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
     EXPECT_EQ(entry.size(), 4u) << "nothing of the request but its route: " << line;
     EXPECT_TRUE(entry.contains("time") && entry.contains("seconds"));
   }
-  EXPECT_EQ(count, 5);
+  EXPECT_EQ(count, 6) << "what is no request has a line, too";
 }
 
 // The models that come with vig, one for each task.
@@ -131,6 +136,13 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   EXPECT_TRUE(0 < counts[1] && counts[1] < counts[0] && counts[0] < counts[2]);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 0) << program.err();
+  const std::regex form(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z 200 /v1/[a-z]+ \d+\.\d ms)");
+  std::istringstream lines(program.err());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(std::regex_match(line, form)) << line;
+  }
+  EXPECT_EQ(count, 8);
 }
 
 TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
@@ -179,11 +191,22 @@ int status_of_pictures(uint16_t port, int pictures) {
 TEST(ServeProgram, LimitsAreOptions) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors"), photo = read_file(kPhoto);
-  StartedProgram program(
-      {kProgram.string(), "serve", "-m", "pets=" + model, "--port", "0", "--threads", "1",
-       "--max-size", "64", "--max-pixels", "76799", "--pictures", "2"},
-      folder.path());
+  std::vector<std::string> line = {kProgram.string(), "serve", "-m",        "pets=" + model,
+                                   "--port",          "0",     "--threads", "1"};
+  line.insert(line.end(), {"--max-size", "64", "--max-pixels", "76799", "--pictures", "2"});
+  line.insert(line.end(), {"--max-body", "300000", "--max-bodies", "200000"});
+  line.insert(line.end(), {"--max-connections", "16", "--log", "none"});
+  StartedProgram program(line, folder.path());
   const uint16_t port = served_port(program);
+  {
+    std::list<Client> clients;
+    for (int i = 0; i < 16; ++i) {
+      clients.emplace_back(port).send(request_text("GET", "/health"));
+      EXPECT_EQ(clients.back().read().status, 200);
+    }
+    EXPECT_EQ(Client(port).read().status, 503) << "the 17th connection";
+  }
+  while (ask(port, request_text("GET", "/health")).status == 503) std::this_thread::yield();
   const auto post = [&](const std::string& target, const std::string& body) {
     return ask(port, request_text("POST", target, body));
   };
@@ -197,6 +220,9 @@ TEST(ServeProgram, LimitsAreOptions) {
   EXPECT_NE(large.body.find("over the limit of 76799 pixels"), std::string::npos) << large.body;
   EXPECT_EQ(status_of_pictures(port, 2), 422);
   EXPECT_EQ(status_of_pictures(port, 3), 413);
+  EXPECT_EQ(post("/v1/classify", std::string(300001, 'x')).status, 413);
+  EXPECT_EQ(post("/v1/classify", std::string(300000, 'x')).status, 503) << "of all requests";
+  EXPECT_EQ(post("/v1/classify", std::string(200000, 'x')).status, 422);
   // Clients learn names, and nothing of the files.
   const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99", pixel);
   EXPECT_EQ(deep.status, 400);
@@ -204,6 +230,29 @@ TEST(ServeProgram, LimitsAreOptions) {
   for (const std::string& text : {models, large.body, deep.body}) {
     EXPECT_EQ(text.find(folder.path().string()), std::string::npos) << text;
   }
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(program.err(), "") << "there is no log";
+}
+
+// With a token or without one: the secret lets in from everywhere, --open everybody.
+TEST(ServeProgram, LetsInWhomItIsToldTo) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  const std::string stranger = "GET /v1/models HTTP/1.1\r\nHost: example.org\r\n";
+  {
+    StartedProgram closed({"/usr/bin/env", "VIG_TOKEN=secret", kProgram.string(), "serve", "-m",
+                           model, "--port", "0", "--threads", "1"},
+                          folder.path());
+    const uint16_t port = served_port(closed);
+    EXPECT_EQ(ask(port, request_text("GET", "/v1/models")).status, 401);
+    EXPECT_EQ(ask(port, stranger + "Authorization: Bearer wrong!\r\n\r\n").status, 401);
+    EXPECT_EQ(ask(port, stranger + "Authorization: Bearer secret\r\n\r\n").status, 200);
+  }
+  StartedProgram open({"/usr/bin/env", "-u", "VIG_TOKEN", kProgram.string(), "serve", "-m", model,
+                       "--port", "0", "--threads", "1", "--open"},
+                      folder.path());
+  EXPECT_EQ(ask(served_port(open), stranger + "\r\n").status, 200);
 }
 
 TEST(ServeProgram, TheQueueHasItsOwnLimit) {

@@ -84,6 +84,35 @@ TEST(RequestBody, BrokenFormsAreRefused) {
   EXPECT_EQ(status_of("multipart/form-data; boundary=" + std::string(71, 'x'), good), 400);
 }
 
+// Limits are reached before they are passed: 32 options of 1024 bytes, boundaries of 70.
+TEST(RequestBody, AsMuchAsAllowedIsRead) {
+  const auto options = [](int count, size_t bytes) {
+    std::string body;
+    for (int i = 0; i < count; ++i) {
+      body += part("form-data; name=o" + std::to_string(i), std::string(bytes, 'x'));
+    }
+    return status_of(kForm, body + "--XyZ--");
+  };
+  EXPECT_EQ(options(32, 1024), 0);
+  EXPECT_EQ(options(33, 1), 400);
+  EXPECT_EQ(options(1, 1025), 400);
+  const std::string longest(70, 'b');
+  EXPECT_EQ(status_of("multipart/form-data; boundary=" + longest,
+                      "--" + longest + "\r\n\r\n\r\nA\r\n--" + longest + "--"),
+            0);
+}
+
+// Names of files come back in answers: short, and readable whatever bytes they had.
+TEST(RequestBody, NamesOfFilesAreReadable) {
+  const auto name = [](const std::string& file) {
+    const std::string body = part("form-data; name=a; filename=\"" + file + "\"", "A") + "--XyZ--";
+    return read_request_body(kForm, body, 1).pictures.at(0).name;
+  };
+  EXPECT_EQ(name("cat\xff\x01.jpg"), "cat\\xff\\x01.jpg");
+  EXPECT_LT(name(std::string(5000, 'x')).size(), 300u);
+  EXPECT_EQ(name("folder/"), "picture 1") << "a folder has no file's name";
+}
+
 TEST(RequestBody, JsonHasPicturesInBase64) {
   const RequestBody request = read_request_body(
       kJson, R"({"picture":"QUJD","top":3,"pictures":["QQ==","data:image/png;base64,QUI="],

@@ -9,6 +9,25 @@
 
 namespace vig::test {
 
+// Answers with what was asked.
+inline HttpHandlers echo() {
+  HttpHandlers handlers;
+  handlers.handle = [](HttpRequest request, const Respond& respond) {
+    respond({200, "text/plain",
+             request.method + " " + request.path + " [" + request.query + "] " + request.body});
+  };
+  return handlers;
+}
+
+// Limits of time that no test reaches.
+inline HttpOptions patient() {
+  HttpOptions options;
+  options.request_seconds = 600;
+  options.idle_seconds = 600;
+  options.drain_seconds = 600;
+  return options;
+}
+
 class Served {
  public:
   Served(HttpOptions options, HttpHandlers handlers) {

@@ -94,12 +94,18 @@ std::string NodeWriter::integers(const Axes& values) {
 
 std::string NodeWriter::parameter(const std::string& name, const Axes& shape,
                                   const std::vector<float>& values) {
-  const auto [found, added] = constants_.emplace("parameter:" + name, name);
-  if (added) {
-    initializer(name, shape, ::onnx::TensorProto::FLOAT)
-        .set_raw_data(values.data(), values.size() * sizeof(float));
+  const std::string_view bytes(reinterpret_cast<const char*>(values.data()),
+                               values.size() * sizeof(float));
+  for (int copy = 1;; ++copy) {
+    const std::string own = copy == 1 ? name : fmt::format("{}_{}", name, copy);
+    const auto [found, added] = parameters_.emplace(own, graph_.initializer_size());
+    if (added) {
+      initializer(own, shape, ::onnx::TensorProto::FLOAT).set_raw_data(bytes.data(), bytes.size());
+      return own;
+    }
+    const ::onnx::TensorProto& stored = graph_.initializer(found->second);
+    if (std::ranges::equal(stored.dims(), shape) && stored.raw_data() == bytes) return own;
   }
-  return found->second;
 }
 
 std::string NodeWriter::reshape(const std::string& x, const Axes& shape) {

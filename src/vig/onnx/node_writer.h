@@ -42,7 +42,8 @@ class NodeWriter {
   std::string floats(const Axes& shape, const std::vector<float>& values);
   std::string scalar(float value) { return floats({}, {value}); }
   std::string integers(const Axes& values);
-  // A parameter under its own name, unless that has been stored before.
+  // A parameter under its own name, stored once. Operations that share it may need other numbers of
+  // it, as for grids of other sizes: those are stored under names of their own.
   std::string parameter(const std::string& name, const Axes& shape,
                         const std::vector<float>& values);
 
@@ -81,6 +82,7 @@ class NodeWriter {
   std::string scope_;
   int64_t count_ = 0;
   std::map<std::string, std::string> constants_;  // name by shape and bytes
+  std::map<std::string, int> parameters_;         // number of the initializer by name
 };
 
 }  // namespace vig::onnx_format

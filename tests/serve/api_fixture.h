@@ -1,0 +1,41 @@
+// Routes over real sockets, with miniatures of every task. Every answer is held against
+// /openapi.json.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "serve/served.h"
+#include "vig/serve/api.h"
+
+namespace vig::test {
+
+// Ten classes, "class 0" to "class 9"; its own name is "mini".
+std::shared_ptr<const OpenModel> classifier();
+// "pets", the classifier; "streets", a segmenter; "things", a detector.
+std::vector<HostedModel> all_models();
+
+std::span<const uint8_t> picture_bytes(const std::string& bytes);
+// A picture of 320 x 240 pixels as a file.
+std::string photo();
+
+class ApiTest : public ::testing::Test {
+ protected:
+  void start(ApiOptions options = {}, std::vector<HostedModel> models = all_models());
+  ~ApiTest() override;
+
+  // The answer, which must be what /openapi.json says of its route and status.
+  HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
+                 const std::string& headers = "");
+  HttpAnswer post(const std::string& target, const std::string& body = photo(),
+                  const std::string& headers = "Content-Type: image/jpeg\r\n");
+
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Served> served_;
+};
+
+}  // namespace vig::test
