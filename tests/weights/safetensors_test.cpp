@@ -267,6 +267,18 @@ TEST(SafeTensorsWrite, ASymbolicLinkStaysALink) {
   write_safetensors(link, {});
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_TRUE(SafeTensors::open(target).tensors().empty());
+  // A link to a link, relative ones, and the file is made by writing.
+  fs::create_directories(dir / "below");
+  fs::create_symlink("below/second", dir / "first");
+  fs::create_symlink("../made.safetensors", dir / "below/second");
+  write_safetensors(dir / "first", {});
+  EXPECT_TRUE(fs::is_symlink(dir / "first"));
+  EXPECT_TRUE(fs::is_symlink(dir / "below/second"));
+  EXPECT_TRUE(SafeTensors::open(dir / "made.safetensors").tensors().empty());
+  fs::create_symlink("circle", dir / "circle");
+  EXPECT_NE(error_of([&] { write_safetensors(dir / "circle", {}); }).find("symbolic links"),
+            std::string::npos);
+  EXPECT_TRUE(fs::is_symlink(dir / "circle"));
 }
 
 TEST(MappedFile, AbsentFilesAndFoldersAreNamed) {

@@ -73,6 +73,19 @@ bool is_mark(std::string_view text) {
          is_number(text.substr(dash + 1));
 }
 
+// Where a file of this name is, or will be: the last of its links may lead to none yet.
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as in Linux
+  std::filesystem::path name = path;
+  for (int i = 0; i <= kMostLinks; ++i) {
+    std::error_code none;
+    const std::filesystem::path next = std::filesystem::read_symlink(name, none);
+    if (none) return name.string();
+    name = name.parent_path() / next;
+  }
+  fail("{}: cannot be written: {}", path, std::strerror(ELOOP));
+}
+
 // Removes what killed processes left beside the target. Files that cannot be checked or removed
 // stay.
 void remove_leftovers(const std::filesystem::path& target) {
@@ -100,15 +113,13 @@ void remove_temporary_files() noexcept {
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) {
     // Renaming over a device would replace it (as root, even /dev/null).
     if (!S_ISREG(status.st_mode)) fail("{}: cannot be written: not a regular file", path);
-    std::error_code ignored;
-    const auto resolved = std::filesystem::canonical(path, ignored);
-    if (!ignored) target_ = resolved.string();
   }
+  target_ = behind_links(path);
   remove_leftovers(target_);
   static std::atomic<unsigned> counter{0};
   // A name may be taken by a process of another machine, or lost to one that removes leftovers

@@ -8,7 +8,7 @@
 
 namespace vig {
 
-// `view.data` may have any alignment: files do not promise one. See convert.h for access.
+// `view.data` may have any alignment: files do not promise one. See elements.h for access.
 struct NamedTensor {
   std::string name;
   TensorView view;
