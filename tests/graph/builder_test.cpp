@@ -152,6 +152,8 @@ TEST(Builder, MaxPoolingKeepsTheChannels) {
   expect_error(ErrorCode::kInput, {"[max_pool]", "9 x 8", "kernel 10"}, [&] {
     bench.b.max_pool(x, {10, 1, 0});
   });
+  // Half of the kernel is not more than half of it.
+  EXPECT_EQ(bench.b.grid(bench.b.max_pool(x, {2, 2, 1})), (Grid{5, 5, 6}));
 }
 
 TEST(Builder, BatchNormsHaveStatisticsThatDoNotLearn) {
@@ -192,6 +194,12 @@ TEST(Builder, RowsAreInsertedAndSelected) {
   expect_error(ErrorCode::kInput, {"[select_rows]"}, [&] { b.select_rows(x, -1, 1, 1); });
   expect_error(ErrorCode::kInput, {"[tokens]", "0", "(none)"},
                [&] { b.tokens("none", 0, 4, kInit); });
+  expect_error(ErrorCode::kInput, {"[tokens] 1 rows of 0 channels"},
+               [&] { b.tokens("none", 1, 0, kInit); });
+  for (const auto& [height, width] : {std::pair(0, 5), std::pair(5, 0)}) {
+    expect_error(ErrorCode::kInput, {"[select_rows]"},
+                 [&, h = height, w = width] { b.select_rows(x, 0, h, w); });
+  }
 }
 
 TEST(Builder, PositionTablesMayHaveExtraRows) {
@@ -297,6 +305,7 @@ TEST(Builder, TheScanChecksBothItsOperands) {
                [&] { b.gla(qkv, one_gate, op); });
   expect_error(ErrorCode::kInput, {"[gla]", "16", "30", "2 heads"},
                [&] { b.gla(two_gates, two_gates, op); });
+  EXPECT_EQ(b.grid(b.gla(bench.with_channels(3), bench.with_channels(2), {})), (Grid{3, 5, 1}));
   for (const GlaOp& bad : {GlaOp{0, 4, 7}, GlaOp{2, 0, 7}, GlaOp{2, 4, 0}}) {
     expect_error(ErrorCode::kInput, {"[gla]", "at least 1"}, [&] { b.gla(qkv, two_gates, bad); });
   }

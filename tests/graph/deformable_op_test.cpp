@@ -37,6 +37,24 @@ TEST(DeformableOp, RefusesOperandsOfOtherSizes) {
   }
 }
 
+// Each operand by itself is wrong once.
+TEST(DeformableOp, ChecksEveryOperand) {
+  Builder b;
+  const Value values = b.input("values", {1, 26, 12});
+  const Value offsets = b.input("offsets", {2, 4, 48}), logits = b.input("logits", {2, 4, 24});
+  EXPECT_EQ(b.grid(b.deformable(values, offsets, logits, kOp)), (Grid{2, 4, 12}));
+  const std::tuple<Value, Value, Value> wrong[] = {
+      {b.input("fewer values", {1, 25, 12}), offsets, logits},
+      {values, b.input("fewer offsets", {1, 7, 48}), logits},
+      {values, b.input("narrow offsets", {2, 4, 24}), logits},
+      {values, offsets, b.input("fewer logits", {1, 7, 24})},
+      {values, offsets, b.input("wide logits", {2, 4, 48})}};
+  for (const auto& [v, o, l] : wrong) {
+    expect_error(ErrorCode::kInput, {"[deformable]", "expected 26, 8 of 48 and 8 of 24"},
+                 [&, v = v, o = o, l = l] { b.deformable(v, o, l, kOp); });
+  }
+}
+
 TEST(DeformableOp, RefusesNoHeadsPointsLevelsOrQueries) {
   const auto expect = [](DeformableOp op) {
     Operands x(26, 8, 24);

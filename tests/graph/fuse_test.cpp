@@ -153,6 +153,56 @@ TEST(Fuse, GroupsAreNotPaired) {
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "conv", "swiglu"}));
 }
 
+// What a kernel can do to a result as it stores it has an order: norm, sum, function. SwiGLU comes
+// by itself.
+TEST(Fuse, WhatTheKernelCannotDoInThisOrderStays) {
+  const auto of = [](const auto& body) {
+    Builder b;
+    const Value x = b.linear(b.input("picture", {8, 8, 4}), "x", 4, false, kInit);  // node 1
+    b.output("y", body(b, x));
+    return described(std::move(b).finish());
+  };
+  const auto product = [](Builder& b, Value x) { return b.linear(x, "p", 4, false, kInit); };
+  EXPECT_EQ(of([&](Builder& b, Value x) {
+              return b.swiglu(b.activation(product(b, x), Elementwise::kSilu));
+            }),
+            (Units{"input", "linear", "linear silu", "swiglu"}));
+  EXPECT_EQ(of([&](Builder& b, Value x) {
+              return b.activation(b.swiglu(product(b, x)), Elementwise::kGelu);
+            }),
+            (Units{"input", "linear", "linear swiglu", "gelu"}));
+  EXPECT_EQ(of([&](Builder& b, Value x) {
+              return b.add(x, b.activation(product(b, x), Elementwise::kSilu));
+            }),
+            (Units{"input", "linear", "linear silu", "add"}));
+  EXPECT_EQ(of([&](Builder& b, Value x) { return b.swiglu(b.add(x, product(b, x))); }),
+            (Units{"input", "linear", "linear + 1", "swiglu"}));
+  EXPECT_EQ(of([&](Builder& b, Value x) { return b.batch_norm(b.add(x, product(b, x)), "bn"); }),
+            (Units{"input", "linear", "linear + 1", "batch_norm"}));
+  EXPECT_EQ(
+      of([&](Builder& b, Value x) { return b.add(x, b.depthwise_conv(x, "local", {}, kInit)); }),
+      (Units{"input", "linear", "dwconv", "add"}));
+}
+
+// Columns of one plain product alone can be packed in pairs.
+TEST(Fuse, OnlyPlainProductsArePaired) {
+  const auto of = [](const auto& body) {
+    Builder b;
+    b.output("y", b.swiglu(body(b, b.input("picture", {8, 8, 4}))));
+    return described(std::move(b).finish());
+  };
+  EXPECT_EQ(of([](Builder& b, Value x) { return b.conv(x, "c", 8, {}); }),
+            (Units{"input", "conv swiglu"}));
+  EXPECT_EQ(of([](Builder& b, Value x) {
+              return b.conv(x, "c", 8, {3, 1, 1});
+            }),
+            (Units{"input", "conv", "swiglu"}));
+  EXPECT_EQ(of([](Builder& b, Value x) {
+              return b.linear_range(x, {"w", {8, 2}, {2, 0, 2}}, kInit);
+            }),
+            (Units{"input", "linear", "swiglu"}));
+}
+
 class FuseMix : public ::testing::Test {
  protected:
   // Norms of these groups and epsilons before a mix.
@@ -202,6 +252,15 @@ TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
   };
   EXPECT_EQ(described(build(false)), (Units{"input", "linear", "linear", "linear>gla"}));
   EXPECT_EQ(described(build(true)), (Units{"input", "linear", "linear", "linear", "gla", "gla"}));
+}
+
+// Logits that something is done to are made by a step of their own.
+TEST(Fuse, AScanTakesAPlainProductOnly) {
+  Builder b;
+  const Value x = b.linear(b.input("picture", {8, 8, 3}), "a", 32, false, kInit);
+  const Value gate = b.activation(b.linear(x, "gate", 16, true, kInit), Elementwise::kSilu);
+  b.output("y", b.gla(x, gate, {2, 4, 8, GlaDirection::kBoth}));
+  EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "linear silu", "gla"}));
 }
 
 }  // namespace

@@ -53,6 +53,55 @@ TEST(Graph, EveryOperationHasANameOfItsOwn) {
   EXPECT_EQ(names, expected);
 }
 
+template <size_t... kPlaces>
+std::vector<std::string> names_of_all(std::index_sequence<kPlaces...>) {
+  return {op_name(Op(std::in_place_index<kPlaces>))...};
+}
+
+// As profiles and sentences about nodes say them, in the order of the set.
+TEST(Graph, NamesOfAllOperations) {
+  const std::vector<std::string> expected = {"input",
+                                             "conv",
+                                             "dwconv",
+                                             "max_pool",
+                                             "linear",
+                                             "layer_norm",
+                                             "rms_norm",
+                                             "batch_norm",
+                                             "silu",
+                                             "add",
+                                             "mul",
+                                             "channel_gate",
+                                             "scale",
+                                             "add_position",
+                                             "rotary",
+                                             "tokens",
+                                             "insert_rows",
+                                             "select_rows",
+                                             "swiglu",
+                                             "gated_mix",
+                                             "gla",
+                                             "attention",
+                                             "window_attention",
+                                             "space_to_depth",
+                                             "token_linear",
+                                             "select_channels",
+                                             "conv1d",
+                                             "selective_scan",
+                                             "q_shift",
+                                             "bi_wkv",
+                                             "s4_conv",
+                                             "mean_pool",
+                                             "adaptive_pool",
+                                             "resize",
+                                             "upsample_conv",
+                                             "concat_channels",
+                                             "add_row",
+                                             "drop_channels",
+                                             "deformable"};
+  EXPECT_EQ(names_of_all(std::make_index_sequence<std::variant_size_v<Op>>()), expected);
+}
+
 TEST(Graph, OutputsAndModulesAreFoundByName) {
   const Graph graph = everything();
   EXPECT_EQ(graph.find_output("pooled"), static_cast<int>(graph.nodes.size()) - 1);
@@ -198,6 +247,43 @@ TEST(Difference, SizesOfPicturesAreNone) {
   EXPECT_NE(difference(graph, with(Elementwise::kGelu, 1e-5f, 3)).find("silu"), std::string::npos);
   EXPECT_NE(difference(graph, with(Elementwise::kSilu, 1e-6f, 3)).find("layer_norm"),
             std::string::npos);
+}
+
+// Graphs of the same operations and parameters that are not the same network.
+TEST(Difference, IsHowOperationsAreJoined) {
+  const auto build = [](const auto& body) {
+    Builder b;
+    const Value x = b.input("picture", {4, 4, 4});
+    const Value u = b.linear(x, "a", 4, true, kInit), v = b.linear(u, "b", 4, true, kInit);
+    b.output("y", body(b, u, v));
+    return std::move(b).finish();
+  };
+  const auto expect_different = [](const Graph& one, const Graph& other, const std::string& word) {
+    EXPECT_NE(difference(one, other).find(word), std::string::npos) << difference(one, other);
+    EXPECT_NE(difference(other, one).find(word), std::string::npos) << difference(other, one);
+    EXPECT_EQ(difference(one, one), "");
+  };
+  expect_different(build([](Builder& b, Value u, Value v) { return b.gated_mix(u, u, v); }),
+                   build([](Builder& b, Value u, Value v) { return b.gated_mix(u, v, u); }),
+                   "operation 3 is gated_mix");
+  expect_different(
+      build([](Builder& b, Value, Value v) { return b.linear(v, "a", 4, true, kInit); }),
+      build([](Builder& b, Value, Value v) { return b.linear(v, "b", 4, true, kInit); }),
+      "operation 3 is linear");
+  expect_different(build([](Builder& b, Value, Value v) { return b.select_channels(v, 0, 2); }),
+                   build([](Builder& b, Value, Value v) { return b.select_channels(v, 0, 3); }),
+                   "operation 3 is select_channels");
+  expect_different(build([](Builder&, Value, Value v) { return v; }),
+                   build([](Builder& b, Value, Value v) { return b.mean_pool(v); }), "missing");
+  // Tables of as many rows, which belong to other grids.
+  expect_different(
+      build([](Builder& b, Value, Value v) { return b.add_position(v, "p", 2, 8, kInit); }),
+      build([](Builder& b, Value, Value v) { return b.add_position(v, "p", 4, 4, kInit); }),
+      "operation 3 is add_position");
+  expect_different(
+      build([](Builder& b, Value, Value v) { return b.add_position(v, "p", 8, 2, kInit); }),
+      build([](Builder& b, Value, Value v) { return b.add_position(v, "p", 8, 1, kInit); }),
+      "p [1, 16, 4]");
 }
 
 // A map that has the right size already is not resized.

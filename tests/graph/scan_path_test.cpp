@@ -1,7 +1,7 @@
 // Orders of the positions of a grid, written out.
 #include <gtest/gtest.h>
 
-#include "vig/base/error.h"
+#include "support/errors.h"
 #include "vig/graph/builder.h"
 
 namespace vig {
@@ -116,6 +116,103 @@ TEST_F(ScanBuilder, Sequences) {
   EXPECT_THROW(b.q_shift(x, {}), Error);
   EXPECT_EQ(b.grid(b.bi_wkv(x, x, {"w", "u", {}, {}}, {})), (Grid{3, 4, 12}));
   EXPECT_THROW(b.bi_wkv(x, b.input("y", {3, 4, 11}), {"p", "q", {}, {}}, {}), Error);
+}
+
+TEST_F(ScanBuilder, RangesBeyondTheChannels) {
+  const auto refused = [&](const Builder::RangeShape& shape) {
+    test::expect_error(ErrorCode::kInput, {"[linear]", "expected them within 12 (w)"},
+                       [&] { b.linear_range(x, shape, {}); });
+  };
+  EXPECT_EQ(b.grid(b.linear_range(x, {"last", {4, 3}, {2, 5, 4}}, {})), (Grid{3, 4, 4}));  // to 11
+  refused({"w", {4, 3}, {2, 6, 4}});
+  refused({"w", {4, 3}, {1, -1, 0}});
+  refused({"w", {4, 3}, {2, 4, -1}});
+  refused({"w", {4, 3}, {0, 0, 0}});
+  refused({"w", {5, 3}, {2, 0, 3}});
+  for (const Builder::Conv1dShape& shape :
+       {Builder::Conv1dShape{0, 0, 5}, {4, -1, 5}, {4, 8, 5}, {4, 0, -1}}) {
+    test::expect_error(ErrorCode::kInput, {"[conv1d]", "expected channels of 12 (c)"},
+                       [&] { b.conv1d(x, "c", shape, {}, {}); });
+  }
+  EXPECT_EQ(b.grid(b.conv1d(x, "all", {4}, {}, {})), (Grid{3, 4, 12}));
+  const Builder::Mix mix{"m", {}};
+  EXPECT_EQ(b.grid(b.q_shift(x, {mix, mix, mix})), (Grid{3, 4, 36}));
+  test::expect_error(ErrorCode::kInput, {"[q_shift] 4 mixes"}, [&] {
+    b.q_shift(x, {mix, mix, mix, mix});
+  });
+}
+
+// One thing about a good scan is wrong at a time.
+TEST_F(ScanBuilder, ScansCheckEveryOperand) {
+  const Value few = b.input("few", {3, 3, 12});
+  SelectiveScanOp good;
+  good.channels = 6;
+  good.states = 3;
+  good.directions = {{{}, 0, 0, 0, 6, 0, 0}, {{ScanOrder::kColumns}, 0, 6, 0, 0, 0, 6}};
+  good.gate = 0;
+  good.gate_first = 6;
+  const std::vector<Builder::ScanParams> one = {{"a", "d", "bias"}};
+  const auto refused = [&](const std::string& words, const auto& change,
+                           const std::vector<Builder::ScanParams>& params) {
+    SelectiveScanOp op = good;
+    change(op);
+    test::expect_error(ErrorCode::kInput, {"[selective_scan]", words}, [&] {
+      b.selective_scan({x, few}, op, params);
+    });
+  };
+  EXPECT_EQ(b.grid(b.selective_scan({x, few}, good, one)), (Grid{3, 4, 6}));
+  refused(
+      "0 channels", [](SelectiveScanOp& op) { op.channels = 0; }, one);
+  refused(
+      "0 states", [](SelectiveScanOp& op) { op.states = 0; }, one);
+  refused(
+      "0 directions", [](SelectiveScanOp& op) { op.directions.clear(); }, one);
+  refused("3 sets of parameters", [](SelectiveScanOp&) {}, {one[0], one[0], one[0]});
+  refused(
+      "values are channels 0 to 6 of 3 x 3 x 12, expected 12 positions",
+      [](SelectiveScanOp& op) { op.directions[0].u = 1; }, one);
+  refused(
+      "values are channels -1 to 5", [](SelectiveScanOp& op) { op.directions[0].u_first = -1; },
+      one);
+  refused(
+      "values are channels 7 to 13", [](SelectiveScanOp& op) { op.directions[1].u_first = 7; },
+      one);
+  refused(
+      "steps are channels 6 to 12 of 3 x 3",
+      [](SelectiveScanOp& op) { op.directions[0].steps = 1; }, one);
+  refused(
+      "steps are channels 7 to 13", [](SelectiveScanOp& op) { op.directions[0].step_first = 7; },
+      one);
+  refused(
+      "B and C are channels 0 to 6 of 3 x 3",
+      [](SelectiveScanOp& op) { op.directions[0].rates = 1; }, one);
+  refused(
+      "B and C are channels 7 to 13", [](SelectiveScanOp& op) { op.directions[1].rate_first = 7; },
+      one);
+  refused(
+      "gates are channels 6 to 12 of 3 x 3", [](SelectiveScanOp& op) { op.gate = 1; }, one);
+  refused(
+      "gates are channels 7 to 13", [](SelectiveScanOp& op) { op.gate_first = 7; }, one);
+  for (const ScanPath path :
+       {ScanPath{ScanOrder::kWindows, false, 0}, ScanPath{ScanOrder::kSubgrid, false, 4},
+        ScanPath{ScanOrder::kSubgrid, false, -1}}) {
+    refused(
+        fmt::format("part {} of a path", path.part),
+        [&](SelectiveScanOp& op) { op.directions[0].path = path; }, one);
+  }
+  // Two directions take two sets of the four that are the parameters' rows.
+  const auto sets = [](int first) {
+    return [first](SelectiveScanOp& op) {
+      op.sets = 4;
+      op.first_set = first;
+    };
+  };
+  refused("2 directions from set 3 on, expected sets of 4", sets(3), {{"a4", "d4", "bias4"}});
+  refused("2 directions from set -1 on", sets(-1), {{"a4", "d4", "bias4"}});
+  SelectiveScanOp last = good;
+  sets(2)(last);
+  b.selective_scan({x, few}, last, {{"a4", "d4", "bias4"}});
+  EXPECT_EQ(std::move(b).finish().params.back().shape, (Shape{4, 6}));
 }
 
 TEST_F(ScanBuilder, Scans) {

@@ -3,36 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include "study/stand_in.h"
 #include "support/errors.h"
-#include "support/files.h"
 #include "vig/study/miniature.h"
 
 namespace vig::study {
 namespace {
 
-namespace fs = std::filesystem;
 using test::TempDir;
-
-// A program that writes `table` to the file behind --csv.
-StudyContext stand_in(const TempDir& folder, const std::string& table) {
-  StudyContext context;
-  context.folder = folder.path();
-  context.program = folder / "vig";
-  context.options.data = "pictures";
-  test::write_file(folder / "table", table);
-  test::write_file(context.program, "#!/bin/sh\nwhile [ \"$1\" != --csv ]; do shift; done\ncp '" +
-                                        (folder / "table").string() + "' \"$2\"\n");
-  fs::permissions(context.program, fs::perms::owner_all);
-  return context;
-}
 
 TEST(BenchRow, HasTheFiguresOfTheTable) {
   const TempDir folder;
-  const StudyContext context =
-      stand_in(folder,
-               "best_quarter_ms,median_ms,spread,gflops,peak_share,dense_multiply_adds,"
-               "scan_multiply_adds,arena_bytes,scratch_bytes,process_bytes\n"
-               "10,12,0.25,50,0.5,1000,100,3000,200,90000\n");
+  const StudyContext context = stand_in(folder, kBenchTable);
   BenchRequest request;
   request.model = "test_vig";
   request.size = 64;
@@ -51,6 +33,79 @@ TEST(BenchRow, HasTheFiguresOfTheTable) {
                                                        {"process_bytes", "90000"}};
   EXPECT_EQ(row.cells, expected);
   EXPECT_EQ(row.note, "");
+  for (const char* file : {"row.csv", "row.log"}) {
+    EXPECT_FALSE(std::filesystem::exists(folder / file)) << file;
+  }
+}
+
+TEST(BenchRow, AsksForTheNetworkOfTheRequest) {
+  const TempDir folder;
+  StudyContext context = stand_in(folder, kBenchTable);
+  context.options.threads = 3;
+  BenchRequest request{.model = "test_vig", .fields = {"depth=1", "heads=4"}, .size = 48};
+  request.batch = 4;
+  request.seconds = 0.75;
+  Row row;
+  measure_bench(request, context, row);
+  const std::string csv = " --csv " + (folder / "row.csv").string();
+  std::string expected = "bench test_vig --size 48x48 --batch 4 --threads 3 --seconds 0.75" + csv +
+                         " --set depth=1 --set heads=4\n";
+  EXPECT_EQ(asked(folder), expected);
+  // The seconds of the options come first, and a network of another shape has its own size.
+  context.options.seconds = 0.5;
+  measure_bench({.model = "test_vig_maskrcnn", .fields = {}}, context, row);
+  expected +=
+      "bench test_vig_maskrcnn --size 64x96 --batch 1 --threads 3 --seconds 0.5" + csv + "\n";
+  EXPECT_EQ(asked(folder), expected);
+}
+
+TEST(BenchRow, LeavesOutWhatDoesNotFitTheMachine) {
+  const TempDir folder;
+  const StudyContext context = stand_in(folder, kBenchTable);
+  BenchRequest request{.model = "test_vig", .fields = {}, .size = 64};
+  request.bytes = 1e18;
+  Row row;
+  measure_bench(request, context, row);
+  EXPECT_TRUE(row.note.starts_with("left out: needs 1000000000.0 GB, this machine has "))
+      << row.note;
+  EXPECT_EQ(row.cells.size(), 2u) << "multiply-adds need no run";
+  EXPECT_EQ(asked(folder), "");
+  request.bytes = 1;
+  row = {};
+  measure_bench(request, context, row);
+  EXPECT_EQ(row.note, "");
+  EXPECT_EQ(row.number("best_ms"), 10);
+}
+
+// Of all that a run may complain about, only its memory is a reason to go on without the row.
+TEST(BenchRow, OnlyWantOfMemoryLeavesARowOut) {
+  const TempDir folder;
+  const StudyContext context = stand_in(folder, "");
+  const auto complain = [&](const std::string& words) {
+    test::write_file(context.program, "#!/bin/sh\necho 'vig: " + words + "'\nexit 1\n");
+    std::filesystem::permissions(context.program, std::filesystem::perms::owner_all);
+    Row row;
+    measure_bench({.model = "test_vig", .fields = {}, .size = 64}, context, row);
+    return row;
+  };
+  const Row row = complain("the arena does not fit into memory");
+  EXPECT_TRUE(row.note.starts_with("left out: needs more than the ")) << row.note;
+  EXPECT_EQ(row.cells.size(), 2u);
+  test::expect_error(ErrorCode::kInput, {"no such model"}, [&] { complain("no such model"); });
+}
+
+TEST(BenchRow, DamagedTablesAreNamed) {
+  const auto expect = [](const std::string& table, std::initializer_list<std::string> words) {
+    const TempDir folder;
+    test::expect_error(ErrorCode::kInput, words, [&] {
+      Row row;
+      measure_bench({.model = "test_vig", .fields = {}, .size = 64}, stand_in(folder, table), row);
+    });
+  };
+  expect("best_quarter_ms,median_ms\n1\n", {"row.csv: line 2 is damaged"});
+  expect("best_quarter_ms,median_ms\n", {"row.csv: holds no result"});
+  expect("dense_multiply_adds,scan_multiply_adds,best_quarter_ms\n1,2,3\n",
+         {"wrote no column median_ms"});
 }
 
 TEST(MeasureAccuracy, IsTheShareOfCorrectAnswers) {
@@ -60,6 +115,8 @@ TEST(MeasureAccuracy, IsTheShareOfCorrectAnswers) {
       measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5,2,0.3\n1,bee,4,4,3,0.7\n"));
   EXPECT_EQ(accuracy.pictures, 10);
   EXPECT_EQ(accuracy.top1, 0.5);
+  EXPECT_EQ(asked(folder), "eval pictures --split test -m w --size 32 --threads 0 --csv " +
+                               (folder / "eval.csv").string() + "\n");
   test::expect_error(ErrorCode::kInput, {"line 2", "5 cells"},
                      [&] { measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5\n")); });
   test::expect_error(ErrorCode::kInput, {"no picture was tested"},

@@ -46,6 +46,8 @@ TEST(Child, FailureShowsTheLastLine) {
 
 // The child says when it is ready, so nothing depends on how fast it is.
 TEST(Child, AStopIsPassedOnOnce) {
+  // A shell cannot trap what is ignored, as it is below nohup.
+  const auto before = ::signal(SIGINT, SIG_DFL);
   const TempDir folder;
   StudyContext context;
   context.keep_going = [&] { return !std::filesystem::exists(folder / "ready"); };
@@ -56,6 +58,7 @@ TEST(Child, AStopIsPassedOnOnce) {
                          folder / "out", context),
                Stopped);
   EXPECT_EQ(read_file(folder / "log"), "told\n");
+  ::signal(SIGINT, before);
 }
 
 // The program holds the writing end of a pipe with a name, which is closed when it ends.

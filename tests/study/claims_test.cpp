@@ -66,6 +66,52 @@ TEST(Claims, Formats) {
   EXPECT_EQ(ratio(1.0, 0.0), std::nullopt);
 }
 
+// Where the number of digits or the unit changes: what is printed is never "1000" of a unit.
+TEST(Claims, FormatsAtTheirEnds) {
+  const std::pair<std::string, std::string> cases[] = {
+      {giga_text(9.994e9), "9.99 G"},     {giga_text(9.996e9), "10.0 G"},
+      {giga_text(99.94e9), "99.9 G"},     {giga_text(99.96e9), "100 G"},
+      {giga_text(999.4e9), "999 G"},      {giga_text(999.6e9), "1.00 T"},
+      {bytes_text(999.4e6), "999 MB"},    {bytes_text(999.6e6), "1.00 GB"},
+      {ms_text(99.94), "99.9 ms"},        {ms_text(99.96), "100 ms"},
+      {ms_text(999.4), "999 ms"},         {ms_text(999.6), "1.00 s"},
+      {ms_text(9994), "9.99 s"},          {ms_text(9996), "10.0 s"},
+      {ratio_text(1.994), "1.99x"},       {ratio_text(1.996), "2.0x"},
+      {ratio_text(9.94), "9.9x"},         {ratio_text(9.96), "10x"},
+      {millions_text(5834536), "5.83 M"}, {millions_text(std::nullopt), ""},
+      {percent_text(0.995), "100 %"},     {percent_text(std::nullopt), ""},
+      {bytes_text(std::nullopt), ""},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(text, expected);
+  EXPECT_EQ(ratio(3.0, 2.0), 1.5);
+  EXPECT_EQ(ratio(std::nullopt, 2.0), std::nullopt);
+}
+
+TEST(Claims, TheSentenceOfConditions) {
+  Results results;
+  EXPECT_EQ(conditions_sentence(results), "Nothing is measured yet.");
+  results.conditions = {"CPU", "AVX2", "1", "0.1.0", ""};
+  results.rows.resize(3);
+  for (Row& row : results.rows) row.date = "2026-02-03";
+  EXPECT_EQ(conditions_sentence(results),
+            "CPU, AVX2, 1 thread, float32, vig 0.1.0, measured 2026-02-03.");
+  results.conditions.threads = "12";
+  results.conditions.settings = "seconds=2";
+  results.rows[0].date = "2026-02-05";
+  results.rows[1].date = "2026-01-31";
+  EXPECT_EQ(conditions_sentence(results),
+            "CPU, AVX2, 12 threads, float32, vig 0.1.0, measured 2026-01-31 to 2026-02-05, "
+            "seconds=2.");
+}
+
+TEST(Claims, EveryVerdictHasItsWords) {
+  EXPECT_EQ(verdict_text(Verdict::kHolds), "holds here");
+  EXPECT_EQ(verdict_text(Verdict::kFails), "does not hold here");
+  EXPECT_EQ(verdict_text(Verdict::kUndecided), "cannot be decided here");
+  EXPECT_EQ(verdict_text(Verdict::kNotBuilt), "cannot be checked here yet");
+  EXPECT_EQ(verdict_text(Verdict::kNotMeasured), "not measured yet");
+}
+
 double giga(int64_t count) { return 1e-9 * static_cast<double>(count); }
 
 // The cost against resolution that was measured on models built from the public code.

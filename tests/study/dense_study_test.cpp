@@ -6,6 +6,7 @@
 
 #include "support/files.h"
 #include "support/xml.h"
+#include "vig/models/registry.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/dense_report.h"
 #include "vig/study/results.h"
@@ -102,6 +103,14 @@ TEST(DenseStudy, BlocksOfTheRivalInTheSameAdapter) {
               classifier("vig") - classifier("vrwkv"))
         << size;
   }
+  // Of an oblong picture.
+  const auto classifier = [](const char* model) {
+    return count_macs(build_graph(find_model(model), 800, 1344)).total();
+  };
+  const std::string key = counts_key("vig_s_maskrcnn");
+  EXPECT_EQ(counted().number(key, "multiply_adds").value() -
+                counted().number(key, "with_vrwkv_blocks").value(),
+            classifier("vig_s") - classifier("vrwkv_s"));
 }
 
 TEST(DenseStudy, ShowsCountsWithoutTimes) {

@@ -118,10 +118,24 @@ TEST_F(Overfit, TakesEightPicturesAndReadsTheRun) {
     EXPECT_EQ(split->objects(0).objects[1].mask.area(), 64u);
     EXPECT_EQ(split->load(0).image->width, 64);
   }
+  test::expect_error(ErrorCode::kInput, {"metrics.csv: no line of epoch 3"},
+                     [&] { overfit().measure("3", context_); });
+  // The pictures are made once.
+  fs::remove_all(folder_ / "data");
+  EXPECT_EQ(overfit().measure("20", context_).number("box_ap"), 0.9);
   // The engine runs the weights; they know nothing.
   const Row engine = overfit().measure("engine", context_);
   EXPECT_LT(engine.number("box_ap50").value(), 0.5);
   EXPECT_TRUE(engine.number("mask_ap50").has_value());
+}
+
+TEST_F(Overfit, ValidatesTenTimes) {
+  const std::vector<std::string> keys = overfit().keys({});
+  ASSERT_EQ(keys.size(), 11u);
+  EXPECT_EQ(keys[0], "20");
+  EXPECT_EQ(keys[9], "200");
+  EXPECT_EQ(keys[10], "engine");
+  EXPECT_EQ(overfit().keys(context_.options)[0], "2");
 }
 
 TEST_F(Overfit, RefusesWhatIsTooLittle) {

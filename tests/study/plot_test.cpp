@@ -100,6 +100,58 @@ TEST(Plot, WhatCannotBeDrawnIsAGap) {
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }
 
+TEST(Plot, TicksHavePrefixes) {
+  const auto ticks = [](std::vector<double> values, const std::string& unit) {
+    Plot plot;
+    PlotPanel panel;
+    panel.y = {.label = "", .scale = Scale::kLog, .ticks = values, .unit = unit, .prefixes = true};
+    panel.series = {{"one", {{1, values.front()}, {2, values.back()}}}};
+    plot.panels = {panel};
+    const std::string svg = plot_svg(plot);
+    EXPECT_EQ(test::xml_problem(svg), "");
+    std::string found;
+    const std::regex label("text-anchor=\"end\">([^<]*)<");
+    for (std::sregex_iterator match(svg.begin(), svg.end(), label), end; match != end; ++match) {
+      found += (*match)[1].str() + "|";
+    }
+    return found;
+  };
+  EXPECT_EQ(ticks({1, 999, 1e3, 2.5e6, 1e9, 5e12}, ""), "1|999|1 k|2.5 M|1 G|5 T|");
+  EXPECT_EQ(ticks({2e-6, 1e-3, 0.5, 1, 60}, "s"), "2 \u00b5s|1 ms|500 ms|1 s|60 s|");
+}
+
+// Of one name is one colour, in all panels; a colour of its own comes before the place.
+TEST(Plot, ColoursBelongToNames) {
+  Plot plot;
+  PlotPanel panel;
+  panel.series = {{"first", {{1, 1}, {2, 2}}}, {"second", {{1, 2}, {2, 3}}}};
+  plot.panels = {panel, panel};
+  std::swap(plot.panels[1].series[0], plot.panels[1].series[1]);
+  std::string svg = plot_svg(plot);
+  // Two panels, each a line and two points, and the legend.
+  EXPECT_EQ(count(svg, "\"#d9442b\""), 2u * 3 + 1);
+  EXPECT_EQ(count(svg, "\"#3b7dd8\""), 2u * 3 + 1);
+  for (PlotPanel& each : plot.panels) {
+    for (PlotSeries& series : each.series) series.colour = series.name == "first" ? 12 : 2;
+  }
+  svg = plot_svg(plot);
+  EXPECT_EQ(count(svg, "\"#2f9e63\""), 2u * (2 * 3 + 1)) << "the palette begins again after ten";
+}
+
+// A curve without height still has an axis of some, and is drawn in its middle.
+TEST(Plot, AFlatCurveHasAnAxis) {
+  for (const Scale scale : {Scale::kLinear, Scale::kLog}) {
+    Plot plot;
+    PlotPanel panel;
+    panel.y.scale = scale;
+    panel.series = {{"flat", {{1, 5}, {2, 5}, {3, 5}}}};
+    plot.panels = {panel};
+    const std::string svg = plot_svg(plot);
+    EXPECT_EQ(count(svg, "<circle "), 3u);
+    for (const char* bad : {"nan", "inf"}) EXPECT_EQ(svg.find(bad), std::string::npos) << bad;
+  }
+}
+
 TEST(Plot, LinearAxesEndAtRoundNumbers) {
   Plot plot = sample();
   plot.panels.resize(1);

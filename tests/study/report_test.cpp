@@ -164,6 +164,26 @@ TEST(ThroughputReport, VerdictsFollowTheRows) {
   EXPECT_EQ(test::xml_problem(shown.svg), "");
 }
 
+// A figure of the paper is reached by what rounds to it.
+TEST(Reports, ClaimsRoundToThePrintedDigit) {
+  const auto verdicts = [](double factor) {
+    Results results = made_up();
+    results.rows = {throughput_row("ViG-T", factor), throughput_row("Vim-T", 1)};
+    const std::string speed = present_throughput(results).markdown;
+    results.rows = {efficiency_row(contenders()[0], 1024, 1, 100),
+                    efficiency_row(contenders()[1], 1024, factor + 3, 100)};
+    const std::string cost = present_efficiency(results).markdown;
+    std::string holds;
+    for (const std::string& line :
+         {line_with(speed, "1.8x faster than Vim-T"), line_with(cost, "4.8x faster than DeiT-T")}) {
+      holds += contains(line, "**holds here**") ? "+" : "-";
+    }
+    return holds;
+  };
+  EXPECT_EQ(verdicts(1.76), "++");
+  EXPECT_EQ(verdicts(1.74), "--");
+}
+
 TEST(ThroughputReport, EveryModelOfTheZooHasARow) {
   const std::vector<std::string> keys = find_study("throughput").keys({});
   for (const ModelSpec& spec : model_zoo()) {

@@ -139,6 +139,35 @@ TEST(Study, RowsByNameOrPart) {
                [&] { run_study(squares(), context, {}); });
 }
 
+// Rows are sorted as soon as they are stored; told is the one that was measured.
+TEST(Study, EveryFinishedRowIsTold) {
+  const TempDir folder;
+  StudyContext context = context_in(folder);
+  std::vector<std::string> told;
+  StudyProgress progress;
+  progress.finished = [&](const Row& row) {
+    told.push_back(row.key + "=" + row.text("square"));
+    const Results stored = read_results(context.folder / "squares.csv", squares().columns);
+    EXPECT_NE(stored.find(row.key), nullptr) << "it is stored before";
+  };
+  context.options.rows = {"3"};
+  EXPECT_TRUE(run_study(squares(), context, progress));
+  context.options.rows = {};
+  EXPECT_TRUE(run_study(squares(), context, progress));
+  EXPECT_EQ(told, (std::vector<std::string>{"net/3=9", "net/0=0", "net/1=1", "net/2=4"}));
+}
+
+// Rows of a study that has changed meanwhile are kept, behind its own.
+TEST(Study, RowsThatItNoLongerHasComeLast) {
+  const TempDir folder;
+  const StudyContext context = context_in(folder);
+  Study before = squares();
+  before.keys = [](const StudyOptions&) { return std::vector<std::string>{"old/9", "net/2"}; };
+  EXPECT_TRUE(run_study(before, context, {}));
+  EXPECT_TRUE(run_study(squares(), context, {}));
+  EXPECT_EQ(read_file(context.folder / "squares.md"), "rows: net/0 net/1 net/2 net/3 old/9");
+}
+
 TEST(Study, OtherConditionsAreRefused) {
   const TempDir folder;
   const StudyContext context = context_in(folder);
@@ -163,6 +192,10 @@ TEST(Study, OtherConditionsAreRefused) {
   write_file(context.folder / "squares.csv", results_csv(moved, squares().columns));
   expect_error(ErrorCode::kInput, {"another processor"},
                [&] { run_study(squares(), context, {}); });
+  Conditions vectors = moved.conditions;
+  vectors.simd = "other vectors";
+  expect_error(ErrorCode::kInput, {"f.csv", "the instruction set", "not 'other vectors'"},
+               [&] { check_same_conditions(moved.conditions, vectors, "f.csv"); });
   other = context;
   other.options.force = true;
   std::vector<std::string> measured;
@@ -196,6 +229,40 @@ TEST(Study, DamageIsNamedWithItsLine) {
   std::string last = good;
   last.replace(last.rfind(",2,1,data="), 3, ",7,");
   damaged(last, {"line 5", "other conditions"});
+}
+
+TEST(Csv, CellsOfEveryKind) {
+  using Lines = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(parse_csv("", "f"), Lines{});
+  EXPECT_EQ(parse_csv("a,b\n", "f"), (Lines{{"a", "b"}}));
+  EXPECT_EQ(parse_csv("a,b", "f"), (Lines{{"a", "b"}}));
+  EXPECT_EQ(parse_csv("a,\n,\n\nb", "f"), (Lines{{"a", ""}, {"", ""}, {""}, {"b"}}));
+  EXPECT_EQ(parse_csv("a,", "f"), (Lines{{"a", ""}}));
+  EXPECT_EQ(parse_csv("\"a,b\",\"c\nd\",\"\"\"e\"\"\"", "f"), (Lines{{"a,b", "c\nd", "\"e\""}}));
+  expect_error(ErrorCode::kInput, {"f: line 2", "does not end"}, [] { parse_csv("a\n\"b", "f"); });
+}
+
+// What a table writes, it reads: also a first cell without a word, and a line end in a note.
+TEST(Csv, ResultsAreReadAsTheyWereWritten) {
+  const std::vector<Column> columns = {{"number"}, {"text", Column::Kind::kText}};
+  Results results;
+  results.conditions = {"", "a,b", "2", "1", "x"};
+  Row row{.key = "k", .cells = {}, .note = "two\nlines, \"quoted\"", .date = "2026-01-02"};
+  row.set("number", 1234567.0);
+  row.set("text", "5 words");
+  results.rows = {row, Row{.key = "empty", .cells = {}, .note = "\r", .date = "2026-01-03"}};
+  const std::string text = results_csv(results, columns);
+  const Results again = parse_results(text, columns, "f");
+  EXPECT_EQ(results_csv(again, columns), text);
+  EXPECT_EQ(again.conditions, results.conditions);
+  ASSERT_EQ(again.rows.size(), 2u);
+  EXPECT_EQ(again.rows[0].note, row.note);
+  EXPECT_EQ(again.rows[0].date, "2026-01-02");
+  EXPECT_EQ(again.number("k", "number"), 1.23457e6) << "six digits";
+  EXPECT_EQ(again.number("k", "text"), std::nullopt);
+  EXPECT_EQ(again.number("empty", "number"), std::nullopt);
+  EXPECT_EQ(again.number("nowhere", "number"), std::nullopt);
+  EXPECT_EQ(again.rows[1].note, "\r");
 }
 
 TEST(Study, OneProcessAtATime) {

@@ -1,4 +1,5 @@
 // The studies that train: which seeds are asked for, and the verdicts that rows lead to.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,6 +137,47 @@ TEST(Roadmap, JudgesOnlyWhatTheSeedsSupport) {
   EXPECT_EQ(xml_problem(shown.svg), "");
 }
 
+Row cost_row(const std::string& model, double images, double parameters, double megabytes) {
+  Row row{.key = model + "/cost", .cells = {}, .note = "", .date = "2026-01-01"};
+  row.set("images_per_second", images);
+  row.set("parameters", fmt::format("{:.0f}", parameters));
+  row.set("activation_bytes", 1e6 * megabytes);
+  return row;
+}
+
+// Speeds are the same within 5 %; the network with locality is that of the last step.
+TEST(Roadmap, JudgesCosts) {
+  std::vector<Row> rows = {cost_row("deit_t", 100, 5717416, 20),
+                           cost_row("gla_t", 100, 5713384, 20),
+                           cost_row("gla_t_stem", 104, 5755816, 20),
+                           cost_row("gla_t_bidirectional", 100, 5755816, 20),
+                           cost_row("gla_t_position", 100, 5793448, 20),
+                           cost_row("gla_t_gated", 94, 5813032, 20),
+                           cost_row("vig_t", 80, 5834536, 19),
+                           cost_row("gla_t_vim", 70, 6697000, 20)};
+  const auto expect = [&](const std::string& claim, const std::string& expected) {
+    const std::string text = find_study("roadmap").present(results_of(rows)).markdown;
+    EXPECT_NE(line_with(text, claim).find(expected), std::string::npos) << line_with(text, claim);
+  };
+  expect("nearly no effect", "+4 % | **holds here** |");
+  expect("Both directions cost", "-4 % | **does not hold here**: the same within 5 % |");
+  expect("does not compromise", "-6 % | **does not hold here** |");
+  expect("Locality injection costs", "-15 % | **holds here** |");
+  expect("faster than GLA_Vim", "+14 % | **holds here** |");
+  expect("still slower than DeiT-T", "-20 % | **holds here** |");
+  expect("less memory than GLA_Vim", "19 MB to 20 MB of activations | **holds here** |");
+  // 5.713 M is neither rounded nor cut off to 5.72M.
+  expect("numbers of parameters", "7 of 8 as printed | **does not hold here**: GLA has 5.71M, the");
+  rows.back() = cost_row("gla_t_vim", 80, 6697000, 19);
+  expect("faster than GLA_Vim", "+0 % | **does not hold here**: the same within 5 % |");
+  expect("less memory than GLA_Vim", "**does not hold here**");
+  rows.pop_back();
+  for (const char* claim :
+       {"less memory than GLA_Vim", "numbers of parameters", "faster than GLA_Vim"}) {
+    expect(claim, "**not measured yet**");
+  }
+}
+
 TEST(Roadmap, WithoutRowsNothingIsJudged) {
   const Presentation shown = find_study("roadmap").present(results_of({}));
   EXPECT_EQ(shown.markdown.find("**holds here**"), std::string::npos);
@@ -207,6 +249,34 @@ TEST(Erf, ComparesFieldsWithDeits) {
   verdict("Swin fails", "**does not hold here**");
   verdict("Locality injection enlarges", "**holds here**");
   EXPECT_EQ(xml_problem(shown.svg), "");
+}
+
+// Claims are about weights of the user's where all networks have them, else about trained
+// miniatures, else about initial weights.
+TEST(Erf, JudgesTheBestWeightsThatAllNetworksHave) {
+  const char* models[] = {"resnet50", "swin_t", "deit_t", "gla_t_gated", "vig_t"};
+  std::vector<Row> rows;
+  const auto judged = [&] {
+    const std::string line =
+        line_with(find_study("erf").present(results_of(rows)).markdown, "ViG exhibits a global");
+    return line.substr(line.find("**"));
+  };
+  const auto add = [&](const std::string& kind, double level) {
+    for (const char* model : models) {
+      const bool vig = model == std::string_view("vig_t");
+      rows.push_back(field_row(fmt::format("{}/{}", model, kind), 0.1, vig ? level : 1.0));
+    }
+  };
+  add("initial", 0.5);
+  EXPECT_EQ(judged(), "**holds here**: rows \"initial\" |");
+  add("miniature-trained", 0.49);
+  EXPECT_EQ(judged(),
+            "**does not hold here**: rows \"miniature, trained\", 64 x 64 pixels, a short training "
+            "|");
+  add("given", 0.6);
+  EXPECT_EQ(judged(), "**holds here**: rows \"given weights\" |");
+  rows.pop_back();  // ViG's own
+  EXPECT_NE(judged().find("miniature, trained"), std::string::npos);
 }
 
 TEST(Erf, NeedsPictures) {

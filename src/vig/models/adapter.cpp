@@ -50,6 +50,8 @@ Value attention(Builder& b, Value queries, Value features, const std::string& na
     fail_usage("[{}] deform_heads {} do not divide the value width {} (embed_dim * deform_ratio)",
                name, shape.heads, shape.value_dim);
   }
+  // Of every query: heads x points in each level.
+  check_width(name, "deform_points", numbers.deform_points, numbers.deform_heads);
   const Value q =
       b.named(b.layer_norm(queries, name + ".query_norm", kNormEps), name + ".query_norm");
   const Value f =

@@ -105,18 +105,22 @@ Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config) {
   return b.channel_gate(x, gate);
 }
 
-int mlp_width(const std::string& where, int ratio, int channels) {
-  constexpr int64_t kMost = int64_t{1} << 28;
-  const int64_t width = int64_t{ratio} * channels;
+void check_width(const std::string& where, const char* field, double ratio, int64_t channels) {
+  constexpr double kMost = 1 << 28;  // several times as much still fits an int
+  const double width = ratio * static_cast<double>(channels);
   if (width > kMost) {
-    fail_usage("[{}] mlp_ratio {} times {} channels is {}, expected at most {}", where, ratio,
+    fail_usage("[{}] {} {} times {} is {:.0f}, expected at most {:.0f}", where, field, ratio,
                channels, width, kMost);
   }
-  return static_cast<int>(width);
+}
+
+int widened(const std::string& where, const char* field, int ratio, int channels) {
+  check_width(where, field, ratio, channels);
+  return ratio * channels;
 }
 
 Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init) {
-  const int d = b.grid(x).channels, hidden = mlp_width(name, ratio, d);
+  const int d = b.grid(x).channels, hidden = widened(name, "mlp_ratio", ratio, d);
   x = b.activation(b.linear(x, name + ".fc1", hidden, true, init), Elementwise::kGelu);
   return b.named(b.linear(x, name + ".fc2", d, true, init), name);
 }

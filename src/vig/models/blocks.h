@@ -41,8 +41,10 @@ struct SqueezeExcite {
 };
 Value squeeze_excite(Builder& b, Value x, const SqueezeExcite& config);
 
-// `ratio` times `channels`, the hidden width of an MLP; throws where that is absurd.
-int mlp_width(const std::string& where, int ratio, int channels);
+// Throws a usage error where the field's `ratio` times `channels`, the width of a layer, is absurd.
+void check_width(const std::string& where, const char* field, double ratio, int64_t channels);
+// That width.
+int widened(const std::string& where, const char* field, int ratio, int channels);
 
 // fc2(gelu(fc1(x))) with biases: parameters `name`.fc1, `ratio` times as wide as x, and `name`.fc2.
 Value gelu_mlp(Builder& b, Value x, const std::string& name, int ratio, Init init);

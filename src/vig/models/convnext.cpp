@@ -75,7 +75,8 @@ Value block(Builder& b, Value x, const std::string& name, const ModuleNames& nam
       b.depthwise_conv(x, name + names.depthwise(), {.kernel = config.kernel, .bias = true}, kInit);
   b.named(y, name + names.depthwise());
   y = b.layer_norm(y, name + ".norm", config.ln_eps);
-  y = b.linear(y, name + names.expand(), config.mlp_ratio * c, true, kInit);
+  const int hidden = widened(name, "mlp_ratio", config.mlp_ratio, c);
+  y = b.linear(y, name + names.expand(), hidden, true, kInit);
   y = b.activation(y, Elementwise::kGelu);
   y = b.linear(y, name + names.reduce(), c, true, kInit);
   y = b.scale(y, name + ".gamma", config.gamma);

@@ -136,7 +136,8 @@ class Network {
   Value block(Value x, const std::string& name, size_t stage, int stride, double rate) {
     b_.next_level();
     const int in = b_.grid(x).channels, width = config_.widths[stage];
-    const int inside = in * config_.expand_ratios[stage], kernel = config_.kernels[stage];
+    const int inside = widened(name, "expand_ratios", config_.expand_ratios[stage], in);
+    const int kernel = config_.kernels[stage];
     const BlockNames names{name, timm_, inside != in};
     Value y = x;
     if (names.expands) y = silu(conv_norm(y, names.expand(), inside, {}));

@@ -95,12 +95,13 @@ Value scan_block(Builder& b, Value x, const std::string& name, double rate,
 
 Value conv_block(Builder& b, Value x, const std::string& name, double rate,
                  const EfficientVMambaConfig& config) {
-  const int c = b.grid(x).channels, wide = config.expand_ratio * c;
+  const int c = b.grid(x).channels, wide = widened(name, "expand_ratio", config.expand_ratio, c);
   Value y = conv_norm(b, x, name + ".conv_pw.0", name + ".conv_pw.1", wide, {}, config.bn_eps);
   y = b.activation(y, Elementwise::kRelu);
   y = b.depthwise_conv(y, name + ".conv_dw.0", {}, kaiming_normal(int64_t{9} * wide));
   y = b.activation(b.batch_norm(y, name + ".conv_dw.1", {.eps = config.bn_eps}),
                    Elementwise::kRelu);
+  check_width(name, "se_ratio", config.se_ratio, wide);
   const int reduced = static_cast<int>(config.se_ratio * static_cast<float>(wide));
   y = squeeze_excite(b, y, {name + ".se.conv_reduce", name + ".se.conv_expand", reduced});
   y = conv_norm(b, y, name + ".conv_pw2.0", name + ".conv_pw2.1", c, {}, config.bn_eps);

@@ -53,7 +53,7 @@ Value linear(Builder& b, Value x, const std::string& name, int channels) {
 
 Value block(Builder& b, Value x, int number, const GmlpConfig& config) {
   const std::string name = fmt::format("blocks.{}", number), mlp = name + ".mlp_channels";
-  const int half = mlp_width(name, config.mlp_ratio, config.embed_dim) / 2;
+  const int half = widened(name, "mlp_ratio", config.mlp_ratio, config.embed_dim) / 2;
   b.next_level();
   Value h = b.named(b.layer_norm(x, name + ".norm", kNormEps), name + ".norm");
   h = b.activation(linear(b, h, mlp + ".fc1", 2 * half), Elementwise::kGelu);

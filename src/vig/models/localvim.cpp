@@ -132,6 +132,7 @@ Value mixer(Builder& b, Value x, const std::string& name, const int* directions,
 }
 
 void LocalVimConfig::check(int height, int width) const {
+  check_width("localvim", "expand", expand, embed_dim);
   if (image_size < patch_size) {
     fail_usage("[localvim] image_size={}, expected at least patch_size={}", image_size, patch_size);
   }

@@ -16,6 +16,7 @@ namespace vig {
 namespace {
 
 constexpr Init kInit = normal_init(0.02f);
+constexpr int kMaxStemConvs = 64;
 
 struct PlainMambaConfig : ConfigOf<PlainMambaConfig> {
   int image_width = 0;  // of the picture that the position table was made for; 0: image_size
@@ -133,6 +134,10 @@ Graph PlainMambaConfig::build(int height, int width) const {
         patch_size, image_size, image_width);
   }
   if (conv_size % 2 == 0) fail_usage("[plainmamba] conv_size={}, expected an odd one", conv_size);
+  if (stem_convs > kMaxStemConvs) {
+    fail_usage("[plainmamba] stem_convs={}, expected at most {}", stem_convs, kMaxStemConvs);
+  }
+  check_width("plainmamba", "expand", expand, embed_dim);
   Builder b;
   Value x = b.named(stem(b, b.input("picture", {height, width, 3}), *this), "patch_embed");
   x = b.add_position(x, "backbone.pos_embed", image_size / patch_size, table_width / patch_size,

@@ -69,7 +69,7 @@ class Network {
   Value bottleneck(Value x, const std::string& name, int planes, int stride, bool project,
                    double rate) {
     b_.next_level();
-    const int channels = config_.expansion * planes;
+    const int channels = widened(name, "expansion", config_.expansion, planes);
     Value y = relu(conv_norm(x, name + ".conv1", name + ".bn1", planes, {}));
     // Before the last convolution, which adds it.
     if (project) {

@@ -185,6 +185,7 @@ Value s4_block(Builder& b, Value x, const std::string& name, const S4ndConfig& c
   params.a_imag = {fill_a_imag};
   params.b = {fill_vector<hippo_b>, 2.0f};
   params.p = {fill_vector<hippo_p>, 1e30f};
+  check_width(name, "copies", config.copies, d);
   Value y = b.s4_conv(x, params, {config.copies, config.l_max});
   y = b.activation(y, Elementwise::kGelu);
   y = b.linear(y, name + ".layer.output_linear.0", 2 * d, true, kInit);
@@ -193,7 +194,7 @@ Value s4_block(Builder& b, Value x, const std::string& name, const S4ndConfig& c
 }
 
 Value mlp_block(Builder& b, Value x, const std::string& name, const S4ndConfig& config) {
-  const int hidden = mlp_width(name, config.mlp_ratio, config.embed_dim);
+  const int hidden = widened(name, "mlp_ratio", config.mlp_ratio, config.embed_dim);
   x = b.linear(x, name + ".layer.ff.0.0", hidden, true, kInit);
   x = b.activation(x, Elementwise::kGelu);
   return b.linear(x, name + ".layer.ff.2", config.embed_dim, true, kInit);

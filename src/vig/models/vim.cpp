@@ -93,12 +93,7 @@ Value mixer(Builder& b, Value x, const std::string& name, const VimConfig& confi
 }
 
 Graph VimConfig::build(int height, int width) const {
-  if (embed_dim < 1 || expand < 1 || d_state < 1 || d_conv < 1 || patch_size < 1 || stride < 1) {
-    fail_usage(
-        "[vim] embed_dim={}, expand={}, d_state={}, d_conv={}, patch_size={} and stride={}, "
-        "expected 1 or more of each",
-        embed_dim, expand, d_state, d_conv, patch_size, stride);
-  }
+  check_width("vim", "expand", expand, embed_dim);
   const int table_height = image_size, table_width = image_width == 0 ? image_size : image_width;
   if (table_height < patch_size || table_width < patch_size) {
     fail_usage("[vim] image_size={} and image_width={}, expected at least patch_size={}",
@@ -106,8 +101,9 @@ Graph VimConfig::build(int height, int width) const {
   }
   Builder b;
   Value x = b.input("picture", {height, width, 3});
-  x = b.conv(x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = stride},
-             normal_init(1.0f / std::sqrt(3.0f * static_cast<float>(patch_size * patch_size))));
+  x = b.conv(
+      x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = stride},
+      normal_init(1.0f / std::sqrt(3.0f * static_cast<float>(int64_t{patch_size} * patch_size))));
   const Grid grid = b.grid(x);
   const int middle = static_cast<int>(grid.positions() / 2);
   x = b.insert_rows(x, b.tokens("cls_token", 1, embed_dim, kInit), middle);

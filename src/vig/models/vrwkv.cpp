@@ -115,7 +115,7 @@ Value attention(Builder& b, Value x, const std::string& name, const Depth& at,
 
 Value feed_forward(Builder& b, Value x, const std::string& name, const Depth& at,
                    const VrwkvConfig& config) {
-  const int c = config.embed_dim, hidden = config.hidden_rate * c;
+  const int c = config.embed_dim, hidden = widened(name, "hidden_rate", config.hidden_rate, c);
   const std::string prefix = "backbone." + name + ".";
   const Init mix{fill_mix, at.one_to_almost_zero};
   const Value mixed =
@@ -148,10 +148,6 @@ Value block(Builder& b, Value x, int number, const VrwkvConfig& config) {
 }
 
 Graph VrwkvConfig::build(int height, int width) const {
-  if (embed_dim < 1 || hidden_rate < 1 || patch_size < 1) {
-    fail_usage("[vrwkv] embed_dim={}, hidden_rate={} and patch_size={}, expected 1 or more of each",
-               embed_dim, hidden_rate, patch_size);
-  }
   const int table_width = image_width == 0 ? image_size : image_width;
   if (image_size < patch_size || table_width < patch_size) {
     fail_usage("[vrwkv] image_size={} and image_width={}, expected at least patch_size={}",
