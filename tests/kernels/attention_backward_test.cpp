@@ -192,6 +192,23 @@ TEST_P(AttentionBackwardOnTarget, AddsToTheGradientOfTheBias) {
   EXPECT_TRUE(test::same_bits(once.dpad, twice.dpad));
 }
 
+// A bias that does not learn, and windows without padded tokens.
+TEST_P(AttentionBackwardOnTarget, GradientsThatNobodyWantsMayBeLeftOut) {
+  for (const bool pads : {true, false}) {
+    Case test{Head::window(49, 32, pads)};
+    const Gradients all = test.run();
+    Gradients some(test.head);
+    Scratch scratch(attention_backward_scratch_floats(49, 32));
+    AttentionBackwardArgs args = test.args(some);
+    args.scratch = scratch.data();
+    args.dbias = nullptr;
+    if (!pads) args.dpad_k = args.dpad_v = nullptr;
+    attention_backward(args);
+    EXPECT_TRUE(test::same_bits(all.dqkv, some.dqkv));
+    EXPECT_EQ(test::largest_magnitude(some.dbias), 0.0);
+  }
+}
+
 TEST_P(AttentionBackwardOnTarget, WindowOfPaddedTokensAloneHasNoGradient) {
   Case test{Head::window(9, 8)};
   for (int32_t& row : test.head.rows) row = -1;

@@ -8,31 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/attention.h"
 
 namespace vig::test {
-
-// Memory for a kernel to work in. It holds NaN at first; nothing may be written behind its end.
-class Scratch {
- public:
-  explicit Scratch(size_t floats) : floats_(floats), buffer_((floats + kGuard) * sizeof(float)) {
-    std::fill_n(buffer_.floats(), floats_, NAN);
-    std::fill_n(buffer_.floats() + floats_, kGuard, kSentinel);
-  }
-  float* data() { return buffer_.floats(); }
-  bool end_untouched() const {
-    const float* end = buffer_.floats() + floats_;
-    return std::all_of(end, end + kGuard, [](float x) { return x == kSentinel; });
-  }
-
- private:
-  static constexpr size_t kGuard = 64;
-  static constexpr float kSentinel = -12345.0f;
-  size_t floats_;
-  Buffer buffer_;
-};
 
 struct Head {
   // What a query that is left out keeps in its outputs.

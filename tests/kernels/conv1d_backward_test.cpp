@@ -149,6 +149,24 @@ TEST_P(Conv1dBackwardOnTarget, TakesRowsInAnyOrder) {
   expect_same(fast, slow, "orders");
 }
 
+// Without a bias, without its gradient, and with neither; without a function.
+TEST_P(Conv1dBackwardOnTarget, EqualsReferenceWithEveryOption) {
+  for (const int64_t width : {3, 4}) {
+    for (int option = 0; option < 8; ++option) {
+      Case c(23, 21, width);
+      Gradients fast = c.output(), slow = c.output();
+      for (Gradients* out : {&fast, &slow}) {
+        Conv1dBackwardArgs args = c.args(*out);
+        if (option & 1) args.conv.bias = nullptr;
+        if (option & 2) args.dbias = nullptr;
+        if (option & 4) args.conv.function = Elementwise::kIdentity;
+        out == &fast ? conv1d_backward(args) : reference::conv1d_backward(args);
+      }
+      expect_same(fast, slow, "option " + std::to_string(option));
+    }
+  }
+}
+
 VIG_ON_EVERY_TARGET(Conv1dBackwardOnTarget);
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/on_targets.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/gla.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/gla_backward.h"
@@ -44,7 +44,7 @@ struct Head {
         forward(t, k, 2, 3),
         backward(t, k, 2, 3),
         grad_o(t, v, 1, 2),
-        scratch(gla_backward_scratch_floats(t, k, v) * sizeof(float)) {
+        scratch(gla_backward_scratch_floats(t, k, v)) {
     const uint32_t seed = static_cast<uint32_t>(t * 10007 + k * 101 + v);
     qkv.noise(seed);
     // Where trained gates lie: exp(logsigmoid(z) / 16) is above 0.7 for all but extreme z.
@@ -84,13 +84,15 @@ struct Head {
       args.dlog_alpha_backward = out.sheets[4].data();
     }
     args.dlog_alpha_stride = out.sheets[3].stride;
-    args.scratch = scratch.floats();
+    args.scratch = scratch.data();
     return args;
   }
   Gradients output(Directions directions) const { return {tokens, key_dim, value_dim, directions}; }
   Gradients run(Directions directions) {
     Gradients out = output(directions);
     gla_backward(args(directions, out));
+    EXPECT_TRUE(scratch.end_untouched())
+        << "T " << tokens << ", K " << key_dim << ", V " << value_dim;
     return out;
   }
   Gradients by_reference(Directions directions) {
@@ -138,7 +140,7 @@ struct Head {
 
   int64_t tokens, key_dim, value_dim;
   Sheet qkv, forward, backward, grad_o;
-  Buffer scratch;
+  test::Scratch scratch;
 };
 
 TEST(GlaBackwardTwin, IsTheSlopeOfTheScan) {
@@ -342,8 +344,7 @@ TEST_P(GlaBackwardOnTarget, WhatTheBuffersHeldDoesNotMatter) {
   Head head(270, 33, 65);
   for (const Directions directions : kAll) {
     const Gradients first = head.run(directions);
-    std::fill_n(head.scratch.floats(),
-                gla_backward_scratch_floats(head.tokens, head.key_dim, head.value_dim), NAN);
+    head.scratch.spoil();
     Gradients out = head.output(directions);
     for (Sheet& sheet : out.sheets) sheet.fill([] { return 1e6f; });
     gla_backward(head.args(directions, out));

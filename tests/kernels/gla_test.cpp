@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/on_targets.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
 #include "vig/base/buffer.h"
 #include "vig/kernels/reference/gla.h"
@@ -29,7 +30,7 @@ struct Head {
         qkv(t, 2 * k + v, 3, 1),
         forward(t, k, 2, 3),
         backward(t, k, 2, 3),
-        state(gla_state_floats(k, v) * sizeof(float)) {
+        state(gla_state_floats(k, v)) {
     const uint32_t seed = static_cast<uint32_t>(t * 10007 + k * 101 + v);
     qkv.noise(seed);
     // Where trained gates lie: exp(logsigmoid(z) / 16) is above 0.7 for all but extreme z.
@@ -56,13 +57,14 @@ struct Head {
     args.scale = 0.5f / std::sqrt(static_cast<float>(key_dim));
     args.o = o.data();
     args.o_stride = o.stride;
-    args.state = state.floats();
+    args.state = state.data();
     return args;
   }
   Sheet output() const { return Sheet(tokens, value_dim, 5, 3); }
   Sheet run(Directions directions) {
     Sheet o = output();
     gla(args(directions, o));
+    EXPECT_TRUE(state.end_untouched()) << "K " << key_dim << ", V " << value_dim;
     return o;
   }
   Sheet by_reference(Directions directions) {
@@ -73,7 +75,7 @@ struct Head {
 
   int64_t tokens, key_dim, value_dim;
   Sheet qkv, forward, backward;
-  Buffer state;
+  test::Scratch state;
 };
 
 // A state is a sum whose terms fade: with gates up to 1 its roundings (6e-8 each) add up like its
@@ -292,7 +294,7 @@ TEST_P(GlaOnTarget, WhatTheBuffersHeldDoesNotMatter) {
   Head head(12, 8, 40);
   for (const Directions directions : kAll) {
     const Sheet first = head.run(directions);
-    std::fill_n(head.state.floats(), gla_state_floats(head.key_dim, head.value_dim), NAN);
+    head.state.spoil();
     Sheet o = head.output();
     o.fill([] { return 1e6f; });
     gla(head.args(directions, o));

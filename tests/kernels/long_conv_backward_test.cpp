@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "kernels/on_targets.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
 #include "kernels/slope.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/reference/long_conv.h"
 
 namespace vig {
 namespace {
 
+using test::Scratch;
 using test::Sheet;
 
 struct Case {
@@ -70,26 +71,28 @@ struct Case {
   void kernel_gradients(std::vector<Sheet>& out) {
     Sheet turned(past + future, channels), dx(tokens, channels);
     long_conv_turned_taps(taps(), channels, turned.data());
-    Buffer packed(long_conv_packed_floats(future + 1, past - 1, channels) * sizeof(float));
-    long_conv_pack({turned.data(), channels, future + 1, past - 1}, channels, packed.floats());
-    Buffer scratch(long_conv_taps_floats(tokens) * sizeof(float));
+    Scratch packed(long_conv_packed_floats(future + 1, past - 1, channels));
+    long_conv_pack({turned.data(), channels, future + 1, past - 1}, channels, packed.data());
+    Scratch scratch(long_conv_taps_floats(tokens));
     LongConvArgs conv = forward();
     conv.in = dy.data();
     conv.in_stride = dy.stride;
     conv.past = future + 1;
     conv.future = past - 1;
-    conv.packed = packed.floats();
+    conv.packed = packed.data();
     conv.out = dx.data();
     conv.out_stride = dx.stride;
-    conv.scratch = scratch.floats();
+    conv.scratch = scratch.data();
     long_conv(conv);
     for (int64_t t = 0; t < tokens; ++t) {
       for (int64_t e = 0; e < channels; ++e) out[0].at(t, e) += dx.at(t, e);
     }
     LongConvTapsArgs args = taps_args(out[1], scratch);
+    scratch.spoil();
     long_conv_taps_backward(args);
+    EXPECT_TRUE(scratch.end_untouched()) << "T " << tokens;
   }
-  LongConvTapsArgs taps_args(Sheet& dtaps, Buffer& scratch) {
+  LongConvTapsArgs taps_args(Sheet& dtaps, Scratch& scratch) {
     LongConvTapsArgs args;
     args.tokens = tokens;
     args.channels = channels;
@@ -101,7 +104,7 @@ struct Case {
     args.future = future;
     args.dtaps = dtaps.data();
     args.dtaps_stride = dtaps.stride;
-    args.scratch = scratch.floats();
+    args.scratch = scratch.data();
     return args;
   }
 
@@ -133,7 +136,7 @@ TEST_P(LongConvBackwardOnTarget, EqualsReferenceOnUglySizes) {
 
 TEST_P(LongConvBackwardOnTarget, BlocksGiveTheSameBits) {
   Case c(41, 50, 30, 25);
-  Buffer scratch(long_conv_taps_floats(c.tokens) * sizeof(float));
+  Scratch scratch(long_conv_taps_floats(c.tokens));
   Sheet whole = c.output()[1], parts = c.output()[1];
   long_conv_taps_backward(c.taps_args(whole, scratch));
   for (int64_t e = 0; e < c.channels; e += kLongConvBlock) {

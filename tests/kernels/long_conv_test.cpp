@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernels/on_targets.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/reference/long_conv.h"
 
 namespace vig {
@@ -23,13 +23,13 @@ struct Case {
         future(future_taps),
         in(t, e, 3, 1),
         rows(past_taps + future_taps, e, 2, 1),
-        packed(long_conv_packed_floats(past, future, e) * sizeof(float)),
-        scratch(long_conv_floats(t) * sizeof(float)) {
+        packed(long_conv_packed_floats(past, future, e)),
+        scratch(long_conv_floats(t)) {
     in.noise(1);
     rows.noise(2);
     pack();
   }
-  void pack() { long_conv_pack(taps(), channels, packed.floats()); }
+  void pack() { long_conv_pack(taps(), channels, packed.data()); }
   LongTaps taps() { return {rows.data(), rows.stride, past, future}; }
   LongConvArgs args(Sheet& out) {
     LongConvArgs args;
@@ -37,19 +37,19 @@ struct Case {
     args.channels = channels;
     args.in = in.data();
     args.in_stride = in.stride;
-    args.packed = packed.floats();
+    args.packed = packed.data();
     args.past = past;
     args.future = future;
     args.out = out.data();
     args.out_stride = out.stride;
-    args.scratch = scratch.floats();
+    args.scratch = scratch.data();
     return args;
   }
   Sheet output() const { return Sheet(tokens, channels, 5, 3); }
 
   int64_t tokens, channels, past, future;
   Sheet in, rows;
-  Buffer packed, scratch;
+  test::Scratch packed, scratch;
 };
 
 // Of the products that are summed.
@@ -73,6 +73,8 @@ TEST_P(LongConvOnTarget, EqualsReferenceOnUglySizes) {
         ASSERT_LE(test::distance(fast, slow), tolerance(c))
             << "T " << tokens << ", E " << channels << ", taps " << past << " and " << future;
         ASSERT_TRUE(fast.gaps_untouched());
+        ASSERT_TRUE(c.packed.end_untouched()) << "taps " << past << " and " << future;
+        ASSERT_TRUE(c.scratch.end_untouched()) << "T " << tokens;
       }
     }
   }

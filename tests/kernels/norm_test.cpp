@@ -68,7 +68,7 @@ void expect_twin(Norm fast_norm, Norm slow_norm, const Case& c) {
 class NormOnTarget : public test::OnTarget {};
 
 TEST_P(NormOnTarget, LayerEqualsTwin) {
-  for (const int64_t rows : {0, 1, 3}) {
+  for (const int64_t rows : {0, 1, 3, 9}) {  // four at a time, then single ones
     for (int64_t width = 1; width <= 35; ++width) {
       expect_twin(layer_norm, reference::layer_norm, {rows, width});
     }
@@ -98,7 +98,9 @@ TEST_P(NormOnTarget, EpsilonCounts) {
 TEST_P(NormOnTarget, RmsEqualsTwin) {
   for (const int64_t groups : {1, 2, 3}) {
     for (int64_t width = 1; width <= 35; ++width) {
-      expect_twin(rms_norm, reference::rms_norm, {3, width, groups});
+      for (const int64_t rows : {3, 9}) {
+        expect_twin(rms_norm, reference::rms_norm, {rows, width, groups});
+      }
     }
     expect_twin(rms_norm, reference::rms_norm, {0, 8, groups});
     expect_twin(rms_norm, reference::rms_norm, {2, 384, groups});

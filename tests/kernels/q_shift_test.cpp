@@ -157,6 +157,19 @@ TEST_P(QShiftOnTarget, RangesOfRowsGiveTheSameBits) {
   }
 }
 
+// Without the input there is no gradient of the mixes, and that of the input is the same.
+TEST_P(QShiftOnTarget, GradientOfTheInputAlone) {
+  Grid grid(5, 4, 21, 3);
+  Sheet both_dx = grid.outputs()[0], alone_dx = both_dx;
+  std::vector<Sheet> both_dmix, alone_dmix;
+  q_shift_mix_backward(grid.backward(both_dx, both_dmix));
+  QShiftBackwardArgs args = grid.backward(alone_dx, alone_dmix);
+  args.in = nullptr;
+  q_shift_mix_backward(args);
+  EXPECT_TRUE(test::same_bits(both_dx, alone_dx));
+  for (const Sheet& dmix : alone_dmix) EXPECT_EQ(dmix.at(0, 20), 0.5f);
+}
+
 VIG_ON_EVERY_TARGET(QShiftOnTarget);
 
 }  // namespace

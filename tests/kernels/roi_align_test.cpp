@@ -177,6 +177,8 @@ TEST(RoiLevel, FollowsTheSizeOfTheBox) {
   EXPECT_EQ(level(1, 1), 0);
   EXPECT_EQ(level(0, 5), 0);
   EXPECT_EQ(level(-5, 5), 0);
+  EXPECT_EQ(level(448, 448), 3);
+  EXPECT_EQ(level(896, 896), 3);  // one beyond the coarsest
   EXPECT_EQ(level(5000, 5000), 3);
   EXPECT_EQ(level(std::numeric_limits<float>::infinity(), 1), 3);
   EXPECT_EQ(level(std::numeric_limits<float>::quiet_NaN(), 1), 0);

@@ -112,7 +112,9 @@ TEST(S4TapsReference, OfOnePairOfStates) {
 TEST(S4Taps, TheLengthIsAWholeNumber) {
   EXPECT_EQ(s4_kernel_length(196.0f), 196);
   EXPECT_EQ(s4_kernel_length(195.99999f), 196);  // of an average of networks
-  for (const float length : {-1.0f, 5000.0f, 1e30f, std::nanf("")}) {
+  EXPECT_EQ(s4_kernel_length(0.0f), 0);
+  EXPECT_EQ(s4_kernel_length(static_cast<float>(kMostS4Taps)), kMostS4Taps);
+  for (const float length : {-1.0f, 4097.0f, 5000.0f, 1e30f, std::nanf("")}) {
     test::expect_error(ErrorCode::kInput, {"l_kernel", "0 to 4096"},
                        [&] { s4_kernel_length(length); });
   }

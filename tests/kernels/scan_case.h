@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/selective_scan.h"
 
 namespace vig::test {
@@ -60,9 +60,8 @@ struct ScanCase {
     args.rates_stride = rates.stride;
     args.d = d.data();
     args.y.stride = output().stride;
-    state = Buffer(selective_scan_state_floats(channels, states) * sizeof(float));
-    std::fill_n(state.floats(), state.bytes() / sizeof(float), NAN);
-    args.state = state.floats();
+    state = Scratch(selective_scan_state_floats(channels, states));
+    args.state = state.data();
     return args;
   }
   Sheet output() const { return Sheet(tokens, channels, 5, 3); }
@@ -76,7 +75,7 @@ struct ScanCase {
 
   int64_t tokens, channels, states;
   Sheet u, raw, bc, bias, d, rates;
-  Buffer state;
+  Scratch state{0};
 };
 
 }  // namespace vig::test

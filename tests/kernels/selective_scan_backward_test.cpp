@@ -11,6 +11,7 @@
 
 #include "kernels/on_targets.h"
 #include "kernels/scan_case.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
 #include "kernels/slope.h"
 #include "vig/kernels/reference/selective_scan.h"
@@ -20,6 +21,7 @@ namespace vig {
 namespace {
 
 using test::ScanCase;
+using test::Scratch;
 using test::Sheet;
 
 struct Gradients {
@@ -36,9 +38,7 @@ struct Gradients {
 
 struct Case : ScanCase {
   Case(int64_t t, int64_t e, int64_t n)
-      : ScanCase(t, e, n),
-        dy(t, e, 4, 1),
-        scratch(selective_scan_backward_floats(t, e, n) * sizeof(float)) {
+      : ScanCase(t, e, n), dy(t, e, 4, 1), scratch(selective_scan_backward_floats(t, e, n)) {
     dy.noise(17);
   }
   SelectiveScanBackwardArgs backward(Gradients& out) {
@@ -53,8 +53,8 @@ struct Case : ScanCase {
     back.da_log = out.sheets[4].data();
     back.da_log_stride = out.sheets[4].stride;
     back.dd = out.sheets[5].data();
-    std::fill_n(scratch.floats(), scratch.bytes() / sizeof(float), NAN);
-    back.scratch = scratch.floats();
+    scratch.spoil();
+    back.scratch = scratch.data();
     return back;
   }
   // sum of dy * y by the reference.
@@ -71,7 +71,7 @@ struct Case : ScanCase {
   }
 
   Sheet dy;
-  Buffer scratch;
+  Scratch scratch;
 };
 
 TEST(SelectiveScanBackwardReference, IsTheSlopeOfTheScan) {
@@ -105,6 +105,7 @@ TEST(SelectiveScanBackwardReference, IsTheSlopeOfTheScan) {
 void expect_reference(Case& scan, double tolerance = 5e-6) {
   Gradients fast(scan), slow(scan);
   selective_scan_backward(scan.backward(fast));
+  EXPECT_TRUE(scan.scratch.end_untouched()) << scan.name();
   reference::selective_scan_backward(scan.backward(slow));
   for (size_t g = 0; g < fast.sheets.size(); ++g) {
     ASSERT_LE(test::distance(fast.sheets[g], slow.sheets[g]),
@@ -168,6 +169,7 @@ TEST_P(SelectiveScanBackwardOnTarget, TakesOperandsInAnyOrder) {
     back.scan.c.index = back.dc.index = orders[3].data();
     back.dy.index = orders[4].data();
     fast ? selective_scan_backward(back) : reference::selective_scan_backward(back);
+    EXPECT_TRUE(scan.scratch.end_untouched());
     results.push_back(out);
     dadded.push_back(dmoves);
   }
@@ -179,6 +181,27 @@ TEST_P(SelectiveScanBackwardOnTarget, TakesOperandsInAnyOrder) {
   }
   EXPECT_LE(test::distance(dadded[0], dadded[1]), 5e-6 * test::largest_magnitude(dadded[1]));
   EXPECT_TRUE(dadded[0].gaps_untouched());
+}
+
+// What the scan lacks and what nobody wants to know, in any combination.
+TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceWithEveryOption) {
+  for (int option = 0; option < 16; ++option) {
+    Case scan(37, 21, 5);
+    Gradients fast(scan), slow(scan);
+    for (Gradients* out : {&fast, &slow}) {
+      SelectiveScanBackwardArgs back = scan.backward(*out);
+      if (option & 1) back.scan.bias = nullptr;
+      if (option & 2) back.scan.d = nullptr;
+      if (option & 4) back.dbias = nullptr;
+      if (option & 8) back.dd = nullptr;
+      out == &fast ? selective_scan_backward(back) : reference::selective_scan_backward(back);
+    }
+    for (size_t g = 0; g < fast.sheets.size(); ++g) {
+      EXPECT_LE(test::distance(fast.sheets[g], slow.sheets[g]),
+                5e-6 * std::max(0.1, test::largest_magnitude(slow.sheets[g])))
+          << Gradients::kNames[g] << ", option " << option;
+    }
+  }
 }
 
 VIG_ON_EVERY_TARGET(SelectiveScanBackwardOnTarget);

@@ -38,6 +38,7 @@ void expect_reference(ScanCase& scan, const SelectiveScanArgs& base,
   ASSERT_LE(test::distance(fast, slow), tolerance * std::max(1.0, test::largest_magnitude(slow)))
       << name;
   ASSERT_TRUE(fast.gaps_untouched()) << name;
+  ASSERT_TRUE(scan.state.end_untouched()) << name;
 }
 
 class SelectiveScanOnTarget : public test::OnTarget {};

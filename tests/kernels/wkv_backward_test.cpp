@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/on_targets.h"
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
 #include "kernels/slope.h"
 #include "kernels/wkv_case.h"
@@ -30,8 +31,7 @@ struct Gradients {
 };
 
 struct Case : WkvCase {
-  Case(int64_t t, int64_t c)
-      : WkvCase(t, c), dy(t, c, 4, 1), more(wkv_backward_floats(t) * sizeof(float) + 64) {
+  Case(int64_t t, int64_t c) : WkvCase(t, c), dy(t, c, 4, 1), more(wkv_backward_floats(t)) {
     dy.noise(17);
   }
   WkvBackwardArgs backward(bool released, Gradients& out) {
@@ -47,7 +47,8 @@ struct Case : WkvCase {
     back.dv_stride = out.sheets[1].stride;
     back.ddecay = out.sheets[2].data();
     back.dfirst = out.sheets[3].data();
-    back.scratch = more.floats();
+    more.spoil();
+    back.scratch = more.data();
     return back;
   }
   double loss(bool released) {
@@ -61,7 +62,7 @@ struct Case : WkvCase {
   }
 
   Sheet dy;
-  Buffer more;
+  test::Scratch more;
 };
 
 TEST(WkvBackwardReference, IsTheSlope) {
@@ -91,6 +92,7 @@ TEST(WkvBackwardReference, IsTheSlope) {
 void expect_reference(Case& c, bool released, double tolerance = 5e-6) {
   Gradients fast(c), slow(c);
   wkv_backward(c.backward(released, fast));
+  ASSERT_TRUE(c.more.end_untouched()) << c.name(released);
   reference::wkv_backward(c.backward(released, slow));
   for (size_t g = 0; g < 4; ++g) {
     ASSERT_LE(test::distance(fast.sheets[g], slow.sheets[g]),

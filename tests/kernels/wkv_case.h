@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/scratch.h"
 #include "kernels/sheet.h"
-#include "vig/base/buffer.h"
 #include "vig/kernels/wkv.h"
 
 namespace vig::test {
@@ -18,7 +18,7 @@ struct WkvCase {
         v(t, c, 2, 3),
         decay(1, c, 0, 1),
         first(1, c, 0, 3),
-        scratch(wkv_scratch_floats(t) * sizeof(float) + 64) {
+        scratch(wkv_scratch_floats(t)) {
     const uint32_t seed = static_cast<uint32_t>(t * 10007 + c);
     k.noise(seed, -3.0f, 3.0f);
     v.noise(seed + 1);
@@ -42,14 +42,14 @@ struct WkvCase {
     args.released = released;
     args.y = y.data();
     args.y_stride = y.stride;
-    args.scratch = scratch.floats();
+    args.scratch = scratch.data();
     return args;
   }
   Sheet output() const { return Sheet(tokens, channels, 5, 3); }
 
   int64_t tokens, channels;
   Sheet k, v, decay, first;
-  Buffer scratch;
+  Scratch scratch;
 };
 
 }  // namespace vig::test

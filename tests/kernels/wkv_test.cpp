@@ -25,6 +25,7 @@ void expect_reference(WkvCase& c, bool released, double tolerance = kTolerance) 
   ASSERT_LE(test::distance(fast, slow), tolerance * std::max(1.0, test::largest_magnitude(slow)))
       << c.name(released);
   ASSERT_TRUE(fast.gaps_untouched());
+  ASSERT_TRUE(c.scratch.end_untouched()) << c.name(released);
 }
 
 class WkvOnTarget : public test::OnTarget {};
@@ -66,6 +67,30 @@ TEST_P(WkvOnTarget, EqualsReferenceOnLongSequences) {
   expect_reference(c, true, 1e-5);
 }
 
+// Decays so slow that their float rounds them away: over this many tokens the farthest would count
+// 0.3 % more than they do. Every value is a token's place, so that a mean shows it.
+TEST_P(WkvOnTarget, SlowDecaysLoseNothingOverManyTokens) {
+  constexpr int64_t kTokens = 100'000;
+  constexpr double kDecay = 2.9e-8;  // of one token; 1 - 2^-24 is the float below 1
+  WkvCase c(kTokens, 1);
+  c.k.fill([] { return 0.0f; });
+  c.decay.fill([] { return static_cast<float>(kDecay * kTokens); });
+  c.first.fill([] { return 0.0f; });
+  double place = 0.0;
+  c.v.fill([&] { return static_cast<float>(place++ / kTokens); });
+  Sheet y = c.output();
+  wkv(c.args(false, y));
+  double upper = c.v.at(0, 0), lower = 1.0;  // of token 0, which all others are behind
+  for (int64_t i = 1; i < kTokens; ++i) {
+    const double weight = std::exp(-static_cast<double>(i - 1) * kDecay);
+    upper += weight * c.v.at(i, 0);
+    lower += weight;
+  }
+  EXPECT_NEAR(y.at(0, 0), upper / lower, 5e-5);
+  EXPECT_NEAR(y.at(kTokens - 1, 0), 1.0 - upper / lower, 5e-5);  // its mirror
+  EXPECT_TRUE(c.scratch.end_untouched());
+}
+
 TEST_P(WkvOnTarget, GatesTheResult) {
   WkvCase c(37, 21);
   Sheet gate(37, 21, 2, 1), fast = c.output(), slow = c.output();
@@ -81,6 +106,20 @@ TEST_P(WkvOnTarget, GatesTheResult) {
   args.y_stride = gate.stride;
   wkv(args);
   EXPECT_TRUE(test::same_bits(fast, gate));
+}
+
+// What is stored may take the place of what was read.
+TEST_P(WkvOnTarget, MayStoreInPlace) {
+  for (const bool released : {false, true}) {
+    for (Sheet WkvCase::*operand : {&WkvCase::k, &WkvCase::v}) {
+      WkvCase c(45, 21);
+      Sheet apart = c.output();
+      wkv(c.args(released, apart));
+      wkv(c.args(released, c.*operand));
+      EXPECT_TRUE(test::same_bits(apart, c.*operand));
+      EXPECT_TRUE((c.*operand).gaps_untouched());
+    }
+  }
 }
 
 TEST_P(WkvOnTarget, ChannelRangesGiveTheSameBits) {

@@ -8,6 +8,8 @@
 
 #include "runtime/networks.h"
 #include "vig/graph/builder.h"
+#include "vig/kernels/attention.h"
+#include "vig/kernels/gemm.h"
 #include "vig/runtime/regions.h"
 
 namespace vig::test {
@@ -235,6 +237,40 @@ TEST(Plan, TilesAreSizedByBytes) {
   EXPECT_LT(plan.regions.back().tile_rows, kMaxTileRows);
   EXPECT_GT(plan.regions.back().tile_rows, 0);
   EXPECT_EQ(plan.regions.front().tile_rows, kMaxTileRows);
+}
+
+// Rows so wide that not even a strip of them fits: a tile is a strip all the same.
+TEST(Plan, ATileIsAtLeastAStrip) {
+  Builder b;
+  const Value x = b.conv(b.input("picture", {8, 8, 3}), "conv", 4, {3, 1, 1});
+  const Value wide = b.linear(x, "wide", 100'000, false, Init{});
+  b.output("y", b.linear(wide, "narrow", 4, false, Init{}));
+  const Plan plan = make_plan(lower(std::move(b).finish(), {}), 1);
+  EXPECT_EQ(plan.regions.back().tile_rows, gemm_strip_rows());
+  EXPECT_GE(plan.scratch_floats, 100'000 * gemm_strip_rows());
+}
+
+// The queries of a head are shared out as evenly as they get, so some tasks have one more.
+TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
+  const auto graph = [](int tokens) {
+    Builder b;
+    b.output("y", b.attention(b.input("qkv", {1, tokens, 48}), {.heads = 1, .materialised = true}));
+    return std::move(b).finish();
+  };
+  const auto model = PackedModel::make(graph(1), lively_weights(graph(1), 1));
+  for (const int tokens : {401, 600, 1201}) {
+    for (const int threads : {1, 2, 3, 5}) {
+      const Plan plan = make_plan(lower(graph(tokens), {}), 1, threads);
+      ASSERT_EQ(plan.regions.size(), 1u);
+      const Bindings bindings(plan.program.values, plan.places, *model, nullptr);
+      const int64_t tasks = plan.picture_step(0).tasks(bindings, 1);
+      const int64_t queries = (tokens + tasks - 1) / tasks;
+      EXPECT_GE(static_cast<size_t>(plan.scratch_floats),
+                attention_packed_floats(tokens, 16) +
+                    attention_materialised_scratch_floats(queries, tokens, 16))
+          << tokens << " tokens, " << threads << " threads, " << tasks << " tasks";
+    }
+  }
 }
 
 // Wide rows in front of a scan: it does not fix their tiles.

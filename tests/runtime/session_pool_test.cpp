@@ -53,6 +53,16 @@ TEST_F(Pool, KeepsSessionsBySizeAndBatch) {
   EXPECT_EQ(session->threads(), 2);
 }
 
+// What the first session can do, all can.
+TEST_F(Pool, SessionsHaveTheSlotsAndTheKeptValuesOfTheFirst) {
+  const int node = network_.graph.find_module("blocks.0");
+  SessionPool pool(first({.threads = 1, .keep = {node}, .slots = 2}), graph, SIZE_MAX, {node});
+  const SessionPool::Lease session = pool.take(32, 48, 1);
+  EXPECT_EQ(session->slots(), 2);
+  run_alone(*session, picture(32, 48, 1));
+  EXPECT_NO_THROW(session->value(node, 0));
+}
+
 TEST_F(Pool, GivesASessionToOneCallerAtATime) {
   const auto pool = make(SIZE_MAX);
   const SessionPool::Lease a = pool->take(64, 64, 1);

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
 
 #include "runtime/networks.h"
 #include "vig/base/error.h"
@@ -11,6 +14,8 @@
 
 namespace vig::test {
 namespace {
+
+constexpr Init kInit = normal_init(0.02f);
 
 template <typename Function>
 void expect_usage_error(Function&& function, const std::string& about) {
@@ -47,11 +52,56 @@ TEST(Session, RefusesWhatDoesNotExist) {
   expect_usage_error([&] { session.run(0); }, "0 pictures");
   expect_usage_error([&] { session.run(3); }, "at most 2");
   expect_usage_error([&] { session.run(1, 1); }, "slot 1");
+  expect_usage_error([&] { session.run(-1); }, "-1 pictures");
+  expect_usage_error([&] { session.run(1, -1); }, "slot -1");
   expect_usage_error([&] { session.input(0, 1); }, "slot 1");
+  expect_usage_error([&] { session.input(0, -1); }, "slot -1");
   expect_usage_error([&] { session.input(2); }, "picture 2");
+  expect_usage_error([&] { session.input(-1); }, "picture -1");
   expect_usage_error([&] { session.output("boxes", 0); }, "boxes");
+  const std::string& output = network.graph.outputs.at(0).name;
+  expect_usage_error([&] { session.output(output, 2); }, "picture 2");
+  expect_usage_error([&] { session.output(output, -1); }, "picture -1");
   const int inner = network.graph.find_module("blocks.0.attn_norm");
   expect_usage_error([&] { session.value(inner, 0); }, "was not kept");
+  const int nodes = static_cast<int>(network.graph.nodes.size());
+  for (const int node : {-1, nodes}) {
+    const std::string value = "value " + std::to_string(node);
+    expect_usage_error([&] { session.value(node, 0); }, value + " of picture 0");
+    expect_usage_error([&] { network.session({.keep = {node}}); }, value + " to be kept");
+  }
+}
+
+// Learned rows alone: nothing is given before the run.
+TEST(Session, AGraphMayHaveNoInputs) {
+  Builder b;
+  b.output("rows", b.layer_norm(b.tokens("rows", 5, 8, kInit), "norm", 1e-5f));
+  const Graph graph = std::move(b).finish();
+  Session session(graph, lively_weights(graph, 1), {.threads = 2, .slots = 2});
+  session.run(1, 1);
+  EXPECT_NE(read_outputs(session, 0), Values(40, 0.0f));
+  expect_usage_error([&] { session.input(0); }, "no inputs");
+  expect_usage_error([&] { session.input("picture", 0); }, "no input 'picture'");
+}
+
+// In every thread that works, and in the caller's only while it does.
+TEST(Session, NumbersBelowTheSmallestNormalOneAreZero) {
+  const float tiny = 4e-39f;
+  Builder b;
+  const Value x = b.input("x", {40, 40, 8});
+  b.output("sum", b.add(x, x));
+  const Graph graph = std::move(b).finish();
+  for (const int threads : {1, 2}) {
+    for (const bool alone : {false, true}) {
+      Session session(graph, lively_weights(graph, 1), {.threads = threads});
+      std::fill_n(session.input(0), 40 * 40 * 8, tiny);
+      session.run(1, 0, alone);
+      EXPECT_EQ(read_outputs(session, 0), Values(40 * 40 * 8, 0.0f));
+      volatile float outside = tiny;
+      outside = outside + outside;
+      EXPECT_GT(outside, 0.0f);
+    }
+  }
 }
 
 TEST(Session, RefusesAGraphOfAnotherModel) {
@@ -115,7 +165,53 @@ TEST(Session, HoldsSeveralSlots) {
       const size_t i = static_cast<size_t>(slot * kBatch + image);
       expect_same_bits(read_outputs(session, image), expected[i], "picture " + std::to_string(i));
       expect_same_bits(read_value(session, 0, image), pixels[i], "pixels " + std::to_string(i));
+      // By its name it is the first slot of the input, whichever ran last.
+      EXPECT_EQ(session.input(session.graph().inputs[0].name, image), session.input(image, 0));
     }
+  }
+}
+
+// What steps keep besides the plan's memory: tables fitted to the grid, orders, folded norms.
+TEST(Session, CountsWhatItsStepsKeep) {
+  constexpr int64_t kFloat = sizeof(float);
+  struct Case {
+    const char* name;
+    int64_t bytes;
+    Value (*build)(Builder& b, Value x);
+  };
+  const Case cases[] = {
+      {"nothing", 0, [](Builder& b, Value x) { return b.activation(x, Elementwise::kSilu); }},
+      {"a table that fits", 0,
+       [](Builder& b, Value x) { return b.add_position(x, "table", 4, 6, kInit); }},
+      {"a resized table", 4 * 6 * 8 * kFloat,
+       [](Builder& b, Value x) { return b.add_position(x, "table", 3, 3, kInit); }},
+      {"rotary tables", 2 * 4 * 6 * 8 * kFloat,
+       [](Builder& b, Value x) {
+         return b.rotary(x, {"cos", "sin", kInit, kInit}, {.rows = 3, .cols = 3});
+       }},
+      {"a norm of its own", 2 * 8 * kFloat,
+       [](Builder& b, Value x) { return b.batch_norm(x, "norm"); }},
+      {"an order", 4 * 6 * int64_t{sizeof(int32_t)},
+       [](Builder& b, Value x) {
+         const ScanPath columns{ScanOrder::kColumns};
+         return b.conv1d(x, "conv", {3, 0, 0, columns, true}, kInit, kInit);
+       }},
+      // Of each window the rows and labels of its tokens, and whether labels differ.
+      {"windows", 4 * (2 * 6 * int64_t{sizeof(int32_t)} + 1),
+       [](Builder& b, Value x) {
+         const Value qkv = b.linear(x, "qkv", 24, true, kInit);
+         return b.window_attention(qkv, "table", "qkv.bias", {2, 2, 3, true}, kInit);
+       }},
+  };
+  for (const Case& c : cases) {
+    Builder b;
+    b.output("y", c.build(b, b.input("x", {4, 6, 8})));
+    const Graph graph = std::move(b).finish();
+    size_t said = 0;
+    const Session session(graph, lively_weights(graph, 1),
+                          {.threads = 1, .before_memory = [&](size_t bytes) { said = bytes; }});
+    EXPECT_EQ(static_cast<int64_t>(session.bytes()) - static_cast<int64_t>(said), c.bytes)
+        << c.name;
   }
 }
 
@@ -127,15 +223,35 @@ TEST(Session, ProfileCountsTheWorkOfAllRuns) {
   session.run(1);
   MacCount sum;
   double seconds = 0;
-  for (const ProfileEntry& entry : session.profile()) {
-    EXPECT_FALSE(entry.kind.empty());
-    EXPECT_GE(entry.seconds, 0);
+  std::set<std::string> kinds;
+  const std::vector<ProfileEntry> profile = session.profile();
+  for (const ProfileEntry& entry : profile) {
+    EXPECT_TRUE(kinds.insert(entry.kind).second) << entry.kind;
+    EXPECT_GT(entry.seconds, 0) << entry.kind;
     sum += entry.macs;
     seconds += entry.seconds;
   }
   EXPECT_GT(seconds, 0);
   EXPECT_EQ(sum.dense, 3 * count_macs(network.graph).dense);
   EXPECT_EQ(sum.scan, 3 * count_macs(network.graph).scan);
+  EXPECT_TRUE(kinds.contains("scan"));
+  EXPECT_TRUE(std::is_sorted(profile.begin(), profile.end(), [](const auto& a, const auto& b) {
+    return a.seconds > b.seconds;
+  })) << "the most expensive kind comes first";
+}
+
+// Every moment is booked to one step: in one thread they cannot add up to more than has passed.
+TEST(Session, ProfileBooksNoTimeTwice) {
+  const Network network(network_case("test_vig"));
+  Session session = network.session({.threads = 1, .profile = true});
+  set_input(session, 0, network.picture(1));
+  const auto start = std::chrono::steady_clock::now();
+  for (int run = 0; run < 3; ++run) session.run(1);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  double seconds = 0;
+  for (const ProfileEntry& entry : session.profile()) seconds += entry.seconds;
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, passed.count());
 }
 
 TEST(Session, ProfileAddsUpTheWorkers) {
@@ -153,19 +269,18 @@ TEST(Session, UnreadValuesDoNoHarm) {
   const auto build = [](bool unread) {
     Builder b;
     const Value input = b.input("picture", {24, 24, 3});
-    const Init init = normal_init(0.02f);
     Value x = b.conv(input, "stem", 32, {4, 4, 0});
-    const Value qkv = b.linear(x, "qkv", 64, false, init);
-    const Value gate = b.linear(x, "gate", 32, true, init);
+    const Value qkv = b.linear(x, "qkv", 64, false, kInit);
+    const Value gate = b.linear(x, "gate", 32, true, kInit);
     const GlaOp op{2, 8, 16, GlaDirection::kBoth};
     if (unread) b.gla(qkv, gate, op);
     const Value o = b.gla(qkv, gate, op);
     if (unread) {
       b.mean_pool(o);
-      b.linear(o, "unread", 200, false, init);
-      b.depthwise_conv(o, "unread_conv", {}, init);
+      b.linear(o, "unread", 200, false, kInit);
+      b.depthwise_conv(o, "unread_conv", {}, kInit);
     }
-    x = b.add(x, b.linear(o, "out", 32, false, init));
+    x = b.add(x, b.linear(o, "out", 32, false, kInit));
     b.output("pooled", b.mean_pool(x));
     return std::move(b).finish();
   };

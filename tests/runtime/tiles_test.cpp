@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <string>
 
+#include "kernels/on_targets.h"
 #include "runtime/networks.h"
 #include "runtime/reference_forward.h"
+#include "vig/graph/builder.h"
+#include "vig/kernels/gemm.h"
 #include "vig/runtime/plan.h"
 
 namespace vig::test {
@@ -82,6 +86,88 @@ TEST_P(Tiles, EveryNumberOfThemGivesTheSameBitsOnAnyThreadsAndInAnyBatch) {
       }
     }
   }
+}
+
+class TilesOnTarget : public OnTarget {};
+
+// A strip has 14 rows or 6, as the instruction set has it, and scratch has room for kMaxTileRows.
+TEST_P(TilesOnTarget, HalvesAreCutIntoWholePairsOfStripsThatFit) {
+  const int64_t pair = 2 * gemm_strip_rows();
+  for (int64_t positions = 1; positions <= 1500; ++positions) {
+    int64_t next = 0;
+    for (const bool back : {false, true}) {
+      const SweepTiles tiles = SweepTiles::of_half(positions, back);
+      ASSERT_EQ(tiles.first, next) << positions << " positions";
+      ASSERT_EQ(tiles.start(tiles.count()), tiles.last);
+      for (int64_t t = 0; t < tiles.count(); ++t, next = tiles.start(t)) {
+        const int64_t rows = tiles.start(t + 1) - tiles.start(t);
+        ASSERT_EQ(tiles.start(t), next);
+        ASSERT_GT(rows, 0) << positions << " positions";
+        ASSERT_LE(rows, kMaxTileRows) << positions << " positions";
+        ASSERT_TRUE(rows % pair == 0 || t + 1 == tiles.count()) << positions << " positions";
+      }
+    }
+    ASSERT_EQ(next, positions);
+    // The halves differ by less than a strip and a row, which a strip may be cut off.
+    const int64_t middle = SweepTiles::of_half(positions, true).first;
+    ASSERT_LE(std::abs(positions - 2 * middle), gemm_strip_rows() + 1) << positions;
+  }
+}
+
+// Several tiles of the most rows in a chain whose values stay in scratch, one beside the other: a
+// row too many would overwrite a neighbour's.
+TEST_P(TilesOnTarget, FullTilesOfAChainGiveTheReferencesAnswer) {
+  Builder b;
+  Value x = b.conv(b.input("picture", {25, 40, 3}), "stem", 12, {.kernel = 3, .padding = 1});
+  for (const char* name : {"one", "two"}) {
+    const Value y = b.layer_norm(x, std::string(name) + ".norm", 1e-5f);
+    const Value hidden = b.activation(
+        b.linear(y, std::string(name) + ".up", 24, true, normal_init(0.02f)), Elementwise::kGelu);
+    x = b.add(x, b.mul(y, b.linear(hidden, std::string(name) + ".down", 12, true, {})));
+  }
+  b.output("y", x);
+  const Graph graph = std::move(b).finish();
+  const auto weights = lively_weights(graph, 1);
+  const Values pixels = picture(25, 40, 1);
+  const Values expected = reference_forward(graph, *weights, pixels).back();
+  Values first;
+  for (const int threads : {1, 2, 3}) {
+    Session session(graph, weights, {.threads = threads});
+    const Values found = run_alone(session, pixels);
+    EXPECT_LE(relative_error(found, expected), 1e-5) << threads << " threads";
+    if (threads == 1) first = found;
+    expect_same_bits(found, first, std::to_string(threads) + " threads");
+  }
+}
+
+// A ViG block with its scan on every instruction set, so that either strip is tried.
+TEST_P(TilesOnTarget, AScanGivesTheReferencesAnswer) {
+  for (const TileCase& tiles : {TileCase{12, 20}, {13, 17}}) {
+    const Network network(network_of(tiles, "vig_t"));
+    const Values pixels = network.picture(1);
+    const auto expected = reference_forward(network.graph, *network.weights, pixels);
+    for (const int threads : {1, 2, 3}) {
+      Session session = network.session({.threads = threads});
+      run_alone(session, pixels);
+      for (const Output& output : network.graph.outputs) {
+        EXPECT_LE(relative_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
+            << output.name << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+VIG_ON_EVERY_TARGET(TilesOnTarget);
+
+// Passes that ride along have a time of their own, beside that of the steps around them.
+TEST(TileProfile, TheTimeOfARidingScanIsItsOwn) {
+  const Network network(network_of({10, 23}, "vig_t"));
+  const Plan plan = make_plan(lower(network.graph, {}), 1, 1);
+  ASSERT_TRUE(std::any_of(plan.regions.begin(), plan.regions.end(),
+                          [](const Region& region) { return region.rider >= 0; }));
+  Session session = network.session({.threads = 1, .profile = true});
+  run_alone(session, network.picture(1));
+  for (const ProfileEntry& entry : session.profile()) EXPECT_GT(entry.seconds, 0) << entry.kind;
 }
 
 // The sizes above are worth what numbers of tiles they have.

@@ -75,9 +75,11 @@ FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int
   return folded;
 }
 
-std::string packed_layout(std::string_view layout, const BatchNormParams& norm) {
-  if (!norm.exists()) return std::string(layout);
-  return fmt::format("{} with batch norm {}", layout, norm.weight);
+std::string packed_layout(std::string_view layout, int bias, const BatchNormParams& norm) {
+  std::string text(layout);
+  if (bias >= 0) text += fmt::format(" with bias {}", bias);
+  if (norm.exists()) text += fmt::format(" with batch norm {}", norm.weight);
+  return text;
 }
 
 void lower(const BatchNormOp&, Lowering& to) {

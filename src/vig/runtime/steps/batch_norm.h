@@ -47,7 +47,8 @@ struct FoldedWeights {
 FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int weight, int bias,
                         const Shape& shape);
 
-// The name of a layout of weights that a batch norm may be folded into.
-std::string packed_layout(std::string_view layout, const BatchNormParams& norm);
+// The name of a layout of weights that are packed with their bias, a parameter or -1, and that a
+// batch norm may be folded into.
+std::string packed_layout(std::string_view layout, int bias, const BatchNormParams& norm);
 
 }  // namespace vig

@@ -31,7 +31,7 @@ class ConvStep final : public Step {
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
     const std::string layout =
         spec_.op.groups == 1 ? "panels" : fmt::format("panels of {} groups", spec_.op.groups);
-    return Packing{spec_.weight, packed_layout(layout, spec_.norm),
+    return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
                    conv_packed_floats(filters(params[spec_.weight].shape))};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,

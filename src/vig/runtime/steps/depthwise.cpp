@@ -27,7 +27,7 @@ class DepthwiseStep final : public Step {
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
     const Shape& shape = params[spec_.weight].shape;
     const int64_t bias = has_bias() ? shape[0] : 0;
-    return Packing{spec_.weight, packed_layout("taps", spec_.norm),
+    return Packing{spec_.weight, packed_layout("taps", spec_.bias, spec_.norm),
                    static_cast<size_t>(shape.elements() + bias)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,

@@ -1,5 +1,7 @@
 #include "vig/runtime/steps/product.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "vig/runtime/steps/steps.h"
@@ -37,7 +39,9 @@ const char* ProductStep::kind() const {
 
 std::optional<Packing> ProductStep::packing(const std::vector<ParamSpec>& params) const {
   const size_t floats = group_floats(params[spec_.weight].shape, spec_.groups, spec_.paired);
-  return Packing{spec_.weight, packed_layout(spec_.paired ? "paired panels" : "panels", spec_.norm),
+  std::string layout = spec_.paired ? "paired panels" : "panels";
+  if (spec_.groups > 1) layout += fmt::format(" of {} ranges", spec_.groups);
+  return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
                  floats * static_cast<size_t>(spec_.groups)};
 }
 
