@@ -11,6 +11,7 @@
 #include "data/opened.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "vig/data/folder_listing.h"
 
 namespace vig::test {
 namespace {
@@ -66,6 +67,35 @@ TEST(Archive, PlacesAreFitForMessages) {
   const OpenBytes open;
   const auto archive = open.open(tar_bytes({{"cat/\x1b[31m1.jpg", "a"}}));
   EXPECT_EQ(archive->place(0), open.path() + "/cat/\\x1b[31m1.jpg");
+}
+
+TEST(Archive, PathsMayEndInASlash) {
+  const TempDir dir;
+  write_file(dir / "cat/1.jpg", "a");
+  const auto archive = open_archive(dir.path().string() + "/");
+  EXPECT_EQ(archive->file_path(0), (dir / "cat/1.jpg").string());
+  EXPECT_EQ(archive->place(0), (dir / "cat/1.jpg").string());
+}
+
+// Decoders ask for that much memory before they read.
+TEST(Archive, SizesSayWhatReadingCopies) {
+  const Files one = {{"a", std::string(1000, 'a')}};
+  const TempDir dir;
+  write_files(dir.path(), one);
+  const OpenBytes open;
+  const auto expect = [](const Archive& archive, uint64_t copied, size_t started) {
+    EXPECT_EQ(archive.size(0).bytes, 1000u);
+    EXPECT_EQ(archive.size(0).copied, copied);
+    std::vector<uint8_t> start(7);
+    EXPECT_EQ(archive.read_start(0, start), started);
+    EXPECT_EQ(std::string(start.begin(), start.end()),
+              std::string(started, 'a') + std::string(7 - started, '\0'));
+  };
+  expect(*open_archive(dir.path().string()), 1000, 0);
+  expect(*open.open(tar_bytes(one)), 0, 0);  // read in place
+  expect(*open.open(zip_bytes(one, ZipKind::kStored)), 0, 0);
+  // A byte more shows content that is longer than it claims.
+  expect(*open.open(zip_bytes(one, ZipKind::kDeflated)), 1001, 7);
 }
 
 TEST(Archive, OtherFilesAreRefused) {
@@ -138,6 +168,16 @@ TEST(FolderArchive, WhatCannotBeReadIsListedAndRaises) {
     const std::string error = error_of([&] { read_text(*archive, i); });
     EXPECT_NE(error.find(archive->files()[i]), std::string::npos) << error;
   }
+}
+
+TEST(FolderListing, AFolderThatIsNotThereIsAProblem) {
+  const TempDir dir;
+  const FolderListing listing = list_folder(dir / "gone");
+  EXPECT_TRUE(listing.files.empty());
+  ASSERT_EQ(listing.problems.size(), 1u);
+  EXPECT_TRUE(
+      listing.problems[0].starts_with((dir / "gone").string() + ": the folder cannot be listed: "))
+      << listing.problems[0];
 }
 
 TEST(FolderArchive, EmptyFoldersShow) {

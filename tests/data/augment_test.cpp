@@ -13,6 +13,7 @@
 #include "data/augment_fixtures.h"
 #include "data/pictures.h"
 #include "support/errors.h"
+#include "vig/data/rand_augment.h"
 #include "vig/image/preprocess.h"
 
 namespace vig {
@@ -135,6 +136,23 @@ TEST(Augment, RandAugmentFillsGapsWithTheMean) {
   };
   EXPECT_EQ(uneven(128), 0);        // gaps do not show
   EXPECT_NEAR(uneven(40), 67, 35);  // 5 of 15 operations leave gaps
+}
+
+TEST(Augment, RandAugmentGetsItsNumbers) {
+  Recipe recipe = plain_recipe(24);
+  recipe.mean = {0.2f, 0.5f, 0.6f};
+  AugmentOptions options = nothing();
+  options.rand_augment_ops = 3;
+  options.rand_augment_probability = 0.7f;
+  options.rand_augment_magnitude = 4;
+  options.rand_augment_deviation = 2;
+  for (int i = 0; i < 30; ++i) {
+    Image image = random_picture(24, 24, 18);
+    const RandomStream stream = RandomStream(21).fork(i);
+    const std::vector<float> out = run(image, recipe, options, stream);
+    rand_augment({3, 0.7f, 4, 2, {51, 128, 153}}, stream.fork("rand-augment"), image);
+    EXPECT_EQ(out, run(image, recipe, nothing(), stream)) << i;
+  }
 }
 
 // The smallest rectangle with every value that differs; `full` says whether it is all different.

@@ -63,6 +63,8 @@ TEST(CsvList, QuotedFields) {
   EXPECT_EQ(rows("\"path\",\"label\"\r\n\"a.png\",cat\r\n"), Texts{"a.png cat"});
   EXPECT_EQ(rows("\"two\nlines.png\",cat\r\nb.png,\"x\r\ny\"\n"),
             (Texts{"two\nlines.png cat", "b.png x\r\ny"}));
+  const std::string longest(kMaxCsvField, 'x');
+  EXPECT_EQ(rows(longest + ",\"" + longest + "\"\n"), Texts{longest + " " + longest});
   EXPECT_EQ(rows("a\"b.png,ca\"t\n"), Texts{"a\"b.png ca\"t"}) << "a quote inside is a quote";
   // Lines are counted through them.
   expect_left_out("\"a\n\n.png\",cat\nb.png,\n", {"a\n\n.png cat"}, "line 4: the label is empty");

@@ -339,6 +339,10 @@ TEST(Split, TakesFromEveryClassInProportion) {
   // Where a class would be used up, the others give more.
   EXPECT_EQ(hold_out(dataset, 157, 1).validation.size(), 157u);
   EXPECT_EQ(counts(hold_out(dataset, 160, 1).train), (std::vector<int>{1, 1, 1, 1}));
+  // Of 2.33, 3 and 4.67 the last loses most by rounding.
+  const TempDir other;
+  EXPECT_EQ(counts(hold_out(of_sizes(other, {{"a", 7}, {"b", 9}, {"c", 14}}), 10, 1).validation),
+            (std::vector<int>{2, 3, 5}));
 }
 
 TEST(Split, LeavesNoClassOfTwoWithout) {

@@ -48,6 +48,9 @@ TEST(ForeignLabels, AFileInsteadOfData) {
   const TempDir folder;
   for (const auto& [name, what] : {std::pair{"labels.tsv", "labels in TSV files are not supported"},
                                    {"instances.json", "annotations in JSON are not supported"},
+                                   {"train.jsonl", "annotations in JSON are not supported"},
+                                   {"voc.xml", "annotations in XML are not supported"},
+                                   {"a.parquet", "labels in Parquet files are not supported"},
                                    {"notes.md", "another kind of file"}}) {
     write_file(folder / name, "something else");
     const std::string path = (folder / name).string();

@@ -61,6 +61,28 @@ TEST(HostileArchive, NamesOfTarAreAsLongAsPathsMayBe) {
   };
   EXPECT_EQ(open(tar(4096)).size(), 1u);
   expect_error(ErrorCode::kInput, {open.path(), "a name is too long"}, [&] { open(tar(4097)); });
+  const auto link = [](size_t length) {
+    return tar_entry({.name = "././@LongLink", .type = 'K'}, std::string(length, 't')) +
+           tar_header({.name = "n", .type = '2'}) + tar_end();
+  };
+  EXPECT_EQ(open.open(link(4096))->files().size(), 1u);
+  expect_error(ErrorCode::kInput, {open.path(), "a name is too long"},
+               [&] { open.open(link(4097)); });
+}
+
+// What says more about the next entry, or about all, has a megabyte at most.
+TEST(HostileArchive, HeadersOfTarAreNotEndless) {
+  const OpenBytes open;
+  for (const char type : {'x', 'g'}) {
+    const auto tar = [&](size_t bytes) {
+      const std::string records = pax_record("comment", std::string(bytes - 17, 'c'));
+      EXPECT_EQ(records.size(), bytes);
+      return tar_entry({.name = "more", .type = type}, records) +
+             tar_entry({.name = "n"}, "content") + tar_end();
+    };
+    EXPECT_EQ(open(tar(1 << 20)).size(), 1u) << type;
+    expect_error(ErrorCode::kInput, {open.path(), "too long"}, [&] { open(tar((1 << 20) + 1)); });
+  }
 }
 
 // Different names of 20 bytes that std::hash<std::string> of libstdc++ (MurmurHash64A) takes for
@@ -128,6 +150,15 @@ TEST(HostileArchive, UnpackedBytesCountAgainstTheDecoders) {
   const uint64_t before = picture_memory().limit();
   EXPECT_LT(limit_with(tar_bytes({{"a", std::string(8 << 20, '\0')}})), before - (7 << 20));
   EXPECT_EQ(picture_memory().limit(), before);
+  // Names count as well, with 128 bytes beside their letters: a data set holds them, too.
+  std::string names;
+  for (int i = 0; i < 1000; ++i) {
+    names += tar_header({.name = fmt::format("{:050}", i)}) +
+             tar_header({.name = fmt::format("{:049}/", i), .type = '5'});
+  }
+  names += tar_end();
+  const uint64_t counted = before - limit_with(names);
+  EXPECT_GE(counted + 4 * gzip_bytes(names).size(), names.size() + 1000 * (50 + 128 + 49 + 128));
   // Pictures hardly shrink.
   std::string noise(100'000, '\0');
   RandomStream stream(1);

@@ -235,6 +235,9 @@ TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirPictures) {
     EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[2]), std::vector<int>());
     ASSERT_EQ(batch->problems.size(), 1u);
     EXPECT_EQ(batch->problems[0].sentence, "picture 2: its boxes cannot be read");
+    EXPECT_EQ(batch->problems[0].place, "picture 2");
+    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second place of the batch
+    EXPECT_EQ(loader.reported(), std::unordered_set<size_t>{2});
     EXPECT_EQ(std::any_cast<std::vector<int>>(loader.next()->targets[0]), std::vector<int>(1, 10));
   }
 }

@@ -82,6 +82,21 @@ TEST(BalancedOrder, DrawsGroupsEquallyOften) {
   }
 }
 
+// As EpochOrder: a run that samples evenly resumes with it.
+TEST(BalancedOrder, StaysAsItIs) {
+  const std::vector<std::vector<size_t>> groups = {{0}, {1, 2}, {3, 4, 5, 6, 7, 8}};
+  EXPECT_EQ(balanced_order(groups, 42, 7), (std::vector<size_t>{0, 4, 2, 2, 1, 0, 3, 8, 0}));
+}
+
+TEST(BalancedOrder, GroupsAreMixed) {
+  std::vector<std::vector<size_t>> groups(2);
+  for (size_t i = 0; i < 100; ++i) groups[i / 50].push_back(i);
+  const std::vector<size_t> order = balanced_order(groups, 1, 1);
+  int changes = 0;
+  for (size_t i = 1; i < order.size(); ++i) changes += order[i] / 50 != order[i - 1] / 50;
+  EXPECT_NEAR(changes, 50, 20);
+}
+
 TEST(BalancedOrder, CountsWhatHasComeBefore) {
   const std::vector<size_t> order = {3, 0, 3, 3, 1, 0};
   EXPECT_EQ(times_before(order), (std::vector<size_t>{0, 0, 1, 2, 0, 1}));
@@ -139,6 +154,9 @@ TEST(Batches, NonsenseIsRefused) {
       make_batches(order, static_cast<size_t>(b), LastBatch::kKeep, {r, n});
     });
   }
+  expect_error(ErrorCode::kUsage, {"[data]"}, [&] {
+    make_batches(order, 4, LastBatch::kKeep, {0, 1, 0});
+  });
 }
 
 }  // namespace

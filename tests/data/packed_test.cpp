@@ -105,6 +105,19 @@ TEST(Zip, ManyBombsAreRefusedTogether) {
   EXPECT_EQ(open.open(zip_archive(files))->files().size(), 15u);
 }
 
+// It could be true of that much data, and is refused where it is read, not with the whole archive.
+TEST(Zip, AFileThatClaimsMoreThanAGigabyteIsNoPicture) {
+  const OpenBytes open;
+  const auto archive = open.open(zip_archive({{.name = "a",
+                                               .data = noise(1'100'000),
+                                               .method = 8,
+                                               .unpacked_size = (uint64_t{1} << 30) + 1},
+                                              deflated("b", "2")}));
+  expect_error(ErrorCode::kInput, {archive->place(0), "claim to unpack to 1073741825"},
+               [&] { archive->size(0); });
+  EXPECT_EQ(read_text(*archive, 1), "2");
+}
+
 // Among good neighbours, one file is bad in its own way.
 TEST(Zip, LiesRaiseWhereTheyAreRead) {
   const std::string data(3000, 'a');

@@ -62,6 +62,9 @@ TEST(PictureBytes, AreFilesWithoutADisk) {
   EXPECT_EQ(files.load(0).image->rgb, read_image(photo("flower.webp")).rgb);
   EXPECT_EQ(files.path(0), "an upload");
   expect_error(ErrorCode::kInput, {"another: "}, [&] { files.load(1); });
+  const PictureBytes odd({{"an \x1b[31mupload", bytes_of(good)}}, {.max_pixels = 10});
+  expect_error(ErrorCode::kInput, {"limit of 10 pixels"}, [&] { odd.load(0); });
+  EXPECT_EQ(odd.place(0), "an \\x1b[31mupload");
 }
 
 }  // namespace

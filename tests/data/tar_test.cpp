@@ -188,6 +188,58 @@ TEST(Tar, TheLastEntryOfANameCounts) {
   EXPECT_EQ(open(target + file + link + tar_end()), (Files{{"a", "target"}, {"b", "target"}}));
 }
 
+// Names, targets and sizes in headers of their own are those of the next entry alone.
+TEST(Tar, HeadersOfTheirOwnCountForOneEntry) {
+  const OpenBytes open;
+  EXPECT_EQ(open(pax_header(pax_record("size", "6")) + tar_header({.name = "a"}) +
+                 tar_padded("longer") + tar_entry({.name = "b"}, "four") + tar_end()),
+            (Files{{"a", "longer"}, {"b", "four"}}));
+  const std::string files = tar_entry({.name = "a"}, "one") + tar_entry({.name = "b"}, "two");
+  const std::string links = tar_header({.name = "c", .type = '2', .target = "nothing"}) +
+                            tar_header({.name = "d", .type = '2', .target = "b"}) + tar_end();
+  const Files all = {{"a", "one"}, {"b", "two"}, {"c", "one"}, {"d", "two"}};
+  EXPECT_EQ(open(files + pax_header(pax_record("linkpath", "a")) + links), all);
+  EXPECT_EQ(open(files + gnu_long_name("a", 'K') + links), all);
+}
+
+// Some writers give links the size of their targets.
+TEST(Tar, LinksFoldersAndDevicesHaveNoContent) {
+  const OpenBytes open;
+  for (const char type : {'1', '2', '3', '4', '5', '6'}) {
+    const auto archive =
+        open.open(tar_entry({.name = "a"}, "one") +
+                  tar_header({.name = "b", .size = 700, .type = type, .target = "a"}) +
+                  tar_entry({.name = "c"}, "three") + tar_entry({.name = "d"}, "four") + tar_end());
+    const size_t files = archive->files().size();
+    EXPECT_EQ(files, type == '1' || type == '2' ? 4u : 3u) << type;
+    EXPECT_EQ(read_text(*archive, files - 2), "three") << type;
+  }
+}
+
+TEST(Tar, AsManyLinksAreFollowedAsLinuxFollows) {
+  std::string tar = tar_entry({.name = "0"}, "end");
+  for (int i = 1; i <= 41; ++i) {
+    tar += tar_header({.name = std::to_string(i), .type = '2', .target = std::to_string(i - 1)});
+  }
+  const OpenBytes open;
+  const auto archive = open.open(tar + tar_end());
+  EXPECT_EQ(read_text(*archive, 40), "end");
+  expect_error(ErrorCode::kInput, {archive->place(41), "link"}, [&] { read_text(*archive, 41); });
+}
+
+// They name files of the machine that packed the archive. Hard links name entries, and packers take
+// the slash off those.
+TEST(Tar, AbsoluteSymbolicLinksNameNothingInTheArchive) {
+  const OpenBytes open;
+  const auto archive =
+      open.open(tar_entry({.name = "cat/1.jpg"}, "one") +
+                tar_header({.name = "dog/2.jpg", .type = '2', .target = "/cat/1.jpg"}) +
+                tar_header({.name = "dog/3.jpg", .type = '1', .target = "/cat/1.jpg"}) + tar_end());
+  EXPECT_EQ(archive->folders(), std::vector<std::string>{"dog/2.jpg"});
+  expect_error(ErrorCode::kInput, {"dog/2.jpg", "link"}, [&] { read_text(*archive, 1); });
+  EXPECT_EQ(read_text(*archive, 2), "one");
+}
+
 // Any damage ends in an Error or in an archive that can be read; sanitisers watch the rest.
 TEST(Tar, RandomDamage) {
   const std::string good = gnu_long_name(kLong) + tar_entry({.name = "x"}, "data") +

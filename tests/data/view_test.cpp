@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "support/errors.h"
 #include "vig/data/augment_labels.h"
 #include "vig/data/augment_objects.h"
-#include "vig/data/photometric.h"
 #include "vig/image/preprocess.h"
 
 namespace vig::test {
@@ -172,6 +172,117 @@ TEST(View, IsDrawnFromTheStreamAlone) {
   EXPECT_EQ(seen.size(), 12u);
 }
 
+// Which of the eight positions a picture is seen in.
+int form_of(const View& view) {
+  return (view.mirror_x ? 1 : 0) + (view.mirror_y ? 2 : 0) + (view.transpose ? 4 : 0);
+}
+
+TEST(View, DrawsEachProbabilityByItself) {
+  const Recipe recipe = dense_recipe(64, 64);
+  const auto draw = [&](const ViewOptions& options, uint64_t seed) {
+    return draw_view(recipe, options, {50, 40}, {64, 64}, RandomStream(seed));
+  };
+  for (int form = 0; form < 8; ++form) {
+    ViewOptions options;
+    options.flip = (form & 1) != 0 ? 1.0f : 0.0f;
+    options.flip_vertical = (form & 2) != 0 ? 1.0f : 0.0f;
+    options.transpose = (form & 4) != 0 ? 1.0f : 0.0f;
+    for (uint64_t seed = 0; seed < 5; ++seed) EXPECT_EQ(form_of(draw(options, seed)), form);
+  }
+  ViewOptions even;
+  even.flip = even.flip_vertical = even.transpose = 0.5f;
+  even.resize_min = 0.5f;
+  even.resize_max = 2.0f;
+  std::vector<int> forms(8);
+  int smallest = 1000, largest = 0;
+  for (uint64_t seed = 0; seed < 800; ++seed) {
+    const View view = draw(even, seed);
+    ++forms[static_cast<size_t>(form_of(view))];
+    smallest = std::min(smallest, view.resized.width);
+    largest = std::max(largest, view.resized.width);
+  }
+  for (const int count : forms) EXPECT_NEAR(count, 100, 50);  // five deviations
+  EXPECT_GE(smallest, 32);
+  EXPECT_LE(smallest, 33);
+  EXPECT_GE(largest, 127);
+  EXPECT_LE(largest, 128);
+}
+
+TEST(View, PartsLieAnywhere) {
+  View view{{64, 62}, {64, 62}, {0, 0, 62, 61}};
+  std::set<std::pair<int, int>> places;
+  RandomStream stream(1);
+  for (int i = 0; i < 200; ++i) {
+    draw_place(view, stream);
+    places.insert({view.part.x, view.part.y});
+  }
+  EXPECT_EQ(places,
+            (std::set<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}}));
+}
+
+TEST(View, SmallerPicturesLieAtTheTopLeftOfTheCanvas) {
+  const Image image = numbered(5, 3);
+  const Recipe recipe = dense_recipe(5, 5);
+  std::vector<float> out(8 * 6 * 3, 9.0f), expected(5 * 3 * 3);
+  write_canvas(image, recipe, {8, 6}, out.data());
+  normalise(image, recipe, expected.data());
+  for (size_t y = 0; y < 6; ++y) {
+    for (size_t k = 0; k < 24; ++k) {
+      EXPECT_EQ(out[y * 24 + k], y < 3 && k < 15 ? expected[y * 15 + k] : 0.0f) << k << " " << y;
+    }
+  }
+}
+
+// A white object on black: what is white in the input is what its mask and box say.
+TEST(AugmentObjects, ThePictureMovesWithItsObjects) {
+  Image image(60, 50);
+  for (int y = 10; y < 40; ++y) std::fill_n(image.row(y) + 3 * 20, 3 * 25, uint8_t{255});
+  const Objects objects = one_object(60, 50, {20, 10, 45, 40});
+  Recipe recipe = dense_recipe(50, 60);
+  recipe.mean = {0, 0, 0};
+  ViewOptions options;
+  options.flip = options.flip_vertical = options.transpose = 0.5f;
+  std::set<std::pair<float, float>> corners;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<float> out(44 * 36 * 3, 9.0f);
+    const PlacedObjects placed =
+        augment_objects(image, objects, recipe, options, {44, 36}, RandomStream(seed), out.data());
+    EXPECT_EQ(placed.width, 44);
+    EXPECT_EQ(placed.height, 36);
+    ASSERT_EQ(placed.objects.size(), 1u);
+    const PlacedObject& object = placed.objects[0];
+    float white = 0;
+    for (int y = 0; y < 36; ++y) {
+      for (int x = 0; x < 44; ++x) {
+        const bool bright = out[static_cast<size_t>(3 * (y * 44 + x))] > 0;
+        ASSERT_EQ(object.mask.at(x, y), bright) << seed << ": " << x << ", " << y;
+        white += bright ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(object.box.area(), white) << seed;
+    corners.insert({object.box.x1, object.box.y1});
+  }
+  EXPECT_GT(corners.size(), 16u) << "parts lie anywhere, besides eight positions";
+}
+
+TEST(AugmentObjects, ColoursAreDistortedWhereAskedFor) {
+  const Image image = numbered(40, 40);
+  const Recipe recipe = dense_recipe(40, 40);
+  const auto run = [&](bool photometric, bool labels) {
+    ViewOptions options;
+    options.photometric = photometric;
+    std::vector<float> out(40 * 40 * 3);
+    if (labels) {
+      augment_labels(image, red_of(image), recipe, options, RandomStream(1), out.data());
+    } else {
+      augment_objects(image, {}, recipe, options, {40, 40}, RandomStream(1), out.data());
+    }
+    return out;
+  };
+  for (const bool labels : {false, true}) EXPECT_NE(run(false, labels), run(true, labels));
+  EXPECT_EQ(run(true, false), run(true, true));
+}
+
 TEST(View, FitsACanvasThatIsNotSquare) {
   const Recipe recipe = dense_recipe(200, 200);
   ViewOptions options;
@@ -233,6 +344,29 @@ TEST(AugmentLabels, AvoidsPartsOfOneClass) {
                [&] { augment_labels(image, other, recipe, options, RandomStream(1), out.data()); });
 }
 
+// Stripes: every part has half of each class, which is as much as one class may have at most, so
+// all ten places are tried and the last one is taken.
+TEST(AugmentLabels, TriesTenPlaces) {
+  const Image image = numbered(100, 100);
+  LabelMap labels(100, 100, 0);
+  for (int y = 0; y < 100; y += 2) std::fill_n(labels.row(y), 100, uint8_t{1});
+  Recipe recipe = dense_recipe(100, 100);
+  recipe.crop = 64;
+  ViewOptions options;
+  options.flip = 0;
+  std::vector<float> out(64 * 64 * 3), expected(out.size());
+  for (const auto& [most, tries] : {std::pair{0.5f, 10}, {0.51f, 1}}) {
+    options.one_class_most = most;
+    const RandomStream stream(7);
+    augment_labels(image, labels, recipe, options, stream, out.data());
+    View view = draw_view(recipe, options, {100, 100}, {64, 64}, stream);
+    RandomStream places = stream.fork("place");
+    for (int i = 0; i < tries; ++i) draw_place(view, places);
+    write_canvas(view.picture(image, recipe.interpolation), recipe, {64, 64}, expected.data());
+    EXPECT_EQ(out, expected) << most;
+  }
+}
+
 TEST(AugmentLabels, PixelsWithoutALabelAreNoClass) {
   // Every other column has class 1. The rest is class 0 in the right half and unlabelled in the
   // left one, where a quarter of the parts lies.
@@ -253,64 +387,25 @@ TEST(AugmentLabels, PixelsWithoutALabelAreNoClass) {
   }
 }
 
-TEST(Photometric, HsvAndBack) {
-  for (int r = 0; r < 256; r += 15) {
-    for (int g = 0; g < 256; g += 15) {
-      for (int b = 0; b < 256; b += 15) {
-        const uint8_t rgb[3] = {static_cast<uint8_t>(r), static_cast<uint8_t>(g),
-                                static_cast<uint8_t>(b)};
-        uint8_t back[3];
-        to_rgb(to_hsv(rgb), back);
-        for (int c = 0; c < 3; ++c) EXPECT_NEAR(back[c], rgb[c], 5) << r << " " << g << " " << b;
-      }
-    }
-  }
-  const uint8_t red[3] = {255, 0, 0}, green[3] = {0, 255, 0}, blue[3] = {0, 0, 200};
-  EXPECT_EQ(to_hsv(red).hue, 0);
-  EXPECT_EQ(to_hsv(green).hue, 60);
-  EXPECT_EQ(to_hsv(blue).hue, 120);
-  EXPECT_EQ(to_hsv(blue).saturation, 255);
-  EXPECT_EQ(to_hsv(blue).value, 200);
-}
-
-TEST(Photometric, DistortsSometimesAndKeepsGrey) {
-  Image grey(8, 8);
-  std::ranges::fill(grey.rgb, uint8_t{90});
-  int changed = 0;
-  for (uint64_t seed = 0; seed < 100; ++seed) {
-    Image image = grey;
-    distort_colors(RandomStream(seed), image);
-    EXPECT_EQ(image.rgb[0], image.rgb[1]) << "grey has neither saturation nor hue";
-    changed += image == grey ? 0 : 1;
-    Image again = grey;
-    distort_colors(RandomStream(seed), again);
-    EXPECT_EQ(again, image);
-  }
-  EXPECT_GT(changed, 50) << "brightness or contrast of three quarters";
-  EXPECT_LT(changed, 95);
-}
-
-TEST(Photometric, StaysWithinItsBounds) {
-  // Brightness adds 32 at most, contrast multiplies by 0.5 to 1.5, and nothing is clipped.
-  for (uint64_t seed = 0; seed < 500; ++seed) {
-    Image image(1, 1);
-    image.rgb = {90, 0, 0};
-    distort_colors(RandomStream(seed), image);
-    const Hsv hsv = to_hsv(image.rgb.data());
-    EXPECT_GE(hsv.value, (90 - 32) / 2 - 1) << seed;
-    EXPECT_LE(hsv.value, (90 + 32) * 3 / 2) << seed;
-    EXPECT_LE(std::min(hsv.hue, 180 - hsv.hue), 18 + 2) << seed << ": reds have hues around 0";
-  }
-}
-
 TEST(View, OptionsAreChecked) {
-  ViewOptions options;
-  options.resize_max = 0.5f;
-  expect_error(ErrorCode::kUsage, {"resize-max is 0.5", "expected 1 to"},
-               [&] { check_view_options(options); });
-  options = {};
-  options.transpose = 2;
-  expect_error(ErrorCode::kUsage, {"transpose is 2"}, [&] { check_view_options(options); });
+  const auto refused = [](const std::string& words, float ViewOptions::*number, float value) {
+    ViewOptions options;
+    options.*number = value;
+    expect_error(ErrorCode::kUsage, {"augmentation: " + words},
+                 [&] { check_view_options(options); });
+  };
+  refused("resize-min is 0, expected 0.01 to 100", &ViewOptions::resize_min, 0);
+  refused("resize-max is 0.5, expected 1 to 100", &ViewOptions::resize_max, 0.5f);
+  refused("resize-max is 101", &ViewOptions::resize_max, 101);
+  for (const auto& [name, number] : std::vector<std::pair<std::string, float ViewOptions::*>>{
+           {"flip", &ViewOptions::flip},
+           {"flip-vertical", &ViewOptions::flip_vertical},
+           {"transpose", &ViewOptions::transpose},
+           {"one-class-most", &ViewOptions::one_class_most}}) {
+    refused(name + " is 2, expected 0 to 1", number, 2);
+    refused(name + " is -1, expected 0 to 1", number, -1);
+    refused(name + " is nan, expected 0 to 1", number, std::nanf(""));
+  }
 }
 
 }  // namespace

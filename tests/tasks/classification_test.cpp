@@ -45,6 +45,19 @@ TEST(DecodeClasses, MoreThanThereAreGivesAll) {
   EXPECT_TRUE(decode_classes(std::vector<float>{3.0f}, 0, {}).scores.empty());
 }
 
+TEST(NoneOfThem, TheThresholdItselfIsReached) {
+  const auto none = [](float probability, double threshold) {
+    Classification answer;
+    answer.scores = {{0, "", probability, 0}};
+    return none_of_them(answer, threshold);
+  };
+  EXPECT_FALSE(none(0.5f, 0.5));
+  EXPECT_TRUE(none(0.5f, 0.5000001));
+  EXPECT_FALSE(none(0.5f, 0));
+  EXPECT_TRUE(none(std::numeric_limits<float>::quiet_NaN(), 0));
+  EXPECT_TRUE(none_of_them({}, 0));
+}
+
 TEST(DecodeClasses, RefusesWhatIsNoScore) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

@@ -281,6 +281,65 @@ TEST(CocoMetrics, AtMostSoManyAnswers) {
   EXPECT_EQ(measure({scene}).figures().ar_second, 0);
 }
 
+// AP, of one class and of all, allows 100 answers where that is one of the limits; AP50 as many as
+// the largest limit does.
+TEST(CocoMetrics, WiderLimitsLeaveAverageLimits) {
+  const CocoBox box(0, 0, 50, 50);
+  Scene scene{1, {truth(box)}, {}};
+  for (int i = 0; i < 100; ++i) scene.answers.push_back(answer({200.0 + i, 200, 9, 9}, 0.9));
+  scene.answers.push_back(answer(box, 0.1));  // the 101st
+  const CocoMetrics metrics = measure({scene}, 1, CocoShape::kBox, {100, 300, 1000});
+  EXPECT_EQ(metrics.figures().ap, 0);
+  EXPECT_EQ(metrics.class_ap(), std::vector<double>{0});
+  EXPECT_NEAR(metrics.figures().ap50, 1 / 101.0, 1e-9);
+  EXPECT_EQ(metrics.figures().ar_first, 0);
+  EXPECT_EQ(metrics.figures().ar_second, 1);
+}
+
+// Of the ranges of areas both ends belong to them.
+TEST(CocoMetrics, AreasAtTheEndsOfRangesAreInBoth) {
+  const auto ranges = [](double area) {
+    CocoTruth object = truth({0, 0, 50, 50});
+    object.area = area;
+    const CocoMetrics metrics = measure({{1, {object}, {}}});
+    std::string found;
+    for (int range = 0; range < kCocoAreas; ++range) {
+      if (metrics.positives(0, static_cast<CocoArea>(range)) > 0) found += "asml"[range];
+    }
+    return found;
+  };
+  EXPECT_EQ(ranges(0), "as");
+  EXPECT_EQ(ranges(1023.9), "as");
+  EXPECT_EQ(ranges(1024), "asm");
+  EXPECT_EQ(ranges(1024.1), "am");
+  EXPECT_EQ(ranges(9216), "aml");
+  EXPECT_EQ(ranges(9216.1), "al");
+  EXPECT_EQ(ranges(1e10), "al");
+  EXPECT_EQ(ranges(1.1e10), "");
+}
+
+TEST(CocoMetrics, MetricsOfDifferentKindsDoNotAddUp) {
+  CocoMetrics metrics(2, CocoShape::kMask);
+  for (const CocoMetrics& other :
+       {CocoMetrics(3, CocoShape::kMask), CocoMetrics(2, CocoShape::kBox),
+        CocoMetrics(2, CocoShape::kMask, {2, 10, 100}),
+        CocoMetrics(2, CocoShape::kMask, {1, 11, 100}),
+        CocoMetrics(2, CocoShape::kMask, {1, 10, 101})}) {
+    expect_error(ErrorCode::kUsage, {"do not add up"}, [&] { metrics.merge(other); });
+    expect_error(ErrorCode::kUsage, {"do not add up"},
+                 [&] { metrics.merge_packed(other.packed()); });
+  }
+  expect_error(ErrorCode::kUsage, {"0 classes"}, [] { CocoMetrics(0, CocoShape::kBox); });
+  for (const CocoMetrics::Limits& limits :
+       std::vector<CocoMetrics::Limits>{{0, 10, 100}, {11, 10, 100}, {1, 101, 100}}) {
+    expect_error(ErrorCode::kUsage, {"expected ascending ones"},
+                 [&] { CocoMetrics(1, CocoShape::kBox, limits); });
+  }
+  for (const int label : {-1, 2}) {
+    expect_error(ErrorCode::kUsage, {"is asked for of 2"}, [&] { metrics.precision(0, label); });
+  }
+}
+
 TEST(CocoMetrics, RefusesWhatCannotCount) {
   const CocoBox box(0, 0, 50, 50);
   CocoMetrics metrics(2, CocoShape::kMask);
@@ -293,6 +352,13 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
   refused("class -1", {}, {answer(box, 0.5, -1)});
   refused("score", {}, {answer(box, kNan)});
   refused("box", {truth({0, kNan, 1, 1})}, {});
+  CocoTruth endless = truth(box);
+  endless.area = std::numeric_limits<double>::infinity();
+  refused("area", {endless}, {});
+  constexpr int64_t kMost = int64_t{1} << 53;  // packed, it is a double
+  for (const int64_t image : {kMost + 2, -kMost - 2}) {
+    expect_error(ErrorCode::kInput, {"at most 2^53"}, [&] { metrics.add(image, {}, {}); });
+  }
   CocoTruth masked = truth(box);
   masked.mask = Mask{2, 3, {6}};
   CocoAnswer found = answer(box, 0.5);

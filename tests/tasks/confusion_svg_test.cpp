@@ -99,6 +99,23 @@ TEST(ConfusionSvg, RowsAreLabelsAndColumnsAnswers) {
   EXPECT_NEAR(std::stod(count[2]), y + 2.5 * cell, cell / 4);
 }
 
+// Right answers are blue and mistakes red, as dark as the root of their share of the label's row.
+TEST(ConfusionSvg, ColoursShowWhatIsRight) {
+  ClassificationMetrics metrics(3);
+  metrics.confusion = {{{0, 0}, 5}, {{1, 1}, 1}, {{1, 0}, 3}, {{2, 1}, 4}};
+  const std::string svg = confusion_svg(metrics, {}, "t");
+  const auto colours = [&](const std::string& title) {
+    std::smatch found;
+    const std::regex square(title + "</title><rect [^>]*fill=\"([^\"]*)\"/><text [^>]*" +
+                            "fill=\"([^\"]*)\">");
+    EXPECT_TRUE(std::regex_search(svg, found, square)) << title;
+    return found[1].str() + " " + found[2].str();
+  };
+  EXPECT_EQ(colours("0 taken for 0: 5 of 5"), "#174e94 #fff");
+  EXPECT_EQ(colours("2 taken for 1: 4 of 4"), "#b83018 #fff");
+  EXPECT_EQ(colours("1 taken for 1: 1 of 4"), "#8ba7ca #222");
+}
+
 std::vector<std::string> texts_of(const std::string& svg, const std::string& kind) {
   std::vector<std::string> texts;
   const std::regex text("<text class=\"" + kind + "\"[^>]*>([^<]*)</text>");
@@ -134,6 +151,8 @@ TEST(ConfusionSvg, TheLargestConfusionsOfManyClasses) {
   ASSERT_EQ(listed.size(), 10u);
   EXPECT_EQ(listed[0], "class number 15 taken for class number 16: 15 of 115 pictures");
   EXPECT_EQ(listed[2], "class number 30 taken for class number 0: 14 of 114 pictures");
+  EXPECT_EQ(texts_of(confusion_svg(metrics, {}, "t", "pixels"), "confusion")[0],
+            "15 taken for 16: 15 of 115 pixels");
   metrics.classes = 30;
   metrics.confusion = {{{0, 1}, 5}};
   EXPECT_TRUE(texts_of(confusion_svg(metrics, {}, "t"), "confusion").empty());

@@ -177,6 +177,23 @@ TEST(ChooseBoxes, KeepsAsManyAsAskedForTheBestFirst) {
   EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f, 0.5f, 0.5f}));
 }
 
+// More than a library sorts by insertion, of three classes in turn.
+TEST(ChooseBoxes, EqualScoresKeepTheirOrder) {
+  DetectorNumbers numbers;
+  numbers.detections = 40;
+  std::vector<ScoredBox> apart;
+  for (int i = 0; i < 50; ++i) {
+    const auto x = static_cast<float>(20 * i);
+    apart.push_back({{x, 0, x + 10, 10}, i % 3, 0.5f});
+  }
+  const std::vector<ScoredBox> found = choose_boxes(apart, numbers);
+  ASSERT_EQ(found.size(), 40u);
+  for (size_t i = 0; i < found.size(); ++i) {
+    expect_near(found[i].box, apart[i].box, 0, i);
+    EXPECT_EQ(found[i].label, apart[i].label);
+  }
+}
+
 TEST(DetectBoxes, ScoresMustBeAboveTheLeast) {
   const std::vector<Box> proposals = {{10, 10, 30, 20}};
   const std::vector<float> logits(2, 3.0f), deltas(4, 0.0f);  // a class and none: half each

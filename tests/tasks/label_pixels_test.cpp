@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "support/errors.h"
@@ -35,6 +36,16 @@ TEST(SlidingWindows, EndWithThePicture) {
   EXPECT_EQ(windows[5], (InputWindow{1536, 0, 512, 512}));
   EXPECT_EQ(sliding_windows(512, 256, 512, 341), (std::vector<InputWindow>{{0, 0, 512, 256}}));
   EXPECT_EQ(sliding_windows(900, 700, 512, 0), (std::vector<InputWindow>{{0, 0, 900, 700}}));
+}
+
+TEST(SlidingWindows, NonsenseIsRefused) {
+  for (const auto& [width, height, side, stride] :
+       std::vector<std::array<int, 4>>{{0, 5, 4, 2}, {5, 0, 4, 2}, {5, 5, 0, 2}, {5, 5, 4, -1}}) {
+    test::expect_error(
+        ErrorCode::kUsage, {"windows of"},
+        [&, w = width, h = height, s = side, t = stride] { sliding_windows(w, h, s, t); });
+  }
+  EXPECT_EQ(sliding_windows(5, 4, 0, 0), (std::vector<InputWindow>{{0, 0, 5, 4}}));
 }
 
 // The stand-in network of the golden case: a rectifier, and a convolution that sees its borders.
@@ -133,13 +144,27 @@ TEST(LabelPixels, AreTheSameBitsForAnyTeam) {
   EXPECT_TRUE(label_pixels(field, 91, 77, false, one).probabilities.empty());
 }
 
+TEST(LabelPixels, OfEqualClassesTheFirstIsTaken) {
+  ThreadTeam team(1);
+  const LogitField field(1, 1, 3, {{{0, 0, 1, 1}, 1, 1, {-1.0f, 2.0f, 2.0f}}});
+  EXPECT_EQ(label_pixels(field, 2, 1, false, team).labels.labels, (std::vector<uint8_t>{1, 1}));
+}
+
 TEST(LabelPixels, RefusesWhatIsNotFiniteAndTooManyClasses) {
   test::expect_error(ErrorCode::kInput, {"not finite"}, [] {
     LogitField(1, 1, 2, {{{0, 0, 1, 1}, 1, 1, {0.0f, NAN}}});
   });
-  test::expect_error(ErrorCode::kUsage, {"do not fit", "1x1"}, [] {
-    LogitField(1, 1, 2, {{{0, 0, 1, 2}, 1, 1, {0.0f, 0.0f}}});
-  });
+  for (const InputWindow& window :
+       {InputWindow{0, 0, 5, 5}, {0, 0, 4, 6}, {-1, 0, 4, 5}, {0, -1, 4, 5}, {1, 0, 4, 5}}) {
+    test::expect_error(ErrorCode::kUsage, {"do not fit", "4x5"}, [&] {
+      LogitField(4, 5, 2, {{window, 1, 1, {0.0f, 0.0f}}});
+    });
+  }
+  for (const size_t floats : {0u, 1u, 3u}) {
+    test::expect_error(ErrorCode::kUsage, {"do not fit"}, [&] {
+      LogitField(4, 5, 2, {{{0, 0, 4, 5}, 1, 1, std::vector<float>(floats)}});
+    });
+  }
   ThreadTeam team(1);
   const LogitField many(1, 1, 256, {{{0, 0, 1, 1}, 1, 1, std::vector<float>(256)}});
   test::expect_error(ErrorCode::kInput, {"256 classes", "255"},

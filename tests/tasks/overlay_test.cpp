@@ -142,6 +142,81 @@ TEST(Overlay, Detections) {
   EXPECT_EQ(draw_detections(Image(640, 480), odd, classes, {}).width, 640);
 }
 
+// With nothing laid over the inside, the edges alone show.
+TEST(Overlay, ContoursOfMasksAndRegions) {
+  const std::vector<std::string> classes = {"cat", "dog"};
+  Detection one{.box = {0, 0, 5, 5}, .label = 1, .score = 0.9f, .mask = {}};
+  one.mask = polygon_mask(std::vector<double>{200, 100, 300, 100, 300, 180, 200, 180}, 640, 480);
+  const Color black = {0, 0, 0}, own = class_color(1);
+  const Image edges =
+      draw_detections(Image(640, 480), {one}, classes, {.opacity = 0, .legend = false});
+  for (const auto& [x, y] : {std::pair{200, 140}, {299, 140}, {250, 100}, {250, 179}}) {
+    EXPECT_EQ(pixel(edges, x, y), own) << x << ", " << y;
+  }
+  for (const auto& [x, y] : {std::pair{199, 140}, {300, 140}, {250, 99}, {250, 180}, {250, 140}}) {
+    EXPECT_EQ(pixel(edges, x, y), black) << x << ", " << y;
+  }
+  const Image none = draw_detections(Image(640, 480), {one}, classes,
+                                     {.opacity = 0, .legend = false, .contours = false});
+  EXPECT_EQ(pixel(none, 200, 140), black);
+
+  // Regions are darker on the left and the upper side of their common edge.
+  Image grey(600, 400);
+  std::ranges::fill(grey.rgb, uint8_t{100});
+  LabelMap map(600, 400, 0);
+  for (int y = 200; y < 400; ++y) std::fill_n(map.row(y) + 300, 300, uint8_t{1});
+  const Image regions = draw_segmentation(grey, map, classes, {.opacity = 0, .legend = false});
+  const Color dark = {40, 40, 40}, plain = {100, 100, 100};
+  EXPECT_EQ(pixel(regions, 299, 300), dark);
+  EXPECT_EQ(pixel(regions, 400, 199), dark);
+  for (const auto& [x, y] : {std::pair{298, 300}, {300, 300}, {400, 198}, {400, 200}, {299, 100}}) {
+    EXPECT_EQ(pixel(regions, x, y), plain) << x << ", " << y;
+  }
+  EXPECT_EQ(
+      draw_segmentation(grey, map, classes, {.opacity = 0, .legend = false, .contours = false}),
+      grey);
+}
+
+// Above its box, in it where there is no room above, below it where both are taken.
+TEST(Overlay, NamesDoNotCoverEachOther) {
+  const std::vector<std::string> classes = {"cat", "dog", "fox", "hen"};
+  Detections same;
+  for (int i = 0; i < 4; ++i) {
+    same.push_back({{100, 100, 300, 200}, i, 0.9f - 0.1f * static_cast<float>(i), {}});
+  }
+  const Color black = {0, 0, 0};
+  const int line = kFontHeight + 2, behind = 101 + text_width("cat 0.90");
+  const auto tab_of = [](size_t label) {  // nine tenths of the colour over black
+    Image image(1, 1);
+    fill_rectangle(image, 0, 0, 1, 1, class_color(label), 0.9);
+    return pixel(image, 0, 0);
+  };
+  const Image drawn = draw_detections(Image(400, 300), same, classes, {});
+  EXPECT_EQ(pixel(drawn, behind, 99), tab_of(0));
+  EXPECT_EQ(pixel(drawn, behind, 100 - line), tab_of(0));
+  EXPECT_EQ(pixel(drawn, behind, 100 - line - 1), black);
+  EXPECT_EQ(pixel(drawn, behind, 101), tab_of(1));
+  EXPECT_EQ(pixel(drawn, behind, 200), tab_of(2));
+  EXPECT_EQ(pixel(drawn, behind, 200 + line), black) << "no room for a fourth";
+  const Image bare = draw_detections(Image(400, 300), same, classes, {.legend = false});
+  for (const int y : {99, 101, 200}) EXPECT_EQ(pixel(bare, behind, y), black) << y;
+  // At the upper border a name stands in its box.
+  const Detections top = {{{100, 0, 300, 200}, 0, 0.9f, {}}};
+  EXPECT_EQ(pixel(draw_detections(Image(400, 300), top, classes, {}), behind, 1), tab_of(0));
+}
+
+TEST(Overlay, LongNamesAreCutAndScoresMayBeTheLeast) {
+  const auto drawn = [](const std::string& name, double least = 0) {
+    const std::vector<std::string> classes = {name, "other"};
+    return draw_detections(Image(640, 480), {{{100, 100, 300, 200}, 0, 0.5f, {}}}, classes,
+                           {.least_score = least});
+  };
+  EXPECT_EQ(drawn("abcdefghijklmnopqrstu"), drawn("abcdefghijklmnopqr.."));
+  EXPECT_NE(drawn("abcdefghijklmnopqrst"), drawn("abcdefghijklmnopqr.."));
+  EXPECT_EQ(drawn("cat", 0.5), drawn("cat"));
+  EXPECT_EQ(drawn("cat", 0.51), Image(640, 480));
+}
+
 TEST(Overlay, NamesAtTheRightBorderAreWhole) {
   const std::vector<std::string> classes = {"elephant", "dog"};
   const Detections one = {{{600, 100, 639, 200}, 0, 0.9f, {}}};

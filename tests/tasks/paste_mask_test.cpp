@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/errors.h"
 #include "tasks/dense_golden.h"
 
 namespace vig {
@@ -66,6 +67,15 @@ TEST(PasteMask, ExactlyOneHalfIsInside) {
   const std::vector<float> halves(4, 0.5f), less(4, std::nextafter(0.5f, 0.0f));
   EXPECT_EQ(paste_mask(halves, 2, {-8, -8, 24, 24}, 4, 3).runs, (std::vector<uint32_t>{0, 12}));
   EXPECT_EQ(paste_mask(less, 2, {-8, -8, 24, 24}, 4, 3).runs, (std::vector<uint32_t>{12}));
+}
+
+TEST(PasteMask, RefusesOtherNumbersThanASquareHas) {
+  const std::vector<float> five(5, 1.0f);
+  for (const int side : {0, 2, 3, -1}) {
+    test::expect_error(ErrorCode::kUsage, {"a mask of 5 numbers"}, [&] {
+      paste_mask(five, side, {0, 0, 4, 4}, 4, 4);
+    });
+  }
 }
 
 TEST(PasteMask, EmptyAndFarBoxesHaveNone) {

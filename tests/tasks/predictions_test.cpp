@@ -38,6 +38,20 @@ TEST(Predictions, ALineForEachPicture) {
             "error\n\"x/1.jpg\",0,\"0\",0.5,1,\"1\",0.375,,,,\n");
 }
 
+TEST(Predictions, AColumnForTheClassThatReachesTheThreshold) {
+  const std::vector<Prediction> predictions = {
+      answered("1", 0, 1, 0.5f), answered("2", 1, 1, 0.25f), {"3", 2, {}, "broken"}};
+  PredictionsTable table{.top = 1, .threshold = 0.5};
+  const std::string rows =
+      "\"1\",\"a \"\"big\"\", dog\",1,\"a \"\"big\"\", dog\",0.5,\n"
+      "\"2\",none of them,1,\"a \"\"big\"\", dog\",0.25,\n"
+      "\"3\",,,,,\"broken\"\n";
+  EXPECT_EQ(predictions_csv(predictions, kNames, table),
+            "file,answer,index1,class1,probability1,error\n" + rows);
+  table.header = false;
+  EXPECT_EQ(predictions_csv(predictions, kNames, table), rows);
+}
+
 // As short as reads back to the same float.
 TEST(Predictions, ProbabilitiesAreShort) {
   const std::vector<Prediction> one = {answered("a", 0, 0, 0.1f)};

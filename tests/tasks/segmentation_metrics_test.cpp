@@ -124,6 +124,16 @@ TEST(SegmentationMetrics, RefusesWhatCannotCount) {
   });
   EXPECT_EQ(metrics, SegmentationMetrics(2));
   expect_error(ErrorCode::kUsage, {"256"}, [] { SegmentationMetrics(256); });
+  expect_error(ErrorCode::kUsage, {"0 classes"}, [] { SegmentationMetrics(0); });
+  EXPECT_EQ(SegmentationMetrics(255).per_class().size(), 255u);
+  for (const auto& [label, answer] : {std::pair{2, 0}, {0, 2}, {-1, 0}, {0, -1}}) {
+    expect_error(ErrorCode::kUsage, {"of 2 classes"},
+                 [&, l = label, a = answer] { metrics.confused(l, a); });
+  }
+  for (const size_t count : {4u, 6u}) {  // the pictures and four pairs are five
+    expect_error(ErrorCode::kUsage, {fmt::format("{} sums for 2 classes", count)},
+                 [&] { metrics.set_sums(std::vector<double>(count)); });
+  }
   expect_error(ErrorCode::kUsage, {"3"}, [&] { metrics.merge(SegmentationMetrics(3)); });
 }
 

@@ -79,6 +79,44 @@ TEST(LineChart, ShowsTitlesNamesAndNumbers) {
   EXPECT_EQ(count(svg, "stroke-width=\"1.6\""), 2);  // the two curves
 }
 
+// The axes of a panel of 560 x 220 at (76, 44) end with the values.
+TEST(LineChart, PointsLieWhereTheirValuesAre) {
+  const ChartPanel panels[] = {{"a", {{"s", {{0, 0}, {5, 100}, {10, 50}}}}},
+                               {"b", {{"s", {{0, 2}, {10, 1}}}}}};
+  const std::string svg = line_chart_svg("", "", panels);
+  EXPECT_EQ(count(svg, "<path d=\"M76.0 264.0L356.0 44.0L636.0 154.0\""), 1) << svg;
+  // The second panel lies below, with an axis of its own.
+  EXPECT_EQ(count(svg, "<path d=\"M76.0 292.0L636.0 512.0\""), 1) << svg;
+}
+
+TEST(LineChart, MarksAPoint) {
+  ChartPanel panel = {"y", {{"s", {{0, 0}, {10, 100}}}}};
+  const auto marked = [&](double x, double y) {
+    panel.mark = ChartMark{x, y, "<best>"};
+    const std::string svg = line_chart_svg("", "", {&panel, 1});
+    expect_drawing(svg);
+    return svg;
+  };
+  const std::string left = marked(2, 100), right = marked(8, 0);
+  EXPECT_EQ(count(left, "<circle cx=\"188.0\" cy=\"44.0\""), 1) << left;
+  EXPECT_EQ(count(left, "<text x=\"196.0\" y=\"62.0\" text-anchor=\"start\""), 1) << left;
+  // The text keeps inside, on the left of the point and above the axis.
+  EXPECT_EQ(count(right, "<circle cx=\"524.0\" cy=\"264.0\""), 1) << right;
+  EXPECT_EQ(count(right, "<text x=\"516.0\" y=\"254.0\" text-anchor=\"end\""), 1) << right;
+  EXPECT_EQ(count(right, ">&lt;best&gt;<"), 1);
+  EXPECT_EQ(count(marked(2, kNan), "<circle"), 0);
+  EXPECT_EQ(count(marked(kInfinity, 2), "<circle"), 0);
+}
+
+TEST(LineChart, ColoursRepeatAfterEightSeries) {
+  ChartPanel panel = {"y", {}};
+  for (double y = 0; y < 9; ++y) panel.series.push_back({"s", {{0, y}, {1, y}}});
+  const std::string svg = line_chart_svg("", "", {&panel, 1});
+  expect_drawing(svg);
+  EXPECT_EQ(count(svg, "stroke=\"#1f5fa8\" stroke-width=\"1.6\""), 2);
+  EXPECT_EQ(count(svg, "stroke=\"#555555\" stroke-width=\"1.6\""), 1);
+}
+
 TEST(LineChart, ANoteTakesAsManyLinesAsItNeeds) {
   const ChartPanel panel = {"y", {{"s", {{0, 1}, {1, 2}}}}};
   std::string note;

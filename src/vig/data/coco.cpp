@@ -231,9 +231,8 @@ CocoSplits open_file(const std::string& path, const CocoOptions& options) {
   std::string below = "";  // the JSON's folder, in ROOT
   if (folder.filename() == "annotations") {
     below = "annotations/";
-    folder = folder.has_parent_path() ? folder.parent_path() : "..";
-  } else if (std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
-             whole.filename() == "annotations" && folder == ".") {
+    folder = folder.has_parent_path() ? folder.parent_path() : ".";
+  } else if (folder == "." && std::filesystem::current_path().filename() == "annotations") {
     below = "annotations/";
     folder = "..";
   }

@@ -75,17 +75,14 @@ std::string name_of(std::span<const std::string> classes, int label) {
 
 // At most so many letters, the last two of which are dots where some are missing.
 std::string shortened(const std::string& text, int letters) {
-  std::string_view rest = text;
-  std::string result;
-  int count = 0;
-  while (!rest.empty() && count < letters) {
-    const std::string_view before = rest;
-    take_character(rest);
-    result += before.substr(0, before.size() - rest.size());
-    ++count;
-  }
-  if (rest.empty() || letters < 3) return result;
-  return shortened(text, letters - 2) + "..";
+  const auto beginning = [&](int most) {
+    std::string_view rest = text;
+    for (int count = 0; count < most && !rest.empty(); ++count) take_character(rest);
+    return text.substr(0, text.size() - rest.size());
+  };
+  std::string result = beginning(letters);
+  if (result.size() == text.size() || letters < 3) return result;
+  return beginning(letters - 2) + "..";
 }
 
 struct LegendEntry {

@@ -48,10 +48,12 @@ class RunWriter {
 }  // namespace
 
 SpreadMask::SpreadMask(std::span<const float> probabilities, int side, const Box& box)
-    : probabilities_(probabilities), side_(side), box_(box), line_(static_cast<size_t>(side)) {
-  if (side < 1 || probabilities.size() != line_.size() * line_.size()) {
+    : probabilities_(probabilities), side_(side), box_(box) {
+  const auto cells = static_cast<size_t>(side);
+  if (side < 1 || probabilities.size() != cells * cells) {
     fail_usage("a mask of {} numbers, expected {}x{}", probabilities.size(), side, side);
   }
+  line_.resize(cells);
 }
 
 SpreadMask::Range SpreadMask::columns(int width) const {
