@@ -85,7 +85,7 @@ TEST(InputGradient, OfOneConvolutionIsItsKernel) {
   // 3 x 3 with stride 2 and padding 1: the centre (4, 4) of 8 x 8 reads rows and columns 7 to 9.
   Builder b;
   const Value x = b.input("picture", {16, 16, 3});
-  b.output("features", b.conv(x, "conv", 5, {.kernel = 3, .stride = 2, .padding = 1}));
+  b.output("features", b.conv(x, "conv", 16, {.kernel = 3, .stride = 2, .padding = 1}));
   const Graph graph = std::move(b).finish();
   const std::vector<at::Tensor> params = fresh(graph);
   const at::Tensor picture = at::randn({1, 16, 16, 3});
@@ -97,7 +97,7 @@ TEST(InputGradient, OfOneConvolutionIsItsKernel) {
   const at::Tensor positive = (features[0][4][4] > 0).to(at::kFloat);
   EXPECT_GT(positive.sum().item<double>(), 0);
   const at::Tensor kernel =
-      (params[0].detach() * positive.view({5, 1, 1, 1})).sum(0).permute({1, 2, 0});
+      (params[0].detach() * positive.view({16, 1, 1, 1})).sum(0).permute({1, 2, 0});
   const at::Tensor inside = gradient[0].narrow(0, 7, 3).narrow(1, 7, 3);
   EXPECT_LE((inside - kernel).abs().max().item<double>(), 1e-6);
 }
