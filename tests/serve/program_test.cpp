@@ -136,7 +136,7 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   EXPECT_TRUE(0 < counts[1] && counts[1] < counts[0] && counts[0] < counts[2]);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 0) << program.err();
-  const std::regex form(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z 200 /v1/[a-z]+ \d+\.\d ms)");
+  const std::regex form(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z 200 /v1/[a-z]+ \d+\.\d ms)");
   std::istringstream lines(program.err());
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {

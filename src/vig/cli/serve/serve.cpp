@@ -135,9 +135,11 @@ std::function<void(const std::string&, int, double)> make_log(const std::string&
   const bool json = form == "json";
   return [json, lines = std::make_shared<LogLines>(json)](const std::string& route, int status,
                                                           double seconds) {
+    // Milliseconds apart: versions of fmt differ in whether %T has them.
     const auto now =
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    const std::string time = fmt::format("{:%FT%TZ}", now);
+    const auto second = std::chrono::floor<std::chrono::seconds>(now);
+    const std::string time = fmt::format("{:%FT%T}.{:03}Z", second, (now - second).count());
     const std::string line =
         json ? json_text(
                    {{"time", time}, {"route", route}, {"status", status}, {"seconds", seconds}}) +
