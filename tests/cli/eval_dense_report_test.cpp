@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/xml.h"
@@ -157,6 +158,37 @@ TEST(DetectionReport, WithoutMasksNothingIsSaidOfThem) {
   EXPECT_TRUE(parsed["masks"].is_null());
   EXPECT_TRUE(parsed["classes"][1]["mask_ap"].is_null());
   EXPECT_EQ(report.curves().find("precision, masks"), std::string::npos);
+}
+
+// A small object that is found, a medium one that is missed, and a large one whose box is found but
+// not exactly: no two areas have the same figures.
+TEST(DetectionReport, FiguresHaveTheirNames) {
+  auto result = run_of<DetectionEvaluation>();
+  result.boxes = CocoMetrics(1, CocoShape::kBox);
+  result.boxes.add(
+      1,
+      std::vector<CocoTruth>{{{0, 0, 10, 10}, 0, false, 100, {}},
+                             {{20, 0, 50, 50}, 0, false, 2500, {}},
+                             {{0, 100, 200, 100}, 0, false, 20000, {}}},
+      std::vector<CocoAnswer>{{{0, 0, 10, 10}, 0, 0.9, {}}, {{0, 100, 160, 100}, 0, 0.8, {}}});
+  result.has_masks = false;
+  const CocoFigures figures = result.boxes.figures();
+  EXPECT_TRUE(figures.ap_medium < figures.ap_large && figures.ap_large < figures.ap_small);
+  EXPECT_TRUE(figures.ar_medium < figures.ar_large && figures.ar_large < figures.ar_small);
+  const json boxes = json::parse(cli::DetectionReport{kTitle, result}.json())["boxes"];
+  const std::map<std::string, double> expected = {{"ap", figures.ap},
+                                                  {"ap50", figures.ap50},
+                                                  {"ap75", figures.ap75},
+                                                  {"ap_small", figures.ap_small},
+                                                  {"ap_medium", figures.ap_medium},
+                                                  {"ap_large", figures.ap_large},
+                                                  {"ar_1", figures.ar_first},
+                                                  {"ar_10", figures.ar_second},
+                                                  {"ar_100", figures.ar_third},
+                                                  {"ar_small", figures.ar_small},
+                                                  {"ar_medium", figures.ar_medium},
+                                                  {"ar_large", figures.ar_large}};
+  for (const auto& [name, figure] : expected) EXPECT_NEAR(boxes[name], figure, 1e-12) << name;
 }
 
 }  // namespace
