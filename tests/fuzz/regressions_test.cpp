@@ -36,6 +36,7 @@ const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"label_map", run_label_map},
     {"mask_text", run_mask_text},
     {"metadata", run_metadata},
+    {"network", run_network},
     {"pair_list", run_pair_list},
     {"pickle", run_pickle},
     {"png", run_png},

@@ -27,6 +27,7 @@ void run_jpeg(Bytes bytes);
 void run_label_map(Bytes bytes);
 void run_mask_text(Bytes bytes);
 void run_metadata(Bytes bytes);
+void run_network(Bytes bytes);
 void run_pair_list(Bytes bytes);
 void run_pickle(Bytes bytes);
 void run_png(Bytes bytes);
