@@ -12,7 +12,7 @@ namespace vig::test {
 
 inline std::string big_endian(uint64_t value, int bytes) {
   std::string text;
-  for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(value >> 8 * i);
+  for (int i = bytes - 1; i >= 0; --i) text += i < 8 ? static_cast<char>(value >> 8 * i) : 0;
   return text;
 }
 

@@ -6,12 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "support/sanitised.h"
+
 namespace vig::test {
 
 struct RunOptions {
-  double time_limit = 60;                // seconds; then the program and its children are killed
-  std::string input = {};                // its standard input
-  std::filesystem::path directory = {};  // empty: the caller's
+  // Seconds; then the program and its children are killed. With sanitisers a pass of a whole
+  // network takes seconds.
+  double time_limit = kSanitised ? 300 : 60;
+  std::string input = {};                     // its standard input
+  std::filesystem::path directory = {};       // empty: the caller's
   std::vector<std::string> environment = {};  // "NAME=value", over the caller's
   // Limit of the address space, 0 for none. Not applied in a build with the address sanitiser,
   // which reserves terabytes it never touches; check peak_bytes there.
