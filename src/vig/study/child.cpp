@@ -22,6 +22,12 @@ constexpr int kCannotStart = 127;
 
 // In the new process; calls only what is allowed between fork and exec.
 [[noreturn]] void become(char* const* arguments, int log, pid_t parent) {
+  // The study's own handler would take a stop that is passed on before exec, and it would be lost.
+  ::signal(SIGINT, SIG_DFL);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   // A group of its own: Ctrl-C on the terminal reaches the study alone, which passes it on once.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -72,8 +78,13 @@ void run_child(const std::vector<std::string>& arguments, const std::filesystem:
   pointers.push_back(nullptr);
   const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) fail("{}: cannot be written: {}", log.string(), std::strerror(errno));
+  sigset_t stop, before;  // waits until the new process is ready for it
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &stop, &before);
   const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) become(pointers.data(), file, parent);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(file);
   if (child < 0) fail("{} cannot be started: {}", arguments[0], std::strerror(errno));
   const int status = wait_for(child, context);
