@@ -20,14 +20,12 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr int kCannotStart = 127;
 
-// In the new process; calls only what is allowed between fork and exec.
-[[noreturn]] void become(char* const* arguments, int log, pid_t parent) {
+// In the new process, where SIGINT is blocked and `signals` is the mask to have; calls only what is
+// allowed between fork and exec.
+[[noreturn]] void become(char* const* arguments, int log, pid_t parent, const sigset_t& signals) {
   // The study's own handler would take a stop that is passed on before exec, and it would be lost.
   ::signal(SIGINT, SIG_DFL);
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGINT);
-  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
   // A group of its own: Ctrl-C on the terminal reaches the study alone, which passes it on once.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -83,7 +81,7 @@ void run_child(const std::vector<std::string>& arguments, const std::filesystem:
   sigaddset(&stop, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &stop, &before);
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child == 0) become(pointers.data(), file, parent);
+  if (child == 0) become(pointers.data(), file, parent, before);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(file);
   if (child < 0) fail("{} cannot be started: {}", arguments[0], std::strerror(errno));
