@@ -111,7 +111,12 @@ int detect(const DetectCommand& command) {
     pictures.hide_progress();
     if (!picture.error.empty()) pictures.reject(picture.error);
     if (command.json) {
-      pictures.warn(picture.name, picture.warnings);
+      // Warnings stand with the objects; without any there is no other place for them.
+      for (const ImageWarning& one : picture.warnings) {
+        if (picture.answer.empty()) {
+          complain(fmt::format("{}: warning: {}", picture.name, one.message));
+        }
+      }
       for (const Detection& one : picture.answer) {
         print(first ? "[\n" : ",\n");
         print(detection_json(one, numbers[pictures.first() + picture.index], picture.name,

@@ -153,10 +153,6 @@ void PictureRun::reject(const std::string& reason) {
   complain(reason);
 }
 
-void PictureRun::warn(const std::string& picture, const std::vector<ImageWarning>& warnings) const {
-  for (const ImageWarning& one : warnings) complain(fmt::format("{}: warning: {}", picture, one.message));
-}
-
 int PictureRun::exit_status() const {
   if (!complete()) return interrupted_exit();
   return rejected_ == 0 ? 0 : 1;

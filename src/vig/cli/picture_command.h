@@ -74,8 +74,6 @@ class PictureRun {
 
   // A picture without an answer: said on standard error, and remembered for the exit status.
   void reject(const std::string& reason);
-  // Warnings of a picture with a prediction, on standard error.
-  void warn(const std::string& picture, const std::vector<ImageWarning>& warnings) const;
   bool complete() const { return done_ == static_cast<int64_t>(files_.size()); }
   int exit_status() const;
 

@@ -106,7 +106,6 @@ int segment(const SegmentCommand& command) {
     pictures.hide_progress();
     if (!picture.error.empty()) pictures.reject(picture.error);
     if (command.json) {
-      pictures.warn(picture.name, picture.warnings);
       print(first ? "[\n" : ",\n");
       print(segmentation_json(picture, source.classes, files));
       first = false;

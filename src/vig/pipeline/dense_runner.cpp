@@ -109,7 +109,7 @@ void DenseRunner::prepare(const Image& image, DensePicture& picture) const {
 
 void DenseRunner::check_scale(DensePicture& picture) const {
   // A file that does not say it counts as one whose training shrank no image.
-  constexpr double kAllowed = 2;
+  constexpr double kAllowed = 1.5;
   const double smallest = std::min(1.0, smallest_scale_.value_or(1.0));
   const double scale = std::min(picture.placement.scale_x(), picture.placement.scale_y());
   if (scale * kAllowed >= smallest) return;

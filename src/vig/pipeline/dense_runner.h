@@ -22,7 +22,7 @@ struct ImageWarning {
   std::string kind;     // one of those below
   std::string message;  // a sentence without the image's name
 };
-// The image is shrunk more than twice as much as any image of training.
+// The image is shrunk more than one and a half times as much as any image of training.
 inline constexpr const char* kShrunkWarning = "shrunk";
 // As many objects as the model gives at most.
 inline constexpr const char* kMostObjectsWarning = "most_objects";
