@@ -5,6 +5,7 @@
 
 #include "cli/vig.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/load.h"

@@ -10,6 +10,7 @@
 
 #include "vig/graph/graph.h"
 #include "vig/models/registry.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/load.h"
 

@@ -10,6 +10,7 @@
 #include "support/errors.h"
 #include "vig/graph/builder.h"
 #include "vig/graph/graph.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 
 namespace vig::test {

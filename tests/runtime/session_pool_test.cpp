@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -51,6 +52,36 @@ TEST_F(Pool, KeepsSessionsBySizeAndBatch) {
   EXPECT_EQ(session->model().get(), &pool->model());
   EXPECT_EQ(session->team().get(), &pool->team());
   EXPECT_EQ(session->threads(), 2);
+}
+
+// What a session does is made once for each size; further ones take memory alone.
+TEST_F(Pool, SessionsOfOneSizeShareTheirPlan) {
+  std::atomic<int> graphs = 0;
+  SessionPool pool(
+      first({.threads = 2}),
+      [&](int height, int width) {
+        ++graphs;
+        return graph(height, width);
+      },
+      SIZE_MAX);
+  const SessionPool::Lease a = pool.take(64, 32, 1), b = pool.take(64, 32, 1);
+  EXPECT_NE(&*a, &*b);
+  EXPECT_EQ(graphs, 1) << "the second graph was built and lowered again";
+  EXPECT_EQ(a->plan(), b->plan());
+  EXPECT_NE(a->input(0), b->input(0));
+  EXPECT_EQ(a->bytes(), b->bytes());
+  // Both at a time, each with an image of its own.
+  const auto floats = static_cast<size_t>(64 * 32 * 3);
+  std::fill_n(a->input(0), floats, 0.5f);
+  std::fill_n(b->input(0), floats, -1.0f);
+  a->run(1);
+  const std::vector<float> before(a->output("logits", 0), a->output("logits", 0) + 4);
+  b->run(1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), a->output("logits", 0)));
+  EXPECT_FALSE(std::equal(before.begin(), before.end(), b->output("logits", 0)));
+  std::fill_n(b->input(0), floats, 0.5f);
+  b->run(1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), b->output("logits", 0)));
 }
 
 // What the first session can do, all can.

@@ -9,6 +9,7 @@
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/runtime/machine.h"
+#include "vig/runtime/packed_model.h"
 
 namespace vig {
 namespace {

@@ -69,7 +69,7 @@ int64_t Executor::tasks(const Region& region, int images) const {
   return splits_columns(region, rows) ? column_tasks(region) : tile_count(region, rows);
 }
 
-void Executor::run(const Region& region, int images, int64_t task, float* scratch,
+void Executor::run(const Region& region, int images, int64_t task, std::byte* scratch,
                    double* times) const {
   Clock clock(times);
   if (region.picture) {

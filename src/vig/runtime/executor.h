@@ -15,7 +15,7 @@ class Executor {
   // How many independent tasks a region has for `images` pictures.
   int64_t tasks(const Region& region, int images) const;
   // `times` (one per step, in seconds, of this worker) may be null.
-  void run(const Region& region, int images, int64_t task, float* scratch, double* times) const;
+  void run(const Region& region, int images, int64_t task, std::byte* scratch, double* times) const;
 
  private:
   class Clock;

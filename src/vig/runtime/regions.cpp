@@ -13,7 +13,7 @@ std::vector<Region> separate_regions(const Program& program, int batch, int thre
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = *program.steps[i];
     const bool picture = step.reach() == Reach::kPicture;
-    const int64_t positions = program.values[step.result()].positions();
+    const int64_t positions = program.values[step.result()].grid.positions();
     bool joins = !regions.empty() && !picture && !regions.back().picture &&
                  regions.back().positions == positions;
     // A step that is split over columns stands alone.
@@ -53,8 +53,8 @@ bool gathers(const Program& program, const Region& region, int value) {
 // picture, so rows too wide for them must go by tiles of their own.
 bool fits_full_tiles(const Program& program, const Region& region) {
   for (int i = region.first; i < region.last; ++i) {
-    const Grid& made = program.values[program.steps[i]->result()];
-    if (made.channels * kMaxTileRows > kTileFloats) return false;
+    const ProgramValue& made = program.values[program.steps[i]->result()];
+    if (made.grid.channels * made.element_bytes() * kMaxTileRows > kTileBytes) return false;
   }
   return true;
 }

@@ -1,14 +1,16 @@
 // Running a network: weights packed once, a plan per size, a session per user.
 //
-//   auto model = PackedModel::make(graph, weights);          // once
-//   Session session(model, graph, {.batch = 8});             // per input size and thread of use
+//   Session session(graph, weights, {.batch = 8});           // packs the weights
+//   Session other(session.model(), larger, {.batch = 8});    // shares them
+//   Session third(session.plan());                           // shares what it does, too
 //   ... fill session.input(i) ...
 //   session.run(8);
 //   const float* logits = session.output("logits", i);
 //
-// A PackedModel is immutable and shared by sessions of every size on any number of threads. One
-// session is used by one thread at a time; `run` allocates nothing. Results are the same bits for
-// every number of threads and whether a picture comes alone or in a batch.
+// Packed weights are immutable and shared by sessions of every size; so is what a session does, by
+// sessions of one size. One session is used by one thread at a time; `run` allocates nothing.
+// Results are the same bits for every number of threads and whether a picture comes alone or in a
+// batch.
 //
 // Sessions may share the threads they run on (SessionOptions::team). Their runs then take place one
 // after the other, unless they run in the threads of their callers alone.
@@ -29,41 +31,8 @@
 
 namespace vig {
 
-struct Program;
-
-class PackedModel {
- public:
-  // `graph` may be built for any size: packing depends on parameters and fusion alone.
-  static std::shared_ptr<const PackedModel> make(const Graph& graph,
-                                                 std::shared_ptr<const Weights> weights);
-  // Of a model of several graphs, which share their parameters (share_parameters). A session is
-  // made for one of them.
-  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
-                                                 std::shared_ptr<const Weights> weights);
-  // For graphs already lowered.
-  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
-                                                 std::span<const Program> programs,
-                                                 std::shared_ptr<const Weights> weights);
-  size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
-
-  // By index of the parameter.
-  const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
-  const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
-  const float* packed(int index) const { return packed_[index]; }  // in its kernel's layout
-
-  // Throws unless `graph` is one of this model's, for any size, and `program` finds its weights
-  // packed as it needs them.
-  void check(const Graph& graph, const Program& program) const;
-
- private:
-  PackedModel() = default;
-
-  std::vector<Graph> graphs_;  // at the sizes they were packed for
-  std::shared_ptr<const Weights> weights_;
-  std::vector<const float*> packed_;
-  std::vector<std::string> layouts_;
-  Buffer buffer_;
-};
+class PackedModel;   // runtime/packed_model.h
+struct SessionPlan;  // what sessions of one graph, batch and number of threads share
 
 struct SessionOptions {
   int batch = 1;               // most pictures at once
@@ -91,6 +60,10 @@ class Session {
   // The first session of a model: packs the weights, too, and lowers the graph once for both. Later
   // ones share `model`.
   Session(Graph graph, std::shared_ptr<const Weights> weights, const SessionOptions& options);
+  // A further session of a plan: lowers and plans nothing, and takes memory for its activations
+  // alone. `before_memory` as in SessionOptions.
+  explicit Session(std::shared_ptr<const SessionPlan> plan,
+                   std::function<void(size_t bytes)> before_memory = nullptr);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -101,6 +74,7 @@ class Session {
   int slots() const;
   const std::shared_ptr<const PackedModel>& model() const;
   const std::shared_ptr<ThreadTeam>& team() const;
+  const std::shared_ptr<const SessionPlan>& plan() const;
 
   // Where the values of an input go, [height, width, channels], for picture `image`; overwritten by
   // nobody. Without a name it is the graph's first input, of which there is memory for slots().

@@ -26,7 +26,7 @@ enum class Reach {
 struct Packing {
   int param = -1;      // index of the parameter that is packed
   std::string layout;  // programs of one model must agree on it
-  size_t floats = 0;
+  size_t bytes = 0;
 };
 
 class Step {
@@ -40,12 +40,12 @@ class Step {
   virtual const char* kind() const = 0;  // for the profile
   MacCount macs;                         // per picture
 
-  // What it packs, and doing that: `to` has room for packing().floats.
+  // What it packs, and doing that: `to` has room for packing().bytes and is aligned to 64 of them.
   virtual std::optional<Packing> packing(const std::vector<ParamSpec>&) const { return {}; }
-  virtual void pack(const std::vector<ParamSpec>&, const Weights&, float*) const {}
+  virtual void pack(const std::vector<ParamSpec>&, const Weights&, void* /*to*/) const {}
 
-  // Called once before the first run, to make what depends on weights and sizes.
-  virtual void bind(const Bindings&) {}
+  // Called once by the plan, to make what depends on weights and sizes. Const from then on.
+  virtual void bind(const Operands&) {}
   virtual size_t bound_bytes() const { return 0; }  // held by it
 
   // Computes the tile's rows of the result. Not called where reach() is kPicture.
@@ -66,6 +66,8 @@ struct Workload {
   int threads = 1;
   bool rides = false;  // see PictureStep::sweeps
 };
+
+inline constexpr int64_t kFloatBytes = sizeof(float);
 
 // Consecutive rows of a picture in one direction.
 struct SweepPart {
@@ -93,15 +95,15 @@ class PictureStep : public Step {
 
   // Called by the plan, before anything below.
   virtual void share_out(const Workload&) {}
-  virtual int64_t state_floats(int /*batch*/) const { return 0; }  // kept from pass to pass
-  virtual int64_t task_floats() const { return 0; }                // scratch of a running task
-  void place_state(int64_t offset) { state_ = offset; }            // in the arena
+  virtual int64_t state_bytes(int /*batch*/) const { return 0; }  // kept from pass to pass
+  virtual int64_t task_bytes() const { return 0; }                // scratch of a running task
+  void place_state(int64_t offset) { state_ = offset; }           // in the arena, in bytes
   int64_t state_offset() const { return state_; }
 
   virtual int64_t tasks(const Bindings&, int images) const = 0;
-  // `scratch` is the worker's, with room for task_floats().
+  // `scratch` is the worker's, with room for task_bytes() and aligned to 64 bytes.
   virtual void run_task(const Bindings&, int images, int64_t task, int pass,
-                        float* scratch) const = 0;
+                        std::byte* scratch) const = 0;
   // A tile of a sweep, all channels.
   virtual void run_part(const Bindings&, const SweepPart&) const {}
 
@@ -124,7 +126,7 @@ struct SweepTiles {
 // cache.
 inline constexpr int64_t kMaxTileRows = 112;
 
-// Most floats of a tile's rows in a worker's scratch, so that they stay in that cache.
-inline constexpr int64_t kTileFloats = (int64_t{2} << 20) / 4;
+// Most bytes of a tile's rows in a worker's scratch, so that they stay in that cache.
+inline constexpr int64_t kTileBytes = int64_t{2} << 20;
 
 }  // namespace vig

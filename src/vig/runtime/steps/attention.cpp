@@ -37,10 +37,11 @@ class AttentionStep final : public PictureStep {
       parts_ *= 2;
     }
   }
-  int64_t task_floats() const override { return packed_floats() + scratch_floats(); }
+  int64_t task_bytes() const override { return (packed_floats() + scratch_floats()) * kFloatBytes; }
 
   int64_t tasks(const Bindings&, int images) const override { return images * op_.heads * parts_; }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t part = task % parts_, head = task / parts_ % op_.heads;
     const int64_t row = task / parts_ / op_.heads * tokens_;
     AttentionArgs args;

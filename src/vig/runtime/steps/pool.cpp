@@ -30,7 +30,8 @@ class PoolStep final : public ChannelsPoolStep {
  public:
   using ChannelsPoolStep::ChannelsPoolStep;
 
-  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+  void run_task(const Bindings& bindings, int images, int64_t task, int,
+                std::byte*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images;
     const int64_t column = task / images * kColumns;
@@ -44,7 +45,8 @@ class CellPoolStep final : public ChannelsPoolStep {
  public:
   CellPoolStep(int in, int out, int cells) : ChannelsPoolStep(in, out), cells_(cells) {}
 
-  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+  void run_task(const Bindings& bindings, int images, int64_t task, int,
+                std::byte*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images, column = task / images * kColumns;
     CellPoolArgs args;

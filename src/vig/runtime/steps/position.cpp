@@ -33,11 +33,11 @@ class PositionStep final : public Step {
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pointwise"; }
 
-  void bind(const Bindings& bindings) override {
-    const int64_t channels = bindings.channels(result());
-    table_ = bindings.weight(param_);
+  void bind(const Operands& operands) override {
+    const int64_t channels = operands.channels(result());
+    table_ = operands.weight(param_);
     if (op_.rows == op_.height && op_.cols == op_.width && extra_stay()) return;
-    fitted_ = Buffer(static_cast<size_t>(bindings.grid(result()).elements()) * sizeof(float));
+    fitted_ = Buffer(static_cast<size_t>(operands.grid(result()).elements()) * sizeof(float));
     fit_positions(op_, table_, channels, fitted_.floats());
     table_ = fitted_.floats();
   }

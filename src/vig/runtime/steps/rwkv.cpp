@@ -62,11 +62,12 @@ class WkvStep final : public PictureStep {
   const char* kind() const override { return "wkv"; }
 
   void share_out(const Workload& load) override { blocks_ = {spec_.channels, load}; }
-  int64_t task_floats() const override {
-    return static_cast<int64_t>(wkv_scratch_floats(spec_.positions));
+  int64_t task_bytes() const override {
+    return static_cast<int64_t>(wkv_scratch_floats(spec_.positions)) * kFloatBytes;
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t block = task % blocks_.count(), first = blocks_.first(block);
     const int64_t row = task / blocks_.count() * spec_.positions;
     WkvArgs args;

@@ -37,15 +37,15 @@ class ScanStep final : public PictureStep {
     }
   }
   // One state for each picture, head, block and direction.
-  int64_t state_floats(int batch) const override {
-    return batch * op_.heads * blocks_ * passes() * block_floats();
+  int64_t state_bytes(int batch) const override {
+    return batch * op_.heads * blocks_ * passes() * block_bytes();
   }
 
   // Counted by picture, half, head and block, so that a worker's share is a run of rows.
   int64_t tasks(const Bindings&, int images) const override {
     return images * passes() * op_.heads * blocks_;
   }
-  void run_task(const Bindings& bindings, int, int64_t task, int pass, float*) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int pass, std::byte*) const override {
     const Columns columns{task / blocks_ % op_.heads, task % blocks_};
     const int64_t half = task / blocks_ / op_.heads;
     SweepPart part;
@@ -80,10 +80,10 @@ class ScanStep final : public PictureStep {
     int64_t head = 0, block = 0;
   };
 
-  int64_t block_floats() const {
+  int64_t block_bytes() const {
     const auto floats =
         static_cast<int64_t>(gla_state_floats(op_.key_dim, op_.value_dim / blocks_));
-    return (floats + 15) / 16 * 16;  // whole cache lines
+    return (floats * kFloatBytes + 63) / 64 * 64;  // whole cache lines
   }
 
   void scan(const Bindings& bindings, const SweepPart& part, const Columns& columns) const {
@@ -118,7 +118,8 @@ class ScanStep final : public PictureStep {
     args.o_stride = bindings.stride(result());
     const int64_t unit = (part.image * op_.heads + columns.head) * blocks_ + columns.block;
     const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
-    args.state = bindings.arena() + state_offset() + state * block_floats();
+    args.state =
+        reinterpret_cast<float*>(bindings.arena() + state_offset() + state * block_bytes());
     gla(args);
   }
 
