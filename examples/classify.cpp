@@ -1,6 +1,6 @@
 // Says what a picture shows, with the engine as a library:
 //   example_classify WEIGHTS PICTURE
-// WEIGHTS is a file made by `vig convert`.
+// WEIGHTS is a file made by `vig convert`, or a model that comes with vig: default.
 #include <cstdio>
 
 #include "vig/base/error.h"

@@ -71,7 +71,9 @@ static inline void vig_default_options(vig_options *options) {
   vig_init_options(options, sizeof(vig_options));
 }
 
-/* Opens a weight file (.safetensors, or a PyTorch checkpoint). `options` may be NULL. */
+/* Opens a weight file (.safetensors, or a PyTorch checkpoint) or a model that comes with vig:
+ * "default" (or ""), "segment", "detect"; a file that is called so is "./default". `options` may be
+ * NULL. */
 VIG_API vig_status vig_open(const char *path, const vig_options *options, vig_model **model);
 /* The same for the bytes of such a file, which stay where they are until vig_close. `name` stands
  * in messages. */

@@ -434,6 +434,13 @@ TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(CInterface, ModelsThatComeWithVigHaveNames) {
+  EXPECT_EQ(vig_model_task(opened("").get()), VIG_CLASSIFY);
+  EXPECT_STREQ(vig_class_name(opened("default").get(), 3), "cat");
+  EXPECT_EQ(vig_model_task(opened("segment").get()), VIG_SEGMENT);
+  EXPECT_EQ(vig_model_task(opened("detect").get()), VIG_DETECT);
+}
+
 TEST_F(CInterface, SegmentationAndDetection) {
   const std::string map_path = saved(folder_ / "map.safetensors", "test_vig_upernet");
   const Model segmenter = opened(map_path);

@@ -73,6 +73,40 @@ TEST_F(DefaultModel, ExplainUsesItToo) {
   EXPECT_EQ(json::parse(as_json.out).size(), 1u);
 }
 
+// Wherever a model is named. The name is never that of a file in the current folder.
+TEST_F(DefaultModel, HasANameInEveryCommand) {
+  options_.environment.push_back("VIG_SEGMENT_MODEL=" + (folder_ / "none").string());
+  options_.directory = folder_.path();
+  write_file(folder_ / "default", "no weights");
+  for (const char* name : {"default", ""}) {
+    SCOPED_TRACE(name);
+    const std::vector<std::vector<std::string>> commands = {
+        {"classify", "--json", pictures_[0], "-m"}, {"embed", pictures_[0], "-m"}, {"info"}};
+    for (std::vector<std::string> command : commands) {
+      command.push_back(model_);
+      RunResult expected = vig(command, options_);
+      expect_success(expected);
+      command.back() = name;
+      const RunResult named = vig(command, options_);
+      EXPECT_EQ(named.exit_code, 0) << named.err;
+      const bool unnamed = command[0] == "classify" && *name == '\0';  // adds a field
+      if (!unnamed) EXPECT_EQ(named.out, expected.out) << command[0];
+    }
+  }
+  expect_success(vig({"bench", "default", "--size", "64", "--seconds", "0.01"}, options_));
+  expect_success(vig({"convert", "default", "copy.safetensors"}, options_));
+  EXPECT_EQ(read_file(folder_ / "copy.safetensors"), read_file(model_));
+  // The bundled model is an input, whatever name it has here.
+  expect_complaint(vig({"convert", "default", model_, "--force"}, options_), 2, model_);
+  expect_complaint(vig({"classify", pictures_[0], "-m", "./default"}, options_), 1, "./default");
+  // Of another task, and one that is not there.
+  expect_complaint(vig({"segment", pictures_[0], "-m", "default"}, options_), 2, "vig classify");
+  expect_complaint(vig({"segment", pictures_[0], "-m", "segment"}, options_), 2,
+                   "VIG_SEGMENT_MODEL");
+  expect_complaint(vig({"classify", pictures_[0], "-m", "segment"}), 2, "use vig segment");
+  expect_complaint(vig({"classify", pictures_[0], "-m", "detect"}), 2, "use vig detect");
+}
+
 // As installed: bin/vig and share/vig, called through a link elsewhere.
 TEST_F(DefaultModel, IsFoundBesideTheProgram) {
   fs::create_directories(folder_ / "usr/bin");

@@ -35,6 +35,21 @@ TEST_F(FindPictures, APatternMayMatchFolders) {
             (Names{path("c.txt"), path("b/1.jpg"), path("b/2.JPG")}));
 }
 
+// A bracket alone makes a pattern, unless there is a file of that very name.
+TEST_F(FindPictures, ABracketIsAPattern) {
+  write_file(folder_ / "b/3.jpg", "");
+  EXPECT_EQ(cli::find_pictures({path("[ac].png")}).files, Names{path("a.png")});
+  EXPECT_EQ(cli::find_pictures({path("b/[12].[Jj][Pp][Gg]")}).files,
+            (Names{path("b/1.jpg"), path("b/2.JPG")}));
+  EXPECT_EQ(cli::find_pictures({path("b/[!12]*.jpg")}).files, Names{path("b/3.jpg")});
+  EXPECT_EQ(cli::find_pictures({path("[ab]")}).files,
+            (Names{path("b/1.jpg"), path("b/2.JPG"), path("b/3.jpg")}));
+  expect_error(ErrorCode::kInput, {path("[xy].png") + ": found no pictures: nothing matches"},
+               [&] { cli::find_pictures({path("[xy].png")}); });
+  write_file(folder_ / "[ac].png", "");
+  EXPECT_EQ(cli::find_pictures({path("[ac].png")}).files, Names{path("[ac].png")});
+}
+
 // A folder that cannot be listed is no reason to be silent about it.
 TEST_F(FindPictures, ProblemsOfFoldersAreReported) {
   fs::create_directories(folder_ / "links");

@@ -101,6 +101,12 @@ class Installation : public ::testing::Test {
                     {.environment = {"PKG_CONFIG_PATH=" + library + "/pkgconfig"}});
     ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
     EXPECT_EQ(run_program({program, weights, picture}).out, result.out);
+    const std::string cat = kRoot / "examples/cat.jpg";
+    // The models that come with vig, seen from the library: the program lies elsewhere.
+    const RunResult bundled = run_program({program, "default", cat});
+    EXPECT_EQ(bundled.exit_code, 0) << bundled.err;
+    EXPECT_NE(bundled.out.find("  cat\n"), std::string::npos) << bundled.out;
+    EXPECT_EQ(run_program({program, "", cat}).out, bundled.out);
 
     write_file(folder_ / "plain/CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.25)\n"

@@ -2,6 +2,9 @@
 
 import os
 import pathlib
+import shutil
+import struct
+import zlib
 
 import numpy as np
 
@@ -30,6 +33,18 @@ class WithArray:
 
     def __array__(self, *_):
         return self._array
+
+
+def png(array, color):
+    """A file of these pixels: 6 is RGBA."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width = array.shape[:2]
+    rows = b"".join(b"\0" + row.tobytes() for row in array)
+    head = struct.pack(">IIBBBBB", width, height, 8, color, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def bits(*numbers):
@@ -91,6 +106,45 @@ class Answers(support.WithModels):
         self.assertEqual(
             bits(*model.embed(Pil(gray, "L"))), bits(*model.embed(np.repeat(gray[:, :, None], 3, axis=2)))
         )
+
+    def test_arrays_are_converted_as_files_are(self):
+        model = vig.load(self.classifier)
+        count = np.arange(40 * 30 * 4, dtype=np.uint32).reshape(40, 30, 4)
+        rgba = (count * 2654435761 >> 13).astype(np.uint8)
+        gray = np.ascontiguousarray(rgba[:, :, 1])
+        expected = {
+            "rgb": model.embed(b"P6 30 40 255\n" + rgba[:, :, :3].tobytes()),
+            "rgba": model.embed(png(rgba, 6)),
+            "gray": model.embed(b"P5 30 40 255\n" + gray.tobytes()),
+        }
+        self.assertNotEqual(bits(*expected["rgb"]), bits(*expected["gray"]))
+        wide = np.zeros((80, 60, 8), np.uint8)
+        wide[::2, ::2, ::2] = rgba
+        cases = [
+            ("rgb", rgba[:, :, :3]),
+            ("rgba", rgba),
+            ("rgba", wide[::2, ::2, ::2]),
+            ("rgba", np.asfortranarray(rgba)),
+            ("rgba", rgba[::-1, ::-1].copy()[::-1, ::-1]),
+            ("rgba", rgba.astype(">u1")),
+            ("rgba", memoryview(rgba)),
+            ("gray", gray),
+            ("gray", gray[:, :, None]),
+            ("gray", np.asfortranarray(gray)),
+            ("gray", rgba[:, :, 1]),
+            ("gray", rgba[:, :, 1:2]),
+            ("gray", np.repeat(gray[:, :, None], 3, axis=2)),
+        ]
+        for kind, array in cases:
+            self.assertEqual(bits(*model.embed(array)), bits(*expected[kind]), (kind, np.shape(array)))
+        for vector, (kind, _) in zip(model.embed([array for _, array in cases]), cases):
+            self.assertEqual(bits(*vector), bits(*expected[kind]))
+        # The bytes of a file may lie apart, too.
+        data = np.frombuffer(png(rgba, 6), np.uint8)
+        apart = np.zeros(2 * len(data), np.uint8)
+        apart[::2] = data
+        self.assertEqual(bits(*model.embed(apart[::2])), bits(*expected["rgba"]))
+        self.assertEqual(bits(*model.embed(np.ascontiguousarray(data[::-1])[::-1])), bits(*expected["rgba"]))
 
     def test_embeddings(self):
         model = vig.load(self.classifier)
@@ -179,6 +233,22 @@ class Answers(support.WithModels):
         held = vig.load(support.read(self.classifier))
         self.assertEqual(bits(*held.embed(self.pictures[0])), bits(*model.embed(self.pictures[0])))
         self.assertEqual(vig.load().task, "classify")
+
+    def test_models_that_come_with_vig_have_names(self):
+        for name, task in (("default", "classify"), ("segment", "segment"), ("detect", "detect")):
+            self.assertEqual(vig.load(name).task, task)
+            self.assertEqual(vig.load(pathlib.Path(name)).task, task)
+            self.assertEqual(vig.load("", task=task).task, task)
+        # The name wins over a file of the current folder, whose path is another name for it.
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            shutil.copy(self.classifier, "segment")
+            self.assertEqual(vig.load("segment").task, "segment")
+            self.assertEqual(vig.load("./segment").arch, "test_vig")
+        finally:
+            os.chdir(before)
+            os.remove(os.path.join(self.folder, "segment"))
 
 
 if __name__ == "__main__":

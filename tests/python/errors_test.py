@@ -71,21 +71,40 @@ class Errors(support.WithModels):
         model = vig.load(self.classifier)
         for thing in (3, None, {}, object(), iter([self.pictures[0]])):
             self.assertIn("expected a path", self.sentence(lambda: model(thing), TypeError))
-        for array in (
-            np.zeros((4, 4), np.uint8),
-            np.zeros((4, 4, 4), np.uint8),
-            np.zeros((0, 4, 3), np.uint8),
-            np.zeros((4, 4, 3), np.float32),
-            np.zeros((4, 4, 3), np.int8),
-            np.zeros((2, 4, 4, 3), np.uint8),
-        ):
-            self.assertIn("expected uint8 [height, width, 3]", self.sentence(lambda: model(array)))
         self.sentence(lambda: model(b""))
         self.sentence(lambda: model("a\0b"), ValueError)
         self.sentence(lambda: vig.load(3), TypeError)
         self.sentence(lambda: vig.load(b"no weights"))
         with self.assertRaises(TypeError):
             model(self.pictures[0], no_such_option=1)
+
+    def test_arrays_that_are_no_image_are_named(self):
+        model = vig.load(self.classifier)
+        for array, found in (
+            (np.zeros((4, 4, 2), np.uint8), "uint8 [4, 4, 2]"),
+            (np.zeros((3, 4, 5), np.uint8), "uint8 [3, 4, 5]"),
+            (np.zeros((0, 4, 3), np.uint8), "uint8 [0, 4, 3]"),
+            (np.zeros((4, 0), np.uint8), "uint8 [4, 0]"),
+            (np.zeros((4, 4, 0), np.uint8), "uint8 [4, 4, 0]"),
+            (np.zeros((2, 4, 4, 3), np.uint8), "uint8 [2, 4, 4, 3]"),
+            (np.zeros((), np.uint8), "uint8 []"),
+            (np.zeros((200, 200, 3), np.float32), "float32 [200, 200, 3]"),
+            (np.zeros((4, 4, 3), np.float16), "float16 [4, 4, 3]"),
+            (np.zeros((4, 4), np.float64), "float64 [4, 4]"),
+            (np.zeros((4, 4, 3), np.int8), "int8 [4, 4, 3]"),
+            (np.zeros((4, 4, 3), np.int64), "int64 [4, 4, 3]"),
+            (np.zeros((4, 4, 3), np.uint16), "uint16 [4, 4, 3]"),
+            (np.zeros((4, 4, 3), bool), "bool [4, 4, 3]"),
+            (np.zeros(100, bool), "bool [100]"),
+            (np.zeros(100, np.float32), "float32 [100]"),
+            (np.zeros((4, 4, 3), ">u2"), "big-endian uint16 [4, 4, 3]"),
+            (np.zeros((4, 4, 3), ">f4"), "big-endian float32 [4, 4, 3]"),
+            (np.zeros((4, 4, 3), np.complex64), "complex64 [4, 4, 3]"),
+        ):
+            said = self.sentence(lambda: model(array), vig.UsageError)
+            self.assertIn("the picture: found an array of " + found + ", expected uint8 [height, width, 3]", said)
+            said = self.sentence(lambda: model([self.pictures[0], array]), vig.UsageError)
+            self.assertIn("picture 1: found an array of " + found, said)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,22 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   EXPECT_EQ(count, 8);
 }
 
+TEST(ServeProgram, ModelsThatComeWithVigHaveNames) {
+  const TempDir folder;
+  write_file(folder / "segment", "no weights");  // the current folder's files are ./NAME
+  StartedProgram program({kProgram.string(), "serve", "-m", "segment", "-m", "mine=detect", "-m",
+                          "plain=", "--port", "0", "--threads", "1"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  const json models = json::parse(ask(port, request_text("GET", "/v1/models")).body)["models"];
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const json& one : models) found.emplace_back(one["name"], one["task"]);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
+                       {"segment", "segment"}, {"mine", "detect"}, {"plain", "classify"}}));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0) << program.err();
+}
+
 TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");

@@ -246,6 +246,17 @@ TEST_F(Program, FineTunesTheDefaultModel) {
   }
 }
 
+// The name is that of a file; what is wrong with it for these data is said of the file.
+TEST_F(Program, ModelsThatComeWithVigHaveNames) {
+  write_files(folder_ / "data", striped_pictures(3, 4));
+  for (const std::string name : {"segment", "detect"}) {
+    const RunResult run = run_program({kVig, "train", (folder_ / "data").string(), "--out",
+                                       (folder_ / "run").string(), "--model", name});
+    EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    EXPECT_NE(run.err.find(name + ".safetensors"), std::string::npos) << run.err;
+  }
+}
+
 TEST_F(Program, FailsInOneSentence) {
   write_files(folder_ / "data", striped_pictures(2, 12));
   write_file(folder_ / "file", "");

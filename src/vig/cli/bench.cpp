@@ -12,6 +12,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/runtime/machine.h"
 #include "vig/runtime/session.h"
 
@@ -77,7 +78,7 @@ int bench(const BenchCommand& command) {
   if (!command.simd.empty()) use_machine_simd(command.simd);
   FileRoles roles;
   roles.write("--csv", command.csv);
-  for (const std::string& model : command.models) roles.read("model", model);
+  for (const std::string& model : command.models) roles.read("model", resolve_model(model));
   roles.check();
   std::vector<Job> jobs = make_jobs(command);
   std::optional<OutputFile> csv;
@@ -122,7 +123,9 @@ void add_bench(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("bench", "Measure speed, memory and the share of this machine's peak");
   command
-      ->add_option("models", options->models, "Model names (with random weights) or weight files")
+      ->add_option("models", options->models,
+                   "Model names (with random weights), weight files, or models that come with vig: "
+                   "default, segment, detect")
       ->required()
       ->type_name("MODEL");
   add_model_changes(*command, options->model);

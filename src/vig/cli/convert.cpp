@@ -12,6 +12,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/models/imagenet_classes.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/weights/class_names.h"
@@ -161,7 +162,7 @@ std::string describe(const ModelSource& source) {
 int convert(const ConvertOptions& options, OnnxWriter onnx) {
   FileRoles roles;
   roles.write("OUT", options.out, /*stoppable=*/false);
-  roles.read("checkpoint", options.model.model);
+  roles.read("checkpoint", resolve_model(options.model.model));
   if (!options.classes.empty()) roles.read("class file", options.classes);
   roles.check();
   check_options(options, onnx);
@@ -194,8 +195,10 @@ void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx) {
       "Convert a PyTorch or safetensors checkpoint to one self-contained safetensors file, or to "
       "an ONNX file for other runtimes");
   command
-      ->add_option("in", options->model.model,
-                   "PyTorch checkpoint or safetensors file; with --random the name of a model")
+      ->add_option(
+          "in", options->model.model,
+          "PyTorch checkpoint or safetensors file, or a model that comes with vig: default, "
+          "segment, detect; with --random the name of a model")
       ->required()
       ->type_name("IN");
   command->add_option("out", options->out, "File to write; its name ends in .safetensors or .onnx")

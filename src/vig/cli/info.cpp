@@ -228,7 +228,10 @@ void add_info(CLI::App& app, Command& chosen) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* command = app.add_subcommand(
       "info", "Print a model's layers with shapes, parameters, multiply-adds and bytes");
-  command->add_option("model,-m,--model", options->model.model, "Model name or weight file")
+  command
+      ->add_option(
+          "model,-m,--model", options->model.model,
+          "Model name, weight file, or a model that comes with vig: default, segment, detect")
       ->required()
       ->type_name("MODEL");
   add_model_changes(*command, options->model);

@@ -12,14 +12,11 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/picture_stream.h"
-#include "vig/cli/program.h"
 #include "vig/pipeline/default_model.h"
 
 namespace vig::cli {
 
-std::string NetworkOptions::model_file() const {
-  return model.model.empty() ? default_model_file(program_file(), task) : model.model;
-}
+std::string NetworkOptions::model_file() const { return resolve_model(model.model, task); }
 
 DecodeOptions NetworkOptions::decode() const {
   DecodeOptions decode;
@@ -45,8 +42,10 @@ RunOptions NetworkOptions::run(size_t pictures) const {
 
 void add_network_options(CLI::App& command, NetworkOptions& options) {
   command
-      .add_option("-m,--model", options.model.model,
-                  "Weight file, .safetensors or .pth (default: the model that comes with vig)")
+      .add_option(
+          "-m,--model", options.model.model,
+          "Weight file, .safetensors or .pth, or a model that comes with vig: default, segment or "
+          "detect (default: the one of the task)")
       ->type_name("FILE");
   add_model_changes(command, options.model);
   const bool classify = options.task == ModelTask::kClassify;
@@ -89,7 +88,7 @@ void add_picture_options(CLI::App& command, PictureOptions& options) {
 
 ModelSource chosen_source(const NetworkOptions& options) {
   ModelRequest request = options.model.request();
-  request.model = options.model_file();
+  request.task = options.task;
   return find_source(request);
 }
 

@@ -26,7 +26,7 @@ struct NetworkOptions {
   bool ignore_orientation = false;
   int64_t max_pixels = DecodeOptions().max_pixels;
 
-  std::string model_file() const;  // throws where no model is named and there is no default model
+  std::string model_file() const;  // throws where a bundled model is meant and not there
   DecodeOptions decode() const;
   RunOptions run(size_t pictures) const;
 };

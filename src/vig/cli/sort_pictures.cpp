@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 
 #include "vig/base/error.h"
@@ -27,44 +26,61 @@ fs::path numbered(const fs::path& folder, const fs::path& name, int number) {
   return folder / fmt::format("{} ({}){}", name.stem().string(), number, name.extension().string());
 }
 
-// Renames without replacing. False where `to` is taken.
-bool rename_to_free(const std::string& file, const fs::path& to, int& error) {
-  error = 0;
-  if (renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
-  error = errno;
-  if (error != EINVAL && error != ENOSYS) return error != EEXIST;
-  // A file system without that call: a second name, which is never an existing one, then the first
-  // name is removed.
-  error = 0;
-  if (link(file.c_str(), to.c_str()) == 0) {
-    if (unlink(file.c_str()) != 0) error = errno;
-    return true;
-  }
-  error = errno;
-  return error != EEXIST;
+[[noreturn]] void fail_to_move(const std::string& file, const fs::path& to,
+                               const std::string& why) {
+  fail("{}: cannot be moved to {}: {}", printable(file, 4096), printable(to.string(), 4096), why);
 }
 
-// Onto another file system: a whole copy first, of which the name may not exist either.
-void copy_away(const std::string& file, const fs::path& to) {
-  const RegularFile source(file);
-  const fs::path part = to.parent_path() / ("." + to.filename().string() + ".part");
-  {
-    AtomicFile copy(part.string());
-    std::string bytes(size_t{1} << 20, '\0');
-    for (;;) {
-      const ssize_t count = read(source.descriptor(), bytes.data(), bytes.size());
-      if (count < 0) fail("{}: {}", printable(file, 4096), reason(errno));
-      if (count == 0) break;
-      copy.write(bytes.data(), static_cast<size_t>(count));
+// Ends a move whose copy is complete: removes the original, or the copy where that fails.
+void remove_original(const std::string& file, const fs::path& to) {
+  if (unlink(file.c_str()) == 0) return;
+  const int error = errno;
+  unlink(to.c_str());
+  fail_to_move(file, to, reason(error));
+}
+
+bool unchanged(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// Moves a file onto another file system. The original goes once the whole copy is on the disk under
+// its final name; whatever fails before leaves the original and no part of a copy. False where `to`
+// is taken.
+bool copy_away(const std::string& file, const fs::path& to) {
+  std::error_code none;
+  if (fs::exists(fs::symlink_status(to, none))) return false;
+  const fs::path linked = fs::read_symlink(file, none);
+  if (!none) {
+    if (symlink(linked.c_str(), to.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      fail_to_move(file, to, reason(errno));
     }
-    copy.commit();
+    remove_original(file, to);
+    return true;
   }
-  int error = 0;
-  if (!rename_to_free(part.string(), to, error) || error != 0) {
-    unlink(part.c_str());
-    fail("{}: {}", printable(to.string(), 4096), reason(error));
+  const RegularFile source(file);
+  struct stat before, after;
+  if (fstat(source.descriptor(), &before) != 0) fail_to_move(file, to, reason(errno));
+  AtomicFile copy(to.string());
+  std::string bytes(size_t{1} << 20, '\0');
+  for (;;) {
+    const ssize_t count = read(source.descriptor(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_to_move(file, to, reason(errno));
+    if (count == 0) break;
+    copy.write(bytes.data(), static_cast<size_t>(count));
   }
-  if (unlink(file.c_str()) != 0) fail("{}: {}", printable(file, 4096), reason(errno));
+  if (lstat(file.c_str(), &after) != 0 || !unchanged(before, after)) {
+    fail_to_move(file, to, "it changed meanwhile");
+  }
+  if (!copy.commit_new()) return false;
+  // As renaming keeps them; the copy is good without.
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  utimensat(AT_FDCWD, to.c_str(), times, 0);
+  chmod(to.c_str(), before.st_mode & 07777);
+  remove_original(file, to);
+  return true;
 }
 
 }  // namespace
@@ -104,13 +120,12 @@ fs::path PictureSorter::move(const std::string& file, const std::string& class_n
   }
   for (int number = 1;; ++number) {
     const fs::path to = numbered(target, from.filename(), number);
-    int code = 0;
-    if (!rename_to_free(file, to, code)) continue;
+    const int code = rename_new(file, to.string());
+    if (code == EEXIST) continue;
     if (code == EXDEV) {
-      copy_away(file, to);
+      if (!copy_away(file, to)) continue;
     } else if (code != 0) {
-      fail("{}: cannot be moved to {}: {}", printable(file, 4096), printable(to.string(), 4096),
-           reason(code));
+      fail_to_move(file, to, reason(code));
     }
     return to;
   }

@@ -7,6 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/recognise.h"
 #include "vig/weights/model_info.h"
 
@@ -139,7 +140,9 @@ ModelSource finish(ModelSource source, const ModelRequest& request) {
 
 }  // namespace
 
-ModelSource find_source(const ModelRequest& request) {
+ModelSource find_source(const ModelRequest& given) {
+  ModelRequest request = given;
+  request.model = resolve_model(given.model, given.task);
   if (is_zoo_name(request.model)) {
     if (!request.arch.empty()) {
       fail_usage("--arch {} says what a file holds, and {} is a model's name", request.arch,

@@ -20,17 +20,20 @@
 namespace vig {
 
 struct ModelRequest {
-  std::string model;  // a model of the zoo, or a file; a zoo name wins (write ./NAME for the file)
-  std::string arch;   // what the file holds, when it does not say or says it wrongly
+  // A model of the zoo, a bundled model (default, segment, detect; empty: the one of `task`), or a
+  // file. Names win: write ./NAME for a file that is called so.
+  std::string model;
+  std::string arch;  // what the file holds, when it does not say or says it wrongly
   std::map<std::string, std::string> fields;  // over everything else; see override_field
   bool ema = false;                           // averaged weights of a training checkpoint
+  ModelTask task = ModelTask::kClassify;      // whose bundled model an empty name means
 };
 
 // What is known about a model before its numbers are touched.
 struct ModelSource {
   enum class Known { kByName, kByMetadata, kByShapes, kByHand };
 
-  std::string name;  // as the caller gave it
+  std::string name;  // as the caller gave it; of a bundled model its file
   ModelSpec spec;    // overridden and with the recipe that belongs to the weights
   Known known = Known::kByName;
   std::vector<std::string> classes;              // empty: the outputs are numbered

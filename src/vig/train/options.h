@@ -76,7 +76,9 @@ struct TrainOptions {
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
   f("task", o.task, "Task to train for: classify, segment or detect; empty: what the data is for");
-  f("model", o.model, "Model of the zoo to train, or weight file to fine-tune");
+  f("model", o.model,
+    "Model of the zoo to train, weight file to fine-tune, or a model that comes with vig: default, "
+    "segment, detect");
   f("arch", o.arch, "Model that the weight file holds, when the file does not say");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
   f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");

@@ -13,6 +13,35 @@
 #include "vig/data/picture_files.h"
 
 namespace vig::python {
+namespace {
+
+// The format of a buffer without its byte order.
+std::string_view element_code(std::string_view format) {
+  if (!format.empty() && std::string_view("@=<>!").find(format[0]) != std::string_view::npos) {
+    format.remove_prefix(1);
+  }
+  return format;
+}
+
+// As NumPy names it: "float32", "big-endian uint16".
+std::string element_name(const py::buffer_info& buffer) {
+  const std::string_view code = element_code(buffer.format);
+  const char* kind = nullptr;
+  if (code == "?") return "bool";
+  if (code.size() == 1) {
+    if (std::string_view("bhilqn").find(code[0]) != std::string_view::npos) kind = "int";
+    if (std::string_view("BHILQN").find(code[0]) != std::string_view::npos) kind = "uint";
+    if (std::string_view("efdg").find(code[0]) != std::string_view::npos) kind = "float";
+  } else if (code.size() == 2 && code[0] == 'Z') {
+    kind = "complex";
+  }
+  if (kind == nullptr) return printable(buffer.format, 40);
+  const char order = buffer.format[0];
+  return fmt::format("{}{}{}", order == '>' || order == '!' ? "big-endian " : "", kind,
+                     8 * buffer.itemsize);
+}
+
+}  // namespace
 
 GivenPictures::GivenPictures(const py::object& given, const DecodeOptions& decode)
     : single_(!py::isinstance<py::list>(given) && !py::isinstance<py::tuple>(given)),
@@ -33,7 +62,7 @@ void GivenPictures::add(const py::object& given) {
   }
   throw py::type_error(
       fmt::format("{} is of type {}, expected a path, the bytes of a file, an array of uint8 "
-                  "[height, width, 3] or a picture of PIL",
+                  "[height, width, 3] or an image of PIL",
                   name, Py_TYPE(given.ptr())->tp_name));
 }
 
@@ -51,25 +80,33 @@ bool GivenPictures::add_path(const py::object& given) {
 bool GivenPictures::add_buffer(const py::object& given, const std::string& name) {
   if (PyObject_CheckBuffer(given.ptr()) == 0) return false;
   py::buffer_info buffer = py::reinterpret_borrow<py::buffer>(given).request();
-  const bool bytes = buffer.itemsize == 1;
+  const std::string_view code = element_code(buffer.format);
+  const bool pixels = code == "B" && (buffer.ndim == 2 || buffer.ndim == 3) && buffer.size > 0;
+  const int64_t channels = pixels && buffer.ndim == 3 ? buffer.shape[2] : 1;
   Picture picture;
   picture.name = name;
   picture.data = static_cast<const uint8_t*>(buffer.ptr);
   constexpr auto kMost = std::numeric_limits<int>::max();
-  if (bytes && buffer.ndim == 1 && (buffer.size == 0 || buffer.strides[0] == 1)) {
+  if ((code == "B" || code == "b" || code == "c") && buffer.ndim == 1) {
+    if (buffer.size > 1 && buffer.strides[0] != 1) {
+      return add_buffer(py::memoryview(given).attr("tobytes")(), name);
+    }
     picture.form = Form::kFile;
     picture.size = static_cast<size_t>(buffer.size);
-  } else if (bytes && buffer.format == "B" && buffer.ndim == 3 && buffer.shape[2] == 3 &&
-             buffer.size > 0 && buffer.shape[0] <= kMost && buffer.shape[1] <= kMost) {
+  } else if (pixels && (channels == 1 || channels == 3 || channels == 4) &&
+             buffer.shape[0] <= kMost && buffer.shape[1] <= kMost) {
+    // As files of that kind are decoded: gray is repeated, alpha is left out.
     picture.form = Form::kPixels;
     picture.height = static_cast<int>(buffer.shape[0]);
     picture.width = static_cast<int>(buffer.shape[1]);
     picture.row = buffer.strides[0];
     picture.column = buffer.strides[1];
-    picture.channel = buffer.strides[2];
+    picture.channel = channels == 1 ? 0 : buffer.strides[2];
   } else {
-    fail_usage("{}: an array of {} [{}], expected uint8 [height, width, 3]", name,
-               printable(buffer.format), fmt::join(buffer.shape, ", "));
+    fail_usage(
+        "{}: found an array of {} [{}], expected uint8 [height, width, 3] (RGB), [height, width, "
+        "4] (RGBA) or [height, width] (gray)",
+        name, element_name(buffer), fmt::join(buffer.shape, ", "));
   }
   pictures_.push_back(std::move(picture));
   buffers_.push_back(std::move(buffer));

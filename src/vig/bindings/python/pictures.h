@@ -18,8 +18,9 @@ namespace py = pybind11;
 // reads the memory of Python's objects, which it keeps, without it.
 class GivenPictures final : public SampleSource {
  public:
-  // Throws TypeError for what is no picture at all, and Error for pixels of another form than
-  // uint8 [height, width, 3].
+  // Throws TypeError for what is no image at all, and Error for arrays other than uint8
+  // [height, width, 3], [height, width, 4], whose alpha is left out, and gray [height, width] or
+  // [height, width, 1].
   GivenPictures(const py::object& given, const DecodeOptions& decode);
 
   bool single() const { return single_; }

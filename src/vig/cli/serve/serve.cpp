@@ -19,8 +19,6 @@
 #include "vig/base/printable.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/program.h"
-#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/api.h"
 
@@ -68,16 +66,9 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
   return {std::filesystem::path(text).stem().string(), text};
 }
 
-// Those that come with vig, one for each task.
-std::vector<std::string> default_models() {
-  return {"default=" + default_model_file(program_file()),
-          "segment=" + default_model_file(program_file(), ModelTask::kSegment),
-          "detect=" + default_model_file(program_file(), ModelTask::kDetect)};
-}
-
 std::vector<HostedModel> open_models(const ServeOptions& options) {
-  const std::vector<std::string> models =
-      options.models.empty() ? default_models() : options.models;
+  std::vector<std::string> models = options.models;
+  if (models.empty()) models = {"default", "segment", "detect"};  // those that come with vig
   RunOptions run;
   run.batch = options.batch;
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
@@ -87,7 +78,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
-    const auto [name, file] = name_and_file(text);
+    const auto [name, file] = name_and_file(text.empty() ? "default" : text);
     if (!names.insert(name).second) {
       fail_usage("two models are called {}: give one another name by -m NAME=FILE",
                  printable(name, 60));
@@ -243,8 +234,8 @@ void add_serve(CLI::App& app, Command& chosen) {
   command
       ->add_option(
           "-m,--model", options->models,
-          "Weight file, or NAME=FILE; several times for several models (default: the models "
-          "that come with vig)")
+          "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
+          "several times for several models (default: the three that come with vig)")
       ->type_name("FILE");
   command->add_option("--listen", options->http.address, "Address to listen on")
       ->capture_default_str()

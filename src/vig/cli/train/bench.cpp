@@ -107,7 +107,9 @@ void add_train_bench(CLI::App& app, Command& chosen) {
   command->options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   CLI::App* sub =
       app.add_subcommand("bench", "Measure the speed of training as a share of the machine's peak");
-  sub->add_option("model", command->model.model, "Model name or weight file")
+  sub->add_option(
+         "model", command->model.model,
+         "Model name, weight file, or a model that comes with vig: default, segment, detect")
       ->required()
       ->type_name("MODEL");
   add_model_changes(*sub, command->model);

@@ -18,6 +18,7 @@
 #include "vig/cli/train/commands.h"
 #include "vig/data/picture_files.h"
 #include "vig/image/preprocess.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/train/input_gradient.h"
 #include "vig/train/parameters.h"
 #include "vig/train/workers.h"
@@ -120,7 +121,7 @@ int run_field(const FieldCommand& command) {
   FileRoles roles;
   roles.write("--csv", command.csv, /*stoppable=*/false);
   roles.write("--svg", command.svg, /*stoppable=*/false);
-  roles.read("model", command.model.model);
+  roles.read("model", resolve_model(command.model.model));
   for (const std::string& file : found.files) roles.read("picture", file);
   roles.check();
   const ModelSource source = find_source(command.model.request());
@@ -186,8 +187,10 @@ void add_receptive_field(CLI::App& app, Command& chosen) {
   command->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   CLI::App* sub = app.add_subcommand(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
-  sub->add_option("model", command->model.model,
-                  "Model name (with initial random weights) or weight file")
+  sub->add_option(
+         "model", command->model.model,
+         "Model name (with initial random weights), weight file, or a model that comes with vig: "
+         "default, segment, detect")
       ->required()
       ->type_name("MODEL");
   sub->add_option("pictures", command->inputs, "Picture files, folders or quoted patterns")

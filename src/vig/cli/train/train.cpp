@@ -12,7 +12,6 @@
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
@@ -69,7 +68,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
-    if (options.model == "default") options.model = default_model_file(program_file());
+    options.model = resolve_model(options.model);
     for (const auto& [field, value] : parse_fields(command.fields)) options.fields[field] = value;
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";

@@ -8,7 +8,7 @@ __version__: str
 __all__: List[str]
 
 _Path = Union[str, "os.PathLike[str]"]
-# A path, the bytes of a file, uint8 [height, width, 3], or a picture of PIL.
+# A path, the bytes of a file, uint8 [height, width, 3], [height, width, 4] or [height, width], or an image of PIL.
 _Picture = Union[_Path, bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
 _Pictures = Union[List[_Picture], Tuple[_Picture, ...]]
 _Class = Union[int, str]
