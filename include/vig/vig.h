@@ -119,6 +119,10 @@ typedef struct vig_result vig_result;
 VIG_API size_t vig_result_count(const vig_result *result);
 /* Why picture i has no answer; NULL where it has one. A bad picture does not hinder the others. */
 VIG_API const char *vig_result_error(const vig_result *result, size_t i);
+/* Warning k, from 0, of a prediction of vig_segment or vig_detect that may be worse than its scores
+ * say: picture i was shrunk much more than pictures of training, or has as many objects as the
+ * model gives at most. NULL: there is no further one. */
+VIG_API const char *vig_result_warning(const vig_result *result, size_t i, size_t k);
 VIG_API void vig_free_result(vig_result *result);
 
 typedef struct vig_class_score {

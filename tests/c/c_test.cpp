@@ -458,6 +458,13 @@ TEST_F(CInterface, SegmentationAndDetection) {
   ASSERT_EQ(height, map.height);
   EXPECT_TRUE(std::equal(map.labels.begin(), map.labels.end(), labels));
   EXPECT_NE(vig_result_error(result.get(), 1), nullptr);
+  const auto warnings = pipeline(map_path).segment(source())[0].warnings;
+  ASSERT_EQ(warnings.size(), 1u);  // shrunk
+  EXPECT_EQ(vig_result_warning(result.get(), 0, 0), warnings[0].message);
+  EXPECT_EQ(vig_result_warning(result.get(), 0, 1), nullptr);
+  EXPECT_EQ(vig_result_warning(result.get(), 1, 0), nullptr) << "it has no prediction";
+  EXPECT_EQ(vig_result_warning(result.get(), 2, 0), nullptr);
+  EXPECT_EQ(vig_result_warning(nullptr, 0, 0), nullptr);
   EXPECT_EQ(vig_classify(segmenter.get(), given, 2, 1, &answer), VIG_BAD_USAGE);
 
   const std::vector<std::string> classes = {"ant", "bee", "cat"};

@@ -8,6 +8,8 @@
 #include "support/files.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/weights/checkpoint.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig::test {
 namespace {
@@ -53,6 +55,80 @@ TEST_F(DenseRunnerTest, ASmallFileMayNotAskForAHugeInput) {
   // What the caller asks for is the caller's.
   const Segmenter asked(whole, {.size = 64}, {.window = 0});
   EXPECT_EQ(asked.segment(one).at(0).error, "");
+}
+
+std::vector<std::string> kinds_of(const std::vector<ImageWarning>& warnings) {
+  std::vector<std::string> kinds;
+  for (const ImageWarning& one : warnings) kinds.push_back(one.kind);
+  return kinds;
+}
+
+using Kinds = std::vector<std::string>;
+
+// A network of short sides of 64 pixels sees 451 x 300 pixels 4.7 times smaller.
+TEST_F(DenseRunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
+  const PictureFiles cat({picture_file("photos/cat_chelsea.png")});
+  const std::string path = (folder_ / "model.safetensors").string();
+  const auto warnings = [&](const std::string& training, int size = 0) {
+    write_dense_network("mini_segmenter", path);
+    const Checkpoint made = Checkpoint::open(path);
+    Metadata metadata = made.metadata();
+    if (!training.empty()) metadata["vig.training"] = training;
+    const std::string file = (folder_ / "trained.safetensors").string();
+    write_safetensors(file, made.tensors(), metadata);
+    return Segmenter(dense_source(file), {.size = size}).segment(cat).at(0).warnings;
+  };
+  // A file that does not say it counts as one whose training shrank nothing; 1.5 times is allowed.
+  const auto unknown = warnings("");
+  ASSERT_EQ(kinds_of(unknown), Kinds{kShrunkWarning});
+  EXPECT_EQ(unknown[0].message,
+            "the network sees the image 4.7 times smaller: small objects may be missed or "
+            "mistaken; give a larger --size than 64, or parts of the image");
+  EXPECT_EQ(kinds_of(warnings("", 192)), Kinds{kShrunkWarning});
+  EXPECT_EQ(kinds_of(warnings("", 208)), Kinds{});
+  // Two thirds of the smallest scale of training are allowed.
+  const auto known = warnings(R"({"smallest_scale":"0.5"})");
+  ASSERT_EQ(kinds_of(known), Kinds{kShrunkWarning});
+  EXPECT_NE(known[0].message.find("4.7 times smaller, in training at most 2.0 times: "),
+            std::string::npos)
+      << known[0].message;
+  EXPECT_EQ(kinds_of(warnings(R"({"smallest_scale":"0.3"})")), Kinds{});
+  // Training that enlarges is no reason to warn of images that are not shrunk.
+  EXPECT_EQ(kinds_of(warnings(R"({"smallest_scale":"4"})", 208)), Kinds{});
+}
+
+TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
+  const PictureFiles cat({picture_file("photos/cat_chelsea.png")});
+  ModelSource detector = source("mini_detector");
+  const auto found = [&](int most, const DetectOptions& options) {
+    override_field(detector.spec, "detections", std::to_string(most));
+    return Detector(detector, {.size = 256}, options).detect(cat).at(0);
+  };
+  const DetectedPicture all = found(1000, {.score = 0.1f});
+  const int count = static_cast<int>(all.answer.size());
+  ASSERT_GT(count, 3);
+  ASSERT_LT(count, 1000);
+  EXPECT_EQ(kinds_of(all.warnings), Kinds{});
+  EXPECT_EQ(kinds_of(found(count + 1, {.score = 0.1f}).warnings), Kinds{});
+  DetectedPicture few = found(count - 1, {.score = 0.1f});
+  ASSERT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
+  EXPECT_NE(few.warnings[0].message.find(fmt::format("at most {} objects", count - 1)),
+            std::string::npos);
+  // Objects of other classes may have taken the places.
+  const int label = all.answer[0].label;
+  const DetectedPicture one_class = found(count - 1, {.score = 0.1f, .labels = {label}});
+  EXPECT_LT(one_class.answer.size(), all.answer.size() - 1);
+  EXPECT_EQ(kinds_of(one_class.warnings), Kinds{kMostObjectsWarning});
+
+  // Above a score that leaves objects out, none is cut off.
+  keep_above(0.1f, few);
+  EXPECT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
+  few.warnings.push_back({kShrunkWarning, ""});
+  const float last = few.answer.back().score;
+  keep_above(last, few);
+  EXPECT_LT(few.answer.size(), static_cast<size_t>(count - 1));
+  EXPECT_GT(few.answer.back().score, last);
+  EXPECT_EQ(kinds_of(few.warnings), Kinds{kShrunkWarning});
 }
 
 }  // namespace

@@ -52,6 +52,10 @@ TEST(ResultsJson, ASegmentation) {
             "\"labels\":\"a.labels.png\",\"classes\":["
             "{\"index\":1,\"pixels\":3,\"share\":0.75},"
             "{\"index\":0,\"name\":\"sky\",\"pixels\":1,\"share\":0.25}]}");
+  picture.warnings = {{kShrunkWarning, "too small"}};
+  const json warned = json::parse(segmentation_json(picture, {}));
+  EXPECT_EQ(warned["warnings"], json::parse(R"([{"kind":"shrunk","message":"too small"}])"));
+  EXPECT_EQ(json::parse(warnings_json(picture.warnings)), warned["warnings"]);
   picture.error = "no good";
   EXPECT_EQ(segmentation_json(picture, {}), R"({"file":"a.jpg","error":"no good"})");
 }
@@ -68,6 +72,10 @@ TEST(ResultsJson, ADetection) {
   EXPECT_EQ(found["segmentation"]["size"], (json{2, 3}));
   EXPECT_EQ(mask_from_text("", found["segmentation"]["counts"].get<std::string>(), 3, 2), one.mask);
   EXPECT_EQ(found["file_name"], "000139.jpg");
+  EXPECT_FALSE(found.contains("warnings"));
+  const json warned =
+      json::parse(detection_json(one, 1, "a.jpg", {}, {{kMostObjectsWarning, "too many"}}));
+  EXPECT_EQ(warned["warnings"], json::parse(R"([{"kind":"most_objects","message":"too many"}])"));
 }
 
 TEST(ResultsJson, AnExplanation) {

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import struct
+import warnings
 import zlib
 
 import numpy as np
@@ -192,7 +193,9 @@ class Answers(support.WithModels):
         self.assertEqual((model.task, model.classes), ("segment", []))
         out = os.path.join(self.folder, "segmented")
         entry = support.answers("segment", "-m", path, self.pictures[0], "--out", out)[0]
-        answer = model(self.pictures[0])
+        with self.assertWarns(UserWarning) as warned:
+            answer = model(self.pictures[0])
+        self.assertEqual(str(warned.warning), f"{self.pictures[0]}: {entry['warnings'][0]['message']}")
         self.assertEqual(answer.labels.dtype, np.uint8)
         self.assertEqual(answer.labels.shape, (entry["height"], entry["width"]))
         counts = np.bincount(answer.labels.ravel())
@@ -207,7 +210,12 @@ class Answers(support.WithModels):
         model = vig.load(path)
         out = os.path.join(self.folder, "detected")
         entries = support.answers("detect", "-m", path, self.pictures[0], "--out", out, "--score", "0.06")
-        found = model.detect(self.pictures[0], score=0.06)
+        with self.assertWarns(UserWarning):
+            found = model.detect(self.pictures[0], score=0.06)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertRaises(UserWarning, model.detect, self.pictures[0])
+            vig.load(path, size=300).detect(self.pictures[0])  # not shrunk
         self.assertEqual(len(found), len(entries))
         for one, entry in zip(found, entries):
             self.assertEqual(one.label + 1, entry["category_id"])

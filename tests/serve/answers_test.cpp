@@ -19,6 +19,7 @@ TEST(KeyOfARequest, EveryFieldCounts) {
       [](AnswerRequest& one) { one.score = 1e-12; },
       [](AnswerRequest& one) { one.map = true; },
       [](AnswerRequest& one) { one.draw = true; },
+      [](AnswerRequest& one) { one.labels = LabelText::kNone; },
       [](AnswerRequest& one) { one.evidence.about = 1; },
       [](AnswerRequest& one) { one.evidence.against = 1; },
       [](AnswerRequest& one) { one.attention.x = 0.1; },

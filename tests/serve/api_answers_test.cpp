@@ -50,10 +50,10 @@ TEST_F(ApiTest, ExplanationsAreDrawnOverWhatTheNetworkSaw) {
   const SeenPart seen = seen_part(place(recipe, image->width, image->height));
   const auto evidence = classifier()->evidence(pictures, {2, 5}, 96).at(0);
   EXPECT_EQ(first_result(post("/v1/explain?class=2&against=5&size=96&draw=1"))["picture"],
-            png_uri(encode_png(draw_map(*image, seen, evidence.answer.map, 0.7))));
+            png_uri(encode_png(draw_explanation(*image, seen, evidence.answer.map, 0.7))));
   const auto attention = classifier()->attention(pictures, {0.5, 0.25, 1, -1}, 96).at(0);
   EXPECT_EQ(first_result(post("/v1/explain?x=0.5&y=0.25&layer=1&size=96&draw=1"))["picture"],
-            png_uri(encode_png(draw_map(*image, seen, attention.answer.map, 0.7))));
+            png_uri(encode_png(draw_explanation(*image, seen, attention.answer.map, 0.7))));
 }
 
 TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverThePicture) {
@@ -80,6 +80,28 @@ TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverThePicture) {
   EXPECT_EQ(drawn["width"], 320);
   EXPECT_EQ(drawn["height"], 240);
   EXPECT_FALSE(first_result(post(target)).contains("overlay"));
+  OverlayOptions bare;
+  bare.labels = LabelText::kNone;
+  EXPECT_EQ(first_result(post(target + "&draw=1&labels=none"))["overlay"],
+            png_uri(encode_png(draw_detections(*image, found, detector.classes(), bare))));
+}
+
+// The miniatures see 320 x 240 pixels 2.5 and 3.8 times smaller.
+TEST_F(ApiTest, WarningsStandInTheResults) {
+  start();
+  const auto kinds = [&](const std::string& target) {
+    std::vector<std::string> all;
+    const json result = first_result(post(target));
+    for (const json& one : result.value("warnings", json::array())) {
+      all.push_back(one["kind"]);
+      EXPECT_FALSE(one["message"].get<std::string>().empty());
+    }
+    return all;
+  };
+  using Kinds = std::vector<std::string>;
+  EXPECT_EQ(kinds("/v1/segment"), Kinds{"shrunk"});
+  EXPECT_EQ(kinds("/v1/detect"), Kinds{"shrunk"});
+  EXPECT_EQ(kinds("/v1/classify"), Kinds{});
 }
 
 // Pictures of other clients may stand in the same batch.

@@ -14,8 +14,8 @@
 #include "support/files.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/serve/openapi.h"
+#include "vig/tasks/class_colors.h"
 #include "vig/tasks/jpeg_uri.h"
-#include "vig/tasks/overlay.h"
 
 namespace vig::test {
 namespace {
@@ -118,8 +118,8 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(models[0]["max_size"], 1024);
   EXPECT_TRUE(models[0].contains("seen") && !models[0].contains("colors"));
   EXPECT_FALSE(models[1].contains("seen")) << "the whole picture";
-  const Color first = class_color(0);
   EXPECT_EQ(models[1]["colors"].size(), 4u);
+  const Color first = class_palette(1, std::vector<std::string>{"road"})[0];
   EXPECT_EQ(models[1]["colors"][0],
             fmt::format("#{:02x}{:02x}{:02x}", first[0], first[1], first[2]));
   EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body),

@@ -20,7 +20,7 @@ TEST(OpenApi, ListsTheOptionsOfEveryTask) {
       {"/v1/embed", {"model", "map", "size"}},
       {"/v1/explain", {"model", "class", "against", "x", "y", "layer", "head", "size", "draw"}},
       {"/v1/segment", {"model", "draw"}},
-      {"/v1/detect", {"model", "score", "draw"}}};
+      {"/v1/detect", {"model", "score", "draw", "labels"}}};
   for (const auto& [path, names] : expected) {
     std::set<std::string> listed;
     for (const json& option : paths.at(path)["post"]["parameters"]) {

@@ -39,6 +39,7 @@ TEST(TaskOptions, HaveTheirDefaults) {
   EXPECT_EQ(explain.attention.head, -1);
   EXPECT_FALSE(explain.draw);
   EXPECT_EQ(read(AnswerKind::kDetect, {}).score, kShownScore);
+  EXPECT_EQ(read(AnswerKind::kDetect, {}).labels, LabelText::kAuto);
   EXPECT_FALSE(read(AnswerKind::kSegment, {}).draw);
 }
 
@@ -66,6 +67,7 @@ TEST(TaskOptions, EachIsItsOwnField) {
   const AnswerRequest detect = read(AnswerKind::kDetect, {{"score", "0"}, {"draw", "true"}});
   EXPECT_EQ(detect.score, 0);
   EXPECT_TRUE(detect.draw);
+  EXPECT_EQ(read(AnswerKind::kDetect, {{"labels", "short"}}).labels, LabelText::kShort);
   for (const char* no : {"", "0", "false"}) {
     EXPECT_FALSE(read(AnswerKind::kSegment, {{"draw", no}}).draw) << no;
   }
@@ -98,6 +100,10 @@ TEST(TaskOptions, ThatDoNotFitAreRefused) {
       {AnswerKind::kExplain, {{"x", "0"}, {"y", "0"}, {"class", "0"}}, one},
       {AnswerKind::kExplain, {{"x", "0"}, {"y", "0"}, {"against", "0"}}, one},
       {AnswerKind::kExplain, {{"against", "10"}}, "option against: 10 is none of the 10 classes"},
+      {AnswerKind::kDetect,
+       {{"labels", "all"}},
+       "option labels is all, expected auto, none, short or full"},
+      {AnswerKind::kSegment, {{"labels", "none"}}, "there is no option labels here"},
       {AnswerKind::kSegment, {{"draw", "2"}}, "option draw is 2, expected true or false"},
       {AnswerKind::kSegment, {{"size", "10"}}, "there is no option size here"},
       {AnswerKind::kSegment, {{"score", "0"}}, "there is no option score here"},

@@ -49,5 +49,62 @@ TEST(Explanation, MapsLieOverWhatWasSeen) {
   }
 }
 
+// Colours of the image would look like those of the map.
+TEST(Explanation, MapsLieOverAGreyImage) {
+  Image image(2, 1);
+  image.rgb = {255, 0, 0, 10, 200, 90};
+  const Image drawn = draw_map(image, {0, 0, 2, 1}, {1, 1, {0.0f}}, 0.7);
+  EXPECT_EQ(drawn.rgb, (std::vector<uint8_t>{76, 76, 76, 131, 131, 131}));
+}
+
+TEST(Explanation, ColourBarsHaveBothSidesWhereTheMapHas) {
+  Image image(600, 400);
+  image.rgb.assign(image.rgb.size(), 100);
+  const SeenPart all{0, 0, 600, 400};
+  const TokenMap both{1, 2, {-1.0f, 4.0f}}, one{1, 2, {0.0f, 4.0f}};
+  const Image drawn = draw_explanation(image, all, both, 0.5);
+  ASSERT_EQ(drawn.width, 600);
+  ASSERT_EQ(drawn.height, 432);  // margins of 4, the bar of 10, a line of text
+  const Image map = draw_map(image, all, both, 0.5);
+  EXPECT_TRUE(std::equal(map.rgb.begin(), map.rgb.end(), drawn.rgb.begin()));
+  const auto pixel = [](const Image& from, int x, int y) {
+    const uint8_t* at = from.row(y) + 3 * x;
+    return std::vector<int>{at[0], at[1], at[2]};
+  };
+  // Ends cover a grey of 128 by a half, as the strongest value covers the image.
+  for (const int y : {404, 413}) {
+    EXPECT_EQ(pixel(drawn, 4, y), (std::vector<int>{80, 109, 164}));
+    EXPECT_EQ(pixel(drawn, 595, y), (std::vector<int>{171, 84, 84}));
+    EXPECT_EQ(pixel(drawn, 299, y), (std::vector<int>{128, 128, 128}));
+  }
+  const std::vector<int> paper = pixel(drawn, 0, 431);
+  for (const auto& [x, y] : {std::pair{3, 404}, {596, 404}, {300, 403}, {300, 414}}) {
+    EXPECT_EQ(pixel(drawn, x, y), paper) << x << ", " << y;
+  }
+  EXPECT_EQ(pixel(draw_explanation(image, all, one, 0.5), 4, 404),
+            (std::vector<int>{128, 128, 128}));
+  // The numbers below the ends: -4 and 4, or 0 and 4.
+  const auto numbers = [&](const TokenMap& from) {
+    const Image sheet = draw_explanation(image, all, from, 0);
+    return std::vector<uint8_t>(sheet.row(414), sheet.rgb.data() + sheet.rgb.size());
+  };
+  EXPECT_EQ(numbers(both), numbers({1, 2, {-4.0f, 1.0f}}));
+  EXPECT_NE(numbers(both), numbers(one));
+  EXPECT_NE(numbers(both), numbers({1, 2, {-1.0f, 5.0f}}));
+}
+
+// As overlays are, so that the numbers can be read; the part that was seen grows along.
+TEST(Explanation, SmallImagesAreEnlarged) {
+  Image image(100, 50);
+  image.rgb.assign(image.rgb.size(), 100);
+  const Image drawn = draw_explanation(image, {20, 0, 40, 50}, {1, 1, {1.0f}}, 1);
+  ASSERT_EQ(drawn.width, 500);
+  EXPECT_EQ(drawn.row(249)[3 * 99], 35);
+  EXPECT_EQ(drawn.row(249)[3 * 100], 214);
+  EXPECT_EQ(drawn.row(249)[3 * 299], 214);
+  EXPECT_EQ(drawn.row(249)[3 * 300], 35);
+  EXPECT_EQ(draw_explanation(Image(1, 3000), {0, 0, 1, 3000}, {1, 1, {1.0f}}, 1).width, 1);
+}
+
 }  // namespace
 }  // namespace vig::test

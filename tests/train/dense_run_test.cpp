@@ -7,6 +7,7 @@
 #include "vig/pipeline/model_source.h"
 #include "vig/train/tasks/detection.h"
 #include "vig/train/tasks/segmentation.h"
+#include "vig/weights/model_info.h"
 
 namespace vig::test {
 namespace {
@@ -51,6 +52,7 @@ TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
   EXPECT_EQ(source.spec.name, "test_vig_upernet");
   EXPECT_EQ(source.classes, (std::vector<std::string>{"ground", "rectangle", "disc"}));
   EXPECT_EQ(source.spec.recipe.crop, kMadeSide);
+  EXPECT_EQ(read_smallest_scale(source.checkpoint->metadata()), 1.0);
   EXPECT_NO_THROW(source_weights(source));
 }
 

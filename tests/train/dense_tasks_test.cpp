@@ -151,6 +151,27 @@ TEST_F(DenseTasks, ACanvasHoldsEveryPicture) {
   EXPECT_EQ(canvas("both", {{96, 64}, {64, 96}}), std::pair(96, 96));
 }
 
+// Images of 64 x 64 pixels, the largest of 128 x 96, for inputs with short sides of 64.
+TEST_F(DenseTasks, KnowTheSmallestScaleOfTheirImages) {
+  const std::string pairs = write("pairs", labelled_pictures(2, 0));
+  Files files = changed(annotated_pictures(3, 0), [&](json& text) {
+    text["images"][1]["width"] = 128;
+    text["images"][1]["height"] = 96;
+    for (json& object : text["annotations"]) object.erase("segmentation");
+  });
+  files["train/1.png"] = png_bytes(Image(128, 96));
+  const std::string objects = write("objects", files);
+  const auto scale = [](TrainOptions options, const std::string& data, float least) {
+    options.val_share = 0;
+    options.view.resize_min = least;
+    return train::open_task(options, data, 1)->data().smallest_scale;
+  };
+  EXPECT_DOUBLE_EQ(scale(tiny_segmentation(), pairs, 1), 1);
+  EXPECT_DOUBLE_EQ(scale(tiny_segmentation(), pairs, 0.5f), 0.5);
+  EXPECT_DOUBLE_EQ(scale(tiny_detection(), objects, 1), 64.0 / 96);
+  EXPECT_DOUBLE_EQ(scale(tiny_detection(), objects, 0.75f), 48.0 / 96);
+}
+
 TEST_F(DenseTasks, PicturesAreMirroredAsFlipSays) {
   const std::string pairs = write("pairs", labelled_pictures(1, 1));
   const std::string objects = write("objects", annotated_pictures(1, 1));

@@ -39,6 +39,23 @@ TEST(ModelInfo, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(metadata.at("vig.overrides"), "{}");
 }
 
+// It decides on a warning alone, so that files of other programs are read whatever they say.
+TEST(ModelInfo, TheSmallestScaleOfTrainingIsReadWhereItIsANumber) {
+  const auto scale = [](const std::string& training) {
+    return read_smallest_scale({{"vig.training", training}});
+  };
+  EXPECT_EQ(scale(R"({"epoch":"4","smallest_scale":"0.345"})"), 0.345);
+  EXPECT_EQ(scale(R"({"smallest_scale":"1.75"})"), 1.75);
+  EXPECT_EQ(read_smallest_scale({{"format", "pt"}}), std::nullopt);
+  for (const char* other :
+       {"", "none", "[]", "{}", R"("0.5")", R"({"smallest_scale":0.5})", R"({"smallest_scale":""})",
+        R"({"smallest_scale":"0"})", R"({"smallest_scale":"-1"})", R"({"smallest_scale":"nan"})",
+        R"({"smallest_scale":"inf"})", R"({"smallest_scale":"0.5x"})", R"({"smallest_scale":[]})",
+        R"({"smallest_scale":"0.5","smallest_scale":"0.5"})"}) {
+    EXPECT_EQ(scale(other), std::nullopt) << other;
+  }
+}
+
 TEST(ModelInfo, FramingsWithoutACropKeepTheirNumbers) {
   for (const Framing framing : {Framing::kPad, Framing::kStretch}) {
     ModelInfo info = sample();

@@ -13,7 +13,6 @@
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
-#include "vig/image/encode_png.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/overlay.h"
@@ -28,6 +27,7 @@ struct DetectCommand {
   std::string out = ".";
   double score = kShownScore;
   std::vector<std::string> classes;
+  std::string labels = "auto";
   bool json = false;
 };
 
@@ -79,12 +79,12 @@ std::string as_text(const DetectedPicture& picture, const std::vector<std::strin
         label < classes.size() ? printable(classes[label]) : fmt::format("class {}", one.label),
         one.box.x1, one.box.y1, one.box.width(), one.box.height(), grouped(one.mask.area()));
   }
-  return text;
+  return text + warning_lines(picture.warnings);
 }
 
 int detect(const DetectCommand& command) {
   PictureRun pictures(command.pictures);
-  const PictureOutputs outputs(command.out, pictures, {kDrawing});
+  const PictureOutputs outputs(command.out, pictures, {kDrawing, preview_ending(kDrawing)});
   FileRoles roles = pictures.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -99,20 +99,28 @@ int detect(const DetectCommand& command) {
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
   const std::vector<int64_t> numbers = picture_numbers(pictures.all_files());
+  OverlayOptions overlay;
+  overlay.labels = *parse_label_text(command.labels);
   bool first = true;
   const auto take = [&](const DetectedPicture& picture) {
     if (picture.error.empty()) {
-      outputs.write(picture.index, kDrawing, [&] {
-        return encode_png(draw_detections(*picture.image, picture.answer, source.classes));
+      outputs.write_drawing(picture.index, kDrawing, [&] {
+        return draw_detections(*picture.image, picture.answer, source.classes, overlay);
       });
     }
     pictures.hide_progress();
     if (!picture.error.empty()) pictures.reject(picture.error);
     if (command.json) {
+      // Warnings stand with the objects; without any there is no other place for them.
+      for (const ImageWarning& one : picture.warnings) {
+        if (picture.answer.empty()) {
+          complain(fmt::format("{}: warning: {}", picture.name, one.message));
+        }
+      }
       for (const Detection& one : picture.answer) {
         print(first ? "[\n" : ",\n");
         print(detection_json(one, numbers[pictures.first() + picture.index], picture.name,
-                             source.classes));
+                             source.classes, picture.warnings));
         first = false;
       }
     } else if (picture.error.empty()) {
@@ -146,11 +154,21 @@ void add_detect(CLI::App& app, Command& chosen) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("A,B");
+  command
+      ->add_option("--labels", options->labels,
+                   "Labels of drawn objects: none, short (the class), full (class and score) or "
+                   "auto (full up to 12 objects)")
+      ->check(one_of({"auto", "none", "short", "full"}))
+      ->capture_default_str()
+      ->type_name("L");
   add_json(*command, options->json);
   command->footer(
       "--json prints COCO's format of results, a list of objects with image_id (the number that\n"
       "the file's name is, where all are numbers, else the place of the picture), category_id\n"
       "(the number of the class, from 1), bbox, score and segmentation, and the names of both.\n"
+      "A drawing of more than 4 million pixels gets NAME.detections.preview.jpg beside it. A\n"
+      "warning says where an image was shrunk much more than in training, or where the limit of\n"
+      "objects was reached.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current picture; what was finished stays.");
   command->callback([&chosen, options] { chosen = [options] { return detect(*options); }; });

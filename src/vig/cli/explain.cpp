@@ -18,7 +18,6 @@
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
 #include "vig/cli/picture_stream.h"
-#include "vig/image/encode_png.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/results_json.h"
 
@@ -185,8 +184,8 @@ class Drawing {
 
   void draw(const Sample& sample, const TokenMap& map) {
     const Placement placement = place(recipe_, sample.image->width, sample.image->height);
-    outputs_.write(next_, ending_, [&] {
-      return encode_png(draw_map(*sample.image, seen_part(placement), map, command_.opacity));
+    outputs_.write_drawing(next_, ending_, [&] {
+      return draw_explanation(*sample.image, seen_part(placement), map, command_.opacity);
     });
     if (!command_.npy) return;
     NpyWriter array(outputs_.path(next_, kMap));
@@ -221,7 +220,7 @@ int explain(const ExplainCommand& command) {
   const bool attention = !command.at.empty();
   PictureRun pictures(command.pictures);
   const std::string& ending = attention ? kAttention : kEvidence;
-  std::vector<std::string> endings = {ending};
+  std::vector<std::string> endings = {ending, preview_ending(ending)};
   if (command.npy) endings.push_back(kMap);
   const PictureOutputs outputs(command.out, pictures, endings);
   FileRoles roles = pictures.roles();
@@ -295,7 +294,10 @@ void add_explain(CLI::App& app, Command& chosen) {
       "layer\n"
       "takes each token's value for the chosen one, both directions, times the length of that "
       "value.\n"
-      "Red speaks for, blue against; what the network did not see is dark.");
+      "Red speaks for, blue against; what the network did not see is dark. The bar below the "
+      "image\n"
+      "has the numbers. A drawing of more than 4 million pixels gets a smaller one beside it,\n"
+      "NAME.evidence.preview.jpg or NAME.attention.preview.jpg.");
   command->callback([&chosen, options] { chosen = [options] { return explain(*options); }; });
 }
 

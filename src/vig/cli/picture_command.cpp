@@ -100,6 +100,12 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
                      printable_list(source.classes, kNamesShown));
 }
 
+std::string warning_lines(const std::vector<ImageWarning>& warnings) {
+  std::string lines;
+  for (const ImageWarning& one : warnings) lines += fmt::format("  warning: {}\n", one.message);
+  return lines;
+}
+
 PictureRun::PictureRun(const PictureOptions& options) : options_(options) {
   const Shard shard = parse_shard(options.shard);
   FoundPictures found = find_pictures(options.inputs);

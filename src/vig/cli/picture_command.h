@@ -12,6 +12,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/progress.h"
 #include "vig/image/decode.h"
+#include "vig/pipeline/dense_runner.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig::cli {
@@ -37,6 +38,9 @@ void add_network_options(CLI::App& command, NetworkOptions& options);
 ModelSource chosen_source(const NetworkOptions& options);
 // One line on which model it is that nobody named, and on its classes; empty when one was named.
 std::string default_model_note(const ModelSource& source, const NetworkOptions& options);
+
+// Lines of text output: "  warning: ...".
+std::string warning_lines(const std::vector<ImageWarning>& warnings);
 
 struct PictureOptions : NetworkOptions {
   std::vector<std::string> inputs;

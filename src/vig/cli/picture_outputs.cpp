@@ -11,11 +11,17 @@
 #include "vig/base/error.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_stream.h"
+#include "vig/image/encode.h"
+#include "vig/image/encode_png.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
 
 namespace fs = std::filesystem;
+
+std::string preview_ending(const std::string& ending) {
+  return ending.substr(0, ending.rfind('.')) + ".preview.jpg";
+}
 
 PictureOutputs::PictureOutputs(std::string folder, std::span<const std::string> pictures,
                                std::vector<std::string> endings)
@@ -72,6 +78,21 @@ void PictureOutputs::write(size_t picture, const std::string& ending,
   AtomicFile file(path(picture, ending));
   file.write(bytes.data(), bytes.size());
   file.commit();
+}
+
+void PictureOutputs::write_drawing(size_t picture, const std::string& ending,
+                                   const std::function<Image()>& draw) const {
+  constexpr int64_t kMostPixels = 4'000'000;
+  constexpr int kPreviewSide = 1600;
+  std::vector<uint8_t> preview;
+  write(picture, ending, [&] {
+    const Image drawn = draw();
+    if (int64_t{drawn.width} * drawn.height > kMostPixels) {
+      preview = encode_jpeg(thumbnail(drawn, kPreviewSide));
+    }
+    return encode_png(drawn);
+  });
+  if (!preview.empty()) write(picture, preview_ending(ending), [&] { return preview; });
 }
 
 }  // namespace vig::cli

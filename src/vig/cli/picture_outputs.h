@@ -14,6 +14,9 @@ namespace vig::cli {
 
 class PictureRun;
 
+// Of the preview beside a drawing: "overlay.preview.jpg" for "overlay.png".
+std::string preview_ending(const std::string& ending);
+
 // FOLDER/NAME.ENDING, where NAME is that of the picture's file without its extension. Pictures of
 // one name, from several folders, are told apart by numbers: NAME, NAME-2, NAME-3.
 class PictureOutputs {
@@ -32,6 +35,10 @@ class PictureOutputs {
   // All or nothing. `draw` makes the bytes of the file, which is named where memory lacks for them.
   void write(size_t picture, const std::string& ending,
              const std::function<std::vector<uint8_t>()>& draw) const;
+  // The same of a PNG. One of more than 4 million pixels gets a preview beside it: a JPEG with a
+  // longer side of 1600 pixels under preview_ending(ending).
+  void write_drawing(size_t picture, const std::string& ending,
+                     const std::function<Image()>& draw) const;
 
  private:
   std::string folder_;

@@ -10,10 +10,10 @@
 #include "vig/cli/output.h"
 #include "vig/cli/picture_command.h"
 #include "vig/cli/picture_outputs.h"
-#include "vig/image/encode_png.h"
 #include "vig/image/label_file.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/tasks/class_colors.h"
 #include "vig/tasks/overlay.h"
 
 namespace vig::cli {
@@ -50,7 +50,7 @@ std::string as_text(const SegmentedPicture& picture, const std::vector<std::stri
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
-  return text;
+  return text + warning_lines(picture.warnings);
 }
 
 // [height, width, classes].
@@ -73,7 +73,7 @@ int segment(const SegmentCommand& command) {
     fail_usage("--whole and --window exclude each other");
   }
   PictureRun pictures(command.pictures);
-  std::vector<std::string> endings = {kOverlay, kLabels};
+  std::vector<std::string> endings = {kOverlay, preview_ending(kOverlay), kLabels};
   if (command.probabilities) endings.push_back(kProbabilities);
   const PictureOutputs outputs(command.out, pictures, endings);
   FileRoles roles = pictures.roles();
@@ -86,14 +86,15 @@ int segment(const SegmentCommand& command) {
   const std::string note = default_model_note(source, command.pictures);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
-  const std::vector<Color> palette = class_palette(static_cast<size_t>(model_classes(source.spec)));
+  const std::vector<Color> palette =
+      class_palette(static_cast<size_t>(model_classes(source.spec)), source.classes);
   bool first = true;
   const auto take = [&](const SegmentedPicture& picture) {
     SegmentationFiles files;
     if (picture.error.empty()) {
       const LabelMap& labels = picture.answer.labels;
-      outputs.write(picture.index, kOverlay, [&] {
-        return encode_png(draw_segmentation(*picture.image, labels, source.classes));
+      outputs.write_drawing(picture.index, kOverlay, [&] {
+        return draw_segmentation(*picture.image, labels, source.classes);
       });
       outputs.write(picture.index, kLabels, [&] { return encode_label_map(labels, palette); });
       files = {outputs.path(picture.index, kOverlay), outputs.path(picture.index, kLabels), ""};
@@ -144,7 +145,10 @@ void add_segment(CLI::App& app, Command& chosen) {
   add_json(*command, options->json);
   command->footer(
       "Prints the share of the picture that each class takes. NAME.labels.png holds the number of\n"
-      "each pixel's class, with a palette of the colours in NAME.overlay.png.\n"
+      "each pixel's class, with a palette of the colours in NAME.overlay.png. An overlay of more\n"
+      "than 4 million pixels gets NAME.overlay.preview.jpg beside it. A warning says where an "
+      "image\n"
+      "was shrunk much more than in training.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current picture; what was finished stays.");
   command->callback([&chosen, options] { chosen = [options] { return segment(*options); }; });

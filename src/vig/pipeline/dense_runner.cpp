@@ -6,6 +6,7 @@
 
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
+#include "vig/weights/model_info.h"
 
 namespace vig {
 namespace {
@@ -47,6 +48,7 @@ DenseRunner::DenseRunner(const ModelSource& source, const RunOptions& options, M
   check_task(source, task);
   own_size_ = options.size == 0;
   file_bytes_ = source.has_weights() ? source.checkpoint->file_bytes() : 0;
+  if (source.has_weights()) smallest_scale_ = read_smallest_scale(source.checkpoint->metadata());
   recipe_ = own_size_ ? spec_.recipe : spec_.recipe.with_size(options.size);
   if (recipe_.framing == Framing::kCrop) {
     fail("{}: its pictures are cropped, expected a recipe for whole ones", name_);
@@ -102,6 +104,22 @@ void DenseRunner::prepare(const Image& image, DensePicture& picture) const {
   }
   picture.input.resize(static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
   preprocess(image, recipe_, picture.input.data());
+  check_scale(picture);
+}
+
+void DenseRunner::check_scale(DensePicture& picture) const {
+  // A file that does not say it counts as one whose training shrank no image.
+  constexpr double kAllowed = 1.5;
+  const double smallest = std::min(1.0, smallest_scale_.value_or(1.0));
+  const double scale = std::min(picture.placement.scale_x(), picture.placement.scale_y());
+  if (scale * kAllowed >= smallest) return;
+  const std::string training =
+      smallest_scale_ ? fmt::format(", in training at most {:.1f} times", 1 / smallest) : "";
+  picture.warnings.push_back(
+      {kShrunkWarning, fmt::format("the network sees the image {:.1f} times smaller{}: small "
+                                   "objects may be missed or mistaken; give a larger --size than "
+                                   "{}, or parts of the image",
+                                   1 / scale, training, recipe_.resize)});
 }
 
 bool DenseRunner::run(const SampleSource& pictures, const Pass& pass) const {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,16 @@
 
 namespace vig {
 
+// Why a prediction may be worse than its scores say.
+struct ImageWarning {
+  std::string kind;     // one of those below
+  std::string message;  // a sentence without the image's name
+};
+// The image is shrunk more than one and a half times as much as any image of training.
+inline constexpr const char* kShrunkWarning = "shrunk";
+// As many objects as the model gives at most.
+inline constexpr const char* kMostObjectsWarning = "most_objects";
+
 // A picture on its way: as it is, and as the network sees it.
 struct DensePicture {
   size_t index = 0;  // in the source
@@ -23,6 +34,7 @@ struct DensePicture {
   Target target;  // what the source says of it
   Placement placement;
   std::vector<float> input;  // [placement.input_height, placement.input_width, 3]
+  std::vector<ImageWarning> warnings = {};
 };
 
 // For any number of threads, as a Runner is.
@@ -58,6 +70,7 @@ class DenseRunner {
 
  private:
   void prepare(const Image& image, DensePicture& picture) const;
+  void check_scale(DensePicture& picture) const;
 
   std::string name_;
   ModelSpec spec_;
@@ -66,7 +79,8 @@ class DenseRunner {
   Recipe recipe_;
   bool own_size_ = false;  // the file decides on it
   size_t file_bytes_ = 0;
-  std::vector<Graph> graphs_;  // at the size they were packed for
+  std::optional<double> smallest_scale_;  // of images in training, where the file says it
+  std::vector<Graph> graphs_;             // at the size they were packed for
   std::shared_ptr<const PackedModel> model_;
   std::shared_ptr<ThreadTeam> team_;
   std::unique_ptr<SessionPool> sessions_;
@@ -78,14 +92,15 @@ struct DenseResult : PictureResult<Answer> {
   size_t index = 0;  // in the source
   std::shared_ptr<const Image> image;
   Target target;
+  std::vector<ImageWarning> warnings = {};
 };
 
 // One result at a time, in order; false ends the work.
 template <class Answer>
 using HandleDense = std::function<bool(const DenseResult<Answer>& result)>;
 
-// `decode(picture)` gives the answer, or throws Error. False when `handle` ended the work before
-// the last picture.
+// `decode(picture)` gives the answer, or throws Error; it may add to the picture's warnings. False
+// when `handle` ended the work before the last picture.
 template <class Answer, class Decode>
 bool run_dense(const DenseRunner& runner, const SampleSource& pictures,
                const std::vector<size_t>& order, const Decode& decode,
@@ -107,6 +122,7 @@ bool run_dense(const DenseRunner& runner, const SampleSource& pictures,
     result.answer = decode(picture);
     result.image = std::move(picture.image);
     result.target = std::move(picture.target);
+    result.warnings = std::move(picture.warnings);
   };
   pass.on_done = [&] {
     const bool more = handle(result);

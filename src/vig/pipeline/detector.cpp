@@ -132,6 +132,9 @@ class Detector::Watch {
     trace_->arena_bytes += session.arena_bytes();
     trace_->scratch_bytes += session.scratch_bytes();
   }
+  void counted(size_t boxes, int most) {
+    if (trace_ != nullptr) trace_->most_objects = boxes >= static_cast<size_t>(most);
+  }
   void found(std::vector<Proposal> proposals) {
     if (trace_ != nullptr) trace_->proposals = std::move(proposals);
   }
@@ -203,6 +206,7 @@ std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
   }
   std::vector<ScoredBox> boxes =
       detect_boxes(proposals, logits, deltas, classes, numbers_, placement);
+  watch.counted(boxes.size(), numbers_.detections);
   std::erase_if(boxes,
                 [&](const ScoredBox& box) { return !wanted_[static_cast<size_t>(box.label)]; });
   watch.end("boxes");
@@ -258,11 +262,29 @@ void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, si
   if (!finite) fail("the network's numbers are not finite");
 }
 
+void keep_above(float score, DetectedPicture& picture) {
+  const auto removed = std::erase_if(
+      picture.answer, [&](const Detection& detection) { return !(detection.score > score); });
+  if (removed == 0) return;
+  std::erase_if(picture.warnings,
+                [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });
+}
+
 bool Detector::detect(const SampleSource& pictures, const HandleDense<Detections>& handle,
                       const std::vector<size_t>& order) const {
-  return run_dense<Detections>(
-      runner_, pictures, order, [&](const DensePicture& picture) { return detect(picture); },
-      handle);
+  const auto decode = [&](DensePicture& picture) {
+    DetectTrace trace;
+    Detections found = detect(picture, &trace);
+    if (trace.most_objects) {
+      picture.warnings.push_back(
+          {kMostObjectsWarning,
+           fmt::format("the network finds at most {} objects in an image, and there may be more; "
+                       "give a larger --set detections=N, or parts of the image",
+                       numbers_.detections)});
+    }
+    return found;
+  };
+  return run_dense<Detections>(runner_, pictures, order, decode, handle);
 }
 
 std::vector<DetectedPicture> Detector::detect(const SampleSource& pictures) const {

@@ -30,10 +30,16 @@ struct DetectTrace {
   std::vector<Proposal> proposals;
   // What its time was spent on, in order, in seconds by the clock.
   std::vector<std::pair<std::string, double>> stages;
+  // The model's limit of objects was reached, so that there may be others.
+  bool most_objects = false;
   // Of the sessions that it used.
   size_t arena_bytes = 0;
   size_t scratch_bytes = 0;
 };
+
+// Leaves out objects whose score is not above this. Where one is left out the limit of objects cut
+// off none with a higher score, and its warning goes as well.
+void keep_above(float score, DetectedPicture& picture);
 
 // Names of the stages that run the networks; the others are plain code.
 inline constexpr const char* kPictureStage = "picture network";

@@ -23,6 +23,14 @@ ordered_json score_json(const ClassScore& score) {
   return row;
 }
 
+ordered_json as_list(const std::vector<ImageWarning>& warnings) {
+  ordered_json list = ordered_json::array();
+  for (const ImageWarning& one : warnings) {
+    list.push_back({{"kind", one.kind}, {"message", one.message}});
+  }
+  return list;
+}
+
 // The map by hand, because it is long.
 std::string with_map(const ordered_json& entry, const TokenMap& map) {
   std::string text = json_text(entry);
@@ -32,6 +40,10 @@ std::string with_map(const ordered_json& entry, const TokenMap& map) {
 }
 
 }  // namespace
+
+std::string warnings_json(const std::vector<ImageWarning>& warnings) {
+  return json_text(as_list(warnings));
+}
 
 std::string explanation_json(const PictureEvidence& picture, const std::string& drawn) {
   ordered_json entry = {{"file", picture.name}};
@@ -104,6 +116,7 @@ std::string segmentation_json(const SegmentedPicture& picture,
                                   {"probabilities", &files.probabilities}}) {
     if (!file->empty()) entry[key] = *file;
   }
+  if (!picture.warnings.empty()) entry["warnings"] = as_list(picture.warnings);
   entry["classes"] = ordered_json::array();
   std::map<uint8_t, int64_t> pixels;
   for (const uint8_t label : labels.labels) ++pixels[label];
@@ -120,7 +133,8 @@ std::string segmentation_json(const SegmentedPicture& picture,
 }
 
 std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,
-                           const std::vector<std::string>& classes) {
+                           const std::vector<std::string>& classes,
+                           const std::vector<ImageWarning>& warnings) {
   const auto label = static_cast<size_t>(detection.label);
   const Box& box = detection.box;
   ordered_json entry = {{"image_id", image_id},
@@ -134,6 +148,7 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
                           {"counts", mask_text(detection.mask)}}},
                         {"file_name", file}};
   if (label < classes.size()) entry["category_name"] = classes[label];
+  if (!warnings.empty()) entry["warnings"] = as_list(warnings);
   return json_text(entry);
 }
 

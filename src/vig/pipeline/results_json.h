@@ -26,21 +26,26 @@ std::string classification_json(const ClassifiedPicture& picture,
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
 std::string embedding_json(const EmbeddedPicture& picture);
 
+// A list on one line: [{"kind", "message"}, ...].
+std::string warnings_json(const std::vector<ImageWarning>& warnings);
+
 // What was written beside a segmentation; empty: nothing.
 struct SegmentationFiles {
   std::string overlay, labels, probabilities;
 };
 // An object on one line: {"file", "width", "height", "classes", ...} or {"file", "error"}. The
-// classes are those of the picture, the largest first, with their pixels.
+// classes are those of the picture, the largest first, with their pixels. "warnings" is there where
+// there are any.
 std::string segmentation_json(const SegmentedPicture& picture,
                               const std::vector<std::string>& classes,
                               const SegmentationFiles& files = {});
 
 // One object of a picture on one line, in COCO's format of results: image_id, category_id (the
 // label + 1), bbox [x, y, width, height], score, segmentation {"size": [height, width], "counts"};
-// besides file_name and, where the classes have names, category_name.
+// besides file_name and, where there are any, category_name and the warnings of the image.
 std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,
-                           const std::vector<std::string>& classes);
+                           const std::vector<std::string>& classes,
+                           const std::vector<ImageWarning>& warnings = {});
 
 // An object on one line with the class or the layer that is explained, the drawn `picture` unless
 // empty, and the map: {"file", ..., "shape", "values"}; or {"file", "error"}.

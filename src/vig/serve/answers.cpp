@@ -11,6 +11,7 @@
 #include "vig/image/label_file.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/pipeline/results_json.h"
+#include "vig/tasks/class_colors.h"
 #include "vig/tasks/jpeg_uri.h"
 #include "vig/tasks/overlay.h"
 
@@ -41,7 +42,7 @@ std::string drawn_map(const PictureBytes& pictures, size_t i, const Recipe& reci
   constexpr double kOpacity = 0.7;
   const Sample sample = pictures.load(i);
   const Placement placement = place(recipe, sample.image->width, sample.image->height);
-  return png_uri(encode_png(draw_map(*sample.image, seen_part(placement), map, kOpacity)));
+  return png_uri(encode_png(draw_explanation(*sample.image, seen_part(placement), map, kOpacity)));
 }
 
 template <class Result>
@@ -64,7 +65,8 @@ std::string failed_json(const std::string& name, const std::string& error) {
 std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& request,
                               const PictureBytes& pictures) {
   std::vector<Answer> answers;
-  const std::vector<Color> palette = class_palette(static_cast<size_t>(model.class_count()));
+  const std::vector<Color> palette =
+      class_palette(static_cast<size_t>(model.class_count()), model.classes());
   model.segmenter().segment(pictures, [&](const SegmentedPicture& picture) {
     SegmentationFiles files;
     const bool good = picture.error.empty();
@@ -84,8 +86,7 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
   std::vector<Answer> answers;
   model.detector().detect(pictures, [&](const DetectedPicture& all) {
     DetectedPicture picture = all;
-    std::erase_if(picture.answer, [least = static_cast<float>(request.score)](
-                                      const Detection& one) { return !(one.score > least); });
+    keep_above(static_cast<float>(request.score), picture);
     if (!picture.error.empty()) {
       answers.push_back({false, failed_json(picture.name, picture.error)});
       return true;
@@ -94,9 +95,14 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
         fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(picture.name),
                     picture.image->width, picture.image->height);
     if (request.draw) {
-      json += fmt::format(
-          ",\"overlay\":\"{}\"",
-          png_uri(encode_png(draw_detections(*picture.image, picture.answer, model.classes()))));
+      OverlayOptions options;
+      options.labels = request.labels;
+      json += fmt::format(",\"overlay\":\"{}\"",
+                          png_uri(encode_png(draw_detections(*picture.image, picture.answer,
+                                                             model.classes(), options))));
+    }
+    if (!picture.warnings.empty()) {
+      json += fmt::format(",\"warnings\":{}", warnings_json(picture.warnings));
     }
     json += ",\"detections\":[";
     for (size_t i = 0; i < picture.answer.size(); ++i) {
@@ -157,11 +163,11 @@ ModelTask task_of(AnswerKind kind) {
 }
 
 std::string key_of(const AnswerRequest& request) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
                      request.size, request.top, request.threshold, request.score, request.map,
-                     request.draw, request.evidence.about, request.evidence.against,
-                     request.attention.x, request.attention.y, request.attention.layer,
-                     request.attention.head);
+                     request.draw, static_cast<int>(request.labels), request.evidence.about,
+                     request.evidence.against, request.attention.x, request.attention.y,
+                     request.attention.layer, request.attention.head);
 }
 
 std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,

@@ -8,6 +8,7 @@
 
 #include "vig/pipeline/open_model.h"
 #include "vig/serve/request_body.h"
+#include "vig/tasks/overlay.h"
 
 namespace vig {
 
@@ -22,9 +23,10 @@ struct AnswerRequest {
   int size = 0;  // of the input; 0: the model's own
   int top = 5;
   double threshold = 0;
-  double score = 0;   // that objects must be above
-  bool map = false;   // of an embedding
-  bool draw = false;  // the answer over the picture, too, as a data address
+  double score = 0;                     // that objects must be above
+  bool map = false;                     // of an embedding
+  bool draw = false;                    // the answer over the picture, too, as a data address
+  LabelText labels = LabelText::kAuto;  // of drawn objects
   Explainer::EvidenceRequest evidence;
   Explainer::AttentionRequest attention{-1, -1};  // where x is not below 0
 };

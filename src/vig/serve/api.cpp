@@ -17,7 +17,7 @@
 #include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
 #include "vig/serve/task_options.h"
-#include "vig/tasks/overlay.h"
+#include "vig/tasks/class_colors.h"
 
 namespace vig {
 namespace {
@@ -67,7 +67,8 @@ ordered_json model_entry(const HostedModel& hosted, int max_size) {
         short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));
   }
   if (model.task() != ModelTask::kClassify) {
-    for (const Color& color : class_palette(static_cast<size_t>(model.class_count()))) {
+    for (const Color& color :
+         class_palette(static_cast<size_t>(model.class_count()), model.classes())) {
       entry["colors"].push_back(fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]));
     }
   }

@@ -134,6 +134,9 @@ ordered_json schemas() {
               {"segmentation", mask},
               {"file_name", text()}},
              {"image_id", "category_id", "bbox", "score", "segmentation", "file_name"});
+  const ordered_json warnings = list_of(object(
+      {{"kind", {{"type", "string"}, {"enum", {"shrunk", "most_objects"}}}}, {"message", text()}},
+      {"kind", "message"}));
   const ordered_json shape = list_of({{"type", "integer"}});
   ordered_json all;
   all["Error"] = object(
@@ -159,12 +162,14 @@ ordered_json schemas() {
                                          {"height", {{"type", "integer"}}},
                                          {"labels", text()},
                                          {"overlay", text()},
+                                         {"warnings", warnings},
                                          {"classes", list_of(area)}},
                                         {"file", "width", "height", "labels", "classes"}));
   all["Detections"] = or_error(object({{"file", text()},
                                        {"width", {{"type", "integer"}}},
                                        {"height", {{"type", "integer"}}},
                                        {"overlay", text()},
+                                       {"warnings", warnings},
                                        {"detections", list_of(detection)}},
                                       {"file", "width", "height", "detections"}));
   all["Model"] =
@@ -207,7 +212,9 @@ ordered_json document(int max_size) {
   paths["/v1/segment"] = task_route("A class for every pixel", "Segmentation", {drawn});
   paths["/v1/detect"] = task_route(
       "Objects with boxes and masks", "Detections",
-      {option("score", share(), "Objects whose score is not above this are left out."), drawn});
+      {option("score", share(), "Objects whose score is not above this are left out."), drawn,
+       option("labels", {{"type", "string"}, {"enum", {"auto", "none", "short", "full"}}},
+              "What is written beside drawn objects.")});
   paths["/v1/models"] =
       get_route("The models of this server",
                 content(object({{"models", list_of(schema("Model"))}}, {"models"})));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "vig/base/printable.h"
 #include "vig/serve/http_error.h"
@@ -30,6 +31,16 @@ bool take_flag(GivenOptions& given, const std::string& name) {
   if (value.empty() || value == "0" || value == "false") return false;
   if (value == "1" || value == "true") return true;
   bad_request("option {} is {}, expected true or false", name, printable(value, 40));
+}
+
+LabelText take_label_text(GivenOptions& given) {
+  const std::string word = take_option(given, "labels");
+  if (word.empty()) return LabelText::kAuto;
+  const std::optional<LabelText> text = parse_label_text(word);
+  if (!text) {
+    bad_request("option labels is {}, expected auto, none, short or full", printable(word, 40));
+  }
+  return *text;
 }
 
 int take_class(GivenOptions& given, const std::string& name, const OpenModel& model) {
@@ -106,6 +117,7 @@ AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const Ope
       break;
     case AnswerKind::kDetect:
       request.score = take_number(given, "score", kShownScore, 0.0, 1.0);
+      request.labels = take_label_text(given);
       [[fallthrough]];
     case AnswerKind::kSegment:
       request.draw = take_flag(given, "draw");

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/image/draw.h"
 #include "vig/tasks/classification.h"
+#include "vig/tasks/drawing_scale.h"
 
 namespace vig {
 namespace {
@@ -60,6 +62,25 @@ double sample(const TokenMap& map, double x, double y) {
 constexpr std::array<double, 3> kFor = {214, 39, 40};
 constexpr std::array<double, 3> kAgainst = {31, 90, 200};
 constexpr double kUnseen = 0.35;  // brightness of what the network did not see
+
+// A grey of 0 to 255 covered by the colour of a value from -1 to 1.
+Color covered(double grey, double value, double opacity) {
+  const std::array<double, 3>& colour = value < 0 ? kAgainst : kFor;
+  const double cover = opacity * std::abs(value);
+  Color result;
+  for (size_t c = 0; c < 3; ++c) {
+    result[c] = static_cast<uint8_t>(std::lround(grey * (1 - cover) + colour[c] * cover));
+  }
+  return result;
+}
+
+double strongest_of(const TokenMap& map) {
+  double strongest = 0;
+  for (const float value : map.values) {
+    strongest = std::max(strongest, std::abs(static_cast<double>(value)));
+  }
+  return strongest;
+}
 
 }  // namespace
 
@@ -116,32 +137,59 @@ void scale_by_norms(std::span<float> weights, const float* v, int64_t dim, int64
   }
 }
 
-Image draw_map(const Image& picture, const SeenPart& seen, const TokenMap& map, double opacity) {
+Image draw_map(const Image& image, const SeenPart& seen, const TokenMap& map, double opacity) {
   if (map.values.empty() || !(seen.width > 0 && seen.height > 0)) {
     fail("[explain] a map of {} x {} over {} x {} pixels, expected at least 1 of each", map.height,
          map.width, seen.width, seen.height);
   }
-  double strongest = 0;
-  for (const float value : map.values) {
-    strongest = std::max(strongest, std::abs(static_cast<double>(value)));
-  }
-  Image drawn = picture;
-  for (int y = 0; y < picture.height; ++y) {
+  const double strongest = strongest_of(map);
+  Image drawn = image;
+  for (int y = 0; y < image.height; ++y) {
     uint8_t* pixel = drawn.row(y);
-    for (int x = 0; x < picture.width; ++x, pixel += 3) {
+    for (int x = 0; x < image.width; ++x, pixel += 3) {
       const double u = (x + 0.5 - seen.x) / seen.width, v = (y + 0.5 - seen.y) / seen.height;
       const bool outside = u < 0 || u >= 1 || v < 0 || v >= 1;
       const double value =
           outside || strongest == 0 ? 0.0 : sample(map, u * map.width, v * map.height) / strongest;
-      const std::array<double, 3>& colour = value < 0 ? kAgainst : kFor;
-      const double cover = opacity * std::abs(value), light = outside ? kUnseen : 1.0;
-      for (size_t c = 0; c < 3; ++c) {
-        pixel[c] =
-            static_cast<uint8_t>(std::lround(pixel[c] * light * (1 - cover) + colour[c] * cover));
-      }
+      const double grey = 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2];
+      std::ranges::copy(covered(grey * (outside ? kUnseen : 1.0), value, opacity), pixel);
     }
   }
   return drawn;
+}
+
+Image draw_explanation(const Image& image, const SeenPart& seen, const TokenMap& map,
+                       double opacity) {
+  const DrawingScale scale = drawing_scale(image.width, image.height);
+  const double factor = scale.image;
+  const Image drawn = draw_map(
+      enlarged(image, scale.image),
+      {seen.x * factor, seen.y * factor, seen.width * factor, seen.height * factor}, map, opacity);
+  const int dot = scale.text, margin = 4 * dot, bar = kFontHeight * dot;
+  const int width = std::max(1, drawn.width - 2 * margin);
+  Image sheet(drawn.width, drawn.height + 3 * margin + bar + kFontHeight * dot);
+  fill_rectangle(sheet, 0, 0, sheet.width, sheet.height, kPaperColor);
+  std::ranges::copy(drawn.rgb, sheet.rgb.begin());
+
+  constexpr double kGrey = 128;
+  const double strongest = strongest_of(map);
+  const bool both = std::ranges::any_of(map.values, [](float value) { return value < 0; });
+  const double least = both ? -1 : 0;
+  const int top = drawn.height + margin;
+  for (int x = 0; x < width; ++x) {
+    const double value = least + (x + 0.5) / width * (1 - least);
+    fill_rectangle(sheet, margin + x, top, 1, bar, covered(kGrey, value, opacity));
+  }
+  // The numbers of the ends, and of the middle where there is room for it.
+  const auto write = [&](double value, double at) {  // at: 0 left, 0.5 in the middle, 1 right
+    const std::string text = fmt::format("{:.3g}", value);
+    const int x = margin + static_cast<int>(at * (width - text_width(text, dot)));
+    draw_text(sheet, x, top + bar + margin, text, kInkColor, dot);
+  };
+  write(least * strongest, 0);
+  if (width >= 30 * kFontWidth * dot) write((least + 1) / 2 * strongest, 0.5);
+  write(strongest, 1);
+  return sheet;
 }
 
 }  // namespace vig

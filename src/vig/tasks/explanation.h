@@ -56,12 +56,17 @@ std::vector<float> softmax_weights(const SoftmaxTokens& tokens, int64_t query);
 // weights[j] * |v_j|: how much each token gives, where tokens give vectors of different length.
 void scale_by_norms(std::span<float> weights, const float* v, int64_t dim, int64_t stride);
 
-// A map drawn over the part of a picture that the network saw, [x, x + width) by [y, y + height) in
-// pixels; the rest of the picture is dimmed. Red is for, blue is against; the strongest of the map
-// covers the picture by `opacity`.
+// The part of an image that the network saw: [x, x + width) by [y, y + height) in pixels.
 struct SeenPart {
   double x = 0, y = 0, width = 0, height = 0;
 };
-Image draw_map(const Image& picture, const SeenPart& seen, const TokenMap& map, double opacity);
+// A map over the image in grey, of the image's size. Red is for, blue is against; the strongest of
+// the map covers the image by `opacity`. What the network did not see is dark.
+Image draw_map(const Image& image, const SeenPart& seen, const TokenMap& map, double opacity);
+// The same with a colour bar below it, which runs from 0 to the strongest value, or from minus to
+// plus that value where the map has values below 0. Small images are enlarged as in
+// tasks/overlay.h.
+Image draw_explanation(const Image& image, const SeenPart& seen, const TokenMap& map,
+                       double opacity);
 
 }  // namespace vig

@@ -4,37 +4,18 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <numbers>
 
 #include "vig/base/error.h"
 #include "vig/base/utf8.h"
-#include "vig/image/preprocess.h"
+#include "vig/image/draw.h"
+#include "vig/tasks/class_colors.h"
+#include "vig/tasks/drawing_scale.h"
 
 namespace vig {
 namespace {
 
 constexpr Color kBlack = {0, 0, 0}, kWhite = {255, 255, 255};
-constexpr Color kPaper = {24, 26, 31}, kInk = {228, 230, 235}, kFaint = {142, 147, 158};
-
-// Oklab's lightness, chroma and hue (in turns) as sRGB, cut off where the screen ends.
-Color from_oklch(double lightness, double chroma, double turn) {
-  const double a = chroma * std::cos(2 * std::numbers::pi * turn);
-  const double b = chroma * std::sin(2 * std::numbers::pi * turn);
-  const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
-  const double m = std::pow(lightness - 0.1055613458 * a - 0.0638541728 * b, 3);
-  const double s = std::pow(lightness - 0.0894841775 * a - 1.2914855480 * b, 3);
-  const std::array<double, 3> linear = {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
-                                        -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
-                                        -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
-  Color color;
-  for (size_t c = 0; c < 3; ++c) {
-    const double light = std::clamp(linear[c], 0.0, 1.0);
-    const double coded =
-        light <= 0.0031308 ? 12.92 * light : 1.055 * std::pow(light, 1 / 2.4) - 0.055;
-    color[c] = static_cast<uint8_t>(std::lround(coded * 255));
-  }
-  return color;
-}
+constexpr Color kFaint = {142, 147, 158};
 
 double brightness(const Color& color) {  // 0 to 255
   return 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2];
@@ -44,28 +25,6 @@ Color text_on(const Color& color) { return brightness(color) > 140 ? kBlack : kW
 Color darker(const Color& color) {
   return {static_cast<uint8_t>(color[0] * 6 / 10), static_cast<uint8_t>(color[1] * 6 / 10),
           static_cast<uint8_t>(color[2] * 6 / 10)};
-}
-
-// By how much a picture is enlarged, and how large the dots of the font are then.
-struct Scale {
-  int picture = 1;
-  int text = 1;
-};
-
-Scale scale_for(int width, int height) {
-  constexpr int kLegible = 512, kMost = 8, kDot = 420;
-  const int longer = std::max(width, height), shorter = std::min(width, height);
-  Scale scale;
-  scale.picture = std::clamp(kLegible / longer, 1, kMost);
-  // The legend of a picture that is very long takes no more than a few of its heights.
-  const int64_t side = std::min(int64_t{longer}, 4 * int64_t{shorter}) * scale.picture;
-  scale.text = static_cast<int>(std::max<int64_t>(1, (side + kDot / 2) / kDot));
-  return scale;
-}
-
-Image enlarge(const Image& image, int factor) {
-  if (factor == 1) return image;
-  return resize_image(image, image.width * factor, image.height * factor, Interpolation::kBicubic);
 }
 
 std::string name_of(std::span<const std::string> classes, int label) {
@@ -109,7 +68,7 @@ Image with_legend(const Image& picture, const std::vector<LegendEntry>& entries,
   const int width = std::max(picture.width, std::min(column + 2 * margin, picture.width * 4));
 
   Image sheet(width, picture.height + rows * line + 2 * margin);
-  fill_rectangle(sheet, 0, 0, sheet.width, sheet.height, kPaper);
+  fill_rectangle(sheet, 0, 0, sheet.width, sheet.height, kPaperColor);
   for (int y = 0; y < picture.height; ++y) {
     std::copy_n(picture.row(y), picture.row_bytes(), sheet.row(y));
   }
@@ -120,7 +79,7 @@ Image with_legend(const Image& picture, const std::vector<LegendEntry>& entries,
     fill_rectangle(sheet, x, y, swatch, swatch, entry.color);
     draw_rectangle(sheet, x, y, swatch, swatch, dot, darker(entry.color));
     const int text = x + swatch + margin;
-    draw_text(sheet, text, y + dot, shortened(entry.name, letters), kInk, dot);
+    draw_text(sheet, text, y + dot, shortened(entry.name, letters), kInkColor, dot);
     const int at = text + (letters + 1) * letter + value * letter - text_width(entry.value, dot);
     draw_text(sheet, at, y + dot, entry.value, kFaint, dot);
   }
@@ -133,11 +92,15 @@ struct Place {
     return x < other.x + other.width && other.x < x + width && y < other.y + other.height &&
            other.y < y + height;
   }
+  bool contains(const Place& other) const {
+    return x <= other.x && y <= other.y && other.x + other.width <= x + width &&
+           other.y + other.height <= y + height;
+  }
 };
 
-// A mask's ones, and where they have a neighbour outside of it. Takes time for the part of the
-// picture they lie in.
-void draw_mask(Image& image, const Mask& mask, int factor, Color color,
+// A mask's ones, and their edge: pixels that have one outside of the mask `scale.line` pixels away.
+// Takes time for the part of the image they lie in.
+void draw_mask(Image& image, const Mask& mask, const DrawingScale& scale, Color color,
                const OverlayOptions& options) {
   const Box box = mask.bounds();  // in float, which rounds sides of many millions
   const int left = std::min(static_cast<int>(box.x1), mask.width);
@@ -149,6 +112,7 @@ void draw_mask(Image& image, const Mask& mask, int factor, Color color,
   const auto row = [&](int y) {
     return pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(width);
   };
+  const int factor = scale.image;
   for (int y = 0; y < height; ++y) {
     for (int x = 0, end = 0; x < width; x = end) {
       while (end < width && row(y)[end] == row(y)[x]) ++end;
@@ -158,45 +122,66 @@ void draw_mask(Image& image, const Mask& mask, int factor, Color color,
     }
   }
   if (!options.contours) return;
-  const int thick = std::max(1, factor / 2), far = factor - thick;
+  const auto outside = [&](int x, int y) {
+    return x < 0 || y < 0 || x >= width || y >= height || row(y)[x] == 0;
+  };
+  const int thick = std::max(1, factor / 2), far = factor - thick, line = scale.line;
   for (int y = 0; y < height; ++y) {
-    const uint8_t* const here = row(y);
-    const uint8_t* const above = y > 0 ? row(y - 1) : nullptr;
-    const uint8_t* const below = y + 1 < height ? row(y + 1) : nullptr;
     for (int x = 0; x < width; ++x) {
-      if (here[x] == 0) continue;
+      if (row(y)[x] == 0) continue;
       const int at_x = (left + x) * factor, at_y = (top + y) * factor;
-      if (x == 0 || here[x - 1] == 0) fill_rectangle(image, at_x, at_y, thick, factor, color);
-      if (x + 1 == width || here[x + 1] == 0) {
-        fill_rectangle(image, at_x + far, at_y, thick, factor, color);
-      }
-      if (above == nullptr || above[x] == 0) {
-        fill_rectangle(image, at_x, at_y, factor, thick, color);
-      }
-      if (below == nullptr || below[x] == 0) {
-        fill_rectangle(image, at_x, at_y + far, factor, thick, color);
-      }
+      if (outside(x - line, y)) fill_rectangle(image, at_x, at_y, thick, factor, color);
+      if (outside(x + line, y)) fill_rectangle(image, at_x + far, at_y, thick, factor, color);
+      if (outside(x, y - line)) fill_rectangle(image, at_x, at_y, factor, thick, color);
+      if (outside(x, y + line)) fill_rectangle(image, at_x, at_y + far, factor, thick, color);
     }
   }
 }
 
+// What is written beside each object.
+LabelText label_text(LabelText asked, size_t objects, size_t classes) {
+  constexpr size_t kFew = 12;
+  if (asked != LabelText::kAuto) return asked;
+  if (objects <= kFew) return LabelText::kFull;
+  return classes == 1 ? LabelText::kNone : LabelText::kShort;
+}
+
+std::string label_of(const Detection& detection, std::span<const std::string> classes,
+                     LabelText text) {
+  if (classes.size() == 1) {
+    return text == LabelText::kFull ? fmt::format("{:.2f}", detection.score)
+                                    : fmt::format("{:.0f}", 100 * detection.score);
+  }
+  const std::string name = shortened(name_of(classes, detection.label), 20);
+  return text == LabelText::kFull ? fmt::format("{} {:.2f}", name, detection.score) : name;
+}
+
+// A free place for the label of an object: above its box, below, right or left of it, where it
+// covers neither another label nor another object; otherwise in the box, where it covers little of
+// it. Objects that the box lies in do not count.
+std::optional<Place> free_place(const Place& box, int width, int height, const Image& image,
+                                std::span<const Place> boxes, std::span<const Place> labels) {
+  const int right = std::max(0, image.width - width);
+  const int x = std::clamp(box.x, 0, right), y = std::clamp(box.y, 0, image.height);
+  const auto free = [&](const Place& place) {
+    const auto meets = [&](const Place& other) { return place.meets(other); };
+    return place.x >= 0 && place.y >= 0 && place.x + place.width <= std::max(width, image.width) &&
+           place.y + place.height <= image.height && std::ranges::none_of(labels, meets);
+  };
+  for (const Place& place :
+       {Place{x, box.y - height, width, height}, Place{x, box.y + box.height, width, height},
+        Place{box.x + box.width, y, width, height}, Place{box.x - width, y, width, height}}) {
+    const auto covers = [&](const Place& other) {
+      return place.meets(other) && !other.contains(box);
+    };
+    if (free(place) && std::ranges::none_of(boxes, covers)) return place;
+  }
+  const Place inside{x, box.y, width, height};
+  if (free(inside) && width <= box.width && 4 * height <= box.height) return inside;
+  return std::nullopt;
+}
+
 }  // namespace
-
-// Hues a golden section of the circle apart, so that neighbours differ most, on three levels of
-// lightness.
-Color class_color(size_t label) {
-  constexpr double kGolden = 0.6180339887498949;
-  constexpr std::array<double, 3> kLightness = {0.70, 0.55, 0.83};
-  constexpr std::array<double, 3> kChroma = {0.17, 0.17, 0.13};
-  const double turn = 0.08 + static_cast<double>(label % 4096) * kGolden;
-  return from_oklch(kLightness[label % 3], kChroma[label % 3], turn - std::floor(turn));
-}
-
-std::vector<Color> class_palette(size_t classes) {
-  std::vector<Color> palette;
-  for (size_t i = 0; i < classes; ++i) palette.push_back(class_color(i));
-  return palette;
-}
 
 std::vector<AreaShare> area_shares(const LabelMap& labels) {
   std::array<int64_t, 256> counts = {};
@@ -220,30 +205,31 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
     fail_usage("[overlay] labels of {}x{} pixels for a picture of {}x{}", labels.width,
                labels.height, image.width, image.height);
   }
-  const Scale scale = scale_for(image.width, image.height);
-  const std::vector<Color> palette = class_palette(256);
-  Image drawn = enlarge(image, scale.picture);
-  const int thick = std::max(1, scale.picture / 3), far = scale.picture - thick;
+  const DrawingScale scale = drawing_scale(image.width, image.height);
+  const int factor = scale.image, line = scale.line;
+  const std::vector<Color> palette = class_palette(256, classes);
+  Image drawn = enlarged(image, factor);
+  const int thick = std::max(1, factor / 3), far = factor - thick;
   for (int y = 0; y < labels.height; ++y) {
     const uint8_t* const row = labels.row(y);
-    const int top = y * scale.picture;
+    const int top = y * factor;
     for (int x = 0, end = 0; x < labels.width; x = end) {
       while (end < labels.width && row[end] == row[x]) ++end;
       if (row[x] == kNoLabel) continue;
-      fill_rectangle(drawn, x * scale.picture, top, (end - x) * scale.picture, scale.picture,
-                     palette[row[x]], options.opacity);
+      fill_rectangle(drawn, x * factor, top, (end - x) * factor, factor, palette[row[x]],
+                     options.opacity);
     }
     if (!options.contours) continue;
     // The edges of regions, dark on the side of the left and the upper one.
-    const uint8_t* const below = labels.row(std::min(y + 1, labels.height - 1));
+    const uint8_t* const below = labels.row(std::min(y + line, labels.height - 1));
     for (int x = 0; x < labels.width; ++x) {
-      const int left = x * scale.picture;
-      if (x + 1 < labels.width && row[x + 1] != row[x]) {
-        fill_rectangle(drawn, left + far, top, thick, scale.picture, kBlack, 0.6);
-      }
-      if (below[x] != row[x]) {
-        fill_rectangle(drawn, left, top + far, scale.picture, thick, kBlack, 0.6);
-      }
+      const int left = x * factor;
+      const bool right_edge = row[std::min(x + line, labels.width - 1)] != row[x];
+      const bool lower_edge = below[x] != row[x];
+      if (right_edge) fill_rectangle(drawn, left + far, top, thick, factor, kBlack, 0.6);
+      // Every pixel once, since it would be darker otherwise.
+      const int width = right_edge ? far : factor;
+      if (lower_edge) fill_rectangle(drawn, left, top + far, width, thick, kBlack, 0.6);
     }
   }
   if (!options.legend) return drawn;
@@ -272,21 +258,17 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
 Image draw_detections(const Image& image, const Detections& detections,
                       std::span<const std::string> classes, const OverlayOptions& options) {
   if (image.width < 1 || image.height < 1) fail_usage("[overlay] a picture without pixels");
-  const Scale scale = scale_for(image.width, image.height);
-  Image drawn = enlarge(image, scale.picture);
+  const DrawingScale scale = drawing_scale(image.width, image.height);
+  Image drawn = enlarged(image, scale.image);
   std::vector<size_t> shown;  // the best first
   for (size_t i = 0; i < detections.size(); ++i) {
     if (detections[i].score >= options.least_score) shown.push_back(i);
   }
-  // Objects of the only class are told apart by colour.
-  const auto color_of = [&](size_t i) {
-    return class_color(classes.size() == 1 ? i : static_cast<size_t>(detections[i].label));
-  };
   const auto place_of = [&](const Box& box) {
     const auto at = [&](float value, int most) {
       if (!(value > 0)) return 0;  // also what is no number
       return static_cast<int>(std::lround(std::clamp(value, 0.0f, static_cast<float>(most)) *
-                                          static_cast<float>(scale.picture)));
+                                          static_cast<float>(scale.image)));
     };
     const int x = at(box.x1, image.width), y = at(box.y1, image.height);
     return Place{x, y, std::max(1, at(box.x2, image.width) - x),
@@ -299,40 +281,40 @@ Image draw_detections(const Image& image, const Detections& detections,
       fail_usage("[overlay] a mask of {}x{} pixels for a picture of {}x{}", mask.width, mask.height,
                  image.width, image.height);
     }
-    draw_mask(drawn, mask, scale.picture, color_of(shown[i]), options);
+    draw_mask(drawn, mask, scale, class_color(shown[i]), options);
   }
+  std::vector<Place> boxes;
+  for (const size_t i : shown) boxes.push_back(place_of(detections[i].box));
   for (size_t i = shown.size(); i-- > 0;) {
-    const Place box = place_of(detections[shown[i]].box);
-    draw_rectangle(drawn, box.x, box.y, box.width, box.height, scale.text, color_of(shown[i]));
+    const auto& [x, y, width, height] = boxes[i];
+    const int line = std::clamp(std::min(width, height) / 8, 1, scale.line);
+    draw_rectangle(drawn, x, y, width, height, line, class_color(shown[i]));
   }
-  if (!options.legend) return drawn;
-  // The best first; what would cover another label is tried above the box, in it and below it.
-  std::vector<Place> taken;
-  for (const size_t i : shown) {
-    const Detection& detection = detections[i];
-    const std::string text =
-        classes.size() == 1
-            ? fmt::format("{:.2f}", detection.score)
-            : fmt::format("{} {:.2f}", shortened(name_of(classes, detection.label), 20),
-                          detection.score);
-    const Place box = place_of(detection.box);
+  const LabelText text = label_text(options.labels, shown.size(), classes.size());
+  if (text == LabelText::kNone) return drawn;
+  std::vector<Place> labels;
+  for (size_t i = 0; i < shown.size(); ++i) {  // the best has the first choice
+    const std::string label = label_of(detections[shown[i]], classes, text);
     // Small objects get small letters.
     int dot = scale.text;
-    while (dot > 1 && text_width(text, dot) > box.width) --dot;
-    Place tab{box.x, 0, text_width(text, dot) + 2 * dot, (kFontHeight + 2) * dot};
-    tab.x = std::clamp(tab.x, 0, std::max(0, drawn.width - tab.width));
-    const std::array<int, 3> rows = {box.y - tab.height, box.y, box.y + box.height};
-    const auto free = std::ranges::find_if(rows, [&](int y) {
-      tab.y = y;
-      return y >= 0 && y + tab.height <= drawn.height &&
-             std::ranges::none_of(taken, [&](const Place& other) { return tab.meets(other); });
-    });
-    if (free == rows.end()) continue;
-    taken.push_back(tab);
-    fill_rectangle(drawn, tab.x, tab.y, tab.width, tab.height, color_of(i), 0.9);
-    draw_text(drawn, tab.x + dot, tab.y + dot + dot / 2, text, text_on(color_of(i)), dot);
+    while (dot > 1 && text_width(label, dot) > boxes[i].width) --dot;
+    const std::optional<Place> place = free_place(boxes[i], text_width(label, dot) + 2 * dot,
+                                                  (kFontHeight + 2) * dot, drawn, boxes, labels);
+    if (!place) continue;
+    labels.push_back(*place);
+    const Color color = class_color(shown[i]);
+    fill_rectangle(drawn, place->x, place->y, place->width, place->height, color, 0.9);
+    draw_text(drawn, place->x + dot, place->y + dot + dot / 2, label, text_on(color), dot);
   }
   return drawn;
+}
+
+std::optional<LabelText> parse_label_text(std::string_view word) {
+  if (word == "auto") return LabelText::kAuto;
+  if (word == "none") return LabelText::kNone;
+  if (word == "short") return LabelText::kShort;
+  if (word == "full") return LabelText::kFull;
+  return std::nullopt;
 }
 
 }  // namespace vig

@@ -1,22 +1,18 @@
-// Answers drawn over the picture that they are about.
+// Predictions drawn over their images.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "vig/image/draw.h"
 #include "vig/image/image.h"
 #include "vig/tasks/detection.h"
 #include "vig/tasks/segmentation.h"
 
 namespace vig {
-
-// Colours that are easily told apart, neighbours most of all; the same number gives the same colour
-// everywhere.
-Color class_color(size_t label);
-std::vector<Color> class_palette(size_t classes);
 
 // What shares of a picture the classes have.
 struct AreaShare {
@@ -25,21 +21,34 @@ struct AreaShare {
 };
 std::vector<AreaShare> area_shares(const LabelMap& labels);  // the largest first
 
+// What is written beside the box of an object. Of a network with one class kShort is the score in
+// percent, of others the class; kFull is class and score.
+enum class LabelText {
+  kAuto,  // kFull up to 12 objects; beyond them kShort, or kNone of a network with one class
+  kNone,
+  kShort,
+  kFull
+};
+// "auto", "none", "short" or "full".
+std::optional<LabelText> parse_label_text(std::string_view word);
+
 struct OverlayOptions {
-  double opacity = 0.55;     // of the colours over the picture
-  bool legend = true;        // names below the picture, or beside its boxes
-  bool contours = true;      // the edges of regions and masks in full colour
-  size_t most_entries = 16;  // of the legend; the rest is summed up
-  double least_score = 0;    // detections below are not drawn
+  double opacity = 0.55;                // of the colours over the image
+  bool legend = true;                   // of segmentations: names below the image
+  bool contours = true;                 // the edges of regions and masks in full colour
+  size_t most_entries = 16;             // of the legend; the rest is summed up
+  double least_score = 0;               // detections below are not drawn
+  LabelText labels = LabelText::kAuto;  // of detections
 };
 
-// The classes in colour over the picture, and a legend in rows below it: colour, name and share,
-// the largest first. Small pictures are enlarged by a whole factor to make the text legible.
-// `labels` has the picture's size; class names that are missing show as numbers.
+// The classes over the image in the colours of class_palette, and a legend in rows below it:
+// colour, name and share, the largest first. Small images are enlarged by a whole factor to make
+// the text legible. `labels` has the image's size; class names that are missing show as numbers.
 Image draw_segmentation(const Image& image, const LabelMap& labels,
                         std::span<const std::string> classes, const OverlayOptions& options = {});
 
-// Boxes with class and score, masks in the same colour; the best detection lies on top.
+// Boxes and masks, each object in a colour of its own; the best detection lies on top. Labels cover
+// neither each other nor other objects; one without room for that is left out.
 Image draw_detections(const Image& image, const Detections& detections,
                       std::span<const std::string> classes, const OverlayOptions& options = {});
 

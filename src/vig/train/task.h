@@ -35,6 +35,8 @@ struct TaskData {
   // Training samples in groups that every epoch draws from equally often; empty: every sample comes
   // once an epoch.
   std::vector<std::vector<size_t>> groups;
+  // The least factor by which training resizes whole images; 0: they are cropped.
+  double smallest_scale = 0;
 };
 
 // What a task says at the start of a run.

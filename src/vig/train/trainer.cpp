@@ -183,7 +183,9 @@ class Run {
     if (better) state_.best_step = state_.step;
     state_.close_row(row);
     if (group_.rank() == 0) {
-      const Texts notes = model_notes(row, task_->columns());
+      Texts notes = model_notes(row, task_->columns());
+      const double scale = task_->data().smallest_scale;
+      if (scale > 0) notes["smallest_scale"] = fmt::format("{:.6g}", scale);
       if (better) write_trained_model(folder_.best(), model_, best_values(), notes);
       write_trained_model(folder_.last(), model_, best_values(), notes);
       curves_.best_step = state_.best_step;

@@ -1,6 +1,7 @@
 #include "vig/weights/model_info.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -190,6 +191,25 @@ std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::st
   read("vig.classes", kClassesLimits, classes_from, info.classes);
   read("vig.recipe", kFieldsLimits, recipe_from, info.recipe);
   return info;
+}
+
+std::optional<double> read_smallest_scale(const Metadata& metadata) {
+  const auto found = metadata.find("vig.training");
+  if (found == metadata.end()) return std::nullopt;
+  std::string text;
+  try {
+    const json words = parse_strict_json("vig.training", found->second, kFieldsLimits);
+    if (words.is_object()) text = words.value("smallest_scale", "");
+  } catch (const Error&) {  // not written by this program
+  } catch (const json::exception&) {
+  }
+  double scale = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, scale);
+  if (error != std::errc() || last != end || !std::isfinite(scale) || scale <= 0) {
+    return std::nullopt;
+  }
+  return scale;
 }
 
 void check_class_names(const std::string& where, const std::vector<std::string>& classes) {

@@ -32,6 +32,11 @@ struct ModelInfo {
 // keys given twice and values out of range; `file` begins the message.
 std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::string& file);
 
+// What training recorded under vig.training as smallest_scale: the least factor by which it resized
+// images. Nothing where it is absent, or no text of a number above 0: it decides on a warning
+// alone.
+std::optional<double> read_smallest_scale(const Metadata& metadata);
+
 // Throws for a class name that a weight file cannot hold; `where` begins the message.
 void check_class_names(const std::string& where, const std::vector<std::string>& classes);
 

@@ -27,6 +27,7 @@ struct vig_model {
 struct vig_result {
   struct Answer {
     std::optional<std::string> error;
+    std::vector<std::string> warnings;
     std::vector<vig_class_score> scores;
     std::vector<float> values;
     int rows = 0, columns = 0, channels = 0;
@@ -180,6 +181,11 @@ vig_status answer(const vig_model* model, const vig_picture* pictures, size_t co
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].error.empty()) {
         store(*result, result->answers[i], found[i].answer);
+        if constexpr (requires { found[i].warnings; }) {
+          for (const vig::ImageWarning& one : found[i].warnings) {
+            result->answers[i].warnings.push_back(one.message);
+          }
+        }
       } else {
         result->answers[i].error = found[i].error;
       }
@@ -267,6 +273,10 @@ size_t vig_result_count(const vig_result* result) {
 const char* vig_result_error(const vig_result* result, size_t i) {
   const auto* const one = answer_at(result, i);
   return one != nullptr && one->error ? one->error->c_str() : nullptr;
+}
+const char* vig_result_warning(const vig_result* result, size_t i, size_t k) {
+  const auto* const one = answer_at(result, i);
+  return one != nullptr && k < one->warnings.size() ? one->warnings[k].c_str() : nullptr;
 }
 void vig_free_result(vig_result* result) { delete result; }
 

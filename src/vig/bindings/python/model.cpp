@@ -23,6 +23,13 @@ namespace {
 // A class by name or number.
 using ClassChoice = std::optional<std::variant<int, std::string>>;
 
+// A UserWarning of Python, which throws where the caller's filters say so.
+void warn(const std::string& sentence) {
+  if (PyErr_WarnEx(PyExc_UserWarning, printable(sentence, 8192).c_str(), 1) != 0) {
+    throw py::error_already_set();
+  }
+}
+
 class ModelObject {
  public:
   ModelObject(std::shared_ptr<const OpenModel> model, const DecodeOptions& decode)
@@ -44,6 +51,11 @@ class ModelObject {
     const auto answers = without_lock([&] { return work(*model_, pictures); });
     py::list all;
     for (const auto& one : answers) {
+      if constexpr (requires { one.warnings; }) {
+        for (const ImageWarning& warning : one.warnings) {
+          warn(fmt::format("{}: {}", one.name, warning.message));
+        }
+      }
       if (one.error.empty()) {
         all.append(as_object(one.answer, names_));
       } else if (skip_errors && !pictures.single()) {
@@ -158,11 +170,7 @@ py::object segment(const ModelObject& self, const py::object& x, bool skip) {
 py::object detect(const ModelObject& self, const py::object& x, double score, bool skip) {
   return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
     auto answers = model.detect(pictures);
-    for (auto& one : answers) {
-      std::erase_if(one.answer, [&](const Detection& found) {
-        return !(found.score > static_cast<float>(score));
-      });
-    }
+    for (auto& one : answers) keep_above(static_cast<float>(score), one);
     return answers;
   });
 }

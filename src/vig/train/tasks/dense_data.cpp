@@ -97,6 +97,21 @@ TaskData describe(const DenseData<Data>& data, Extra extra) {
   return described;
 }
 
+// Of some images, always the same ones; without those that cannot be read.
+std::vector<Sides> sampled_sizes(const SampleSource& source) {
+  constexpr size_t kSamples = 25;
+  std::vector<Sides> sizes;
+  const size_t count = std::min(kSamples, source.size());
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      const auto image = source.load(i * source.size() / count).image;
+      sizes.push_back({image->width, image->height});
+    } catch (const Error&) {  // training will report it
+    }
+  }
+  return sizes;
+}
+
 }  // namespace
 
 SegmentationData open_segmentation_data(const std::string& path, const TrainOptions& options,
@@ -157,22 +172,26 @@ std::vector<std::string> report_sentences(const DataReport& report) {
 }
 
 PictureFacts picture_facts(const SampleSource& source) {
-  constexpr size_t kLookedAt = 25;
   PictureFacts facts;
   facts.pictures = source.size();
   std::vector<int> sides;
-  const size_t count = std::min(kLookedAt, source.size());
-  for (size_t i = 0; i < count; ++i) {
-    try {
-      const auto image = source.load(i * source.size() / count).image;
-      sides.push_back(std::min(image->width, image->height));
-    } catch (const Error&) {  // training will report it
-    }
+  for (const Sides& sample : sampled_sizes(source)) {
+    sides.push_back(std::min(sample.width, sample.height));
   }
   if (sides.empty()) return facts;
   std::ranges::sort(sides);
   facts.short_side = sides[sides.size() / 2];
   return facts;
+}
+
+double smallest_scale(const SampleSource& source, const Recipe& recipe, const ViewOptions& view) {
+  double smallest = 0;
+  for (const Sides& sample : sampled_sizes(source)) {
+    const Sides fitted = fitted_sides(recipe, view.resize_min, sample);
+    const double scale = static_cast<double>(fitted.height) / sample.height;
+    if (smallest == 0 || scale < smallest) smallest = scale;
+  }
+  return smallest;
 }
 
 }  // namespace vig::train

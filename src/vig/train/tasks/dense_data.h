@@ -8,6 +8,7 @@
 
 #include "vig/data/coco.h"
 #include "vig/data/label_pairs.h"
+#include "vig/data/view.h"
 #include "vig/train/options.h"
 #include "vig/train/task.h"
 
@@ -48,5 +49,8 @@ struct PictureFacts {
   int short_side = 0;
 };
 PictureFacts picture_facts(const SampleSource& source);
+
+// The least factor by which training resizes the same images; 0: none could be read.
+double smallest_scale(const SampleSource& source, const Recipe& recipe, const ViewOptions& view);
 
 }  // namespace vig::train

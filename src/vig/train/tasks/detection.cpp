@@ -67,6 +67,7 @@ class DetectionTask : public Task {
         masks_(any_mask(pictures_.val.has_value() ? *pictures_.val : pictures_.train)) {
     view_ = options.view;
     view_.flip = options.augment.flip;
+    data_.smallest_scale = smallest_scale(pictures_.train, model_.spec.recipe, view_);
   }
 
   const TaskData& data() const override { return data_; }
@@ -228,7 +229,7 @@ class DetectionTask : public Task {
   const DetectionData pictures_;
   TrainedModel model_;
   const Columns columns_;
-  const TaskData data_;
+  TaskData data_;
   const bool masks_;
 };
 

@@ -54,6 +54,7 @@ class SegmentationTask : public Task {
         data_(task_data(pictures_)) {
     const std::vector<float> weights = pixel_weights(options, pictures_.train);
     if (!weights.empty()) weights_ = at::tensor(weights);
+    data_.smallest_scale = smallest_scale(pictures_.train, model_.spec.recipe, view_);
   }
 
   const TaskData& data() const override { return data_; }
@@ -136,7 +137,7 @@ class SegmentationTask : public Task {
   const SegmentationData pictures_;
   TrainedModel model_;
   const Columns columns_;
-  const TaskData data_;
+  TaskData data_;
   at::Tensor weights_;  // of the classes in the loss; undefined: all are 1
 };
 
