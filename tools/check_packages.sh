@@ -25,7 +25,7 @@ packages_folder=${1:-}
 if [[ -z $packages_folder ]]; then
   lock package
   install_packages engine training onnx python server packaging
-  build package package
+  build package package all vig-study
   packages_folder=$tree/build/package/packages
   rm -rf -- "$packages_folder"
   (cd -- "$tree" && quietly cpack --preset package)
@@ -135,6 +135,8 @@ expect 'manual page' 'SYNOPSIS' inside zcat /usr/share/man/man1/vig-classify.1.g
 expect 'completion' '^classify$' inside bash -c \
   'source /usr/share/bash-completion/completions/vig; COMP_WORDS=(vig cla) COMP_CWORD=1; _vig; echo "${COMPREPLY[@]}"'
 expect 'licence' 'MIT' inside cat /usr/share/doc/vig/copyright
+expect 'vig study' 'verdict on each claim' as_user vig study --help
+expect 'manual page of vig study' 'efficiency' inside zcat /usr/share/man/man1/vig-study.1.gz
 if has libvig1; then expect 'shared library' 'libvig\.so\.1' inside ldconfig -p; fi
 if has libvig-dev; then expect 'headers' 'vig_' inside cat /usr/include/vig/vig.h; fi
 if has vig-train; then

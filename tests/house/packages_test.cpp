@@ -107,7 +107,7 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
   expect_listed(kVig, engine);
   for (const auto& [name, section] :
        {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]"),
-        std::pair("vig-serve", "[server]")}) {
+        std::pair("vig-serve", "[server]"), std::pair("vig-study", "[engine]")}) {
     const fs::path program = fs::path(kVig).replace_filename(name);
     if (!fs::exists(program)) GTEST_SKIP() << name << " is not built";
     std::set<std::string> packages = engine;

@@ -21,7 +21,6 @@ void add_detect(CLI::App& app, Command& chosen);
 void add_eval(CLI::App& app, Command& chosen);
 void add_verify(CLI::App& app, Command& chosen);
 void add_bench(CLI::App& app, Command& chosen);
-void add_study(CLI::App& app, Command& chosen);
 void add_completion(CLI::App& app, Command& chosen);
 void add_manual(CLI::App& app, Command& chosen);
 

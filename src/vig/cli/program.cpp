@@ -19,6 +19,7 @@
 #include "vig/cli/describe.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/runtime/machine.h"
 
 namespace vig::cli {
 namespace {
@@ -147,6 +148,7 @@ int run(const char* name, const char* description, void (*fill)(CLI::App&, Comma
     print(app.help());
     return kBadUsage;
   }
+  if (const std::string warning = machine_warning(); !warning.empty()) complain(warning);
   return chosen();
 }
 

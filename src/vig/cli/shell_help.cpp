@@ -68,8 +68,8 @@ void add_completion(CLI::App& app, Command& chosen) {
       ->check(one_of({"bash", "zsh", "fish"}))
       ->type_name("SHELL");
   command->footer(
-      "Options of vig train, vig receptive-field and vig serve are known where their programs are\n"
-      "built. Debian's package of vig has these scripts already.\n"
+      "Options of vig train, vig receptive-field, vig serve and vig study are known where their\n"
+      "programs are built. Debian's package of vig has these scripts already.\n"
       "Examples:\n"
       "  source <(vig completion bash)\n"
       "  vig completion fish > ~/.config/fish/completions/vig.fish");

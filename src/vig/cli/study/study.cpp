@@ -1,4 +1,4 @@
-#include "vig/study/study.h"
+#include "vig/cli/study/study.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "vig/base/error.h"
-#include "vig/cli/commands.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -17,6 +16,7 @@
 #include "vig/runtime/session.h"
 #include "vig/study/report.h"
 #include "vig/study/results.h"
+#include "vig/study/study.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
@@ -41,6 +41,13 @@ std::string installed_rivals() {
   const fs::path folder = own.parent_path().parent_path().parent_path() / "rivals";
   std::error_code ignored;
   return fs::is_directory(folder, ignored) ? folder.string() : "";
+}
+
+// `vig`, which rows are measured with: beside this program, or in PATH.
+fs::path vig_itself() {
+  const fs::path beside = program_file().replace_filename("vig");
+  std::error_code ignored;
+  return fs::exists(beside, ignored) ? beside : fs::path("vig");
 }
 
 std::vector<std::string> words(const std::string& list) {
@@ -85,7 +92,7 @@ int run(const StudyCommand& command) {
   context.runs = !command.runs.empty() ? fs::path(command.runs)
                  : command.out.empty() ? fs::path("study") / "runs"
                                        : fs::path(command.out) / "runs";
-  context.program = program_file();
+  context.program = vig_itself();
   context.version = VIG_VERSION;
   catch_interrupt();
   context.keep_going = [] { return !interrupted(); };
