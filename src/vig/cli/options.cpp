@@ -64,7 +64,9 @@ std::vector<std::string> offered(CLI::Option& option) {
 }
 
 void add_threads(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Number of threads (default: all processors)")
+  command
+      .add_option("--threads", threads,
+                  "Number of threads (default: the processors that affinity and CPU quotas allow)")
       ->check(in_range(1, 1024).description(""))
       ->type_name("N");
 }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
 

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <map>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/kernels/denormals.h"
 #include "vig/runtime/executor.h"
 
@@ -228,7 +228,5 @@ std::vector<ProfileEntry> Session::profile() const {
             [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
   return result;
 }
-
-int default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 }  // namespace vig

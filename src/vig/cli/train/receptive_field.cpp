@@ -6,9 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/file_roles.h"
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
@@ -183,7 +183,7 @@ int run_field(const FieldCommand& command) {
 
 void add_receptive_field(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<FieldCommand>();
-  command->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  command->threads = default_threads();
   CLI::App* sub = app.add_subcommand(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
   sub->add_option("model", command->model.model,

@@ -51,8 +51,9 @@ def load(file=None, *, task="classify", **options):
     default model of the task: "classify", "segment" or "detect".
 
     arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
-    batch: most pictures that run together, 0: by the size. threads: 0: all of the machine. max_pixels:
-    pictures with more are refused. ignore_orientation: leave pictures as they are stored, whatever EXIF says.
+    batch: most pictures that run together, 0: by the size. threads: 0: the processors that
+    affinity and CPU quotas allow. max_pixels: pictures with more are refused. ignore_orientation: leave
+    pictures as they are stored, whatever EXIF says.
     """
     if file is None:
         if task not in ("classify", "segment", "detect"):
