@@ -64,5 +64,30 @@ TEST(WorkLimits, TheTimeOfABatch) {
       [&] { check_work("file", 1, graph, 9995); }, ErrorCode::kInput);
 }
 
+// 16 times the work for one image, at 2^18 multiply-adds more for an operation; the logits of all
+// windows are kept.
+TEST(WorkLimits, TheWindowsOfAnImage) {
+  const auto graph = [](int classes) {
+    Builder builder;
+    const Value x = builder.input("picture", {1, 1, 1000});
+    builder.output("logits", builder.linear(x, "linear", classes, false, normal_init(1)));
+    return std::move(builder).finish();
+  };
+  const Graph narrow = graph(1);  // 1000 + 512 + 2^19
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 304298, 1));
+  expect_refused(
+      "file: 304299 windows of 1x1 would take the time of 160000414200 multiply-adds, expected at "
+      "most 160000000000 for a file of 1 bytes; give --window N for larger windows, --whole for "
+      "none, or --size N for a smaller input",
+      [&] { check_windows("file", 1, narrow, 304299, 1); }, ErrorCode::kInput);
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 2 * 304298, 2));
+  EXPECT_NO_THROW(check_windows("file", 5'000'000, narrow, 2 * 304298, 1));
+  const Graph wide = graph(1000);  // 4 kB
+  EXPECT_NO_THROW(check_windows("file", 1, wide, 16000, 1));
+  expect_refused(
+      "file: 16001 windows of 1x1 would make logits of 64004000 bytes, expected at most 64000000",
+      [&] { check_windows("file", 1, wide, 16001, 1); }, ErrorCode::kInput);
+}
+
 }  // namespace
 }  // namespace vig::test

@@ -91,6 +91,15 @@ std::unique_ptr<SessionPool> DenseRunner::further_sessions(const std::string& in
       std::move(first), [graph = *graph](int, int) { return graph; }, options_.session_bytes);
 }
 
+void DenseRunner::check_windows(const Placement& placement, int side, int64_t windows) const {
+  if (windows == 1 || file_bytes_ == 0) return;
+  const int height = placement.input_height, width = placement.input_width;
+  const auto session = sessions_->take(std::min(height, side), std::min(width, side), 1);
+  constexpr double kUsualPixels = 512 * 2048;
+  const double scale = own_size_ ? 1 : std::max(1.0, double(height) * width / kUsualPixels);
+  vig::check_windows(name_, file_bytes_, session->graph(), windows, scale);
+}
+
 void DenseRunner::prepare(const Image& image, DensePicture& picture) const {
   picture.placement = place(recipe_, image.width, image.height);
   const int height = picture.placement.input_height, width = picture.placement.input_width;
