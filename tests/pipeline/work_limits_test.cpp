@@ -22,7 +22,8 @@ TEST(WorkLimits, BlocksOfANetwork) {
   override_field(spec, "depth", "256");
   EXPECT_NO_THROW(check_depth(spec));
   override_field(spec, "depth", "257");
-  expect_refused("vig_t of 257 blocks, expected at most 256", [&] { check_depth(spec); });
+  expect_refused("vig_t of 257 blocks, expected at most 256 (a fixed limit)",
+                 [&] { check_depth(spec); });
 }
 
 TEST(WorkLimits, BothSidesOfAnInput) {

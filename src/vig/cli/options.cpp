@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 #include <string_view>
 
@@ -68,6 +69,13 @@ void add_threads(CLI::App& command, int& threads) {
       .add_option("--threads", threads,
                   "Number of threads (default: the processors that affinity and CPU quotas allow)")
       ->check(in_range(1, 1024).description(""))
+      ->type_name("N");
+}
+
+void add_max_pixels(CLI::App& command, int64_t& pixels) {
+  command.add_option("--max-pixels", pixels, "Reject pictures with more pixels than this")
+      ->check(in_range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
+      ->capture_default_str()
       ->type_name("N");
 }
 

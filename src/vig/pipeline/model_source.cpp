@@ -281,13 +281,15 @@ void check_windows(const std::string& file, size_t file_bytes, const Graph& grap
 void check_depth(const ModelSpec& spec) {
   const int64_t blocks = spec.config->blocks();
   if (blocks > kMaxBlocks) {
-    fail_usage("model {} of {} blocks, expected at most {}", spec.name, blocks, kMaxBlocks);
+    fail_usage("model {} of {} blocks, expected at most {} (a fixed limit)", spec.name, blocks,
+               kMaxBlocks);
   }
 }
 
 void check_input_size(int height, int width) {
   if (height >= 1 && width >= 1 && height <= kMaxInputSide && width <= kMaxInputSide) return;
-  fail_usage("an input of {}x{} pixels, expected sides from 1 to {}", height, width, kMaxInputSide);
+  fail_usage("an input of {}x{} pixels, expected sides from 1 to {} (a fixed limit)", height, width,
+             kMaxInputSide);
 }
 
 }  // namespace vig

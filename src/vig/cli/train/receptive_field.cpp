@@ -34,6 +34,7 @@ struct FieldCommand {
   int size = 0;
   int pictures = 20;
   int threads = 1;
+  int64_t max_pixels = DecodeOptions().max_pixels;
   uint64_t seed = 1;
   bool json = false;
   std::string csv, svg;
@@ -69,12 +70,13 @@ struct Measured {
   int broken = 0;
 };
 
-// The first `most` pictures that can be read, some at a time, added in their order.
-Measured measure(const Network& network, const std::vector<std::string>& files, int size, int most,
-                 int threads) {
+// The first pictures that can be read, some at a time, added in their order.
+Measured measure(const Network& network, const std::vector<std::string>& files, int size,
+                 const FieldCommand& command) {
   Measured measured{ReceptiveField(size)};
-  const PictureFiles source(files);
-  train::Workers workers(threads);
+  const int most = command.pictures;
+  const PictureFiles source(files, {.max_pixels = command.max_pixels});
+  train::Workers workers(command.threads);
   Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "pictures");
   for (size_t next = 0; next < files.size() && measured.pictures < most && !interrupted();) {
     const size_t count = std::min({static_cast<size_t>(workers.size()), files.size() - next,
@@ -131,7 +133,7 @@ int run_field(const FieldCommand& command) {
   const Network network(source, size, command.seed);
   catch_interrupt();
   for (const std::string& problem : found.problems) complain(problem);
-  const Measured measured = measure(network, found.files, size, command.pictures, command.threads);
+  const Measured measured = measure(network, found.files, size, command);
   if (interrupted()) return interrupted_exit();
   if (measured.pictures == 0) {
     fail("none of the {} pictures could be read", found.files.size());
@@ -206,6 +208,7 @@ void add_receptive_field(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->type_name("N");
   add_threads(*sub, command->threads);
+  add_max_pixels(*sub, command->max_pixels);
   sub->add_option("--csv", command->csv, "Also write the figures and the field to this CSV file")
       ->type_name("FILE");
   sub->add_option("--svg", command->svg, "Also draw the field into this SVG file")
