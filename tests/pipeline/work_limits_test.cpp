@@ -65,7 +65,7 @@ TEST(WorkLimits, TheTimeOfABatch) {
       [&] { check_work("file", 1, graph, 9995); }, ErrorCode::kInput);
 }
 
-// 16 times the work for one image, at 2^18 multiply-adds more for an operation; the logits of all
+// 8 times the work for one image, at 2^18 multiply-adds more for an operation; the logits of all
 // windows are kept.
 TEST(WorkLimits, TheWindowsOfAnImage) {
   const auto graph = [](int classes) {
@@ -75,14 +75,14 @@ TEST(WorkLimits, TheWindowsOfAnImage) {
     return std::move(builder).finish();
   };
   const Graph narrow = graph(1);  // 1000 + 512 + 2^19
-  EXPECT_NO_THROW(check_windows("file", 1, narrow, 304298, 1));
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 152149, 1));
   expect_refused(
-      "file: 304299 windows of 1x1 would take the time of 160000414200 multiply-adds, expected at "
-      "most 160000000000 for a file of 1 bytes; give --window N for larger windows, --whole for "
+      "file: 152150 windows of 1x1 would take the time of 80000470000 multiply-adds, expected at "
+      "most 80000000000 for a file of 1 bytes; give --window N for larger windows, --whole for "
       "none, or --size N for a smaller input",
-      [&] { check_windows("file", 1, narrow, 304299, 1); }, ErrorCode::kInput);
-  EXPECT_NO_THROW(check_windows("file", 1, narrow, 2 * 304298, 2));
-  EXPECT_NO_THROW(check_windows("file", 5'000'000, narrow, 2 * 304298, 1));
+      [&] { check_windows("file", 1, narrow, 152150, 1); }, ErrorCode::kInput);
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 2 * 152149, 2));
+  EXPECT_NO_THROW(check_windows("file", 5'000'000, narrow, 2 * 152149, 1));
   const Graph wide = graph(1000);  // 4 kB
   EXPECT_NO_THROW(check_windows("file", 1, wide, 16000, 1));
   expect_refused(

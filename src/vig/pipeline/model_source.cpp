@@ -258,7 +258,7 @@ void check_windows(const std::string& file, size_t file_bytes, const Graph& grap
                    double scale) {
   // Every operation of a window costs at least as much as this many multiply-adds. Windows share
   // out a picture several times as large as they are, and overlap.
-  constexpr double kCall = 1 << 18, kWindows = 16;
+  constexpr double kCall = 1 << 18, kWindows = 8;
   const WorkLimits limits = work_limits(file_bytes);
   const double most_work = kWindows * scale * limits.work, most_bytes = scale * limits.bytes;
   const auto count = static_cast<double>(windows);
