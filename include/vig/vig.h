@@ -59,7 +59,7 @@ typedef enum vig_task { VIG_CLASSIFY = 0, VIG_SEGMENT = 1, VIG_DETECT = 2 } vig_
  * vig_init_options with the size of the struct that they know. */
 typedef struct vig_options {
   size_t struct_size;     /* set by vig_default_options */
-  int threads;            /* 0: as many as the machine has */
+  int threads;            /* 0: the processors that affinity and CPU quotas allow */
   int batch;              /* most pictures that run together; 0: by the size */
   int size;               /* side of the network's input; 0: from the weight file */
   int64_t max_pixels;     /* pictures with more are refused */

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "cli/vig.h"
 
@@ -30,6 +31,22 @@ TEST(BenchCommand, EveryCombination) {
   const std::string text = read_file(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 17);
   EXPECT_TRUE(text.starts_with("cpu,simd,model,height")) << text;
+}
+
+// As by `taskset`, the threads are those of the affinity mask, which the program inherits.
+TEST(BenchCommand, HasAThreadForEachProcessorItMayUse) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  const RunResult result = vig({"bench", "test_vig", "--seconds", "0.01", "--json"});
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
+  expect_success(result);
+  EXPECT_EQ(json::parse(result.out)["results"][0]["threads"], 1);
 }
 
 TEST(BenchCommand, TableAndProfile) {

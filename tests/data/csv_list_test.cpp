@@ -99,9 +99,9 @@ TEST(CsvList, BadRowsAreNamedAndLeftOut) {
   expect_left_out("a,cat\n\"b\"c,dog\n", {"a cat"},
                   "line 2: expected a comma after a closing quote, found \"c\"");
   expect_left_out("a,cat\nb," + std::string(kMaxCsvField + 1, 'x') + "\n", {"a cat"},
-                  "line 2: a field of over 4096 bytes");
+                  "line 2: a field of over 4096 bytes (a fixed limit)");
   expect_left_out("a,cat\nb,\"" + std::string(2 * kMaxCsvField + 2, '"') + "\"\n", {"a cat"},
-                  "line 2: a field of over 4096 bytes");
+                  "line 2: a field of over 4096 bytes (a fixed limit)");
   expect_left_out("a,cat\nb,dog\n./a,dog\n", {"a cat", "b dog"},
                   "line 3: names \"a\" again, which line 1 has named");
 }
@@ -272,7 +272,7 @@ TEST_F(CsvDataset, OnlyRegularFilesAreLists) {
   const std::string large = (folder_ / "large.csv").string();
   write_file(large, "a");
   fs::resize_file(large, kMaxCsvBytes + 1);
-  expect_error(ErrorCode::kInput, {large, "expected at most 268435456 bytes"},
+  expect_error(ErrorCode::kInput, {large, "expected at most 268435456 bytes (a fixed limit)"},
                [&] { open_dataset(large); });
 }
 

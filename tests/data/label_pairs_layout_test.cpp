@@ -145,7 +145,8 @@ TEST(LabelPairsLayout, HostileClassFiles) {
   // Takes no room on the disk.
   write_files(dir.path(), with_classes(""));
   fs::resize_file(dir / "classes.txt", (4 << 20) + 1);
-  expect_error(ErrorCode::kInput, {"classes.txt", "4194305 bytes, expected at most 4194304"},
+  expect_error(ErrorCode::kInput,
+               {"classes.txt", "4194305 bytes, expected at most 4194304 (a fixed limit)"},
                [&] { open_label_pairs(dir.path().string()); });
 }
 

@@ -200,7 +200,9 @@ TEST(LabelPairs, AtMost255Classes) {
                                               {"classes.txt", names}};
   EXPECT_EQ(Folder(files).open().whole->classes().size(), 255u);
   files["classes.txt"] += "one more\n";
-  EXPECT_NE(error_of([&] { Folder(files).open(); }).find("names 256 classes, expected at most 255"),
+  EXPECT_NE(error_of([&] {
+              Folder(files).open();
+            }).find("names 256 classes, expected at most 255 (a fixed limit)"),
             std::string::npos);
 }
 

@@ -116,6 +116,43 @@ TEST_F(Launcher, BuildsOnceAndPassesEverythingThrough) {
   EXPECT_EQ(calls(), before) << "a later call must start at once";
 }
 
+TEST_F(Launcher, PrintsHelpWithoutPackagesAndBuild) {
+  has_installed({});
+  for (const char* page : {"vig", "train", "serve", "bench", "bench-train", "study", "convert"}) {
+    write_file(tree_ / "docs/help" / (std::string(page) + ".txt"),
+               std::string("help of ") + page + "\n\n  --x %s\n");
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> calls_and_pages = {
+      {{"--help"}, "vig"},
+      {{"-h"}, "vig"},
+      {{"help"}, "vig"},
+      {{"no-command", "--help"}, "vig"},
+      {{"../../vig", "--help"}, "vig"},
+      {{"train", "--help"}, "train"},
+      {{"train", "a b", "--out", "x", "-h"}, "train"},
+      {{"-h", "serve"}, "serve"},
+      {{"help", "serve"}, "serve"},
+      {{"bench", "--help"}, "bench"},
+      {{"bench", "vig_t", "--train", "--help"}, "bench-train"},
+      {{"study", "erf", "--help"}, "study"},
+      {{"convert", "a.pth", "a.onnx", "--help"}, "convert"},
+  };
+  for (const auto& [arguments, page] : calls_and_pages) {
+    std::vector<std::string> command = {vig()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const RunResult result = run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "help of " + page + "\n\n  --x %s\n") << arguments.front();
+    EXPECT_EQ(result.err, "");
+  }
+  EXPECT_EQ(calls(), "");
+  EXPECT_FALSE(fs::exists(tree_ / "build"));
+  // After -- it is the name of a file.
+  EXPECT_EQ(run({vig(), "classify", "--", "--help"}).out, "<classify>\n<-->\n<--help>\n");
+  fs::remove_all(tree_ / "docs");
+  EXPECT_EQ(run({vig(), "--help"}).out, "<--help>\n") << "the program knows, too";
+}
+
 TEST_F(Launcher, WorksThroughALinkAndFromItsFolder) {
   fs::create_symlink(tree_ / "vig", temp_ / "link");
   EXPECT_EQ(run({(temp_ / "link").string(), "x"}).out, "<x>\n");

@@ -240,7 +240,8 @@ TEST(Formats, GifSaysWhatIsWrong) {
   EXPECT_EQ(bytes_error("GIF89a\1\0\1\0\0\0\0;"s), "x: a GIF without frames");
   EXPECT_EQ(bytes_error("GIF89a\1\0\1\0\0\0\0?"s), "x: damaged GIF: a block of kind 0x3f");
   EXPECT_EQ(bytes_error(gif(1, 1, 0, 0, 60000, 60000, "")),
-            "x: a picture of 60000x60000 pixels, over the limit of 67108864 pixels (--max-pixels)");
+            "x: a picture of 60000x60000 pixels, over the limit of 67108864 pixels (raise it with "
+            "--max-pixels)");
 }
 
 TEST(Formats, PnmNumbersAndSpaces) {
@@ -266,15 +267,17 @@ TEST(Formats, PnmSaysWhatIsWrong) {
   EXPECT_EQ(bytes_error("P6x1 1 255 abc"), damaged + "no space after P6");
   EXPECT_EQ(bytes_error("P6 1 1 255"), damaged + "no space after the header");
   EXPECT_EQ(bytes_error("P6 1 0 255 "), "x: a picture of 1x0 pixels, expected at least 1x1");
-  EXPECT_EQ(bytes_error("P5 1048577 1 255 "),
-            "x: a picture of 1048577x1 pixels, expected at most 1048576 along a side");
-  EXPECT_EQ(bytes_error("P5 1 1048577 255 "),
-            "x: a picture of 1x1048577 pixels, expected at most 1048576 along a side");
+  EXPECT_EQ(
+      bytes_error("P5 1048577 1 255 "),
+      "x: a picture of 1048577x1 pixels, expected at most 1048576 along a side (a fixed limit)");
+  EXPECT_EQ(
+      bytes_error("P5 1 1048577 255 "),
+      "x: a picture of 1x1048577 pixels, expected at most 1048576 along a side (a fixed limit)");
 }
 
 TEST(Formats, TheLimitOfPixelsHoldsForAll) {
   const std::string sentence =
-      "x: a picture of 19x13 pixels, over the limit of 246 pixels (--max-pixels)";
+      "x: a picture of 19x13 pixels, over the limit of 246 pixels (raise it with --max-pixels)";
   for (const char* file : {"rgb24.bmp", "rle8.bmp", "palette.gif", "binary.ppm", "text.pbm"}) {
     const std::string bytes = test::read_file(data_path(std::string("formats/") + file));
     EXPECT_EQ(bytes_error(bytes, {.max_pixels = 246}), sentence) << file;

@@ -21,8 +21,9 @@ TEST(PictureFile, AStreamIsReadToItsEndOrToTheLimit) {
                [&] { read(uint64_t{3} << 20); });
   // Also by less than is read at once.
   for (const uint64_t limit : {bytes.size() - 1, size_t{5} << 20, size_t{0}}) {
-    EXPECT_EQ(error_of([&] { read(limit); }), path + ": longer than the " + std::to_string(limit) +
-                                                  " bytes allowed for a picture file");
+    EXPECT_EQ(error_of([&] { read(limit); }),
+              path + ": longer than the " + std::to_string(limit) +
+                  " bytes allowed for a picture file (raise it with --max-pixels)");
   }
   write_file(path, "");
   EXPECT_TRUE(read(0).empty());

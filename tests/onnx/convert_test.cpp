@@ -58,6 +58,17 @@ TEST_F(ConvertToOnnx, OfAnySizeTheModelRuns) {
   EXPECT_EQ(shape.dim(3).dim_value(), 80);
 }
 
+// A small file must not fill the memory by a large input of its own, as in all commands.
+TEST_F(ConvertToOnnx, TheFilesOwnSizeIsBounded) {
+  const std::string large = (folder_ / "large.safetensors").string();
+  expect_success(vig({"convert", model_, large, "--size", "8192"}));
+  const std::string words = large + ": 1 picture of 8192x8192 would take the time of";
+  expect_complaint(vig({"classify", "-m", large, data("image/photos/cat_chelsea.png")}), 1, words);
+  expect_complaint(vig({"convert", large, out_}), 1, words);
+  EXPECT_FALSE(fs::exists(out_));
+  expect_success(vig({"convert", large, out_, "--size", "64"}));
+}
+
 TEST_F(ConvertToOnnx, OptionsReachTheFile) {
   const RunResult result = vig({"convert", model_, out_, "--ort", "--output", "pooled"});
   expect_success(result);

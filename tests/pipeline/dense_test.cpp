@@ -271,6 +271,29 @@ TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
   }
 }
 
+// Tiny windows are many, and each has a cost of its own.
+TEST_F(Dense, WindowsThatAFileAsksForAreBounded) {
+  ModelRequest request;
+  request.model = "test_vig_upernet";
+  const std::string path = (folder_ / "segmenter.safetensors").string();
+  save_model(find_source(request), path);
+  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  ModelSource tiny = dense_source(path);
+  tiny.spec.recipe.resize = 512;
+  tiny.spec.recipe.longest = 2048;
+  tiny.spec.recipe.crop = 32;
+  tiny.spec.recipe.window_stride = 8;
+  const std::string error = Segmenter{tiny}.segment(one).at(0).error;
+  EXPECT_NE(error.find("windows of 32x32 would take the time of"), std::string::npos) << error;
+  EXPECT_NE(error.find("give --window N for larger windows"), std::string::npos) << error;
+  EXPECT_EQ((Segmenter{tiny, {}, {.window = 256}}).segment(one).at(0).error, "");
+  EXPECT_EQ((Segmenter{tiny, {.size = 64}}).segment(one).at(0).error, "");
+  // A larger input is the caller's choice, but the number of windows is not.
+  tiny.spec.recipe.multiple = tiny.spec.recipe.crop = tiny.spec.recipe.window_stride = 1;
+  const std::string large = (Segmenter{tiny, {.size = 4096}}).segment(one).at(0).error;
+  EXPECT_NE(large.find("windows of 1x1 would take the time of"), std::string::npos) << large;
+}
+
 TEST_F(Dense, AnySizeRunsUpToTheLargest) {
   const PictureFiles one({picture_file("photos/cat_chelsea.png")});
   const Detector detector(source("mini_detector"), {.size = 200});
@@ -278,7 +301,7 @@ TEST_F(Dense, AnySizeRunsUpToTheLargest) {
   EXPECT_EQ(detector.runner().recipe().longest, 333);
   EXPECT_TRUE(detector.detect(one).at(0).error.empty());
   const Segmenter large(source("mini_segmenter"), {.size = 8000}, {.window = 0});
-  EXPECT_NE(large.segment(one).at(0).error.find("expected sides from 1 to 8192"),
+  EXPECT_NE(large.segment(one).at(0).error.find("expected sides from 1 to 8192 (a fixed limit)"),
             std::string::npos);
 }
 

@@ -22,7 +22,8 @@ TEST(WorkLimits, BlocksOfANetwork) {
   override_field(spec, "depth", "256");
   EXPECT_NO_THROW(check_depth(spec));
   override_field(spec, "depth", "257");
-  expect_refused("vig_t of 257 blocks, expected at most 256", [&] { check_depth(spec); });
+  expect_refused("vig_t of 257 blocks, expected at most 256 (a fixed limit)",
+                 [&] { check_depth(spec); });
 }
 
 TEST(WorkLimits, BothSidesOfAnInput) {
@@ -62,6 +63,31 @@ TEST(WorkLimits, TheTimeOfABatch) {
       "file: 9995 pictures of 1x1 would take the time of 10000117440 multiply-adds, "
       "expected at most 10000000000 for a file of 1 bytes",
       [&] { check_work("file", 1, graph, 9995); }, ErrorCode::kInput);
+}
+
+// 8 times the work for one image, at 2^18 multiply-adds more for an operation; the logits of all
+// windows are kept.
+TEST(WorkLimits, TheWindowsOfAnImage) {
+  const auto graph = [](int classes) {
+    Builder builder;
+    const Value x = builder.input("picture", {1, 1, 1000});
+    builder.output("logits", builder.linear(x, "linear", classes, false, normal_init(1)));
+    return std::move(builder).finish();
+  };
+  const Graph narrow = graph(1);  // 1000 + 512 + 2^19
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 152149, 1));
+  expect_refused(
+      "file: 152150 windows of 1x1 would take the time of 80000470000 multiply-adds, expected at "
+      "most 80000000000 for a file of 1 bytes; give --window N for larger windows, --whole for "
+      "none, or --size N for a smaller input",
+      [&] { check_windows("file", 1, narrow, 152150, 1); }, ErrorCode::kInput);
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 2 * 152149, 2));
+  EXPECT_NO_THROW(check_windows("file", 5'000'000, narrow, 2 * 152149, 1));
+  const Graph wide = graph(1000);  // 4 kB
+  EXPECT_NO_THROW(check_windows("file", 1, wide, 16000, 1));
+  expect_refused(
+      "file: 16001 windows of 1x1 would make logits of 64004000 bytes, expected at most 64000000",
+      [&] { check_windows("file", 1, wide, 16001, 1); }, ErrorCode::kInput);
 }
 
 }  // namespace

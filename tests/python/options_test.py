@@ -56,7 +56,7 @@ class Options(support.WithModels):
         model = vig.load(self.classifier, max_pixels=12)
         with self.assertRaisesRegex(vig.Error, "limit of 12 pixels"):
             model(self.pictures[0])
-        with self.assertRaisesRegex(vig.Error, "4 x 4 pixels, expected at most 12"):
+        with self.assertRaisesRegex(vig.Error, "4 x 4 pixels, expected at most 12 .raise it with max_pixels."):
             model(np.zeros((4, 4, 3), np.uint8))
         self.assertEqual(len(model(np.zeros((3, 4, 3), np.uint8)).classes), 5)
 

@@ -10,6 +10,7 @@
 
 #include "runtime/networks.h"
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {

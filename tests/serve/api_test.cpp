@@ -310,6 +310,7 @@ TEST_F(ApiTest, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_NE(refused.body.find("queue_full"), std::string::npos);
+  EXPECT_NE(refused.body.find("(raise the limit with --queue)"), std::string::npos);
   go.release(2);
   EXPECT_EQ(first.read().status, 200);
   EXPECT_EQ(second.read().status, 200);

@@ -4,7 +4,7 @@
 
 #include "study/stand_in.h"
 #include "support/errors.h"
-#include "vig/runtime/session.h"
+#include "vig/base/processors.h"
 #include "vig/study/miniature.h"
 
 namespace vig::study {

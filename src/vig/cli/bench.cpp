@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/bench_report.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/file_roles.h"
@@ -14,7 +15,6 @@
 #include "vig/cli/output_file.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/runtime/machine.h"
-#include "vig/runtime/session.h"
 
 namespace vig::cli {
 namespace {
@@ -138,7 +138,8 @@ void add_bench(CLI::App& app, Command& chosen) {
       ->type_name("N,...");
   command
       ->add_option("--threads", options->threads,
-                   "Numbers of threads, separated by commas (default: all processors)")
+                   "Numbers of threads, separated by commas (default: the processors that "
+                   "affinity and CPU quotas allow)")
       ->type_name("N,...");
   command
       ->add_option("--simd", options->simd,

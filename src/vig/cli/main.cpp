@@ -1,5 +1,7 @@
 // `vig`: options, printing and exit codes. Everything else is below.
+#include <algorithm>
 #include <new>
+#include <string_view>
 
 #include "vig/cli/commands.h"
 #include "vig/cli/convert.h"
@@ -38,6 +40,12 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
 
 int main(int argc, char** argv) try {
   vig::cli::handle_memory_lack();
+  // `vig help COMMAND` is `vig COMMAND --help`.
+  static char flag[] = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    std::rotate(argv + 1, argv + 2, argv + argc);
+    argv[argc - 1] = flag;
+  }
   if (const auto* helper = vig::cli::find_helper(argc, argv)) {
     return vig::cli::start_helper(*helper, argv);
   }

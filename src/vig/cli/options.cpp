@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 #include <string_view>
 
@@ -64,8 +65,17 @@ std::vector<std::string> offered(CLI::Option& option) {
 }
 
 void add_threads(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Number of threads (default: all processors)")
+  command
+      .add_option("--threads", threads,
+                  "Number of threads (default: the processors that affinity and CPU quotas allow)")
       ->check(in_range(1, 1024).description(""))
+      ->type_name("N");
+}
+
+void add_max_pixels(CLI::App& command, int64_t& pixels) {
+  command.add_option("--max-pixels", pixels, "Reject pictures with more pixels than this")
+      ->check(in_range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
+      ->capture_default_str()
       ->type_name("N");
 }
 

@@ -15,6 +15,8 @@ namespace vig::cli {
 
 // --threads
 void add_threads(CLI::App& command, int& threads);
+// --max-pixels
+void add_max_pixels(CLI::App& command, int64_t& pixels);
 // Checks for an option: that its value is one of these; that it is anything at all, of which shell
 // completion offers these.
 CLI::Validator one_of(const std::vector<std::string>& values);

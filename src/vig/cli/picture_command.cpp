@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "vig/base/printable.h"
@@ -68,11 +67,7 @@ void add_network_options(CLI::App& command, NetworkOptions& options) {
   command.add_flag(
       "--ignore-orientation", options.ignore_orientation,
       "Ignore the EXIF orientation, as torchvision does (default: rotate pictures by it)");
-  command
-      .add_option("--max-pixels", options.max_pixels, "Reject pictures with more pixels than this")
-      ->check(in_range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
-      ->capture_default_str()
-      ->type_name("N");
+  add_max_pixels(command, options.max_pixels);
 }
 
 void add_picture_options(CLI::App& command, PictureOptions& options) {

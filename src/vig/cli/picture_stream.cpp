@@ -70,7 +70,9 @@ std::vector<uint8_t> read_stream(const std::string& name, const std::string& tit
   std::vector<uint8_t> bytes;
   for (;;) {
     const size_t before = bytes.size();
-    if (before > limit) fail("{}: longer than the {} bytes allowed for a picture", title, limit);
+    if (before > limit)
+      fail("{}: longer than the {} bytes allowed for a picture (raise it with --max-pixels)", title,
+           limit);
     // Growing by doubling would take the limit twice.
     if (before > kLarge) bytes.reserve(limit + 2 * kBlock);
     bytes.resize(before + kBlock);

@@ -66,8 +66,9 @@ std::optional<Mask> read_polygons(JsonReader& json, int width, int height, MaskW
     if (work == nullptr) continue;
     const uint64_t columns = columns_crossed(corners, width);
     if (columns > work->columns) {
-      throw Wrong{fmt::format("polygons that cross more than {} columns of its picture",
-                              MaskWork().columns)};
+      throw Wrong{
+          fmt::format("polygons that cross more than {} columns of its picture (a fixed limit)",
+                      MaskWork().columns)};
     }
     work->columns -= columns;
     parts.push_back(polygon_mask(corners, width, height));
@@ -176,7 +177,7 @@ class CocoParser {
  private:
   template <class List>
   void check_room(const List& list, size_t most, const char* what) const {
-    if (list.size() >= most) fail("{}: more than {} {}", file_.name, most, what);
+    if (list.size() >= most) fail("{}: more than {} {} (a fixed limit)", file_.name, most, what);
   }
 
   void read_image() {

@@ -26,8 +26,8 @@ class FolderArchive : public Archive {
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
     PictureFile opened = open(file);
     if (*opened.size() > kMaxCopiedFile) {
-      fail("{}: a file of {} bytes, expected a picture of at most {}", place(file), *opened.size(),
-           kMaxCopiedFile);
+      fail("{}: a file of {} bytes, expected a picture of at most {} (a fixed limit)", place(file),
+           *opened.size(), kMaxCopiedFile);
     }
     opened.read(scratch, *opened.size());
     return scratch;

@@ -4,10 +4,10 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/base/processors.h"
 #include "vig/data/dense_files.h"
 #include "vig/data/label_pairs_layout.h"
 #include "vig/data/picture_store.h"
@@ -232,7 +232,7 @@ class LabelPairsReader {
     const Meaning meaning = meaning_of(kNoLabel, ignored, zero_ignored);
     std::atomic<int> largest = -1;
     CheckOptions options;
-    options.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+    options.threads = std::min(default_threads(), 8);
     DataReport report;
     examine_samples(
         part.pairs.size(), options,

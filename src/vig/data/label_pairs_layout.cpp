@@ -270,8 +270,8 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
     if (!found) continue;
     const std::string place = files.archive()->place(*found);
     if (files.archive()->size(*found).bytes > kMaxClassBytes) {
-      fail("{}: {} bytes, expected at most {}", place, files.archive()->size(*found).bytes,
-           kMaxClassBytes);
+      fail("{}: {} bytes, expected at most {} (a fixed limit)", place,
+           files.archive()->size(*found).bytes, kMaxClassBytes);
     }
     const SharedText text = read_text(files.archive(), *found);
     const bool table =
@@ -287,7 +287,7 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
     while (!names.empty() && names.back().empty()) names.pop_back();
     if (table && !names.empty()) names.erase(names.begin());
     if (names.size() > 255) {
-      fail("{}: names {} classes, expected at most 255", place, names.size());
+      fail("{}: names {} classes, expected at most 255 (a fixed limit)", place, names.size());
     }
     return names;
   }

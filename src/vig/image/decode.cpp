@@ -114,7 +114,7 @@ Image decode_open(std::unique_ptr<PictureDecoder> decoder, const DecodeOptions& 
 
 void check_memory(const std::string& name, uint64_t bytes, uint64_t limit) {
   if (bytes <= limit) return;
-  fail("{}: decoding takes {} bytes of memory, over the limit of {} (it grows with --max-pixels)",
+  fail("{}: decoding takes {} bytes of memory, over the limit of {} (raise it with --max-pixels)",
        name, bytes, limit);
 }
 
@@ -163,20 +163,22 @@ void check_size(const std::string& name, int64_t width, int64_t height,
     fail("{}: a picture of {}x{} pixels, expected at least 1x1", name, width, height);
   }
   if (width > kMaxResizeSide || height > kMaxResizeSide) {
-    fail("{}: a picture of {}x{} pixels, expected at most {} along a side", name, width, height,
-         kMaxResizeSide);
+    fail("{}: a picture of {}x{} pixels, expected at most {} along a side (a fixed limit)", name,
+         width, height, kMaxResizeSide);
   }
   if (width * height > options.max_pixels) {
-    fail("{}: a picture of {}x{} pixels, over the limit of {} pixels (--max-pixels)", name, width,
-         height, options.max_pixels);
+    fail("{}: a picture of {}x{} pixels, over the limit of {} pixels (raise it with --max-pixels)",
+         name, width, height, options.max_pixels);
   }
 }
 
 PictureSize read_picture_size(const PictureSource& source, const DecodeOptions& options) {
   return with_memory(source.name, [&]() -> PictureSize {
     if (source.bytes > max_file_bytes(options)) {
-      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
-           source.bytes, max_file_bytes(options));
+      fail(
+          "{}: {} bytes, longer than the {} bytes allowed for a picture file (raise it with "
+          "--max-pixels)",
+          source.name, source.bytes, max_file_bytes(options));
     }
     MemoryBudget& budget = picture_memory();
     budget.raise_capacity(decoding_limit(options));
@@ -224,8 +226,10 @@ std::shared_ptr<const Image> shared_image(LoadedImage loaded) {
 LoadedImage load_image(const PictureSource& source, const DecodeOptions& options) {
   return with_memory(source.name, [&] {
     if (source.bytes > max_file_bytes(options)) {
-      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
-           source.bytes, max_file_bytes(options));
+      fail(
+          "{}: {} bytes, longer than the {} bytes allowed for a picture file (raise it with "
+          "--max-pixels)",
+          source.name, source.bytes, max_file_bytes(options));
     }
     return load_waiting(source, options);
   });

@@ -66,13 +66,15 @@ class HeifDecoder : public PictureDecoder {
     // Each tile alone may be cheap.
     const int64_t allowed = std::max(kPassPixelBudget, kMinPassesAllowed * declared);
     if (work_ > allowed) {
-      fail("{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {}", name_,
-           work_, allowed);
+      fail(
+          "{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {} (a fixed "
+          "limit)",
+          name_, work_, allowed);
     }
     // 8-bit 4:2:0, which is what telephones write, for the largest picture.
     const int64_t most = std::max(kMinFrameBytes, options.max_pixels / 2 * 3);
     if (hevc_bytes_ > most) {
-      fail("{}: HEIC frames of {} bytes, over the limit of {} (it grows with --max-pixels)", name_,
+      fail("{}: HEIC frames of {} bytes, over the limit of {} (raise it with --max-pixels)", name_,
            hevc_bytes_, most);
     }
     const uint64_t canvas = static_cast<uint64_t>(picture_.width * picture_.height) * 3;
@@ -125,8 +127,10 @@ class HeifDecoder : public PictureDecoder {
     const int64_t allowed =
         std::clamp(kPassPixelBudget / size.pixels(), kMinPassesAllowed, kMaxPasses);
     if (size.passes > allowed) {
-      fail("{}: damaged HEIC or AVIF: {} frames and slices in a picture, expected at most {}",
-           name_, size.passes, allowed);
+      fail(
+          "{}: damaged HEIC or AVIF: {} frames and slices in a picture, expected at most {} (a "
+          "fixed limit)",
+          name_, size.passes, allowed);
     }
     // Measured as multiples of a frame: the codec's own, its coefficients, libheif's copies before
     // and after each conversion.

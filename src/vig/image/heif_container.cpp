@@ -95,7 +95,7 @@ class Container {
           fmt::format("{} tiles for a grid of {}x{}", ids.size(), picture.columns, picture.rows));
     }
     if (count > kMaxTiles) {
-      fail("{}: a grid of {} tiles, expected at most {}", name_, count, kMaxTiles);
+      fail("{}: a grid of {} tiles, expected at most {} (a fixed limit)", name_, count, kMaxTiles);
     }
     uint64_t total = 0;
     for (const uint32_t id : ids) {

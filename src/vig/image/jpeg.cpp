@@ -143,11 +143,11 @@ class JpegDecoder : public PictureDecoder {
     }
     const uint64_t most = cinfo_.arith_code ? kMaxArithmeticVisits : kMaxVisits;
     if (visits_ <= most && counted_scans_ <= kMaxScans) return true;
-    std::snprintf(message_, sizeof(message_),
-                  "%d scans that visit %llu coefficients, expected at most %d and %llu%s",
-                  counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
-                  static_cast<unsigned long long>(most),
-                  cinfo_.arith_code ? " with arithmetic coding" : "");
+    std::snprintf(
+        message_, sizeof(message_),
+        "%d scans that visit %llu coefficients, expected at most %d and %llu%s (fixed limits)",
+        counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
+        static_cast<unsigned long long>(most), cinfo_.arith_code ? " with arithmetic coding" : "");
     return false;
   }
 

@@ -87,7 +87,7 @@ LabelMap load_waiting(const PictureSource& source, const DecodeOptions& options)
   for (uint64_t decoding = 0;;) {
     if (source.copied > limit || decoding > limit - source.copied) {
       fail(
-          "{}: decoding takes {} bytes of memory, over the limit of {} (it grows with "
+          "{}: decoding takes {} bytes of memory, over the limit of {} (raise it with "
           "--max-pixels)",
           source.name, source.copied + decoding, limit);
     }
@@ -112,8 +112,10 @@ LabelMap load_waiting(const PictureSource& source, const DecodeOptions& options)
 
 LabelMap load_label_map(const PictureSource& source, const DecodeOptions& options) {
   if (source.bytes > max_file_bytes(options)) {
-    fail("{}: {} bytes, longer than the {} bytes allowed for a label map", source.name,
-         source.bytes, max_file_bytes(options));
+    fail(
+        "{}: {} bytes, longer than the {} bytes allowed for a label map (raise it with "
+        "--max-pixels)",
+        source.name, source.bytes, max_file_bytes(options));
   }
   try {
     return load_waiting(source, options);

@@ -18,7 +18,7 @@ uint32_t pixel_count(int width, int height) {
   }
   const uint64_t pixels = static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
   if (pixels > std::numeric_limits<uint32_t>::max()) {
-    fail("a mask of {}x{} pixels, expected fewer than 2^32", width, height);
+    fail("a mask of {}x{} pixels, expected fewer than 2^32 (a fixed limit)", width, height);
   }
   return static_cast<uint32_t>(pixels);
 }
@@ -81,7 +81,8 @@ class PolygonFiller {
     const int64_t last = std::min<int64_t>((high - 1 - kColumnStep) / 5, width_ - 1);
     if (high - 1 < kColumnStep || last < first) return;
     if (static_cast<uint64_t>(last - first) + 1 > kMaxChanges - changes_.size()) {
-      fail("a polygon that crosses more than {} columns of the picture", kMaxChanges);
+      fail("a polygon that crosses more than {} columns of the picture (a fixed limit)",
+           kMaxChanges);
     }
     for (int64_t column = first; column <= last; ++column) {
       const int64_t u = 5 * column + kColumnStep;

@@ -51,7 +51,8 @@ std::vector<uint8_t> PictureFile::read_stream(uint64_t limit) {
   for (size_t got = 1; got > 0;) {
     const size_t before = bytes.size();
     if (before > limit)
-      fail("{}: longer than the {} bytes allowed for a picture file", path_, limit);
+      fail("{}: longer than the {} bytes allowed for a picture file (raise it with --max-pixels)",
+           path_, limit);
     bytes.resize(before + kBlock);
     got = std::fread(bytes.data() + before, 1, kBlock, file_.get());
     bytes.resize(before + got);

@@ -140,13 +140,16 @@ class TiffDecoder : public PictureDecoder {
     if (pieces.bytes == 0 || pieces.bytes > most || pieces.count > most / pieces.bytes) {
       fail(
           "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for a "
-          "picture of {}x{} pixels",
-          name_, pieces.count, pieces.bytes, most, header_.width, header_.height);
+          "picture of {}x{} pixels ({})",
+          name_, pieces.count, pieces.bytes, most, header_.width, header_.height,
+          own * 4 > static_cast<uint64_t>(room_) ? "raise it with --max-pixels" : "a fixed limit");
     }
     const uint64_t most_pieces = (uint64_t{1} << 16) + pixels / 1024;
     if (pieces.count > most_pieces) {
-      fail("{}: a TIFF of {} strips or tiles, expected at most {} for a picture of {}x{} pixels",
-           name_, pieces.count, most_pieces, header_.width, header_.height);
+      fail(
+          "{}: a TIFF of {} strips or tiles, expected at most {} for a picture of {}x{} pixels (a "
+          "fixed limit)",
+          name_, pieces.count, most_pieces, header_.width, header_.height);
     }
     constexpr uint64_t kShared = uint64_t{16} << 20;
     uint64_t packed = 0;

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
 #include "vig/weights/model_info.h"
@@ -90,6 +91,15 @@ std::unique_ptr<SessionPool> DenseRunner::further_sessions(const std::string& in
   Session first(model_, *graph, options);
   return std::make_unique<SessionPool>(
       std::move(first), [graph = *graph](int, int) { return graph; }, options_.session_bytes);
+}
+
+void DenseRunner::check_windows(const Placement& placement, int side, int64_t windows) const {
+  if (windows == 1 || file_bytes_ == 0) return;
+  const int height = placement.input_height, width = placement.input_width;
+  const auto session = sessions_->take(std::min(height, side), std::min(width, side), 1);
+  constexpr double kUsualPixels = 512 * 2048;
+  const double scale = own_size_ ? 1 : std::max(1.0, double(height) * width / kUsualPixels);
+  vig::check_windows(name_, file_bytes_, session->graph(), windows, scale);
 }
 
 void DenseRunner::prepare(const Image& image, DensePicture& picture) const {

@@ -54,6 +54,10 @@ class DenseRunner {
   // The other graph with this input, for `batch` at once. Null where there is none.
   std::unique_ptr<SessionPool> further_sessions(const std::string& input, int batch) const;
 
+  // Throws when this many windows of `side` pixels, which the file asks for, take far more work for
+  // a picture than the file's bytes suggest.
+  void check_windows(const Placement& placement, int side, int64_t windows) const;
+
   // One pass of pictures. All functions are called by the caller's thread; while one picture is
   // worked at, the next is decoded.
   struct Pass {

@@ -71,9 +71,11 @@ Detector::Detector(const ModelSource& source, const RunOptions& options,
   constexpr int kMostProposals = 10000, kMostDetections = 1000;
   if (numbers_.proposals > kMostProposals || numbers_.proposals_per_level > kMostProposals ||
       numbers_.detections > kMostDetections) {
-    fail("{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {}",
-         source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
-         kMostProposals, kMostProposals, kMostDetections);
+    fail(
+        "{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {} (fixed "
+        "limits)",
+        source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
+        kMostProposals, kMostProposals, kMostDetections);
   }
   if (detect.score >= 0) numbers_.min_score = detect.score;
   for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;

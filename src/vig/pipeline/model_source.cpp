@@ -47,6 +47,20 @@ double estimate_work(const Graph& graph) {
   return work;
 }
 
+// For one picture, by the size of the file.
+struct WorkLimits {
+  double work, bytes;
+};
+
+WorkLimits work_limits(size_t file_bytes) {
+  // Per byte of the file: a float32 number may meet 16384 positions, as many as a picture of
+  // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
+  constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
+  constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
+  const auto size = static_cast<double>(file_bytes);
+  return {std::max(kWorkPerByte * size, kWorkFloor), std::max(kBytesPerByte * size, kBytesFloor)};
+}
+
 // What a file says of itself beside its architecture.
 void take_words(const ModelInfo& info, const Checkpoint& checkpoint, ModelSource& source) {
   if (checkpoint.metadata().contains("vig.recipe")) source.spec.recipe = info.recipe;
@@ -223,13 +237,7 @@ void check_own_work(const ModelSource& source) {
 }
 
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {
-  // Per byte of the file: a float32 number may meet 16384 positions, as many as a picture of
-  // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
-  constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
-  constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
-  const auto size = static_cast<double>(file_bytes);
-  const double most_work = std::max(kWorkPerByte * size, kWorkFloor);
-  const double most_bytes = std::max(kBytesPerByte * size, kBytesFloor);
+  const auto [most_work, most_bytes] = work_limits(file_bytes);
   const auto pictures = static_cast<double>(batch);
   const double work = pictures * as_input(file, [&] { return estimate_work(graph); });
   double bytes = 0;
@@ -249,16 +257,42 @@ void check_work(const std::string& file, size_t file_bytes, const Graph& graph, 
       memory ? most_bytes : most_work, file_bytes);
 }
 
+void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
+                   double scale) {
+  // Every operation of a window costs at least as much as this many multiply-adds. Windows share
+  // out a picture several times as large as they are, and overlap.
+  constexpr double kCall = 1 << 18, kWindows = 8;
+  const WorkLimits limits = work_limits(file_bytes);
+  const double most_work = kWindows * scale * limits.work, most_bytes = scale * limits.bytes;
+  const auto count = static_cast<double>(windows);
+  const double work =
+      count * (estimate_work(graph) + kCall * static_cast<double>(graph.nodes.size()));
+  const Grid& logits = graph.node(graph.find_output("logits")).grid;  // kept until the last window
+  const double bytes = count * static_cast<double>(logits.elements()) * sizeof(float);
+  if (work <= most_work && bytes <= most_bytes) return;
+  const Grid& input = graph.nodes.front().grid;
+  const bool memory = work <= most_work;
+  fail(
+      "{}: {} windows of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
+      "--window N for larger windows, --whole for none, or --size N for a smaller input",
+      file, windows, input.height, input.width,
+      memory ? fmt::format("make logits of {:.0f} bytes", bytes)
+             : fmt::format("take the time of {:.0f} multiply-adds", work),
+      memory ? most_bytes : most_work, file_bytes);
+}
+
 void check_depth(const ModelSpec& spec) {
   const int64_t blocks = spec.config->blocks();
   if (blocks > kMaxBlocks) {
-    fail_usage("model {} of {} blocks, expected at most {}", spec.name, blocks, kMaxBlocks);
+    fail_usage("model {} of {} blocks, expected at most {} (a fixed limit)", spec.name, blocks,
+               kMaxBlocks);
   }
 }
 
 void check_input_size(int height, int width) {
   if (height >= 1 && width >= 1 && height <= kMaxInputSide && width <= kMaxInputSide) return;
-  fail_usage("an input of {}x{} pixels, expected sides from 1 to {}", height, width, kMaxInputSide);
+  fail_usage("an input of {}x{} pixels, expected sides from 1 to {} (a fixed limit)", height, width,
+             kMaxInputSide);
 }
 
 }  // namespace vig

@@ -77,6 +77,11 @@ void check_depth(const ModelSpec& spec);
 void check_own_work(const ModelSource& source);
 // The same for any graph of a file of `file_bytes` that runs `batch` pictures at once.
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch);
+// Throws when `windows` runs of a segmentation network, one after the other for one picture, need
+// far more work or memory than the file's bytes suggest. `scale`: of the input that a caller chose,
+// over the usual one.
+void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
+                   double scale);
 
 // What stands in a file is input, even where the same words of a caller would be bad usage.
 template <typename Function>

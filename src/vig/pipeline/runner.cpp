@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
 #include "vig/image/preprocess.h"

@@ -17,7 +17,7 @@
 namespace vig {
 
 struct RunOptions {
-  int threads = 0;  // of the network and of the decoders; 0: all of the machine
+  int threads = 0;  // of the network and of the decoders; 0: default_threads()
   int batch = 1;    // most pictures that run together; 0: default_batch
   int size = 0;     // side of the network's input; 0: the one that belongs to the weights
   // How many pictures there will be, where that is known: memory for more is not taken.

@@ -32,7 +32,8 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
     fail("{}: windows of {} pixels at every {} of them, expected at least {}", runner_.name(),
          window_, stride_, window_ / 4);
   }
-  if (!segment.window) return;
+  own_windows_ = !segment.window;
+  if (own_windows_) return;
   window_ = *segment.window;
   stride_ = 2 * window_ / 3;
   if (window_ < 0 || window_ > kMaxInputSide || window_ % recipe.multiple != 0 ||
@@ -58,6 +59,11 @@ Segmentation Segmenter::segment(const DensePicture& picture) const {
 
 LogitField Segmenter::logits(const DensePicture& picture) const {
   const Placement& placement = picture.placement;
+  if (own_windows_) {
+    runner_.check_windows(
+        placement, window_,
+        count_windows(placement.input_width, placement.input_height, window_, stride_));
+  }
   std::vector<WindowLogits> windows;
   for (const InputWindow& window :
        sliding_windows(placement.input_width, placement.input_height, window_, stride_)) {

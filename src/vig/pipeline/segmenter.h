@@ -33,7 +33,8 @@ class Segmenter {
   // resized to the picture, and the best class is taken. Throws Error where the network's numbers
   // are not finite, and where probabilities are asked for that do not fit half of the memory.
   Segmentation segment(const DensePicture& picture) const;
-  // The logits of its windows, as the network gives them.
+  // The logits of its windows, as the network gives them. Throws Error where the file asks for more
+  // windows than its bytes suggest.
   LogitField logits(const DensePicture& picture) const;
 
   // One answer per picture, in order.
@@ -46,7 +47,8 @@ class Segmenter {
  private:
   DenseRunner runner_;
   int window_ = 0;
-  int stride_ = 0;  // 0: no windows
+  int stride_ = 0;            // 0: no windows
+  bool own_windows_ = false;  // the file decides on them
   bool probabilities_ = false;
 };
 

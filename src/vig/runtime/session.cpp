@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/kernels/denormals.h"
 #include "vig/runtime/executor.h"
 
@@ -256,7 +257,5 @@ std::vector<ProfileEntry> Session::profile() const {
             [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
   return result;
 }
-
-int default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 }  // namespace vig

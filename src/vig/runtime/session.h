@@ -36,7 +36,7 @@ struct SessionPlan;  // what sessions of one graph, batch and number of threads 
 
 struct SessionOptions {
   int batch = 1;               // most pictures at once
-  int threads = 0;             // at most; 0: as many as the team or the machine has
+  int threads = 0;             // at most; 0: as many as the team has, or default_threads()
   bool profile = false;        // time every step (adds a clock read per step)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
   // Batches of the first input there is memory for, so that one is filled while another runs.
@@ -96,8 +96,5 @@ class Session {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// What `threads = 0` means: the processors this process may run on.
-int default_threads();
 
 }  // namespace vig

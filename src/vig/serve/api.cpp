@@ -230,23 +230,28 @@ void Api::Impl::enqueue(Unread& unread) {
   constexpr int64_t kMostPixels = int64_t{8} << 20;  // of all inputs
   if (const int64_t most = std::max<int64_t>(1, kMostPixels / pixels);
       static_cast<int64_t>(entry.pictures) > most) {
-    throw HttpError(413, "too_many_pictures",
-                    fmt::format("more than {} pictures at size {}", most, asked.request.size));
+    throw HttpError(
+        413, "too_many_pictures",
+        fmt::format("more than {} pictures at size {} (a fixed limit)", most, asked.request.size));
   }
   entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
   if (queue.add(entry)) return;
-  refuse(unread.respond,
-         error_response(503, "queue_full", "too many pictures wait; try again later", 1),
-         "queue_full");
+  refuse(
+      unread.respond,
+      error_response(503, "queue_full",
+                     "too many pictures wait (raise the limit with --queue); try again later", 1),
+      "queue_full");
 }
 
 void Api::Impl::refuse_late(Batch& batch) {
   const std::chrono::duration<double> most(options.wait_seconds);
   std::erase_if(batch, [&](const BatchQueue<Asked>::Entry& entry) {
     if (Clock::now() - entry.work.since <= most) return false;
-    refuse(entry.work.respond,
-           error_response(503, "waited_too_long", "the pictures waited too long", 1),
-           "waited_too_long");
+    refuse(
+        entry.work.respond,
+        error_response(503, "waited_too_long",
+                       "the pictures waited too long (raise the limit with --request-seconds)", 1),
+        "waited_too_long");
     return true;
   });
 }
@@ -316,8 +321,9 @@ std::string Api::Impl::model_list() const {
 HttpResponse Api::Impl::get(const std::string& path) const {
   HttpResponse response;
   if (path == "/ready" && (stopping || queue.full())) {
-    return error_response(503, stopping ? "stopping" : "queue_full",
-                          stopping ? "this server ends" : "too many pictures wait", 1);
+    return error_response(
+        503, stopping ? "stopping" : "queue_full",
+        stopping ? "this server ends" : "too many pictures wait (raise the limit with --queue)", 1);
   }
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
@@ -381,9 +387,11 @@ void Api::handle(HttpRequest request, Respond respond) {
   constexpr size_t kLarge = size_t{1} << 20;
   const bool large = entry.work.request.body.size() > kLarge;
   if ((large ? impl_->large_bodies : impl_->bodies).add(entry)) return;
-  impl_->refuse(entry.work.respond,
-                error_response(503, "queue_full", "too many requests wait; try again later", 1),
-                "queue_full");
+  impl_->refuse(
+      entry.work.respond,
+      error_response(503, "queue_full",
+                     "too many requests wait (raise the limit with --queue); try again later", 1),
+      "queue_full");
 }
 
 void Api::refused(int status) { impl_->note(kOtherRoute, status, 0); }

@@ -53,7 +53,9 @@ void HttpConnection::end_if_idle() {
 }
 
 void HttpConnection::refuse_connection() {
-  refuse_request({503, "too_many_connections", "too many connections are open"}, 1);
+  refuse_request({503, "too_many_connections",
+                  "too many connections are open (raise the limit with --max-connections)"},
+                 1);
 }
 
 void HttpConnection::read_request() {
@@ -125,8 +127,10 @@ void HttpConnection::read_body() {
       stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
         if (error) return self->refuse_request(error);
         if (self->reserve_body()) return self->read_body();
-        self->refuse_request({503, "too_many_bytes", "the requests under way have too many bytes"},
-                             1);
+        self->refuse_request(
+            {503, "too_many_bytes",
+             "the requests under way have too many bytes (raise the limit with --max-bodies)"},
+            1);
       });
 }
 

@@ -47,10 +47,13 @@ std::optional<HttpRefusal> refusal_of_error(const beast::error_code& error) {
     return std::nullopt;
   }
   if (error == http::error::body_limit) {
-    return HttpRefusal{413, "too_large", "the body is larger than this server accepts"};
+    return HttpRefusal{
+        413, "too_large",
+        "the body is larger than this server accepts (raise the limit with --max-body)"};
   }
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return HttpRefusal{431, "header_too_large", "the header is larger than this server accepts"};
+    return HttpRefusal{431, "header_too_large",
+                       "the header is larger than this server accepts (a fixed limit)"};
   }
   if (error == http::error::partial_message || error == http::error::end_of_stream) {
     return HttpRefusal{400, "partial_request", "the request ends before its end"};

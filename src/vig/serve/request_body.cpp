@@ -64,17 +64,19 @@ std::optional<std::string> parameter(std::string_view header, std::string_view n
 void add_option(std::map<std::string, std::string>& options, const std::string& name,
                 std::string value) {
   if (value.size() > kLongestOption) {
-    bad_request("option {} has {} bytes, expected at most {}", printable(name, 40), value.size(),
-                kLongestOption);
+    bad_request("option {} has {} bytes, expected at most {} (a fixed limit)", printable(name, 40),
+                value.size(), kLongestOption);
   }
-  if (options.size() == kMostOptions) bad_request("more than {} options", kMostOptions);
+  if (options.size() == kMostOptions)
+    bad_request("more than {} options (a fixed limit)", kMostOptions);
   if (!options.emplace(name, std::move(value)).second) {
     bad_request("option {} is given twice", printable(name, 40));
   }
 }
 
 [[noreturn]] void too_many_pictures(size_t most) {
-  throw HttpError(413, "too_many_pictures", fmt::format("more than {} pictures", most));
+  throw HttpError(413, "too_many_pictures",
+                  fmt::format("more than {} pictures (raise the limit with --pictures)", most));
 }
 
 void add_picture(RequestBody& request, std::string name, std::string_view bytes, size_t most) {
@@ -100,7 +102,8 @@ Part read_part(std::string_view part) {
   constexpr size_t kLongestHeaders = 8192;
   const size_t end = part.substr(0, kLongestHeaders).find("\r\n\r\n");
   if (end == std::string_view::npos) {
-    bad_request("a part of the form has no end of its headers within {} bytes", kLongestHeaders);
+    bad_request("a part of the form has no end of its headers within {} bytes (a fixed limit)",
+                kLongestHeaders);
   }
   Part result;
   result.content = part.substr(end + 4);

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/runtime/session.h"
 #include "vig/study/child.h"
 #include "vig/study/results.h"
 
@@ -102,7 +102,7 @@ fs::path run_training(const std::string& name, std::vector<std::string> argument
   if (error) fail("{}: cannot make the folder: {}", context.runs.string(), error.message());
   arguments.insert(arguments.begin(), "train");
   arguments.insert(arguments.end(), {"--out", folder.string()});
-  // All cores is what a run says that names no number, so that it resumes on another machine.
+  // The default is what a run says that names no number, so that it resumes on another machine.
   const int threads = context.options.threads;
   if (threads != default_threads()) {
     arguments.insert(arguments.end(), {"--threads", fmt::format("{}", threads)});

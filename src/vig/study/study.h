@@ -18,7 +18,7 @@ namespace vig::study {
 
 // What somebody may ask of a study besides its name.
 struct StudyOptions {
-  int threads = 0;                         // 0: all processors
+  int threads = 0;                         // 0: default_threads()
   double seconds = 0;                      // of each timing; 0: the study's own choice
   std::string data;                        // pictures to train with; empty: the study's own choice
   double epochs = 0;                       // of trained networks; 0: the study's own choice

@@ -133,7 +133,7 @@ Segmentation label_pixels(const LogitField& field, int width, int height, bool p
                           ThreadTeam& team) {
   constexpr int kBandRows = 16;
   if (field.classes() > kNoLabel) {
-    fail("{} classes, expected at most {}", field.classes(), kNoLabel);
+    fail("{} classes, expected at most {} (a fixed limit)", field.classes(), kNoLabel);
   }
   const auto classes = static_cast<size_t>(field.classes());
   Segmentation result;

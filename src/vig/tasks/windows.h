@@ -1,6 +1,7 @@
 // Windows that slide over a picture too large to be seen at once.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace vig {
@@ -14,5 +15,7 @@ struct InputWindow {
 // back so that they end with the picture. A picture shorter than `side` along an axis is seen whole
 // there. A stride of 0: one window, the whole picture.
 std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride);
+// How many there are, without making them.
+int64_t count_windows(int width, int height, int side, int stride);
 
 }  // namespace vig

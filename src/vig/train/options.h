@@ -42,7 +42,7 @@ struct TrainOptions {
   double epochs = 300;
   int batch = 1024;       // of all processes and accumulated passes together
   int accumulate = 0;     // passes of a thread over its pictures of a step; 0: as memory asks
-  int threads = 0;        // 0: all of the machine
+  int threads = 0;        // 0: default_threads()
   double eval_every = 1;  // epochs between validations
   int patience = 0;       // validations without a better network that end the run; 0: none do
   // Pictures whose batch norm statistics and, in detection, whose losses are normalised together.
@@ -100,7 +100,7 @@ void visit_options(Options& o, F&& f) {
   f("batch", o.batch, "Pictures of one optimiser step, over all processes");
   f("accumulate", o.accumulate,
     "Gradient accumulation: passes of a thread over its pictures of a step; 0: as memory allows");
-  f("threads", o.threads, "Threads of each process; 0: its share of the machine's cores");
+  f("threads", o.threads, "Threads of each process; 0: its share of the processors that affinity and CPU quotas allow");
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
   f("patience", o.patience,
     "Early stopping: validations without a better network that end the run; 0: none do");

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/train/look.h"
 #include "vig/train/pace.h"
 #include "vig/train/processes/agreement.h"
@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point start) {
 int thread_count(const TrainOptions& options) {
   if (options.device != "cpu") return 1;
   if (options.threads > 0) return options.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return default_threads();
 }
 
 class Run {

@@ -28,9 +28,11 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
                        const Metadata& metadata) {
   if (tensors.size() > SafeTensors::kMaxTensors ||
       metadata.size() > SafeTensors::kMaxMetadataKeys) {
-    fail("{}: cannot be written: {} tensors and {} keys of metadata, and readers accept {} and {}",
-         path, tensors.size(), metadata.size(), SafeTensors::kMaxTensors,
-         SafeTensors::kMaxMetadataKeys);
+    fail(
+        "{}: cannot be written: {} tensors and {} keys of metadata, and readers accept {} and {} "
+        "(fixed limits)",
+        path, tensors.size(), metadata.size(), SafeTensors::kMaxTensors,
+        SafeTensors::kMaxMetadataKeys);
   }
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -68,8 +70,10 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   header.resize((header.size() + 8 + kAlignment - 1) / kAlignment * kAlignment - 8, ' ');
 
   if (header.size() > SafeTensors::kMaxHeader) {
-    fail("{}: cannot be written: its header would have {} bytes, and readers accept {}", path,
-         header.size(), SafeTensors::kMaxHeader);
+    fail(
+        "{}: cannot be written: its header would have {} bytes, and readers accept {} (a fixed "
+        "limit)",
+        path, header.size(), SafeTensors::kMaxHeader);
   }
 
   unsigned char length[8];

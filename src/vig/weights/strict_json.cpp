@@ -13,12 +13,14 @@ using nlohmann::json;
 
 json parse_strict_json(const std::string& where, std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.bytes) {
-    fail("{}: expected at most {} bytes, found {}", where, limits.bytes, text.size());
+    fail("{}: expected at most {} bytes (a fixed limit), found {}", where, limits.bytes,
+         text.size());
   }
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check = [&](int depth, json::parse_event_t event, json& value) {
     if (depth > limits.depth) {
-      fail("{}: expected JSON of at most {} levels, found more", where, limits.depth);
+      fail("{}: expected JSON of at most {} levels (a fixed limit), found more", where,
+           limits.depth);
     }
     if (event == json::parse_event_t::object_start) {
       keys.emplace_back();

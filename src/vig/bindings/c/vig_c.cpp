@@ -133,7 +133,7 @@ class GivenPictures final : public vig::SampleSource {
         (one.size - row) / stride < height - 1) {
       vig::fail(
           "{}: {} x {} pixels, {} bytes from row to row, in {} bytes, expected rows of pixels "
-          "inside of the bytes, at most {} pixels",
+          "inside of the bytes, at most {} pixels (raise it with max_pixels)",
           place(sample), one.width, one.height, stride, one.size, decode_.max_pixels);
     }
     auto image = std::make_shared<vig::Image>(one.width, one.height);

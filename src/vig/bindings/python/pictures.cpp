@@ -149,8 +149,8 @@ Sample GivenPictures::load(size_t sample) const {
     return PictureBytes({{picture.name, {picture.data, picture.size}}}, decode_).load(0);
   }
   if (int64_t{picture.width} * picture.height > decode_.max_pixels) {
-    fail("{}: {} x {} pixels, expected at most {}", place(sample), picture.width, picture.height,
-         decode_.max_pixels);
+    fail("{}: {} x {} pixels, expected at most {} (raise it with max_pixels)", place(sample),
+         picture.width, picture.height, decode_.max_pixels);
   }
   auto image = std::make_shared<Image>(picture.width, picture.height);
   for (int y = 0; y < picture.height; ++y) {

@@ -55,7 +55,7 @@ def _build(settings):
     if not folder:
         folder = os.path.join(ROOT, "build", "python")
         _run("cmake", "--preset", "python", "-DPython_EXECUTABLE=" + sys.executable)
-    _run("cmake", "--build", folder, "--target", "vig_python", "--parallel", str(os.cpu_count() or 1))
+    _run("cmake", "--build", folder, "--target", "vig_python", "--parallel", str(len(os.sched_getaffinity(0))))
     return os.path.join(folder, "python", "vig")
 
 

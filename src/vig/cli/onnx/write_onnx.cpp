@@ -47,6 +47,8 @@ std::map<std::string, std::string> metadata(const ModelSource& source) {
 
 std::string write_onnx(const ModelSource& source, const ConvertOptions& options) {
   const InputSize size = picture_size(source, options);
+  const bool own_size = options.size.empty() || options.size == "any";
+  if (own_size && source.has_weights()) check_own_work(source);
   const Graph graph = build(source, size);
   OnnxOptions wanted;
   wanted.ort = options.ort;

@@ -17,6 +17,7 @@
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/base/printable.h"
+#include "vig/base/processors.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/pipeline/json_text.h"

@@ -8,12 +8,12 @@
 #include <optional>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/program.h"
 #include "vig/cli/progress.h"
-#include "vig/runtime/session.h"
 #include "vig/study/report.h"
 #include "vig/study/results.h"
 #include "vig/study/study.h"

@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -104,7 +104,7 @@ int run_bench(const BenchCommand& command) {
 
 void add_train_bench(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<BenchCommand>();
-  command->options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  command->options.threads = default_threads();
   CLI::App* sub =
       app.add_subcommand("bench", "Measure the speed of training as a share of the machine's peak");
   sub->add_option(

@@ -6,9 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/file_roles.h"
 #include "vig/cli/find_pictures.h"
 #include "vig/cli/interrupt.h"
@@ -35,6 +35,7 @@ struct FieldCommand {
   int size = 0;
   int pictures = 20;
   int threads = 1;
+  int64_t max_pixels = DecodeOptions().max_pixels;
   uint64_t seed = 1;
   bool json = false;
   std::string csv, svg;
@@ -70,12 +71,13 @@ struct Measured {
   int broken = 0;
 };
 
-// The first `most` pictures that can be read, some at a time, added in their order.
-Measured measure(const Network& network, const std::vector<std::string>& files, int size, int most,
-                 int threads) {
+// The first pictures that can be read, some at a time, added in their order.
+Measured measure(const Network& network, const std::vector<std::string>& files, int size,
+                 const FieldCommand& command) {
   Measured measured{ReceptiveField(size)};
-  const PictureFiles source(files);
-  train::Workers workers(threads);
+  const int most = command.pictures;
+  const PictureFiles source(files, {.max_pixels = command.max_pixels});
+  train::Workers workers(command.threads);
   Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "pictures");
   for (size_t next = 0; next < files.size() && measured.pictures < most && !interrupted();) {
     const size_t count = std::min({static_cast<size_t>(workers.size()), files.size() - next,
@@ -132,7 +134,7 @@ int run_field(const FieldCommand& command) {
   const Network network(source, size, command.seed);
   catch_interrupt();
   for (const std::string& problem : found.problems) complain(problem);
-  const Measured measured = measure(network, found.files, size, command.pictures, command.threads);
+  const Measured measured = measure(network, found.files, size, command);
   if (interrupted()) return interrupted_exit();
   if (measured.pictures == 0) {
     fail("none of the {} pictures could be read", found.files.size());
@@ -184,7 +186,7 @@ int run_field(const FieldCommand& command) {
 
 void add_receptive_field(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<FieldCommand>();
-  command->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  command->threads = default_threads();
   CLI::App* sub = app.add_subcommand(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
   sub->add_option(
@@ -209,6 +211,7 @@ void add_receptive_field(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->type_name("N");
   add_threads(*sub, command->threads);
+  add_max_pixels(*sub, command->max_pixels);
   sub->add_option("--csv", command->csv, "Also write the figures and the field to this CSV file")
       ->type_name("FILE");
   sub->add_option("--svg", command->svg, "Also draw the field into this SVG file")

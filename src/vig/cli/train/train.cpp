@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -99,8 +99,7 @@ void say_stopping() {
 // One process of the run.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
                 const train::GroupPlace& place) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (options.threads == 0) options.threads = std::max(1, cores / place.local_size);
+  if (options.threads == 0) options.threads = std::max(1, default_threads() / place.local_size);
   const bool speaks = place.rank == 0;
   const StopSignals signals(
       [&] {
