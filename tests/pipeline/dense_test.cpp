@@ -289,8 +289,9 @@ TEST_F(Dense, WindowsThatAFileAsksForAreBounded) {
   EXPECT_EQ((Segmenter{tiny, {}, {.window = 256}}).segment(one).at(0).error, "");
   EXPECT_EQ((Segmenter{tiny, {.size = 64}}).segment(one).at(0).error, "");
   // A larger input is the caller's choice, but the number of windows is not.
-  tiny.spec.recipe.multiple = tiny.spec.recipe.crop = tiny.spec.recipe.window_stride = 1;
-  const std::string large = (Segmenter{tiny, {.size = 4096}}).segment(one).at(0).error;
+  ModelSource pixels = source("mini_slide");
+  pixels.spec.recipe.crop = pixels.spec.recipe.window_stride = 1;
+  const std::string large = (Segmenter{pixels, {.size = 4096}}).segment(one).at(0).error;
   EXPECT_NE(large.find("windows of 1x1 would take the time of"), std::string::npos) << large;
 }
 
