@@ -245,7 +245,8 @@ TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
   const uint16_t port = served_port(program);
   const auto draw = [&](int side) {
     const std::vector<uint8_t> png = encode_png(Image(side, side));
-    return ask(port, request_text("POST", "/v1/explain?draw=true", {png.begin(), png.end()}));
+    return ask(port,
+               request_text("POST", "/v1/explain?draw=true", std::string(png.begin(), png.end())));
   };
   EXPECT_EQ(draw(100).status, 200);
   // An eighth of the bytes is for small responses; each pixel may become four bytes.
