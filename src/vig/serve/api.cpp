@@ -16,6 +16,7 @@
 #include "vig/serve/openapi.h"
 #include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
+#include "vig/serve/response_bytes.h"
 #include "vig/serve/task_options.h"
 #include "vig/tasks/class_colors.h"
 
@@ -46,6 +47,14 @@ constexpr const char* kOtherRoute = "other";
 
 HttpResponse response_to(const HttpError& error) {
   return error_response(error.status(), error.kind(), error.what());
+}
+
+// Of PNG files that do not compress, in base64.
+uint64_t drawn_bytes(int64_t pixels) { return 4 * static_cast<uint64_t>(pixels); }
+
+HttpResponse no_room() {
+  return error_response(503, "too_many_response_bytes",
+                        "the responses under way have too many bytes; try again later", 1);
 }
 
 HttpResponse no_memory() {
@@ -108,6 +117,7 @@ struct Asked {
   RequestBody pictures;
   AnswerRequest request;
   const HostedModel* model = nullptr;
+  std::shared_ptr<ResponseBytes::Held> held;  // of a response with drawings, which is large
   Clock::time_point since;
   Respond respond;
 };
@@ -121,6 +131,7 @@ struct Api::Impl {
       : models(std::move(hosted)),
         options(api_options),
         metrics(counters),
+        responses(api_options.all_response_bytes),
         queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
         // Bodies take time to read, which the server's thread does not have. Large ones
         // do not keep the others waiting.
@@ -152,14 +163,17 @@ struct Api::Impl {
   void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
   void accept(Unread& unread);
   void enqueue(Unread& unread);
+  int64_t check_pixels(const Asked& asked) const;
   void refuse_late(Batch& batch);
   void run(Batch& batch);
   std::vector<Answer> answers(const Batch& batch, HttpResponse& failed) const;
-  HttpResponse join(std::span<const Answer> answers, const std::string& model);
+  HttpResponse join(std::span<Answer> answers, const std::string& model);
+  HttpResponse bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held);
 
   const std::vector<HostedModel> models;
   const ApiOptions options;
   ServerMetrics& metrics;
+  const ResponseBytes responses;
   std::atomic<bool> stopping = false;
   BatchQueue<Asked> queue;    // after the others, which its threads use
   BatchQueue<Unread> bodies;  // last: add to the queue
@@ -211,6 +225,26 @@ void Api::Impl::accept(Unread& unread) {
   }
 }
 
+// How many there are, after the limits of drawing.
+int64_t Api::Impl::check_pixels(const Asked& asked) const {
+  const int64_t pixels = pixels_of(asked.pictures.pictures, options.decode);
+  if (!asked.request.draw) return pixels;
+  if (pixels > options.max_drawn_pixels) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels, expected at most {} in a "
+                                "request (--max-drawn-pixels); ask without draw, or for fewer "
+                                "images at a time",
+                                pixels, options.max_drawn_pixels));
+  }
+  if (drawn_bytes(pixels) > responses.most_of_one()) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels and may become {} bytes, "
+                                "expected at most {} in a response (--max-responses)",
+                                pixels, drawn_bytes(pixels), responses.most_of_one()));
+  }
+  return pixels;
+}
+
 void Api::Impl::enqueue(Unread& unread) {
   BatchQueue<Asked>::Entry entry;
   Asked& asked = entry.work;
@@ -234,7 +268,14 @@ void Api::Impl::enqueue(Unread& unread) {
         413, "too_many_pictures",
         fmt::format("more than {} pictures at size {} (a fixed limit)", most, asked.request.size));
   }
-  entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
+  const int64_t image_pixels = check_pixels(asked);
+  constexpr int64_t kDrawing = 8;  // times as long as decoding
+  entry.large = image_pixels * (asked.request.draw ? kDrawing : 1) > options.large_pixels;
+  entry.key = fmt::format("{}|{}|{}", entry.large, asked.model->name, key_of(asked.request));
+  if (asked.request.draw) {
+    asked.held = responses.hold(drawn_bytes(image_pixels));
+    if (!asked.held) return refuse(unread.respond, no_room(), "too_many_response_bytes");
+  }
   if (queue.add(entry)) return;
   refuse(
       unread.respond,
@@ -280,18 +321,40 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
   return {};
 }
 
-HttpResponse Api::Impl::join(std::span<const Answer> answers, const std::string& model) {
+HttpResponse Api::Impl::join(std::span<Answer> answers, const std::string& model) {
   HttpResponse response;
   if (std::ranges::none_of(answers, &Answer::good)) {
     metrics.error("bad_picture");
     response.status = 422;
   }
   response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
+  size_t bytes = response.body.size() + 3;
+  for (const Answer& one : answers) bytes += one.json.size() + 1;
+  response.body.reserve(bytes);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i > 0) response.body += ',';
     response.body += answers[i].json;
+    answers[i].json = {};  // may be large
   }
   response.body += "]}\n";
+  return response;
+}
+
+// The response with its bytes counted, or why it cannot be sent. `held`: those it had before.
+HttpResponse Api::Impl::bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held) {
+  const uint64_t bytes = response.body.size();
+  if (bytes > responses.most_of_one()) {
+    metrics.error("response_too_large");
+    return error_response(413, "response_too_large",
+                          fmt::format("the response has {} bytes, expected at most {} "
+                                      "(--max-responses); ask for fewer images at a time",
+                                      bytes, responses.most_of_one()));
+  }
+  if (held ? !held->set(bytes) : !(held = responses.hold(bytes))) {
+    metrics.error("too_many_response_bytes");
+    return no_room();
+  }
+  response.held = std::move(held);
   return response;
 }
 
@@ -299,14 +362,14 @@ void Api::Impl::run(Batch& batch) {
   refuse_late(batch);
   if (batch.empty()) return;
   HttpResponse failed;
-  const std::vector<Answer> found = answers(batch, failed);
+  std::vector<Answer> found = answers(batch, failed);
   size_t next = 0;
-  for (const auto& entry : batch) {
+  for (auto& entry : batch) {
     if (found.empty()) {
       entry.work.respond(failed);
     } else {
-      entry.work.respond(
-          join(std::span(found).subspan(next, entry.pictures), entry.work.model->name));
+      const auto own = std::span(found).subspan(next, entry.pictures);
+      entry.work.respond(bounded(join(own, entry.work.model->name), std::move(entry.work.held)));
     }
     next += entry.pictures;
   }
