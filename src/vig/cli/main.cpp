@@ -25,7 +25,7 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   add_bench(app, chosen);
   add_study(app, chosen);
   // For the list of commands: main hands them on.
-  app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
+  app.add_subcommand("train", "Train or fine-tune a classifier, segmentation network or detector");
   app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
   app.add_subcommand("receptive-field",
                      "Measure which pixels the centre of a network's last feature map sees");
