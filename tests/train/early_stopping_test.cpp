@@ -42,9 +42,9 @@ TEST_F(EarlyStopping, EndsTheRunAndSaysSo) {
   EXPECT_TRUE(stopped.result.finished);
   EXPECT_TRUE(stopped.result.stopped_early);
   EXPECT_FALSE(stopped.summary.stopped_early);
-  EXPECT_EQ(stopped.rows.size(), 3u) << "the best, and two that are no better";
+  EXPECT_EQ(stopped.rows.size(), 3u) << "the highest, and two that are no better";
   EXPECT_EQ(stopped.result.state.step, 6);
-  EXPECT_EQ(stopped.result.state.best_step, 2);
+  EXPECT_EQ(stopped.result.state.best_step, 6) << "the last of equals";
   EXPECT_EQ(record("run")["stopped_early"], (json{{"epoch", 3.0}, {"step", 6}}));
   EXPECT_EQ(record("run")["patience"], 2);
 
@@ -77,19 +77,15 @@ TEST_F(EarlyStopping, IsTheSameWhenInterrupted) {
 }
 
 // A validation that counts makes a run patient again.
-TEST_F(EarlyStopping, CountsFromTheBestNetwork) {
+TEST_F(EarlyStopping, CountsFromTheHighestFigure) {
   train::RunState state;
   for (const int64_t step : {2, 4, 6, 8}) {
     state.rows.emplace_back();
     state.rows.back().step = step;
   }
-  state.best_step = 4;
-  EXPECT_EQ(state.rows_without_better(0), 2);
-  EXPECT_EQ(state.rows_without_better(6), 1);
-  state.best_step = 8;
-  EXPECT_EQ(state.rows_without_better(0), 0);
-  state.best_step = -1;
-  EXPECT_EQ(state.rows_without_better(0), 4);
+  EXPECT_EQ(state.rows_since(4, 0), 2);
+  EXPECT_EQ(state.rows_since(4, 6), 1);
+  EXPECT_EQ(state.rows_since(8, 0), 0);
 }
 
 TEST_F(EarlyStopping, MorePatienceContinues) {

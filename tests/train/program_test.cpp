@@ -80,17 +80,26 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   EXPECT_EQ(record["model.patch_size"], 8);
   EXPECT_EQ(record["validation"], "val");
 
-  // The best line of the table is what `vig eval` finds for the best network.
+  // The last line within a standard error of the highest is what `vig eval` finds for the best
+  // network.
   std::string table = read_file(out / "metrics.csv");
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 5);
-  double best = -1, loss = 0;
+  double high = -1, low = 1e9, best = -1, loss = 0;
   for (size_t line = table.find('\n') + 1; line < table.size(); line = table.find('\n', line) + 1) {
     double epoch, step, lr, train_loss, train_top1, val_loss, val_top1;
     ASSERT_EQ(std::sscanf(table.c_str() + line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf", &epoch, &step, &lr,
                           &train_loss, &train_top1, &val_loss, &val_top1),
               7);
-    if (val_top1 > best || (val_top1 == best && val_loss < loss)) loss = val_loss;
-    best = std::max(best, val_top1);
+    const double error = std::sqrt(high * (1 - high) / 150);
+    const bool higher = val_top1 > high || (val_top1 == high && val_loss < low);
+    if (higher || (error > 0 && val_top1 >= high - error)) {
+      best = val_top1;
+      loss = val_loss;
+    }
+    if (higher) {
+      high = val_top1;
+      low = val_loss;
+    }
   }
   EXPECT_GT(best, 0.4) << "better than a guess";
   const RunResult eval = run_program({kVig, "eval", "-m", (out / "best.safetensors").string(),
@@ -257,6 +266,32 @@ TEST_F(Program, ModelsThatComeWithVigHaveNames) {
   }
 }
 
+// The same command after Ctrl-C: options that were left out are those of the run, the size of the
+// input among them, which is the file's and not the image_size of its network.
+TEST_F(Program, ResumesAFineTuningOfTheDefaultModel) {
+  write_files(folder_ / "five", striped_pictures(3, 4));
+  const auto train = [&](const std::string& out, const std::vector<std::string>& environment) {
+    RunOptions options;
+    options.environment = environment;
+    return run_program({kVig, "train", (folder_ / "five").string(), "--out",
+                        (folder_ / out).string(), "--model", "default", "--epochs", "2"},
+                       options);
+  };
+  const RunResult stopped = train("stopped/r", {"VIG_TEST_SIGNAL=step:1:INT"});
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  const RunResult resumed = train("stopped/r", {}), whole = train("whole/r", {});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  for (const RunResult& run : {stopped, resumed, whole}) {
+    EXPECT_NE(run.out.find(" parameters, 72 x 72 input, "), std::string::npos) << run.out;
+  }
+  expect_same_runs(folder_ / "stopped/r", folder_ / "whole/r");
+  const std::string record = read_file(folder_ / "whole/r/run.json");
+  EXPECT_EQ(read_file(folder_ / "stopped/r/run.json"), record);
+  EXPECT_EQ(json::parse(record)["size"], 72);
+  EXPECT_EQ(json::parse(record)["model.image_size"], 48);
+}
+
 TEST_F(Program, FailsInOneSentence) {
   write_files(folder_ / "data", striped_pictures(2, 12));
   write_file(folder_ / "file", "");
@@ -274,6 +309,19 @@ TEST_F(Program, FailsInOneSentence) {
   expect(training("run", {"--group-timeout", "nan", "--processes", "2"}), 2, "--group-timeout");
   expect(training("file", {"--batch", "4"}), 1, (folder_ / "file").string() + ": ");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Program, HelpIsAboutAllTasks) {
+  const std::string sentence = "Train or fine-tune a classifier, segmentation network or detector";
+  const RunResult list = run_program({kVig, "--help"}),
+                  help = run_program({kVig, "train", "--help"});
+  EXPECT_NE(list.out.find(sentence), std::string::npos) << list.out;
+  for (const std::string& words :
+       {sentence, std::string("folders of classes and lists train a classifier"),
+        std::string("label maps a segmentation network"),
+        std::string("COCO annotations a detector")}) {
+    EXPECT_NE(help.out.find(words), std::string::npos) << words << "\n" << help.out;
+  }
 }
 
 TEST_F(Program, HelpNamesEveryOption) {

@@ -96,6 +96,41 @@ TEST_F(RunRecordTest, OptionsReadBack) {
   Texts fields = model_fields(spec_);
   fields.erase("classes");
   EXPECT_EQ(again.fields, fields);
+  ASSERT_TRUE(again.recipe.has_value());
+  EXPECT_EQ(*again.recipe, spec_.recipe);
+}
+
+TEST_F(RunRecordTest, PreprocessingIsPartOfTheRun) {
+  const Texts before = identity();
+  spec_.recipe.mean[0] = 0.5f;
+  expect_error(ErrorCode::kUsage, {"preprocessing was {", "is {"},
+               [&] { continued_identity("run", before, identity(), 1); });
+}
+
+TEST_F(RunRecordTest, TheSizeIsTheOneInUse) {
+  Recipe recipe;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, options_.size) << "as given";
+  options_.size = 0;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, recipe.crop);
+  recipe.framing = Framing::kPad;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, recipe.resize);
+}
+
+// They had 0 for the model's own size, and no preprocessing. Of a file, that is not image_size.
+TEST_F(RunRecordTest, OlderVersionsDidNotRecordTheSizeOfTheInput) {
+  Texts old = identity();
+  old.erase("preprocessing");
+  old["size"] = "0";
+  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
+  EXPECT_TRUE(train::stored_options(old).fields.contains("image_size"));
+  old["model"] = "network.safetensors";
+  EXPECT_FALSE(train::stored_options(old).fields.contains("image_size"));
+  EXPECT_TRUE(train::stored_options(old).fields.contains("dims"));
+  EXPECT_FALSE(train::stored_options(old).recipe.has_value());
+  old["size"] = "40";
+  EXPECT_TRUE(train::stored_options(old).fields.contains("image_size"));
+  expect_error(ErrorCode::kUsage, {"size was 40, is 24"},
+               [&] { continued_identity("run", old, identity(), 1); });
 }
 
 TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {

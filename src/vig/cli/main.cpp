@@ -28,7 +28,7 @@ void fill(CLI::App& app, vig::cli::Command& chosen) {
   // For the list of commands: main hands them on.
   app.add_subcommand("study",
                      "Make a table or figure of the paper again, with a verdict on each claim");
-  app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
+  app.add_subcommand("train", "Train or fine-tune a classifier, segmentation network or detector");
   app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
   app.add_subcommand("receptive-field",
                      "Measure which pixels the centre of a network's last feature map sees");

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "vig/base/recipe.h"
 #include "vig/data/augment.h"
 #include "vig/data/mixup.h"
 #include "vig/data/view.h"
@@ -23,7 +25,10 @@ struct TrainOptions {
   std::string arch;             // what the file holds, where it does not say
   std::map<std::string, std::string> fields;  // --set, over the model's
   int size = 0;                               // of the input; 0: the model's own
-  bool probe = false;                         // only the classifier learns
+  // Of a run that resumes: the preprocessing that it has used so far, instead of what follows from
+  // model and size.
+  std::optional<Recipe> recipe = {};
+  bool probe = false;  // only the classifier learns
 
   // Data.
   double val_share = 0.1;  // of the training split, where the data has no validation split

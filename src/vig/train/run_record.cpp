@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <type_traits>
 
 #include "vig/base/error.h"
+#include "vig/weights/model_info.h"
 
 namespace vig::train {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFieldPrefix = "model.";
+constexpr const char* kPreprocessing = "preprocessing";
 
 std::optional<double> as_number(const std::string& text) {
   double number = 0;
@@ -57,6 +60,13 @@ void add_later_options(Texts& stored, const Texts& asked) {
   }
 }
 
+// Older versions wrote 0 where the input had the model's own size, and no preprocessing.
+void add_real_size(Texts& stored, const Texts& asked) {
+  if (stored.contains(kPreprocessing) || !asked.contains(kPreprocessing)) return;
+  stored[kPreprocessing] = asked.at(kPreprocessing);
+  if (stored["size"] == "0") stored["size"] = asked.at("size");
+}
+
 // More patience, 0 being endless, changes nothing that has happened: the run stays the one it is.
 void allow_patience(Texts& stored, const Texts& asked) {
   if (!stored.contains("patience") || !asked.contains("patience")) return;
@@ -66,12 +76,34 @@ void allow_patience(Texts& stored, const Texts& asked) {
   if (more) stored["patience"] = asked.at("patience");
 }
 
+bool is_zoo_name(const std::string& name) {
+  return std::ranges::find(model_zoo(), name, &ModelSpec::name) != model_zoo().end();
+}
+
 // Options by their names of today.
 void rename_options(Texts& stored) {
   if (auto parts = stored.extract("parts"); !parts.empty()) {
     parts.key() = "accumulate";
     stored.insert(std::move(parts));
   }
+}
+
+// What the best network is worth that so few images have chosen.
+std::string few_images_note(const Task& task, size_t images) {
+  const std::string start = fmt::format("{} image{} to validate on (below {}): ", images,
+                                        images == 1 ? "" : "s", kFewValidation);
+  const std::vector<double> halves(task.columns().val.size(), 0.5);
+  const double most = task.best_error(halves);
+  if (!(most > 0)) {
+    return start + fmt::format(
+                       "differences in {} may be chance; compare the best and the last "
+                       "network on other images",
+                       task.best_by());
+  }
+  return start + fmt::format(
+                     "{} has a standard error of up to {:.1f} points; the best network is "
+                     "the last one within it of the highest",
+                     task.best_by(), 100 * most);
 }
 
 }  // namespace
@@ -83,6 +115,7 @@ Texts run_identity(const RunFacts& facts) {
   for (const auto& [field, value] : model_fields(facts.spec)) {
     texts[std::string(kFieldPrefix) + field] = value;
   }
+  texts[kPreprocessing] = encode_recipe(facts.spec.recipe);
   texts["processes"] = std::to_string(facts.processes);
   texts["train_pictures"] = std::to_string(facts.data.train->size());
   texts["train_names"] = facts.data.train_mark;
@@ -108,6 +141,9 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
   summary.beginning = model.beginning;
   if (identity.contains("extended")) summary.extended = identity.at("extended");
   summary.task = task.summary();
+  if (summary.val_pictures > 0 && summary.val_pictures < kFewValidation) {
+    summary.task.notes.push_back(few_images_note(task, summary.val_pictures));
+  }
   return summary;
 }
 
@@ -142,6 +178,7 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   for (const auto& [field, value] : model_fields(facts.spec)) {
     json[std::string(kFieldPrefix) + field] = by_form(value);
   }
+  json[kPreprocessing] = Json::parse(encode_recipe(facts.spec.recipe));
   for (const char* name : {"train_names", "val_names"}) {
     if (identity.contains(name)) json[name] = identity.at(name);
   }
@@ -164,6 +201,7 @@ int64_t plan_begin(const Texts& identity) {
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
   rename_options(stored);
   add_later_options(stored, asked);
+  add_real_size(stored, asked);
   const std::string patience = stored.contains("patience") ? stored.at("patience") : "0";
   allow_patience(stored, asked);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
@@ -216,6 +254,12 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
                  : "");
 }
 
+TrainOptions with_real_size(TrainOptions options, const Recipe& recipe) {
+  if (options.size == 0)
+    options.size = recipe.framing == Framing::kPad ? recipe.resize : recipe.crop;
+  return options;
+}
+
 TrainOptions stored_options(Texts identity) {
   rename_options(identity);
   TrainOptions options;
@@ -232,6 +276,13 @@ TrainOptions stored_options(Texts identity) {
     // Classes come from the data, here as at the start.
     const std::string field = name.substr(kFieldPrefix.size());
     if (field != "classes") options.fields[field] = value;
+  }
+  if (const auto found = identity.find(kPreprocessing); found != identity.end()) {
+    options.recipe = read_recipe("the checkpoint's preprocessing", found->second);
+  } else if (options.size == 0 && !is_zoo_name(options.model)) {
+    // Of older versions. The size of a file's input is in the file and need not be its image_size,
+    // which would replace it.
+    options.fields.erase("image_size");
   }
   return options;
 }

@@ -65,7 +65,10 @@ int64_t plan_begin(const Texts& identity);
 // what they differ, when it is another run; `path` is its folder.
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step);
 
-// The options of a run by its identity; fields of the model among them.
+// The options with the size of the input that the run really has, where they leave it to the model.
+TrainOptions with_real_size(TrainOptions options, const Recipe& recipe);
+
+// The options of a run by its identity; fields of the model and preprocessing among them.
 TrainOptions stored_options(Texts identity);
 
 }  // namespace vig::train

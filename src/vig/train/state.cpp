@@ -111,8 +111,8 @@ const MetricsRow* RunState::best() const {
   return found == rows.end() ? nullptr : &*found;
 }
 
-int64_t RunState::rows_without_better(int64_t from) const {
-  const int64_t since = std::max(best_step, from);
+int64_t RunState::rows_since(int64_t highest_step, int64_t from) const {
+  const int64_t since = std::max(highest_step, from);
   return std::ranges::count_if(rows, [&](const MetricsRow& row) { return row.step > since; });
 }
 

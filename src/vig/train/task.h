@@ -39,6 +39,9 @@ struct TaskData {
   double smallest_scale = 0;
 };
 
+// With fewer validation images the best figure is mostly chance.
+constexpr size_t kFewValidation = 200;
+
 // What a task says at the start of a run.
 struct TaskSummary {
   std::string subject;  // "10 classes"
@@ -105,10 +108,12 @@ class Task {
   virtual size_t best_column() const = 0;  // of Columns::val: the number that is shown as the best
   // Is a network with the figures `a` to be preferred to one with `b`?
   virtual bool better(std::span<const double> a, std::span<const double> b) const = 0;
+  // The standard error of figures[best_column()], see best_network.h. 0: it is not known.
+  virtual double best_error(std::span<const double>) const { return 0; }
   // Figures in words: "93.21 % balanced", and as part of a sentence.
   virtual std::string best_label(std::span<const double> figures) const = 0;
   virtual std::string best_sentence(std::span<const double> figures) const = 0;
-  // Why the training loss lies above the validation loss; empty: there is no reason.
+  // Why the training loss lies above the validation loss, where it does; empty: there is no reason.
   virtual std::string loss_note() const = 0;
 };
 

@@ -20,6 +20,7 @@ struct Beginning {
   int64_t loaded = 0, fresh = 0, learning = 0;
   std::vector<std::string> fresh_names;  // of tensors or of modules, where a file gives the others
   std::string fresh_reason;              // why these are
+  std::string added;                     // a sentence on fields that the program has chosen
 };
 
 struct TrainedModel {
@@ -42,11 +43,13 @@ struct ModelPlan {
   ModelSpec spec;
   std::vector<std::string> classes;
   bool from_classifier = false;  // the source's tensors are those of the backbone
+  std::string added = {};        // as in Beginning
 };
 
 // The model of the options for `task`. A classifier, by name or as a file, stands for the backbone
 // of the zoo's model for that task: NAME_... for the classifier NAME, or the one that options.arch
-// names. Throws where there is none.
+// names. A classifier with too few stages gets further ones, see pyramid_fields.h. Throws where
+// there is no such model.
 ModelPlan plan_model(const TrainOptions& options, const std::vector<std::string>& classes,
                      ModelTask task);
 

@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
+#include "vig/train/best_network.h"
 #include "vig/train/look.h"
 #include "vig/train/pace.h"
 #include "vig/train/processes/agreement.h"
@@ -35,7 +36,7 @@ class Run {
  public:
   Run(std::unique_ptr<Task> task, const TrainOptions& options, const std::string& data,
       const std::string& out, const TrainEvents& events, Group& group)
-      : options_(options),
+      : options_(with_real_size(options, task->model().spec.recipe)),
         events_(events),
         group_(group),
         task_(std::move(task)),
@@ -87,9 +88,12 @@ class Run {
 
   // The rows of metrics say so, hence it is the same for a run that was interrupted.
   bool stopped_early() const {
-    return options_.patience > 0 && state_.step < steps_.count() && !state_.row_due &&
-           state_.rows_without_better(plan_begin_) >= options_.patience;
+    const MetricsRow* high = options_.patience > 0 ? highest() : nullptr;
+    return high != nullptr && state_.step < steps_.count() && !state_.row_due &&
+           state_.rows_since(high->step, plan_begin_) >= options_.patience;
   }
+
+  const MetricsRow* highest() const { return highest_row(*task_, state_.rows); }
 
   void write_record() const {
     const MetricsRow* last = stopped_early() ? &state_.rows.back() : nullptr;
@@ -178,19 +182,19 @@ class Run {
     state_.seconds += seconds_since(start);
     row.seconds = state_.seconds;
 
-    const MetricsRow* best = state_.best();
-    const bool better = best == nullptr || !validates() || task_->better(row.val, best->val);
-    if (better) state_.best_step = state_.step;
+    const bool best = becomes_best(*task_, state_.rows, row);
+    if (best) state_.best_step = state_.step;
     state_.close_row(row);
     if (group_.rank() == 0) {
       Texts notes = model_notes(row, task_->columns());
       const double scale = task_->data().smallest_scale;
       if (scale > 0) notes["smallest_scale"] = fmt::format("{:.6g}", scale);
-      if (better) write_trained_model(folder_.best(), model_, best_values(), notes);
+      if (best) write_trained_model(folder_.best(), model_, best_values(), notes);
       write_trained_model(folder_.last(), model_, best_values(), notes);
       curves_.best_step = state_.best_step;
       curves_.best_column = task_->best_column();
       curves_.best_label = task_->best_label(state_.best()->val);
+      curves_.best_note = highest_note();
       folder_.write_metrics(curves_, state_.rows);
     }
     pace_.add_validation(seconds_since(start));
@@ -200,7 +204,17 @@ class Run {
 
   std::string best_sentence() const {
     const MetricsRow* best = state_.best();
-    return best != nullptr && validates() ? task_->best_sentence(best->val) : "";
+    if (best == nullptr || !validates()) return "";
+    const std::string note = highest_note();
+    return task_->best_sentence(best->val) + (note.empty() ? "" : fmt::format(" ({})", note));
+  }
+
+  // Why the best network is not the one with the highest figure; empty: it is.
+  std::string highest_note() const {
+    const MetricsRow* high = highest();
+    if (!validates() || high == nullptr || high->step == state_.best_step) return "";
+    return fmt::format("the last within one standard error of the highest, {} at epoch {:.6g}",
+                       task_->best_label(high->val), high->epoch);
   }
 
   bool validate(std::vector<double>& figures) {

@@ -225,12 +225,16 @@ void check_class_names(const std::string& where, const std::vector<std::string>&
 
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
   if (info.arch.empty()) fail("metadata vig.arch: expected a name, found nothing");
-  const Recipe& recipe = info.recipe;
-  check_recipe("metadata vig.recipe", recipe);
   check_class_names("metadata vig.classes", info.classes);
   metadata["vig.arch"] = info.arch;
   metadata["vig.overrides"] = dump("vig.overrides", json(info.overrides));
   metadata["vig.classes"] = dump("vig.classes", json(info.classes));
+  metadata["vig.recipe"] = encode_recipe(info.recipe);
+  return metadata;
+}
+
+std::string encode_recipe(const Recipe& recipe) {
+  check_recipe("metadata vig.recipe", recipe);
   json words = {
       {"resize", recipe.resize},
       {"crop", recipe.crop},
@@ -243,8 +247,11 @@ Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
     words["multiple"] = recipe.multiple;
     words["window_stride"] = recipe.window_stride;
   }
-  metadata["vig.recipe"] = dump("vig.recipe", words);
-  return metadata;
+  return dump("vig.recipe", words);
+}
+
+Recipe read_recipe(const std::string& where, const std::string& text) {
+  return recipe_from(where, parse_strict_json(where, text, kFieldsLimits));
 }
 
 }  // namespace vig

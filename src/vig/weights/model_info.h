@@ -44,4 +44,9 @@ void check_class_names(const std::string& where, const std::vector<std::string>&
 // Throws when the recipe or a text could not be read back.
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata = {});
 
+// The text of vig.recipe alone, and back. Both throw where the other could not follow; `where`
+// begins the message.
+std::string encode_recipe(const Recipe& recipe);
+Recipe read_recipe(const std::string& where, const std::string& text);
+
 }  // namespace vig

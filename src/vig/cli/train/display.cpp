@@ -83,6 +83,7 @@ void Display::begin(const RunSummary& run) {
   say(fmt::format("{}: {} parameters, {} x {} input, {}\n", run.model, grouped(run.parameters),
                   run.height, run.width, run.task.subject));
   say(beginning_text(run));
+  if (!run.beginning.added.empty()) say(run.beginning.added + "\n");
   say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
                   count(run.train_pictures), count(run.val_pictures), grouped(run.steps),
                   grouped(run.steps_per_epoch)));

@@ -163,7 +163,7 @@ int run_train(TrainCommand command) {
 void add_train(CLI::App& app, Command& chosen) {
   auto command = std::make_shared<TrainCommand>();
   CLI::App* sub = app.add_subcommand(
-      "train", "Train or fine-tune a network on your pictures: classes, label maps or objects");
+      "train", "Train or fine-tune a classifier, segmentation network or detector");
   sub->add_option(
          "data", command->data,
          "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
@@ -229,6 +229,11 @@ void add_train(CLI::App& app, Command& chosen) {
          "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; })
       ->group("");
   sub->footer(
+      "The data decides the task, or --task: folders of classes and lists train a classifier, "
+      "images\n"
+      "with label maps a segmentation network, images with COCO annotations a detector. A "
+      "classifier\n"
+      "as --model gives the backbone of the other two.\n"
       "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
       "most\n"
       "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"

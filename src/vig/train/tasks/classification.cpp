@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -98,6 +99,7 @@ class Classification : public Task {
       data_.val = std::make_shared<const Dataset>(*pictures_.val);
       data_.val_mark = listing_mark(*pictures_.val);
       if (pictures_.held_out) data_.held_out = picture_list_text(*pictures_.val);
+      inverse_count_ = inverse_image_count(best_by_, class_counts(*pictures_.val));
     }
   }
 
@@ -171,6 +173,10 @@ class Classification : public Task {
     const size_t column = best_column();
     return a[column] > b[column] || (a[column] == b[column] && a[kValLoss] < b[kValLoss]);
   }
+  double best_error(std::span<const double> figures) const override {
+    const double share = figures[best_column()];
+    return std::sqrt(share * (1 - share) * inverse_count_);
+  }
   std::string best_label(std::span<const double> figures) const override {
     return fmt::format("{:.2f} %{}", 100 * figures[best_column()], balanced() ? " balanced" : "");
   }
@@ -192,6 +198,7 @@ class Classification : public Task {
   TrainedModel model_;
   const BestBy best_by_;
   const Columns columns_;
+  double inverse_count_ = 0;
   at::Tensor weights_;  // of the classes in the loss; undefined: all are 1
   TaskData data_;
 };
@@ -208,6 +215,17 @@ BestBy choose_best_by(const Dataset& validation) {
   const bool even =
       std::ranges::all_of(counts, [&](int64_t count) { return count == counts.front(); });
   return even ? BestBy::kTop1 : BestBy::kBalanced;
+}
+
+double inverse_image_count(BestBy best_by, std::span<const int64_t> counts) {
+  double images = 0, inverses = 0, classes = 0;
+  for (const int64_t count : counts) {
+    if (count == 0) continue;
+    images += static_cast<double>(count);
+    inverses += 1 / static_cast<double>(count);
+    ++classes;
+  }
+  return best_by == BestBy::kTop1 ? 1 / images : inverses / (classes * classes);
 }
 
 Columns classification_columns(BestBy best_by) {

@@ -23,6 +23,11 @@ std::unique_ptr<Task> open_classification(const TrainOptions& options, const std
 enum class BestBy { kTop1, kBalanced };
 BestBy choose_best_by(const Dataset& validation);
 
+// What p (1 - p) is multiplied with for the variance of that figure, p, by chance: 1 / n of n
+// images, and of balanced accuracy the mean of the classes' 1 / n over the number of classes, as if
+// all had the recall p.
+double inverse_image_count(BestBy best_by, std::span<const int64_t> counts);
+
 // The balanced accuracy is shown where the best network is chosen by it.
 Columns classification_columns(BestBy best_by);
 
