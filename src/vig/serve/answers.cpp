@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "vig/image/encode_png.h"
 #include "vig/image/label_file.h"
