@@ -11,12 +11,11 @@ namespace {
 
 using nlohmann::json;
 
-// The library writes some doubles with 17 digits of which fewer would do.
 TEST(JsonText, NumbersAreAsShortAsTheyCanBe) {
-  nlohmann::ordered_json value;
+  Json value;
   value["a"] = short_number(-0.8007494f);
   value["-0.8007493999999999\\\""] = "-0.8007493999999999";
-  value["b"] = {1e-300, 0.1, -12345678901234567, true, nullptr};
+  value["b"] = Json::array({1e-300, 0.1, -12345678901234567, true, nullptr});
   EXPECT_EQ(json_text(value),
             "{\"a\":-0.8007494,\"-0.8007493999999999\\\\\\\"\":\"-0.8007493999999999\","
             "\"b\":[1e-300,0.1,-12345678901234567,true,null]}");

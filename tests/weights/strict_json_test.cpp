@@ -1,6 +1,5 @@
 #include "vig/weights/strict_json.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "support/errors.h"

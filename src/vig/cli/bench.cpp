@@ -118,64 +118,62 @@ int bench(const BenchCommand& command) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& chosen) {
+void add_bench(CommandLine& line) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure speed, memory and the share of this machine's peak");
+  Command& command =
+      line.add_command("bench", "Measure speed, memory and the share of this machine's peak");
   command
-      ->add_option("models", options->models,
-                   "Model names (with random weights), weight files, or models that come with vig: "
-                   "default, segment, detect")
-      ->required()
-      ->type_name("MODEL");
-  add_model_changes(*command, options->model);
+      .option("models", options->models,
+              "Model names (with random weights), weight files, or models that come with vig: "
+              "default, segment, detect")
+      .required()
+      .value("MODEL");
+  add_model_changes(command, options->model);
   command
-      ->add_option("--size", options->sizes,
-                   "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
-      ->type_name("SIZE,...");
-  command->add_option("--batch", options->batches, "Batch sizes, separated by commas")
-      ->capture_default_str()
-      ->type_name("N,...");
+      .option("--size", options->sizes,
+              "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
+      .value("SIZE,...");
+  command.option("--batch", options->batches, "Batch sizes, separated by commas")
+      .show_default()
+      .value("N,...");
   command
-      ->add_option("--threads", options->threads,
-                   "Numbers of threads, separated by commas (default: the processors that "
-                   "affinity and CPU quotas allow)")
-      ->type_name("N,...");
+      .option("--threads", options->threads,
+              "Numbers of threads, separated by commas (default: the processors that "
+              "affinity and CPU quotas allow)")
+      .value("N,...");
   command
-      ->add_option("--simd", options->simd,
-                   fmt::format("Instruction set to run with, of those this machine has: {} "
-                               "(default: the best)",
-                               fmt::join(kInstructionSets, ", ")))
-      ->check(offers(kInstructionSets))
-      ->type_name("SET");
-  command
-      ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
-  command->add_flag("--profile", options->options.profile,
-                    "Also print the time of each kind of operation");
-  command->add_option("--csv", options->csv, "Also write the results to this CSV file")
-      ->type_name("FILE");
+      .option("--simd", options->simd,
+              fmt::format("Instruction set to run with, of those this machine has: {} "
+                          "(default: the best)",
+                          fmt::join(kInstructionSets, ", ")))
+      .offers(kInstructionSets)
+      .value("SET");
+  command.option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
+      .range(0.01, 86400.0)
+      .show_default()
+      .value("S");
+  command.flag("--profile", options->options.profile,
+               "Also print the time of each kind of operation");
+  command.option("--csv", options->csv, "Also write the results to this CSV file").value("FILE");
   RivalOptions& rival = options->options.rival;
   command
-      ->add_option("--rival", rival.command,
-                   "Compare with another engine, started as this shell command; see "
-                   "bench/rivals/README.md")
-      ->type_name("COMMAND");
+      .option("--rival", rival.command,
+              "Compare with another engine, started as this shell command; see "
+              "bench/rivals/README.md")
+      .value("COMMAND");
   command
-      ->add_option("--rival-other", rival.other,
-                   "The rival runs another network, NAME: its answer is not compared")
-      ->type_name("NAME");
-  command->add_option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
-  add_json(*command, options->json);
+      .option("--rival-other", rival.other,
+              "The rival runs another network, NAME: its answer is not compared")
+      .value("NAME");
+  command.option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
+      .range(0.01, 86400.0)
+      .show_default()
+      .value("S");
+  add_json(command, options->json);
   // For the help: main hands the plain word on to vig-train.
-  command->add_flag("--train", options->train)
-      ->description("Measure training instead; for its options: vig bench --train --help");
-  command->footer(
+  command.flag("--train", options->train,
+               "Measure training instead; for its options: vig bench --train --help");
+  command.footer =
       "Before measuring, the logits are checked: they must be finite, and the same bits when run\n"
       "again and with one thread. Rounds of a loop of fused multiply-adds, which measures the "
       "peak,\n"
@@ -193,8 +191,8 @@ void add_bench(CLI::App& app, Command& chosen) {
       "Unless --rival-other is given, its logits must be ours within 1e-4 of the largest. Its "
       "rounds\n"
       "then alternate with ours.\n"
-      "After Ctrl-C, --csv writes the finished measurements to FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
+      "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";
+  command.run = [options] { return bench(*options); };
 }
 
 }  // namespace vig::cli

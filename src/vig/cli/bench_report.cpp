@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
 #include "vig/base/utf8.h"
@@ -14,7 +13,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 constexpr const char* kRow =
@@ -77,36 +75,36 @@ std::string profile_text(const BenchResult& result) {
   return table.text();
 }
 
-ordered_json result_json(const BenchResult& result) {
+Json result_json(const BenchResult& result) {
   const BenchSetting& setting = result.setting;
-  ordered_json json = {{"model", result.model},
-                       {"height", setting.height},
-                       {"width", setting.width},
-                       {"batch", setting.batch},
-                       {"threads", setting.threads},
-                       {"runs", result.runs},
-                       {"complete", result.complete},
-                       {"median_ms", 1e3 * result.median},
-                       {"p95_ms", 1e3 * result.p95},
-                       {"spread", result.spread},
-                       {"best_quarter_ms", 1e3 * result.best},
-                       {"images_per_second", result.images_per_second},
-                       {"dense_multiply_adds", result.macs.dense},
-                       {"scan_multiply_adds", result.macs.scan},
-                       {"gflops", result.gflops},
-                       {"peak_gflops", result.peak_gflops},
-                       {"peak_share", result.peak_share},
-                       {"peak_disturbed", is_disturbed(result)},
-                       {"arena_bytes", result.arena_bytes},
-                       {"scratch_bytes", result.scratch_bytes},
-                       {"packed_bytes", result.packed_bytes},
-                       {"process_bytes", result.process_bytes},
-                       {"engine", "vig"},
-                       {"ratio", nullptr},
-                       {"ratio_median", nullptr},
-                       {"difference", nullptr},
-                       {"proposals", nullptr},
-                       {"objects", nullptr}};
+  Json json = {{"model", result.model},
+               {"height", setting.height},
+               {"width", setting.width},
+               {"batch", setting.batch},
+               {"threads", setting.threads},
+               {"runs", result.runs},
+               {"complete", result.complete},
+               {"median_ms", 1e3 * result.median},
+               {"p95_ms", 1e3 * result.p95},
+               {"spread", result.spread},
+               {"best_quarter_ms", 1e3 * result.best},
+               {"images_per_second", result.images_per_second},
+               {"dense_multiply_adds", result.macs.dense},
+               {"scan_multiply_adds", result.macs.scan},
+               {"gflops", result.gflops},
+               {"peak_gflops", result.peak_gflops},
+               {"peak_share", result.peak_share},
+               {"peak_disturbed", is_disturbed(result)},
+               {"arena_bytes", result.arena_bytes},
+               {"scratch_bytes", result.scratch_bytes},
+               {"packed_bytes", result.packed_bytes},
+               {"process_bytes", result.process_bytes},
+               {"engine", "vig"},
+               {"ratio", nullptr},
+               {"ratio_median", nullptr},
+               {"difference", nullptr},
+               {"proposals", nullptr},
+               {"objects", nullptr}};
   if (result.proposals > 0) {
     json["proposals"] = result.proposals;
     json["objects"] = result.objects;
@@ -127,9 +125,9 @@ double rival_gflops(const BenchResult& result) {
 }
 
 // The keys of result_json(), null where a rival does not report them.
-ordered_json rival_json(const BenchResult& result) {
+Json rival_json(const BenchResult& result) {
   const RivalResult& rival = *result.rival;
-  ordered_json json = result_json(result);
+  Json json = result_json(result);
   json.erase("profile");
   for (const char* key :
        {"gflops", "peak_share", "arena_bytes", "scratch_bytes", "packed_bytes", "process_bytes"}) {
@@ -146,7 +144,8 @@ ordered_json rival_json(const BenchResult& result) {
     json["gflops"] = rival_gflops(result);
     json["peak_share"] = rival_gflops(result) / result.peak_gflops;
   } else {
-    json["dense_multiply_adds"] = json["scan_multiply_adds"] = nullptr;
+    json["dense_multiply_adds"] = nullptr;
+    json["scan_multiply_adds"] = nullptr;
   }
   if (rival.process_bytes > 0) json["process_bytes"] = rival.process_bytes;
   json["engine"] = rival.engine;
@@ -157,8 +156,8 @@ ordered_json rival_json(const BenchResult& result) {
 }
 
 // Ours, then the rival's.
-std::vector<ordered_json> result_rows(const BenchResult& result) {
-  std::vector<ordered_json> rows = {result_json(result)};
+std::vector<Json> result_rows(const BenchResult& result) {
+  std::vector<Json> rows = {result_json(result)};
   if (result.rival) rows.push_back(rival_json(result));
   return rows;
 }
@@ -216,20 +215,20 @@ std::string BenchReport::row(const BenchResult& result) const {
 
 // The columns are those of the JSON without the profile.
 std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
-  const auto line = [&](const ordered_json& row, std::string text, const auto& cell) {
+  const auto line = [&](const Json& row, std::string text, const auto& cell) {
     for (const auto& [key, value] : row.items()) {
       if (key != "profile") text += fmt::format(",{}", cell(key, value));
     }
     return text + "\n";
   };
-  const auto value_cell = [](const auto&, const ordered_json& value) -> std::string {
+  const auto value_cell = [](const auto&, const Json& value) -> std::string {
     if (value.is_null()) return "";
     return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
   };
   std::string text =
       line(result_json({}), "cpu,simd", [](const auto& key, const auto&) { return key; });
   for (const BenchResult& result : results) {
-    for (const ordered_json& row : result_rows(result)) {
+    for (const Json& row : result_rows(result)) {
       text += line(row, fmt::format("{},{}", csv_quoted(cpu_), simd_), value_cell);
     }
   }
@@ -237,9 +236,9 @@ std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
 }
 
 std::string BenchReport::json(const std::vector<BenchResult>& results) const {
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   for (const BenchResult& result : results) {
-    for (ordered_json& row : result_rows(result)) list.push_back(std::move(row));
+    for (Json& row : result_rows(result)) list.push_back(std::move(row));
   }
   return json_text({{"cpu", cpu_}, {"simd", simd_}, {"results", list}}, 2) + "\n";
 }

@@ -112,35 +112,34 @@ int classify(const ClassifyOptions& options) {
 
 }  // namespace
 
-void add_classify(CLI::App& app, Command& chosen) {
+void add_classify(CommandLine& line) {
   auto options = std::make_shared<ClassifyOptions>();
-  CLI::App* command =
-      app.add_subcommand("classify", "Classify pictures: print the most probable classes of each");
-  add_picture_options(*command, options->pictures);
-  command->add_option("--top", options->top, "Number of classes to print for each picture")
-      ->check(in_range(1, 1 << 20).description(""))
-      ->capture_default_str()
-      ->type_name("K");
+  Command& command =
+      line.add_command("classify", "Classify pictures: print the most probable classes of each");
+  add_picture_options(command, options->pictures);
+  command.option("--top", options->top, "Number of classes to print for each picture")
+      .range(1, 1 << 20)
+      .show_default()
+      .value("K");
   command
-      ->add_option("--csv", options->csv,
-                   "Also write a CSV file with a line for each picture: its file and best classes")
-      ->type_name("FILE");
+      .option("--csv", options->csv,
+              "Also write a CSV file with a line for each picture: its file and best classes")
+      .value("FILE");
   command
-      ->add_option(
-          "--threshold", options->threshold,
-          "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->type_name("P");
+      .option("--threshold", options->threshold,
+              "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
+      .range(0.0, 1.0)
+      .value("P");
   command
-      ->add_option("--move", options->move,
-                   "Move each picture into a folder of its class below this one; nothing is "
-                   "overwritten")
-      ->type_name("DIR");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--move", options->move,
+              "Move each picture into a folder of its class below this one; nothing is "
+              "overwritten")
+      .value("DIR");
+  add_json(command, options->json);
+  command.footer =
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --csv then writes FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return classify(*options); }; });
+      "Ctrl-C stops after the current batch; --csv then writes FILE.partial.";
+  command.run = [options] { return classify(*options); };
 }
 
 }  // namespace vig::cli

@@ -135,34 +135,33 @@ int detect(const DetectCommand& command) {
 
 }  // namespace
 
-void add_detect(CLI::App& app, Command& chosen) {
+void add_detect(CommandLine& line) {
   auto options = std::make_shared<DetectCommand>();
   options->pictures.task = ModelTask::kDetect;
-  CLI::App* command =
-      app.add_subcommand("detect", "Detect objects in pictures: boxes, classes, scores and masks");
-  add_picture_options(*command, options->pictures);
-  command->add_option("--out", options->out, "Folder for NAME.detections.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_option("--score", options->score, "Leave out objects whose score is not above this")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
+  Command& command =
+      line.add_command("detect", "Detect objects in pictures: boxes, classes, scores and masks");
+  add_picture_options(command, options->pictures);
+  command.option("--out", options->out, "Folder for NAME.detections.png of each picture NAME")
+      .show_default()
+      .value("DIR");
+  command.option("--score", options->score, "Leave out objects whose score is not above this")
+      .range(0.0, 1.0)
+      .show_default()
+      .value("S");
   command
-      ->add_option("--classes", options->classes,
-                   "Look for these classes alone: names or numbers, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A,B");
+      .option("--classes", options->classes,
+              "Look for these classes alone: names or numbers, separated by commas")
+      .one_each(',')
+      .value("A,B");
   command
-      ->add_option("--labels", options->labels,
-                   "Labels of drawn objects: none, short (the class), full (class and score) or "
-                   "auto (full up to 12 objects)")
-      ->check(one_of({"auto", "none", "short", "full"}))
-      ->capture_default_str()
-      ->type_name("L");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--labels", options->labels,
+              "Labels of drawn objects: none, short (the class), full (class and score) or "
+              "auto (full up to 12 objects)")
+      .one_of({"auto", "none", "short", "full"})
+      .show_default()
+      .value("L");
+  add_json(command, options->json);
+  command.footer =
       "--json prints COCO's format of results, a list of objects with image_id (the number that\n"
       "the file's name is, where all are numbers, else the place of the picture), category_id\n"
       "(the number of the class, from 1), bbox, score and segmentation, and the names of both.\n"
@@ -170,8 +169,8 @@ void add_detect(CLI::App& app, Command& chosen) {
       "warning says where an image was shrunk much more than in training, or where the limit of\n"
       "objects was reached.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current picture; what was finished stays.");
-  command->callback([&chosen, options] { chosen = [options] { return detect(*options); }; });
+      "Ctrl-C stops after the current picture; what was finished stays.";
+  command.run = [options] { return detect(*options); };
 }
 
 }  // namespace vig::cli

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/error.h"
@@ -70,7 +69,7 @@ std::string names_file(const std::string& array) {
 class NpySink : public Sink {
  public:
   explicit NpySink(const std::string& path)
-      : array_(path), names_(names_file(path)), files_(nlohmann::ordered_json::array()) {}
+      : array_(path), names_(names_file(path)), files_(Json::array()) {}
 
   void add(const EmbeddedPicture& picture) override {
     if (!picture.error.empty()) return;
@@ -86,7 +85,7 @@ class NpySink : public Sink {
  private:
   NpyWriter array_;
   OutputFile names_;
-  nlohmann::ordered_json files_;
+  Json files_;
 };
 
 // Relative to the folder of the index, so that both can be moved together.
@@ -176,34 +175,34 @@ int embed(const EmbedOptions& options) {
 
 }  // namespace
 
-void add_embed(CLI::App& app, Command& chosen) {
+void add_embed(CommandLine& line) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App* command = app.add_subcommand("embed", "Compute an embedding vector for each picture");
-  add_picture_options(*command, options->pictures);
-  command->add_flag("--map", options->map,
-                    "Give the feature map before pooling, [height, width, channels], instead of "
-                    "the pooled vector");
+  Command& command = line.add_command("embed", "Compute an embedding vector for each picture");
+  add_picture_options(command, options->pictures);
+  command.flag("--map", options->map,
+               "Give the feature map before pooling, [height, width, channels], instead of "
+               "the pooled vector");
   command
-      ->add_option("--format", options->format,
-                   "Output format: json, or npy (float32, one row for each picture)")
-      ->check(one_of({"json", "npy"}))
-      ->capture_default_str()
-      ->type_name("FORMAT");
+      .option("--format", options->format,
+              "Output format: json, or npy (float32, one row for each picture)")
+      .one_of({"json", "npy"})
+      .show_default()
+      .value("FORMAT");
   command
-      ->add_option("--out", options->out,
-                   "Output file (default: standard output); with FILE.npy comes FILE.json, which "
-                   "names the picture of each row")
-      ->type_name("FILE");
+      .option("--out", options->out,
+              "Output file (default: standard output); with FILE.npy comes FILE.json, which "
+              "names the picture of each row")
+      .value("FILE");
   command
-      ->add_option("--index", options->index,
-                   "Write the vectors to an index instead, in which vig search finds the pictures "
-                   "most alike")
-      ->type_name("FILE");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--index", options->index,
+              "Write the vectors to an index instead, in which vig search finds the pictures "
+              "most alike")
+      .value("FILE");
+  add_json(command, options->json);
+  command.footer =
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
+      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.";
+  command.run = [options] { return embed(*options); };
 }
 
 }  // namespace vig::cli

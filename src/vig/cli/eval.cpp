@@ -244,70 +244,68 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
 
 }  // namespace
 
-void add_eval(CLI::App& app, Command& chosen) {
+void add_eval(CommandLine& line) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* command =
-      app.add_subcommand("eval", "Measure how good a model is on labelled pictures");
+  Command& command = line.add_command("eval", "Measure how good a model is on labelled pictures");
   command
-      ->add_option(
+      .option(
           "data", options->data,
           "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class, with "
           "pictures and label maps, or with COCO annotations; a .csv of path,label; or the folder "
           "of a training run, whose best network is then evaluated on its validation pictures")
-      ->required()
-      ->type_name("DATA");
+      .required()
+      .value("DATA");
   command
-      ->add_option("run_data", options->run_data,
-                   "Present place of the pictures of a training run, if they were moved")
-      ->type_name("DATA2");
+      .option("run_data", options->run_data,
+              "Present place of the pictures of a training run, if they were moved")
+      .value("DATA2");
   command
-      ->add_option(
-          "--split", options->split,
-          "Split of DATA to evaluate: test, val or train (default: the first of these that "
-          "DATA has)")
-      ->check(one_of({"test", "val", "train"}))
-      ->type_name("SPLIT");
-  add_network_options(*command, options->network);
-  add_shard(*command, options->shard);
+      .option("--split", options->split,
+              "Split of DATA to evaluate: test, val or train (default: the first of these that "
+              "DATA has)")
+      .one_of({"test", "val", "train"})
+      .value("SPLIT");
+  add_network_options(command, options->network);
+  add_shard(command, options->shard);
   command
-      ->add_option("--confusion", options->confusion,
-                   "Also draw the confusion matrix to this SVG file (not of detectors)")
-      ->type_name("FILE.svg");
+      .option("--confusion", options->confusion,
+              "Also draw the confusion matrix to this SVG file (not of detectors)")
+      .value("FILE.svg");
+  command.option("--csv", options->csv, "Also write the figures of each class to this CSV file")
+      .value("FILE");
   command
-      ->add_option("--csv", options->csv, "Also write the figures of each class to this CSV file")
-      ->type_name("FILE");
+      .option("--predictions", options->predictions,
+              "Also write a CSV file with a line for each picture: its file, label and best five "
+              "classes")
+      .value("FILE.csv");
   command
-      ->add_option(
-          "--predictions", options->predictions,
-          "Also write a CSV file with a line for each picture: its file, label and best five "
-          "classes")
-      ->type_name("FILE.csv");
-  CLI::Option* mistakes = command->add_option(
-      "--mistakes", options->mistakes,
-      "Also write an HTML page with the N most confident mistakes and their pictures");
-  mistakes->check(in_range(1, 10000).description(""))->type_name("N");
-  command->add_option("--page", options->page, "File of the page that --mistakes writes")
-      ->needs(mistakes)
-      ->capture_default_str()
-      ->type_name("FILE.html");
-  CLI::Option* worst = command->add_option(
-      "--worst", options->worst,
-      "Of segmentation and detection: also draw the N worst pictures, answer and truth");
-  worst->check(in_range(1, 10000).description(""))->type_name("N");
-  command->add_option("--worst-out", options->worst_folder, "Folder for what --worst draws")
-      ->needs(worst)
-      ->capture_default_str()
-      ->type_name("DIR");
+      .option("--mistakes", options->mistakes,
+              "Also write an HTML page with the N most confident mistakes and their pictures")
+      .range(1, 10000)
+      .value("N");
+  command.option("--page", options->page, "File of the page that --mistakes writes")
+      .needs("--mistakes")
+      .show_default()
+      .value("FILE.html");
   command
-      ->add_option("--curves", options->curves,
-                   "Of detection: also draw precision against recall to this SVG file")
-      ->type_name("FILE.svg");
-  command->add_flag("--whole", options->whole, "Of segmentation: as of vig segment");
-  command->add_option("--window", options->window, "Of segmentation: as of vig segment")
-      ->check(in_range(1, kMaxInputSide).description(""))
-      ->type_name("N");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--worst", options->worst,
+              "Of segmentation and detection: also draw the N worst pictures, answer and truth")
+      .range(1, 10000)
+      .value("N");
+  command.option("--worst-out", options->worst_folder, "Folder for what --worst draws")
+      .needs("--worst")
+      .show_default()
+      .value("DIR");
+  command
+      .option("--curves", options->curves,
+              "Of detection: also draw precision against recall to this SVG file")
+      .value("FILE.svg");
+  command.flag("--whole", options->whole, "Of segmentation: as of vig segment");
+  command.option("--window", options->window, "Of segmentation: as of vig segment")
+      .range(1, kMaxInputSide)
+      .value("N");
+  add_json(command, options->json);
+  command.footer =
       "What is measured follows the model: accuracy of a classifier, mIoU of a segmentation "
       "network,\n"
       "COCO's average precision of a detector.\n"
@@ -315,8 +313,8 @@ void add_eval(CLI::App& app, Command& chosen) {
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"
-      "as FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return eval(*options); }; });
+      "as FILE.partial.";
+  command.run = [options] { return eval(*options); };
 }
 
 }  // namespace vig::cli

@@ -1,7 +1,6 @@
 #include "vig/cli/eval_run.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "vig/base/error.h"
@@ -15,7 +14,6 @@ namespace vig::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr size_t kMostRecord = size_t{1} << 20;
 constexpr size_t kMostNames = size_t{1} << 30;  // bytes of a list: ten million names
@@ -30,7 +28,7 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
   run.folder = path;
   run.model = path + "/best.safetensors";
   try {
-    const json json = parse_strict_json(record, read_regular_file(record, kMostRecord));
+    const Json json = parse_strict_json(record, read_regular_file(record, kMostRecord));
     run.data = data.empty() ? json.at("data").get<std::string>() : data;
     if (json.at("validation").is_null()) {
       fail("{}: this run has no validation pictures; name a weight file with -m and the pictures",
@@ -44,7 +42,7 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
     run.own_split = validation == "val";
     run.decode.max_pixels = json.at("max-pixels").get<int64_t>();
     run.decode.apply_orientation = !json.at("ignore-orientation").get<bool>();
-  } catch (const json::exception&) {
+  } catch (const JsonError&) {
     fail("{}: does not name the validation pictures; it was written by an older version", record);
   }
   if (!fs::exists(run.model, ignored)) {

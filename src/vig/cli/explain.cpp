@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -249,45 +248,42 @@ int explain(const ExplainCommand& command) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Command& chosen) {
+void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainCommand>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "explain", "Show why: which places speak for a class, or which places a token looks at");
-  add_picture_options(*command, options->pictures);
+  add_picture_options(command, options->pictures);
   command
-      ->add_option("--class", options->about,
-                   "Class to explain, by name or number (default: the most probable one)")
-      ->type_name("CLASS");
+      .option("--class", options->about,
+              "Class to explain, by name or number (default: the most probable one)")
+      .value("CLASS");
   command
-      ->add_option("--against", options->against,
-                   "Another class: show what speaks for the one against the other")
-      ->type_name("CLASS");
+      .option("--against", options->against,
+              "Another class: show what speaks for the one against the other")
+      .value("CLASS");
   command
-      ->add_option(
-          "--at", options->at,
-          "Show the attention of the token at this place instead: across and down, in parts "
-          "of what the network sees, such as 0.5,0.5")
-      ->type_name("X,Y");
-  command->add_option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
-      ->check(in_range(0, 1 << 20).description(""))
-      ->type_name("L");
+      .option("--at", options->at,
+              "Show the attention of the token at this place instead: across and down, in parts "
+              "of what the network sees, such as 0.5,0.5")
+      .value("X,Y");
+  command.option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
+      .range(0, 1 << 20)
+      .value("L");
+  command.option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
+      .range(0, 1 << 20)
+      .value("H");
+  command.option("--opacity", options->opacity, "How strongly the map covers the picture, 0 to 1")
+      .range(0.0, 1.0)
+      .show_default()
+      .value("A");
   command
-      ->add_option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
-      ->check(in_range(0, 1 << 20).description(""))
-      ->type_name("H");
-  command
-      ->add_option("--opacity", options->opacity, "How strongly the map covers the picture, 0 to 1")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->capture_default_str()
-      ->type_name("A");
-  command
-      ->add_option("--out", options->out,
-                   "Folder for NAME.evidence.png or NAME.attention.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--out", options->out,
+              "Folder for NAME.evidence.png or NAME.attention.png of each picture NAME")
+      .show_default()
+      .value("DIR");
+  command.flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
+  add_json(command, options->json);
+  command.footer =
       "Both views are exact. The classifier is linear in the mean of the last tokens, so the mean "
       "of\n"
       "the evidence is the logit of the class. Attention is the factor with which the scan of a "
@@ -297,8 +293,8 @@ void add_explain(CLI::App& app, Command& chosen) {
       "Red speaks for, blue against; what the network did not see is dark. The bar below the "
       "image\n"
       "has the numbers. A drawing of more than 4 million pixels gets a smaller one beside it,\n"
-      "NAME.evidence.preview.jpg or NAME.attention.preview.jpg.");
-  command->callback([&chosen, options] { chosen = [options] { return explain(*options); }; });
+      "NAME.evidence.preview.jpg or NAME.attention.preview.jpg.";
+  command.run = [options] { return explain(*options); };
 }
 
 }  // namespace vig::cli

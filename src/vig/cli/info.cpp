@@ -1,7 +1,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
@@ -12,7 +11,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 struct InfoOptions {
@@ -117,12 +115,12 @@ std::string description(const ModelSource& source, const InputSize& size) {
   return text;
 }
 
-ordered_json description_json(const ModelSource& source, const InputSize& size) {
+Json description_json(const ModelSource& source, const InputSize& size) {
   const Recipe recipe = recipe_at(source.spec, size);
-  ordered_json json = {{"model", source.name},
-                       {"arch", source.spec.name},
-                       {"fields", model_fields(source.spec)},
-                       {"classes", source.classes}};
+  Json json = {{"model", source.name},
+               {"arch", source.spec.name},
+               {"fields", model_fields(source.spec)},
+               {"classes", source.classes}};
   json["recipe"] = {{"resize", recipe.resize},
                     {"crop", recipe.crop},
                     {"interpolation", interpolation_name(recipe.interpolation)}};
@@ -177,8 +175,8 @@ void print_table(const ModelSource& source, const InputSize& size,
       grouped(sum.macs.total()), further, readable_bytes(static_cast<size_t>(sum.bytes))));
 }
 
-ordered_json layers_json(const Graph& graph) {
-  ordered_json list = ordered_json::array();
+Json layers_json(const Graph& graph) {
+  Json list = Json::array();
   for (const Layer& layer : layers_of(graph)) {
     list.push_back({{"name", layer.name},
                     {"operation", layer.op},
@@ -192,7 +190,7 @@ ordered_json layers_json(const Graph& graph) {
 
 void print_as_json(const ModelSource& source, const InputSize& size,
                    const std::vector<Graph>& graphs) {
-  ordered_json json = description_json(source, size);
+  Json json = description_json(source, size);
   const MacCount macs = count_macs(graphs[0]);
   json["input"] = {size.height, size.width};
   json["parameters"] = graphs[0].param_count();
@@ -224,23 +222,22 @@ int info(const InfoOptions& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Command& chosen) {
+void add_info(CommandLine& line) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "info", "Print a model's layers with shapes, parameters, multiply-adds and bytes");
   command
-      ->add_option(
-          "model,-m,--model", options->model.model,
-          "Model name, weight file, or a model that comes with vig: default, segment, detect")
-      ->required()
-      ->type_name("MODEL");
-  add_model_changes(*command, options->model);
+      .option("model,-m,--model", options->model.model,
+              "Model name, weight file, or a model that comes with vig: default, segment, detect")
+      .required()
+      .value("MODEL");
+  add_model_changes(command, options->model);
   command
-      ->add_option("--size", options->size,
-                   "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
-      ->type_name("SIZE");
-  add_json(*command, options->json);
-  command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });
+      .option("--size", options->size,
+              "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
+      .value("SIZE");
+  add_json(command, options->json);
+  command.run = [options] { return info(*options); };
 }
 
 }  // namespace vig::cli

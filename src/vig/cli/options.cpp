@@ -31,56 +31,25 @@ int parse_number(std::string_view text, int most) {
   return good && number >= 1 && number <= most ? number : 0;
 }
 
-// CLI11 keeps nothing for its users beside an option but the names of its checks.
-constexpr std::string_view kOffers = "offers ";
-
-CLI::Validator named(CLI::Validator check, const std::vector<std::string>& values) {
-  return check.description("").name(fmt::format("{}{}", kOffers, fmt::join(values, ",")));
-}
-
 }  // namespace
 
-CLI::Validator one_of(const std::vector<std::string>& values) {
-  return named(CLI::IsMember(values), values);
-}
-
-CLI::Validator offers(const std::vector<std::string>& values) {
-  return named(CLI::Validator(""), values);
-}
-
-std::vector<std::string> offered(CLI::Option& option) {
-  std::vector<std::string> values;
-  try {
-    for (int i = 0;; ++i) {
-      const std::string name = option.get_validator(i)->get_name();
-      if (!name.starts_with(kOffers)) continue;
-      for (const std::string_view value :
-           split(std::string_view(name).substr(kOffers.size()), ',')) {
-        values.emplace_back(value);
-      }
-    }
-  } catch (const CLI::OptionNotFound&) {  // no further check
-  }
-  return values;
-}
-
-void add_threads(CLI::App& command, int& threads) {
+void add_threads(Command& command, int& threads) {
   command
-      .add_option("--threads", threads,
-                  "Number of threads (default: the processors that affinity and CPU quotas allow)")
-      ->check(in_range(1, 1024).description(""))
-      ->type_name("N");
+      .option("--threads", threads,
+              "Number of threads (default: the processors that affinity and CPU quotas allow)")
+      .range(1, 1024)
+      .value("N");
 }
 
-void add_max_pixels(CLI::App& command, int64_t& pixels) {
-  command.add_option("--max-pixels", pixels, "Reject pictures with more pixels than this")
-      ->check(in_range(int64_t{1}, std::numeric_limits<int64_t>::max()).description(""))
-      ->capture_default_str()
-      ->type_name("N");
+void add_max_pixels(Command& command, int64_t& pixels) {
+  command.option("--max-pixels", pixels, "Reject pictures with more pixels than this")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max())
+      .show_default()
+      .value("N");
 }
 
-void add_json(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print JSON instead of text");
+void add_json(Command& command, bool& json) {
+  command.flag("--json", json, "Print JSON instead of text");
 }
 
 ModelRequest ModelOptions::request() const {
@@ -91,16 +60,16 @@ ModelRequest ModelOptions::request() const {
   return request;
 }
 
-void add_model_changes(CLI::App& command, ModelOptions& options) {
+void add_model_changes(Command& command, ModelOptions& options) {
   command
-      .add_option("--arch", options.arch,
-                  "Model name of a weight file that does not say it itself (see vig models)")
-      ->type_name("NAME");
+      .option("--arch", options.arch,
+              "Model name of a weight file that does not say it itself (see vig models)")
+      .value("NAME");
   command
-      .add_option("--set", options.fields,
-                  "Override a field of the model, such as classes=10; may be repeated")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
+      .option("--set", options.fields,
+              "Override a field of the model, such as classes=10; may be repeated")
+      .value("FIELD=VALUE")
+      .one_each();
 }
 
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings) {
@@ -154,12 +123,12 @@ std::vector<size_t> shard_samples(const std::string& text, size_t size) {
   return samples;
 }
 
-void add_shard(CLI::App& command, std::string& shard) {
+void add_shard(Command& command, std::string& shard) {
   command
-      .add_option("--shard", shard,
-                  "Only part I of N equal parts of the pictures, I from 1 to N, so that jobs share "
-                  "a folder")
-      ->type_name("I/N");
+      .option("--shard", shard,
+              "Only part I of N equal parts of the pictures, I from 1 to N, so that jobs share "
+              "a folder")
+      .value("I/N");
 }
 
 std::vector<InputSize> parse_sizes(const std::string& list) {

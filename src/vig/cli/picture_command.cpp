@@ -39,44 +39,42 @@ RunOptions NetworkOptions::run(size_t pictures) const {
   return run;
 }
 
-void add_network_options(CLI::App& command, NetworkOptions& options) {
+void add_network_options(Command& command, NetworkOptions& options) {
   command
-      .add_option(
-          "-m,--model", options.model.model,
-          "Weight file, .safetensors or .pth, or a model that comes with vig: default, segment or "
-          "detect (default: the one of the task)")
-      ->type_name("FILE");
+      .option("-m,--model", options.model.model,
+              "Weight file, .safetensors or .pth, or a model that comes with vig: default, segment "
+              "or detect (default: the one of the task)")
+      .value("FILE");
   add_model_changes(command, options.model);
   const bool classify = options.task == ModelTask::kClassify;
   command
-      .add_option("--size", options.size,
-                  fmt::format("{} in pixels, 1 to {} (default: from the weight file)",
-                              classify ? "Side of the network's square input"
-                                       : "Short side of pictures in the network's input",
-                              kMaxInputSide))
-      ->check(in_range(1, kMaxInputSide).description(""))
-      ->type_name("N");
+      .option("--size", options.size,
+              fmt::format("{} in pixels, 1 to {} (default: from the weight file)",
+                          classify ? "Side of the network's square input"
+                                   : "Short side of pictures in the network's input",
+                          kMaxInputSide))
+      .range(1, kMaxInputSide)
+      .value("N");
   if (classify) {
     command
-        .add_option("--batch", options.batch,
-                    "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
-        ->check(in_range(1, 4096).description(""))
-        ->type_name("N");
+        .option("--batch", options.batch,
+                "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
+        .range(1, 4096)
+        .value("N");
   }
   add_threads(command, options.threads);
-  command.add_flag(
-      "--ignore-orientation", options.ignore_orientation,
-      "Ignore the EXIF orientation, as torchvision does (default: rotate pictures by it)");
+  command.flag("--ignore-orientation", options.ignore_orientation,
+               "Ignore the EXIF orientation, as torchvision does (default: rotate pictures by it)");
   add_max_pixels(command, options.max_pixels);
 }
 
-void add_picture_options(CLI::App& command, PictureOptions& options) {
+void add_picture_options(Command& command, PictureOptions& options) {
   command
-      .add_option("pictures", options.inputs,
-                  "Picture files, folders (searched recursively) or quoted patterns; - reads "
-                  "standard input")
-      ->required()
-      ->type_name("PICTURE");
+      .option("pictures", options.inputs,
+              "Picture files, folders (searched recursively) or quoted patterns; - reads "
+              "standard input")
+      .required()
+      .value("PICTURE");
   add_network_options(command, options);
   add_shard(command, options.shard);
 }

@@ -1,7 +1,6 @@
 // What the commands that run pictures through a network share.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -32,7 +31,7 @@ struct NetworkOptions {
   RunOptions run(size_t pictures) const;
 };
 
-void add_network_options(CLI::App& command, NetworkOptions& options);
+void add_network_options(Command& command, NetworkOptions& options);
 
 // Throws when neither a model is named nor a default model is there.
 ModelSource chosen_source(const NetworkOptions& options);
@@ -47,7 +46,7 @@ struct PictureOptions : NetworkOptions {
   std::string shard;  // "2/8"; empty: all
 };
 
-void add_picture_options(CLI::App& command, PictureOptions& options);
+void add_picture_options(Command& command, PictureOptions& options);
 
 // The pictures of one command, and how it went.
 class PictureRun {

@@ -17,8 +17,6 @@
 #include "vig/pipeline/picture_index.h"
 #include "vig/tasks/neighbours_html.h"
 
-#include <nlohmann/json.hpp>
-
 namespace vig::cli {
 namespace {
 
@@ -83,12 +81,12 @@ std::string as_text(const EmbeddedPicture& picture, const IndexedFiles& files,
 
 std::string as_json(const EmbeddedPicture& picture, const IndexedFiles& files,
                     std::span<const Neighbour> found) {
-  nlohmann::ordered_json entry = {{"file", picture.name}};
+  Json entry = {{"file", picture.name}};
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return json_text(entry);
   }
-  entry["neighbours"] = nlohmann::ordered_json::array();
+  entry["neighbours"] = Json::array();
   for (const Neighbour& one : found) {
     entry["neighbours"].push_back(
         {{"file", files.path(one.picture)}, {"cosine", short_number(one.cosine)}});
@@ -181,31 +179,31 @@ int search(SearchOptions options) {
 
 }  // namespace
 
-void add_search(CLI::App& app, Command& chosen) {
+void add_search(CommandLine& line) {
   auto options = std::make_shared<SearchOptions>();
-  CLI::App* command =
-      app.add_subcommand("search", "Find the pictures of an index that are most like a picture");
-  command->add_option("index", options->index, "Index made by vig embed --index")
-      ->required()
-      ->type_name("INDEX");
-  add_picture_options(*command, options->pictures);
-  command->add_option("--top", options->top, "Number of pictures to print for each picture")
-      ->check(in_range(1, 1 << 20).description(""))
-      ->capture_default_str()
-      ->type_name("K");
+  Command& command =
+      line.add_command("search", "Find the pictures of an index that are most like a picture");
+  command.option("index", options->index, "Index made by vig embed --index")
+      .required()
+      .value("INDEX");
+  add_picture_options(command, options->pictures);
+  command.option("--top", options->top, "Number of pictures to print for each picture")
+      .range(1, 1 << 20)
+      .show_default()
+      .value("K");
   command
-      ->add_option("--html", options->page,
-                   "Also write a page that shows the pictures beside their neighbours")
-      ->type_name("FILE.html");
+      .option("--html", options->page,
+              "Also write a page that shows the pictures beside their neighbours")
+      .value("FILE.html");
   command
-      ->add_option("--images", options->images,
-                   "Folder below which the page may read images, beside the folder of the index")
-      ->type_name("DIR");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--images", options->images,
+              "Folder below which the page may read images, beside the folder of the index")
+      .value("DIR");
+  add_json(command, options->json);
+  command.footer =
       "Pictures are compared by the cosine of their embedding vectors, each with every picture of\n"
-      "the index: the answer is exact. The network must be the one that made the index.");
-  command->callback([&chosen, options] { chosen = [options] { return search(*options); }; });
+      "the index: the answer is exact. The network must be the one that made the index.";
+  command.run = [options] { return search(*options); };
 }
 
 }  // namespace vig::cli

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
@@ -121,37 +119,37 @@ int segment(const SegmentCommand& command) {
 
 }  // namespace
 
-void add_segment(CLI::App& app, Command& chosen) {
+void add_segment(CommandLine& line) {
   auto options = std::make_shared<SegmentCommand>();
   options->pictures.task = ModelTask::kSegment;
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "segment", "Segment pictures: give every pixel a class, and draw them over the picture");
-  add_picture_options(*command, options->pictures);
+  add_picture_options(command, options->pictures);
   command
-      ->add_option("--out", options->out,
-                   "Folder for NAME.overlay.png and NAME.labels.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--whole", options->whole,
-                    "Show the network the whole picture at once, instead of windows");
+      .option("--out", options->out,
+              "Folder for NAME.overlay.png and NAME.labels.png of each picture NAME")
+      .show_default()
+      .value("DIR");
+  command.flag("--whole", options->whole,
+               "Show the network the whole picture at once, instead of windows");
   command
-      ->add_option("--window", options->window,
-                   "Side of the windows that slide over the picture, by two thirds of it "
-                   "(default: from the weight file)")
-      ->check(in_range(1, kMaxInputSide).description(""))
-      ->type_name("N");
-  command->add_flag("--probabilities", options->probabilities,
-                    "Also write NAME.probabilities.npy, float32 [height, width, classes]");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--window", options->window,
+              "Side of the windows that slide over the picture, by two thirds of it "
+              "(default: from the weight file)")
+      .range(1, kMaxInputSide)
+      .value("N");
+  command.flag("--probabilities", options->probabilities,
+               "Also write NAME.probabilities.npy, float32 [height, width, classes]");
+  add_json(command, options->json);
+  command.footer =
       "Prints the share of the picture that each class takes. NAME.labels.png holds the number of\n"
       "each pixel's class, with a palette of the colours in NAME.overlay.png. An overlay of more\n"
       "than 4 million pixels gets NAME.overlay.preview.jpg beside it. A warning says where an "
       "image\n"
       "was shrunk much more than in training.\n"
       "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current picture; what was finished stays.");
-  command->callback([&chosen, options] { chosen = [options] { return segment(*options); }; });
+      "Ctrl-C stops after the current picture; what was finished stays.";
+  command.run = [options] { return segment(*options); };
 }
 
 }  // namespace vig::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/buffer.h"
 #include "vig/base/error.h"
@@ -13,8 +12,6 @@
 
 namespace vig {
 namespace {
-
-using nlohmann::json;
 
 // A picture that every network sees differently: waves of three directions and lengths.
 class Probe final : public SampleSource {
@@ -66,7 +63,7 @@ const float* floats(const SafeTensors& file, const std::string& path, const char
   return static_cast<const float*>(tensor->view.data);
 }
 
-json metadata_json(const SafeTensors& file, const std::string& path, const char* key) {
+Json metadata_json(const SafeTensors& file, const std::string& path, const char* key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
     fail("{}: has no {} in its metadata; vig embed --index makes such files", path, key);
@@ -83,7 +80,7 @@ PictureIndex PictureIndex::open(const std::string& path) {
   index.vectors_ = floats(file, path, "vectors", 2);
   index.probe_ = floats(file, path, "probe", 1);
   const Shape& shape = file.find("vectors")->view.shape;
-  const json about = metadata_json(file, path, "vig.index"),
+  const Json about = metadata_json(file, path, "vig.index"),
              files = metadata_json(file, path, "vig.files");
   constexpr int64_t kMostChannels = 1 << 20;
   if (shape[1] < 1 || shape[1] > kMostChannels || file.find("probe")->view.shape[0] != shape[1]) {
@@ -95,15 +92,13 @@ PictureIndex PictureIndex::open(const std::string& path) {
                    [](float x) { return std::isfinite(x); })) {
     fail("{}: its probe is not finite; vig embed --index makes such files", path);
   }
-  const bool sized = about.is_object() && about.contains("size") &&
-                     about["size"].is_number_integer() && about["size"] >= 0 &&
-                     about["size"] <= kMaxInputSide;
+  const bool sized = about.contains("size") && about["size"].is_integer(0, kMaxInputSide);
   if (!sized) fail("{}: expected a size from 0 to {} in vig.index", path, kMaxInputSide);
   index.input_size_ = about["size"].get<int>();
   if (!files.is_array() || static_cast<int64_t>(files.size()) != shape[0]) {
     fail("{}: expected {} names in vig.files", path, shape[0]);
   }
-  for (const json& name : files) {
+  for (const Json& name : files) {
     if (!name.is_string()) fail("{}: expected texts in vig.files", path);
     index.files_.push_back(name.get<std::string>());
   }
@@ -200,7 +195,7 @@ void PictureIndexWriter::write(const std::string& path) const {
   const std::vector<NamedTensor> tensors = {
       {"vectors", {vectors_.data(), DType::kF32, {count, channels}}},
       {"probe", {probe_.data(), DType::kF32, {channels}}}};
-  const nlohmann::ordered_json about = {{"arch", arch_}, {"size", input_size_}};
+  const Json about = {{"arch", arch_}, {"size", input_size_}};
   write_safetensors(path, tensors,
                     {{"vig.index", json_text(about)}, {"vig.files", json_text(files_)}});
 }

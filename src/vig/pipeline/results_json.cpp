@@ -5,26 +5,23 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "vig/pipeline/json_text.h"
 
 namespace vig {
 
-using nlohmann::ordered_json;
-
 namespace {
 
-ordered_json score_json(const ClassScore& score) {
-  ordered_json row = {{"index", score.index}};
+Json score_json(const ClassScore& score) {
+  Json row = {{"index", score.index}};
   if (!score.name.empty()) row["name"] = score.name;
   row["probability"] = short_number(score.probability);
   row["logit"] = short_number(score.logit);
   return row;
 }
 
-ordered_json as_list(const std::vector<ImageWarning>& warnings) {
-  ordered_json list = ordered_json::array();
+Json as_list(const std::vector<ImageWarning>& warnings) {
+  Json list = Json::array();
   for (const ImageWarning& one : warnings) {
     list.push_back({{"kind", one.kind}, {"message", one.message}});
   }
@@ -32,7 +29,7 @@ ordered_json as_list(const std::vector<ImageWarning>& warnings) {
 }
 
 // The map by hand, because it is long.
-std::string with_map(const ordered_json& entry, const TokenMap& map) {
+std::string with_map(const Json& entry, const TokenMap& map) {
   std::string text = json_text(entry);
   text.pop_back();  // the brace
   return fmt::format("{},\"shape\":[{},{}],\"values\":[{}]}}", text, map.height, map.width,
@@ -46,7 +43,7 @@ std::string warnings_json(const std::vector<ImageWarning>& warnings) {
 }
 
 std::string explanation_json(const PictureEvidence& picture, const std::string& drawn) {
-  ordered_json entry = {{"file", picture.name}};
+  Json entry = {{"file", picture.name}};
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return json_text(entry);
@@ -58,7 +55,7 @@ std::string explanation_json(const PictureEvidence& picture, const std::string& 
 }
 
 std::string explanation_json(const PictureAttention& picture, const std::string& drawn) {
-  ordered_json entry = {{"file", picture.name}};
+  Json entry = {{"file", picture.name}};
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return json_text(entry);
@@ -74,7 +71,7 @@ std::string explanation_json(const PictureAttention& picture, const std::string&
 
 std::string classification_json(const ClassifiedPicture& picture,
                                 const ClassificationText& options) {
-  ordered_json entry = {{"file", picture.name}};
+  Json entry = {{"file", picture.name}};
   if (!options.model.empty()) entry["model"] = options.model;
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
@@ -83,7 +80,7 @@ std::string classification_json(const ClassifiedPicture& picture,
   if (options.threshold > 0) {
     entry["none_of_them"] = none_of_them(picture.answer, options.threshold);
   }
-  entry["classes"] = ordered_json::array();
+  entry["classes"] = Json::array();
   for (const ClassScore& score : picture.answer.scores) {
     entry["classes"].push_back(score_json(score));
   }
@@ -103,7 +100,7 @@ std::string embedding_json(const EmbeddedPicture& picture) {
 std::string segmentation_json(const SegmentedPicture& picture,
                               const std::vector<std::string>& classes,
                               const SegmentationFiles& files) {
-  ordered_json entry = {{"file", picture.name}};
+  Json entry = {{"file", picture.name}};
   if (!picture.error.empty()) {
     entry["error"] = picture.error;
     return json_text(entry);
@@ -117,13 +114,13 @@ std::string segmentation_json(const SegmentedPicture& picture,
     if (!file->empty()) entry[key] = *file;
   }
   if (!picture.warnings.empty()) entry["warnings"] = as_list(picture.warnings);
-  entry["classes"] = ordered_json::array();
+  entry["classes"] = Json::array();
   std::map<uint8_t, int64_t> pixels;
   for (const uint8_t label : labels.labels) ++pixels[label];
   std::vector<std::pair<uint8_t, int64_t>> areas(pixels.begin(), pixels.end());
   std::ranges::stable_sort(areas, std::greater(), &std::pair<uint8_t, int64_t>::second);
   for (const auto& [label, area] : areas) {
-    ordered_json row = {{"index", label}};
+    Json row = {{"index", label}};
     if (label < classes.size()) row["name"] = classes[label];
     row["pixels"] = area;
     row["share"] = static_cast<double>(area) / static_cast<double>(labels.labels.size());
@@ -137,16 +134,15 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
                            const std::vector<ImageWarning>& warnings) {
   const auto label = static_cast<size_t>(detection.label);
   const Box& box = detection.box;
-  ordered_json entry = {{"image_id", image_id},
-                        {"category_id", detection.label + 1},
-                        {"bbox",
-                         {short_number(box.x1), short_number(box.y1), short_number(box.width()),
-                          short_number(box.height())}},
-                        {"score", short_number(detection.score)},
-                        {"segmentation",
-                         {{"size", {detection.mask.height, detection.mask.width}},
-                          {"counts", mask_text(detection.mask)}}},
-                        {"file_name", file}};
+  Json entry = {{"image_id", image_id},
+                {"category_id", detection.label + 1},
+                {"bbox", Json::array({short_number(box.x1), short_number(box.y1),
+                                      short_number(box.width()), short_number(box.height())})},
+                {"score", short_number(detection.score)},
+                {"segmentation",
+                 {{"size", Json::array({detection.mask.height, detection.mask.width})},
+                  {"counts", mask_text(detection.mask)}}},
+                {"file_name", file}};
   if (label < classes.size()) entry["category_name"] = classes[label];
   if (!warnings.empty()) entry["warnings"] = as_list(warnings);
   return json_text(entry);
@@ -154,22 +150,22 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
 
 std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {
   const ClassificationMetrics& metrics = result.metrics;
-  ordered_json json = {{"model", title.model},
-                       {"arch", title.arch},
-                       {"data", title.data},
-                       {"split", title.split},
-                       {"pictures", metrics.count},
-                       {"skipped", result.skipped},
-                       {"complete", result.complete},
-                       {"top1", metrics.top1()},
-                       {"top5", metrics.top5()},
-                       {"balanced_accuracy", metrics.balanced_accuracy()},
-                       {"macro_f1", metrics.macro_f1()},
-                       {"loss", metrics.loss()},
-                       {"seconds", result.seconds},
-                       {"images_per_second", result.images_per_second()},
-                       {"classes", ordered_json::array()},
-                       {"confusion", ordered_json::array()}};
+  Json json = {{"model", title.model},
+               {"arch", title.arch},
+               {"data", title.data},
+               {"split", title.split},
+               {"pictures", metrics.count},
+               {"skipped", result.skipped},
+               {"complete", result.complete},
+               {"top1", metrics.top1()},
+               {"top5", metrics.top5()},
+               {"balanced_accuracy", metrics.balanced_accuracy()},
+               {"macro_f1", metrics.macro_f1()},
+               {"loss", metrics.loss()},
+               {"seconds", result.seconds},
+               {"images_per_second", result.images_per_second()},
+               {"classes", Json::array()},
+               {"confusion", Json::array()}};
   if (!metrics.has_top5()) json["top5"] = nullptr;
   const std::vector<ClassMetrics> classes = metrics.per_class();
   for (size_t i = 0; i < classes.size(); ++i) {

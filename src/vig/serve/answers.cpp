@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/image/encode_png.h"

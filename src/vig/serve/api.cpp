@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "vig/base/error.h"
@@ -23,7 +22,6 @@
 namespace vig {
 namespace {
 
-using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 const char* task_name(ModelTask task) {
@@ -61,10 +59,10 @@ HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
 }
 
-ordered_json model_entry(const HostedModel& hosted, int max_size) {
+Json model_entry(const HostedModel& hosted, int max_size) {
   const OpenModel& model = *hosted.model;
   const Recipe& recipe = model.source().spec.recipe;
-  ordered_json entry = {{"name", hosted.name},
+  Json entry = {{"name", hosted.name},
                         {"task", task_name(model.task())},
                         {"arch", model.source().spec.name},
                         {"classes", model.classes()},
@@ -376,7 +374,7 @@ void Api::Impl::run(Batch& batch) {
 }
 
 std::string Api::Impl::model_list() const {
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   for (const HostedModel& one : models) list.push_back(model_entry(one, options.max_size));
   return json_text({{"models", list}}) + "\n";
 }

@@ -1,63 +1,64 @@
 #include "vig/serve/openapi.h"
 
-#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "vig/base/json.h"
 
 namespace vig {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json schema(const char* name) {
+Json schema(const char* name) {
   return {{"$ref", std::string("#/components/schemas/") + name}};
 }
 
-ordered_json content(const ordered_json& body, const char* type = "application/json") {
+Json content(const Json& body, const char* type = "application/json") {
   return {{type, {{"schema", body}}}};
 }
 
 constexpr const char* kStranger =
     "The host, or the page that asks, is not of this machine, as a local server expects.";
 
-ordered_json error_answer(const char* description) {
+Json error_answer(const char* description) {
   return {{"description", description}, {"content", content(schema("Error"))}};
 }
 
-ordered_json option(const char* name, const ordered_json& type, const char* description) {
+Json option(const char* name, const Json& type, const char* description) {
   return {{"name", name}, {"in", "query"}, {"description", description}, {"schema", type}};
 }
 
-ordered_json whole(int least, int most) {
+Json whole(int least, int most) {
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
 }
 
-ordered_json share() { return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}}; }
+Json share() { return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}}; }
 
-ordered_json boolean() { return {{"type", "boolean"}}; }
+Json boolean() { return {{"type", "boolean"}}; }
 
-ordered_json text() { return {{"type", "string"}}; }
+Json text() { return {{"type", "string"}}; }
 
-ordered_json object(const ordered_json& properties, const std::vector<std::string>& required) {
+Json object(const Json& properties, const std::vector<std::string>& required) {
   return {{"type", "object"},
           {"properties", properties},
           {"required", required},
           {"additionalProperties", false}};
 }
 
-ordered_json list_of(const ordered_json& item) { return {{"type", "array"}, {"items", item}}; }
+Json list_of(const Json& item) { return {{"type", "array"}, {"items", item}}; }
 
-ordered_json numbers() { return list_of({{"type", "number"}}); }
+Json numbers() { return list_of({{"type", "number"}}); }
 
 // What every task takes: a picture in one of three forms.
-ordered_json picture_body() {
-  const ordered_json binary = {{"type", "string"}, {"format", "binary"}};
-  const ordered_json json_body = {
+Json picture_body() {
+  const Json binary = {{"type", "string"}, {"format", "binary"}};
+  const Json json_body = {
       {"type", "object"},
       {"properties",
        {{"picture", {{"type", "string"}, {"format", "byte"}}},
         {"pictures", list_of({{"type", "string"}, {"format", "byte"}})}}},
       {"additionalProperties", true},
       {"description", "One picture or several in base64, and the options of the query."}};
-  const ordered_json form = {
+  const Json form = {
       {"type", "object"}, {"properties", {{"picture", binary}}}, {"additionalProperties", true}};
   return {{"required", true},
           {"content",
@@ -67,15 +68,16 @@ ordered_json picture_body() {
             {"application/json", {{"schema", json_body}}}}}};
 }
 
-ordered_json task_route(const char* summary, const char* answer, ordered_json options) {
-  options.insert(options.begin(),
-                 option("model", text(), "Name of the model; the first of the task if not given."));
-  const ordered_json good =
+Json task_route(const char* summary, const char* answer, std::initializer_list<Json> options) {
+  Json parameters = Json::array(
+      {option("model", text(), "Name of the model; the first of the task if not given.")});
+  for (const Json& one : options) parameters.push_back(one);
+  const Json good =
       object({{"model", text()}, {"results", list_of(schema(answer))}}, {"model", "results"});
   return {
       {"post",
        {{"summary", summary},
-        {"parameters", options},
+        {"parameters", parameters},
         {"requestBody", picture_body()},
         {"responses",
          {{"200",
@@ -90,7 +92,7 @@ ordered_json task_route(const char* summary, const char* answer, ordered_json op
           {"431", error_answer("The header is too large.")},
           {"422",
            {{"description", "No picture could be answered."},
-            {"content", content({{"oneOf", {good, schema("Error")}}})}}},
+            {"content", content({{"oneOf", Json::array({good, schema("Error")})}})}}},
           {"500", error_answer("A mistake of the server.")},
           {"503", error_answer("Too much waits; try again after Retry-After seconds.")}}}}}};
 }
@@ -98,9 +100,9 @@ ordered_json task_route(const char* summary, const char* answer, ordered_json op
 // A route that everybody may ask, or only who shows the token.
 enum class Asked { kByAll, kByToken };
 
-ordered_json get_route(const char* summary, const ordered_json& answer,
+Json get_route(const char* summary, const Json& answer,
                        Asked asked = Asked::kByToken) {
-  ordered_json responses = {{"200", {{"description", summary}, {"content", answer}}}};
+  Json responses = {{"200", {{"description", summary}, {"content", answer}}}};
   if (asked == Asked::kByToken) {
     responses["401"] = error_answer("The token is missing or wrong.");
   }
@@ -109,24 +111,24 @@ ordered_json get_route(const char* summary, const ordered_json& answer,
 }
 
 // A result is an answer, or says why there is none.
-ordered_json or_error(const ordered_json& good) {
-  return {{"oneOf", {good, object({{"file", text()}, {"error", text()}}, {"file", "error"})}}};
+Json or_error(const Json& good) {
+  return {{"oneOf", Json::array({good, object({{"file", text()}, {"error", text()}}, {"file", "error"})})}};
 }
 
-ordered_json schemas() {
-  const ordered_json score = object({{"index", whole(0, 1 << 20)},
+Json schemas() {
+  const Json score = object({{"index", whole(0, 1 << 20)},
                                      {"name", text()},
                                      {"probability", {{"type", "number"}}},
                                      {"logit", {{"type", "number"}}}},
                                     {"index", "probability", "logit"});
-  const ordered_json area = object({{"index", whole(0, 255)},
+  const Json area = object({{"index", whole(0, 255)},
                                     {"name", text()},
                                     {"pixels", {{"type", "integer"}}},
                                     {"share", {{"type", "number"}}}},
                                    {"index", "pixels", "share"});
-  const ordered_json mask =
+  const Json mask =
       object({{"size", list_of({{"type", "integer"}})}, {"counts", text()}}, {"size", "counts"});
-  const ordered_json detection =
+  const Json detection =
       object({{"image_id", {{"type", "integer"}}},
               {"category_id", {{"type", "integer"}}},
               {"category_name", text()},
@@ -135,11 +137,12 @@ ordered_json schemas() {
               {"segmentation", mask},
               {"file_name", text()}},
              {"image_id", "category_id", "bbox", "score", "segmentation", "file_name"});
-  const ordered_json warnings = list_of(object(
-      {{"kind", {{"type", "string"}, {"enum", {"shrunk", "most_objects"}}}}, {"message", text()}},
-      {"kind", "message"}));
-  const ordered_json shape = list_of({{"type", "integer"}});
-  ordered_json all;
+  const Json warnings = list_of(
+      object({{"kind", {{"type", "string"}, {"enum", Json::array({"shrunk", "most_objects"})}}},
+              {"message", text()}},
+             {"kind", "message"}));
+  const Json shape = list_of({{"type", "integer"}});
+  Json all;
   all["Error"] = object(
       {{"error", object({{"kind", text()}, {"message", text()}}, {"kind", "message"})}}, {"error"});
   all["Classification"] =
@@ -175,7 +178,7 @@ ordered_json schemas() {
                                       {"file", "width", "height", "detections"}));
   all["Model"] =
       object({{"name", text()},
-              {"task", {{"type", "string"}, {"enum", {"classify", "segment", "detect"}}}},
+              {"task", {{"type", "string"}, {"enum", Json::array({"classify", "segment", "detect"})}}},
               {"arch", text()},
               {"classes", list_of(text())},
               {"class_count", {{"type", "integer"}}},
@@ -187,14 +190,14 @@ ordered_json schemas() {
   return all;
 }
 
-ordered_json document(int max_size) {
-  const ordered_json size =
+Json document(int max_size) {
+  const Json size =
       option("size", whole(1, max_size), "Side of the network's input in pixels.");
-  const ordered_json drawn =
+  const Json drawn =
       option("draw", boolean(), "Also give the answer drawn over the picture.");
-  const ordered_json status =
-      object({{"status", {{"type", "string"}, {"enum", {"ok"}}}}}, {"status"});
-  ordered_json paths;
+  const Json status =
+      object({{"status", {{"type", "string"}, {"enum", Json::array({"ok"})}}}}, {"status"});
+  Json paths;
   paths["/v1/classify"] = task_route(
       "The most probable classes of pictures", "Classification",
       {option("top", whole(1, 1 << 20), "How many classes."),
@@ -232,7 +235,7 @@ ordered_json document(int max_size) {
            {{"schemas", schemas()},
             {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
           {"security",
-           ordered_json::array({ordered_json::object(), {{"token", ordered_json::array()}}})}};
+           Json::array({Json::object(), {{"token", Json::array()}}})}};
 }
 
 }  // namespace

@@ -6,18 +6,17 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <type_traits>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
 #include "vig/weights/model_info.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig::train {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFieldPrefix = "model.";
 constexpr const char* kPreprocessing = "preprocessing";
@@ -37,11 +36,14 @@ Json by_form(const std::string& text) {
     const size_t end = std::min(text.find(',', start), text.size());
     const std::string part = text.substr(start, end - start);
     if (!as_number(part).has_value()) return text;
-    list.push_back(Json::parse(part, nullptr, false));
-    if (list.back().is_discarded()) return text;  // JSON knows no inf
+    try {
+      list.push_back(parse_strict_json("", part));
+    } catch (const Error&) {  // JSON knows no inf
+      return text;
+    }
     start = end + 1;
   }
-  return list.size() == 1 ? list.front() : list;
+  return list.size() == 1 ? list[0] : list;
 }
 
 double number_of(const Texts& texts, const std::string& name) {
@@ -178,12 +180,11 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   for (const auto& [field, value] : model_fields(facts.spec)) {
     json[std::string(kFieldPrefix) + field] = by_form(value);
   }
-  json[kPreprocessing] = Json::parse(encode_recipe(facts.spec.recipe));
+  json[kPreprocessing] = parse_strict_json(kPreprocessing, encode_recipe(facts.spec.recipe));
   for (const char* name : {"train_names", "val_names"}) {
     if (identity.contains(name)) json[name] = identity.at(name);
   }
-  // Paths need not be UTF-8, but files of JSON are.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1) + "\n";
 }
 
 int64_t total_steps(double epochs, int64_t steps_per_epoch) {

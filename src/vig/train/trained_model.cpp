@@ -1,9 +1,9 @@
 #include "vig/train/trained_model.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
 #include "vig/train/pyramid_fields.h"
 #include "vig/weights/model_info.h"
 #include "vig/weights/safetensors.h"
@@ -254,7 +254,7 @@ void write_trained_model(const std::string& path, const TrainedModel& model, con
   info.classes = model.classes;
   info.recipe = model.spec.recipe;
   write_safetensors(path, tensors,
-                    encode_model_info(info, {{"vig.training", nlohmann::json(notes).dump()}}));
+                    encode_model_info(info, {{"vig.training", Json(notes).dump()}}));
 }
 
 }  // namespace vig::train

@@ -7,9 +7,7 @@
 
 namespace {
 
-void fill(CLI::App& app, vig::cli::Command& chosen) {
-  vig::cli::add_convert(app, chosen, vig::cli::write_onnx);
-}
+void fill(vig::cli::CommandLine& line) { vig::cli::add_convert(line, vig::cli::write_onnx); }
 
 }  // namespace
 

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
@@ -232,39 +231,32 @@ int serve(ServeOptions options) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, Command& chosen) {
+void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
-  CLI::App* command =
-      app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
+  Command& command = line.add_command("serve", "Answer pictures over HTTP, with a page to try it");
   command
-      ->add_option(
-          "-m,--model", options->models,
-          "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
-          "several times for several models (default: the three that come with vig)")
-      ->type_name("FILE");
-  command->add_option("--listen", options->http.address, "Address to listen on")
-      ->capture_default_str()
-      ->type_name("ADDRESS");
-  command->add_option("--port", options->http.port, "Port; 0 takes any free one")
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_flag(
-      "--open", options->open,
-      "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
-  add_threads(*command, options->threads);
+      .option("-m,--model", options->models,
+              "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
+              "several times for several models (default: the three that come with vig)")
+      .value("FILE");
+  command.option("--listen", options->http.address, "Address to listen on")
+      .show_default()
+      .value("ADDRESS");
+  command.option("--port", options->http.port, "Port; 0 takes any free one")
+      .show_default()
+      .value("N");
+  command.flag("--open", options->open,
+               "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
+  add_threads(command, options->threads);
   const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
                        const char* unit) {
-    command->add_option(name, value, text)
-        ->check(in_range(least, most).description(""))
-        ->capture_default_str()
-        ->type_name(unit);
+    command.option(name, value, text).range(least, most).show_default().value(unit);
   };
   command
-      ->add_option(
-          "--batch", options->batch,
-          "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
-      ->check(in_range(1, 4096).description(""))
-      ->type_name("N");
+      .option("--batch", options->batch,
+              "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
+      .range(1, 4096)
+      .value("N");
   add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
       "MS");
   add("--queue", options->queue, "Pictures that may wait; further ones get 503", size_t{1},
@@ -294,16 +286,16 @@ void add_serve(CLI::App& app, Command& chosen) {
       0.0, 3600.0, "S");
   add("--memory", options->memory_gb,
       "Memory for inputs of several sizes; 0 is a quarter of the machine's", 0.0, 1e6, "GB");
-  command->add_option("--log", options->log, "Lines on standard error: lines, json or none")
-      ->check(one_of({"lines", "json", "none"}))
-      ->capture_default_str()
-      ->type_name("FORM");
-  command->footer(
+  command.option("--log", options->log, "Lines on standard error: lines, json or none")
+      .one_of({"lines", "json", "none"})
+      .show_default()
+      .value("FORM");
+  command.footer =
       "Clients send a picture by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
       "/v1/detect; /openapi.json describes everything, / is a page. With VIG_TOKEN set clients "
       "must\n"
-      "send the header \"Authorization: Bearer TOKEN\".");
-  command->callback([&chosen, options] { chosen = [options] { return serve(*options); }; });
+      "send the header \"Authorization: Bearer TOKEN\".";
+  command.run = [options] { return serve(*options); };
 }
 
 }  // namespace vig::cli

@@ -145,65 +145,66 @@ std::string studies_text() {
 
 }  // namespace
 
-void add_study(CLI::App& app, Command& chosen) {
+void add_study(CommandLine& line) {
   auto options = std::make_shared<StudyCommand>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "study", "Make a table or figure of the paper again, with a verdict on each claim");
-  command->add_option("name", options->name, "Which study, or report")
-      ->required()
-      ->check(offers(study_names()))
-      ->type_name("NAME");
+  command.option("name", options->name, "Which study, or report")
+      .required()
+      .offers(study_names())
+      .value("NAME");
   command
-      ->add_option("--out", options->out,
-                   "Folder for its files (default: study/NAME); of report: the document")
-      ->type_name("FOLDER");
-  command->add_option("--from", options->from, "Of report: the folder with the results of studies")
-      ->type_name("FOLDER");
+      .option("--out", options->out,
+              "Folder for its files (default: study/NAME); of report: the document")
+      .value("FOLDER");
+  command.option("--from", options->from, "Of report: the folder with the results of studies")
+      .value("FOLDER");
   command
-      ->add_option("--rows", options->rows,
-                   "Only these rows: names as they are printed, or parts of them between slashes")
-      ->type_name("ROW,...");
-  add_threads(*command, options->options.threads);
+      .option("--rows", options->rows,
+              "Only these rows: names as they are printed, or parts of them between slashes")
+      .value("ROW,...");
+  add_threads(command, options->options.threads);
   command
-      ->add_option("--seconds", options->options.seconds,
-                   "Approximate seconds of each timing (default: the study's own choice)")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->type_name("S");
+      .option("--seconds", options->options.seconds,
+              "Approximate seconds of each timing (default: the study's own choice)")
+      .range(0.01, 86400.0)
+      .value("S");
   command
-      ->add_option("--data", options->options.data,
-                   "Pictures for studies that train, a folder or archive")
-      ->type_name("DATA");
+      .option("--data", options->options.data,
+              "Pictures for studies that train, a folder or archive")
+      .value("DATA");
   command
-      ->add_option("--epochs", options->options.epochs,
-                   "Passes over the training pictures (default: the study's own choice)")
-      ->check(in_range(0.001, 10000.0).description(""))
-      ->type_name("N");
+      .option("--epochs", options->options.epochs,
+              "Passes over the training pictures (default: the study's own choice)")
+      .range(0.001, 10000.0)
+      .value("N");
   command
-      ->add_option("--runs", options->runs,
-                   "Folder of the trained networks, which studies share (default: study/runs, or "
-                   "runs in FOLDER)")
-      ->type_name("RUNS");
+      .option("--runs", options->runs,
+              "Folder of the trained networks, which studies share (default: study/runs, or "
+              "runs in FOLDER)")
+      .value("RUNS");
   command
-      ->add_option("--pictures", options->options.pictures,
-                   "Pictures for receptive fields: files, folders or quoted patterns")
-      ->type_name("PICTURE ...");
+      .option("--pictures", options->options.pictures,
+              "Pictures for receptive fields: files, folders or quoted patterns")
+      .value("PICTURE ...");
   command
-      ->add_option("--weights", options->options.weights,
-                   "Weights of a network for receptive fields; may be repeated")
-      ->type_name("MODEL=FILE");
+      .option("--weights", options->options.weights,
+              "Weights of a network for receptive fields; may be repeated")
+      .value("MODEL=FILE");
   command
-      ->add_option("--rivals", options->options.rivals,
-                   "Where bench/rivals is installed (default: build/rivals, if it is there)")
-      ->type_name("FOLDER");
-  command->add_flag("--force", options->options.force,
-                    "Begin anew, whatever the folder holds of this study");
-  command->footer(studies_text() +
-                  "\nEach row is stored in FOLDER/NAME.csv as soon as it is measured. A study that "
-                  "was stopped or\n"
-                  "killed is continued by the same command. At the end FOLDER/NAME.svg and "
-                  "FOLDER/NAME.md show all\n"
-                  "rows with the paper's figures beside them.");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+      .option("--rivals", options->options.rivals,
+              "Where bench/rivals is installed (default: build/rivals, if it is there)")
+      .value("FOLDER");
+  command.flag("--force", options->options.force,
+               "Begin anew, whatever the folder holds of this study");
+  command.footer =
+      studies_text() +
+      "\nEach row is stored in FOLDER/NAME.csv as soon as it is measured. A study that "
+      "was stopped or\n"
+      "killed is continued by the same command. At the end FOLDER/NAME.svg and "
+      "FOLDER/NAME.md show all\n"
+      "rows with the paper's figures beside them.";
+  command.run = [options] { return run(*options); };
 }
 
 }  // namespace vig::cli

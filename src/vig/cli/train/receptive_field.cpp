@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/error.h"
@@ -140,15 +139,15 @@ int run_field(const FieldCommand& command) {
     fail("none of the {} pictures could be read", found.files.size());
   }
   const ReceptiveField& field = measured.field;
-  nlohmann::ordered_json json = {{"model", source.name},
-                                 {"weights", source.has_weights() ? "file" : "initial"},
-                                 {"parameters", network.parameters()},
-                                 {"size", size},
-                                 {"pictures", measured.pictures},
-                                 {"area20", field.area_holding(0.2)},
-                                 {"area50", field.area_holding(0.5)},
-                                 {"area99", field.area_holding(0.99)},
-                                 {"outer_level", field.outer_level()}};
+  Json json = {{"model", source.name},
+               {"weights", source.has_weights() ? "file" : "initial"},
+               {"parameters", network.parameters()},
+               {"size", size},
+               {"pictures", measured.pictures},
+               {"area20", field.area_holding(0.2)},
+               {"area50", field.area_holding(0.5)},
+               {"area99", field.area_holding(0.99)},
+               {"outer_level", field.outer_level()}};
   const std::string text = field.text(cells_of(size));
   if (command.json) {
     print_json(json);
@@ -184,43 +183,41 @@ int run_field(const FieldCommand& command) {
 
 }  // namespace
 
-void add_receptive_field(CLI::App& app, Command& chosen) {
+void add_receptive_field(CommandLine& line) {
   auto command = std::make_shared<FieldCommand>();
   command->threads = default_threads();
-  CLI::App* sub = app.add_subcommand(
+  Command& sub = line.add_command(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
-  sub->add_option(
-         "model", command->model.model,
-         "Model name (with initial random weights), weight file, or a model that comes with vig: "
-         "default, segment, detect")
-      ->required()
-      ->type_name("MODEL");
-  sub->add_option("pictures", command->inputs, "Picture files, folders or quoted patterns")
-      ->required()
-      ->type_name("PICTURE ...");
-  add_model_changes(*sub, command->model);
-  sub->add_option("--size", command->size,
-                  "Height and width of the input in pixels (default: the model's own)")
-      ->check(in_range(1, 2048).description(""))
-      ->type_name("N");
-  sub->add_option("--count", command->pictures, "Average over the first N readable pictures")
-      ->check(in_range(1, 1000000).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  sub->add_option("--seed", command->seed, "Seed of the initial weights of a model name")
-      ->capture_default_str()
-      ->type_name("N");
-  add_threads(*sub, command->threads);
-  add_max_pixels(*sub, command->max_pixels);
-  sub->add_option("--csv", command->csv, "Also write the figures and the field to this CSV file")
-      ->type_name("FILE");
-  sub->add_option("--svg", command->svg, "Also draw the field into this SVG file")
-      ->type_name("FILE");
-  add_json(*sub, command->json);
-  sub->footer(
+  sub.option("model", command->model.model,
+             "Model name (with initial random weights), weight file, or a model that comes with vig: "
+             "default, segment, detect")
+      .required()
+      .value("MODEL");
+  sub.option("pictures", command->inputs, "Picture files, folders or quoted patterns")
+      .required()
+      .value("PICTURE ...");
+  add_model_changes(sub, command->model);
+  sub.option("--size", command->size,
+             "Height and width of the input in pixels (default: the model's own)")
+      .range(1, 2048)
+      .value("N");
+  sub.option("--count", command->pictures, "Average over the first N readable pictures")
+      .range(1, 1000000)
+      .show_default()
+      .value("N");
+  sub.option("--seed", command->seed, "Seed of the initial weights of a model name")
+      .show_default()
+      .value("N");
+  add_threads(sub, command->threads);
+  add_max_pixels(sub, command->max_pixels);
+  sub.option("--csv", command->csv, "Also write the figures and the field to this CSV file")
+      .value("FILE");
+  sub.option("--svg", command->svg, "Also draw the field into this SVG file").value("FILE");
+  add_json(sub, command->json);
+  sub.footer =
       "The field is the absolute gradient of the centre of the last feature map, summed over its\n"
-      "positive channels, by the pixels of the picture, summed over colours and pictures.");
-  sub->callback([&chosen, command] { chosen = [command] { return run_field(*command); }; });
+      "positive channels, by the pixels of the picture, summed over colours and pictures.";
+  sub.run = [command] { return run_field(*command); };
 }
 
 }  // namespace vig::cli

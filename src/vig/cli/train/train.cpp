@@ -160,43 +160,41 @@ int run_train(TrainCommand command) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Command& chosen) {
+void add_train(CommandLine& line) {
   auto command = std::make_shared<TrainCommand>();
-  CLI::App* sub = app.add_subcommand(
+  Command& sub = line.add_command(
       "train", "Train or fine-tune a classifier, segmentation network or detector");
-  sub->add_option(
-         "data", command->data,
-         "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
-         "such folders; a .csv of path,label or path,label,split; with pictures and label maps "
-         "for segmentation; or with COCO annotations, or their .json file, for detection")
-      ->required()
-      ->type_name("DATA");
-  sub->add_option("--out", command->out,
-                  "Folder of the run, which resumes if it was interrupted (default: a new folder "
-                  "DATA-run)")
-      ->type_name("FOLDER");
-  sub->add_option(
+  sub.option("data", command->data,
+             "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
+             "such folders; a .csv of path,label or path,label,split; with pictures and label maps "
+             "for segmentation; or with COCO annotations, or their .json file, for detection")
+      .required()
+      .value("DATA");
+  sub.option("--out", command->out,
+             "Folder of the run, which resumes if it was interrupted (default: a new folder "
+             "DATA-run)")
+      .value("FOLDER");
+  sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
          "paper's; small (thousands of small pictures), segment and detect, for less data "
          "(default: "
          "chosen by the data)")
-      ->check(offers(train::preset_names()))
-      ->type_name("NAME");
-  sub->add_option("--recipe", command->preset)->group("");  // its name in older versions
-  sub->add_option("--processes", command->processes,
-                  "Number of processes on this machine that train together; for several machines "
-                  "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
-      ->capture_default_str()
-      ->check(in_range(1, 1024).description(""))
-      ->type_name("N");
-  sub->add_option("--workers", command->processes)  // its name in older versions
-      ->check(in_range(1, 1024).description(""))
-      ->group("");
-  sub->add_option("--set", command->fields,
-                  "Set a field of the model, such as depth=6; may be repeated")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
+      .offers(train::preset_names())
+      .value("NAME");
+  sub.option("--recipe", command->preset, "").hidden();  // its name in older versions
+  sub.option("--processes", command->processes,
+             "Number of processes on this machine that train together; for several machines "
+             "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
+      .show_default()
+      .range(1, 1024)
+      .value("N");
+  sub.option("--workers", command->processes, "")  // its name in older versions
+      .range(1, 1024)
+      .hidden();
+  sub.option("--set", command->fields, "Set a field of the model, such as depth=6; may be repeated")
+      .value("FIELD=VALUE")
+      .one_each();
   std::vector<std::map<std::string, std::string>> presets;
   for (const std::string& name : train::preset_names()) {
     presets.push_back(option_texts(train::preset_options(name)));
@@ -217,18 +215,19 @@ void add_train(CLI::App& app, Command& chosen) {
     const auto keep = [command, key = std::string(name)](const auto& given) {
       command->texts[key] = fmt::format("{}", given);
     };
-    CLI::Option* added =
-        std::is_same_v<decltype(value), bool&>  // --NAME is yes, --NAME=false is no
-            ? sub->add_flag_function(option, [keep](int64_t times) { keep(times > 0); })
-            : sub->add_option_function<std::string>(option, keep)
-                  ->type_name(network ? "MODEL" : "VALUE");
-    added->description(fmt::format("{} [{}]", help, values))->group("Preset");
+    const std::string described = fmt::format("{} [{}]", help, values);
+    // --NAME of a flag is yes, --NAME=false is no.
+    Option& added = std::is_same_v<decltype(value), bool&>
+                        ? sub.flag(option, Option::TakeFlag(keep), described)
+                        : sub.option(option, Option::TakeText(keep), described)
+                              .value(network ? "MODEL" : "VALUE");
+    added.group("Preset");
   });
   // Its name in older versions.
-  sub->add_option_function<std::string>(
-         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; })
-      ->group("");
-  sub->footer(
+  sub.option(
+         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; }, "")
+      .hidden();
+  sub.footer =
       "The data decides the task, or --task: folders of classes and lists train a classifier, "
       "images\n"
       "with label maps a segmentation network, images with COCO annotations a detector. A "
@@ -242,8 +241,8 @@ void add_train(CLI::App& app, Command& chosen) {
       "one\n"
       "that stopped early. N processes give the weights of one up to rounding, if --batch and the "
       "rest\n"
-      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).");
-  sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
+      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).";
+  sub.run = [command] { return run_train(*command); };
 }
 
 }  // namespace vig::cli
