@@ -86,7 +86,9 @@ TEST(Json, NumbersAreNeverLongerAndReadBackTheSame) {
               std::bit_cast<uint64_t>(value))
         << text;
     EXPECT_LE(text.size(), other.size()) << text << " " << other;
-    if (other.size() <= 16) EXPECT_EQ(text, other);
+    if (other.size() <= 16) {
+      EXPECT_EQ(text, other);
+    }
     same += text == other ? 1 : 0;
   }
   EXPECT_GT(same, kCount * 3 / 5);
