@@ -7,6 +7,7 @@
 
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 
 namespace vig {

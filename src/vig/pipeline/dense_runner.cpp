@@ -7,6 +7,7 @@
 #include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/weights/model_info.h"
 
 namespace vig {
