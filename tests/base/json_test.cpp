@@ -181,7 +181,8 @@ TEST(Json, GrowsByMembersAndElements) {
   value["a"].push_back(2);
   value["a"].push_back({{"x", nullptr}});
   value["b"]["c"] = "changed";
-  EXPECT_EQ(value.dump(), R"({"b":{"c":"changed"},"a":[2,{"x":null}]})");
+  value["a"][0] = 3;
+  EXPECT_EQ(value.dump(), R"({"b":{"c":"changed"},"a":[3,{"x":null}]})");
   EXPECT_TRUE(value.contains("a"));
   EXPECT_FALSE(value.contains("c"));
   EXPECT_FALSE(Json(1).contains("c"));
@@ -197,7 +198,7 @@ TEST(Json, GrowsByMembersAndElements) {
   const Json copy = value;
   value.erase("b");
   value.erase("none");
-  EXPECT_EQ(value.dump(), R"({"a":[2,{"x":null}]})");
+  EXPECT_EQ(value.dump(), R"({"a":[3,{"x":null}]})");
   EXPECT_EQ(copy["b"]["c"], "changed");
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
@@ -54,9 +55,9 @@ std::string to_csv(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     names += (names.empty() ? "" : ",") + name;
     values += (values.empty() ? "" : ",") +
-              (value.is_string()         ? csv_quoted(value.get<std::string>())
-               : value.is_number_float() ? fmt::format("{:.4f}", value.get<double>())
-                                         : value.dump());
+              (value.is_string()  ? csv_quoted(value.get<std::string>())
+               : value.is_float() ? fmt::format("{:.4f}", value.get<double>())
+                                  : value.dump());
   }
   return names + "\n" + values + "\n";
 }
