@@ -17,6 +17,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+// What the text says of the warnings in JSON.
+std::string warning_lines(const json& result) {
+  std::string lines;
+  for (const json& one : result.value("warnings", json::array())) {
+    lines += fmt::format("  warning: {}\n", one["message"].get<std::string>());
+  }
+  return lines;
+}
+
 TEST_F(DenseCommands, SegmentWritesPicturesAndShares) {
   const RunResult result = run("segment", segment_, {cat_, broken_, flower_, "--json"});
   EXPECT_EQ(result.exit_code, 1);  // one of the three is broken
@@ -46,7 +55,7 @@ TEST_F(DenseCommands, SegmentWritesPicturesAndShares) {
     expected += fmt::format("  {:6.2f} %  {:4}  {}\n", 100 * one["share"].get<double>(),
                             one["index"].get<int>(), one["name"].get<std::string>());
   }
-  EXPECT_EQ(text.out, expected);
+  EXPECT_EQ(text.out, expected + warning_lines(list[0]));
 }
 
 TEST_F(DenseCommands, WindowsThreadsAndSizesAreOptions) {
@@ -142,7 +151,8 @@ TEST_F(DenseCommands, DetectPrintsCocoResults) {
                             one["category_name"].get<std::string>(), box[0], box[1], box[2], box[3],
                             cli::grouped(mask.area()));
   }
-  EXPECT_EQ(run("detect", detect_, {cat_, "--score", "0.05"}).out, expected);
+  EXPECT_EQ(run("detect", detect_, {cat_, "--score", "0.05"}).out,
+            expected + warning_lines(list[0]));
   const RunResult bees =
       run("detect", detect_, {cat_, flower_, "--json", "--score", "0.05", "--classes", "bee"});
   for (const json& one : json::parse(bees.out)) {
@@ -159,9 +169,87 @@ TEST_F(DenseCommands, DetectPrintsCocoResults) {
   const RunResult broken = run("detect", detect_, {broken_, "--json"});
   expect_complaint(broken, 1, "zero_byte.png");
   EXPECT_EQ(broken.out, "[]\n");
-  const RunResult none = run("detect", detect_, {cat_, "--score", "1"});
+  const RunResult none = run("detect", detect_, {cat_, "--score", "1", "--size", "300"});
   EXPECT_EQ(none.out, cat_ + "\n  nothing found\n");
   EXPECT_EQ(run("detect", detect_, {cat_, "--score", "1", "--json"}).out, "[]\n");
+}
+
+// The miniatures see 451 x 300 pixels 4.7 times smaller.
+TEST_F(DenseCommands, WarningsAreInTextAndJson) {
+  const std::string shrunk =
+      "the network sees the image 4.7 times smaller: small objects may be "
+      "missed or mistaken; give a larger --size than 64, or parts of the "
+      "image";
+  const json map = json::parse(run("segment", segment_, {cat_, "--json"}).out)[0];
+  EXPECT_EQ(map["warnings"], (json{{{"kind", "shrunk"}, {"message", shrunk}}}));
+  EXPECT_FALSE(
+      json::parse(run("segment", segment_, {cat_, "--json", "--size", "300"}).out)[0].contains(
+          "warnings"));
+
+  const std::vector<std::string> few = {cat_, "--score", "0.05", "--set", "detections=2"};
+  const RunResult text = run("detect", detect_, few);
+  expect_success(text);
+  const std::string most =
+      "the network finds at most 2 objects in an image, and there may be more; "
+      "give a larger --set detections=N, or parts of the image";
+  EXPECT_NE(text.out.find(fmt::format("\n  warning: {}\n  warning: {}\n", shrunk, most)),
+            std::string::npos)
+      << text.out;
+  std::vector<std::string> as_json = few;
+  as_json.push_back("--json");
+  const RunResult objects = run("detect", detect_, as_json);
+  expect_success(objects);
+  const json list = json::parse(objects.out);
+  ASSERT_EQ(list.size(), 2u);
+  for (const json& one : list) {
+    EXPECT_EQ(one["warnings"], (json{{{"kind", "shrunk"}, {"message", shrunk}},
+                                     {{"kind", "most_objects"}, {"message", most}}}));
+  }
+  // Without an object they are on standard error.
+  const RunResult none = run("detect", detect_, {cat_, "--score", "1", "--json"});
+  EXPECT_EQ(none.out, "[]\n");
+  EXPECT_EQ(none.err, fmt::format("vig: {}: warning: {}\n", cat_, shrunk));
+}
+
+TEST_F(DenseCommands, LabelsOfDrawnObjectsAreAnOption) {
+  const auto drawn = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {cat_, "--score", "0.05", "--set", "detections=3"});
+    expect_success(run("detect", detect_, more));
+    return read_file(out() / "cat_chelsea.detections.png");
+  };
+  const std::string full = drawn({"--labels", "full"}), brief = drawn({"--labels", "short"}),
+                    none = drawn({"--labels", "none"});
+  EXPECT_EQ(drawn({}), full) << "three objects";
+  EXPECT_NE(full, brief);
+  EXPECT_NE(full, none);
+  EXPECT_NE(brief, none);
+  expect_complaint(run("detect", detect_, {cat_, "--labels", "all"}), 2, "--labels");
+}
+
+TEST_F(DenseCommands, LargeDrawingsGetAPreview) {
+  const auto image = [&](const std::string& name, int width, int height) {
+    const std::string file = (folder_ / name).string();
+    write_file(file,
+               fmt::format("P5 {} {} 255\n", width, height) +
+                   std::string(static_cast<size_t>(width) * static_cast<size_t>(height), 'x'));
+    return file;
+  };
+  const std::string large = image("large.pgm", 2001, 2000), small = image("small.pgm", 2000, 2000);
+  expect_success(run("detect", detect_, {large, small}));
+  EXPECT_EQ(written(), (std::set<std::string>{"large.detections.png", "small.detections.png",
+                                              "large.detections.preview.jpg"}));
+  const Image preview = read_image((out() / "large.detections.preview.jpg").string());
+  EXPECT_EQ(preview.width, 1600);
+  EXPECT_EQ(preview.height, 1599);
+  EXPECT_EQ(read_image((out() / "large.detections.png").string()).width, 2001);
+  expect_success(run("segment", segment_, {large}));
+  EXPECT_TRUE(fs::exists(out() / "large.overlay.preview.jpg"));
+  EXPECT_FALSE(fs::exists(out() / "large.labels.preview.jpg"));
+  // A preview is an output like others.
+  fs::copy_file(cat_, out() / "small.overlay.preview.jpg");
+  expect_complaint(
+      run("segment", segment_, {(out() / "small.overlay.preview.jpg").string(), small}), 2,
+      "would be written over the picture");
 }
 
 TEST_F(DenseCommands, ModelsOfAnotherTaskNameTheRightCommand) {

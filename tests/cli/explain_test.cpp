@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cli/npy_file.h"
 #include "cli/vig.h"
 #include "vig/image/decode.h"
@@ -95,14 +97,15 @@ TEST_F(Explain, AttentionOfAPlace) {
   EXPECT_EQ(one["row"], 3);  // of 4 x 4 tokens
   EXPECT_EQ(one["column"], 0);
   EXPECT_TRUE(written("cat_chelsea.attention.png"));
-  const RunResult text = explain({"--at", "1,0.3"});
+  const RunResult text = explain({"--at", "0.9,0.6"});
   expect_success(text);
-  const json corner = json::parse(explain({"--at", "1,0.3", "--json"}).out)[0];
+  const json corner = json::parse(explain({"--at", "0.9,0.6", "--json"}).out)[0];
   const auto values = corner["values"].get<std::vector<float>>();
   const auto most = std::ranges::max_element(values) - values.begin();
+  ASSERT_NE(most / 4, most % 4) << "rows could be taken for columns";
   EXPECT_EQ(
       text.out,
-      fmt::format("{}\n  layer 1, all heads: the token in row 1, column 3 of 4 x 4 takes most "
+      fmt::format("{}\n  layer 1, all heads: the token in row 2, column 3 of 4 x 4 takes most "
                   "from row {}, column {}\n",
                   cat_, most / 4, most % 4));
 }
@@ -112,8 +115,8 @@ TEST_F(Explain, OpacityIsHowMuchThePictureIsCovered) {
   const auto middle = [](const std::string& file) {
     const Image image = read_image(file);
     std::vector<uint8_t> pixels;
-    for (int y = image.height / 2 - 50; y < image.height / 2 + 50; ++y) {
-      const uint8_t* row = image.row(y) + (image.width / 2 - 50) * 3;
+    for (int y = 100; y < 200; ++y) {  // of 451 x 300
+      const uint8_t* row = image.row(y) + 175 * 3;
       pixels.insert(pixels.end(), row, row + 300);
     }
     return pixels;
@@ -122,12 +125,26 @@ TEST_F(Explain, OpacityIsHowMuchThePictureIsCovered) {
     expect_success(explain(options));
     return middle(out() + "/cat_chelsea.evidence.png");
   };
-  EXPECT_EQ(drawn({"--opacity", "0"}), middle(cat_));
+  std::vector<uint8_t> grey = middle(cat_);
+  for (size_t i = 0; i < grey.size(); i += 3) {
+    const double brightness = 0.299 * grey[i] + 0.587 * grey[i + 1] + 0.114 * grey[i + 2];
+    std::fill_n(&grey[i], 3, static_cast<uint8_t>(std::lround(brightness)));
+  }
+  EXPECT_EQ(drawn({"--opacity", "0"}), grey);
   const auto usual = drawn({}), whole = drawn({"--opacity", "1"});
-  EXPECT_NE(usual, middle(cat_));
+  EXPECT_NE(usual, grey);
   EXPECT_NE(usual, whole);
   EXPECT_EQ(drawn({"--opacity", "0.7"}), usual);
   expect_complaint(explain({"--opacity", "1.1"}), 2, "--opacity");
+}
+
+TEST_F(Explain, LargeDrawingsGetAPreview) {
+  const std::string large = (folder_ / "large.pgm").string();
+  write_file(large, "P5 2001 2000 255\n" + std::string(2001 * 2000, 'x'));
+  expect_success(vig({"explain", "-m", model_, large, "--out", out()}));
+  EXPECT_EQ(read_image(out() + "/large.evidence.preview.jpg").height, 1600);
+  expect_success(vig({"explain", "-m", model_, large, "--out", out(), "--at", "0,0"}));
+  EXPECT_TRUE(written("large.attention.preview.jpg"));
 }
 
 TEST_F(Explain, BadUsageIsOneSentence) {
