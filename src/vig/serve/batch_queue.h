@@ -3,8 +3,12 @@
 // Works of one key (a model, a task and its options) may run together. The first that waits decides
 // which key is next. It runs at once where nothing else runs; otherwise others of the key join it
 // until the batch is full, the first has waited long enough, or the others are done.
+//
+// Large works run on all workers but one, so that the others never wait for them. Works of one key
+// are all large, or none is.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,13 +27,14 @@ struct BatchQueueOptions {
   int workers = 2;  // batches at a time
 };
 
-template <class Work>
+template <class Work, class Clock = std::chrono::steady_clock>
 class BatchQueue {
  public:
   struct Entry {
     std::string key;
     size_t pictures = 1;
     Work work;
+    bool large = false;
   };
   // Runs works of one key. Called by several threads at a time; throws nothing.
   using Run = std::function<void(std::vector<Entry>& batch)>;
@@ -49,7 +54,7 @@ class BatchQueue {
     {
       const std::lock_guard lock(mutex_);
       if (pictures_ + entry.pictures > options_.most_waiting) return false;
-      waiting_.push_back({std::move(entry), std::chrono::steady_clock::now()});
+      waiting_.push_back({std::move(entry), Clock::now()});
       pictures_ += waiting_.back().entry.pictures;
     }
     idle_.notify_one();
@@ -73,32 +78,45 @@ class BatchQueue {
  private:
   struct Waiting {
     Entry entry;
-    std::chrono::steady_clock::time_point since;
+    typename Clock::time_point since;
   };
+
+  // The first that may run now.
+  auto next() const {
+    const int most_large = std::max(1, options_.workers - 1);
+    return std::ranges::find_if(waiting_, [&](const Waiting& one) {
+      return !one.entry.large || running_large_ < most_large;
+    });
+  }
 
   // One worker at a time gathers a batch; the others run theirs or sleep.
   void serve(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      const bool mine = idle_.wait(lock, stop, [this] { return !gathering_ && !waiting_.empty(); });
-      if (!mine) return;  // stopped, and nothing waits but for the one who gathers
+      const bool mine =
+          idle_.wait(lock, stop, [this] { return !gathering_ && next() != waiting_.end(); });
+      if (!mine) return;  // stopped, and nothing waits but for those who gather or run
       gathering_ = true;
-      const std::string key = waiting_.front().entry.key;
-      const auto until = waiting_.front().since + options_.wait;
-      const auto dropped = [&] { return waiting_.empty() || waiting_.front().entry.key != key; };
+      const Waiting& first = *next();
+      const std::string key = first.entry.key;
+      const bool large = first.entry.large;
+      const auto until = first.since + options_.wait;
       gatherer_.wait_until(lock, stop, until, [&] {
-        return running_ == 0 || dropped() || pictures_of(key) >= options_.batch;
+        const size_t gathered = pictures_of(key);  // none: they were dropped
+        return running_ == 0 || gathered == 0 || gathered >= options_.batch;
       });
       gathering_ = false;
       std::vector<Entry> batch = take(key);
       if (!waiting_.empty()) idle_.notify_one();
       if (batch.empty()) continue;
       ++running_;
+      running_large_ += large ? 1 : 0;
       lock.unlock();
       run_(batch);
       batch.clear();
       lock.lock();
       --running_;
+      running_large_ -= large ? 1 : 0;
       gatherer_.notify_one();
     }
   }
@@ -135,6 +153,7 @@ class BatchQueue {
   std::deque<Waiting> waiting_;
   size_t pictures_ = 0;                // that wait
   int running_ = 0;                    // batches
+  int running_large_ = 0;              // batches of large works
   std::vector<std::jthread> threads_;  // last, so that they end before what they use
 };
 
