@@ -14,6 +14,7 @@
 #include "support/run_program.h"
 #include "support/started_program.h"
 #include "support/tree.h"
+#include "vig/image/encode_png.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/tasks/jpeg_uri.h"
@@ -235,6 +236,30 @@ TEST(ServeProgram, LimitsAreOptions) {
   EXPECT_EQ(program.err(), "") << "there is no log";
 }
 
+TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  StartedProgram program({kProgram.string(), "serve", "-m", model, "--port", "0", "--threads", "1",
+                          "--max-drawn-pixels", "2000000", "--max-responses", "8388608"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  const auto draw = [&](int side) {
+    const std::vector<uint8_t> png = encode_png(Image(side, side));
+    return ask(port,
+               request_text("POST", "/v1/explain?draw=true", std::string(png.begin(), png.end())));
+  };
+  EXPECT_EQ(draw(100).status, 200);
+  // An eighth of the bytes is for small responses; each pixel may become four bytes.
+  const HttpAnswer large = draw(1400), larger = draw(1500);
+  EXPECT_EQ(large.status, 413);
+  EXPECT_NE(large.body.find("at most 7340032 in a response (--max-responses)"), std::string::npos)
+      << large.body;
+  EXPECT_EQ(larger.status, 413);
+  EXPECT_NE(larger.body.find("at most 2000000 in a request (--max-drawn-pixels)"),
+            std::string::npos)
+      << larger.body;
+}
+
 // With a token or without one: the secret lets in from everywhere, --open everybody.
 TEST(ServeProgram, LetsInWhomItIsToldTo) {
   const TempDir folder;
@@ -286,6 +311,7 @@ TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
   EXPECT_EQ(same.exit_code, 2);
   EXPECT_NE(same.err.find("two models are called mini"), std::string::npos) << same.err;
   EXPECT_EQ(run({"--max-body", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"--max-responses", "8388607"}).exit_code, 2);
 }
 
 }  // namespace

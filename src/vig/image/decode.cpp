@@ -181,7 +181,9 @@ PictureSize read_picture_size(const PictureSource& source, const DecodeOptions& 
     MemoryBudget& budget = picture_memory();
     budget.raise_capacity(decoding_limit(options));
     check_memory(source.name, source.copied, budget.limit());
-    const MemoryBudget::Lease memory = budget.take(source.copied);
+    // Where nothing is copied there is nothing to wait for.
+    MemoryBudget::Lease memory;
+    if (source.copied > 0) memory = budget.take(source.copied);
     std::vector<uint8_t> scratch;
     const std::span<const uint8_t> bytes = source.read(scratch);
     const PictureHeader header =

@@ -7,8 +7,10 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "vig/base/error.h"
 #include "vig/image/encode_png.h"
 #include "vig/image/label_file.h"
+#include "vig/image/picture_size.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/jpeg_uri.h"
@@ -162,6 +164,21 @@ std::string key_of(const AnswerRequest& request) {
                      request.draw, request.evidence.about, request.evidence.against,
                      request.attention.x, request.attention.y, request.attention.layer,
                      request.attention.head);
+}
+
+int64_t pixels_of(std::span<const SentPicture> images, const DecodeOptions& decode) {
+  int64_t pixels = 0;
+  for (const SentPicture& one : images) {
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(one.bytes.data()),
+                                         one.bytes.size());
+    try {
+      const PictureSize size = read_picture_size(
+          {one.name, bytes.size(), 0, [&](std::vector<uint8_t>&) { return bytes; }}, decode);
+      pixels += int64_t{size.width} * size.height;
+    } catch (const Error&) {  // its result will say why
+    }
+  }
+  return pixels;
 }
 
 std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,

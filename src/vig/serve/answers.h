@@ -1,6 +1,7 @@
 // Pictures of requests through a network, and the answers as JSON.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ struct Answer {
   bool good = false;
   std::string json;  // an object
 };
+
+// Pixels of all images whose headers can be read. Decodes none of them.
+int64_t pixels_of(std::span<const SentPicture> images, const DecodeOptions& decode);
 
 // An answer for each picture. Throws Error where the request does not fit the model.
 std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <nlohmann/json.hpp>
-#include <random>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
@@ -12,30 +10,17 @@
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/access.h"
 #include "vig/serve/answers.h"
+#include "vig/serve/get_routes.h"
 #include "vig/serve/http_error.h"
 #include "vig/serve/openapi.h"
-#include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
+#include "vig/serve/response_bytes.h"
 #include "vig/serve/task_options.h"
-#include "vig/tasks/overlay.h"
 
 namespace vig {
 namespace {
 
-using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-const char* task_name(ModelTask task) {
-  switch (task) {
-    case ModelTask::kClassify:
-      return "classify";
-    case ModelTask::kSegment:
-      return "segment";
-    case ModelTask::kDetect:
-      return "detect";
-  }
-  return "";
-}
 
 constexpr std::array<std::string_view, 6> kGetRoutes = {"/",        "/health",       "/ready",
                                                         "/metrics", "/openapi.json", "/v1/models"};
@@ -48,50 +33,16 @@ HttpResponse response_to(const HttpError& error) {
   return error_response(error.status(), error.kind(), error.what());
 }
 
+// Of PNG files that do not compress, in base64.
+uint64_t drawn_bytes(int64_t pixels) { return 4 * static_cast<uint64_t>(pixels); }
+
+HttpResponse no_room() {
+  return error_response(503, "too_many_response_bytes",
+                        "the responses under way have too many bytes; try again later", 1);
+}
+
 HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
-}
-
-ordered_json model_entry(const HostedModel& hosted, int max_size) {
-  const OpenModel& model = *hosted.model;
-  const Recipe& recipe = model.source().spec.recipe;
-  ordered_json entry = {{"name", hosted.name},
-                        {"task", task_name(model.task())},
-                        {"arch", model.source().spec.name},
-                        {"classes", model.classes()},
-                        {"class_count", model.class_count()},
-                        {"size", recipe.crop},
-                        {"max_size", max_size}};
-  if (recipe.framing == Framing::kCrop) {
-    entry["seen"] =
-        short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));
-  }
-  if (model.task() != ModelTask::kClassify) {
-    for (const Color& color : class_palette(static_cast<size_t>(model.class_count()))) {
-      entry["colors"].push_back(fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]));
-    }
-  }
-  return entry;
-}
-
-// A browser runs only those scripts and styles of the page that bear the number of this response,
-// and asks no other address.
-HttpResponse page_response() {
-  std::random_device random;
-  const std::string nonce =
-      fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-  HttpResponse response;
-  response.content_type = "text/html; charset=utf-8";
-  response.policy = fmt::format(
-      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; img-src data: blob:; "
-      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      nonce);
-  response.body = page_text();
-  const std::string mark = "NONCE";
-  for (size_t at = 0; (at = response.body.find(mark, at)) != std::string::npos;) {
-    response.body.replace(at, mark.size(), nonce);
-  }
-  return response;
 }
 
 // A request whose body is not looked at yet.
@@ -107,6 +58,7 @@ struct Asked {
   RequestBody pictures;
   AnswerRequest request;
   const HostedModel* model = nullptr;
+  std::shared_ptr<ResponseBytes::Held> held;  // of a response with drawings, which is large
   Clock::time_point since;
   Respond respond;
 };
@@ -120,6 +72,7 @@ struct Api::Impl {
       : models(std::move(hosted)),
         options(api_options),
         metrics(counters),
+        responses(api_options.all_response_bytes),
         queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
         // Bodies take time to read, which the server's thread does not have. Large ones
         // do not keep the others waiting.
@@ -146,19 +99,21 @@ struct Api::Impl {
   void read(std::vector<BatchQueue<Unread>::Entry>& batch) {
     guarded([&] { accept(batch.front().work); });
   }
-  std::string model_list() const;
   Respond counted(std::string route, Respond respond);
   void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
   void accept(Unread& unread);
   void enqueue(Unread& unread);
+  int64_t check_pixels(const Asked& asked) const;
   void refuse_late(Batch& batch);
   void run(Batch& batch);
   std::vector<Answer> answers(const Batch& batch, HttpResponse& failed) const;
-  HttpResponse join(std::span<const Answer> answers, const std::string& model);
+  HttpResponse join(std::span<Answer> answers, const std::string& model);
+  HttpResponse bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held);
 
   const std::vector<HostedModel> models;
   const ApiOptions options;
   ServerMetrics& metrics;
+  const ResponseBytes responses;
   std::atomic<bool> stopping = false;
   BatchQueue<Asked> queue;    // after the others, which its threads use
   BatchQueue<Unread> bodies;  // last: add to the queue
@@ -210,6 +165,26 @@ void Api::Impl::accept(Unread& unread) {
   }
 }
 
+// How many there are, after the limits of drawing.
+int64_t Api::Impl::check_pixels(const Asked& asked) const {
+  const int64_t pixels = pixels_of(asked.pictures.pictures, options.decode);
+  if (!asked.request.draw) return pixels;
+  if (pixels > options.max_drawn_pixels) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels, expected at most {} in a "
+                                "request (--max-drawn-pixels); ask without draw, or for fewer "
+                                "images at a time",
+                                pixels, options.max_drawn_pixels));
+  }
+  if (drawn_bytes(pixels) > responses.most_of_one()) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels and may become {} bytes, "
+                                "expected at most {} in a response (--max-responses)",
+                                pixels, drawn_bytes(pixels), responses.most_of_one()));
+  }
+  return pixels;
+}
+
 void Api::Impl::enqueue(Unread& unread) {
   BatchQueue<Asked>::Entry entry;
   Asked& asked = entry.work;
@@ -232,7 +207,14 @@ void Api::Impl::enqueue(Unread& unread) {
     throw HttpError(413, "too_many_pictures",
                     fmt::format("more than {} pictures at size {}", most, asked.request.size));
   }
-  entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
+  const int64_t image_pixels = check_pixels(asked);
+  constexpr int64_t kDrawing = 8;  // times as long as decoding
+  entry.large = image_pixels * (asked.request.draw ? kDrawing : 1) > options.large_pixels;
+  entry.key = fmt::format("{}|{}|{}", entry.large, asked.model->name, key_of(asked.request));
+  if (asked.request.draw) {
+    asked.held = responses.hold(drawn_bytes(image_pixels));
+    if (!asked.held) return refuse(unread.respond, no_room(), "too_many_response_bytes");
+  }
   if (queue.add(entry)) return;
   refuse(unread.respond,
          error_response(503, "queue_full", "too many pictures wait; try again later", 1),
@@ -274,18 +256,40 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
   return {};
 }
 
-HttpResponse Api::Impl::join(std::span<const Answer> answers, const std::string& model) {
+HttpResponse Api::Impl::join(std::span<Answer> answers, const std::string& model) {
   HttpResponse response;
   if (std::ranges::none_of(answers, &Answer::good)) {
     metrics.error("bad_picture");
     response.status = 422;
   }
   response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
+  size_t bytes = response.body.size() + 3;
+  for (const Answer& one : answers) bytes += one.json.size() + 1;
+  response.body.reserve(bytes);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i > 0) response.body += ',';
     response.body += answers[i].json;
+    answers[i].json = {};  // may be large
   }
   response.body += "]}\n";
+  return response;
+}
+
+// The response with its bytes counted, or why it cannot be sent. `held`: those it had before.
+HttpResponse Api::Impl::bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held) {
+  const uint64_t bytes = response.body.size();
+  if (bytes > responses.most_of_one()) {
+    metrics.error("response_too_large");
+    return error_response(413, "response_too_large",
+                          fmt::format("the response has {} bytes, expected at most {} "
+                                      "(--max-responses); ask for fewer images at a time",
+                                      bytes, responses.most_of_one()));
+  }
+  if (held ? !held->set(bytes) : !(held = responses.hold(bytes))) {
+    metrics.error("too_many_response_bytes");
+    return no_room();
+  }
+  response.held = std::move(held);
   return response;
 }
 
@@ -293,23 +297,17 @@ void Api::Impl::run(Batch& batch) {
   refuse_late(batch);
   if (batch.empty()) return;
   HttpResponse failed;
-  const std::vector<Answer> found = answers(batch, failed);
+  std::vector<Answer> found = answers(batch, failed);
   size_t next = 0;
-  for (const auto& entry : batch) {
+  for (auto& entry : batch) {
     if (found.empty()) {
       entry.work.respond(failed);
     } else {
-      entry.work.respond(
-          join(std::span(found).subspan(next, entry.pictures), entry.work.model->name));
+      const auto own = std::span(found).subspan(next, entry.pictures);
+      entry.work.respond(bounded(join(own, entry.work.model->name), std::move(entry.work.held)));
     }
     next += entry.pictures;
   }
-}
-
-std::string Api::Impl::model_list() const {
-  ordered_json list = ordered_json::array();
-  for (const HostedModel& one : models) list.push_back(model_entry(one, options.max_size));
-  return json_text({{"models", list}}) + "\n";
 }
 
 HttpResponse Api::Impl::get(const std::string& path) const {
@@ -321,7 +319,7 @@ HttpResponse Api::Impl::get(const std::string& path) const {
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
   } else if (path == "/v1/models") {
-    response.body = model_list();
+    response.body = model_list(models, options.max_size);
   } else if (path == "/openapi.json") {
     response.body = openapi_text(options.max_size);
   } else if (path == "/metrics") {

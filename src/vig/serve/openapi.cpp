@@ -84,7 +84,8 @@ ordered_json task_route(const char* summary, const char* answer, ordered_json op
           {"401", error_answer("The token is missing or wrong.")},
           {"403", error_answer(kStranger)},
           {"404", error_answer("There is no such model.")},
-          {"413", error_answer("The body is too large, or has too many pictures.")},
+          {"413", error_answer("The body is too large, has too many pictures, or too many pixels "
+                               "to draw on; or the response would be too large.")},
           {"415", error_answer("The content type is none of those above.")},
           {"431", error_answer("The header is too large.")},
           {"422",

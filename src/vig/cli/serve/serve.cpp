@@ -38,6 +38,8 @@ struct ServeOptions {
   size_t pictures = 32;
   int max_size = 1024;
   int64_t max_pixels = DecodeOptions().max_pixels;
+  int64_t max_drawn_pixels = ApiOptions().max_drawn_pixels;
+  uint64_t max_responses = ApiOptions().all_response_bytes;
   double memory_gb = 0;  // of sessions; 0: a quarter of the machine's
   std::string log = "lines";
 };
@@ -192,6 +194,8 @@ ApiOptions api_options_of(const ServeOptions& options) {
   api_options.most_pictures = std::min(options.pictures, options.queue);
   api_options.max_size = options.max_size;
   api_options.decode.max_pixels = options.max_pixels;
+  api_options.max_drawn_pixels = options.max_drawn_pixels;
+  api_options.all_response_bytes = options.max_responses;
   if (options.batch > 0) api_options.queue.batch = static_cast<size_t>(options.batch);
   // One batch on all threads, or one on each; at least one is decoded while another runs.
   api_options.queue.workers = std::max(2, options.threads);
@@ -283,6 +287,11 @@ void add_serve(CLI::App& app, Command& chosen) {
       uint64_t{1}, uint64_t{1} << 40, "BYTES");
   add("--max-pixels", options->max_pixels, "Reject pictures with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
+  add("--max-drawn-pixels", options->max_drawn_pixels,
+      "Most pixels of the images of one request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
+  add("--max-responses", options->max_responses,
+      "Most bytes of all responses under way; further ones get 503", uint64_t{8} << 20,
+      uint64_t{1} << 40, "BYTES");
   add("--max-connections", options->http.connections, "Connections that may be open", size_t{1},
       size_t{1} << 20, "N");
   add("--request-seconds", options->http.request_seconds,
