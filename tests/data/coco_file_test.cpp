@@ -30,6 +30,26 @@ TEST(CocoFile, BoxesMustOverlapThePicture) {
   }
 }
 
+TEST(CocoFile, NumbersOfBoxesAreBounded) {
+  for (const char* box :
+       {"[1e308,1,1e308,5]", "[-1e308,1,1e308,5]", "[1,-1.7e308,5,1.7e308]", "[1,1,1e39,1e39]",
+        "[16777217,1,5,5]", "[1,-16777217,5,5]", "[1,1,16777217,5]", "[1,1,5,16777217]"}) {
+    const CocoFile file = parse_object(box);
+    EXPECT_TRUE(file.annotations.empty()) << box;
+    ASSERT_EQ(file.problems.problem_count, 1u) << box;
+    const std::string& problem = file.problems.problems[0];
+    EXPECT_NE(problem.find("x.json: annotation 5: a box of x "), std::string::npos) << problem;
+    EXPECT_NE(problem.find("from -16777216 to 16777216"), std::string::npos) << problem;
+    for (const char* word : {"nan", "inf"}) {
+      EXPECT_EQ(problem.find(word), std::string::npos) << problem;
+    }
+  }
+  const CocoFile file = parse_object("[-16777216,1,16777216,16777216]");
+  ASSERT_EQ(file.problems.problem_count, 1u);
+  EXPECT_NE(file.problems.problems[0].find("lies outside"), std::string::npos);
+  EXPECT_EQ(parse_object("[-1,-1,16777216,16777216]").annotations.size(), 1u);
+}
+
 TEST(CocoFile, DetectorsLearnFromObjectsOfAPixelOrMore) {
   const auto learnt = [](const std::string& box, const std::string& more = "") {
     const CocoFile file = parse_object(box, more);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "data/coco_scene.h"
 #include "support/errors.h"
@@ -139,7 +140,9 @@ TEST(Coco, WrongAnnotationsAreNamedAndLeftOut) {
   contains(problem_of(object("[10,10,0,0]")), "0 by 0");
   contains(problem_of(object("[500,500,50,50]")), "outside");
   contains(problem_of(object("[-50,0,50,50]")), "outside");
-  contains(problem_of(object("[1e300,1e300,1e300,1e300]")), "box");
+  contains(problem_of(object("[1e308,1,1e308,5]")),
+           "a box of x 1e+308, y 1, width 1e+308 and height 5, expected numbers from -16777216 to "
+           "16777216");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[1,1,5,1,5]])")), "5 numbers");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[1,1,5,1]])")), "2 corners");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[]])")), "0 corners");
@@ -157,6 +160,45 @@ TEST(Coco, WrongAnnotationsAreNamedAndLeftOut) {
       "'0' to 'o'");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":{"size":[36,40],"counts":""})")),
            "40x36");
+}
+
+// What lies behind a link out of the folder is not opened, although it is an image.
+TEST(Coco, LinksOutOfTheFolderAreRefused) {
+  namespace fs = std::filesystem;
+  const TempDir elsewhere, folder;
+  write_files(elsewhere.path(), {{"secret.png", kPicture}, {"more/b.png", kPicture}});
+  write_files(folder.path(), {{"images/good.png", kPicture}});
+  fs::create_symlink(elsewhere / "secret.png", folder / "images/out.png");
+  fs::create_directory_symlink(elsewhere / "more", folder / "images/more");
+  fs::create_symlink("good.png", folder / "images/inside.png");
+  const std::string json = coco_json({coco_image(1, "good.png"), coco_image(2, "inside.png"),
+                                      coco_image(3, "out.png"), coco_image(4, "more/b.png")},
+                                     {coco_object(1, 1, 3, "[1,1,5,5]")});
+  write_file(folder / "x.json", json);
+  const auto expect_two = [](CocoDataset data) {
+    ASSERT_EQ(data.size(), 4u);
+    EXPECT_EQ(data.load(1).image->width, 40) << "a link that stays inside";
+    for (const size_t i : {2, 3}) {
+      const std::string why = error_of([&] { data.load(i); });
+      EXPECT_NE(why.find("a link out of the folder of its pictures"), std::string::npos) << why;
+      EXPECT_NE(why.find(i == 2 ? "/out.png: " : "/more/b.png: "), std::string::npos) << why;
+    }
+    const DataReport report = check(data);
+    EXPECT_EQ(report.left_out, 2u);
+    EXPECT_EQ(data.size(), 2u);
+    ASSERT_EQ(report.problem_count, 2u);
+    EXPECT_NE(report.problems[0].find("a link out of the folder"), std::string::npos);
+  };
+  expect_two(*open_coco((folder / "x.json").string()).whole);
+  // The folder itself may be named by a link.
+  const TempDir names;
+  fs::create_directory_symlink(folder.path(), names / "data");
+  expect_two(*open_coco((names / "data/x.json").string()).whole);
+  // Annotations that were only found in the folder, too.
+  fs::rename(folder / "x.json", elsewhere / "train.json");
+  fs::create_symlink(elsewhere / "train.json", folder / "train.json");
+  const std::string why = error_of([&] { open_coco(folder.path().string()); });
+  EXPECT_NE(why.find("/train.json: a link out of "), std::string::npos) << why;
 }
 
 TEST(Coco, DamagedFilesThrow) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "data/archive_bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -53,6 +55,36 @@ TEST(LabelPairs, CamVidFolders) {
   EXPECT_EQ(map_of(splits.train->load(1)).labels[5], kNoLabel);
   EXPECT_TRUE(splits.train->place(1).ends_with("train/b.png"));
   EXPECT_TRUE(splits.train->label_place(1).ends_with("trainannot/b.png"));
+}
+
+// What lies behind a link out of the folder is not opened, neither an image nor its labels nor a
+// list.
+TEST(LabelPairs, LinksOutOfTheFolderAreRefused) {
+  namespace fs = std::filesystem;
+  const Folder folder(camvid()), elsewhere({{"image.png", kPicture},
+                                            {"labels.png", labels({0, 1, 2, 0, 1, 3})},
+                                            {"train.txt", "train/a.png trainannot/a.png\n"}});
+  const auto link = [&](const std::string& from, const std::string& to) {
+    fs::remove(folder / to);
+    fs::create_symlink(elsewhere / from, folder / to);
+  };
+  link("image.png", "train/a.png");
+  const auto problem = [&] {
+    const LabelPairSplits splits = folder.open();
+    EXPECT_EQ(splits.train->size(), 1u);
+    EXPECT_TRUE(splits.train->place(0).ends_with("train/b.png"));
+    EXPECT_EQ(splits.train->problems().problem_count, 1u);
+    return splits.train->problems().problems.at(0);
+  };
+  EXPECT_NE(problem().find("train/a.png: a link out of " + folder.path()), std::string::npos);
+  write_file(folder / "image.png", kPicture);
+  fs::remove(folder / "train/a.png");
+  fs::create_symlink("../image.png", folder / "train/a.png");  // inside
+  link("labels.png", "trainannot/a.png");
+  EXPECT_NE(problem().find("trainannot/a.png: a link out of "), std::string::npos);
+  link("train.txt", "train.txt");
+  expect_error(ErrorCode::kInput, {"train.txt: a link out of " + folder.path()},
+               [&] { folder.open(); });
 }
 
 TEST(LabelPairs, NamesAndTheIgnoredClass) {

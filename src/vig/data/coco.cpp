@@ -25,7 +25,7 @@ struct CocoPart {
   CocoFile file;
   std::shared_ptr<const PictureStore> pictures;
   DecodeOptions decode;
-  std::vector<uint32_t> files;  // in the archive, of each image; kMissing
+  std::vector<uint32_t> files;  // in the archive, of each image; kMissing, kOutside
   std::string folder;           // where pictures were looked for
   DataReport problems;          // of opening
 };
@@ -33,6 +33,16 @@ struct CocoPart {
 namespace {
 
 constexpr uint32_t kMissing = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kOutside = kMissing - 1;  // behind a link
+
+bool is_there(uint32_t file) { return file < kOutside; }
+
+[[noreturn]] void fail_not_there(const CocoDataset& data, size_t sample, uint32_t file) {
+  if (file == kMissing) fail("{}: no such picture", data.place(sample));
+  fail("{}: a link out of the folder of its pictures; nothing outside is opened",
+       data.place(sample));
+}
+
 constexpr int kLeastTrainingSide = 32;
 
 std::string checked_name(const std::string& name, const std::string& file) {
@@ -53,7 +63,7 @@ const DataReport& CocoDataset::problems() const { return part_->problems; }
 
 std::string CocoDataset::place(size_t sample) const {
   const uint32_t file = part_->files[samples_[sample]];
-  if (file != kMissing) return part_->pictures->archive().place(file);
+  if (is_there(file)) return part_->pictures->archive().place(file);
   const std::string& name = part_->file.images[samples_[sample]].file_name;
   return part_->pictures->archive().path() + "/" + printable(part_->folder + name, 4096);
 }
@@ -61,9 +71,9 @@ std::string CocoDataset::place(size_t sample) const {
 std::string CocoDataset::path(size_t sample) const {
   const Archive& archive = part_->pictures->archive();
   const uint32_t file = part_->files[samples_[sample]];
-  const std::string name = file == kMissing
-                               ? part_->folder + part_->file.images[samples_[sample]].file_name
-                               : archive.files()[file];
+  const std::string name = is_there(file)
+                               ? archive.files()[file]
+                               : part_->folder + part_->file.images[samples_[sample]].file_name;
   return archive.path() + (archive.path().ends_with('/') ? "" : "/") + name;
 }
 
@@ -104,7 +114,7 @@ Objects CocoDataset::objects(size_t sample) const {
 
 Sample CocoDataset::load(size_t sample) const {
   const uint32_t file = part_->files[samples_[sample]];
-  if (file == kMissing) fail("{}: no such picture", place(sample));
+  if (!is_there(file)) fail_not_there(*this, sample, file);
   Sample loaded{part_->pictures->decode(file), {}};
   if (loaded.image->width != width(sample) || loaded.image->height != height(sample)) {
     fail("{}: a picture of {}x{} pixels, expected {}x{} as annotated", place(sample),
@@ -201,6 +211,9 @@ class CocoReader {
       part.folder = folder;
       if (best == names.size()) break;
     }
+    for (uint32_t& file : part.files) {
+      if (is_there(file) && files_.leads_out(file)) file = kOutside;
+    }
   }
 
   FilesByName files_;
@@ -279,7 +292,7 @@ CocoSplits open_coco(const std::string& path, const CocoOptions& options) {
         }
       }
     }
-    return reader.read(archive->place(file), read_text(archive, file), folders);
+    return reader.read(archive->place(file), read_text(files, file), folders);
   };
   CocoSplits result;
   if (const auto whole = layout.files.find(""); whole != layout.files.end()) {
@@ -306,7 +319,7 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
       data.size(), options,
       [&](size_t sample) {
         const uint32_t file = part.files[data.samples_[sample]];
-        if (file == kMissing) fail("{}: no such picture", data.place(sample));
+        if (!is_there(file)) fail_not_there(data, sample, file);
         if (!options.read_files) return;
         const Archive& archive = part.pictures->archive();
         const PictureSize size = read_picture_size(picture_source(archive, file), part.decode);

@@ -6,8 +6,8 @@
 //
 // ROOT is a folder or an archive; everything in it may lie in one folder. Pictures are looked for
 // by file_name below ROOT, ROOT/SPLIT, ROOT/images, ROOT/images/SPLIT and the folder of the JSON
-// file; nothing outside of ROOT is ever opened. ROOT of a file is the folder above "annotations",
-// or its own folder.
+// file; nothing outside of ROOT is ever opened, not through links either. ROOT of a file is the
+// folder above "annotations", or its own folder.
 //
 // Files are not trusted. JSON that is damaged, deep, of other types or out of range throws;
 // annotations that are only wrong (of an unknown picture or category, without area, with runs that

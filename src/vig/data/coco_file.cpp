@@ -16,6 +16,7 @@ namespace vig {
 namespace {
 
 constexpr int64_t kMaxSide = int64_t{1} << 20;
+constexpr int64_t kMaxBoxNumber = int64_t{1} << 24;  // whole numbers up to it are exact in float
 constexpr int64_t kMinId = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxId = std::numeric_limits<int64_t>::max();
 
@@ -241,6 +242,13 @@ class CocoParser {
       }
     }
     require(seen, kFields, 3, "an annotation");
+    if (!std::ranges::all_of(box, [](double x) { return std::abs(x) <= kMaxBoxNumber; })) {
+      file_.problems.add(fmt::format(
+          "{}: a box of x {:g}, y {:g}, width {:g} and height {:g}, expected numbers from {} to {}",
+          file_.place(value), box[0], box[1], box[2], box[3], -kMaxBoxNumber, kMaxBoxNumber));
+      raw_.pop_back();
+      return;
+    }
     if ((seen & 1 << 4) == 0) value.area = box[2] * box[3];
     value.box = {static_cast<float>(box[0]), static_cast<float>(box[1]),
                  static_cast<float>(box[0] + box[2]), static_cast<float>(box[1] + box[3])};
@@ -327,8 +335,7 @@ class CocoParser {
     value.label = static_cast<int32_t>(category - file_.category_ids.begin());
     const CocoImage& of = file_.images[value.image];
     const Box& box = value.box;
-    // Also where numbers are too large for float.
-    if (!(box.x2 > box.x1 && box.y2 > box.y1 && box.area() < std::numeric_limits<float>::max())) {
+    if (!(box.x2 > box.x1 && box.y2 > box.y1)) {
       throw Wrong{fmt::format("a box of {} by {} pixels, expected more than none", box.width(),
                               box.height())};
     }

@@ -184,6 +184,14 @@ class LabelPairsReader {
     part->pairs = std::move(list.pairs);
     part->name = split.empty() ? path_ : path_ + " (" + split + ")";
     part->problems = std::move(list.problems);
+    std::erase_if(part->pairs, [&](const FilePair& pair) {
+      for (const uint32_t file : {pair.picture, pair.labels}) {
+        if (!files_->leads_out(file)) continue;
+        part->problems.add(files_->why_refused(file));
+        return true;
+      }
+      return false;
+    });
     if (part->pairs.empty()) {
       fail("{}: expected pictures with label maps, found none{}", part->name,
            part->problems.problems.empty() ? "" : ": " + part->problems.problems.front());

@@ -8,8 +8,8 @@
 //
 // ROOT is a folder or an archive; everything in it may lie in one folder. "labels", "annotations"
 // and "masks" mean the same. Where folders are paired, names are equal but for how they end. Label
-// maps are PNG files (image/label_file.h). Names of lists are relative to the list; nothing outside
-// of its folder is ever opened.
+// maps are PNG files (image/label_file.h). Names of lists are relative to the list. Nothing outside
+// of its folder, or of ROOT, is ever opened, not through links either.
 #pragma once
 
 #include <cstdint>

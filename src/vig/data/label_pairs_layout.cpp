@@ -131,7 +131,8 @@ class LayoutFinder {
       const std::optional<uint32_t> file = files_.find(layout_.root + stem + ".txt");
       if (!file || layout_.lists.contains(std::string(split_of(stem)))) continue;
       if (files_.archive()->size(*file).bytes > kMaxListBytes) continue;
-      const SharedText text = read_text(files_.archive(), *file);
+      if (!read_lists_ && files_.leads_out(*file)) continue;
+      const SharedText text = read_text(files_, *file);
       std::string_view rest = text.text;
       std::string_view line;
       while (!rest.empty() && (line.empty() || line.starts_with('#'))) line = next_line(rest);
@@ -273,7 +274,7 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
       fail("{}: {} bytes, expected at most {}", place, files.archive()->size(*found).bytes,
            kMaxClassBytes);
     }
-    const SharedText text = read_text(files.archive(), *found);
+    const SharedText text = read_text(files, *found);
     const bool table =
         file != "classes.txt";  // of tabs, with a heading; the last column is the name
     for (std::string_view rest = text.text; !rest.empty();) {
