@@ -1,5 +1,9 @@
 // `vig embed --index` and `vig search`.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <functional>
+#include <limits>
 
 #include "cli/vig.h"
 #include "vig/pipeline/picture_index.h"
@@ -9,6 +13,50 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+json names_of(const std::string& index) {
+  return json::parse(SafeTensors::open(index).metadata().at("vig.files"));
+}
+
+int images_in(const fs::path& page) {
+  const std::string html = read_file(page), image = "data:image/jpeg";
+  int count = 0;
+  for (size_t at = 0; (at = html.find(image, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// The index with other vectors or names.
+void rewrite(const std::string& path,
+             const std::function<void(std::vector<float>& vectors, json& names)>& change) {
+  std::vector<float> vectors, probe;
+  Metadata metadata;
+  Shape shape;
+  {
+    const SafeTensors file = SafeTensors::open(path);
+    const auto copy = [&](const char* name) {
+      const TensorView& view = file.find(name)->view;
+      const auto* const data = static_cast<const float*>(view.data);
+      return std::vector<float>(data, data + view.shape.elements());
+    };
+    vectors = copy("vectors");
+    probe = copy("probe");
+    metadata = file.metadata();
+    shape = file.find("vectors")->view.shape;
+  }
+  json names = json::parse(metadata.at("vig.files"));
+  change(vectors, names);
+  metadata["vig.files"] = names.dump();
+  write_safetensors(path,
+                    std::vector<NamedTensor>{{"vectors", {vectors.data(), DType::kF32, shape}},
+                                             {"probe", {probe.data(), DType::kF32, {shape[1]}}}},
+                    metadata);
+}
+
+void rename_all(const std::string& index, const std::string& name) {
+  rewrite(index, [&](std::vector<float>&, json& names) {
+    for (json& one : names) one = name;
+  });
+}
 
 class Search : public testing::Test {
  protected:
@@ -151,6 +199,103 @@ TEST_F(Search, AnIndexOfSeveralBlocks) {
   EXPECT_NEAR(found[1][0].cosine, 1, 1e-5);
   EXPECT_EQ(places(found[1]), (std::vector<size_t>{kRows - 1, kRows - 2, kRows - 3}));
   EXPECT_EQ(places(found[0])[0], 0u);
+}
+
+// So that images and index can be moved together, and a search can be made from anywhere.
+TEST_F(Search, NamesAreRelativeToTheIndex) {
+  make_index();
+  EXPECT_EQ(names_of(index_),
+            json({"pictures/cat_chelsea.png", "pictures/flower.webp", "pictures/kitten_gray.jpg"}));
+  const fs::path moved = folder_ / "moved";
+  fs::create_directories(moved);
+  fs::rename(folder_ / "pictures", moved / "pictures");
+  fs::rename(index_, moved / "pictures.index");
+  const RunResult result = vig({"search", "pictures.index", "-m", model_, "pictures/flower.webp",
+                                "--top", "1", "--html", "page.html"},
+                               {.directory = moved});
+  expect_success(result);
+  EXPECT_EQ(result.out, "pictures/flower.webp\n   1.0000  pictures/flower.webp\n");
+  EXPECT_EQ(images_in(moved / "page.html"), 2);
+  // An index in another folder, behind a link, and one beside its images.
+  fs::create_directories(folder_ / "far/away");
+  fs::create_directory_symlink(folder_ / "far/away", folder_ / "link");
+  const auto name_in = [&](const std::string& index, const std::string& image) {
+    const RunResult made =
+        vig({"embed", "-m", model_, image, "--index", index}, {.directory = folder_.path()});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return names_of((folder_ / index).string()).at(0).get<std::string>();
+  };
+  const std::string flower = "moved/pictures/flower.webp";
+  EXPECT_EQ(name_in("a.index", flower), flower);
+  EXPECT_EQ(name_in("a.index", (folder_ / flower).string()), flower);
+  EXPECT_EQ(name_in("far/a.index", "./" + flower), "../" + flower);
+  EXPECT_EQ(name_in("moved/pictures/a.index", flower), "flower.webp");
+  EXPECT_EQ(name_in("link/a.index", flower), "../../" + flower);
+  const RunResult linked = vig({"search", "link/a.index", "-m", model_, flower, "--top", "1"},
+                               {.directory = folder_.path()});
+  expect_success(linked);
+  EXPECT_EQ(linked.out, flower + "\n   1.0000  link/../../" + flower + "\n") << "is the file";
+}
+
+// Whoever made an index may name any file in it. The page shows only what lies in its folder.
+TEST_F(Search, ThePageOpensNothingOutsideOfItsFolder) {
+  make_index();
+  const TempDir elsewhere;
+  const std::string secret = (elsewhere / "deep/secret.png").string(),
+                    page = (folder_ / "page.html").string();
+  fs::create_directories(elsewhere / "deep");
+  fs::copy_file(data("image/photos/cat_chelsea.png"), secret);
+  fs::create_symlink(secret, folder_ / "pictures/out.png");
+  fs::create_symlink("flower.webp", folder_ / "pictures/in.webp");
+  fs::create_directory_symlink(elsewhere / "deep", folder_ / "pictures/deep");
+  ASSERT_EQ(mkfifo((folder_ / "pictures/pipe.png").c_str(), 0600), 0);
+  const std::string up = fs::relative(secret, folder_.path()).string();
+  ASSERT_TRUE(up.starts_with("../")) << up;
+  const std::string flower = data("image/photos/flower.webp");
+  // The images in the page beside the query's own, where all three neighbours have this name.
+  const auto shown = [&](const std::string& name, const std::vector<std::string>& more = {}) {
+    rename_all(index_, name);
+    std::vector<std::string> options = {flower, "--html", page, "--top", "3"};
+    options.insert(options.end(), more.begin(), more.end());
+    const RunResult result = search(options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const int images = images_in(page) - 1;
+    EXPECT_EQ(result.err.find("--images DIR") == std::string::npos, images == 3) << result.err;
+    EXPECT_NE(read_file(page).find(fs::path(name).filename().string()), std::string::npos);
+    return images;
+  };
+  for (const std::string name : {"pictures/flower.webp", "pictures/in.webp",
+                                 "pictures/../pictures/flower.webp", "./pictures//flower.webp"}) {
+    EXPECT_EQ(shown(name), 3) << name;
+  }
+  for (const std::string& name :
+       {secret, up, std::string("pictures/out.png"), std::string("pictures/deep/secret.png"),
+        (folder_ / "pictures/flower.webp").string()}) {
+    EXPECT_EQ(shown(name), 0) << name;
+  }
+  const std::vector<std::string> allowed = {"--images", elsewhere.path().string()};
+  for (const std::string& name :
+       {secret, up, std::string("pictures/out.png"), std::string("pictures/deep/secret.png"),
+        std::string("pictures/flower.webp")}) {
+    EXPECT_EQ(shown(name, allowed), 3) << name;
+  }
+  EXPECT_EQ(shown(data("image/photos/kitten_gray.jpg"), allowed), 0);
+  // What is no regular file is not opened either.
+  rename_all(index_, "pictures/pipe.png");
+  expect_success(search({flower, "--html", page}));
+  EXPECT_EQ(images_in(page), 1);
+  expect_complaint(search({flower, "--images", elsewhere.path().string()}), 2, "--html");
+  expect_complaint(search({flower, "--html", page, "--images", secret}), 2, "expected a folder");
+}
+
+TEST_F(Search, VectorsThatAreNotFiniteAreRefused) {
+  make_index();
+  rewrite(index_, [](std::vector<float>& vectors, json&) {
+    vectors[vectors.size() / 3] = std::numeric_limits<float>::quiet_NaN();
+  });
+  const RunResult result = search({pictures()});
+  expect_complaint(result, 1, "pictures.index: the vector of pictures/flower.webp");
+  EXPECT_EQ(result.out, "");
 }
 
 TEST_F(Search, AnotherNetworkIsRefused) {

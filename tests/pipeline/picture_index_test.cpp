@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
+#include <limits>
 
 #include "pipeline/fixtures.h"
 #include "support/errors.h"
@@ -20,13 +22,16 @@ struct IndexFile {
   Metadata metadata = {{"vig.index", R"({"arch":"x","size":0})"},
                        {"vig.files", R"(["a","b","c"])"}};
 
+  std::array<float, 6> values = {1, 0, 0, 1, 1, 0};
+  std::array<float, 2> probe_values = {1, 0};
+
   std::string write(const TempDir& folder) const {
-    static constexpr float kVectors[] = {1, 0, 0, 1, 1, 0}, kProbe[] = {1, 0};
     const std::string path = (folder / "pictures.index").string();
-    write_safetensors(path,
-                      std::vector<NamedTensor>{{"vectors", {kVectors, dtype, vectors}},
-                                               {"probe", {kProbe, DType::kF32, probe}}},
-                      metadata);
+    write_safetensors(
+        path,
+        std::vector<NamedTensor>{{"vectors", {values.data(), dtype, vectors}},
+                                 {"probe", {probe_values.data(), DType::kF32, probe}}},
+        metadata);
     return path;
   }
 };
@@ -101,6 +106,33 @@ TEST(PictureIndex, FilesWhosePartsDoNotFitAreRefused) {
   IndexFile largest;
   about(R"({"size":8192})")(largest);
   EXPECT_EQ(PictureIndex::open(largest.write(folder)).input_size(), 8192);
+}
+
+// They have no order among the others.
+TEST(PictureIndex, VectorsThatAreNotFiniteOrTooLongAreRefused) {
+  const TempDir folder;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
+                  kInf = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<float>> queries = {{0.6f, 0.8f}};
+  for (const float value : {kNan, kInf, -kInf, 1e30f, 2.0f}) {
+    for (const size_t row : {0, 1, 2}) {
+      IndexFile file;
+      file.values[2 * row] = value;
+      const std::string path = file.write(folder);
+      const PictureIndex index = PictureIndex::open(path);
+      expect_error(ErrorCode::kInput,
+                   {path + ": the vector of " + std::string(1, static_cast<char>('a' + row)) +
+                    " gives the cosine "},
+                   [&] { index.nearest(queries, 1); });
+    }
+  }
+  for (const float value : {kNan, kInf}) {
+    IndexFile file;
+    file.probe_values[1] = value;
+    const std::string path = file.write(folder);
+    expect_error(ErrorCode::kInput, {path + ": its probe is not finite"},
+                 [&] { PictureIndex::open(path); });
+  }
 }
 
 // A network with other weights has vectors of the same length.

@@ -89,14 +89,28 @@ class NpySink : public Sink {
   nlohmann::ordered_json files_;
 };
 
+// Relative to the folder of the index, so that both can be moved together.
+std::string name_in_index(const std::string& file, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return file;  // a stream
+  const fs::path name = fs::absolute(file, error).lexically_normal().lexically_relative(folder);
+  if (fs::equivalent(folder / name, file, error)) return name.string();
+  // There are links in between.
+  return fs::canonical(file, error).lexically_relative(fs::canonical(folder, error)).string();
+}
+
 // An index for vig search.
 class IndexSink : public Sink {
  public:
   IndexSink(const std::string& path, const Embedder& embedder, const ModelSource& source, int size)
-      : path_(path), index_(embedder, source.spec.name, size) {}
+      : path_(path),
+        folder_(std::filesystem::absolute(path).lexically_normal().parent_path()),
+        index_(embedder, source.spec.name, size) {}
 
   void add(const EmbeddedPicture& picture) override {
-    if (picture.error.empty()) index_.add(picture.name, picture.answer.values);
+    if (!picture.error.empty()) return;
+    index_.add(name_in_index(picture.name, folder_), picture.answer.values);
   }
   void finish(bool whole) override {
     const std::string path = whole ? path_ : partial_name(path_);
@@ -106,6 +120,7 @@ class IndexSink : public Sink {
 
  private:
   std::string path_;
+  std::filesystem::path folder_;
   PictureIndexWriter index_;
 };
 

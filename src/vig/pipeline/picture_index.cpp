@@ -78,7 +78,7 @@ json metadata_json(const SafeTensors& file, const std::string& path, const char*
 }  // namespace
 
 PictureIndex PictureIndex::open(const std::string& path) {
-  PictureIndex index(SafeTensors::open(path));
+  PictureIndex index(path, SafeTensors::open(path));
   const SafeTensors& file = index.tensors_;
   index.vectors_ = floats(file, path, "vectors", 2);
   index.probe_ = floats(file, path, "probe", 1);
@@ -91,6 +91,10 @@ PictureIndex PictureIndex::open(const std::string& path) {
          shape[1], file.find("probe")->view.shape[0], kMostChannels);
   }
   index.channels_ = static_cast<int>(shape[1]);
+  if (!std::all_of(index.probe_, index.probe_ + shape[1],
+                   [](float x) { return std::isfinite(x); })) {
+    fail("{}: its probe is not finite; vig embed --index makes such files", path);
+  }
   const bool sized = about.is_object() && about.contains("size") &&
                      about["size"].is_number_integer() && about["size"] >= 0 &&
                      about["size"] <= kMaxInputSide;
@@ -160,6 +164,13 @@ std::vector<std::vector<Neighbour>> PictureIndex::nearest(
       for (int64_t row = 0; row < args.rows; ++row) {
         const Neighbour one{static_cast<size_t>(first + row),
                             cosines[static_cast<size_t>(row) * queries.size() + q]};
+        // Vectors have the length 1, but for rounding; what is not finite has no order either.
+        if (!(std::abs(one.cosine) <= 1.001f)) {
+          fail(
+              "{}: the vector of {} gives the cosine {}, expected a vector of length 1; vig embed "
+              "--index makes such files",
+              path_, printable(files_[one.picture], 200), one.cosine);
+        }
         if (heap.size() == most) {
           if (!better(one, heap.front())) continue;
           std::ranges::pop_heap(heap, better);

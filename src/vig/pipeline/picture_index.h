@@ -2,7 +2,8 @@
 //
 // The file is a safetensors file: `vectors` [pictures, channels] of length 1, `probe` [channels],
 // the vector of a made picture by which a search knows whether it uses the same network, and in the
-// metadata `vig.index` {"arch", "size"} and `vig.files`, the names of the pictures.
+// metadata `vig.index` {"arch", "size"} and `vig.files`, the names of the pictures, relative to the
+// folder of the index. An index is untrusted input: a name may be that of any file.
 #pragma once
 
 #include <memory>
@@ -35,13 +36,16 @@ class PictureIndex {
   void check_network(const Embedder& embedder) const;
 
   // For every query, [queries, channels], the `most` pictures with the largest cosine, largest
-  // first, of equal ones the earlier first. Exact: every picture is compared.
+  // first, of equal ones the earlier first. Exact: every picture is compared. Throws, naming the
+  // file, where a vector is not finite or longer than 1.
   std::vector<std::vector<Neighbour>> nearest(std::span<const std::vector<float>> queries,
                                               size_t most) const;
 
  private:
-  PictureIndex(SafeTensors file) : tensors_(std::move(file)) {}
+  PictureIndex(std::string path, SafeTensors file)
+      : path_(std::move(path)), tensors_(std::move(file)) {}
 
+  std::string path_;
   SafeTensors tensors_;  // holds the vectors
   const float* vectors_ = nullptr;
   const float* probe_ = nullptr;
