@@ -186,6 +186,21 @@ int64_t pixels_of(std::span<const SentPicture> images, const DecodeOptions& deco
   return pixels;
 }
 
+int64_t pixels_of(std::span<const SentPicture> images, const DecodeOptions& decode) {
+  int64_t pixels = 0;
+  for (const SentPicture& one : images) {
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(one.bytes.data()),
+                                         one.bytes.size());
+    try {
+      const PictureSize size = read_picture_size(
+          {one.name, bytes.size(), 0, [&](std::vector<uint8_t>&) { return bytes; }}, decode);
+      pixels += int64_t{size.width} * size.height;
+    } catch (const Error&) {  // its result will say why
+    }
+  }
+  return pixels;
+}
+
 std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
                                     std::span<const SentPicture> sent,
                                     const DecodeOptions& decode) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <random>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
@@ -11,30 +10,17 @@
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/access.h"
 #include "vig/serve/answers.h"
+#include "vig/serve/get_routes.h"
 #include "vig/serve/http_error.h"
 #include "vig/serve/openapi.h"
-#include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
 #include "vig/serve/response_bytes.h"
 #include "vig/serve/task_options.h"
-#include "vig/tasks/class_colors.h"
 
 namespace vig {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-const char* task_name(ModelTask task) {
-  switch (task) {
-    case ModelTask::kClassify:
-      return "classify";
-    case ModelTask::kSegment:
-      return "segment";
-    case ModelTask::kDetect:
-      return "detect";
-  }
-  return "";
-}
 
 constexpr std::array<std::string_view, 6> kGetRoutes = {"/",        "/health",       "/ready",
                                                         "/metrics", "/openapi.json", "/v1/models"};
@@ -57,49 +43,6 @@ HttpResponse no_room() {
 
 HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
-}
-
-Json model_entry(const HostedModel& hosted, int max_size) {
-  const OpenModel& model = *hosted.model;
-  const Recipe& recipe = model.source().spec.recipe;
-  Json entry = {{"name", hosted.name},
-                        {"task", task_name(model.task())},
-                        {"arch", model.source().spec.name},
-                        {"classes", model.classes()},
-                        {"class_count", model.class_count()},
-                        {"size", recipe.crop},
-                        {"max_size", max_size}};
-  if (recipe.framing == Framing::kCrop) {
-    entry["seen"] =
-        short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));
-  }
-  if (model.task() != ModelTask::kClassify) {
-    for (const Color& color :
-         class_palette(static_cast<size_t>(model.class_count()), model.classes())) {
-      entry["colors"].push_back(fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]));
-    }
-  }
-  return entry;
-}
-
-// A browser runs only those scripts and styles of the page that bear the number of this response,
-// and asks no other address.
-HttpResponse page_response() {
-  std::random_device random;
-  const std::string nonce =
-      fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-  HttpResponse response;
-  response.content_type = "text/html; charset=utf-8";
-  response.policy = fmt::format(
-      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; img-src data: blob:; "
-      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      nonce);
-  response.body = page_text();
-  const std::string mark = "NONCE";
-  for (size_t at = 0; (at = response.body.find(mark, at)) != std::string::npos;) {
-    response.body.replace(at, mark.size(), nonce);
-  }
-  return response;
 }
 
 // A request whose body is not looked at yet.
@@ -156,7 +99,6 @@ struct Api::Impl {
   void read(std::vector<BatchQueue<Unread>::Entry>& batch) {
     guarded([&] { accept(batch.front().work); });
   }
-  std::string model_list() const;
   Respond counted(std::string route, Respond respond);
   void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
   void accept(Unread& unread);
@@ -373,12 +315,6 @@ void Api::Impl::run(Batch& batch) {
   }
 }
 
-std::string Api::Impl::model_list() const {
-  Json list = Json::array();
-  for (const HostedModel& one : models) list.push_back(model_entry(one, options.max_size));
-  return json_text({{"models", list}}) + "\n";
-}
-
 HttpResponse Api::Impl::get(const std::string& path) const {
   HttpResponse response;
   if (path == "/ready" && (stopping || queue.full())) {
@@ -389,7 +325,7 @@ HttpResponse Api::Impl::get(const std::string& path) const {
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
   } else if (path == "/v1/models") {
-    response.body = model_list();
+    response.body = model_list(models, options.max_size);
   } else if (path == "/openapi.json") {
     response.body = openapi_text(options.max_size);
   } else if (path == "/metrics") {
