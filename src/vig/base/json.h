@@ -73,6 +73,7 @@ class Json {
   void push_back(Json value);
   const Json& at(size_t index) const;
   const Json& operator[](size_t index) const { return at(index); }
+  Json& operator[](size_t index) { return const_cast<Json&>(at(index)); }
   const std::vector<Json>& elements() const;
   std::vector<Json>::const_iterator begin() const { return elements().begin(); }
   std::vector<Json>::const_iterator end() const { return elements().end(); }

@@ -132,7 +132,7 @@ Json description_json(const ModelSource& source, const InputSize& size) {
   }
   for (float value : recipe.mean) json["recipe"]["mean"].push_back(short_number(value));
   for (float value : recipe.std) json["recipe"]["std"].push_back(short_number(value));
-  for (const auto& [key, value] : other_metadata(source)) json["metadata"][key] = value;
+  if (const Metadata other = other_metadata(source); !other.empty()) json["metadata"] = other;
   return json;
 }
 
@@ -178,12 +178,13 @@ void print_table(const ModelSource& source, const InputSize& size,
 Json layers_json(const Graph& graph) {
   Json list = Json::array();
   for (const Layer& layer : layers_of(graph)) {
-    list.push_back({{"name", layer.name},
-                    {"operation", layer.op},
-                    {"output", {layer.grid.height, layer.grid.width, layer.grid.channels}},
-                    {"parameters", layer.params},
-                    {"multiply_adds", layer.macs.total()},
-                    {"bytes", layer.bytes}});
+    list.push_back(
+        {{"name", layer.name},
+         {"operation", layer.op},
+         {"output", Json::array({layer.grid.height, layer.grid.width, layer.grid.channels})},
+         {"parameters", layer.params},
+         {"multiply_adds", layer.macs.total()},
+         {"bytes", layer.bytes}});
   }
   return list;
 }
@@ -192,7 +193,7 @@ void print_as_json(const ModelSource& source, const InputSize& size,
                    const std::vector<Graph>& graphs) {
   Json json = description_json(source, size);
   const MacCount macs = count_macs(graphs[0]);
-  json["input"] = {size.height, size.width};
+  json["input"] = Json::array({size.height, size.width});
   json["parameters"] = graphs[0].param_count();
   json["dense_multiply_adds"] = macs.dense;
   json["scan_multiply_adds"] = macs.scan;

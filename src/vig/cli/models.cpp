@@ -41,7 +41,7 @@ int models(bool json) {
                   {"family", spec.family},
                   {"parameters", graph.param_count()},
                   {"size", size.height},
-                  {"input", {size.height, size.width}},
+                  {"input", Json::array({size.height, size.width})},
                   {"dense_multiply_adds", macs.dense},
                   {"scan_multiply_adds", macs.scan},
                   {"paper_parameters", nullptr},
