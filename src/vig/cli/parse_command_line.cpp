@@ -72,7 +72,7 @@ std::unique_ptr<CLI::App> make_app(const CommandLine& line) {
   for (const Command& command : line.commands) {
     CLI::App* const added = app->add_subcommand(command.name, command.summary);
     for (const Option& option : command.options) add_option(*added, option);
-    added->footer(command.footer);
+    if (!command.footer.empty()) added->footer(command.footer);  // else the program's
   }
   return app;
 }

@@ -53,11 +53,12 @@ Json to_json(const BenchCommand& command, const train::BenchResult& r, int size)
 std::string to_csv(const Json& json) {
   std::string names, values;
   for (const auto& [name, value] : json.items()) {
-    names += (names.empty() ? "" : ",") + name;
-    values += (values.empty() ? "" : ",") +
-              (value.is_string()  ? csv_quoted(value.get<std::string>())
-               : value.is_float() ? fmt::format("{:.4f}", value.get<double>())
-                                  : value.dump());
+    const std::string cell = value.is_string()  ? csv_quoted(value.get<std::string>())
+                             : value.is_float() ? fmt::format("{:.4f}", value.get<double>())
+                                                : value.dump();
+    const char* const comma = names.empty() ? "" : ",";
+    names += comma + name;
+    values += comma + cell;
   }
   return names + "\n" + values + "\n";
 }
