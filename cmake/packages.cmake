@@ -30,7 +30,7 @@ endfunction()
 
 set(about "ViG is a vision backbone with gated linear attention, whose cost is linear in the
 number of pixels. This engine runs it on the CPU.")
-set(heif "libheif1")  # loaded when the first HEIC or AVIF picture is met
+set(heif "libheif1")  # loaded when the first HEIC or AVIF image is met
 
 vig_package(program vig science "classify, segment and detect with ViG networks
 ${about}

@@ -14,7 +14,7 @@ if ((EUID != 0)); then
 fi
 log=$tree/build/check_packages.log
 image=$tree/build/debian-root.tar # the bare system, kept for the next time
-picture=$tree/examples/cat.jpg
+image=$tree/examples/cat.jpg
 mkdir -p -- "$tree/build"
 : >"$log"
 
@@ -102,7 +102,7 @@ quietly inside apt-get -q update
 quietly inside apt-get -q -y satisfy --no-install-recommends "$needed"
 mkdir -- "$bare/debs"
 cp -- "${debs[@]}" "$bare/debs/"
-cp -- "$picture" "$bare/debs/cat.jpg"
+cp -- "$image" "$bare/debs/cat.jpg"
 # Everything but what dpkg and apt write down, and caches that tools of the system make anew.
 files() {
   (cd -- "$bare" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./debs -o -path ./var/lib/dpkg \
@@ -176,7 +176,7 @@ ask() {
 }
 if [[ $port =~ ^[0-9]+$ ]]; then
   expect 'health' ' 200 ' ask 'GET /health'
-  expect 'a picture over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$picture"
+  expect 'an image over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$image"
 fi
 kill "$server" 2>/dev/null || true
 server=

@@ -80,7 +80,7 @@ TEST(BenchCommand, ADetectorSaysWhatItRan) {
           .is_null());
   const RunResult batch =
       vig({"bench", "test_vig", "test_vig_maskrcnn", "--batch", "2", "--seconds", "1000"});
-  expect_complaint(batch, 2, "picture by picture");
+  expect_complaint(batch, 2, "image by image");
   EXPECT_EQ(batch.out, "");
 }
 

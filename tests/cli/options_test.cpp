@@ -65,7 +65,7 @@ TEST(Options, PartsOfAListAreEqual) {
   EXPECT_EQ(cli::shard_samples("", 3), (std::vector<size_t>{0, 1, 2}));
   EXPECT_EQ(cli::shard_samples("2/2", 5), (std::vector<size_t>{2, 3, 4}));
   EXPECT_EQ(cli::shard_samples("3/3", 3), (std::vector<size_t>{2}));
-  expect_error(ErrorCode::kUsage, {"--shard 1/4: more parts than the 3 pictures"},
+  expect_error(ErrorCode::kUsage, {"--shard 1/4: more parts than the 3 images"},
                [] { cli::shard_samples("1/4", 3); });
 }
 

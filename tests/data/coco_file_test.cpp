@@ -9,19 +9,19 @@
 namespace vig::test {
 namespace {
 
-// One picture of 40 x 36 pixels with one object.
+// One image of 40 x 36 pixels with one object.
 CocoFile parse_object(const std::string& box, const std::string& more = "") {
   static std::string text;  // which the result refers to
   text = coco_json({coco_image(1, "a.png")}, {coco_object(5, 1, 3, box, more)});
   return parse_coco("x.json", text);
 }
 
-TEST(CocoFile, BoxesMustOverlapThePicture) {
+TEST(CocoFile, BoxesMustOverlapTheImage) {
   for (const char* box : {"[40,1,5,5]", "[-5,1,5,5]", "[1,36,5,5]", "[1,-5,5,5]"}) {
     const CocoFile file = parse_object(box);
     EXPECT_TRUE(file.annotations.empty()) << box;
     ASSERT_EQ(file.problems.problem_count, 1u) << box;
-    EXPECT_NE(file.problems.problems[0].find("lies outside of its picture of 40x36"),
+    EXPECT_NE(file.problems.problems[0].find("lies outside of its image of 40x36"),
               std::string::npos)
         << file.problems.problems[0];
   }
@@ -122,9 +122,9 @@ TEST(CocoFile, CategoriesAreBounded) {
                [&] { parse(R"(,{"id":-1,"name":"one more"})"); });
 }
 
-// The polygons of a picture share what filling them may cost: an edge costs the columns it crosses
-// inside of the picture, and one.
-TEST(CocoFile, PolygonsOfAPictureShareTheirWork) {
+// The polygons of an image share what filling them may cost: an edge costs the columns it crosses
+// inside of the image, and one.
+TEST(CocoFile, PolygonsOfAImageShareTheirWork) {
   const CocoFile file =
       parse_object("[4,5,10,20]", R"(,"segmentation":[[4,5,14,5,14,25,4,25],[30,1,99,1,99,9]])");
   constexpr uint64_t kCost = (11 + 1 + 11 + 1) + (11 + 1 + 11);

@@ -299,7 +299,7 @@ TEST_F(Faults, AllocationsOfAWritingProgramLeaveNoPart) {
             after, [](const auto& file) { return file.first.find(".tmp-") != std::string::npos; });
       }
       ASSERT_EQ(names(after), names(finished));
-      // A picture for which memory was lacking is reported, and the others are there.
+      // An image for which memory was lacking is reported, and the others are there.
       if (result.err.find(data("image/photos")) != std::string::npos) {
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_NE(result.err.find("not enough memory"), std::string::npos) << result.err;

@@ -159,8 +159,9 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({}).exit_code, 0);
   EXPECT_EQ(read_file(folder / "README.md"),
             around[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + around[1]);
-  EXPECT_EQ(read_file(folder / "docs/speed.md"),
-            beside[0] + "\nNo results are stored in `bench/results/rivals/` yet.\n\n" + beside[1]);
+  EXPECT_EQ(
+      read_file(folder / "docs/speed.md"),
+      beside[0] + "\nNo results are stored in `bench/results/baselines/` yet.\n\n" + beside[1]);
   EXPECT_EQ(run({"--check"}).exit_code, 0);
 
   // The columns in another order than the program's, and a processor with a comma in its name.
@@ -185,9 +186,9 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
     EXPECT_NE(text.find(row), std::string::npos) << text;
   }
 
-  write_file(folder / "bench/results/rivals/other.csv", "not read\n");
+  write_file(folder / "bench/results/baselines/other.csv", "not read\n");
   write_file(
-      folder / "bench/results/rivals/onnxruntime-a.csv",
+      folder / "bench/results/baselines/onnxruntime-a.csv",
       "cpu,simd,model,height,width,batch,threads,complete,best_quarter_ms,process_bytes,"
       "engine,ratio,ratio_median,difference\n"
       "C,AVX2,\"x/deit_t.safetensors\",224,224,1,2,true,12.34,6e7,\"vig\",,,\n"
@@ -199,7 +200,7 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({"--check"}).exit_code, 0);
   const std::string compared = read_file(folder / "docs/speed.md");
   for (const char* words :
-       {"\nORT 1, C, AVX2, ", "([data](../bench/results/rivals/onnxruntime-a.csv))",
+       {"\nORT 1, C, AVX2, ", "([data](../bench/results/baselines/onnxruntime-a.csv))",
         "\n| deit_t | deit_t | 224 | 1 | 2 | 12.3 | 14.6 | 0.85 | 0.91 | 60 MB | 200 MB | 2e-06 "
         "|\n",
         "\n| vig_t | deit_t | 512 x 1024 | 1 | 2 | 8.4 | 14.5 | 0.58 | 0.60 | 60 MB | 200 MB | not "

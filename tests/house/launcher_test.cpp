@@ -303,7 +303,7 @@ TEST_F(Launcher, BuildsWhatAStudyStarts) {
   EXPECT_EQ(builds("training"), 1) << "it trains or differentiates networks";
   EXPECT_EQ(run({vig(), "study", "overfit"}).err, "");
   EXPECT_EQ(run({vig(), "train"}).err, "") << "the program for training was built along";
-  fs::create_directories(tree_ / "build/rivals/node_modules/onnxruntime-node");
+  fs::create_directories(tree_ / "build/baselines/node_modules/onnxruntime-node");
   EXPECT_EQ(run({vig(), "study", "throughput"}).exit_code, 5);
   EXPECT_EQ(builds("onnx"), 0);
   EXPECT_EQ(run({vig(), "study", "efficiency"}).exit_code, 5);

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 enum class Outcome { kDecoded, kError };
 
-// Anything but a whole picture or an Error that names the file ends the test.
+// Anything but a whole image or an Error that names the file ends the test.
 Outcome try_decode(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options = {}) {
   try {

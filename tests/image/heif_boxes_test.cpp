@@ -220,7 +220,7 @@ TEST(HeifBoxes, BoxesOfEverySize) {
   EXPECT_EQ(refusal(kStart + big_endian(contents.size() + 9, 4) + "meta" + contents),
             kDamaged + "the file ends early, 1 bytes are missing");
   EXPECT_EQ(refusal(kStart), kDamaged + "there is no box meta");
-  EXPECT_EQ(refusal(kStart + full_box("meta", "")), kDamaged + "no primary picture is named");
+  EXPECT_EQ(refusal(kStart + full_box("meta", "")), kDamaged + "no primary image is named");
 }
 
 }  // namespace

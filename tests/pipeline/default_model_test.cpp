@@ -9,7 +9,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/tree.h"
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/pipeline/open_model.h"
 
 namespace vig::test {
@@ -60,15 +60,15 @@ TEST_F(BundledModels, HaveNames) {
 }
 
 TEST_F(BundledModels, AnEmptyNameIsTheOneOfTheTask) {
-  const PictureFiles pictures({(fs::path(kTestData) / "image/photos/flower.webp").string()});
+  const ImageFiles images({(fs::path(kTestData) / "image/photos/flower.webp").string()});
   ModelRequest request;
-  EXPECT_EQ(Classifier(find_source(request)).classify(pictures, 1)[0].error, "");
-  EXPECT_EQ(Embedder(find_source(request)).embed(pictures, Embedder::Kind::kPooled)[0].error, "");
+  EXPECT_EQ(Classifier(find_source(request)).classify(images, 1)[0].error, "");
+  EXPECT_EQ(Embedder(find_source(request)).embed(images, Embedder::Kind::kPooled)[0].error, "");
   EXPECT_EQ(OpenModel(find_source(request)).task(), ModelTask::kClassify);
   request.task = ModelTask::kSegment;
-  EXPECT_EQ(Segmenter(find_source(request)).segment(pictures)[0].error, "");
+  EXPECT_EQ(Segmenter(find_source(request)).segment(images)[0].error, "");
   request.task = ModelTask::kDetect;
-  EXPECT_EQ(Detector(find_source(request)).detect(pictures)[0].error, "");
+  EXPECT_EQ(Detector(find_source(request)).detect(images)[0].error, "");
 }
 
 TEST_F(BundledModels, VariablesNameOthers) {

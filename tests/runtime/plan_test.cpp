@@ -92,7 +92,7 @@ void expect_apart(const std::vector<Alive>& alive, const std::string& where) {
 }
 
 struct Uses {
-  std::vector<int> made;                // step that makes each value, -1 for the picture
+  std::vector<int> made;                // step that makes each value, -1 for the image
   std::vector<std::vector<int>> reads;  // steps that read it
   std::vector<int> region;              // of each step, the first of its passes
   std::vector<int> last_region;         // and the last
@@ -112,7 +112,7 @@ Uses uses_of(const Plan& plan) {
           << "step " << s << " is in two regions that are not its passes";
       if (!again) uses.region[s] = static_cast<int>(r);
     };
-    for (int s = region.first; s < region.last; ++s) use(s, region.picture && region.pass > 0);
+    for (int s = region.first; s < region.last; ++s) use(s, region.image && region.pass > 0);
     if (region.rider >= 0) use(region.rider, region.pass > 0);
   }
   for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
@@ -153,9 +153,9 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
       alive.push_back({v, place.offset, bytes});
     }
     for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
-      if (plan_.step(s).reach() != Reach::kPicture) continue;
+      if (plan_.step(s).reach() != Reach::kImage) continue;
       if (r < uses_.region[s] || r > uses_.last_region[s]) continue;
-      const PictureStep& step = plan_.picture_step(s);
+      const ImageStep& step = plan_.image_step(s);
       const int64_t bytes = step.state_bytes(kBatch);
       EXPECT_LE(step.state_offset() + bytes, plan_.arena_bytes);
       if (bytes > 0) alive.push_back({-1, step.state_offset(), bytes});
@@ -204,7 +204,7 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     EXPECT_LT(region.first, region.last);
     // A scan lies between the regions it goes along with; as two regions it is there twice.
     const int before = r == 0 ? 0 : plan_.regions[r - 1].last;
-    const int expected = region.pass == 0 ? before : region.picture ? before - 1 : before + 1;
+    const int expected = region.pass == 0 ? before : region.image ? before - 1 : before + 1;
     EXPECT_EQ(region.first, expected) << "in order, without gaps";
     if (region.rider >= 0) {
       EXPECT_EQ(region.rider, region.pass == 0 ? region.last : region.first - 1);
@@ -216,7 +216,7 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     }
     for (int s = region.first; s < region.last; ++s) {
       const Step& step = plan_.step(s);
-      EXPECT_EQ(region.picture, step.reach() == Reach::kPicture);
+      EXPECT_EQ(region.image, step.reach() == Reach::kImage);
       EXPECT_EQ(plan_.program.values[step.result()].grid.positions(), region.positions);
       for (int v : gathered_by(step)) {
         EXPECT_TRUE(uses_.made[v] < 0 || uses_.region[uses_.made[v]] < static_cast<int>(r));
@@ -228,7 +228,7 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
 // Wide rows: a tile of them stays in the cache, and all of its rows are there.
 TEST(Plan, TilesAreSizedByBytes) {
   Builder b;
-  const Value stem = b.conv(b.input("picture", {64, 64, 3}), "stem", 16, {3, 1, 1});
+  const Value stem = b.conv(b.input("image", {64, 64, 3}), "stem", 16, {3, 1, 1});
   const Value x = b.conv(stem, "conv", 16, {3, 1, 1});
   const Value wide = b.linear(x, "wide", 9216, false, Init{});
   b.output("y", b.linear(wide, "narrow", 64, false, Init{}));
@@ -243,7 +243,7 @@ TEST(Plan, TilesAreSizedByBytes) {
 // Rows so wide that not even a strip of them fits: a tile is a strip all the same.
 TEST(Plan, ATileIsAtLeastAStrip) {
   Builder b;
-  const Value x = b.conv(b.input("picture", {8, 8, 3}), "conv", 4, {3, 1, 1});
+  const Value x = b.conv(b.input("image", {8, 8, 3}), "conv", 4, {3, 1, 1});
   const Value wide = b.linear(x, "wide", 100'000, false, Init{});
   b.output("y", b.linear(wide, "narrow", 4, false, Init{}));
   const Plan plan = make_plan(lower(std::move(b).finish(), {}), 1);
@@ -264,7 +264,7 @@ TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
       const Plan plan = make_plan(lower(graph(tokens), {}), 1, threads);
       ASSERT_EQ(plan.regions.size(), 1u);
       const Bindings bindings(plan.program.values, plan.places, *model, nullptr);
-      const int64_t tasks = plan.picture_step(0).tasks(bindings, 1);
+      const int64_t tasks = plan.image_step(0).tasks(bindings, 1);
       const int64_t queries = (tokens + tasks - 1) / tasks;
       EXPECT_GE(static_cast<size_t>(plan.scratch_bytes),
                 4 * (attention_packed_floats(tokens, 16) +
@@ -278,7 +278,7 @@ TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
 TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
   const auto plan = [](int channels) {
     Builder b;
-    const Value x = b.conv(b.input("picture", {64, 64, 3}), "conv", 32, {3, 1, 1});
+    const Value x = b.conv(b.input("image", {64, 64, 3}), "conv", 32, {3, 1, 1});
     const Value y = b.linear(b.linear(x, "wide", channels, false, Init{}), "narrow", 32, false, {});
     const Value qkv = b.linear(y, "qkv", 64, false, Init{});
     const Value gate = b.linear(y, "gate", 32, true, Init{});
@@ -294,8 +294,8 @@ TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
   EXPECT_EQ(std::count_if(narrow.regions.begin(), narrow.regions.end(), rides), 2);
 }
 
-// Nothing of the FFN's hidden width is ever as long as the picture.
-TEST(Plan, MemoryOfAPictureDoesNotGrowWithTheHiddenWidth) {
+// Nothing of the FFN's hidden width is ever as long as the image.
+TEST(Plan, MemoryOfAImageDoesNotGrowWithTheHiddenWidth) {
   constexpr int64_t kTokens = 64 * 64, kWidth = 192, kHidden = 512;
   const Graph graph = build_graph(find_model("vig_t"), 1024, 1024);
   const Plan plan = make_plan(lower(graph, {}), 1);
@@ -307,9 +307,9 @@ TEST(Plan, MemoryOfAPictureDoesNotGrowWithTheHiddenWidth) {
     EXPECT_TRUE(plan.places[v].scratch) << "value " << v;
   }
   EXPECT_EQ(hidden, 12) << "one a block";
-  // The picture, eight embedding widths a token around the scan, and its states.
-  const int64_t picture = 1024 * 1024 * 3;
-  EXPECT_LT(plan.arena_bytes, 4 * (picture + kTokens * 8 * kWidth + kTokens * kHidden / 8));
+  // The image, eight embedding widths a token around the scan, and its states.
+  const int64_t image = 1024 * 1024 * 3;
+  EXPECT_LT(plan.arena_bytes, 4 * (image + kTokens * 8 * kWidth + kTokens * kHidden / 8));
 }
 
 }  // namespace

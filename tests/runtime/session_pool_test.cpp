@@ -90,7 +90,7 @@ TEST_F(Pool, SessionsHaveTheSlotsAndTheKeptValuesOfTheFirst) {
   SessionPool pool(first({.threads = 1, .keep = {node}, .slots = 2}), graph, SIZE_MAX, {node});
   const SessionPool::Lease session = pool.take(32, 48, 1);
   EXPECT_EQ(session->slots(), 2);
-  run_alone(*session, picture(32, 48, 1));
+  run_alone(*session, image(32, 48, 1));
   EXPECT_NO_THROW(session->value(node, 0));
 }
 
@@ -127,7 +127,7 @@ TEST_F(Pool, DropsTheLeastRecentlyUsed) {
 
 TEST_F(Pool, NeverDropsASessionInUse) {
   const auto pool = make(0);
-  const Values pixels = network_.picture(1);
+  const Values pixels = network_.image(1);
   Session alone = network_.session({.threads = 1});
   const Values expected = run_alone(alone, pixels);
   {
@@ -166,7 +166,7 @@ TEST_F(Pool, ServesManyThreadsToTheSameBits) {
   const std::vector<std::pair<int, int>> sizes = {{64, 64}, {32, 48}, {75, 43}, {16, 16}};
   std::vector<Values> pixels, expected;
   for (const auto& [height, width] : sizes) {
-    pixels.push_back(picture(height, width, 7));
+    pixels.push_back(image(height, width, 7));
     Session alone(network_.packed, graph(height, width), {.threads = 1});
     expected.push_back(run_alone(alone, pixels.back()));
   }

@@ -23,8 +23,7 @@ using nlohmann::json;
 const std::string kJson = "Content-Type: application/json\r\n";
 
 std::string two_images(const std::string& first, const std::string& second) {
-  return json({{"pictures", {png_uri(picture_bytes(first)), png_uri(picture_bytes(second))}}})
-      .dump();
+  return json({{"images", {png_uri(image_bytes(first)), png_uri(image_bytes(second))}}}).dump();
 }
 
 // 300000 pixels that do not compress: drawn on they become more than a megabyte.
@@ -55,8 +54,8 @@ struct Hold {
 };
 
 TEST(PixelsOf, ImagesAreCountedAndOthersAreNot) {
-  const std::string cat = photo(), pixel = read_file(picture_file("photos/pixel_1x1.png"));
-  const std::vector<SentPicture> all = {
+  const std::string cat = photo(), pixel = read_file(image_file("photos/pixel_1x1.png"));
+  const std::vector<SentImage> all = {
       {"a", cat}, {"b", "no image"}, {"c", pixel}, {"d", "", "not sent"}};
   EXPECT_EQ(pixels_of(all, {}), 320 * 240 + 1);
   EXPECT_EQ(pixels_of(all, {.max_pixels = 1000}), 1) << "those that are refused count nothing";
@@ -97,7 +96,7 @@ TEST_F(ApiTest, LargeResponsesUnderWayAreBoundedTogether) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(kind_of(refused), "too_many_response_bytes");
-  const std::string small = read_file(picture_file("formats/photo.png"));
+  const std::string small = read_file(image_file("formats/photo.png"));
   EXPECT_EQ(post(target, small).status, 200) << "a small response has room";
   hold.go.release();
   const HttpAnswer answer = first.read();
@@ -110,9 +109,9 @@ TEST_F(ApiTest, LargeResponsesUnderWayAreBoundedTogether) {
 // Those that nobody draws are counted when they are made.
 TEST_F(ApiTest, SmallResponsesUnderWayAreBoundedTogether) {
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const ImageBytes images({{"image", image_bytes(bytes)}});
   const size_t usual =
-      embedding_json(classifier()->embed(pictures, Embedder::Kind::kPooled).at(0)).size();
+      embedding_json(classifier()->embed(images, Embedder::Kind::kPooled).at(0)).size();
   Hold hold;
   ApiOptions options;
   options.queue = {.most_waiting = 10, .batch = 1, .wait = {}, .workers = 2};
@@ -152,7 +151,7 @@ TEST_F(ApiTest, ResponsesThatNeverFitAreRefused) {
 }
 
 TEST_F(ApiTest, SmallRequestsAreAnsweredWhileLargeOnesRun) {
-  const std::string pixel = read_file(picture_file("photos/pixel_1x1.png"));
+  const std::string pixel = read_file(image_file("photos/pixel_1x1.png"));
   for (const std::string target : {"/v1/segment?draw=true", "/v1/classify"}) {
     SCOPED_TRACE(target);
     Hold hold;
@@ -168,7 +167,7 @@ TEST_F(ApiTest, SmallRequestsAreAnsweredWhileLargeOnesRun) {
     second.send(request_text("POST", target, photo()));
     bool both = false;
     while (!both &&
-           ask("GET", "/metrics").body.find("\nvig_queue_pictures 1\n") == std::string::npos) {
+           ask("GET", "/metrics").body.find("\nvig_queue_images 1\n") == std::string::npos) {
       both = hold.running.try_acquire();
     }
     EXPECT_FALSE(both) << "large requests run on all workers";

@@ -26,8 +26,8 @@ struct HeldQueue {
           done.release();
         }) {}
 
-  bool add(const std::string& key, int work, size_t pictures = 1) {
-    Queue::Entry entry{key, pictures, work};
+  bool add(const std::string& key, int work, size_t images = 1) {
+    Queue::Entry entry{key, images, work};
     return queue.add(entry);
   }
   std::counting_semaphore<100> started{0}, go{0}, done{0};
@@ -159,8 +159,8 @@ TEST(BatchQueue, TheWaitForOthersBeginsWhenTheWorkArrives) {
                      started[work].release();
                      go[work].acquire();
                    });
-  const auto add = [&](int work, size_t pictures) {
-    ClockQueue::Entry entry{"a", pictures, work};
+  const auto add = [&](int work, size_t images) {
+    ClockQueue::Entry entry{"a", images, work};
     EXPECT_TRUE(queue.add(entry));
   };
   add(0, 8);  // full batches, which wait for nobody

@@ -29,7 +29,7 @@ TEST(SlidingWindows, AreThoseOfTheGoldenCase) {
   }
 }
 
-TEST(SlidingWindows, EndWithThePicture) {
+TEST(SlidingWindows, EndWithTheImage) {
   const auto windows = sliding_windows(2048, 512, 512, 341);
   EXPECT_EQ(count_windows(2048, 512, 512, 341), static_cast<int64_t>(windows.size()));
   EXPECT_EQ(count_windows(900, 700, 512, 0), 1);

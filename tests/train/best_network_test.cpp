@@ -18,9 +18,9 @@ class BestNetwork : public ::testing::Test {
  protected:
   // `classes` of as many validation images as given, and some to train on.
   std::unique_ptr<train::Task> classification(const std::vector<int>& counts) {
-    write_files(folder_ / "data/train", striped_pictures(static_cast<int>(counts.size()), 2));
+    write_files(folder_ / "data/train", striped_images(static_cast<int>(counts.size()), 2));
     Files val;
-    for (const auto& [name, bytes] : striped_pictures(static_cast<int>(counts.size()), 20)) {
+    for (const auto& [name, bytes] : striped_images(static_cast<int>(counts.size()), 20)) {
       const size_t c = static_cast<size_t>(name[5] - '0');  // classC/NUMBER.png
       if (std::stoi(name.substr(7)) < counts[c]) val[name] = bytes;
     }
@@ -86,7 +86,7 @@ TEST_F(BestNetwork, OfAllImagesRightTheSmallerLossDecides) {
 
 // mIoU and AP are no shares of independent trials.
 TEST_F(BestNetwork, OfOtherTasksIsTheHighest) {
-  write_files(folder_ / "labelled", labelled_pictures(2, 2));
+  write_files(folder_ / "labelled", labelled_images(2, 2));
   const auto task = train::open_task(tiny_segmentation(), (folder_ / "labelled").string(), 1);
   EXPECT_EQ(task->best_error(row(*task, 0.5).val), 0);
   const std::vector<MetricsRow> rows = {row(*task, 0.5), row(*task, 0.499), row(*task, 0.51)};
@@ -94,8 +94,8 @@ TEST_F(BestNetwork, OfOtherTasksIsTheHighest) {
 }
 
 TEST_F(BestNetwork, FewImagesAreNamed) {
-  write_files(folder_ / "data/train", striped_pictures(2, 4));
-  write_files(folder_ / "data/val", striped_pictures(2, 100));
+  write_files(folder_ / "data/train", striped_images(2, 4));
+  write_files(folder_ / "data/val", striped_images(2, 100));
   TrainOptions options = tiny_options("small");
   options.epochs = 1;
   const auto notes = [&](const char* out) {
@@ -109,7 +109,7 @@ TEST_F(BestNetwork, FewImagesAreNamed) {
             std::vector<std::string>{
                 "198 images to validate on (below 200): top-1 has a standard error of up to 3.6 "
                 "points; the best network is the last one within it of the highest"});
-  write_files(folder_ / "labelled", labelled_pictures(2, 1));
+  write_files(folder_ / "labelled", labelled_images(2, 1));
   options = tiny_segmentation();
   options.epochs = 1;
   const RunRecord dense =
@@ -124,7 +124,7 @@ TEST_F(BestNetwork, FewImagesAreNamed) {
 // A run whose figures are noise: which network is the best one is no matter of interruptions, and
 // the end says why it is not the highest.
 TEST_F(BestNetwork, IsTheSameWhenInterrupted) {
-  write_files(folder_ / "data", striped_pictures(3, 30));
+  write_files(folder_ / "data", striped_images(3, 30));
   TrainOptions options = tiny_options("small");
   options.epochs = 8;
   options.val_share = 0.3;

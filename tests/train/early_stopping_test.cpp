@@ -17,7 +17,7 @@ using train::TrainOptions;
 // A rate of 0: the first validation is the best for ever. Two steps an epoch.
 class EarlyStopping : public ::testing::Test {
  protected:
-  EarlyStopping() { write_files(folder_ / "data", striped_pictures(3, 12)); }
+  EarlyStopping() { write_files(folder_ / "data", striped_images(3, 12)); }
   static TrainOptions options(int patience, double epochs = 8) {
     TrainOptions options = tiny_options("small");
     options.lr = options.min_lr = options.warmup_lr = 0;
@@ -135,10 +135,10 @@ TEST_F(EarlyStopping, MoreEpochsAreForRunsThatCameToTheirEnd) {
   EXPECT_EQ(more.result.state.step, 8);
 }
 
-TEST_F(EarlyStopping, NeedsPicturesToValidateOn) {
+TEST_F(EarlyStopping, NeedsImagesToValidateOn) {
   TrainOptions none = options(2);
   none.val_share = 0;
-  expect_error(ErrorCode::kUsage, {"--patience is 2", "no pictures to validate on"},
+  expect_error(ErrorCode::kUsage, {"--patience is 2", "no images to validate on"},
                [&] { run(none, "run"); });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }

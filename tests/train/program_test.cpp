@@ -36,7 +36,7 @@ class Program : public ::testing::Test {
 };
 
 TEST_F(Program, AFullDiskBehindItsOutputIsSaidAndCostsNoTraining) {
-  write_files(folder_ / "data", striped_pictures(2, 4));
+  write_files(folder_ / "data", striped_images(2, 4));
   const RunResult run =
       run_program(joined({"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full"},
                          training("run", {"--preset", "small", "--batch", "4", "--epochs", "1"})));
@@ -47,16 +47,16 @@ TEST_F(Program, AFullDiskBehindItsOutputIsSaidAndCostsNoTraining) {
 }
 
 TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
-  write_files(folder_ / "data/train", striped_pictures(3, 40));
-  write_files(folder_ / "data/val", striped_pictures(3, 50));
-  write_file(folder_ / "data/train/class0/notes.txt", "no picture");
+  write_files(folder_ / "data/train", striped_images(3, 40));
+  write_files(folder_ / "data/val", striped_images(3, 50));
+  write_file(folder_ / "data/train/class0/notes.txt", "no image");
   const Arguments command = training("run", {"--preset", "small", "--batch", "16", "--epochs", "4",
                                              "--flip", "0", "--ema", "0.9"});
   const RunResult run = run_program(command);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.err, "");
-  for (const char* words : {"test_vig: ", "120 pictures to train on, 150 to validate on",
-                            "1 files that are no pictures", "best: "}) {
+  for (const char* words : {"test_vig: ", "120 images to train on, 150 to validate on",
+                            "1 files that are no images", "best: "}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << run.out;
   }
 
@@ -106,7 +106,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
                                       (folder_ / "data").string(), "--split", "val", "--json"});
   ASSERT_EQ(eval.exit_code, 0) << eval.err;
   const json measured = json::parse(eval.out);
-  EXPECT_EQ(measured["pictures"], 150);
+  EXPECT_EQ(measured["images"], 150);
   EXPECT_NEAR(measured["top1"].get<double>(), best, 1e-6);
   EXPECT_NEAR(measured["loss"].get<double>(), loss, 1e-5);
   EXPECT_EQ(measured["classes"][2]["name"], "class2");
@@ -114,7 +114,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   // The folder of the run says all that.
   const RunResult of_run = run_program({kVig, "eval", out.string(), "--json"});
   ASSERT_EQ(of_run.exit_code, 0) << of_run.err;
-  EXPECT_EQ(json::parse(of_run.out)["pictures"], 150);
+  EXPECT_EQ(json::parse(of_run.out)["images"], 150);
   EXPECT_EQ(json::parse(of_run.out)["loss"], measured["loss"]);
 
   const RunResult again = run_program(command);
@@ -123,7 +123,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
 }
 
 TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
-  write_files(folder_ / "data", striped_pictures(3, 12));
+  write_files(folder_ / "data", striped_images(3, 12));
   const Arguments shell = {"bash", "-c", R"("$@" | true; exit "${PIPESTATUS[0]}")", "reader"};
   const Arguments more = {"--batch", "16", "--epochs", "4"};
   const RunResult run = run_program(joined(shell, training("run", more)));
@@ -135,7 +135,7 @@ TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
 
 // Without options: a preset, a folder, and no batch that is too large.
 TEST_F(Program, ChoosesWhatIsNotGiven) {
-  write_files(folder_ / "photos", striped_pictures(2, 9));
+  write_files(folder_ / "photos", striped_images(2, 9));
   const Arguments few = {kVig,           "train",    (folder_ / "photos").string(),
                          "--model",      "test_vig", "--set",
                          "embed_dim=32", "--epochs", "1"};
@@ -144,8 +144,8 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
   const RunResult run = run_program(few, here);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const char* words :
-       {"preset small: 18 pictures with a typical short side of 24 pixels", "--batch 8",
-        "the run's folder is photos-run\n", "16 pictures to train on, 2 to validate on",
+       {"preset small: 18 images with a typical short side of 24 pixels", "--batch 8",
+        "the run's folder is photos-run\n", "16 images to train on, 2 to validate on",
         "2 steps of 2 an epoch", "at epoch 1, in photos-run/best.safetensors"}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << words << "\n" << run.out;
   }
@@ -173,7 +173,7 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
     EXPECT_NE(more.out.find(words), std::string::npos) << more.out;
   }
 
-  // Inside of the pictures there is no place for a run.
+  // Inside of the images there is no place for a run.
   RunOptions inside;
   inside.directory = folder_ / "photos/class0";
   Arguments beside = few;
@@ -183,14 +183,14 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
   EXPECT_TRUE(fs::exists(folder_ / "photos-run-3/best.safetensors")) << out.out;
 }
 
-TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
-  Files files = striped_pictures(2, 30);
+TEST_F(Program, MeasuresTheValidationImagesOfARunAgain) {
+  Files files = striped_images(2, 30);
   for (int i = 4; i < 30; ++i) files.erase("class1/" + std::to_string(i) + ".png");
   files["class2/only.png"] = files["class0/0.png"];
   write_files(folder_ / "data", files);
   const RunResult run = run_program(training("run", {"--batch", "8", "--epochs", "2"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.err.find("no picture to validate on for class2"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("no image to validate on for class2"), std::string::npos) << run.err;
   for (const char* words : {"balanced accuracy, the mean of the classes' recalls", "val balanced",
                             "% balanced accuracy ("}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << run.out;
@@ -198,7 +198,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   const json state = json::parse(read_file(folder_ / "run/run.json"));
   EXPECT_EQ(state["validation"], "validation.txt");
   const std::string names = read_file(folder_ / "run/validation.txt");
-  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), state["val_pictures"].get<int>());
+  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), state["val_images"].get<int>());
 
   const auto eval = [&](const Arguments& more) {
     return run_program(joined({kVig, "eval", (folder_ / "run").string(), "--json"}, more));
@@ -206,8 +206,8 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   const RunResult first = eval({});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const json measured = json::parse(first.out);
-  EXPECT_EQ(measured["pictures"], state["val_pictures"]);
-  EXPECT_EQ(measured["classes"][1]["pictures"], 1);
+  EXPECT_EQ(measured["images"], state["val_images"]);
+  EXPECT_EQ(measured["classes"][1]["images"], 1);
   // Of the lines of the table one has this loss: that of the best network.
   const std::string table = read_file(folder_ / "run/metrics.csv");
   double nearest = 1;
@@ -218,7 +218,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   }
   EXPECT_LT(nearest, 1e-5) << table;
 
-  // Pictures that came later are none of these, and the data may move.
+  // Images that came later are none of these, and the data may move.
   write_file(folder_ / "data/class1/later.png", files["class0/0.png"]);
   fs::rename(folder_ / "data", folder_ / "moved");
   const RunResult gone = eval({});
@@ -230,7 +230,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   fs::remove_all(folder_ / "moved/class1");
   const RunResult fewer = eval({(folder_ / "moved").string()});
   EXPECT_EQ(fewer.exit_code, 1);
-  EXPECT_NE(fewer.err.find("validation.txt: names the picture \"class1/"), std::string::npos)
+  EXPECT_NE(fewer.err.find("validation.txt: names the image \"class1/"), std::string::npos)
       << fewer.err;
 
   // Nobody writes into a pipe of that name.
@@ -243,7 +243,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
 }
 
 TEST_F(Program, FineTunesTheDefaultModel) {
-  write_files(folder_ / "data", striped_pictures(3, 4));
+  write_files(folder_ / "data", striped_images(3, 4));
   const RunResult run =
       run_program({kVig, "train", (folder_ / "data").string(), "--out", (folder_ / "run").string(),
                    "--model", "default", "--epochs", "1", "--probe"});
@@ -257,7 +257,7 @@ TEST_F(Program, FineTunesTheDefaultModel) {
 
 // The name is that of a file; what is wrong with it for these data is said of the file.
 TEST_F(Program, ModelsThatComeWithVigHaveNames) {
-  write_files(folder_ / "data", striped_pictures(3, 4));
+  write_files(folder_ / "data", striped_images(3, 4));
   for (const std::string name : {"segment", "detect"}) {
     const RunResult run = run_program({kVig, "train", (folder_ / "data").string(), "--out",
                                        (folder_ / "run").string(), "--model", name});
@@ -269,7 +269,7 @@ TEST_F(Program, ModelsThatComeWithVigHaveNames) {
 // The same command after Ctrl-C: options that were left out are those of the run, the size of the
 // input among them, which is the file's and not the image_size of its network.
 TEST_F(Program, ResumesAFineTuningOfTheDefaultModel) {
-  write_files(folder_ / "five", striped_pictures(3, 4));
+  write_files(folder_ / "five", striped_images(3, 4));
   const auto train = [&](const std::string& out, const std::vector<std::string>& environment) {
     RunOptions options;
     options.environment = environment;
@@ -293,7 +293,7 @@ TEST_F(Program, ResumesAFineTuningOfTheDefaultModel) {
 }
 
 TEST_F(Program, FailsInOneSentence) {
-  write_files(folder_ / "data", striped_pictures(2, 12));
+  write_files(folder_ / "data", striped_images(2, 12));
   write_file(folder_ / "file", "");
   const auto expect = [&](const Arguments& arguments, int exit_code, const std::string& about) {
     const RunResult result = run_program(arguments);

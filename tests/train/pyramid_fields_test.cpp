@@ -69,8 +69,8 @@ TEST(PyramidFields, OfOtherNumbersOfStages) {
 // The plain command with the model that comes with the program.
 TEST(PyramidFields, TheDefaultModelServesBothTasks) {
   const TempDir folder;
-  write_files(folder / "labelled", labelled_pictures(2, 1));
-  write_files(folder / "annotated", annotated_pictures(2, 1));
+  write_files(folder / "labelled", labelled_images(2, 1));
+  write_files(folder / "annotated", annotated_images(2, 1));
   for (const char* data : {"labelled", "annotated"}) {
     train::TrainOptions options = data == std::string("labelled") ? train::preset_options("segment")
                                                                   : train::preset_options("detect");

@@ -33,9 +33,9 @@ class Resume : public ::testing::TestWithParam<Start> {
   // recipe.
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TempDir>();
-    write_files(*folder_ / "classes", striped_pictures(2, 4));
-    write_files(*folder_ / "labelled", labelled_pictures(2, 1));
-    write_files(*folder_ / "annotated", annotated_pictures(2, 1));
+    write_files(*folder_ / "classes", striped_images(2, 4));
+    write_files(*folder_ / "labelled", labelled_images(2, 1));
+    write_files(*folder_ / "annotated", annotated_images(2, 1));
     for (const auto& [name, data, model] : {std::tuple{"classifier", Data::kClasses, "test_vig"},
                                             {"segmenter", Data::kLabelled, "test_vig_upernet"},
                                             {"detector", Data::kAnnotated, "test_vig_maskrcnn"}}) {

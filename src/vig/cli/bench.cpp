@@ -72,8 +72,8 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 
 int bench(const BenchCommand& command) {
   if (command.train) fail_usage("--train takes no value");
-  if (command.options.rival.command.empty() && !command.options.rival.other.empty()) {
-    fail_usage("--rival-other says what the rival runs, and there is no --rival");
+  if (command.options.baseline.command.empty() && !command.options.baseline.other.empty()) {
+    fail_usage("--baseline-other says what the baseline runs, and there is no --baseline");
   }
   if (!command.simd.empty()) use_machine_simd(command.simd);
   FileRoles roles;
@@ -155,17 +155,18 @@ void add_bench(CommandLine& line) {
   command.flag("--profile", options->options.profile,
                "Also print the time of each kind of operation");
   command.option("--csv", options->csv, "Also write the results to this CSV file").value("FILE");
-  RivalOptions& rival = options->options.rival;
+  BaselineOptions& baseline = options->options.baseline;
   command
-      .option("--rival", rival.command,
+      .option("--baseline", baseline.command,
               "Compare with another engine, started as this shell command; see "
-              "bench/rivals/README.md")
+              "bench/baselines/README.md")
       .value("COMMAND");
   command
-      .option("--rival-other", rival.other,
-              "The rival runs another network, NAME: its answer is not compared")
+      .option("--baseline-other", baseline.other,
+              "The baseline runs another network, NAME: its answer is not compared")
       .value("NAME");
-  command.option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
+  command
+      .option("--baseline-timeout", baseline.timeout, "Seconds to wait for the baseline's answers")
       .range(0.01, 86400.0)
       .show_default()
       .value("S");
@@ -186,9 +187,9 @@ void add_bench(CommandLine& line) {
       "A detector is measured from the network's input to the masks. Its least score is set so "
       "that\n"
       "as many objects are found as the model finds at most.\n"
-      "A rival gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
+      "A baseline gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
       "environment.\n"
-      "Unless --rival-other is given, its logits must be ours within 1e-4 of the largest. Its "
+      "Unless --baseline-other is given, its logits must be ours within 1e-4 of the largest. Its "
       "rounds\n"
       "then alternate with ours.\n"
       "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";

@@ -25,7 +25,7 @@ struct Option {
   using Integers = std::pair<int64_t, int64_t>;
   using Numbers = std::pair<double, double>;
 
-  // `declared` are its names, separated by commas: "pictures", "--top", "-m,--model".
+  // `declared` are its names, separated by commas: "images", "--top", "-m,--model".
   Option(std::string declared, Target target, std::string help);
 
   // How the help calls its value: "FILE".

@@ -133,7 +133,7 @@ ModelSource find_weights(const ConvertOptions& options) {
   return source;
 }
 
-// The input size that the file asks for: the side of a crop, or the short side of whole pictures.
+// The input size that the file asks for: the side of a crop, or the short side of whole images.
 void set_size(const std::string& text, ModelSource& source) {
   const InputSize size = parse_size(text);
   if (size.height != size.width) {

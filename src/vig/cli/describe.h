@@ -11,7 +11,7 @@ namespace vig::cli {
 
 struct OptionText {
   std::vector<std::string> names;  // "-m", "--model"; empty: a positional alone
-  std::string positional;          // "pictures"; empty: none
+  std::string positional;          // "images"; empty: none
   std::string type;                // "flag", "integer", "number" or "text"
   std::string value;               // what it takes, "FILE"; empty: a flag
   std::string preset;              // its value where it is not given, as the help shows it
@@ -26,7 +26,7 @@ struct OptionText {
 struct CommandText {
   std::string name;     // "classify"; of the program "vig"
   std::string summary;  // its description
-  std::string usage;    // "vig classify [OPTIONS] pictures..."
+  std::string usage;    // "vig classify [OPTIONS] images..."
   std::vector<OptionText> options;
   std::string footer;
 };

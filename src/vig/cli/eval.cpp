@@ -9,11 +9,11 @@
 #include "vig/cli/eval_dense.h"
 #include "vig/cli/eval_report.h"
 #include "vig/cli/eval_run.h"
+#include "vig/cli/image_command.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
-#include "vig/cli/picture_command.h"
 #include "vig/cli/unreadable.h"
 
 namespace vig::cli {
@@ -22,7 +22,7 @@ namespace {
 struct Split {
   std::string name;  // empty: the whole
   Dataset data;
-  size_t left_out = 0;  // rows of a list that name no picture
+  size_t left_out = 0;  // rows of a list that name no image
 };
 
 // The split asked for; else test, else val, else train. The other splits are not checked.
@@ -50,7 +50,7 @@ Split choose_split(const EvalOptions& options) {
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
 }
 
-// The answers to single pictures, where an option asks for them.
+// The answers to single images, where an option asks for them.
 class Predictions {
  public:
   Predictions(const Dataset& data, int classes)
@@ -140,8 +140,8 @@ ModelTask task_meant(const std::string& data) {
 
 // What the data is for; where it is for another task, says so.
 void check_data(const std::string& data, const ModelSource& source) {
-  constexpr const char* kKinds[] = {"pictures with a class each", "pictures with label maps",
-                                    "pictures with COCO annotations"};
+  constexpr const char* kKinds[] = {"images with a class each", "images with label maps",
+                                    "images with COCO annotations"};
   const ModelTask own = source.spec.config->task(), found = task_of_data(data);
   if (own == found) return;
   fail("{}: {}, expected {} for {} ({})", data, kKinds[static_cast<int>(found)],
@@ -173,15 +173,15 @@ int eval(EvalOptions options) {
 
 int eval_classifier(const EvalOptions& options, const ModelSource& source,
                     const std::optional<TrainedRun>& run) {
-  Split split = run && options.split.empty() ? Split{"validation", run->pictures(), 0}
-                                             : choose_split(options);
+  Split split =
+      run && options.split.empty() ? Split{"validation", run->images(), 0} : choose_split(options);
   split.data = split.data.subset(shard_samples(options.shard, split.data.size()));
   Outputs outputs(options);
 
   const Runner runner(source, options.network.run(split.data.size()));
   catch_interrupt();
   const auto total = static_cast<int64_t>(split.data.size());
-  Progress progress(total, "pictures");
+  Progress progress(total, "images");
   std::optional<Predictions> predictions;
   if (outputs.predictions || outputs.mistakes) {
     predictions.emplace(split.data, model_classes(source.spec));
@@ -209,13 +209,13 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
   if (unreadable.hopeless(answered)) {
-    fail("{}: none of {} pictures could be read; the other {} were not tried", options.data,
+    fail("{}: none of {} images could be read; the other {} were not tried", options.data,
          unreadable.count(), total - unreadable.count());
   } else if (!result.complete) {
-    complain(fmt::format("stopped after {} of {} pictures", result.metrics.count + result.skipped,
-                         total));
+    complain(
+        fmt::format("stopped after {} of {} images", result.metrics.count + result.skipped, total));
   } else if (result.metrics.count == 0) {
-    fail("{}: none of its {} pictures could be read", options.data, total);
+    fail("{}: none of its {} images could be read", options.data, total);
   }
 
   const EvalReport report{
@@ -246,18 +246,18 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
 
 void add_eval(CommandLine& line) {
   auto options = std::make_shared<EvalOptions>();
-  Command& command = line.add_command("eval", "Measure how good a model is on labelled pictures");
+  Command& command = line.add_command("eval", "Measure how good a model is on labelled images");
   command
       .option(
           "data", options->data,
-          "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class, with "
-          "pictures and label maps, or with COCO annotations; a .csv of path,label; or the folder "
-          "of a training run, whose best network is then evaluated on its validation pictures")
+          "Folder, .tar, .tar.gz or .zip with one folder of images for each class, with "
+          "images and label maps, or with COCO annotations; a .csv of path,label; or the folder "
+          "of a training run, whose best network is then evaluated on its validation images")
       .required()
       .value("DATA");
   command
       .option("run_data", options->run_data,
-              "Present place of the pictures of a training run, if they were moved")
+              "Present place of the images of a training run, if they were moved")
       .value("DATA2");
   command
       .option("--split", options->split,
@@ -275,12 +275,12 @@ void add_eval(CommandLine& line) {
       .value("FILE");
   command
       .option("--predictions", options->predictions,
-              "Also write a CSV file with a line for each picture: its file, label and best five "
+              "Also write a CSV file with a line for each image: its file, label and best five "
               "classes")
       .value("FILE.csv");
   command
       .option("--mistakes", options->mistakes,
-              "Also write an HTML page with the N most confident mistakes and their pictures")
+              "Also write an HTML page with the N most confident mistakes and their images")
       .range(1, 10000)
       .value("N");
   command.option("--page", options->page, "File of the page that --mistakes writes")
@@ -289,7 +289,7 @@ void add_eval(CommandLine& line) {
       .value("FILE.html");
   command
       .option("--worst", options->worst,
-              "Of segmentation and detection: also draw the N worst pictures, answer and truth")
+              "Of segmentation and detection: also draw the N worst images, answer and truth")
       .range(1, 10000)
       .value("N");
   command.option("--worst-out", options->worst_folder, "Folder for what --worst draws")
@@ -310,7 +310,7 @@ void add_eval(CommandLine& line) {
       "network,\n"
       "COCO's average precision of a detector.\n"
       "Classes are matched by name where the weight file names them, otherwise by their order.\n"
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"
       "as FILE.partial.";

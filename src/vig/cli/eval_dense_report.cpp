@@ -44,7 +44,7 @@ std::string file_name(const std::string& path) {
   return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
-// File names alone: pictures are passed on, and nobody need know where the files lay.
+// File names alone: images are passed on, and nobody need know where the files lay.
 std::string heading(const DenseTitle& title) {
   return fmt::format("{} on {}{}", file_name(title.model), file_name(title.data),
                      title.split.empty() ? "" : ", split " + title.split);
@@ -54,10 +54,10 @@ std::string head_text(const DenseTitle& title, const DenseRun& run) {
   const std::string data =
       title.split.empty() ? title.data : fmt::format("{}, split {}", title.data, title.split);
   return fmt::format(
-      "model     {}{}, {}\ndata      {}\npictures  {}\nskipped   {}\nspeed     {:.1f} "
+      "model     {}{}, {}\ndata      {}\nimages  {}\nskipped   {}\nspeed     {:.1f} "
       "images/s\n",
       title.default_model ? "default, " : "", printable(title.model, 4096), title.arch,
-      printable(data, 4096), grouped(run.pictures), grouped(run.skipped), run.images_per_second());
+      printable(data, 4096), grouped(run.images), grouped(run.skipped), run.images_per_second());
 }
 
 Json head_json(const DenseTitle& title, const DenseRun& run) {
@@ -65,7 +65,7 @@ Json head_json(const DenseTitle& title, const DenseRun& run) {
           {"arch", title.arch},
           {"data", title.data},
           {"split", title.split},
-          {"pictures", run.pictures},
+          {"images", run.images},
           {"skipped", run.skipped},
           {"complete", run.complete},
           {"seconds", run.seconds},

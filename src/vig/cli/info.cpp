@@ -25,7 +25,7 @@ struct Layer {
   Grid grid;
   int64_t params = 0;
   MacCount macs;
-  int64_t bytes = 0;  // of its output, for one picture
+  int64_t bytes = 0;  // of its output, for one image
 };
 
 std::vector<Layer> layers_of(const Graph& graph) {
@@ -62,7 +62,7 @@ Metadata other_metadata(const ModelSource& source) {
 
 // The one input size there is to speak of; the position table may have been made for another.
 std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSize& size) {
-  std::string text = fmt::format("input: {}x{}, one picture", size.height, size.width);
+  std::string text = fmt::format("input: {}x{}, one image", size.height, size.width);
   const bool table = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return std::holds_alternative<AddPositionOp>(node.op); });
   const int made_for = spec.config->image_size;
@@ -71,13 +71,13 @@ std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSiz
 }
 
 // As the file has it, or for the square input that was asked for. A recipe without a crop takes
-// pictures of any size as it is.
+// images of any size as it is.
 Recipe recipe_at(const ModelSpec& spec, const InputSize& size) {
   const bool cropped = spec.recipe.framing == Framing::kCrop && size.height == size.width;
   return cropped ? spec.recipe.with_size(size.height) : spec.recipe;
 }
 
-// How the recipe fits a picture to the input; empty where its crop is not square.
+// How the recipe fits an image to the input; empty where its crop is not square.
 std::string framing_text(const Recipe& recipe, const InputSize& size) {
   if (recipe.framing == Framing::kCrop) {
     if (size.height != size.width) return "";

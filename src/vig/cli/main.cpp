@@ -29,7 +29,7 @@ void fill(vig::cli::CommandLine& line) {
   line.add_command("study",
                    "Make a table or figure of the paper again, with a verdict on each claim");
   line.add_command("train", "Train or fine-tune a classifier, segmentation network or detector");
-  line.add_command("serve", "Answer pictures over HTTP, with a page to try it");
+  line.add_command("serve", "Answer images over HTTP, with a page to try it");
   line.add_command("receptive-field",
                    "Measure which pixels the centre of a network's last feature map sees");
   add_completion(line);

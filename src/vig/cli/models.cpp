@@ -57,7 +57,7 @@ int models(bool json) {
   }
   print(table.text());
   print(
-      "\nMultiply-adds of one picture of the model's own size. The paper's FLOPs are "
+      "\nMultiply-adds of one image of the model's own size. The paper's FLOPs are "
       "multiply-adds, too,\n"
       "but those of the plain ViG models leave out the FFN's second matrix (down_proj). Detectors "
       "without\n"

@@ -42,7 +42,7 @@ void add_threads(Command& command, int& threads) {
 }
 
 void add_max_pixels(Command& command, int64_t& pixels) {
-  command.option("--max-pixels", pixels, "Reject pictures with more pixels than this")
+  command.option("--max-pixels", pixels, "Reject images with more pixels than this")
       .range(int64_t{1}, std::numeric_limits<int64_t>::max())
       .show_default()
       .value("N");
@@ -116,7 +116,7 @@ Shard parse_shard(const std::string& text) {
 std::vector<size_t> shard_samples(const std::string& text, size_t size) {
   const Shard shard = parse_shard(text);
   if (static_cast<size_t>(shard.count) > std::max(size, size_t{1})) {
-    fail_usage("--shard {}: more parts than the {} pictures", text, size);
+    fail_usage("--shard {}: more parts than the {} images", text, size);
   }
   std::vector<size_t> samples(shard.last(size) - shard.first(size));
   std::iota(samples.begin(), samples.end(), shard.first(size));
@@ -126,7 +126,7 @@ std::vector<size_t> shard_samples(const std::string& text, size_t size) {
 void add_shard(Command& command, std::string& shard) {
   command
       .option("--shard", shard,
-              "Only part I of N equal parts of the pictures, I from 1 to N, so that jobs share "
+              "Only part I of N equal parts of the images, I from 1 to N, so that jobs share "
               "a folder")
       .value("I/N");
 }

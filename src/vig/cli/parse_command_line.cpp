@@ -124,7 +124,7 @@ std::string usage_sentence(const CLI::App& app, std::string message) {
   return fmt::format("{}; see vig{} --help", message, command);
 }
 
-// "vig classify [OPTIONS] pictures..."
+// "vig classify [OPTIONS] images..."
 std::string usage_of(const CLI::App& app, const std::string& called) {
   std::string usage = CLI::Formatter().make_usage(&app, called);
   usage.pop_back();                          // the end of the line

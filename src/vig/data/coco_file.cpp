@@ -36,7 +36,7 @@ struct Category {
   std::string name;
 };
 
-// The columns that the edges of a polygon cross inside of a picture.
+// The columns that the edges of a polygon cross inside of an image.
 uint64_t columns_crossed(const std::vector<double>& corners, int width) {
   double sum = 0;
   for (size_t i = 0; i < corners.size(); i += 2) {
@@ -68,7 +68,7 @@ std::optional<Mask> read_polygons(JsonReader& json, int width, int height, MaskW
     const uint64_t columns = columns_crossed(corners, width);
     if (columns > work->columns) {
       throw Wrong{
-          fmt::format("polygons that cross more than {} columns of its picture (a fixed limit)",
+          fmt::format("polygons that cross more than {} columns of its image (a fixed limit)",
                       MaskWork().columns)};
     }
     work->columns -= columns;
@@ -114,8 +114,8 @@ Mask read_runs(JsonReader& json, const std::string& where, int width, int height
   }
   if (seen != 3) json.fail_here("a size and counts in a segmentation");
   if (size[0] != height || size[1] != width) {
-    throw Wrong{fmt::format("a mask of {}x{} pixels, expected {}x{} as its picture", size[1],
-                            size[0], width, height)};
+    throw Wrong{fmt::format("a mask of {}x{} pixels, expected {}x{} as its image", size[1], size[0],
+                            width, height)};
   }
   if (text) {
     try {
@@ -343,7 +343,7 @@ class CocoParser {
     const bool overlaps = std::min(box.x2, static_cast<float>(of.width)) > std::max(box.x1, 0.0f) &&
                           std::min(box.y2, static_cast<float>(of.height)) > std::max(box.y1, 0.0f);
     if (!overlaps) {
-      throw Wrong{fmt::format("its box from {}, {} to {}, {} lies outside of its picture of {}x{}",
+      throw Wrong{fmt::format("its box from {}, {} to {}, {} lies outside of its image of {}x{}",
                               box.x1, box.y1, box.x2, box.y2, of.width, of.height)};
     }
     if (value.segmentation == 0) return;

@@ -113,7 +113,7 @@ SharedText read_text(const FilesByName& files, uint32_t file) {
   return {held, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
 }
 
-PictureSource picture_source(const Archive& archive, uint32_t file) {
+ImageSource image_source(const Archive& archive, uint32_t file) {
   const std::string place = archive.place(file);
   // What is compressed shows what it is before all of it is unpacked.
   uint8_t start[64];

@@ -1,4 +1,4 @@
-// What readers of annotated pictures share: files by name, names of splits, checks of samples.
+// What readers of annotated images share: files by name, names of splits, checks of samples.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ SharedText read_text(const FilesByName& files, uint32_t file);
 SharedText read_text(const std::string& path);
 
 // The bytes of a file for a decoder; the archive outlives it.
-PictureSource picture_source(const Archive& archive, uint32_t file);
+ImageSource image_source(const Archive& archive, uint32_t file);
 
 // Calls `examine` for every sample, on several threads; samples for which it throws Error are left
 // out and named. Gives the others, in order.

@@ -92,7 +92,7 @@ void HeifBoxes::read_meta(std::span<const uint8_t> contents) {
         break;
     }
   }
-  if (!has_primary) damaged("no primary picture is named");
+  if (!has_primary) damaged("no primary image is named");
 }
 
 void HeifBoxes::read_types(ByteReader& in) {

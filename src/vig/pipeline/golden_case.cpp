@@ -89,7 +89,7 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
   for (const auto* names : {&kFieldNames, &family.argument_fields}) {
     if (names->contains(key)) field = names->at(key);
   }
-  // [height, width] of a picture.
+  // [height, width] of an image.
   if (field == "image_size" && value.is_array() && value.size() == 2) {
     override_field(spec, field, value[0].dump());
     if (value[0] != value[1] && model_fields(spec).contains("image_width")) {
@@ -229,7 +229,7 @@ GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
     GoldenConfig config;
     config.spec = spec_from(file, plain_description(description), input, parameters);
     set_windows(file, description, input, config.spec.recipe);
-    config.pictures = described_pictures(file, description, input);
+    config.images = described_images(file, description, input);
     return config;
   }
   if (!description.contains("config")) {
@@ -273,8 +273,8 @@ GoldenCase open_golden_case(const std::string& file) {
     };
     GoldenConfig config = parse_golden_config(
         beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
-    golden.pictures = std::move(config.pictures);
-    if (golden.pictures.empty()) {
+    golden.images = std::move(config.images);
+    if (golden.images.empty()) {
       golden.versions = versions_of(config.spec, *golden.tensors);
     } else {
       golden.kind = GoldenCase::Kind::kDense;

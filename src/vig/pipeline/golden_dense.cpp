@@ -51,26 +51,26 @@ Json plain_description(const Json& description) {
   return {{"config", config}};
 }
 
-std::vector<Placement> described_pictures(const std::string& file, const Json& description,
-                                          const Shape& input) {
+std::vector<Placement> described_images(const std::string& file, const Json& description,
+                                        const Shape& input) {
   const auto height = static_cast<int>(input[2]), width = static_cast<int>(input[3]);
-  std::vector<Placement> pictures;
+  std::vector<Placement> images;
   if (description.contains("images")) {
     if (!description["images"].is_array()) fail("{}: expected \"images\" to be an array", file);
     for (const Json& image : description["images"]) {
       const GridSize stored = size_at(file, image, "ori_shape");
       const GridSize resized = size_at(file, image, "img_shape");
-      pictures.push_back(
+      images.push_back(
           {stored.width, stored.height, resized.width, resized.height, 0, 0, width, height});
     }
   } else {
     const GridSize stored = size_at(file, description, "original_size");
-    pictures.push_back({stored.width, stored.height, width, height, 0, 0, width, height});
+    images.push_back({stored.width, stored.height, width, height, 0, 0, width, height});
   }
-  if (static_cast<int64_t>(pictures.size()) != input[0]) {
-    fail("{}: describes {} pictures, but the input is {}", file, pictures.size(), input.str());
+  if (static_cast<int64_t>(images.size()) != input[0]) {
+    fail("{}: describes {} images, but the input is {}", file, images.size(), input.str());
   }
-  return pictures;
+  return images;
 }
 
 void set_windows(const std::string& file, const Json& description, const Shape& input,

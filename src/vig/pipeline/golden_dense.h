@@ -16,10 +16,10 @@ bool is_dense_description(const Json& description);
 // The same network in the words of other cases: {"config": {"family": .., every argument}}.
 Json plain_description(const Json& description);
 
-// Where each picture of the case lies in the network's input, [batch, 3, height, width]; throws
+// Where each image of the case lies in the network's input, [batch, 3, height, width]; throws
 // where the text does not say it of all.
-std::vector<Placement> described_pictures(const std::string& file,
-                                          const Json& description, const Shape& input);
+std::vector<Placement> described_images(const std::string& file, const Json& description,
+                                        const Shape& input);
 
 // The windows that the text says, else the whole input at once.
 void set_windows(const std::string& file, const Json& description, const Shape& input,

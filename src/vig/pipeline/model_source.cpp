@@ -31,7 +31,7 @@ std::shared_ptr<const Graph> own_graph(const ModelSpec& spec) {
   return std::make_shared<const Graph>(build_graph(spec, size.height, size.width));
 }
 
-// In multiply-adds of one picture. Narrow networks take longer than theirs: every operation costs a
+// In multiply-adds of one image. Narrow networks take longer than theirs: every operation costs a
 // position about as much as 512 of them, and every head of a scan as 2048.
 double estimate_work(const Graph& graph) {
   constexpr double kOperation = 512, kHead = 2048;
@@ -47,13 +47,13 @@ double estimate_work(const Graph& graph) {
   return work;
 }
 
-// For one picture, by the size of the file.
+// For one image, by the size of the file.
 struct WorkLimits {
   double work, bytes;
 };
 
 WorkLimits work_limits(size_t file_bytes) {
-  // Per byte of the file: a float32 number may meet 16384 positions, as many as a picture of
+  // Per byte of the file: a float32 number may meet 16384 positions, as many as an image of
   // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
   constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
   constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
@@ -238,18 +238,18 @@ void check_own_work(const ModelSource& source) {
 
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {
   const auto [most_work, most_bytes] = work_limits(file_bytes);
-  const auto pictures = static_cast<double>(batch);
-  const double work = pictures * as_input(file, [&] { return estimate_work(graph); });
+  const auto images = static_cast<double>(batch);
+  const double work = images * as_input(file, [&] { return estimate_work(graph); });
   double bytes = 0;
   for (const Node& node : graph.nodes) {
     const auto elements = static_cast<double>(node.grid.elements());
-    bytes = std::max(bytes, pictures * elements * sizeof(float));
+    bytes = std::max(bytes, images * elements * sizeof(float));
   }
   if (work <= most_work && bytes <= most_bytes) return;
   const Grid& input = graph.nodes.front().grid;
   const bool memory = work <= most_work;
   fail(
-      "{}: {} picture{} of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
+      "{}: {} image{} of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
       "--size N for a smaller input",
       file, batch, batch == 1 ? "" : "s", input.height, input.width,
       memory ? fmt::format("make a value of {:.0f} bytes", bytes)
@@ -260,7 +260,7 @@ void check_work(const std::string& file, size_t file_bytes, const Graph& graph, 
 void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
                    double scale) {
   // Every operation of a window costs at least as much as this many multiply-adds. Windows share
-  // out a picture several times as large as they are, and overlap.
+  // out an image several times as large as they are, and overlap.
   constexpr double kCall = 1 << 18, kWindows = 8;
   const WorkLimits limits = work_limits(file_bytes);
   const double most_work = kWindows * scale * limits.work, most_bytes = scale * limits.bytes;

@@ -71,13 +71,13 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 // before a graph of them fills the memory.
 void check_depth(const ModelSpec& spec);
 
-// Throws when a picture of the file's own input size needs far more work or memory than the file's
+// Throws when an image of the file's own input size needs far more work or memory than the file's
 // bytes suggest: a small file must not occupy a machine for minutes. Not for sizes that a caller
 // chose.
 void check_own_work(const ModelSource& source);
-// The same for any graph of a file of `file_bytes` that runs `batch` pictures at once.
+// The same for any graph of a file of `file_bytes` that runs `batch` images at once.
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch);
-// Throws when `windows` runs of a segmentation network, one after the other for one picture, need
+// Throws when `windows` runs of a segmentation network, one after the other for one image, need
 // far more work or memory than the file's bytes suggest. `scale`: of the input that a caller chose,
 // over the usual one.
 void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
@@ -93,7 +93,7 @@ auto as_input(const std::string& file, Function&& function) {
   }
 }
 
-// The largest side of an input picture.
+// The largest side of an input image.
 inline constexpr int kMaxInputSide = 8192;
 
 // Throws unless both sides are from 1 to kMaxInputSide.

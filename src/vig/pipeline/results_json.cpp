@@ -42,26 +42,26 @@ std::string warnings_json(const std::vector<ImageWarning>& warnings) {
   return json_text(as_list(warnings));
 }
 
-std::string explanation_json(const PictureEvidence& picture, const std::string& drawn) {
-  Json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+std::string explanation_json(const ImageEvidence& image, const std::string& drawn) {
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  if (!drawn.empty()) entry["picture"] = drawn;
-  entry["class"] = score_json(picture.answer.about);
-  if (picture.answer.against) entry["against"] = score_json(*picture.answer.against);
-  return with_map(entry, picture.answer.map);
+  if (!drawn.empty()) entry["image"] = drawn;
+  entry["class"] = score_json(image.answer.about);
+  if (image.answer.against) entry["against"] = score_json(*image.answer.against);
+  return with_map(entry, image.answer.map);
 }
 
-std::string explanation_json(const PictureAttention& picture, const std::string& drawn) {
-  Json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+std::string explanation_json(const ImageAttention& image, const std::string& drawn) {
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  const LayerAttention& attention = picture.answer;
-  if (!drawn.empty()) entry["picture"] = drawn;
+  const LayerAttention& attention = image.answer;
+  if (!drawn.empty()) entry["image"] = drawn;
   entry["layer"] = attention.layer;
   if (attention.head >= 0) entry["head"] = attention.head;
   entry["row"] = attention.row;
@@ -69,43 +69,41 @@ std::string explanation_json(const PictureAttention& picture, const std::string&
   return with_map(entry, attention.map);
 }
 
-std::string classification_json(const ClassifiedPicture& picture,
-                                const ClassificationText& options) {
-  Json entry = {{"file", picture.name}};
+std::string classification_json(const ClassifiedImage& image, const ClassificationText& options) {
+  Json entry = {{"file", image.name}};
   if (!options.model.empty()) entry["model"] = options.model;
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
   if (options.threshold > 0) {
-    entry["none_of_them"] = none_of_them(picture.answer, options.threshold);
+    entry["none_of_them"] = none_of_them(image.answer, options.threshold);
   }
   entry["classes"] = Json::array();
-  for (const ClassScore& score : picture.answer.scores) {
+  for (const ClassScore& score : image.answer.scores) {
     entry["classes"].push_back(score_json(score));
   }
   return json_text(entry);
 }
 
 // By hand, because a map has a hundred thousand values.
-std::string embedding_json(const EmbeddedPicture& picture) {
-  const std::string file = json_text(picture.name);
-  if (!picture.error.empty()) {
-    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(picture.error));
+std::string embedding_json(const EmbeddedImage& image) {
+  const std::string file = json_text(image.name);
+  if (!image.error.empty()) {
+    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(image.error));
   }
   return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
-                     fmt::join(picture.answer.shape(), ","), fmt::join(picture.answer.values, ","));
+                     fmt::join(image.answer.shape(), ","), fmt::join(image.answer.values, ","));
 }
 
-std::string segmentation_json(const SegmentedPicture& picture,
-                              const std::vector<std::string>& classes,
+std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
                               const SegmentationFiles& files) {
-  Json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  const LabelMap& labels = picture.answer.labels;
+  const LabelMap& labels = image.answer.labels;
   entry["width"] = labels.width;
   entry["height"] = labels.height;
   for (const auto& [key, file] : {std::pair{"overlay", &files.overlay},
@@ -113,7 +111,7 @@ std::string segmentation_json(const SegmentedPicture& picture,
                                   {"probabilities", &files.probabilities}}) {
     if (!file->empty()) entry[key] = *file;
   }
-  if (!picture.warnings.empty()) entry["warnings"] = as_list(picture.warnings);
+  if (!image.warnings.empty()) entry["warnings"] = as_list(image.warnings);
   entry["classes"] = Json::array();
   std::map<uint8_t, int64_t> pixels;
   for (const uint8_t label : labels.labels) ++pixels[label];
@@ -154,7 +152,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
                {"arch", title.arch},
                {"data", title.data},
                {"split", title.split},
-               {"pictures", metrics.count},
+               {"images", metrics.count},
                {"skipped", result.skipped},
                {"complete", result.complete},
                {"top1", metrics.top1()},
@@ -171,7 +169,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
   for (size_t i = 0; i < classes.size(); ++i) {
     json["classes"].push_back({{"index", i},
                                {"name", title.class_names[i]},
-                               {"pictures", classes[i].count},
+                               {"images", classes[i].count},
                                {"answered", classes[i].answered},
                                {"correct", classes[i].correct},
                                {"recall", classes[i].recall()},  // null when there is none
@@ -179,7 +177,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
   }
   for (const auto& [pair, count] : metrics.confusion) {
     json["confusion"].push_back(
-        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
+        {{"label", pair.first}, {"answer", pair.second}, {"images", count}});
   }
   return json_text(json, 2);
 }

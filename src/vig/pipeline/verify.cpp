@@ -38,7 +38,7 @@ Arrangement arrangement(const std::string& where, const Shape& shape, int64_t ba
                     (tokens == 1 && shape == Shape{batch, channels});
   if (!last && first) return Arrangement::kChannelsFirst;
   if (!last) {
-    fail("{} is {}, expected {} pictures of a {}x{} grid of {} channels", where, shape.str(), batch,
+    fail("{} is {}, expected {} images of a {}x{} grid of {} channels", where, shape.str(), batch,
          grid.height, grid.width, channels);
   }
   return Arrangement::kChannelsLast;

@@ -32,7 +32,7 @@ struct Place {
 // Some rows of a region's values, for one worker. Rows are counted over the whole batch.
 struct Tile {
   int64_t first = 0, last = 0;
-  int64_t positions = 0;  // rows per picture
+  int64_t positions = 0;  // rows per image
   std::byte* scratch = nullptr;
   int64_t first_block = 0, last_block = -1;  // blocks of columns; -1: to the end
 

@@ -41,7 +41,7 @@ std::vector<Life> lives_of(const Plan& plan) {
     };
     for (int i = region.first; i < region.last; ++i) {
       read(i);
-      if (region.picture && region.pass > 0) continue;  // made by the first pass
+      if (region.image && region.pass > 0) continue;  // made by the first pass
       // A region of one step need not go by tiles, so its result is never a worker's alone, even
       // when nobody reads it.
       const bool alone = region.last - region.first == 1;
@@ -76,13 +76,13 @@ void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& p
     values.push_back(v);
     plan.places[v].stride = value.grid.channels * value.element_bytes();
   }
-  std::vector<PictureStep*> owners;
+  std::vector<ImageStep*> owners;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
-    if (region.pass > 0 || (!region.picture && region.rider < 0)) continue;
-    const int index = region.picture ? region.first : region.rider;
-    auto& step = static_cast<PictureStep&>(*plan.program.steps[index]);
-    step.share_out({region.positions, batch, threads, !region.picture});
+    if (region.pass > 0 || (!region.image && region.rider < 0)) continue;
+    const int index = region.image ? region.first : region.rider;
+    auto& step = static_cast<ImageStep&>(*plan.program.steps[index]);
+    step.share_out({region.positions, batch, threads, !region.image});
     blocks.push_back(
         {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_bytes(batch)});
     plan.scratch_bytes = std::max(plan.scratch_bytes, step.task_bytes());
@@ -109,7 +109,7 @@ void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
     plan.places[v].stride = stride;
   }
   const int64_t row = place_lifetimes(blocks);  // bytes of one row
-  // A sweep's tiles are fixed by the picture; see regions.cpp.
+  // A sweep's tiles are fixed by the image; see regions.cpp.
   if (region.rider < 0 && row > 0) {
     const int64_t strip = gemm_strip_rows();
     const int64_t fit = kTileBytes / row / strip * strip;

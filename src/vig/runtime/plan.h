@@ -17,9 +17,9 @@
 namespace vig {
 
 struct Region {
-  bool picture = false;     // one pass of a PictureStep
+  bool image = false;       // one pass of an ImageStep
   int first = 0, last = 0;  // steps [first, last)
-  int64_t positions = 0;    // rows per picture
+  int64_t positions = 0;    // rows per image
   // A sweeping step that rides along with the tiles: its first pass takes each tile after the
   // steps, its second pass before them, while the rows are in the cache. -1: none.
   int rider = -1;
@@ -35,8 +35,8 @@ struct Plan {
   int64_t scratch_bytes = 0;  // per worker
 
   const Step& step(int index) const { return *program.steps[index]; }
-  const PictureStep& picture_step(int index) const {
-    return static_cast<const PictureStep&>(step(index));
+  const ImageStep& image_step(int index) const {
+    return static_cast<const ImageStep&>(step(index));
   }
   size_t bound_bytes() const;  // held by the steps
 };

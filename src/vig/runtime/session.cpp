@@ -55,7 +55,7 @@ struct Session::Impl {
   std::optional<Bindings> bindings;
   std::optional<Executor> executor;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
-  int64_t pictures_run = 0;
+  int64_t images_run = 0;
 
   Impl(std::shared_ptr<const PackedModel> packed, Graph g, Program program, SessionOptions o) {
     auto made = std::make_shared<SessionPlan>();
@@ -112,7 +112,7 @@ struct Session::Impl {
   int first_input() const {
     return shared->graph.inputs.empty() ? -1 : shared->graph.inputs[0].node;
   }
-  // Of one picture.
+  // Of one image.
   int64_t input_bytes() const {
     return first_input() < 0 ? 0 : plan().program.values[first_input()].bytes();
   }
@@ -153,7 +153,7 @@ struct Session::Impl {
     } else {
       options().team->run([&](int worker) { work(images, worker, alone); });
     }
-    pictures_run += images;
+    images_run += images;
   }
 };
 
@@ -194,8 +194,8 @@ const std::shared_ptr<const SessionPlan>& Session::plan() const { return impl_->
 float* Session::input(int image, int slot) {
   if (graph().inputs.empty()) fail_usage("the graph has no inputs");
   if (image < 0 || image >= batch() || slot < 0 || slot >= slots()) {
-    fail_usage("slot {} of picture {} asked for, expected one of {} slots and {} pictures", slot,
-               image, slots(), batch());
+    fail_usage("slot {} of image {} asked for, expected one of {} slots and {} images", slot, image,
+               slots(), batch());
   }
   return reinterpret_cast<float*>(impl_->start() + impl_->slot_offset(slot) +
                                   image * impl_->input_bytes());
@@ -210,7 +210,7 @@ float* Session::input(std::string_view name, int image) {
 
 void Session::run(int images, int slot, bool alone) {
   if (images < 1 || images > batch()) {
-    fail_usage("{} pictures for a session of at most {}", images, batch());
+    fail_usage("{} images for a session of at most {}", images, batch());
   }
   if (slot < 0 || slot >= slots()) {
     fail_usage("slot {} is to run, expected one of {}", slot, slots());
@@ -226,7 +226,7 @@ const float* Session::output(std::string_view name, int image) const {
 
 const float* Session::value(int node, int image) const {
   if (node < 0 || node >= static_cast<int>(graph().nodes.size()) || image < 0 || image >= batch()) {
-    fail_usage("value {} of picture {} asked for, expected one of {} values and {} pictures", node,
+    fail_usage("value {} of image {} asked for, expected one of {} values and {} images", node,
                image, graph().nodes.size(), batch());
   }
   const Plan& plan = impl_->plan();
@@ -248,8 +248,8 @@ std::vector<ProfileEntry> Session::profile() const {
     ProfileEntry& entry = kinds[steps[i]->kind()];
     entry.kind = steps[i]->kind();
     for (const std::vector<double>& worker : impl_->times) entry.seconds += worker[i];
-    entry.macs.dense += steps[i]->macs.dense * impl_->pictures_run;
-    entry.macs.scan += steps[i]->macs.scan * impl_->pictures_run;
+    entry.macs.dense += steps[i]->macs.dense * impl_->images_run;
+    entry.macs.scan += steps[i]->macs.scan * impl_->images_run;
   }
   std::vector<ProfileEntry> result;
   for (auto& [kind, entry] : kinds) result.push_back(std::move(entry));

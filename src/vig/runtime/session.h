@@ -9,7 +9,7 @@
 //
 // Packed weights are immutable and shared by sessions of every size; so is what a session does, by
 // sessions of one size. One session is used by one thread at a time; `run` allocates nothing.
-// Results are the same bits for every number of threads and whether a picture comes alone or in a
+// Results are the same bits for every number of threads and whether an image comes alone or in a
 // batch.
 //
 // Sessions may share the threads they run on (SessionOptions::team). Their runs then take place one
@@ -35,7 +35,7 @@ class PackedModel;   // runtime/packed_model.h
 struct SessionPlan;  // what sessions of one graph, batch and number of threads share
 
 struct SessionOptions {
-  int batch = 1;               // most pictures at once
+  int batch = 1;               // most images at once
   int threads = 0;             // at most; 0: as many as the team has, or default_threads()
   bool profile = false;        // time every step (adds a clock read per step)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
@@ -51,7 +51,7 @@ struct SessionOptions {
 struct ProfileEntry {
   std::string kind;
   double seconds = 0;
-  MacCount macs;  // of all pictures run
+  MacCount macs;  // of all images run
 };
 
 class Session {
@@ -76,12 +76,12 @@ class Session {
   const std::shared_ptr<ThreadTeam>& team() const;
   const std::shared_ptr<const SessionPlan>& plan() const;
 
-  // Where the values of an input go, [height, width, channels], for picture `image`; overwritten by
+  // Where the values of an input go, [height, width, channels], for image `image`; overwritten by
   // nobody. Without a name it is the graph's first input, of which there is memory for slots().
   // While one slot runs, other threads may write to the others.
   float* input(int image, int slot = 0);
   float* input(std::string_view name, int image);
-  // Runs the first `images` pictures of a slot, on all threads or in the caller's alone.
+  // Runs the first `images` images of a slot, on all threads or in the caller's alone.
   void run(int images, int slot = 0, bool alone = false);
   // Values of output or kept node, [height, width, channels]; valid until the next run.
   const float* output(std::string_view name, int image) const;

@@ -1,7 +1,7 @@
 // A step is what a kernel does in one call: the unit that programs, plans and the executor handle
 // without knowing what it computes. Each step has a file in runtime/steps.
 //
-// Values are numbered. A value is rows of channels; a row is one position of one picture.
+// Values are numbered. A value is rows of channels; a row is one position of one image.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace vig {
 // Which rows of its operands a row of a step's result needs.
 enum class Reach {
   kRow,         // the same row alone
-  kNeighbours,  // others of the picture, so the operands must be complete
-  kPicture,     // all of the picture: such a step divides its work itself, see PictureStep
+  kNeighbours,  // others of the image, so the operands must be complete
+  kImage,       // all of the image: such a step divides its work itself, see ImageStep
 };
 
 // Weights in the layout of a kernel.
@@ -38,7 +38,7 @@ class Step {
   virtual std::vector<int> operands() const = 0;
   virtual Reach reach() const { return Reach::kRow; }
   virtual const char* kind() const = 0;  // for the profile
-  MacCount macs;                         // per picture
+  MacCount macs;                         // per image
 
   // What it packs, and doing that: `to` has room for packing().bytes and is aligned to 64 of them.
   virtual std::optional<Packing> packing(const std::vector<ParamSpec>&) const { return {}; }
@@ -48,7 +48,7 @@ class Step {
   virtual void bind(const Operands&) {}
   virtual size_t bound_bytes() const { return 0; }  // held by it
 
-  // Computes the tile's rows of the result. Not called where reach() is kPicture.
+  // Computes the tile's rows of the result. Not called where reach() is kImage.
   virtual void run(const Bindings&, const Tile&) const {}
   // Whether blocks of its columns can be computed independently, and how many there are. A tile may
   // then ask for some of them.
@@ -61,34 +61,34 @@ class Step {
 
 // How a step's work is to be shared out.
 struct Workload {
-  int64_t positions = 0;  // rows per picture
+  int64_t positions = 0;  // rows per image
   int batch = 1;
   int threads = 1;
-  bool rides = false;  // see PictureStep::sweeps
+  bool rides = false;  // see ImageStep::sweeps
 };
 
 inline constexpr int64_t kFloatBytes = sizeof(float);
 
-// Consecutive rows of a picture in one direction.
+// Consecutive rows of an image in one direction.
 struct SweepPart {
   int64_t image = 0;
-  int64_t first = 0, last = 0;  // rows of the picture
+  int64_t first = 0, last = 0;  // rows of the image
   bool backward = false;
   int pass = 0;
   bool resume = false;  // from the state of the rows before
 };
 
-// A step that needs all of a picture. It divides its work into tasks, and may go over the rows more
+// A step that needs all of an image. It divides its work into tasks, and may go over the rows more
 // than once: each pass is finished before the next begins.
-class PictureStep : public Step {
+class ImageStep : public Step {
  public:
   using Step::Step;
-  Reach reach() const final { return Reach::kPicture; }
+  Reach reach() const final { return Reach::kImage; }
 
   virtual int passes() const { return 1; }
-  // Whether it goes over the rows in order, in two passes over two halves of the picture: first the
+  // Whether it goes over the rows in order, in two passes over two halves of the image: first the
   // front half forward and the back half backward, then, from the states the first pass left, the
-  // front half backward and the back half forward. Two workers can then share a picture, each with
+  // front half backward and the back half forward. Two workers can then share an image, each with
   // the rows it has made itself, and the passes can ride along with the steps before and after
   // them, tile by tile, while the rows are in the cache.
   virtual bool sweeps() const { return false; }
@@ -118,7 +118,7 @@ struct SweepTiles {
   int64_t count() const;
   int64_t start(int64_t tile) const;  // start(count()) is last
 
-  // Of one half of a picture.
+  // Of one half of an image.
   static SweepTiles of_half(int64_t positions, bool back);
 };
 

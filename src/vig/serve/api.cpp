@@ -54,8 +54,8 @@ struct Unread {
 
 // A request that waits for a network.
 struct Asked {
-  std::unique_ptr<const std::string> body;  // holds the pictures, and stays where it is
-  RequestBody pictures;
+  std::unique_ptr<const std::string> body;  // holds the images, and stays where it is
+  RequestBody images;
   AnswerRequest request;
   const HostedModel* model = nullptr;
   std::shared_ptr<ResponseBytes::Held> held;  // of a response with drawings, which is large
@@ -167,7 +167,7 @@ void Api::Impl::accept(Unread& unread) {
 
 // How many there are, after the limits of drawing.
 int64_t Api::Impl::check_pixels(const Asked& asked) const {
-  const int64_t pixels = pixels_of(asked.pictures.pictures, options.decode);
+  const int64_t pixels = pixels_of(asked.images.images, options.decode);
   if (!asked.request.draw) return pixels;
   if (pixels > options.max_drawn_pixels) {
     throw HttpError(413, "too_many_pixels",
@@ -190,23 +190,22 @@ void Api::Impl::enqueue(Unread& unread) {
   Asked& asked = entry.work;
   asked.since = Clock::now();
   asked.body = std::make_unique<const std::string>(std::move(unread.request.body));
-  asked.pictures =
-      read_request_body(unread.request.content_type, *asked.body, options.most_pictures);
-  GivenOptions given = merged_options(read_query(unread.request.query), asked.pictures.options);
-  if (asked.pictures.pictures.empty()) bad_request("the request has no picture");
+  asked.images = read_request_body(unread.request.content_type, *asked.body, options.most_images);
+  GivenOptions given = merged_options(read_query(unread.request.query), asked.images.options);
+  if (asked.images.images.empty()) bad_request("the request has no image");
   asked.model = &find(take_option(given, "model"), task_of(unread.kind));
   asked.request =
       read_answer_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
   asked.respond = unread.respond;
-  entry.pictures = asked.pictures.pictures.size();
+  entry.images = asked.images.images.size();
   // Answers grow with the input, of which a request names the size.
   const int64_t pixels = std::max(1, asked.request.size) * int64_t{std::max(1, asked.request.size)};
   constexpr int64_t kMostPixels = int64_t{8} << 20;  // of all inputs
   if (const int64_t most = std::max<int64_t>(1, kMostPixels / pixels);
-      static_cast<int64_t>(entry.pictures) > most) {
+      static_cast<int64_t>(entry.images) > most) {
     throw HttpError(
-        413, "too_many_pictures",
-        fmt::format("more than {} pictures at size {} (a fixed limit)", most, asked.request.size));
+        413, "too_many_images",
+        fmt::format("more than {} images at size {} (a fixed limit)", most, asked.request.size));
   }
   const int64_t image_pixels = check_pixels(asked);
   constexpr int64_t kDrawing = 8;  // times as long as decoding
@@ -217,36 +216,34 @@ void Api::Impl::enqueue(Unread& unread) {
     if (!asked.held) return refuse(unread.respond, no_room(), "too_many_response_bytes");
   }
   if (queue.add(entry)) return;
-  refuse(
-      unread.respond,
-      error_response(503, "queue_full",
-                     "too many pictures wait (raise the limit with --queue); try again later", 1),
-      "queue_full");
+  refuse(unread.respond,
+         error_response(503, "queue_full",
+                        "too many images wait (raise the limit with --queue); try again later", 1),
+         "queue_full");
 }
 
 void Api::Impl::refuse_late(Batch& batch) {
   const std::chrono::duration<double> most(options.wait_seconds);
   std::erase_if(batch, [&](const BatchQueue<Asked>::Entry& entry) {
     if (Clock::now() - entry.work.since <= most) return false;
-    refuse(
-        entry.work.respond,
-        error_response(503, "waited_too_long",
-                       "the pictures waited too long (raise the limit with --request-seconds)", 1),
-        "waited_too_long");
+    refuse(entry.work.respond,
+           error_response(503, "waited_too_long",
+                          "the images waited too long (raise the limit with --request-seconds)", 1),
+           "waited_too_long");
     return true;
   });
 }
 
 std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed) const {
   try {
-    std::vector<SentPicture> pictures;
+    std::vector<SentImage> images;
     for (const auto& entry : batch) {
-      const auto& own = entry.work.pictures.pictures;
-      pictures.insert(pictures.end(), own.begin(), own.end());
+      const auto& own = entry.work.images.images;
+      images.insert(images.end(), own.begin(), own.end());
     }
-    metrics.batch(pictures.size());
+    metrics.batch(images.size());
     const Asked& first = batch.front().work;
-    return answer_pictures(*first.model->model, first.request, pictures, options.decode);
+    return answer_images(*first.model->model, first.request, images, options.decode);
   } catch (const Error& error) {
     const bool usage = error.code() == ErrorCode::kUsage;
     failed = error_response(usage ? 400 : 422, usage ? "bad_request" : "no_answer", error.what());
@@ -264,7 +261,7 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
 HttpResponse Api::Impl::join(std::span<Answer> answers, const std::string& model) {
   HttpResponse response;
   if (std::ranges::none_of(answers, &Answer::good)) {
-    metrics.error("bad_picture");
+    metrics.error("bad_image");
     response.status = 422;
   }
   response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
@@ -308,10 +305,10 @@ void Api::Impl::run(Batch& batch) {
     if (found.empty()) {
       entry.work.respond(failed);
     } else {
-      const auto own = std::span(found).subspan(next, entry.pictures);
+      const auto own = std::span(found).subspan(next, entry.images);
       entry.work.respond(bounded(join(own, entry.work.model->name), std::move(entry.work.held)));
     }
-    next += entry.pictures;
+    next += entry.images;
   }
 }
 
@@ -320,7 +317,7 @@ HttpResponse Api::Impl::get(const std::string& path) const {
   if (path == "/ready" && (stopping || queue.full())) {
     return error_response(
         503, stopping ? "stopping" : "queue_full",
-        stopping ? "this server ends" : "too many pictures wait (raise the limit with --queue)", 1);
+        stopping ? "this server ends" : "too many images wait (raise the limit with --queue)", 1);
   }
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
@@ -366,9 +363,8 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
     return refused(404, "no_such_route", fmt::format("there is no {}", printable(head.path, 100)));
   }
   if (head.method != (task ? "POST" : "GET")) {
-    HttpResponse response =
-        refused(405, "wrong_method",
-                task ? "this route takes POST with a picture" : "this route takes GET");
+    HttpResponse response = refused(
+        405, "wrong_method", task ? "this route takes POST with an image" : "this route takes GET");
     response.allow = task ? "POST" : "GET, HEAD";
     return response;
   }

@@ -21,8 +21,8 @@
 namespace vig {
 
 struct BatchQueueOptions {
-  size_t most_waiting = 256;  // pictures
-  size_t batch = 8;           // pictures that run together, unless one work has more
+  size_t most_waiting = 256;  // images
+  size_t batch = 8;           // images that run together, unless one work has more
   std::chrono::microseconds wait = std::chrono::milliseconds(2);
   int workers = 2;  // batches at a time
 };
@@ -32,7 +32,7 @@ class BatchQueue {
  public:
   struct Entry {
     std::string key;
-    size_t pictures = 1;
+    size_t images = 1;
     Work work;
     bool large = false;
   };
@@ -53,9 +53,9 @@ class BatchQueue {
   bool add(Entry& entry) {
     {
       const std::lock_guard lock(mutex_);
-      if (pictures_ + entry.pictures > options_.most_waiting) return false;
+      if (images_ + entry.images > options_.most_waiting) return false;
       waiting_.push_back({std::move(entry), Clock::now()});
-      pictures_ += waiting_.back().entry.pictures;
+      images_ += waiting_.back().entry.images;
     }
     idle_.notify_one();
     gatherer_.notify_one();
@@ -66,12 +66,12 @@ class BatchQueue {
     std::deque<Waiting> dropped;
     const std::lock_guard lock(mutex_);
     dropped.swap(waiting_);
-    pictures_ = 0;
+    images_ = 0;
     gatherer_.notify_one();
   }
   size_t waiting() const {
     const std::lock_guard lock(mutex_);
-    return pictures_;
+    return images_;
   }
   bool full() const { return waiting() >= options_.most_waiting; }
 
@@ -102,7 +102,7 @@ class BatchQueue {
       const bool large = first.entry.large;
       const auto until = first.since + options_.wait;
       gatherer_.wait_until(lock, stop, until, [&] {
-        const size_t gathered = pictures_of(key);  // none: they were dropped
+        const size_t gathered = images_of(key);  // none: they were dropped
         return running_ == 0 || gathered == 0 || gathered >= options_.batch;
       });
       gathering_ = false;
@@ -121,26 +121,26 @@ class BatchQueue {
     }
   }
 
-  size_t pictures_of(const std::string& key) const {
-    size_t pictures = 0;
-    for (const Waiting& one : waiting_) pictures += one.entry.key == key ? one.entry.pictures : 0;
-    return pictures;
+  size_t images_of(const std::string& key) const {
+    size_t images = 0;
+    for (const Waiting& one : waiting_) images += one.entry.key == key ? one.entry.images : 0;
+    return images;
   }
 
   std::vector<Entry> take(const std::string& key) {
     std::vector<Entry> batch;
-    size_t pictures = 0;
+    size_t images = 0;
     for (auto one = waiting_.begin(); one != waiting_.end();) {
-      const bool fits = batch.empty() || pictures + one->entry.pictures <= options_.batch;
+      const bool fits = batch.empty() || images + one->entry.images <= options_.batch;
       if (one->entry.key != key || !fits) {
         ++one;
         continue;
       }
-      pictures += one->entry.pictures;
+      images += one->entry.images;
       batch.push_back(std::move(one->entry));
       one = waiting_.erase(one);
     }
-    pictures_ -= pictures;
+    images_ -= images;
     return batch;
   }
 
@@ -151,7 +151,7 @@ class BatchQueue {
   std::condition_variable_any gatherer_;  // the one that waits for its batch to be full
   bool gathering_ = false;
   std::deque<Waiting> waiting_;
-  size_t pictures_ = 0;                // that wait
+  size_t images_ = 0;                  // that wait
   int running_ = 0;                    // batches
   int running_large_ = 0;              // batches of large works
   std::vector<std::jthread> threads_;  // last, so that they end before what they use

@@ -16,12 +16,12 @@ Json model_entry(const HostedModel& hosted, int max_size) {
   const OpenModel& model = *hosted.model;
   const Recipe& recipe = model.source().spec.recipe;
   Json entry = {{"name", hosted.name},
-                        {"task", task_name(model.task())},
-                        {"arch", model.source().spec.name},
-                        {"classes", model.classes()},
-                        {"class_count", model.class_count()},
-                        {"size", recipe.crop},
-                        {"max_size", max_size}};
+                {"task", task_name(model.task())},
+                {"arch", model.source().spec.name},
+                {"classes", model.classes()},
+                {"class_count", model.class_count()},
+                {"size", recipe.crop},
+                {"max_size", max_size}};
   if (recipe.framing == Framing::kCrop) {
     entry["seen"] =
         short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));

@@ -8,9 +8,7 @@
 namespace vig {
 namespace {
 
-Json schema(const char* name) {
-  return {{"$ref", std::string("#/components/schemas/") + name}};
-}
+Json schema(const char* name) { return {{"$ref", std::string("#/components/schemas/") + name}}; }
 
 Json content(const Json& body, const char* type = "application/json") {
   return {{type, {{"schema", body}}}};
@@ -48,18 +46,18 @@ Json list_of(const Json& item) { return {{"type", "array"}, {"items", item}}; }
 
 Json numbers() { return list_of({{"type", "number"}}); }
 
-// What every task takes: a picture in one of three forms.
-Json picture_body() {
+// What every task takes: an image in one of three forms.
+Json image_body() {
   const Json binary = {{"type", "string"}, {"format", "binary"}};
   const Json json_body = {
       {"type", "object"},
       {"properties",
-       {{"picture", {{"type", "string"}, {"format", "byte"}}},
-        {"pictures", list_of({{"type", "string"}, {"format", "byte"}})}}},
+       {{"image", {{"type", "string"}, {"format", "byte"}}},
+        {"images", list_of({{"type", "string"}, {"format", "byte"}})}}},
       {"additionalProperties", true},
-      {"description", "One picture or several in base64, and the options of the query."}};
+      {"description", "One image or several in base64, and the options of the query."}};
   const Json form = {
-      {"type", "object"}, {"properties", {{"picture", binary}}}, {"additionalProperties", true}};
+      {"type", "object"}, {"properties", {{"image", binary}}}, {"additionalProperties", true}};
   return {{"required", true},
           {"content",
            {{"image/*", {{"schema", binary}}},
@@ -78,20 +76,20 @@ Json task_route(const char* summary, const char* answer, std::initializer_list<J
       {"post",
        {{"summary", summary},
         {"parameters", parameters},
-        {"requestBody", picture_body()},
+        {"requestBody", image_body()},
         {"responses",
          {{"200",
-           {{"description", "An answer for each picture, in order."}, {"content", content(good)}}},
+           {{"description", "An answer for each image, in order."}, {"content", content(good)}}},
           {"400", error_answer("The request asks for what is not there.")},
           {"401", error_answer("The token is missing or wrong.")},
           {"403", error_answer(kStranger)},
           {"404", error_answer("There is no such model.")},
-          {"413", error_answer("The body is too large, has too many pictures, or too many pixels "
+          {"413", error_answer("The body is too large, has too many images, or too many pixels "
                                "to draw on; or the response would be too large.")},
           {"415", error_answer("The content type is none of those above.")},
           {"431", error_answer("The header is too large.")},
           {"422",
-           {{"description", "No picture could be answered."},
+           {{"description", "No image could be answered."},
             {"content", content({{"oneOf", Json::array({good, schema("Error")})}})}}},
           {"500", error_answer("A mistake of the server.")},
           {"503", error_answer("Too much waits; try again after Retry-After seconds.")}}}}}};
@@ -100,8 +98,7 @@ Json task_route(const char* summary, const char* answer, std::initializer_list<J
 // A route that everybody may ask, or only who shows the token.
 enum class Asked { kByAll, kByToken };
 
-Json get_route(const char* summary, const Json& answer,
-                       Asked asked = Asked::kByToken) {
+Json get_route(const char* summary, const Json& answer, Asked asked = Asked::kByToken) {
   Json responses = {{"200", {{"description", summary}, {"content", answer}}}};
   if (asked == Asked::kByToken) {
     responses["401"] = error_answer("The token is missing or wrong.");
@@ -112,20 +109,21 @@ Json get_route(const char* summary, const Json& answer,
 
 // A result is an answer, or says why there is none.
 Json or_error(const Json& good) {
-  return {{"oneOf", Json::array({good, object({{"file", text()}, {"error", text()}}, {"file", "error"})})}};
+  return {{"oneOf",
+           Json::array({good, object({{"file", text()}, {"error", text()}}, {"file", "error"})})}};
 }
 
 Json schemas() {
   const Json score = object({{"index", whole(0, 1 << 20)},
-                                     {"name", text()},
-                                     {"probability", {{"type", "number"}}},
-                                     {"logit", {{"type", "number"}}}},
-                                    {"index", "probability", "logit"});
+                             {"name", text()},
+                             {"probability", {{"type", "number"}}},
+                             {"logit", {{"type", "number"}}}},
+                            {"index", "probability", "logit"});
   const Json area = object({{"index", whole(0, 255)},
-                                    {"name", text()},
-                                    {"pixels", {{"type", "integer"}}},
-                                    {"share", {{"type", "number"}}}},
-                                   {"index", "pixels", "share"});
+                            {"name", text()},
+                            {"pixels", {{"type", "integer"}}},
+                            {"share", {{"type", "number"}}}},
+                           {"index", "pixels", "share"});
   const Json mask =
       object({{"size", list_of({{"type", "integer"}})}, {"counts", text()}}, {"size", "counts"});
   const Json detection =
@@ -151,7 +149,7 @@ Json schemas() {
   all["Embedding"] = or_error(object({{"file", text()}, {"shape", shape}, {"values", numbers()}},
                                      {"file", "shape", "values"}));
   all["Explanation"] = or_error(object({{"file", text()},
-                                        {"picture", text()},
+                                        {"image", text()},
                                         {"class", score},
                                         {"against", score},
                                         {"layer", {{"type", "integer"}}},
@@ -176,34 +174,32 @@ Json schemas() {
                                        {"warnings", warnings},
                                        {"detections", list_of(detection)}},
                                       {"file", "width", "height", "detections"}));
-  all["Model"] =
-      object({{"name", text()},
-              {"task", {{"type", "string"}, {"enum", Json::array({"classify", "segment", "detect"})}}},
-              {"arch", text()},
-              {"classes", list_of(text())},
-              {"class_count", {{"type", "integer"}}},
-              {"size", {{"type", "integer"}}},
-              {"max_size", {{"type", "integer"}}},
-              {"seen", {{"type", "number"}}},
-              {"colors", list_of(text())}},
-             {"name", "task", "arch", "classes", "class_count", "size", "max_size"});
+  all["Model"] = object(
+      {{"name", text()},
+       {"task", {{"type", "string"}, {"enum", Json::array({"classify", "segment", "detect"})}}},
+       {"arch", text()},
+       {"classes", list_of(text())},
+       {"class_count", {{"type", "integer"}}},
+       {"size", {{"type", "integer"}}},
+       {"max_size", {{"type", "integer"}}},
+       {"seen", {{"type", "number"}}},
+       {"colors", list_of(text())}},
+      {"name", "task", "arch", "classes", "class_count", "size", "max_size"});
   return all;
 }
 
 Json document(int max_size) {
-  const Json size =
-      option("size", whole(1, max_size), "Side of the network's input in pixels.");
-  const Json drawn =
-      option("draw", boolean(), "Also give the answer drawn over the picture.");
+  const Json size = option("size", whole(1, max_size), "Side of the network's input in pixels.");
+  const Json drawn = option("draw", boolean(), "Also give the answer drawn over the image.");
   const Json status =
       object({{"status", {{"type", "string"}, {"enum", Json::array({"ok"})}}}}, {"status"});
   Json paths;
   paths["/v1/classify"] = task_route(
-      "The most probable classes of pictures", "Classification",
+      "The most probable classes of images", "Classification",
       {option("top", whole(1, 1 << 20), "How many classes."),
        option("threshold", share(), "Below this probability it is none of them."), size});
   paths["/v1/embed"] =
-      task_route("Vectors of pictures", "Embedding",
+      task_route("Vectors of images", "Embedding",
                  {option("map", boolean(), "A vector for each cell of the last grid."), size});
   paths["/v1/explain"] = task_route(
       "Why: the evidence for a class, or with x and y the attention of a place", "Explanation",
@@ -234,8 +230,7 @@ Json document(int max_size) {
           {"components",
            {{"schemas", schemas()},
             {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
-          {"security",
-           Json::array({Json::object(), {{"token", Json::array()}}})}};
+          {"security", Json::array({Json::object(), {{"token", Json::array()}}})}};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The picture of a run: loss, what the task measures, and learning rate over the epochs.
+// The image of a run: loss, what the task measures, and learning rate over the epochs.
 #pragma once
 
 #include <cstddef>

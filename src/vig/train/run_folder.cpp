@@ -67,11 +67,11 @@ void remove_temporaries(const std::string& folder) {
 void check_apart(const std::string& data, const std::string& out) {
   std::error_code error;
   if (!fs::is_directory(data, error)) return;
-  const fs::path pictures = fs::canonical(data, error);
+  const fs::path images = fs::canonical(data, error);
   if (error) return;  // opening it says why
   const fs::path folder = fs::weakly_canonical(out, error);
-  if (error || std::ranges::mismatch(pictures, folder).in1 != pictures.end()) return;
-  fail_usage("--out {} lies inside of {}, where it would be taken for pictures; name another place",
+  if (error || std::ranges::mismatch(images, folder).in1 != images.end()) return;
+  fail_usage("--out {} lies inside of {}, where it would be taken for images; name another place",
              out, data);
 }
 

@@ -119,7 +119,7 @@ Texts run_identity(const RunFacts& facts) {
   }
   texts[kPreprocessing] = encode_recipe(facts.spec.recipe);
   texts["processes"] = std::to_string(facts.processes);
-  texts["train_pictures"] = std::to_string(facts.data.train->size());
+  texts["train_images"] = std::to_string(facts.data.train->size());
   texts["train_names"] = facts.data.train_mark;
   if (facts.data.val != nullptr) texts["val_names"] = facts.data.val_mark;
   texts["steps_per_epoch"] = std::to_string(facts.steps_per_epoch);
@@ -135,16 +135,16 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
   summary.parameters = model.beginning.loaded + model.beginning.fresh;
   summary.height = model.height;
   summary.width = model.width;
-  summary.train_pictures = facts.data.train->size();
-  summary.val_pictures = facts.data.val != nullptr ? facts.data.val->size() : 0;
+  summary.train_images = facts.data.train->size();
+  summary.val_images = facts.data.val != nullptr ? facts.data.val->size() : 0;
   summary.ignored_files = facts.data.ignored;
   summary.steps_per_epoch = facts.steps_per_epoch;
   summary.batch = facts.options.batch;
   summary.beginning = model.beginning;
   if (identity.contains("extended")) summary.extended = identity.at("extended");
   summary.task = task.summary();
-  if (summary.val_pictures > 0 && summary.val_pictures < kFewValidation) {
-    summary.task.notes.push_back(few_images_note(task, summary.val_pictures));
+  if (summary.val_images > 0 && summary.val_images < kFewValidation) {
+    summary.task.notes.push_back(few_images_note(task, summary.val_images));
   }
   return summary;
 }
@@ -156,8 +156,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   std::error_code ignored;
   const auto place = std::filesystem::absolute(facts.data_path, ignored);
   json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
-  json["train_pictures"] = data.train->size();
-  json["val_pictures"] = data.val != nullptr ? data.val->size() : 0;
+  json["train_images"] = data.train->size();
+  json["val_images"] = data.val != nullptr ? data.val->size() : 0;
   json["validation"] = data.val == nullptr     ? Json(nullptr)
                        : data.held_out.empty() ? Json("val")
                                                : Json("validation.txt");
@@ -210,7 +210,7 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
   if (old) {
     const double batch = std::max(1.0, number_of(stored, "batch"));
     stored["steps_per_epoch"] =
-        fmt::format("{}", std::floor(number_of(stored, "train_pictures") / batch));
+        fmt::format("{}", std::floor(number_of(stored, "train_images") / batch));
     stored["best_by"] = "top-1";
   }
   for (const char* past : {"preset", "extended"}) {
@@ -250,7 +250,7 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
   fail_usage("{} holds another run ({}{}); give the same options or another folder", path,
              fmt::join(differences, "; "),
              old ? "; it was begun by an older version, which left out an epoch's last partial "
-                   "batch, could leave a class without validation pictures and chose the best "
+                   "batch, could leave a class without validation images and chose the best "
                    "network by top-1 alone"
                  : "");
 }

@@ -119,8 +119,8 @@ MetricsRow RunState::open_row() const {
   MetricsRow row;
   row.step = step;
   row.train_loss = loss_steps > 0 ? loss_sum / loss_steps : 0;
-  const double pictures = static_cast<double>(std::max<int64_t>(1, seen));
-  for (const double sum : sums) row.train.push_back(sum / pictures);
+  const double images = static_cast<double>(std::max<int64_t>(1, seen));
+  for (const double sum : sums) row.train.push_back(sum / images);
   row.images_per_second = static_cast<double>(seen) / std::max(1e-9, row_seconds);
   return row;
 }

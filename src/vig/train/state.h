@@ -15,7 +15,7 @@ namespace vig::train {
 
 struct RunState {
   int64_t step = 0;  // steps done
-  // Since the last row: the loss, pictures, and the task's own sums over pictures (Columns::train).
+  // Since the last row: the loss, images, and the task's own sums over images (Columns::train).
   double loss_sum = 0;
   double loss_steps = 0;  // a partial batch counts as its share of a whole one
   int64_t seen = 0;

@@ -253,8 +253,7 @@ void write_trained_model(const std::string& path, const TrainedModel& model, con
   info.overrides = changed_fields(model.spec);
   info.classes = model.classes;
   info.recipe = model.spec.recipe;
-  write_safetensors(path, tensors,
-                    encode_model_info(info, {{"vig.training", Json(notes).dump()}}));
+  write_safetensors(path, tensors, encode_model_info(info, {{"vig.training", Json(notes).dump()}}));
 }
 
 }  // namespace vig::train

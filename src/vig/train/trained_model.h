@@ -29,7 +29,7 @@ struct TrainedModel {
   int height = 0, width = 0;  // of the input
   double drop_path = 0;       // of the last block; 0 where nothing is dropped
   bool drops = false;         // whether training leaves anything out: branches or channels
-  // The one that sees the picture first, at that size. Each lists the parameters of all.
+  // The one that sees the image first, at that size. Each lists the parameters of all.
   std::vector<Graph> graphs;
   Beginning beginning;
   Parameters parameters;

@@ -146,7 +146,7 @@ class Run {
     state_.seconds += took;
     state_.row_seconds += took;
     state_.row_due = state_.step == steps_.count() || state_.step % eval_steps_ == 0;
-    pace_.add_step(took, result.pictures);
+    pace_.add_step(took, result.images);
     if (group_.rank() != 0 || !events_.step) return;
     events_.step({state_.step, steps_.count(), epoch(), result.loss, result.lr,
                   result.gradient_norm, pace_.images_per_second(), seconds_left()});
@@ -159,7 +159,7 @@ class Run {
     if (left.steps > 0) {
       left.validations += (steps_.count() - 1) / eval_steps_ - state_.step / eval_steps_ + 1;
     }
-    left.val_pictures = validates() ? static_cast<int64_t>(task_->data().val->size()) : 0;
+    left.val_images = validates() ? static_cast<int64_t>(task_->data().val->size()) : 0;
     left.checkpoint_minutes = options_.checkpoint_minutes;
     return pace_.seconds_left(left);
   }
@@ -282,7 +282,7 @@ TrainResult train(const TrainOptions& options, const std::string& data, const st
 TrainResult train(std::unique_ptr<Task> task, const TrainOptions& options, const std::string& data,
                   const std::string& out, const TrainEvents& events, Group& group) {
   if (options.patience > 0 && task->data().val == nullptr) {
-    fail_usage("--patience is {}, but there are no pictures to validate on", options.patience);
+    fail_usage("--patience is {}, but there are no images to validate on", options.patience);
   }
   return Run(std::move(task), options, data, out, events, group).run();
 }

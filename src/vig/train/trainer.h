@@ -5,8 +5,8 @@
 //   checkpoint.safetensors  all that is needed to resume exactly where the run stood
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
-//   validation.txt          the pictures kept for validation, where the data names none
-//   look/NUMBER.png         training pictures as the network sees them, where they were asked for
+//   validation.txt          the images kept for validation, where the data names none
+//   look/NUMBER.png         training images as the network sees them, where they were asked for
 #pragma once
 
 #include <functional>

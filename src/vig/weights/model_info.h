@@ -5,7 +5,7 @@
 //   vig.overrides  {"classes": "10", ...}       what differs from the variant's defaults
 //   vig.classes    ["cat", "dog", ...]          names of the outputs, in order
 //   vig.recipe     {"resize": 256, "crop": 224, "interpolation": "bicubic",
-//                   "mean": [r, g, b], "std": [r, g, b]}; of networks that see the whole picture
+//                   "mean": [r, g, b], "std": [r, g, b]}; of networks that see the whole image
 //                   also "framing": "pad" or "stretch", "longest", "multiple", "window_stride"
 #pragma once
 

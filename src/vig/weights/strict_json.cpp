@@ -55,7 +55,8 @@ class TreeReader : public nlohmann::json_sax<nlohmann::json> {
 
   void check_depth() const {
     if (open_.size() > static_cast<size_t>(limits_.depth)) {
-      fail("{}: expected JSON of at most {} levels (a fixed limit), found more", where_, limits_.depth);
+      fail("{}: expected JSON of at most {} levels (a fixed limit), found more", where_,
+           limits_.depth);
     }
   }
   bool open(Json value) {

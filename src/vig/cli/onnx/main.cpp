@@ -16,5 +16,5 @@ int main(int argc, char** argv) {
   // `vig convert` is how people know it, and what the help of the command says.
   const bool command = argc > 1 && argv[1][0] != '-';
   return vig::cli::run_program(command ? "vig" : "vig-onnx",
-                               "Writes ONNX files of ViG and its rivals.", fill, argc, argv);
+                               "Writes ONNX files of ViG and its baselines.", fill, argc, argv);
 }

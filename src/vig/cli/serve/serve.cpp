@@ -33,7 +33,7 @@ struct ServeOptions {
   int batch = 0;  // 0: by the size of the input
   double wait_ms = 2;
   size_t queue = 256;
-  size_t pictures = 32;
+  size_t images = 32;
   int max_size = 1024;
   int64_t max_pixels = DecodeOptions().max_pixels;
   int64_t max_drawn_pixels = ApiOptions().max_drawn_pixels;
@@ -182,7 +182,7 @@ ApiOptions api_options_of(const ServeOptions& options) {
   ApiOptions api_options;
   api_options.token = chosen_token(options);
   api_options.local_hosts = api_options.token.empty() && !options.open;
-  api_options.most_pictures = std::min(options.pictures, options.queue);
+  api_options.most_images = std::min(options.images, options.queue);
   api_options.max_size = options.max_size;
   api_options.decode.max_pixels = options.max_pixels;
   api_options.max_drawn_pixels = options.max_drawn_pixels;
@@ -233,11 +233,12 @@ int serve(ServeOptions options) {
 
 void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
-  Command& command = line.add_command("serve", "Answer pictures over HTTP, with a page to try it");
+  Command& command = line.add_command("serve", "Answer images over HTTP, with a page to try it");
   command
-      .option("-m,--model", options->models,
-              "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
-              "several times for several models (default: the three that come with vig)")
+      .option(
+          "-m,--model", options->models,
+          "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
+          "several times for several models (default: the three that come with vig)")
       .value("FILE");
   command.option("--listen", options->http.address, "Address to listen on")
       .show_default()
@@ -254,22 +255,21 @@ void add_serve(CommandLine& line) {
   };
   command
       .option("--batch", options->batch,
-              "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
+              "Most images that run together (default: 8 at 224 x 224, fewer of larger ones)")
       .range(1, 4096)
       .value("N");
-  add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
+  add("--wait", options->wait_ms, "Longest wait of an image for others to run with", 0.0, 1000.0,
       "MS");
-  add("--queue", options->queue, "Pictures that may wait; further ones get 503", size_t{1},
+  add("--queue", options->queue, "Images that may wait; further ones get 503", size_t{1},
       size_t{1} << 20, "N");
-  add("--pictures", options->pictures, "Most pictures of one request", size_t{1}, size_t{4096},
-      "N");
+  add("--images", options->images, "Most images of one request", size_t{1}, size_t{4096}, "N");
   add("--max-body", options->http.body_bytes, "Most bytes of a request", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
   add("--max-size", options->max_size, "Largest side of an input that clients may ask for", 1,
       kMaxInputSide, "N");
   add("--max-bodies", options->http.all_body_bytes, "Most bytes of all requests under way",
       uint64_t{1}, uint64_t{1} << 40, "BYTES");
-  add("--max-pixels", options->max_pixels, "Reject pictures with more pixels than this", int64_t{1},
+  add("--max-pixels", options->max_pixels, "Reject images with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
   add("--max-drawn-pixels", options->max_drawn_pixels,
       "Most pixels of the images of one request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
@@ -291,7 +291,7 @@ void add_serve(CommandLine& line) {
       .show_default()
       .value("FORM");
   command.footer =
-      "Clients send a picture by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
+      "Clients send an image by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
       "/v1/detect; /openapi.json describes everything, / is a page. With VIG_TOKEN set clients "
       "must\n"
       "send the header \"Authorization: Bearer TOKEN\".";

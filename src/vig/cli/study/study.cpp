@@ -34,11 +34,11 @@ struct StudyCommand {
   study::StudyOptions options;
 };
 
-// Where bench/rivals/install.sh puts it: in the build folder that this program lies in.
-std::string installed_rivals() {
+// Where bench/baselines/install.sh puts it: in the build folder that this program lies in.
+std::string installed_baselines() {
   const fs::path own = program_file();
   if (own.empty()) return "";
-  const fs::path folder = own.parent_path().parent_path().parent_path() / "rivals";
+  const fs::path folder = own.parent_path().parent_path().parent_path() / "baselines";
   std::error_code ignored;
   return fs::is_directory(folder, ignored) ? folder.string() : "";
 }
@@ -70,7 +70,7 @@ int report(const StudyCommand& command) {
       study::make_report(study::read_text(document), command.from, document.string());
   std::error_code ignored;
   if (!fs::is_directory(command.from, ignored)) fail("{}: there is no such folder", command.from);
-  for (const auto& [name, svg] : made.pictures) {
+  for (const auto& [name, svg] : made.images) {
     AtomicFile((document.parent_path() / name).string()).commit_text(svg);
     print(fmt::format("{}\n", (document.parent_path() / name).string()));
   }
@@ -87,7 +87,7 @@ int run(const StudyCommand& command) {
   context.options = command.options;
   context.options.rows = words(command.rows);
   if (context.options.threads <= 0) context.options.threads = default_threads();
-  if (context.options.rivals.empty()) context.options.rivals = installed_rivals();
+  if (context.options.baselines.empty()) context.options.baselines = installed_baselines();
   context.folder = command.out.empty() ? fs::path("study") / study.name : fs::path(command.out);
   context.runs = !command.runs.empty() ? fs::path(command.runs)
                  : command.out.empty() ? fs::path("study") / "runs"
@@ -139,7 +139,7 @@ std::string studies_text() {
                         "", study.duration);
   }
   text += fmt::format("  {:<12} {}\n", kReport,
-                      "Makes the tables and pictures of docs/reproduction.md anew from results.");
+                      "Makes the tables and images of docs/reproduction.md anew from results.");
   return text;
 }
 
@@ -170,12 +170,11 @@ void add_study(CommandLine& line) {
       .range(0.01, 86400.0)
       .value("S");
   command
-      .option("--data", options->options.data,
-              "Pictures for studies that train, a folder or archive")
+      .option("--data", options->options.data, "Images for studies that train, a folder or archive")
       .value("DATA");
   command
       .option("--epochs", options->options.epochs,
-              "Passes over the training pictures (default: the study's own choice)")
+              "Passes over the training images (default: the study's own choice)")
       .range(0.001, 10000.0)
       .value("N");
   command
@@ -184,16 +183,16 @@ void add_study(CommandLine& line) {
               "runs in FOLDER)")
       .value("RUNS");
   command
-      .option("--pictures", options->options.pictures,
-              "Pictures for receptive fields: files, folders or quoted patterns")
-      .value("PICTURE ...");
+      .option("--images", options->options.images,
+              "Images for receptive fields: files, folders or quoted patterns")
+      .value("IMAGE ...");
   command
       .option("--weights", options->options.weights,
               "Weights of a network for receptive fields; may be repeated")
       .value("MODEL=FILE");
   command
-      .option("--rivals", options->options.rivals,
-              "Where bench/rivals is installed (default: build/rivals, if it is there)")
+      .option("--baselines", options->options.baselines,
+              "Where bench/baselines is installed (default: build/baselines, if it is there)")
       .value("FOLDER");
   command.flag("--force", options->options.force,
                "Begin anew, whatever the folder holds of this study");

@@ -117,7 +117,7 @@ void add_train_bench(CommandLine& line) {
              "Height and width of the input in pixels (default: the model's own)")
       .range(1, 8192)
       .value("N");
-  sub.option("--batch", command->options.batch, "Pictures of one optimiser step")
+  sub.option("--batch", command->options.batch, "Images of one optimiser step")
       .range(1, 4096)
       .show_default()
       .value("N");

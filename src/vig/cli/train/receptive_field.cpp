@@ -9,13 +9,13 @@
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
 #include "vig/cli/file_roles.h"
-#include "vig/cli/find_pictures.h"
+#include "vig/cli/find_images.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/progress.h"
 #include "vig/cli/train/commands.h"
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/image/preprocess.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/train/input_gradient.h"
@@ -32,7 +32,7 @@ struct FieldCommand {
   ModelOptions model;
   std::vector<std::string> inputs;
   int size = 0;
-  int pictures = 20;
+  int images = 20;
   int threads = 1;
   int64_t max_pixels = DecodeOptions().max_pixels;
   uint64_t seed = 1;
@@ -66,21 +66,21 @@ class Network {
 
 struct Measured {
   ReceptiveField field;
-  int pictures = 0;  // that the field is the sum of
+  int images = 0;  // that the field is the sum of
   int broken = 0;
 };
 
-// The first pictures that can be read, some at a time, added in their order.
+// The first images that can be read, some at a time, added in their order.
 Measured measure(const Network& network, const std::vector<std::string>& files, int size,
                  const FieldCommand& command) {
   Measured measured{ReceptiveField(size)};
-  const int most = command.pictures;
-  const PictureFiles source(files, {.max_pixels = command.max_pixels});
+  const int most = command.images;
+  const ImageFiles source(files, {.max_pixels = command.max_pixels});
   train::Workers workers(command.threads);
-  Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "pictures");
-  for (size_t next = 0; next < files.size() && measured.pictures < most && !interrupted();) {
+  Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "images");
+  for (size_t next = 0; next < files.size() && measured.images < most && !interrupted();) {
     const size_t count = std::min({static_cast<size_t>(workers.size()), files.size() - next,
-                                   static_cast<size_t>(most - measured.pictures)});
+                                   static_cast<size_t>(most - measured.images)});
     std::vector<at::Tensor> gradients(count);
     std::vector<std::string> problems(count);
     workers.each([&](int worker) {
@@ -101,7 +101,7 @@ Measured measure(const Network& network, const std::vector<std::string>& files, 
       }
       measured.field.add(
           {gradients[i].data_ptr<float>(), static_cast<size_t>(gradients[i].numel())});
-      ++measured.pictures;
+      ++measured.images;
       progress.advance(1);
     }
     next += count;
@@ -118,12 +118,12 @@ int cells_of(int size) {
 }
 
 int run_field(const FieldCommand& command) {
-  const FoundPictures found = find_pictures(command.inputs);
+  const FoundImages found = find_images(command.inputs);
   FileRoles roles;
   roles.write("--csv", command.csv, /*stoppable=*/false);
   roles.write("--svg", command.svg, /*stoppable=*/false);
   roles.read("model", resolve_model(command.model.model));
-  for (const std::string& file : found.files) roles.read("picture", file);
+  for (const std::string& file : found.files) roles.read("image", file);
   roles.check();
   const ModelSource source = find_source(command.model.request());
   const int size = command.size > 0 ? command.size : source.spec.recipe.crop;
@@ -135,15 +135,15 @@ int run_field(const FieldCommand& command) {
   for (const std::string& problem : found.problems) complain(problem);
   const Measured measured = measure(network, found.files, size, command);
   if (interrupted()) return interrupted_exit();
-  if (measured.pictures == 0) {
-    fail("none of the {} pictures could be read", found.files.size());
+  if (measured.images == 0) {
+    fail("none of the {} images could be read", found.files.size());
   }
   const ReceptiveField& field = measured.field;
   Json json = {{"model", source.name},
                {"weights", source.has_weights() ? "file" : "initial"},
                {"parameters", network.parameters()},
                {"size", size},
-               {"pictures", measured.pictures},
+               {"images", measured.images},
                {"area20", field.area_holding(0.2)},
                {"area50", field.area_holding(0.5)},
                {"area99", field.area_holding(0.99)},
@@ -152,10 +152,10 @@ int run_field(const FieldCommand& command) {
   if (command.json) {
     print_json(json);
   } else {
-    print(fmt::format("{} at {} x {}, {} weights, {} pictures\n", source.name, size, size,
-                      source.has_weights() ? "the file's" : "initial", measured.pictures));
+    print(fmt::format("{} at {} x {}, {} weights, {} images\n", source.name, size, size,
+                      source.has_weights() ? "the file's" : "initial", measured.images));
     for (const double share : {0.2, 0.5, 0.99}) {
-      print(fmt::format("  {:2.0f} % of the gradient in the centred {:.1f} % of the picture\n",
+      print(fmt::format("  {:2.0f} % of the gradient in the centred {:.1f} % of the image\n",
                         100 * share, 100 * field.area_holding(share)));
     }
     print(fmt::format("  a pixel of the outer half has {:.3f} of the mean gradient\n",
@@ -174,7 +174,7 @@ int run_field(const FieldCommand& command) {
   if (svg) {
     const study::FieldTile tile{source.name,
                                 fmt::format("99 % in {:.0f} %", 100 * field.area_holding(0.99)),
-                                study::field_picture(text)};
+                                study::field_image(text)};
     const study::FieldRow row{source.has_weights() ? "weights" : "initial", {tile}};
     svg->commit_text(study::field_sheet_svg("Effective receptive field", std::span(&row, 1)));
   }
@@ -188,20 +188,21 @@ void add_receptive_field(CommandLine& line) {
   command->threads = default_threads();
   Command& sub = line.add_command(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
-  sub.option("model", command->model.model,
-             "Model name (with initial random weights), weight file, or a model that comes with vig: "
-             "default, segment, detect")
+  sub.option(
+         "model", command->model.model,
+         "Model name (with initial random weights), weight file, or a model that comes with vig: "
+         "default, segment, detect")
       .required()
       .value("MODEL");
-  sub.option("pictures", command->inputs, "Picture files, folders or quoted patterns")
+  sub.option("images", command->inputs, "Image files, folders or quoted patterns")
       .required()
-      .value("PICTURE ...");
+      .value("IMAGE ...");
   add_model_changes(sub, command->model);
   sub.option("--size", command->size,
              "Height and width of the input in pixels (default: the model's own)")
       .range(1, 2048)
       .value("N");
-  sub.option("--count", command->pictures, "Average over the first N readable pictures")
+  sub.option("--count", command->images, "Average over the first N readable images")
       .range(1, 1000000)
       .show_default()
       .value("N");
@@ -216,7 +217,7 @@ void add_receptive_field(CommandLine& line) {
   add_json(sub, command->json);
   sub.footer =
       "The field is the absolute gradient of the centre of the last feature map, summed over its\n"
-      "positive channels, by the pixels of the picture, summed over colours and pictures.";
+      "positive channels, by the pixels of the image, summed over colours and images.";
   sub.run = [command] { return run_field(*command); };
 }
 

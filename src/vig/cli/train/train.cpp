@@ -42,9 +42,9 @@ struct TrainCommand {
 // behind it, if there is one already.
 std::string default_out(const std::string& data) {
   std::error_code ignored;
-  fs::path pictures = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
-  if (!pictures.has_filename()) pictures = pictures.parent_path();
-  std::string name = pictures.filename().string();
+  fs::path images = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
+  if (!images.has_filename()) images = images.parent_path();
+  std::string name = images.filename().string();
   for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip", ".csv"}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - std::string_view(ending).size());
@@ -53,7 +53,7 @@ std::string default_out(const std::string& data) {
   }
   fs::path place;
   const fs::path here = fs::weakly_canonical(fs::current_path(ignored), ignored);
-  if (std::ranges::mismatch(pictures, here).in1 == pictures.end()) place = pictures.parent_path();
+  if (std::ranges::mismatch(images, here).in1 == images.end()) place = images.parent_path();
   const std::string start = (place / (name.empty() ? "run" : name + "-run")).string();
   std::string out = start;
   for (int number = 2; fs::exists(fs::symlink_status(out, ignored)); ++number) {
@@ -165,8 +165,8 @@ void add_train(CommandLine& line) {
   Command& sub = line.add_command(
       "train", "Train or fine-tune a classifier, segmentation network or detector");
   sub.option("data", command->data,
-             "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
-             "such folders; a .csv of path,label or path,label,split; with pictures and label maps "
+             "Folder, .tar, .tar.gz or .zip with CLASS/IMAGE, or with train/, val/ and test/ of "
+             "such folders; a .csv of path,label or path,label,split; with images and label maps "
              "for segmentation; or with COCO annotations, or their .json file, for detection")
       .required()
       .value("DATA");
@@ -177,7 +177,7 @@ void add_train(CommandLine& line) {
   sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
-         "paper's; small (thousands of small pictures), segment and detect, for less data "
+         "paper's; small (thousands of small images), segment and detect, for less data "
          "(default: "
          "chosen by the data)")
       .offers(train::preset_names())

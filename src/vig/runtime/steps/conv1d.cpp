@@ -49,7 +49,7 @@ class Conv1dStep final : public Step {
     args.taps = bindings.packed(spec_.weight);
     if (spec_.bias >= 0) args.bias = bindings.weight(spec_.bias);
     args.function = spec_.function;
-    // The tile's rows of one picture after the other.
+    // The tile's rows of one image after the other.
     for (int64_t row = tile.first; row < tile.last;) {
       const int64_t at = row % tile.positions, end = tile.positions - 1;
       const int64_t rows = std::min(tile.last - row, tile.positions - at);

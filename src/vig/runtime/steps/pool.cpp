@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels that one task averages
 
-// Some channels of one picture at a time.
-class ChannelsPoolStep : public PictureStep {
+// Some channels of one image at a time.
+class ChannelsPoolStep : public ImageStep {
  public:
-  ChannelsPoolStep(int in, int out) : PictureStep(out), in_(in) {}
+  ChannelsPoolStep(int in, int out) : ImageStep(out), in_(in) {}
 
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pool"; }

@@ -51,7 +51,7 @@ class PositionStep final : public Step {
     args.a.stride = in.stride;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
-    // A tile may reach over several pictures; the table begins anew with each.
+    // A tile may reach over several images; the table begins anew with each.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t at = row % tile.positions;
       args.rows = std::min(tile.last - row, tile.positions - at);

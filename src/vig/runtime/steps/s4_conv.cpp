@@ -11,10 +11,10 @@ namespace {
 
 enum Param : size_t { kD, kInvDt, kC, kB, kAReal, kAImag, kP, kLength };
 
-class S4ConvStep final : public PictureStep {
+class S4ConvStep final : public ImageStep {
  public:
   S4ConvStep(const Node& node, const Grid& in, int result, Elementwise function)
-      : PictureStep(result),
+      : ImageStep(result),
         op_(std::get<S4ConvOp>(node.op)),
         in_(node.inputs[0]),
         params_(node.params),
@@ -73,7 +73,7 @@ class S4ConvStep final : public PictureStep {
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
 
-  // Some channels of a picture, all copies.
+  // Some channels of an image, all copies.
   void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
     auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t block = task % blocks_.count(), first = blocks_.first(block);

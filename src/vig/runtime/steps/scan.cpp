@@ -1,7 +1,7 @@
 // The scan of gated linear attention, in one direction or both.
 //
-// In both directions it sweeps (see PictureStep::sweeps). Where there are more workers than halves
-// of pictures, the passes share out the heads, and if that is not enough, blocks of their value
+// In both directions it sweeps (see ImageStep::sweeps). Where there are more workers than halves
+// of images, the passes share out the heads, and if that is not enough, blocks of their value
 // columns. A pass goes tile by tile in either case, so bits are the same.
 #include <cmath>
 
@@ -14,10 +14,10 @@
 namespace vig {
 namespace {
 
-class ScanStep final : public PictureStep {
+class ScanStep final : public ImageStep {
  public:
   ScanStep(int qkv, int alpha, int out, const GlaOp& op)
-      : PictureStep(out), qkv_(qkv), alpha_(alpha), op_(op) {}
+      : ImageStep(out), qkv_(qkv), alpha_(alpha), op_(op) {}
 
   std::vector<int> operands() const override { return {qkv_, alpha_}; }
   const char* kind() const override { return "scan"; }
@@ -36,12 +36,12 @@ class ScanStep final : public PictureStep {
       blocks_ *= 2;
     }
   }
-  // One state for each picture, head, block and direction.
+  // One state for each image, head, block and direction.
   int64_t state_bytes(int batch) const override {
     return batch * op_.heads * blocks_ * passes() * block_bytes();
   }
 
-  // Counted by picture, half, head and block, so that a worker's share is a run of rows.
+  // Counted by image, half, head and block, so that a worker's share is a run of rows.
   int64_t tasks(const Bindings&, int images) const override {
     return images * passes() * op_.heads * blocks_;
   }

@@ -8,10 +8,10 @@
 namespace vig {
 namespace {
 
-class SelectiveScanStep final : public PictureStep {
+class SelectiveScanStep final : public ImageStep {
  public:
   SelectiveScanStep(const Node& node, int result)
-      : PictureStep(result),
+      : ImageStep(result),
         op_(std::get<SelectiveScanOp>(node.op)),
         inputs_(node.inputs),
         params_(node.params),
@@ -61,7 +61,7 @@ class SelectiveScanStep final : public PictureStep {
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
 
-  // Some channels of a picture in all directions, which add up in the result.
+  // Some channels of an image in all directions, which add up in the result.
   void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
     auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t image = task / blocks_.count(), block = task % blocks_.count();

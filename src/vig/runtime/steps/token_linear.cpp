@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels of a task: whole panels of any instruction set
 
-class TokenLinearStep final : public PictureStep {
+class TokenLinearStep final : public ImageStep {
  public:
   struct Spec {
     int in = -1, out = -1;
@@ -20,7 +20,7 @@ class TokenLinearStep final : public PictureStep {
     Grid grid;
   };
   explicit TokenLinearStep(const Spec& spec)
-      : PictureStep(spec.out), spec_(spec), tokens_(spec.grid.positions()) {}
+      : ImageStep(spec.out), spec_(spec), tokens_(spec.grid.positions()) {}
 
   std::vector<int> operands() const override { return {spec_.in}; }
   const char* kind() const override { return "token linear"; }

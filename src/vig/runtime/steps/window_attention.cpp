@@ -14,7 +14,7 @@
 namespace vig {
 namespace {
 
-class WindowAttentionStep final : public PictureStep {
+class WindowAttentionStep final : public ImageStep {
  public:
   struct Spec {
     int qkv = -1, out = -1;
@@ -22,7 +22,7 @@ class WindowAttentionStep final : public PictureStep {
     WindowAttentionOp op;
     Grid grid;  // of the result
   };
-  explicit WindowAttentionStep(const Spec& spec) : PictureStep(spec.out), spec_(spec) {
+  explicit WindowAttentionStep(const Spec& spec) : ImageStep(spec.out), spec_(spec) {
     const WindowAttentionOp& op = spec.op;
     const Grid& grid = spec.grid;
     windows_ = {grid.height,
@@ -36,7 +36,7 @@ class WindowAttentionStep final : public PictureStep {
   std::vector<int> operands() const override { return {spec_.qkv}; }
   const char* kind() const override { return "window attention"; }
 
-  // The layout is the same for pictures of all sizes.
+  // The layout is the same for images of all sizes.
   std::optional<Packing> packing(const std::vector<ParamSpec>&) const override {
     return Packing{
         spec_.table,

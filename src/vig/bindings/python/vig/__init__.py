@@ -1,4 +1,4 @@
-"""ViG from Python: open a weight file, give it pictures, read answers.
+"""ViG from Python: open a weight file, give it images, read answers.
 
     import vig
 
@@ -52,9 +52,9 @@ def load(file=None, *, task="classify", **options):
     or with an empty name, the model that comes with vig for the task: "classify", "segment" or "detect".
 
     arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
-    batch: most pictures that run together, 0: by the size. threads: 0: the processors that
-    affinity and CPU quotas allow. max_pixels: pictures with more are refused. ignore_orientation: leave
-    pictures as they are stored, whatever EXIF says.
+    batch: most images that run together, 0: by the size. threads: 0: the processors that
+    affinity and CPU quotas allow. max_pixels: images with more are refused. ignore_orientation: leave
+    images as they are stored, whatever EXIF says.
     """
     name = "" if file is None else _os.fspath(file)  # the bytes of a file stay bytes
     if isinstance(name, str) and not name:
