@@ -301,11 +301,11 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
       [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
         segmenter.segment(chosen.data, handle, order);
       },
-      [&](const SegmentedImage& result) {
+      [&](const SegmentedImage& one) {
         const LabelMap truth =
-            matched_labels(std::any_cast<const LabelMap&>(result.target), output_of);
-        return std::pair{draw_segmentation(*result.image, result.answer.labels, source.classes),
-                         draw_segmentation(*result.image, truth, source.classes)};
+            matched_labels(std::any_cast<const LabelMap&>(one.target), output_of);
+        return std::pair{draw_segmentation(*one.image, one.answer.labels, source.classes),
+                         draw_segmentation(*one.image, truth, source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }
@@ -334,10 +334,9 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
       [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
         detector.detect(chosen.data, handle, order);
       },
-      [&](const DetectedImage& result) {
-        return std::pair{
-            draw_detections(*result.image, result.answer, source.classes, clear),
-            draw_detections(*result.image, truth_of(result, output_of), source.classes)};
+      [&](const DetectedImage& one) {
+        return std::pair{draw_detections(*one.image, one.answer, source.classes, clear),
+                         draw_detections(*one.image, truth_of(one, output_of), source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }

@@ -43,9 +43,9 @@ LabelMap augment_labels(const Image& image, const LabelMap& labels, const Recipe
     seen = view.labels(labels);
     if (is_mixed(seen, options.one_class_most)) break;
   }
-  Image seen = view.apply(image, recipe.interpolation);
-  if (options.photometric) distort_colors(stream.fork("photometric"), seen);
-  write_canvas(seen, recipe, canvas, out);
+  Image part = view.apply(image, recipe.interpolation);
+  if (options.photometric) distort_colors(stream.fork("photometric"), part);
+  write_canvas(part, recipe, canvas, out);
   LabelMap target(canvas.width, canvas.height);
   for (int y = 0; y < seen.height; ++y) std::copy_n(seen.row(y), seen.width, target.row(y));
   return target;

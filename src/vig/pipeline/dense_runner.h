@@ -73,7 +73,7 @@ class DenseRunner {
   bool run(const SampleSource& images, const Pass& pass) const;
 
  private:
-  void prepare(const Image& image, DenseImage& image) const;
+  void prepare(const Image& pixels, DenseImage& image) const;
   void check_scale(DenseImage& image) const;
 
   std::string name_;

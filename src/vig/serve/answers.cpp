@@ -186,21 +186,6 @@ int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode
   return pixels;
 }
 
-int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode) {
-  int64_t pixels = 0;
-  for (const SentImage& one : images) {
-    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(one.bytes.data()),
-                                         one.bytes.size());
-    try {
-      const ImageSize size = read_image_size(
-          {one.name, bytes.size(), 0, [&](std::vector<uint8_t>&) { return bytes; }}, decode);
-      pixels += int64_t{size.width} * size.height;
-    } catch (const Error&) {  // its result will say why
-    }
-  }
-  return pixels;
-}
-
 std::vector<Answer> answer_images(const OpenModel& model, const AnswerRequest& request,
                                   std::span<const SentImage> sent, const DecodeOptions& decode) {
   std::vector<SentImage> good;

@@ -213,7 +213,8 @@ Json document(int max_size) {
   paths["/v1/detect"] = task_route(
       "Objects with boxes and masks", "Detections",
       {option("score", share(), "Objects whose score is not above this are left out."), drawn,
-       option("labels", {{"type", "string"}, {"enum", {"auto", "none", "short", "full"}}},
+       option("labels",
+              {{"type", "string"}, {"enum", Json::array({"auto", "none", "short", "full"})}},
               "What is written beside drawn objects.")});
   paths["/v1/models"] =
       get_route("The models of this server",
