@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using train::TrainOptions;
 
-// A rate of 0: the first validation is the best for ever. Two steps an epoch.
+// A rate of 0: no validation is higher than the first. Two steps an epoch.
 class EarlyStopping : public ::testing::Test {
  protected:
   EarlyStopping() { write_files(folder_ / "data", striped_images(3, 12)); }

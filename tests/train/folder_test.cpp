@@ -178,6 +178,7 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
     rows[i].epoch = static_cast<double>(i + 1);
     rows[i].step = static_cast<int64_t>(10 * (i + 1));
     rows[i].lr = 1e-3;
+    rows[i].train_loss = 0.75;
     rows[i].train = {0.5};
     rows[i].val = {0.5, 0.9, 1, 0.125 * static_cast<double>(i + 1)};
   }

@@ -5,6 +5,7 @@
 
 #include "support/tree.h"
 #include "train/dense_fixtures.h"
+#include "vig/train/presets.h"
 #include "vig/train/task.h"
 
 namespace vig::test {

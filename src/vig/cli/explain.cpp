@@ -286,10 +286,9 @@ void add_explain(CommandLine& line) {
       "layer\n"
       "takes each token's value for the chosen one, both directions, times the length of that "
       "value.\n"
-      "Red speaks for, blue against; what the network did not see is dark. The bar below the "
-      "image\n"
-      "has the numbers. A drawing of more than 4 million pixels gets a smaller one beside it,\n"
-      "NAME.evidence.preview.jpg or NAME.attention.preview.jpg.";
+      "Red speaks for, blue against; what the network did not see is dark. A bar has the numbers.\n"
+      "A drawing of more than 4 million pixels gets NAME.evidence.preview.jpg or\n"
+      "NAME.attention.preview.jpg beside it.";
   command.run = [options] { return explain(*options); };
 }
 

@@ -144,9 +144,8 @@ void add_segment(CommandLine& line) {
   command.footer =
       "Prints the share of the image that each class takes. NAME.labels.png holds the number of\n"
       "each pixel's class, with a palette of the colours in NAME.overlay.png. An overlay of more\n"
-      "than 4 million pixels gets NAME.overlay.preview.jpg beside it. A warning says where an "
-      "image\n"
-      "was shrunk much more than in training.\n"
+      "than 4 million pixels gets NAME.overlay.preview.jpg beside it.\n"
+      "A warning says where an image was shrunk much more than in training.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current image; what was finished stays.";
   command.run = [options] { return segment(*options); };

@@ -71,9 +71,9 @@ Axis make_axis(double low, double high, bool whole, bool widen) {
   if (low > high) return {0, 1, 0.2, 0, 6};  // no values
   const double least = std::max({std::abs(low), std::abs(high), 1e-3}) * 1e-9;
   if (high - low < least) {  // one value
-    const double room = low == 0 ? 0.5 : std::abs(low) * 0.1;
+    const double room = std::abs(low) * 0.1;
     low -= room;
-    high += room;
+    high += low == 0 ? 1 : room;
   }
   Axis axis{low, high, nice_step(high - low), 0, 0};
   if (whole && !widen) axis.step = std::max(axis.step, 1.0);

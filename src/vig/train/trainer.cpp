@@ -77,10 +77,10 @@ class Run {
         saved = Clock::now();
         reach(RunPoint::kSaved);
       }
-      if (stop) return {false, false, state_, best_sentence()};
+      if (stop) return {false, false, state_, best_sentence(), best_note()};
     }
     if (stopped_early() && group_.rank() == 0) write_record();
-    return {true, stopped_early(), state_, best_sentence()};
+    return {true, stopped_early(), state_, best_sentence(), best_note()};
   }
 
  private:
@@ -194,7 +194,7 @@ class Run {
       curves_.best_step = state_.best_step;
       curves_.best_column = task_->best_column();
       curves_.best_label = task_->best_label(state_.best()->val);
-      curves_.best_note = highest_note();
+      curves_.best_note = best_note();
       folder_.write_metrics(curves_, state_.rows);
     }
     pace_.add_validation(seconds_since(start));
@@ -204,16 +204,14 @@ class Run {
 
   std::string best_sentence() const {
     const MetricsRow* best = state_.best();
-    if (best == nullptr || !validates()) return "";
-    const std::string note = highest_note();
-    return task_->best_sentence(best->val) + (note.empty() ? "" : fmt::format(" ({})", note));
+    return best != nullptr && validates() ? task_->best_sentence(best->val) : "";
   }
 
   // Why the best network is not the one with the highest figure; empty: it is.
-  std::string highest_note() const {
+  std::string best_note() const {
     const MetricsRow* high = highest();
     if (!validates() || high == nullptr || high->step == state_.best_step) return "";
-    return fmt::format("the last within one standard error of the highest, {} at epoch {:.6g}",
+    return fmt::format("the last within one standard error of the highest ({} at epoch {:.6g})",
                        task_->best_label(high->val), high->epoch);
   }
 

@@ -51,7 +51,8 @@ struct TrainResult {
   bool finished = false;       // else it was stopped
   bool stopped_early = false;  // finished, before its last epoch: --patience has ended it
   RunState state;
-  std::string best;  // Task::best_sentence of the best network; empty: nothing was measured
+  std::string best;       // Task::best_sentence of the best network; empty: nothing was measured
+  std::string best_note;  // why it is not the one with the highest figure; empty: it is
 };
 
 // Trains on `data`, which the task opens, into the folder `out`, resuming from its checkpoint if it

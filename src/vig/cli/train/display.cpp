@@ -164,7 +164,9 @@ void Display::end(const train::TrainResult& result, const std::string& out) {
   if (result.best.empty()) return say(fmt::format("done: {}/last.safetensors\n", out));
   const double epoch =
       static_cast<double>(result.state.best_step) / static_cast<double>(steps_per_epoch_);
-  say(fmt::format("best: {} at epoch {:.6g}, in {}/best.safetensors\n", result.best, epoch, out));
+  const std::string note = result.best_note.empty() ? "" : ", " + result.best_note;
+  say(fmt::format("best: {} at epoch {:.6g}{}, in {}/best.safetensors\n", result.best, epoch, note,
+                  out));
 }
 
 void Display::hide() {

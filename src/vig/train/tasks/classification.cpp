@@ -125,8 +125,8 @@ class Classification : public Task {
     }
     if (balanced()) {
       summary.notes.push_back(
-          fmt::format("classes have {} to {} images to validate on: the best network is the one "
-                      "with the best balanced accuracy, the mean of the classes' recalls",
+          fmt::format("classes have {} to {} images to validate on: the best network is chosen "
+                      "by balanced accuracy, the mean of the classes' recalls",
                       *std::ranges::min_element(counts), *std::ranges::max_element(counts)));
     }
     return summary;
