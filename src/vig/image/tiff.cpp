@@ -139,7 +139,7 @@ class TiffDecoder : public ImageDecoder {
     const uint64_t most = std::min(own * 4, static_cast<uint64_t>(room_)) + kPadding;
     if (pieces.bytes == 0 || pieces.bytes > most || pieces.count > most / pieces.bytes) {
       fail(
-          "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for a "
+          "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for an "
           "image of {}x{} pixels ({})",
           name_, pieces.count, pieces.bytes, most, header_.width, header_.height,
           own * 4 > static_cast<uint64_t>(room_) ? "raise it with --max-pixels" : "a fixed limit");
