@@ -3,6 +3,7 @@
 
 #include "cli/dense_commands.h"
 #include "vig/image/label_file.h"
+#include "vig/tasks/class_colors.h"
 #include "vig/tasks/overlay.h"
 
 namespace vig::test {
