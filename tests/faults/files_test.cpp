@@ -239,9 +239,9 @@ TEST_F(Faults, MovingToAnotherFileSystemLosesNothing) {
                                                {"pixel_1x1.png", "pixel_1x1 (2).png"}}) {
         const int places = (left.contains(old_name) ? 1 : 0) + (after.contains(new_name) ? 1 : 0);
         EXPECT_GE(places, 1) << old_name << " is lost";
-        if (!killed) EXPECT_EQ(places, 1) << old_name << " is in both places";
+        EXPECT_LE(places, killed ? 2 : 1) << old_name << " is in both places";
       }
-      if (!killed) EXPECT_EQ(result.exit_code, left.empty() ? 0 : 1) << result.err;
+      EXPECT_TRUE(killed || result.exit_code == (left.empty() ? 0 : 1)) << result.err;
     }
   }
 }

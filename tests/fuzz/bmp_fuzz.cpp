@@ -4,6 +4,6 @@ namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_bmp(Bytes bytes) { decode_bytes(bytes, {"BM"sv}, open_bmp); }
+void run_bmp(Bytes bytes) { decode_image(bytes, {"BM"sv}, open_bmp); }
 
 }  // namespace vig::fuzz

@@ -4,6 +4,6 @@ namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_jpeg(Bytes bytes) { decode_bytes(bytes, {"\xFF\xD8\xFF"sv}, open_jpeg); }
+void run_jpeg(Bytes bytes) { decode_image(bytes, {"\xFF\xD8\xFF"sv}, open_jpeg); }
 
 }  // namespace vig::fuzz

@@ -4,6 +4,6 @@ namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_webp(Bytes bytes) { decode_bytes(bytes, {"RIFF????WEBP"sv}, open_webp); }
+void run_webp(Bytes bytes) { decode_image(bytes, {"RIFF????WEBP"sv}, open_webp); }
 
 }  // namespace vig::fuzz
