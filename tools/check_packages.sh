@@ -13,7 +13,7 @@ if ((EUID != 0)); then
   exit 1
 fi
 log=$tree/build/check_packages.log
-image=$tree/build/debian-root.tar # the bare system, kept for the next time
+system=$tree/build/debian-root.tar # the bare system, kept for the next time
 image=$tree/examples/cat.jpg
 mkdir -p -- "$tree/build"
 : >"$log"
@@ -53,14 +53,14 @@ debian_sources() {
 }
 
 codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
-if [[ ! -e $image ]]; then
+if [[ ! -e $system ]]; then
   say 'making a bare Debian system, which takes some minutes the first time'
   new=$(mktemp -d -- "$tree/build/debian-root.XXXXXX")
   uri=$(debian_sources | awk -v name="$codename" '$2 == name && $3 == "main" { print $1; exit }')
   quietly debootstrap --variant=minbase "$codename" "$new" "$uri"
   debian_sources | sed 's/^/deb /' >"$new/etc/apt/sources.list"
-  quietly tar -C "$new" -cf "$image.new" .
-  mv -- "$image.new" "$image"
+  quietly tar -C "$new" -cf "$system.new" .
+  mv -- "$system.new" "$system"
   rm -rf --one-file-system -- "$new"
 fi
 
@@ -71,7 +71,7 @@ clean_up() {
   rm -rf --one-file-system -- "$bare"
 }
 trap clean_up EXIT
-quietly tar -C "$bare" -xf "$image"
+quietly tar -C "$bare" -xf "$system"
 chmod 755 "$bare" # for users other than root
 cp -- /etc/resolv.conf "$bare/etc/resolv.conf"
 # Packages start nothing in there.
