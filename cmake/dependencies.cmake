@@ -40,5 +40,5 @@ if(VIG_DEVELOPER)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
   find_package(OpenMP REQUIRED COMPONENTS CXX)  # to keep oneDNN to one thread
-  find_package(dnnl REQUIRED)  # the rival in bench/kernels/gemm_bench.cpp
+  find_package(dnnl REQUIRED)  # the baseline in bench/kernels/gemm_bench.cpp
 endif()

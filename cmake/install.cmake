@@ -37,6 +37,7 @@ install(TARGETS vig RUNTIME COMPONENT program)
 if(VIG_SERVER)
   install(TARGETS vig-serve RUNTIME COMPONENT program)  # which needs no library that vig does not need
 endif()
+install(TARGETS vig-study RUNTIME COMPONENT program OPTIONAL)  # if it was built: see src/vig/CMakeLists.txt
 if(VIG_TORCH)
   # LibTorch may lie outside the system's folders.
   set_target_properties(vig-train PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)

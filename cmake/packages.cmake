@@ -30,12 +30,12 @@ endfunction()
 
 set(about "ViG is a vision backbone with gated linear attention, whose cost is linear in the
 number of pixels. This engine runs it on the CPU.")
-set(heif "libheif1")  # loaded when the first HEIC or AVIF picture is met
+set(heif "libheif1")  # loaded when the first HEIC or AVIF image is met
 
 vig_package(program vig science "classify, segment and detect with ViG networks
 ${about}
-This package has the program vig, its server, a small trained network, manual pages
-and completion for bash, zsh and fish.")
+This package has the program vig, its server and its studies, small trained networks,
+manual pages and completion for bash, zsh and fish.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS ${heif})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "vig-train, vig-onnx")
 

@@ -1,5 +1,5 @@
-/* The best three classes of a picture, from C:
- *   example_c_classify model.safetensors picture.jpg
+/* The best three classes of an image, from C:
+ *   example_c_classify model.safetensors image.jpg
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +28,13 @@ int main(int argc, char **argv) {
   vig_result *result = NULL;
   int status = 1;
   if (argc != 3) {
-    fprintf(stderr, "usage: %s MODEL PICTURE\n", argv[0]);
+    fprintf(stderr, "usage: %s MODEL IMAGE\n", argv[0]);
     return 2;
   }
   unsigned char *bytes = read_bytes(argv[2], &size);
-  const vig_picture picture = vig_encoded(bytes, size);
+  const vig_image image = vig_encoded(bytes, size);
   if (vig_open(argv[1], NULL, &model) != VIG_OK ||
-      vig_classify(model, &picture, 1, 3, &result) != VIG_OK) {
+      vig_classify(model, &image, 1, 3, &result) != VIG_OK) {
     fprintf(stderr, "%s\n", vig_last_error());
   } else if (vig_result_error(result, 0) != NULL) {
     fprintf(stderr, "%s: %s\n", argv[2], vig_result_error(result, 0));

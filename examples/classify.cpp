@@ -1,6 +1,6 @@
-// Says what a picture shows, with the engine as a library:
-//   example_classify WEIGHTS PICTURE
-// WEIGHTS is a file made by `vig convert`.
+// Says what an image shows, with the engine as a library:
+//   example_classify WEIGHTS IMAGE
+// WEIGHTS is a file made by `vig convert`, or a model that comes with vig: default.
 #include <cstdio>
 
 #include "vig/base/error.h"
@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: %s WEIGHTS PICTURE\n", argv[0]);
+    std::fprintf(stderr, "usage: %s WEIGHTS IMAGE\n", argv[0]);
     return 2;
   }
   try {
@@ -17,8 +17,8 @@ int main(int argc, char** argv) {
     request.model = argv[1];
     const vig::Classifier classifier(vig::find_source(request));
 
-    const vig::PictureFiles pictures({argv[2]});
-    const vig::ClassifiedPicture result = classifier.classify(pictures, /*top=*/3).front();
+    const vig::ImageFiles images({argv[2]});
+    const vig::ClassifiedImage result = classifier.classify(images, /*top=*/3).front();
     if (!result.error.empty()) {
       std::fprintf(stderr, "%s\n", result.error.c_str());
       return 1;

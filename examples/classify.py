@@ -1,6 +1,6 @@
-"""The best three classes of a picture, from Python:
+"""The best three classes of an image, from Python:
 
-    python3 classify.py model.safetensors picture.jpg
+    python3 classify.py model.safetensors image.jpg
 """
 
 import sys
@@ -10,7 +10,7 @@ import vig
 
 def main():
     if len(sys.argv) != 3:
-        print(f"usage: {sys.argv[0]} MODEL PICTURE", file=sys.stderr)
+        print(f"usage: {sys.argv[0]} MODEL IMAGE", file=sys.stderr)
         return 2
     try:
         answer = vig.load(sys.argv[1]).classify(sys.argv[2], top=3)

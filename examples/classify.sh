@@ -1,9 +1,9 @@
 #!/bin/sh
-# The best three classes of a picture, over HTTP, as JSON:
+# The best three classes of an image, over HTTP, as JSON:
 #   vig serve -m model.safetensors &
-#   ./classify.sh http://127.0.0.1:8080 picture.jpg
+#   ./classify.sh http://127.0.0.1:8080 image.jpg
 if [ $# -ne 2 ]; then
-  echo "usage: $0 ADDRESS PICTURE" >&2
+  echo "usage: $0 ADDRESS IMAGE" >&2
   exit 2
 fi
 exec curl --silent --show-error --fail-with-body --data-binary "@$2" \

@@ -13,8 +13,8 @@ if ((EUID != 0)); then
   exit 1
 fi
 log=$tree/build/check_packages.log
-image=$tree/build/debian-root.tar # the bare system, kept for the next time
-picture=$tree/examples/cat.jpg
+system=$tree/build/debian-root.tar # the bare system, kept for the next time
+image=$tree/examples/cat.jpg
 mkdir -p -- "$tree/build"
 : >"$log"
 
@@ -25,7 +25,7 @@ packages_folder=${1:-}
 if [[ -z $packages_folder ]]; then
   lock package
   install_packages engine training onnx python server packaging
-  build package package
+  build package package all vig-study
   packages_folder=$tree/build/package/packages
   rm -rf -- "$packages_folder"
   (cd -- "$tree" && quietly cpack --preset package)
@@ -53,14 +53,14 @@ debian_sources() {
 }
 
 codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
-if [[ ! -e $image ]]; then
+if [[ ! -e $system ]]; then
   say 'making a bare Debian system, which takes some minutes the first time'
   new=$(mktemp -d -- "$tree/build/debian-root.XXXXXX")
   uri=$(debian_sources | awk -v name="$codename" '$2 == name && $3 == "main" { print $1; exit }')
   quietly debootstrap --variant=minbase "$codename" "$new" "$uri"
   debian_sources | sed 's/^/deb /' >"$new/etc/apt/sources.list"
-  quietly tar -C "$new" -cf "$image.new" .
-  mv -- "$image.new" "$image"
+  quietly tar -C "$new" -cf "$system.new" .
+  mv -- "$system.new" "$system"
   rm -rf --one-file-system -- "$new"
 fi
 
@@ -71,7 +71,7 @@ clean_up() {
   rm -rf --one-file-system -- "$bare"
 }
 trap clean_up EXIT
-quietly tar -C "$bare" -xf "$image"
+quietly tar -C "$bare" -xf "$system"
 chmod 755 "$bare" # for users other than root
 cp -- /etc/resolv.conf "$bare/etc/resolv.conf"
 # Packages start nothing in there.
@@ -102,7 +102,7 @@ quietly inside apt-get -q update
 quietly inside apt-get -q -y satisfy --no-install-recommends "$needed"
 mkdir -- "$bare/debs"
 cp -- "${debs[@]}" "$bare/debs/"
-cp -- "$picture" "$bare/debs/cat.jpg"
+cp -- "$image" "$bare/debs/cat.jpg"
 # Everything but what dpkg and apt write down, and caches that tools of the system make anew.
 files() {
   (cd -- "$bare" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./debs -o -path ./var/lib/dpkg \
@@ -135,6 +135,8 @@ expect 'manual page' 'SYNOPSIS' inside zcat /usr/share/man/man1/vig-classify.1.g
 expect 'completion' '^classify$' inside bash -c \
   'source /usr/share/bash-completion/completions/vig; COMP_WORDS=(vig cla) COMP_CWORD=1; _vig; echo "${COMPREPLY[@]}"'
 expect 'licence' 'MIT' inside cat /usr/share/doc/vig/copyright
+expect 'vig study' 'verdict on each claim' as_user vig study --help
+expect 'manual page of vig study' 'efficiency' inside zcat /usr/share/man/man1/vig-study.1.gz
 if has libvig1; then expect 'shared library' 'libvig\.so\.1' inside ldconfig -p; fi
 if has libvig-dev; then expect 'headers' 'vig_' inside cat /usr/include/vig/vig.h; fi
 if has vig-train; then
@@ -174,7 +176,7 @@ ask() {
 }
 if [[ $port =~ ^[0-9]+$ ]]; then
   expect 'health' ' 200 ' ask 'GET /health'
-  expect 'a picture over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$picture"
+  expect 'an image over HTTP' '"name": ?"cat"' ask 'POST /v1/classify?top=1' "$image"
 fi
 kill "$server" 2>/dev/null || true
 server=

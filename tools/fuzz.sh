@@ -63,7 +63,7 @@ for target in "${targets[@]}"; do
     -print_funcs=0 -entropic=0 -print_final_stats=1 -artifact_prefix="$folder/findings/$target-")
   if [[ -s $folder/$target.seeds ]]; then options+=(-seed_inputs=@"$folder/$target.seeds"); fi
   status=0
-  # Damaged pictures make codecs print; the log keeps it.
+  # Damaged images make codecs print; the log keeps it.
   "$folder/bin/${target}_fuzz" "${options[@]}" "$corpus" >"$log" 2>&1 </dev/null || status=$?
   runs=$(stat "$log" number_of_executed_units)
   edges=$(grep -ao 'cov: [0-9]*' -- "$log" | tail -n 1 || true)

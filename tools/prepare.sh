@@ -46,13 +46,14 @@ missing_packages() {
 }
 
 # install_packages SECTION...: leaves in `missing` what could not be installed here. That alone is no
-# error, since the libraries may have come another way: configuring decides.
+# error, since the libraries may have come another way: configuring decides. Asks first on a terminal.
 install_packages() {
   read -r -a missing <<<"$(missing_packages "$@")"
   if ((${#missing[@]} == 0)) || [[ ${VIG_NO_INSTALL:-0} == 1 ]] ||
     ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! command -v sudo >/dev/null; }; then
     return 0
   fi
+  if [[ -t 0 && -t 2 ]]; then ask_to_install; fi
   # One at a time, also of ./vig and ./test, which build in different folders: apt-get's own timeout
   # does not cover the update.
   local installing
@@ -61,6 +62,17 @@ install_packages() {
   read -r -a missing <<<"$(missing_packages "$@")"
   if ((${#missing[@]} > 0)); then install_missing; fi
   exec {installing}>&-
+}
+
+# Returns if `missing` may be installed, and ends with status 1 otherwise.
+ask_to_install() {
+  local reply
+  say "these Debian packages are needed and not installed: ${missing[*]}"
+  read -r -p 'vig: install them with apt-get now? [Y/n] ' reply || { reply=no && echo >&2; } # Ctrl-D
+  if [[ -z $reply || $reply == [yY]* ]]; then return; fi
+  say "nothing was installed; install the packages yourself and try again: \
+$( ((EUID == 0)) || echo 'sudo ')apt-get install --no-install-recommends ${missing[*]}"
+  exit 1
 }
 
 # Installs `missing` and leaves it empty.
@@ -98,6 +110,7 @@ first_build() {
     release) echo 'compiling the engine for the first time, which took 5 minutes on 2 cores' ;;
     training) echo 'compiling vig-train for the first time, which took 6 minutes on 2 cores' ;;
     onnx) echo 'compiling vig-onnx for the first time, which took 1 minute on 2 cores beside the engine' ;;
+    study) echo 'compiling vig-study for the first time, which took 1 minute on 2 cores beside the engine' ;;
     server) echo 'compiling vig-serve for the first time, which took 1 minute on 2 cores beside the engine' ;;
     *) echo 'compiling everything for the first time, which took 15 minutes on 2 cores' ;;
   esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rewrites tables from stored measurements, one table a CSV file, between two lines of a page:
 #   README.md      speed of the engine          bench/results/*.csv
-#   docs/speed.md  comparison with ONNX Runtime bench/results/rivals/onnxruntime-*.csv
+#   docs/speed.md  comparison with ONNX Runtime bench/results/baselines/onnxruntime-*.csv
 # Time, images/s, GFLOP/s and share of peak are all those of the fastest quarter of the runs.
 #   tools/readme_tables.sh           rewrite
 #   tools/readme_tables.sh --check   exit with 1 when a page is not up to date
@@ -54,9 +54,9 @@ speed_table() {
     }' "$1"
 }
 
-# rival_table FILE LINK: the same for rows of both engines, each of ours followed by the rival in turns
+# baseline_table FILE LINK: the same for rows of both engines, each of ours followed by the baseline in turns
 # with which it was measured.
-rival_table() {
+baseline_table() {
   awk -v file="${1#"$root/"}" -v link="$2" "$read_csv"'
     function network(    name) {
       name = get("model")
@@ -118,8 +118,8 @@ make_page() {
 }
 
 make_page speed README.md tables speed_table bench/results/ '' "$root"/bench/results/*.csv
-make_page onnxruntime docs/speed.md tables rival_table bench/results/rivals/ ../ \
-  "$root"/bench/results/rivals/onnxruntime-*.csv
+make_page onnxruntime docs/speed.md tables baseline_table bench/results/baselines/ ../ \
+  "$root"/bench/results/baselines/onnxruntime-*.csv
 
 # Both pages are made before either changes.
 for page in speed:README.md onnxruntime:docs/speed.md; do

@@ -1,4 +1,4 @@
-// Softmax attention of all heads of one picture, packing of keys and values included: tiled, and
+// Softmax attention of all heads of one image, packing of keys and values included: tiled, and
 // with the T x T matrix of logits stored; windows of a map with bias and labels; and the gradients
 // of both. One thread. GFLOP/s count 4 T^2 D a head, of gradients 10 T^2 D, and nothing else; the
 // results go into docs/attention.md.

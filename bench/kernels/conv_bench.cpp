@@ -1,5 +1,5 @@
 // Our convolutions against oneDNN's on layers of ResNet50, RegNetY, ConvNeXt and UperNet: one
-// thread, one picture, channels last for all.
+// thread, one image, channels last for all.
 #include <benchmark/benchmark.h>
 #include <omp.h>
 

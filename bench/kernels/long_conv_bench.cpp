@@ -1,4 +1,4 @@
-// The long convolution of S4 over the tokens of a picture, its gradients, and the taps that it
+// The long convolution of S4 over the tokens of an image, its gradients, and the taps that it
 // takes, which are made when weights are packed. One thread. %peak counts two operations per pair
 // of tokens and channel.
 #include <benchmark/benchmark.h>

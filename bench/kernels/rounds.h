@@ -1,4 +1,4 @@
-// Timing rivals in turns: on a shared machine a neighbour then slows all of them, not just one.
+// Timing baselines in turns: on a shared machine a neighbour then slows all of them, not just one.
 #pragma once
 
 #include <benchmark/benchmark.h>

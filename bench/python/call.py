@@ -24,7 +24,7 @@ import numpy as np
 import vig
 
 
-class Picture(ctypes.Structure):
+class Image(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t), ("width", ctypes.c_int),
                 ("height", ctypes.c_int), ("stride", ctypes.c_size_t)]
 
@@ -52,10 +52,10 @@ class Library:
         self.check(self.c.vig_open(os.fsencode(model), ctypes.byref(options), ctypes.byref(self.model)))
         self.pixels = np.ascontiguousarray(pixels)
         height, width, _ = pixels.shape
-        self.picture = Picture(self.pixels.ctypes.data, pixels.size, width, height, 0)
+        self.image = Image(self.pixels.ctypes.data, pixels.size, width, height, 0)
         self.result = pointer()
         self.c.vig_close.argtypes = [pointer]
-        self.arguments = (self.model, ctypes.byref(self.picture), 1, 5, ctypes.byref(self.result))
+        self.arguments = (self.model, ctypes.byref(self.image), 1, 5, ctypes.byref(self.result))
 
     def check(self, status):
         if status != 0:

@@ -37,7 +37,7 @@ struct Options {
   int server = 0;       // the process whose memory is watched
   bool soak = false;    // several sizes and routes, and every tenth request broken
   int hostile = 0;      // further clients that mean no good
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
 };
 
 // A request, and what it must bring.
@@ -64,18 +64,18 @@ Kind make_kind(const std::string& target, const std::string& body, int status = 
 
 // The requests in the order in which they are sent, again and again.
 std::vector<Kind> make_kinds(const Options& options) {
-  std::vector<std::string> pictures;
-  for (const std::string& file : options.pictures) pictures.push_back(read_file(file));
+  std::vector<std::string> images;
+  for (const std::string& file : options.images) images.push_back(read_file(file));
   std::vector<Kind> kinds;
   if (!options.soak) {
-    for (const std::string& one : pictures) kinds.push_back(make_kind("/v1/classify", one));
+    for (const std::string& one : images) kinds.push_back(make_kind("/v1/classify", one));
     return kinds;
   }
-  const std::string cut = pictures[0].substr(0, pictures[0].size() / 3);
+  const std::string cut = images[0].substr(0, images[0].size() / 3);
   const std::vector<Kind> broken = {make_kind("/v1/classify", cut, 422),
-                                    make_kind("/v1/embed", "this is not a picture", 422),
-                                    make_kind("/v1/classify?top=none", pictures[0], 400),
-                                    make_kind("/v1/classify?model=nobody", pictures[0], 404)};
+                                    make_kind("/v1/embed", "this is not an image", 422),
+                                    make_kind("/v1/classify?top=none", images[0], 400),
+                                    make_kind("/v1/classify?model=nobody", images[0], 404)};
   const std::vector<std::string> targets = {"/v1/classify",       "/v1/classify?size=96",
                                             "/v1/embed",          "/v1/classify?size=64",
                                             "/v1/classify?top=1", "/v1/embed?size=128"};
@@ -83,7 +83,7 @@ std::vector<Kind> make_kinds(const Options& options) {
     if (i % 10 == 9) {
       kinds.push_back(broken[i / 10 % broken.size()]);
     } else {
-      kinds.push_back(make_kind(targets[i % targets.size()], pictures[i % pictures.size()]));
+      kinds.push_back(make_kind(targets[i % targets.size()], images[i % images.size()]));
     }
   }
   return kinds;
@@ -379,10 +379,9 @@ Options read_options(int argc, char** argv) {
     else if (word == "--soak")
       options.soak = true;
     else
-      options.pictures.push_back(word);
+      options.images.push_back(word);
   }
-  if (options.port == 0 || options.pictures.empty())
-    throw std::invalid_argument("no port or picture");
+  if (options.port == 0 || options.images.empty()) throw std::invalid_argument("no port or image");
   return options;
 }
 
@@ -397,7 +396,7 @@ int main(int argc, char** argv) try {
   std::fprintf(
       stderr,
       "serve_load: %s\nusage: serve_load --port N [--clients N] [--seconds S | --requests N] "
-      "[--soak] [--hostile N] [--server PID] PICTURE...\n",
+      "[--soak] [--hostile N] [--server PID] IMAGE...\n",
       error.what());
   return 2;
 } catch (const std::exception& error) {

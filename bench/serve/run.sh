@@ -101,21 +101,21 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 printf '%s, %s threads, %s clients\n\n' "${cpu:-unknown processor}" "$threads" "$clients"
 
 read -r _ batch < <(network 1,2,4,8,16,32 "$seconds" | sort -gr)
-# A picture of the size that the default model is made for, and a photo.
+# An image of the size that the default model is made for, and a photo.
 small=$root/tests/data/image/formats/photo.png
 photo=$photos/cat_progressive_320x240.jpg
-printf '| picture | vig bench images/s (batch %s) | server images/s | share | median ms | p99 ms | p99 / median |\n' "$batch"
+printf '| image | vig bench images/s (batch %s) | server images/s | share | median ms | p99 ms | p99 / median |\n' "$batch"
 printf '|---|---|---|---|---|---|---|\n'
 csv=$out/throughput.csv
-printf 'picture,round,batch,threads,clients,bench_images_per_second,images_per_second,share,median_ms,p99_ms\n' >"$csv"
+printf 'image,round,batch,threads,clients,bench_images_per_second,images_per_second,share,median_ms,p99_ms\n' >"$csv"
 start
-for picture in "$small" "$photo"; do
-  name=$(basename -- "$picture")
-  load warm --seconds 1 "$picture"
+for image in "$small" "$photo"; do
+  name=$(basename -- "$image")
+  load warm --seconds 1 "$image"
   head -n 1 "$csv" >"$work/rows.csv"
   for ((round = 1; round <= rounds; ++round)); do
     read -r alone _ < <(network "$batch" "$seconds")
-    load seen --seconds "$seconds" "$picture"
+    load seen --seconds "$seconds" "$image"
     served=$(of seen images_per_second)
     printf '%s,%s,%s,%s,%s,%s,%s,%.4f,%s,%s\n' "$name" "$round" "$batch" "$threads" "$clients" "$alone" "$served" \
       "$(awk "BEGIN { print $served / $alone }")" "$(of seen median_ms)" "$(of seen p99_ms)" >>"$work/rows.csv"

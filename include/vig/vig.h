@@ -1,10 +1,10 @@
-/* ViG from C: open a weight file, give it pictures, read answers.
+/* ViG from C: open a weight file, give it images, read answers.
  *
  *   vig_model *model = NULL;
  *   if (vig_open("model.safetensors", NULL, &model) != VIG_OK) puts(vig_last_error());
- *   vig_picture picture = vig_encoded(bytes, size);
+ *   vig_image image = vig_encoded(bytes, size);
  *   vig_result *result = NULL;
- *   if (vig_classify(model, &picture, 1, 5, &result) == VIG_OK) { ... }
+ *   if (vig_classify(model, &image, 1, 5, &result) == VIG_OK) { ... }
  *   vig_free_result(result);
  *   vig_close(model);
  *
@@ -38,7 +38,7 @@ VIG_API const char *vig_version(void);
 
 typedef enum vig_status {
   VIG_OK = 0,
-  VIG_BAD_INPUT = 1,     /* a file, a picture or a model is no good */
+  VIG_BAD_INPUT = 1,     /* a file, an image or a model is no good */
   VIG_BAD_USAGE = 2,     /* the call asks for what is not there */
   VIG_OUT_OF_MEMORY = 3, /* there is not enough memory */
   VIG_INTERNAL = 4       /* a mistake of the library */
@@ -59,11 +59,11 @@ typedef enum vig_task { VIG_CLASSIFY = 0, VIG_SEGMENT = 1, VIG_DETECT = 2 } vig_
  * vig_init_options with the size of the struct that they know. */
 typedef struct vig_options {
   size_t struct_size;     /* set by vig_default_options */
-  int threads;            /* 0: as many as the machine has */
-  int batch;              /* most pictures that run together; 0: by the size */
+  int threads;            /* 0: the processors that affinity and CPU quotas allow */
+  int batch;              /* most images that run together; 0: by the size */
   int size;               /* side of the network's input; 0: from the weight file */
-  int64_t max_pixels;     /* pictures with more are refused */
-  int ignore_orientation; /* 1: leave pictures as they are stored, whatever EXIF says */
+  int64_t max_pixels;     /* images with more are refused */
+  int ignore_orientation; /* 1: leave images as they are stored, whatever EXIF says */
   const char *arch;       /* what the file holds, where it does not say; NULL: it does */
 } vig_options;
 VIG_API void vig_init_options(vig_options *options, size_t struct_size);
@@ -71,7 +71,9 @@ static inline void vig_default_options(vig_options *options) {
   vig_init_options(options, sizeof(vig_options));
 }
 
-/* Opens a weight file (.safetensors, or a PyTorch checkpoint). `options` may be NULL. */
+/* Opens a weight file (.safetensors, or a PyTorch checkpoint) or a model that comes with vig:
+ * "default" (or ""), "segment", "detect"; a file that is called so is "./default". `options` may be
+ * NULL. */
 VIG_API vig_status vig_open(const char *path, const vig_options *options, vig_model **model);
 /* The same for the bytes of such a file, which stay where they are until vig_close. `name` stands
  * in messages. */
@@ -87,38 +89,38 @@ VIG_API size_t vig_class_count(const vig_model *model);
 /* NULL where the classes have no names or there is no such class. */
 VIG_API const char *vig_class_name(const vig_model *model, size_t label);
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 /* The bytes of a file of any format that vig reads, or pixels: then width and height are not 0, and
  * row y begins at data + y * stride with width times the bytes R, G, B. */
-typedef struct vig_picture {
+typedef struct vig_image {
   const void *data;
   size_t size; /* bytes */
   int width;   /* of pixels; 0: data is a file */
   int height;
   size_t stride; /* bytes from row to row; 0: 3 * width */
-} vig_picture;
+} vig_image;
 
-static inline vig_picture vig_encoded(const void *data, size_t size) {
-  vig_picture picture = {data, size, 0, 0, 0};
-  return picture;
+static inline vig_image vig_encoded(const void *data, size_t size) {
+  vig_image image = {data, size, 0, 0, 0};
+  return image;
 }
-static inline vig_picture vig_pixels(const void *rgb, int width, int height, size_t stride) {
+static inline vig_image vig_pixels(const void *rgb, int width, int height, size_t stride) {
   const size_t row = stride != 0 ? stride : 3 * (size_t)width;
-  vig_picture picture = {rgb, row * (size_t)height, width, height, stride};
-  return picture;
+  vig_image image = {rgb, row * (size_t)height, width, height, stride};
+  return image;
 }
 
 /* ---- answers ---- */
 
 typedef struct vig_result vig_result;
 
-/* How many pictures it is about: as many as were given. */
+/* How many images it is about: as many as were given. */
 VIG_API size_t vig_result_count(const vig_result *result);
-/* Why picture i has no answer; NULL where it has one. A bad picture does not hinder the others. */
+/* Why image i has no answer; NULL where it has one. A bad image does not hinder the others. */
 VIG_API const char *vig_result_error(const vig_result *result, size_t i);
 /* Warning k, from 0, of a prediction of vig_segment or vig_detect that may be worse than its scores
- * say: picture i was shrunk much more than pictures of training, or has as many objects as the
+ * say: image i was shrunk much more than images of training, or has as many objects as the
  * model gives at most. NULL: there is no further one. */
 VIG_API const char *vig_result_warning(const vig_result *result, size_t i, size_t k);
 VIG_API void vig_free_result(vig_result *result);
@@ -129,52 +131,52 @@ typedef struct vig_class_score {
   float probability;
   float logit;
 } vig_class_score;
-/* The `top` most probable classes of each picture. */
-VIG_API vig_status vig_classify(const vig_model *model, const vig_picture *pictures, size_t count,
+/* The `top` most probable classes of each image. */
+VIG_API vig_status vig_classify(const vig_model *model, const vig_image *images, size_t count,
                                 int top, vig_result **result);
-/* Of picture i, the best first; NULL where it has no answer. */
+/* Of image i, the best first; NULL where it has no answer. */
 VIG_API const vig_class_score *vig_result_scores(const vig_result *result, size_t i, size_t *count);
 
-/* A vector for each picture, or with `map` one for every cell of the network's last grid. */
-VIG_API vig_status vig_embed(const vig_model *model, const vig_picture *pictures, size_t count,
-                             int map, vig_result **result);
-/* Numbers of picture i, rows * columns * channels of them, a cell's channels together; NULL where
+/* A vector for each image, or with `map` one for every cell of the network's last grid. */
+VIG_API vig_status vig_embed(const vig_model *model, const vig_image *images, size_t count, int map,
+                             vig_result **result);
+/* Numbers of image i, rows * columns * channels of them, a cell's channels together; NULL where
  * there are none. Answers of vig_embed, vig_evidence and vig_attention have numbers; the last two
  * have one channel. Any of the three sizes may be NULL. */
 VIG_API const float *vig_result_values(const vig_result *result, size_t i, int *rows, int *columns,
                                        int *channels);
 
 /* What each token of the last grid adds to a class: the mean of the numbers is the logit. `label`
- * -1 is the best class of each picture; `against` -1 is no other class. vig_result_scores then has
+ * -1 is the best class of each image; `against` -1 is no other class. vig_result_scores then has
  * the class, and the other one behind it. */
-VIG_API vig_status vig_evidence(const vig_model *model, const vig_picture *pictures, size_t count,
+VIG_API vig_status vig_evidence(const vig_model *model, const vig_image *images, size_t count,
                                 int label, int against, vig_result **result);
 /* What a layer takes from every token for the one at x, y, in parts of what the network sees from 0
  * to 1. `layer` -1 is the last one, `head` -1 the mean of all heads. */
-VIG_API vig_status vig_attention(const vig_model *model, const vig_picture *pictures, size_t count,
+VIG_API vig_status vig_attention(const vig_model *model, const vig_image *images, size_t count,
                                  double x, double y, int layer, int head, vig_result **result);
 
 /* A class for every pixel. */
-VIG_API vig_status vig_segment(const vig_model *model, const vig_picture *pictures, size_t count,
+VIG_API vig_status vig_segment(const vig_model *model, const vig_image *images, size_t count,
                                vig_result **result);
-/* Labels of picture i, row by row from the top; NULL where there are none. */
+/* Labels of image i, row by row from the top; NULL where there are none. */
 VIG_API const uint8_t *vig_result_labels(const vig_result *result, size_t i, int *width,
                                          int *height);
 
 typedef struct vig_detection {
-  float x1, y1, x2, y2; /* in pixels of the picture as it is stored */
+  float x1, y1, x2, y2; /* in pixels of the image as it is stored */
   int label;
   const char *name; /* NULL where the classes have no names */
   float score;
-  /* The mask over the whole picture as run lengths, column by column: zeros, ones, zeros, ... */
+  /* The mask over the whole image as run lengths, column by column: zeros, ones, zeros, ... */
   const uint32_t *runs;
   size_t run_count;
 } vig_detection;
 /* All objects that the model itself lets through, down to a score of 0.05 unless its file says
  * another one. */
-VIG_API vig_status vig_detect(const vig_model *model, const vig_picture *pictures, size_t count,
+VIG_API vig_status vig_detect(const vig_model *model, const vig_image *images, size_t count,
                               vig_result **result);
-/* Objects of picture i, the best first; NULL where there are none. */
+/* Objects of image i, the best first; NULL where there are none. */
 VIG_API const vig_detection *vig_result_detections(const vig_result *result, size_t i,
                                                    size_t *count);
 

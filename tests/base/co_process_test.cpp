@@ -100,7 +100,8 @@ TEST(CoProcess, LinesHaveALimit) {
   EXPECT_EQ(long_line.read_line(kPatience, {}).value().size(), CoProcess::kLongestLine);
   // It ends, so that without the limit it is only the wrong message that comes.
   CoProcess endless("head -c 20000000 /dev/zero | tr '\\0' x", {});
-  EXPECT_EQ(message(endless), "answers with a line of more than " + most + " bytes");
+  EXPECT_EQ(message(endless),
+            "answers with a line of more than " + most + " bytes (a fixed limit)");
 }
 
 TEST(CoProcess, WhatItHasStartedEndsWithIt) {

@@ -29,7 +29,7 @@ TEST(RegularFile, OfAnUnknownSizeIsReadToItsEnd) {
   ASSERT_EQ(RegularFile("/proc/self/status").size(), 0u);
   EXPECT_TRUE(read_regular_file("/proc/self/status", 1 << 20).starts_with("Name:"));
   EXPECT_EQ(error_of([] { read_regular_file("/proc/self/status", 10); }),
-            "/proc/self/status: expected at most 10 bytes, found more");
+            "/proc/self/status: expected at most 10 bytes (a fixed limit), found more");
 }
 
 TEST(RegularFile, AboveTheLimitIsRefusedBySizeAlone) {
@@ -38,7 +38,7 @@ TEST(RegularFile, AboveTheLimitIsRefusedBySizeAlone) {
   write_file(path, "");
   std::filesystem::resize_file(path, uintmax_t{1} << 40);  // could never be read
   EXPECT_EQ(error_of([&] { read_regular_file(path, 100); }),
-            path + ": expected at most 100 bytes, found 1099511627776");
+            path + ": expected at most 100 bytes (a fixed limit), found 1099511627776");
 }
 
 TEST(RegularFile, WaitsForNoPipeFolderOrDevice) {

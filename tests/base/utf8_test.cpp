@@ -47,6 +47,15 @@ TEST(Utf8, OtherFormsAreBrokenBytes) {
   }
 }
 
+TEST(Utf8, BrokenBytesAreReplaced) {
+  EXPECT_TRUE(is_utf8("") && is_utf8("Bär 漢字"));
+  EXPECT_FALSE(is_utf8("a\xff") || is_utf8("\xc3") || is_utf8("\xed\xa0\x80"));
+  EXPECT_EQ(as_utf8("Bär 漢字"), "Bär 漢字");
+  EXPECT_EQ(as_utf8("a\xffz"), "a\ufffdz");
+  EXPECT_EQ(as_utf8("\xe6\xbcz"), "\ufffdz") << "the beginning of one character";
+  EXPECT_EQ(as_utf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd") << "no beginning of any";
+}
+
 TEST(Utf8, WidthOnATerminal) {
   EXPECT_EQ(display_width(""), 0u);
   EXPECT_EQ(display_width("Bär"), 3u);

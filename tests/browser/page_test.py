@@ -14,7 +14,7 @@ CAT, FLOWER, KITTEN = photo("cat_chelsea.png"), photo("flower.webp"), photo("kit
 
 
 class Desktop(support.PageTest):
-    def test_a_picture_gets_bars(self):
+    def test_a_image_gets_bars(self):
         self.send(CAT)
         bars = self.bars()
         self.assertEqual(len(bars), 5)
@@ -28,7 +28,7 @@ class Desktop(support.PageTest):
         self.assertGreater(self.script("return document.getElementById('shown').naturalWidth"), 0)
         self.shoot("answer")
 
-    def test_dropped_and_pasted_pictures(self):
+    def test_dropped_and_pasted_images(self):
         event = """
             const bytes = Uint8Array.from(atob(arguments[2]), c => c.charCodeAt(0));
             const transfer = new DataTransfer();
@@ -43,7 +43,7 @@ class Desktop(support.PageTest):
             self.wait_for_answer(kind + ".jpg")
             wait_for(self.bars, "bars")
 
-    def test_neighbours_from_the_second_picture_on(self):
+    def test_neighbours_from_the_second_image_on(self):
         self.send(CAT)
         self.assertFalse(self.one("#nearby").is_displayed())
         self.send(FLOWER)
@@ -58,18 +58,18 @@ class Desktop(support.PageTest):
         self.all("#near button")[1].click()
         self.wait_for_answer("flower.webp")
 
-    def test_several_pictures_at_once_are_all_neighbours(self):
+    def test_several_images_at_once_are_all_neighbours(self):
         self.send(CAT, FLOWER, KITTEN)
         wait_for(lambda: len(self.all("#near button")) == 2, "the others")
 
-    def test_segmentation_lies_over_the_picture(self):
+    def test_segmentation_lies_over_the_image(self):
         self.choose_model("streets (segment)")
         self.send(CAT)
         wait_for(lambda: self.colours()[1] > 0.99, "a colour for each pixel")
         bars = self.bars()
         shares = sum(float(text.split()[0]) for _, text, _ in bars)
         self.assertAlmostEqual(shares, 100, delta=0.1 * len(bars))
-        # The bars have the colours of the classes in the picture.
+        # The bars have the colours of the classes in the image.
         rgb = self.pixels("""
             const count = {};
             for (let i = 0; i < data.length; i += 4) {
@@ -125,7 +125,7 @@ class Desktop(support.PageTest):
         pressed = [bar.get_attribute("aria-pressed") for bar in self.all("#answers button")]
         self.assertEqual(pressed, ["false", "true", "false", "false", "false"])
         self.view("Answer")
-        wait_for(lambda: self.colours()[1] == 0, "the picture alone")
+        wait_for(lambda: self.colours()[1] == 0, "the image alone")
 
     def test_a_click_shows_the_attention_of_its_place(self):
         self.send(CAT)

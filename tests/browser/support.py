@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import Select
 
 SOURCE = os.environ["VIG_SOURCE_DIR"]
 BINARY = os.environ["VIG_BINARY"]
-# A folder for pictures of the page, to look at; none: no pictures.
+# A folder for images of the page, to look at; none: no images.
 SHOTS = os.environ.get("VIG_SHOTS")
 SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -129,7 +129,7 @@ class PageTest(unittest.TestCase):
         Select(self.one("#model")).select_by_visible_text(name)
 
     def pixels(self, text):
-        """What a script makes of `data`, the bytes R, G, B, A of the drawing over the picture."""
+        """What a script makes of `data`, the bytes R, G, B, A of the drawing over the image."""
         return self.script("""
             const over = document.getElementById("over"), copy = document.createElement("canvas");
             [copy.width, copy.height] = [over.width, over.height];
@@ -139,7 +139,7 @@ class PageTest(unittest.TestCase):
             """ + text)
 
     def colours(self):
-        """How many different colours the drawing over the picture has, and what share of its pixels is drawn."""
+        """How many different colours the drawing over the image has, and what share of its pixels is drawn."""
         return self.pixels("""
             const colours = new Set();
             let drawn = 0;

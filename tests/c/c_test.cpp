@@ -14,7 +14,7 @@
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/tree.h"
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/pipeline/open_model.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/vig.h"
@@ -55,16 +55,16 @@ class CInterface : public ::testing::Test {
     path_ = saved(folder_ / "model.safetensors", "test_vig", names_);
     for (const char* name : {"cat_chelsea.png", "flower.webp", "kitten_gray.jpg"}) {
       files_.push_back(read_file(kData / "image/photos" / name));
-      pictures_.push_back(vig_encoded(files_.back().data(), files_.back().size()));
+      images_.push_back(vig_encoded(files_.back().data(), files_.back().size()));
     }
   }
-  // The pictures of the caller for the pipeline.
-  PictureBytes source(const DecodeOptions& decode = {}) const {
-    std::vector<PictureBytes::File> files;
+  // The images of the caller for the pipeline.
+  ImageBytes source(const DecodeOptions& decode = {}) const {
+    std::vector<ImageBytes::File> files;
     for (const std::string& file : files_) {
-      files.push_back({"picture", {reinterpret_cast<const uint8_t*>(file.data()), file.size()}});
+      files.push_back({"image", {reinterpret_cast<const uint8_t*>(file.data()), file.size()}});
     }
-    return PictureBytes(std::move(files), decode);
+    return ImageBytes(std::move(files), decode);
   }
   OpenModel pipeline(const std::string& path) const {
     ModelRequest request;
@@ -79,7 +79,7 @@ class CInterface : public ::testing::Test {
               (std::vector{expected.height, expected.width, 1}));
     EXPECT_TRUE(std::equal(expected.values.begin(), expected.values.end(), values));
   }
-  void expect_scores(const vig_result* result, const std::vector<ClassifiedPicture>& expected) {
+  void expect_scores(const vig_result* result, const std::vector<ClassifiedImage>& expected) {
     ASSERT_EQ(vig_result_count(result), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(vig_result_error(result, i), nullptr);
@@ -101,7 +101,7 @@ class CInterface : public ::testing::Test {
                                            "fox", "gnu", "hen", "ibis", "jay"};
   std::string path_;
   std::vector<std::string> files_;
-  std::vector<vig_picture> pictures_;
+  std::vector<vig_image> images_;
 };
 
 TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
@@ -114,12 +114,12 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
 
   const OpenModel own = pipeline(path_);
   vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model.get(), pictures_.data(), 3, 4, &answer), VIG_OK);
+  ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 4, &answer), VIG_OK);
   Result result(answer);
   expect_scores(result.get(), own.classify(source(), 4));
 
   for (const int map : {0, 1}) {
-    ASSERT_EQ(vig_embed(model.get(), pictures_.data(), 3, map, &answer), VIG_OK);
+    ASSERT_EQ(vig_embed(model.get(), images_.data(), 3, map, &answer), VIG_OK);
     result.reset(answer);
     const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
     const auto expected = own.embed(source(), kind);
@@ -133,7 +133,7 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
     }
   }
 
-  ASSERT_EQ(vig_evidence(model.get(), pictures_.data(), 3, 2, 3, &answer), VIG_OK);
+  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, 2, 3, &answer), VIG_OK);
   result.reset(answer);
   const auto evidence = own.evidence(source(), {2, 3});
   size_t count = 0;
@@ -141,7 +141,7 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
   EXPECT_EQ(count, 2u);
   expect_map(result.get(), 1, evidence[1].answer.map);
 
-  ASSERT_EQ(vig_attention(model.get(), pictures_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
+  ASSERT_EQ(vig_attention(model.get(), images_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
   result.reset(answer);
   const auto attention = own.attention(source(), {0.2, 0.7, 0, 1});
   expect_map(result.get(), 2, attention[2].answer.map);
@@ -149,7 +149,7 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
 
 TEST_F(CInterface, OrientationIsAnOption) {
   files_ = {read_file(kData / "image/photos/hopper_orient6.webp")};
-  const vig_picture turned = vig_encoded(files_[0].data(), files_[0].size());
+  const vig_image turned = vig_encoded(files_[0].data(), files_[0].size());
   const OpenModel own = pipeline(path_);
   const auto upright = own.classify(source(), 10);
   const auto stored = own.classify(source({.apply_orientation = false}), 10);
@@ -167,15 +167,15 @@ TEST_F(CInterface, OrientationIsAnOption) {
 }
 
 // As files and as pixels, with and without a gap between the rows.
-TEST_F(CInterface, PixelsAreThePicture) {
+TEST_F(CInterface, PixelsAreTheImage) {
   const std::shared_ptr<const Image> image = source().load(0).image;
   const size_t row = 3 * static_cast<size_t>(image->width), stride = row + 7;
   std::vector<uint8_t> wide(stride * static_cast<size_t>(image->height) - 7);  // no gap at the end
   for (int y = 0; y < image->height; ++y) {
     std::copy_n(image->row(y), row, wide.data() + static_cast<size_t>(y) * stride);
   }
-  vig_picture given[3] = {pictures_[0], vig_pixels(image->row(0), image->width, image->height, 0),
-                          vig_pixels(wide.data(), image->width, image->height, stride)};
+  vig_image given[3] = {images_[0], vig_pixels(image->row(0), image->width, image->height, 0),
+                        vig_pixels(wide.data(), image->width, image->height, stride)};
   given[2].size = wide.size();
   const Model model = opened(path_);
   vig_result* answer = nullptr;
@@ -191,20 +191,20 @@ TEST_F(CInterface, PixelsAreThePicture) {
   }
 }
 
-TEST_F(CInterface, BrokenPicturesDoNotHinderOthers) {
+TEST_F(CInterface, BrokenImagesDoNotHinderOthers) {
   const Model model = opened(path_);
   uint8_t pixels[12] = {};
-  std::vector<vig_picture> given = {
-      vig_encoded("no picture", 10), vig_encoded(files_[0].data(), files_[0].size() / 2),
-      vig_encoded(nullptr, 100),     vig_encoded(pixels, 0),
-      vig_pixels(pixels, 2, 2, 5),   vig_pixels(pixels, -2, 2, 0),
-      vig_pixels(pixels, 2, 0, 0),   vig_pixels(pixels, 2, 2, 0)};
+  std::vector<vig_image> given = {
+      vig_encoded("no image", 10), vig_encoded(files_[0].data(), files_[0].size() / 2),
+      vig_encoded(nullptr, 100),   vig_encoded(pixels, 0),
+      vig_pixels(pixels, 2, 2, 5), vig_pixels(pixels, -2, 2, 0),
+      vig_pixels(pixels, 2, 0, 0), vig_pixels(pixels, 2, 2, 0)};
   given.back().size = 11;
-  vig_picture far = vig_pixels(pixels, 2, std::numeric_limits<int>::max(), 0);
+  vig_image far = vig_pixels(pixels, 2, std::numeric_limits<int>::max(), 0);
   far.stride = std::numeric_limits<size_t>::max() / 2;  // products with it overflow
   far.size = sizeof pixels;
   given.push_back(far);
-  given.push_back(pictures_[1]);
+  given.push_back(images_[1]);
   vig_result* answer = nullptr;
   ASSERT_EQ(vig_classify(model.get(), given.data(), given.size(), 1, &answer), VIG_OK);
   const Result result(answer);
@@ -212,7 +212,7 @@ TEST_F(CInterface, BrokenPicturesDoNotHinderOthers) {
   for (size_t i = 0; i + 1 < given.size(); ++i) {
     const char* const error = vig_result_error(result.get(), i);
     ASSERT_NE(error, nullptr) << i;
-    EXPECT_EQ(std::string(error).find("picture " + std::to_string(i) + ":"), 0u) << error;
+    EXPECT_EQ(std::string(error).find("image " + std::to_string(i) + ":"), 0u) << error;
     size_t count = 7;
     EXPECT_EQ(vig_result_scores(result.get(), i, &count), nullptr);
     EXPECT_EQ(count, 0u);
@@ -247,18 +247,18 @@ TEST_F(CInterface, NothingAtAnAddressIsAnError) {
 
   const Model model = opened(path_);
   vig_result* result = nullptr;
-  EXPECT_EQ(vig_classify(nullptr, pictures_.data(), 1, 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(nullptr, images_.data(), 1, 1, &result), VIG_BAD_USAGE);
   EXPECT_EQ(vig_classify(model.get(), nullptr, 1, 1, &result), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_classify(model.get(), pictures_.data(), 1, 1, nullptr), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_classify(model.get(), pictures_.data(), 1, 0, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(model.get(), images_.data(), 1, 1, nullptr), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(model.get(), images_.data(), 1, 0, &result), VIG_BAD_USAGE);
   EXPECT_EQ(vig_embed(nullptr, nullptr, 0, 0, nullptr), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_evidence(model.get(), pictures_.data(), 1, 10, -1, &result), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_attention(model.get(), pictures_.data(), 1, 2, 0, -1, -1, &result), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_attention(model.get(), pictures_.data(), 1, 0, 0, 9, -1, &result), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_segment(model.get(), pictures_.data(), 1, &result), VIG_BAD_USAGE);
-  EXPECT_EQ(vig_detect(model.get(), pictures_.data(), 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_evidence(model.get(), images_.data(), 1, 10, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_attention(model.get(), images_.data(), 1, 2, 0, -1, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_attention(model.get(), images_.data(), 1, 0, 0, 9, -1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_segment(model.get(), images_.data(), 1, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_detect(model.get(), images_.data(), 1, &result), VIG_BAD_USAGE);
   EXPECT_EQ(result, nullptr);
-  // No pictures are no error.
+  // No images are no error.
   ASSERT_EQ(vig_classify(model.get(), nullptr, 0, 1, &result), VIG_OK) << vig_last_error();
   EXPECT_EQ(vig_result_count(result), 0u);
   vig_free_result(result);
@@ -276,21 +276,21 @@ TEST_F(CInterface, FailedCallsGiveNothing) {
 
   const Model own = opened(path_);
   auto* result = reinterpret_cast<vig_result*>(1);
-  EXPECT_EQ(vig_classify(own.get(), pictures_.data(), 1, 0, &result), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(own.get(), images_.data(), 1, 0, &result), VIG_BAD_USAGE);
   EXPECT_EQ(result, nullptr);
   const std::string refused = vig_last_error();
   EXPECT_EQ(refused, "the best 0 classes, expected at least 1");
   // The sentence stays when later calls succeed, and is of this thread alone.
-  ASSERT_EQ(vig_classify(own.get(), pictures_.data(), 1, 1, &result), VIG_OK);
+  ASSERT_EQ(vig_classify(own.get(), images_.data(), 1, 1, &result), VIG_OK);
   vig_free_result(result);
   EXPECT_EQ(vig_last_error(), refused);
   std::thread([] { EXPECT_STREQ(vig_last_error(), ""); }).join();
 }
 
-TEST_F(CInterface, PicturesThatWereNotGivenHaveNoAnswer) {
+TEST_F(CInterface, ImagesThatWereNotGivenHaveNoAnswer) {
   const Model model = opened(path_);
   vig_result* answer = nullptr;
-  ASSERT_EQ(vig_evidence(model.get(), pictures_.data(), 3, -1, -1, &answer), VIG_OK);
+  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, -1, -1, &answer), VIG_OK);
   const Result result(answer);
   const auto best = pipeline(path_).classify(source(), 1);
   for (size_t i = 0; i < 3; ++i) {
@@ -327,7 +327,7 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   options.threads = 1;
   vig_result* answer = nullptr;
   const Model larger = opened(path_, &options);
-  ASSERT_EQ(vig_embed(larger.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  ASSERT_EQ(vig_embed(larger.get(), images_.data(), 1, 1, &answer), VIG_OK);
   Result result(answer);
   int rows = 0;
   vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
@@ -336,7 +336,7 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   // A header that ended with `threads`: what follows has its default.
   options.struct_size = offsetof(vig_options, batch);
   const Model plain = opened(path_, &options);
-  ASSERT_EQ(vig_embed(plain.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  ASSERT_EQ(vig_embed(plain.get(), images_.data(), 1, 1, &answer), VIG_OK);
   result.reset(answer);
   vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
   EXPECT_EQ(rows, 4);
@@ -364,8 +364,8 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   strict.max_pixels = 100;
   const Model small = opened(path_, &strict);
   const std::vector<uint8_t> pixels(3 * 11 * 10);
-  const vig_picture given[3] = {pictures_[0], vig_pixels(pixels.data(), 11, 10, 0),
-                                vig_pixels(pixels.data(), 10, 10, 0)};
+  const vig_image given[3] = {images_[0], vig_pixels(pixels.data(), 11, 10, 0),
+                              vig_pixels(pixels.data(), 10, 10, 0)};
   ASSERT_EQ(vig_classify(small.get(), given, 3, 1, &answer), VIG_OK);
   result.reset(answer);
   EXPECT_NE(vig_result_error(result.get(), 0), nullptr);
@@ -396,7 +396,7 @@ TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", nullptr, &model), VIG_OK)
       << vig_last_error();
   vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model, pictures_.data(), 3, 2, &answer), VIG_OK);
+  ASSERT_EQ(vig_classify(model, images_.data(), 3, 2, &answer), VIG_OK);
   vig_close(model);
   const Result result(answer);
   expect_scores(result.get(), pipeline(path_).classify(source(), 2));
@@ -406,7 +406,7 @@ TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   larger.size = 96;
   ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", &larger, &model), VIG_OK);
   const Model held(model);
-  ASSERT_EQ(vig_embed(held.get(), pictures_.data(), 1, 1, &answer), VIG_OK);
+  ASSERT_EQ(vig_embed(held.get(), images_.data(), 1, 1, &answer), VIG_OK);
   const Result map(answer);
   int rows = 0, columns = 0;
   vig_result_values(map.get(), 0, &rows, &columns, nullptr);
@@ -421,7 +421,7 @@ TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 5; ++i) {
         vig_result* answer = nullptr;
-        ASSERT_EQ(vig_classify(model.get(), pictures_.data(), 3, 3, &answer), VIG_OK);
+        ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 3, &answer), VIG_OK);
         expect_scores(answer, expected);
         vig_free_result(answer);
         EXPECT_EQ(vig_evidence(model.get(), nullptr, 0, 100 + t, -1, &answer), VIG_BAD_USAGE);
@@ -434,14 +434,21 @@ TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(CInterface, ModelsThatComeWithVigHaveNames) {
+  EXPECT_EQ(vig_model_task(opened("").get()), VIG_CLASSIFY);
+  EXPECT_STREQ(vig_class_name(opened("default").get(), 3), "cat");
+  EXPECT_EQ(vig_model_task(opened("segment").get()), VIG_SEGMENT);
+  EXPECT_EQ(vig_model_task(opened("detect").get()), VIG_DETECT);
+}
+
 TEST_F(CInterface, SegmentationAndDetection) {
   const std::string map_path = saved(folder_ / "map.safetensors", "test_vig_upernet");
   const Model segmenter = opened(map_path);
   EXPECT_EQ(vig_model_task(segmenter.get()), VIG_SEGMENT);
   EXPECT_EQ(vig_class_name(segmenter.get(), 0), nullptr);
   vig_result* answer = nullptr;
-  const vig_picture broken = vig_encoded("x", 1);
-  const vig_picture given[2] = {pictures_[0], broken};
+  const vig_image broken = vig_encoded("x", 1);
+  const vig_image given[2] = {images_[0], broken};
   ASSERT_EQ(vig_segment(segmenter.get(), given, 2, &answer), VIG_OK) << vig_last_error();
   Result result(answer);
   int width = 0, height = 0;

@@ -29,17 +29,17 @@ BenchResult measured() {
   return result;
 }
 
-BenchResult with_rival() {
+BenchResult with_baseline() {
   BenchResult result = measured();
-  RivalResult& rival = result.rival.emplace();
-  static_cast<RunTimes&>(rival) = {
+  BaselineResult& baseline = result.baseline.emplace();
+  static_cast<RunTimes&>(baseline) = {
       .runs = 3, .median = 0.5, .p95 = 1, .spread = 0.25, .best = 0.25};
-  rival.engine = "Fake";
-  rival.model = "m";
-  rival.difference = 0x1p-10;
-  rival.process_bytes = 5'000'000;
-  rival.ratio = 0.5;
-  rival.ratio_median = 0.75;
+  baseline.engine = "Fake";
+  baseline.model = "m";
+  baseline.difference = 0x1p-10;
+  baseline.process_bytes = 5'000'000;
+  baseline.ratio = 0.5;
+  baseline.ratio_median = 0.75;
   return result;
 }
 
@@ -78,9 +78,9 @@ TEST(BenchReport, ARowOfTheTable) {
   EXPECT_EQ(words(report.row(result)).at(1), "(stopped early, after 7 runs)");
 }
 
-TEST(BenchReport, ARivalStandsBelow) {
+TEST(BenchReport, ABaselineStandsBelow) {
   const cli::BenchReport report;
-  BenchResult result = with_rival();
+  BenchResult result = with_baseline();
   EXPECT_EQ(words(report.row(result)),
             (Lines{kOurs, "Fake 64x96 2 4 500.000 1000.000 25.0 % 4.0 3.0 25.0 5.00 MB",
                    "0.50x its time by the fastest quarters (125.000 and 250.000 ms), 0.75x by the "
@@ -114,8 +114,8 @@ TEST(BenchReport, ARivalStandsBelow) {
     EXPECT_EQ(theirs[key], value) << key;
   }
   // Of another network nothing is said that would need its size.
-  result.rival->same_network = false;
-  result.rival->process_bytes = 0;
+  result.baseline->same_network = false;
+  result.baseline->process_bytes = 0;
   const json other = json::parse(report.json({result}))["results"][1];
   for (const char* key :
        {"gflops", "peak_share", "dense_multiply_adds", "scan_multiply_adds", "process_bytes"}) {
@@ -145,7 +145,7 @@ TEST(BenchReport, TheProfileIsOfOneRunAndAllThreads) {
 
 TEST(BenchReport, CsvHasTheNumbersOfTheJson) {
   const cli::BenchReport report;
-  std::istringstream lines(report.csv({with_rival(), with_profile()}));
+  std::istringstream lines(report.csv({with_baseline(), with_profile()}));
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line,

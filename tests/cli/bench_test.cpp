@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "cli/vig.h"
 
@@ -32,6 +33,22 @@ TEST(BenchCommand, EveryCombination) {
   EXPECT_TRUE(text.starts_with("cpu,simd,model,height")) << text;
 }
 
+// As by `taskset`, the threads are those of the affinity mask, which the program inherits.
+TEST(BenchCommand, HasAThreadForEachProcessorItMayUse) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  const RunResult result = vig({"bench", "test_vig", "--seconds", "0.01", "--json"});
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
+  expect_success(result);
+  EXPECT_EQ(json::parse(result.out)["results"][0]["threads"], 1);
+}
+
 TEST(BenchCommand, TableAndProfile) {
   const TempDir folder;
   const RunResult result = vig({"bench", make_model(folder), "--set", "classes=10", "--seconds",
@@ -63,7 +80,7 @@ TEST(BenchCommand, ADetectorSaysWhatItRan) {
           .is_null());
   const RunResult batch =
       vig({"bench", "test_vig", "test_vig_maskrcnn", "--batch", "2", "--seconds", "1000"});
-  expect_complaint(batch, 2, "picture by picture");
+  expect_complaint(batch, 2, "image by image");
   EXPECT_EQ(batch.out, "");
 }
 

@@ -1,4 +1,4 @@
-// `vig classify` with a threshold, by shards, and sorting pictures into folders.
+// `vig classify` with a threshold, by shards, and sorting images into folders.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
@@ -13,14 +13,14 @@ class ClassifySort : public testing::Test {
  protected:
   void SetUp() override {
     model_ = make_model(folder_);
-    fs::create_directories(folder_ / "pictures/below");
-    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/a.png");
-    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/below/a.png");
-    fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/b.webp");
-    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "pictures/c.jpg");
+    fs::create_directories(folder_ / "images/below");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "images/a.png");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "images/below/a.png");
+    fs::copy_file(data("image/photos/flower.webp"), folder_ / "images/b.webp");
+    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "images/c.jpg");
   }
   RunResult classify(std::vector<std::string> options) {
-    options.insert(options.begin(), {"classify", "-m", model_, (folder_ / "pictures").string()});
+    options.insert(options.begin(), {"classify", "-m", model_, (folder_ / "images").string()});
     return vig(options);
   }
   size_t files_below(const char* name) const {
@@ -41,8 +41,8 @@ TEST_F(ClassifySort, BelowTheThresholdItIsNoneOfThem) {
   EXPECT_NE(certain.out.find("none of them: no class reaches 100 %"), std::string::npos);
   const json none = json::parse(classify({"--threshold", "1", "--json"}).out);
   const json some = json::parse(classify({"--threshold", "0.01", "--json"}).out);
-  for (const json& picture : none) EXPECT_EQ(picture["none_of_them"], true);
-  for (const json& picture : some) EXPECT_EQ(picture["none_of_them"], false);
+  for (const json& image : none) EXPECT_EQ(image["none_of_them"], true);
+  for (const json& image : some) EXPECT_EQ(image["none_of_them"], false);
   EXPECT_FALSE(json::parse(classify({"--json"}).out)[0].contains("none_of_them"));
   const std::string csv = (folder_ / "answers.csv").string();
   expect_success(classify({"--threshold", "1", "--csv", csv, "--top", "1"}));
@@ -64,7 +64,7 @@ TEST_F(ClassifySort, ShardsInTheirOrderAreTheWhole) {
   }
   EXPECT_EQ(joined, read_file(whole));
   EXPECT_EQ(text, classify({}).out);
-  // More parts than pictures: some are empty, and that is no error.
+  // More parts than images: some are empty, and that is no error.
   expect_success(classify({"--shard", "1/9"}));
   for (const char* bad : {"0/3", "4/3", "2", "a/b", "1/2/3", "-1/2"}) {
     expect_complaint(classify({std::string("--shard=") + bad}), 2, "--shard");
@@ -76,12 +76,12 @@ TEST_F(ClassifySort, MovesIntoFoldersAndNeverOverwrites) {
   const json answers = json::parse(classify({"--json", "--top", "1"}).out);
   expect_success(classify({"--move", sorted}));
   EXPECT_EQ(files_below("sorted"), 4u);
-  EXPECT_EQ(files_below("pictures"), 0u);
+  EXPECT_EQ(files_below("images"), 0u);
   for (const json& answer : answers) {
     const fs::path name = fs::path(answer["file"].get<std::string>()).filename();
     EXPECT_TRUE(fs::exists(fs::path(sorted) / answer["classes"][0]["name"] / name)) << name;
   }
-  // Two pictures of one name and class.
+  // Two images of one name and class.
   const std::string cat = answers[0]["classes"][0]["name"];
   EXPECT_TRUE(fs::exists(fs::path(sorted) / cat / "a (2).png"));
   // Again, from where they are now: they stay.
@@ -93,26 +93,26 @@ TEST_F(ClassifySort, MovesIntoFoldersAndNeverOverwrites) {
 TEST_F(ClassifySort, WhatCannotBeMovedStays) {
   write_file(folder_ / "file", "no folder");
   expect_complaint(classify({"--move", (folder_ / "file").string()}), 1, "file");
-  EXPECT_EQ(files_below("pictures"), 4u);
+  EXPECT_EQ(files_below("images"), 4u);
   expect_complaint(vig({"classify", "-m", model_, "-", "--move", (folder_ / "to").string()}), 2,
                    "--move");
   expect_complaint(classify({"--move", (folder_ / "to").string(), "--shard", "1/2"}), 2, "--shard");
   expect_complaint(classify({"--threshold", "nan"}), 2, "found nan");
-  // Broken pictures have no class.
-  write_file(folder_ / "pictures/d.png", "no picture");
+  // Broken images have no class.
+  write_file(folder_ / "images/d.png", "no image");
   const RunResult result = classify({"--move", (folder_ / "to").string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(files_below("to"), 4u);
-  EXPECT_TRUE(fs::exists(folder_ / "pictures/d.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "images/d.png"));
 }
 
 // From another folder it would lead elsewhere.
 TEST_F(ClassifySort, ARelativeLinkStays) {
-  fs::create_symlink("a.png", folder_ / "pictures/link.png");
+  fs::create_symlink("a.png", folder_ / "images/link.png");
   const RunResult linked = classify({"--move", (folder_ / "linked").string()});
   EXPECT_EQ(linked.exit_code, 1);
   EXPECT_NE(linked.err.find("a link to a.png"), std::string::npos) << linked.err;
-  EXPECT_TRUE(fs::is_symlink(folder_ / "pictures/link.png"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "images/link.png"));
 }
 
 // A class of a file from strangers may be called anything.

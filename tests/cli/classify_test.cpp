@@ -19,19 +19,19 @@ class Classify : public testing::Test {
  protected:
   void SetUp() override {
     model_ = make_model(folder_);
-    fs::create_directories(folder_ / "pictures/below");
-    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "pictures/b.PNG");
-    fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/below/a.webp");
-    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "pictures/c.jpg");
-    write_file(folder_ / "pictures/notes.txt", "no picture");
+    fs::create_directories(folder_ / "images/below");
+    fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "images/b.PNG");
+    fs::copy_file(data("image/photos/flower.webp"), folder_ / "images/below/a.webp");
+    fs::copy_file(data("image/photos/kitten_gray.jpg"), folder_ / "images/c.jpg");
+    write_file(folder_ / "images/notes.txt", "no image");
   }
-  std::string pictures() const { return (folder_ / "pictures").string(); }
+  std::string images() const { return (folder_ / "images").string(); }
 
   TempDir folder_;
   std::string model_;
 };
 
-TEST_F(Classify, OnePicture) {
+TEST_F(Classify, OneImage) {
   const RunResult result =
       vig({"classify", "-m", model_, data("image/photos/cat_chelsea.png"), "--top", "3"});
   expect_success(result);
@@ -55,13 +55,13 @@ TEST_F(Classify, OnePicture) {
 }
 
 TEST_F(Classify, FoldersAreListedInOrder) {
-  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "10"});
+  const RunResult result = vig({"classify", "-m", model_, images(), "--json", "--top", "10"});
   expect_success(result);
   const json list = json::parse(result.out);
   ASSERT_EQ(list.size(), 3u);
-  EXPECT_EQ(list[0]["file"], pictures() + "/b.PNG");
-  EXPECT_EQ(list[1]["file"], pictures() + "/below/a.webp");
-  EXPECT_EQ(list[2]["file"], pictures() + "/c.jpg");
+  EXPECT_EQ(list[0]["file"], images() + "/b.PNG");
+  EXPECT_EQ(list[1]["file"], images() + "/below/a.webp");
+  EXPECT_EQ(list[2]["file"], images() + "/c.jpg");
   for (const json& entry : list) {
     ASSERT_EQ(entry["classes"].size(), 10u);
     double sum = 0;
@@ -70,7 +70,7 @@ TEST_F(Classify, FoldersAreListedInOrder) {
   }
 }
 
-TEST_F(Classify, FoldersHoldPicturesOfEveryFormat) {
+TEST_F(Classify, FoldersHoldImagesOfEveryFormat) {
   const fs::path all = folder_ / "all";
   fs::create_directories(all);
   const std::pair<const char*, const char*> files[] = {
@@ -91,26 +91,26 @@ TEST_F(Classify, FoldersHoldPicturesOfEveryFormat) {
   }
 }
 
-TEST_F(Classify, FoldersHoldOtherThingsThanPictures) {
+TEST_F(Classify, FoldersHoldOtherThingsThanImages) {
   fs::create_directories(folder_ / "elsewhere");
   fs::copy_file(data("image/photos/flower.webp"), folder_ / "elsewhere/linked.webp");
-  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "pictures/link");
-  fs::create_directory_symlink(folder_ / "pictures", folder_ / "pictures/below/circle");
-  fs::create_directories(folder_ / "pictures/.thumbs");
-  fs::copy_file(data("image/photos/flower.webp"), folder_ / "pictures/.thumbs/t.webp");
-  write_file(folder_ / "pictures/._b.PNG", "left by a desktop");
-  const std::string pipe = pictures() + "/pipe.jpg";
+  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "images/link");
+  fs::create_directory_symlink(folder_ / "images", folder_ / "images/below/circle");
+  fs::create_directories(folder_ / "images/.thumbs");
+  fs::copy_file(data("image/photos/flower.webp"), folder_ / "images/.thumbs/t.webp");
+  write_file(folder_ / "images/._b.PNG", "left by a desktop");
+  const std::string pipe = images() + "/pipe.jpg";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "1"});
-  expect_complaint(result, 1, pipe + ": expected a picture file, found a device or pipe");
+  const RunResult result = vig({"classify", "-m", model_, images(), "--json", "--top", "1"});
+  expect_complaint(result, 1, pipe + ": expected an image file, found a device or pipe");
   const json list = json::parse(result.out);
   ASSERT_EQ(list.size(), 4u);
-  EXPECT_EQ(list[3]["file"], pictures() + "/link/linked.webp");
+  EXPECT_EQ(list[3]["file"], images() + "/link/linked.webp");
 }
 
 TEST_F(Classify, QuotedPatterns) {
   const RunResult result =
-      vig({"classify", "-m", model_, pictures() + "/*.[Pj]*", "--json", "--top", "1"});
+      vig({"classify", "-m", model_, images() + "/*.[Pj]*", "--json", "--top", "1"});
   expect_success(result);
   EXPECT_EQ(json::parse(result.out).size(), 2u);
   // A file that is named like a pattern is a file.
@@ -119,30 +119,30 @@ TEST_F(Classify, QuotedPatterns) {
 }
 
 TEST_F(Classify, PatternsThatMatchNothingAreReported) {
-  const std::string nothing = pictures() + "/*.gone";
+  const std::string nothing = images() + "/*.gone";
   const RunResult some =
-      vig({"classify", "-m", model_, nothing, pictures() + "/*.jpg", "--json", "--top", "1"});
-  expect_complaint(some, 1, nothing + ": found no pictures: nothing matches");
+      vig({"classify", "-m", model_, nothing, images() + "/*.jpg", "--json", "--top", "1"});
+  expect_complaint(some, 1, nothing + ": found no images: nothing matches");
   EXPECT_EQ(json::parse(some.out).size(), 1u);
   const RunResult none = vig({"classify", "-m", model_, nothing});
-  expect_complaint(none, 1, nothing + ": found no pictures: nothing matches");
+  expect_complaint(none, 1, nothing + ": found no images: nothing matches");
   EXPECT_EQ(none.out, "");
 }
 
 TEST_F(Classify, AnswersDoNotDependOnBatchOrThreads) {
   const RunResult one =
-      vig({"classify", "-m", model_, pictures(), "--json", "--batch", "1", "--threads", "1"});
+      vig({"classify", "-m", model_, images(), "--json", "--batch", "1", "--threads", "1"});
   const RunResult many =
-      vig({"classify", "-m", model_, pictures(), "--json", "--batch", "2", "--threads", "3"});
+      vig({"classify", "-m", model_, images(), "--json", "--batch", "2", "--threads", "3"});
   expect_success(one);
   EXPECT_EQ(one.out, many.out);
 }
 
 TEST_F(Classify, OtherSizes) {
   for (const char* size : {"33", "96", "500"}) {
-    expect_success(vig({"classify", "-m", model_, pictures(), "--size", size}));
+    expect_success(vig({"classify", "-m", model_, images(), "--size", size}));
   }
-  expect_complaint(vig({"classify", "-m", model_, pictures(), "--size", "2"}), 1, "too small");
+  expect_complaint(vig({"classify", "-m", model_, images(), "--size", "2"}), 1, "too small");
 }
 
 TEST_F(Classify, OrientationCanBeIgnored) {
@@ -154,26 +154,26 @@ TEST_F(Classify, OrientationCanBeIgnored) {
   EXPECT_NE(upright.out, stored.out);
 }
 
-TEST_F(Classify, BrokenPicturesAreSkippedAndCounted) {
-  write_file(folder_ / "pictures/broken.jpg", "not at all");
-  write_file(folder_ / "pictures/empty.png", "");
-  const RunResult result = vig({"classify", "-m", model_, pictures(), "--top", "1"});
+TEST_F(Classify, BrokenImagesAreSkippedAndCounted) {
+  write_file(folder_ / "images/broken.jpg", "not at all");
+  write_file(folder_ / "images/empty.png", "");
+  const RunResult result = vig({"classify", "-m", model_, images(), "--top", "1"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
   EXPECT_NE(result.err.find("broken.jpg"), std::string::npos);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 6) << result.out;
-  const RunResult as_json = vig({"classify", "-m", model_, pictures(), "--json"});
+  const RunResult as_json = vig({"classify", "-m", model_, images(), "--json"});
   EXPECT_EQ(as_json.exit_code, 1);
   const json list = json::parse(as_json.out);
   ASSERT_EQ(list.size(), 5u);
   EXPECT_TRUE(list[2].contains("error"));  // b.PNG, below/a.webp, broken.jpg, ...
 }
 
-TEST_F(Classify, PicturesThatAreNotThere) {
+TEST_F(Classify, ImagesThatAreNotThere) {
   expect_complaint(vig({"classify", "-m", model_, "missing.png"}), 1, "missing.png");
-  expect_complaint(vig({"classify", "-m", model_, pictures() + "/*.tiff"}), 1, "no pictures");
+  expect_complaint(vig({"classify", "-m", model_, images() + "/*.tiff"}), 1, "no images");
   fs::create_directories(folder_ / "empty");
-  expect_complaint(vig({"classify", "-m", model_, (folder_ / "empty").string()}), 1, "no pictures");
+  expect_complaint(vig({"classify", "-m", model_, (folder_ / "empty").string()}), 1, "no images");
   const RunResult none = vig({"classify", "-m", model_, "missing.png", "--json"});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_EQ(json::parse(none.out).size(), 1u);
@@ -203,11 +203,11 @@ TEST_F(Classify, NamesThatAreNoText) {
 TEST_F(Classify, InterruptLosesNothing) {
   for (int i = 0; i < 400; ++i) {
     fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),
-                       folder_ / ("pictures/x" + std::to_string(i) + ".jpg"));
+                       folder_ / ("images/x" + std::to_string(i) + ".jpg"));
   }
   const std::string out = (folder_ / "out.json").string();
   const RunResult result = interrupt_vig(
-      {"classify", "-m", model_, pictures(), "--json", "--size", "896", "--top", "1"}, out, 1);
+      {"classify", "-m", model_, images(), "--json", "--size", "896", "--top", "1"}, out, 1);
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_NE(result.err.find("stopped after"), std::string::npos) << result.err;
   const json list = json::parse(read_file(out));
@@ -215,8 +215,8 @@ TEST_F(Classify, InterruptLosesNothing) {
   EXPECT_LT(list.size(), 403u);
 }
 
-// Every broken picture: its own sentence, in bounded time and memory.
-TEST_F(Classify, EveryBrokenPicture) {
+// Every broken image: its own sentence, in bounded time and memory.
+TEST_F(Classify, EveryBrokenImage) {
   std::istringstream table(read_file(data("image/broken/index.tsv")));
   std::string line;
   std::getline(table, line);
@@ -245,7 +245,7 @@ TEST_F(Classify, EveryBrokenPicture) {
   }
 }
 
-TEST_F(Classify, StandardInputIsAPicture) {
+TEST_F(Classify, StandardInputIsAImage) {
   RunOptions options;
   options.input = read_file(data("image/photos/flower.webp"));
   const RunResult file =
@@ -258,28 +258,27 @@ TEST_F(Classify, StandardInputIsAPicture) {
     EXPECT_EQ(json::parse(result.out), expected);
   }
   expect_complaint(vig({"classify", "-m", model_, "-"}), 1, "standard input: the file is empty");
-  options.input = "no picture";
+  options.input = "no image";
   expect_complaint(vig({"classify", "-m", model_, "-"}, options), 1,
-                   "standard input: not a picture");
+                   "standard input: not an image");
 }
 
-// What cannot become a picture is refused though the stream does not end.
+// What cannot become an image is refused though the stream does not end.
 TEST_F(Classify, AStreamWithoutEndIsJudgedByItsStart) {
   NamedPipe pipe(folder_ / "pipe");
   StartedProgram program({kVig, "classify", "-m", model_, pipe.path()}, folder_.path());
   pipe.wait_for_reader();
   pipe.write(std::string(100, '\0'));
   EXPECT_EQ(program.wait(), 1);
-  EXPECT_NE(program.err().find(pipe.path() + ": not a picture"), std::string::npos)
-      << program.err();
+  EXPECT_NE(program.err().find(pipe.path() + ": not an image"), std::string::npos) << program.err();
 }
 
-// Streams are read one after the other, though pictures are read by several threads.
+// Streams are read one after the other, though images are read by several threads.
 TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
   RunOptions options;
   options.input = read_file(data("image/photos/flower.webp"));
   const RunResult twice =
-      vig({"classify", "-m", model_, "-", pictures() + "/c.jpg", "-", "--json", "--threads", "4"},
+      vig({"classify", "-m", model_, "-", images() + "/c.jpg", "-", "--json", "--threads", "4"},
           options);
   expect_complaint(twice, 1, "standard input: the file is empty");
   const json list = json::parse(twice.out);
@@ -307,7 +306,7 @@ TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
 
 // Numbers as short as read back to the same float.
 TEST_F(Classify, NumbersAreShort) {
-  const RunResult result = vig({"classify", "-m", model_, pictures(), "--json", "--top", "10"});
+  const RunResult result = vig({"classify", "-m", model_, images(), "--json", "--top", "10"});
   size_t seen = 0;
   const std::regex number("\"(?:probability|logit)\": ?([-+.eE0-9]+)");
   for (std::sregex_iterator found(result.out.begin(), result.out.end(), number), end; found != end;
@@ -320,11 +319,11 @@ TEST_F(Classify, NumbersAreShort) {
 }
 
 TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
-  const std::string pipe = pictures() + "/pipe.jpg";
+  const std::string pipe = images() + "/pipe.jpg";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const RunResult result = vig({"classify", "-m", model_, pictures() + "/*.*", "--json"});
+  const RunResult result = vig({"classify", "-m", model_, images() + "/*.*", "--json"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find(pipe + ": expected a picture file, found a device or pipe"),
+  EXPECT_NE(result.err.find(pipe + ": expected an image file, found a device or pipe"),
             std::string::npos)
       << result.err;
   EXPECT_EQ(json::parse(result.out).size(), 3u);  // b.PNG, c.jpg and notes.txt, which is broken
@@ -333,21 +332,21 @@ TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
 TEST_F(Classify, TableOfAnswers) {
   const std::string table = (folder_ / "t.csv").string();
   const RunResult result =
-      vig({"classify", "-m", model_, pictures() + "/b.PNG", "--top", "2", "--csv", table});
+      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "2", "--csv", table});
   expect_success(result);
   const std::string text = read_file(table);
   EXPECT_TRUE(
       text.starts_with("file,index1,class1,probability1,index2,class2,probability2,error\n"
                        "\"" +
-                       pictures() + "/b.PNG\","))
+                       images() + "/b.PNG\","))
       << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   // Of ten classes there are ten, whatever is asked for.
   expect_success(
-      vig({"classify", "-m", model_, pictures() + "/b.PNG", "--top", "50", "--csv", table}));
+      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "50", "--csv", table}));
   EXPECT_NE(read_file(table).find("index10,class10,probability10,error\n"), std::string::npos)
       << read_file(table);
-  expect_complaint(vig({"classify", "-m", model_, pictures(), "--csv", "/no/such/x.csv"}), 1,
+  expect_complaint(vig({"classify", "-m", model_, images(), "--csv", "/no/such/x.csv"}), 1,
                    "/no/such/x.csv");
 }
 

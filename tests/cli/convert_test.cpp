@@ -5,6 +5,7 @@
 
 #include "cli/vig.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/load.h"
@@ -69,7 +70,7 @@ TEST(Convert, TheFileAsksForAnotherSizeOnRequest) {
   expect_success(asked);
   EXPECT_EQ(vig({"classify", "-m", other, "--json", photo}).out, asked.out);
   EXPECT_NE(vig({"classify", "-m", own, "--json", photo}).out, asked.out);
-  // Of whole pictures the short side.
+  // Of whole images the short side.
   for (const char* file : {"seg-own", "seg-other"}) {
     std::vector<std::string> command = {"convert", "--random", "test_vig_h_upernet",
                                         (folder / file).string() + ".safetensors"};

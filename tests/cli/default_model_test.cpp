@@ -26,26 +26,25 @@ class DefaultModel : public testing::Test {
     options_.environment = {"VIG_DEFAULT_MODEL=" + model_};
   }
 
-  const std::vector<std::string> pictures_ = {data("image/photos/flower.webp"),
-                                              data("image/photos/kitten_gray.jpg")};
+  const std::vector<std::string> images_ = {data("image/photos/flower.webp"),
+                                            data("image/photos/kitten_gray.jpg")};
   TempDir folder_;
   std::string model_;
   RunOptions options_;
 };
 
 TEST_F(DefaultModel, ClassifySaysOnceWhichItIsAndItsClasses) {
-  const RunResult named =
-      vig({"classify", "-m", model_, pictures_[0], pictures_[1], "--batch", "1"});
+  const RunResult named = vig({"classify", "-m", model_, images_[0], images_[1], "--batch", "1"});
   expect_success(named);
   EXPECT_EQ(count(named.out, "model"), 0);
-  const RunResult unnamed = vig({"classify", pictures_[0], pictures_[1], "--batch", "1"}, options_);
+  const RunResult unnamed = vig({"classify", images_[0], images_[1], "--batch", "1"}, options_);
   expect_success(unnamed);
   EXPECT_EQ(unnamed.out, kNote + named.out);
 }
 
 TEST_F(DefaultModel, JsonKeepsItsShape) {
-  const RunResult named = vig({"classify", "-m", model_, pictures_[0], "--json"});
-  const RunResult unnamed = vig({"classify", pictures_[0], "--json"}, options_);
+  const RunResult named = vig({"classify", "-m", model_, images_[0], "--json"});
+  const RunResult unnamed = vig({"classify", images_[0], "--json"}, options_);
   EXPECT_EQ(unnamed.exit_code, 0);
   EXPECT_EQ(unnamed.err, "vig: " + kNote);
   json list = json::parse(unnamed.out);
@@ -56,8 +55,8 @@ TEST_F(DefaultModel, JsonKeepsItsShape) {
 }
 
 TEST_F(DefaultModel, EmbedUsesItToo) {
-  const RunResult named = vig({"embed", "-m", model_, pictures_[0]});
-  const RunResult unnamed = vig({"embed", pictures_[0]}, options_);
+  const RunResult named = vig({"embed", "-m", model_, images_[0]});
+  const RunResult unnamed = vig({"embed", images_[0]}, options_);
   EXPECT_EQ(unnamed.exit_code, 0);
   EXPECT_EQ(unnamed.out, named.out);
   EXPECT_EQ(unnamed.err, "vig: " + kNote);
@@ -65,12 +64,46 @@ TEST_F(DefaultModel, EmbedUsesItToo) {
 
 TEST_F(DefaultModel, ExplainUsesItToo) {
   const std::string out = (folder_ / "out").string();
-  const RunResult text = vig({"explain", pictures_[0], "--out", out}, options_);
+  const RunResult text = vig({"explain", images_[0], "--out", out}, options_);
   expect_success(text);
-  EXPECT_TRUE(text.out.starts_with(kNote + pictures_[0] + "\n")) << text.out;
-  const RunResult as_json = vig({"explain", pictures_[0], "--out", out, "--json"}, options_);
+  EXPECT_TRUE(text.out.starts_with(kNote + images_[0] + "\n")) << text.out;
+  const RunResult as_json = vig({"explain", images_[0], "--out", out, "--json"}, options_);
   EXPECT_EQ(as_json.err, "vig: " + kNote);
   EXPECT_EQ(json::parse(as_json.out).size(), 1u);
+}
+
+// Wherever a model is named. The name is never that of a file in the current folder.
+TEST_F(DefaultModel, HasANameInEveryCommand) {
+  options_.environment.push_back("VIG_SEGMENT_MODEL=" + (folder_ / "none").string());
+  options_.directory = folder_.path();
+  write_file(folder_ / "default", "no weights");
+  for (const char* name : {"default", ""}) {
+    SCOPED_TRACE(name);
+    const std::vector<std::vector<std::string>> commands = {
+        {"classify", "--json", images_[0], "-m"}, {"embed", images_[0], "-m"}, {"info"}};
+    for (std::vector<std::string> command : commands) {
+      command.push_back(model_);
+      RunResult expected = vig(command, options_);
+      expect_success(expected);
+      command.back() = name;
+      const RunResult named = vig(command, options_);
+      EXPECT_EQ(named.exit_code, 0) << named.err;
+      const bool unnamed = command[0] == "classify" && *name == '\0';  // adds a field
+      if (unnamed) continue;
+      EXPECT_EQ(named.out, expected.out) << command[0];
+    }
+  }
+  expect_success(vig({"bench", "default", "--size", "64", "--seconds", "0.01"}, options_));
+  expect_success(vig({"convert", "default", "copy.safetensors"}, options_));
+  EXPECT_EQ(read_file(folder_ / "copy.safetensors"), read_file(model_));
+  // The bundled model is an input, whatever name it has here.
+  expect_complaint(vig({"convert", "default", model_, "--force"}, options_), 2, model_);
+  expect_complaint(vig({"classify", images_[0], "-m", "./default"}, options_), 1, "./default");
+  // Of another task, and one that is not there.
+  expect_complaint(vig({"segment", images_[0], "-m", "default"}, options_), 2, "vig classify");
+  expect_complaint(vig({"segment", images_[0], "-m", "segment"}, options_), 2, "VIG_SEGMENT_MODEL");
+  expect_complaint(vig({"classify", images_[0], "-m", "segment"}), 2, "use vig segment");
+  expect_complaint(vig({"classify", images_[0], "-m", "detect"}), 2, "use vig detect");
 }
 
 // As installed: bin/vig and share/vig, called through a link elsewhere.
@@ -79,7 +112,7 @@ TEST_F(DefaultModel, IsFoundBesideTheProgram) {
   fs::create_directories(folder_ / "usr/share/vig");
   fs::copy_file(kVig, folder_ / "usr/bin/vig");
   fs::create_symlink(folder_ / "usr/bin/vig", folder_ / "link");
-  const std::vector<std::string> command = {(folder_ / "link").string(), "classify", pictures_[0]};
+  const std::vector<std::string> command = {(folder_ / "link").string(), "classify", images_[0]};
   const RunOptions no_variable = {.environment = {}};
   unsetenv("VIG_DEFAULT_MODEL");
   const RunResult missing = run_program(command, no_variable);
@@ -106,16 +139,16 @@ TEST_F(DefaultModel, OfTheBuildIsTheOneInTheTree) {
 TEST_F(DefaultModel, ThatIsNotThereOrNoModelIsOneSentence) {
   options_.environment = {"VIG_DEFAULT_MODEL=" + (folder_ / "gone").string()};
   for (const char* command : {"classify", "embed", "eval"}) {
-    const RunResult result = vig({command, pictures_[0]}, options_);
+    const RunResult result = vig({command, images_[0]}, options_);
     expect_complaint(result, 2, "gone");
     EXPECT_EQ(count(result.err, "-m FILE"), 1) << result.err;
   }
   write_file(folder_ / "gone", "no weights");
-  expect_complaint(vig({"classify", pictures_[0]}, options_), 1, "gone");
+  expect_complaint(vig({"classify", images_[0]}, options_), 1, "gone");
 }
 
 TEST_F(DefaultModel, CanBeChangedLikeAnyOther) {
-  expect_complaint(vig({"classify", pictures_[0], "--set", "depth=0"}, options_), 2, "depth");
+  expect_complaint(vig({"classify", images_[0], "--set", "depth=0"}, options_), 2, "depth");
 }
 
 }  // namespace

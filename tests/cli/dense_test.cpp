@@ -26,7 +26,7 @@ std::string warning_lines(const json& result) {
   return lines;
 }
 
-TEST_F(DenseCommands, SegmentWritesPicturesAndShares) {
+TEST_F(DenseCommands, SegmentWritesImagesAndShares) {
   const RunResult result = run("segment", segment_, {cat_, broken_, flower_, "--json"});
   EXPECT_EQ(result.exit_code, 1);  // one of the three is broken
   EXPECT_EQ(written(), (std::set<std::string>{"cat_chelsea.overlay.png", "cat_chelsea.labels.png",
@@ -86,7 +86,7 @@ TEST_F(DenseCommands, WindowsThreadsAndSizesAreOptions) {
   EXPECT_EQ(others, 0u);
 }
 
-TEST_F(DenseCommands, PicturesOfOneNameAreToldApartAndNoneIsOverwritten) {
+TEST_F(DenseCommands, ImagesOfOneNameAreToldApartAndNoneIsOverwritten) {
   fs::create_directories(folder_ / "a");
   fs::create_directories(folder_ / "b");
   fs::copy_file(flower_, folder_ / "a/x.webp");
@@ -100,12 +100,12 @@ TEST_F(DenseCommands, PicturesOfOneNameAreToldApartAndNoneIsOverwritten) {
                       (folder_ / "b/*").string(), "--score", "1"}));
   EXPECT_EQ(written(), (std::set<std::string>{"x-2.detections.png", "x.detections.png",
                                               "x-3.detections.png", "x-4.detections.png"}));
-  // Now an output is one of the pictures.
+  // Now an output is one of the images.
   fs::copy_file(cat_, out() / "x.overlay.png");
   const std::string before = read_file(out() / "x.overlay.png");
   expect_complaint(run("segment", segment_,
                        {(out() / "x.overlay.png").string(), (folder_ / "a/x.webp").string()}),
-                   2, "would be written over the picture");
+                   2, "would be written over the image");
   EXPECT_EQ(read_file(out() / "x.overlay.png"), before);
   write_file(folder_ / "file", "");
   const RunResult no_folder =
@@ -249,7 +249,7 @@ TEST_F(DenseCommands, LargeDrawingsGetAPreview) {
   fs::copy_file(cat_, out() / "small.overlay.preview.jpg");
   expect_complaint(
       run("segment", segment_, {(out() / "small.overlay.preview.jpg").string(), small}), 2,
-      "would be written over the picture");
+      "would be written over the image");
 }
 
 TEST_F(DenseCommands, ModelsOfAnotherTaskNameTheRightCommand) {

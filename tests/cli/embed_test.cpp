@@ -13,19 +13,19 @@ class Embed : public testing::Test {
  protected:
   void SetUp() override {
     model_ = make_model(folder_);
-    pictures_ = {data("image/photos/cat_chelsea.png"), data("image/broken/zero_byte.png"),
-                 data("image/photos/flower.webp")};
+    images_ = {data("image/photos/cat_chelsea.png"), data("image/broken/zero_byte.png"),
+               data("image/photos/flower.webp")};
   }
   RunResult embed(std::vector<std::string> more) const {
     std::vector<std::string> arguments = {"embed", "-m", model_};
-    arguments.insert(arguments.end(), pictures_.begin(), pictures_.end());
+    arguments.insert(arguments.end(), images_.begin(), images_.end());
     arguments.insert(arguments.end(), more.begin(), more.end());
     return vig(arguments);
   }
 
   TempDir folder_;
   std::string model_;
-  std::vector<std::string> pictures_;
+  std::vector<std::string> images_;
 };
 
 TEST_F(Embed, JsonVectors) {
@@ -33,7 +33,7 @@ TEST_F(Embed, JsonVectors) {
   EXPECT_EQ(result.exit_code, 1);  // one of the three is broken
   const json list = json::parse(result.out);
   ASSERT_EQ(list.size(), 3u);
-  EXPECT_EQ(list[0]["file"], pictures_[0]);
+  EXPECT_EQ(list[0]["file"], images_[0]);
   EXPECT_EQ(list[0]["shape"], json({64}));
   EXPECT_EQ(list[0]["values"].size(), 64u);
   EXPECT_TRUE(list[1].contains("error"));
@@ -54,7 +54,7 @@ TEST_F(Embed, NumpyHoldsTheSameNumbers) {
   expected.insert(expected.end(), second.begin(), second.end());
   EXPECT_EQ(npy.values, expected);
   const json names = json::parse(read_file(folder_ / "vectors.json"));
-  EXPECT_EQ(names["files"], json({pictures_[0], pictures_[2]}));
+  EXPECT_EQ(names["files"], json({images_[0], images_[2]}));
 }
 
 TEST_F(Embed, Maps) {

@@ -18,12 +18,12 @@ const cli::DenseTitle kTitle = {"dir/m.safetensors",   "test", "dir/data/", "val
                                 {"ant", "bee", "cat"}, true};
 const std::string kHead =
     "model     default, dir/m.safetensors, test\ndata      dir/data/, split val\n"
-    "pictures  4\nskipped   2\nspeed     8.0 images/s\n";
+    "images  4\nskipped   2\nspeed     8.0 images/s\n";
 
 template <class Evaluation>
 Evaluation run_of() {
   Evaluation result;
-  result.pictures = 4;
+  result.images = 4;
   result.skipped = 2;
   result.seconds = 0.5;
   return result;

@@ -33,7 +33,7 @@ TEST_F(EvalDense, EvalOfSegmentation) {
   expect_complaint(vig({"eval", "-m", detect_, data}), 1, "label maps");
 }
 
-TEST_F(EvalDense, TheWorstPicturesHaveTheLowestScores) {
+TEST_F(EvalDense, TheWorstImagesHaveTheLowestScores) {
   const std::string data = answered_data({"a", "b", "c"});
   const std::string file = data + "/labels/b.png";
   LabelMap wrong = read_label_map(file);
@@ -56,7 +56,7 @@ TEST_F(EvalDense, TheWorstPicturesHaveTheLowestScores) {
   }
 }
 
-// A picture without its labels, or one that cannot be read, is as bad as the other.
+// An image without its labels, or one that cannot be read, is as bad as the other.
 TEST_F(EvalDense, AnEvaluationOfDataWithGapsEndsWithAnError) {
   const std::string data = answered_data({"a", "b"});
   const auto expect_gap = [&](const std::string& about) {
@@ -67,7 +67,7 @@ TEST_F(EvalDense, AnEvaluationOfDataWithGapsEndsWithAnError) {
   fs::rename(data + "/labels/b.png", data + "/away.png");
   expect_gap("b.png");
   fs::rename(data + "/away.png", data + "/labels/b.png");
-  write_file(data + "/images/b.png", "no picture");
+  write_file(data + "/images/b.png", "no image");
   expect_gap("b.png");
 }
 
@@ -170,7 +170,7 @@ TEST_F(EvalDense, OptionsReachTheNetwork) {
   const RunResult small = vig({"eval", "-m", segment_, data, "--max-pixels", "1000"});
   EXPECT_EQ(small.exit_code, 1);
   EXPECT_NE(small.err.find("limit of 1000 pixels"), std::string::npos) << small.err;
-  EXPECT_NE(small.err.find("none of its 1 pictures could be read"), std::string::npos) << small.err;
+  EXPECT_NE(small.err.find("none of its 1 images could be read"), std::string::npos) << small.err;
   // Label maps without names have the model's.
   fs::remove(data + "/classes.txt");
   EXPECT_EQ(mean_iou({}), 1);

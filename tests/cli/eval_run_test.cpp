@@ -44,18 +44,18 @@ TEST_F(EvalRun, MeasuresWhatTheRecordNames) {
   const RunResult listed = eval(record_.dump());
   expect_success(listed);
   json report = json::parse(listed.out);
-  EXPECT_EQ(report["pictures"], 1);
-  EXPECT_EQ(report["classes"][7]["pictures"], 1);
+  EXPECT_EQ(report["images"], 1);
+  EXPECT_EQ(report["classes"][7]["images"], 1);
   const RunResult split = eval_with("validation", "val");
   expect_success(split);
-  EXPECT_EQ(json::parse(split.out)["pictures"], 1);
-  // Moved pictures are found where they are said to be now.
+  EXPECT_EQ(json::parse(split.out)["images"], 1);
+  // Moved images are found where they are said to be now.
   fs::rename(folder_ / "data", folder_ / "moved");
   expect_complaint(eval(record_.dump()), 1, "no longer there; name their present place");
   expect_success(eval(record_.dump(), {(folder_ / "moved").string()}));
 }
 
-TEST_F(EvalRun, TakesLimitsOfPicturesFromTheRecord) {
+TEST_F(EvalRun, TakesLimitsOfImagesFromTheRecord) {
   fs::copy_file(data("image/photos/cat_chelsea.png"), folder_ / "data/train/hen/1.png",
                 fs::copy_options::overwrite_existing);
   const RunResult refused = eval(record_.dump());
@@ -69,11 +69,11 @@ TEST_F(EvalRun, DoubtfulRecordsAreRefused) {
   expect_complaint(eval(deep), 1, "run.json: expected JSON of at most");
   expect_complaint(eval(std::string(2 << 20, ' ') + record_.dump()), 1, "run.json");
   expect_complaint(eval("{\"data\": "), 1, "run.json: expected JSON");
-  expect_complaint(eval("[]"), 1, "run.json: does not name the validation pictures");
+  expect_complaint(eval("[]"), 1, "run.json: does not name the validation images");
   expect_complaint(eval("{\"data\": \"a\", \"data\": \"b\"}"), 1, "gives \"data\" twice");
   expect_complaint(eval_with("data", 7), 1, "run.json: does not name");
   expect_complaint(eval_with("max-pixels", "7"), 1, "run.json: does not name");
-  expect_complaint(eval_with("validation", nullptr), 1, "this run has no validation pictures");
+  expect_complaint(eval_with("validation", nullptr), 1, "this run has no validation images");
   for (const char* outside : {"../run/validation.txt", "/dev/zero", "", "train"}) {
     expect_complaint(eval_with("validation", outside), 1, "expected \"val\" or \"validation.txt\"");
   }

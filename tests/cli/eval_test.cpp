@@ -18,18 +18,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Places in the data and where the pictures come from. The model knows ten classes, these are
+// Places in the data and where the images come from. The model knows ten classes, these are
 // three.
-const std::vector<std::pair<std::string, std::string>> kPictures = {
+const std::vector<std::pair<std::string, std::string>> kImages = {
     {"cat/1.png", "cat_chelsea.png"},       {"cat/2.jpg", "kitten_gray.jpg"},
     {"cat/3.jpg", "pixel_1x1.jpg"},         {"hen/1.webp", "flower.webp"},
     {"hen/2.png", "rocket_gray_trns.png"},  {"jay/1.jpg", "cat_progressive_320x240.jpg"},
     {"jay/below/2.png", "hopper_1bit.png"}, {"jay/3.png", "pixel_1x1.png"}};
 
-void copy_pictures(const fs::path& folder) {
-  for (const auto& [place, picture] : kPictures) {
+void copy_images(const fs::path& folder) {
+  for (const auto& [place, image] : kImages) {
     fs::create_directories((folder / place).parent_path());
-    fs::copy_file(data("image/photos/" + picture), folder / place);
+    fs::copy_file(data("image/photos/" + image), folder / place);
   }
 }
 
@@ -37,7 +37,7 @@ class Eval : public testing::Test {
  protected:
   void SetUp() override {
     model_ = make_model(folder_);
-    copy_pictures(folder_ / "data");
+    copy_images(folder_ / "data");
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   RunResult eval(const std::string& from, std::vector<std::string> more = {}) const {
@@ -73,21 +73,21 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
   double loss = 0;
   std::map<std::pair<int, int>, int> confusion;
   const json list = json::parse(answers.out);
-  ASSERT_EQ(list.size(), kPictures.size());
-  for (const json& picture : list) {
-    const std::string file = picture["file"];
+  ASSERT_EQ(list.size(), kImages.size());
+  for (const json& image : list) {
+    const std::string file = image["file"];
     for (int place = 0; place < 10; ++place) {
-      const json& score = picture["classes"][place];
+      const json& score = image["classes"][place];
       if (file.find("data/" + score["name"].get<std::string>()) == std::string::npos) continue;
       top1 += place < 1;
       top5 += place < 5;
       loss -= std::log(score["probability"].get<double>());
-      ++confusion[{score["index"], picture["classes"][0]["index"]}];
+      ++confusion[{score["index"], image["classes"][0]["index"]}];
     }
   }
   const json report = numbers("data");
-  const auto count = static_cast<int>(kPictures.size());
-  EXPECT_EQ(report["pictures"], count);
+  const auto count = static_cast<int>(kImages.size());
+  EXPECT_EQ(report["images"], count);
   EXPECT_EQ(report["skipped"], 0);
   EXPECT_EQ(report["complete"], true);
   EXPECT_EQ(report["split"], "");
@@ -102,12 +102,12 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
   EXPECT_GE(report["macro_f1"], 0);
   ASSERT_EQ(report["confusion"].size(), confusion.size());
   for (const json& cell : report["confusion"]) {
-    EXPECT_EQ((confusion[{cell["label"], cell["answer"]}]), cell["pictures"]);
+    EXPECT_EQ((confusion[{cell["label"], cell["answer"]}]), cell["images"]);
   }
   ASSERT_EQ(report["classes"].size(), 10u);
   EXPECT_EQ(report["classes"][2]["name"], "cat");
-  EXPECT_EQ(report["classes"][2]["pictures"], 3);
-  EXPECT_EQ(report["classes"][0]["pictures"], 0);
+  EXPECT_EQ(report["classes"][2]["images"], 3);
+  EXPECT_EQ(report["classes"][0]["images"], 0);
   EXPECT_TRUE(report["classes"][0]["recall"].is_null());
 }
 
@@ -138,7 +138,7 @@ TEST_F(Eval, TextHasTheSameNumbers) {
   }
   EXPECT_EQ(facts["model"], model_ + ", test_vig");
   EXPECT_EQ(facts["data"], path("data"));
-  EXPECT_EQ(facts["pictures"], "8");
+  EXPECT_EQ(facts["images"], "8");
   EXPECT_EQ(facts["skipped"], "0");
   EXPECT_NEAR(std::stod(facts["top-1"]), 100 * report["top1"].get<double>(), 0.0051);
   EXPECT_NEAR(std::stod(facts["top-5"]), 100 * report["top5"].get<double>(), 0.0051);
@@ -154,10 +154,10 @@ TEST_F(Eval, TextHasTheSameNumbers) {
     ASSERT_TRUE(std::getline(lines, line));
     std::istringstream words(line);
     std::string name;
-    int pictures = -1, answered = -1, correct = -1;
-    words >> name >> pictures >> answered >> correct;
+    int images = -1, answered = -1, correct = -1;
+    words >> name >> images >> answered >> correct;
     EXPECT_EQ(name, expected["name"]);
-    EXPECT_EQ(pictures, expected["pictures"]);
+    EXPECT_EQ(images, expected["images"]);
     EXPECT_EQ(answered, expected["answered"]);
     EXPECT_EQ(correct, expected["correct"]);
     for (const char* share : {"recall", "precision"}) {
@@ -172,24 +172,24 @@ TEST_F(Eval, TextHasTheSameNumbers) {
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
-TEST_F(Eval, FilesForTablesAndPictures) {
+TEST_F(Eval, FilesForTablesAndImages) {
   const json report = numbers("data", {"--confusion", path("c.svg"), "--csv", path("c.csv")});
   const std::string svg = read_file(path("c.svg"));
   EXPECT_EQ(xml_problem(svg), "");
   for (const json& cell : report["confusion"]) {
     const std::string names[2] = {report["classes"][cell["label"].get<int>()]["name"],
                                   report["classes"][cell["answer"].get<int>()]["name"]};
-    EXPECT_NE(svg.find(names[0] + " taken for " + names[1] + ": " + cell["pictures"].dump()),
+    EXPECT_NE(svg.find(names[0] + " taken for " + names[1] + ": " + cell["images"].dump()),
               std::string::npos);
   }
   std::istringstream table(read_file(path("c.csv")));
   std::string line;
   std::getline(table, line);
-  EXPECT_EQ(line, "index,class,pictures,answered,correct,recall,precision");
+  EXPECT_EQ(line, "index,class,images,answered,correct,recall,precision");
   for (const json& row : report["classes"]) {
     std::getline(table, line);
     const std::string begin = row["index"].dump() + "," + row["name"].dump() + "," +
-                              row["pictures"].dump() + "," + row["answered"].dump() + "," +
+                              row["images"].dump() + "," + row["answered"].dump() + "," +
                               row["correct"].dump() + ",";
     ASSERT_TRUE(line.starts_with(begin)) << line << "\n" << begin;
     const std::string rest = line.substr(begin.size());
@@ -205,10 +205,10 @@ TEST_F(Eval, FilesForTablesAndPictures) {
   }
 }
 
-// A line for each picture in the order of the data, with what `vig classify` answers.
+// A line for each image in the order of the data, with what `vig classify` answers.
 TEST_F(Eval, PredictionsAreThoseOfClassify) {
   fs::rename(folder_ / "data/hen/1.webp", folder_ / "data/hen/1, \"a\".webp");
-  write_file(folder_ / "data/jay/broken.png", "no picture");
+  write_file(folder_ / "data/jay/broken.png", "no image");
   EXPECT_EQ(eval("data", {"--predictions", path("p.csv"), "--threads", "2"}).exit_code, 1);
   const RunResult classify =
       vig({"classify", "-m", model_, path("data"), "--top", "5", "--csv", path("c.csv"), "--json"});
@@ -219,9 +219,9 @@ TEST_F(Eval, PredictionsAreThoseOfClassify) {
   EXPECT_EQ(answer.substr(0, 26), "file,index1,class1,probabi");
   EXPECT_EQ(line, "file,label,correct" + answer.substr(4));
   const json list = json::parse(classify.out);
-  ASSERT_EQ(list.size(), kPictures.size() + 1);
-  for (const json& picture : list) {
-    const std::string file = picture["file"];
+  ASSERT_EQ(list.size(), kImages.size() + 1);
+  for (const json& image : list) {
+    const std::string file = image["file"];
     ASSERT_TRUE(std::getline(lines, line) && std::getline(answers, answer));
     const std::string label = fs::path(file).lexically_relative(path("data")).begin()->string();
     std::string quoted = "\"";
@@ -229,12 +229,12 @@ TEST_F(Eval, PredictionsAreThoseOfClassify) {
     quoted += "\"";
     ASSERT_TRUE(answer.starts_with(quoted + ",")) << answer;
     const std::string rest = answer.substr(quoted.size());
-    if (picture.contains("error")) {
+    if (image.contains("error")) {
       EXPECT_TRUE(rest.starts_with(",,,,")) << rest;
       EXPECT_EQ(line, quoted + ",\"" + label + "\"," + rest);
       continue;
     }
-    const json& best = picture["classes"][0];
+    const json& best = image["classes"][0];
     const bool correct = best["name"] == label;
     EXPECT_TRUE(rest.starts_with("," + best["index"].dump() + "," + best["name"].dump() + "," +
                                  best["probability"].dump() + ","))
@@ -266,7 +266,7 @@ TEST_F(Eval, ThePageOfMistakes) {
   expect_complaint(eval("data", {"--page", path("n.html")}), 2, "--mistakes");
 }
 
-// Pictures and pages are passed on; where they were made is nobody's business.
+// Images and pages are passed on; where they were made is nobody's business.
 TEST_F(Eval, TitlesNameNoFolders) {
   expect_success(
       eval("data", {"--confusion", path("c.svg"), "--mistakes", "1", "--page", path("m.html")}));
@@ -313,7 +313,7 @@ TEST_F(Eval, ColumnsAlignWithWideNames) {
   std::istringstream lines(result.out.substr(result.out.find("class ")));
   std::string line;
   std::getline(lines, line);
-  const size_t end = display_width(line.substr(0, line.find("pictures") + 8));
+  const size_t end = display_width(line.substr(0, line.find("images") + 8));
   for (int row = 0; row < 10; ++row) {
     std::getline(lines, line);
     const size_t number = line.find_first_of("0123456789");
@@ -346,7 +346,7 @@ TEST_F(Eval, NothingInANameSteersTheTerminal) {
 }
 
 // Both decode options change what the network sees.
-TEST_F(Eval, DecodeOptionsReachThePictures) {
+TEST_F(Eval, DecodeOptionsReachTheImages) {
   fs::create_directories(folder_ / "turned/cat");
   fs::copy_file(data("image/photos/hopper_orient6.webp"), folder_ / "turned/cat/1.webp");
   const json turned = numbers("turned"), stored = numbers("turned", {"--ignore-orientation"});
@@ -363,7 +363,7 @@ TEST_F(Eval, DecodeOptionsReachThePictures) {
   EXPECT_EQ(cats, 1);
   const RunResult small = eval("data", {"--max-pixels", "10"});
   EXPECT_EQ(small.exit_code, 1);
-  EXPECT_NE(small.out.find("pictures  2\nskipped   6\n"), std::string::npos) << small.out;
+  EXPECT_NE(small.out.find("images  2\nskipped   6\n"), std::string::npos) << small.out;
   EXPECT_NE(small.err.find("--max-pixels"), std::string::npos) << small.err;
 }
 
@@ -374,27 +374,27 @@ TEST_F(Eval, TakesTestThenValThenTheRest) {
   fs::create_directories(folder_ / "parts");
   fs::rename(folder_ / "data", folder_ / "parts/train");
   fs::create_directories(folder_ / "parts");
-  copy_pictures(folder_ / "parts/val");
+  copy_images(folder_ / "parts/val");
   EXPECT_EQ(part_of(), "val");
-  copy_pictures(folder_ / "parts/test");
+  copy_images(folder_ / "parts/test");
   EXPECT_EQ(part_of(), "test");
   EXPECT_EQ(part_of({"--split", "train"}), "train");
   EXPECT_EQ(part_of({"--split", "val"}), "val");
   fs::remove_all(folder_ / "parts/val");
   expect_complaint(eval("parts", {"--split", "val"}), 1, "only train and test");
-  copy_pictures(folder_ / "data");
+  copy_images(folder_ / "data");
   expect_complaint(eval("data", {"--split", "test"}), 1, "test");
 }
 
-// A competition's test pictures have no labels; a small split may lack a class.
+// A competition's test images have no labels; a small split may lack a class.
 TEST_F(Eval, OtherPartsDoNotMatter) {
-  copy_pictures(folder_ / "parts/train");
-  copy_pictures(folder_ / "parts/val");
+  copy_images(folder_ / "parts/train");
+  copy_images(folder_ / "parts/val");
   fs::remove_all(folder_ / "parts/val/hen");
   json of_val = numbers("parts", {"--split", "val"});
-  EXPECT_EQ(of_val["pictures"], 6);
+  EXPECT_EQ(of_val["images"], 6);
   EXPECT_EQ(numbers("parts"), of_val);
-  EXPECT_EQ(numbers("parts", {"--split", "train"})["pictures"], 8);
+  EXPECT_EQ(numbers("parts", {"--split", "train"})["images"], 8);
   fs::create_directories(folder_ / "parts/test");
   fs::copy_file(data("image/photos/flower.webp"), folder_ / "parts/test/1.webp");
   EXPECT_EQ(numbers("parts", {"--split", "val"}), of_val);
@@ -423,11 +423,11 @@ TEST_F(Eval, OutputsWithoutNames) {
   expect_success(result);
   const json report = json::parse(result.out);
   EXPECT_EQ(report["classes"][2]["name"], "cat");  // a b cat ...
-  EXPECT_EQ(report["classes"][2]["pictures"], 3);
-  EXPECT_EQ(report["pictures"], 15);
+  EXPECT_EQ(report["classes"][2]["images"], 3);
+  EXPECT_EQ(report["images"], 15);
 }
 
-TEST_F(Eval, BrokenPicturesAreReportedAndCounted) {
+TEST_F(Eval, BrokenImagesAreReportedAndCounted) {
   const json whole = numbers("data");
   write_file(folder_ / "data/cat/broken.jpg", "not at all");
   write_file(folder_ / "data/hen/empty.png", "");
@@ -448,34 +448,34 @@ TEST_F(Eval, NothingToCount) {
   expect_complaint(eval("empty"), 1, "empty");
   expect_complaint(eval("missing"), 1, "missing");
   expect_complaint(vig({"eval", "-m", model_, data("image/photos/flower.webp")}), 1, "flower.webp");
-  write_file(folder_ / "bad/cat/1.png", "no picture");
+  write_file(folder_ / "bad/cat/1.png", "no image");
   const RunResult result = eval("bad");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_NE(result.err.find("none of its 1 pictures"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("none of its 1 images"), std::string::npos) << result.err;
 }
 
-TEST_F(Eval, PicturesOfWhichNoneCanBeReadAreNotTriedToTheEnd) {
+TEST_F(Eval, ImagesOfWhichNoneCanBeReadAreNotTriedToTheEnd) {
   for (int i = 0; i < 11000; ++i) write_file(folder_ / fmt::format("bad/cat/{}.png", i), "");
   const RunResult result = eval("bad");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   // A thousand by name, a sentence that the others are counted, and how it ended.
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1002) << result.err.substr(0, 1000);
-  EXPECT_NE(result.err.find("pictures could be read; the other"), std::string::npos);
+  EXPECT_NE(result.err.find("images could be read; the other"), std::string::npos);
 }
 
 TEST_F(Eval, OneClassAndOtherSizesAreEnough) {
   fs::create_directories(folder_ / "one");
   fs::rename(folder_ / "data/cat", folder_ / "one/cat");
-  EXPECT_EQ(numbers("one")["pictures"], 3);
+  EXPECT_EQ(numbers("one")["images"], 3);
   EXPECT_NE(numbers("one", {"--size", "96"})["loss"], numbers("one")["loss"]);
   expect_complaint(eval("one", {"--size", "2"}), 1, "too small");
 }
 
 TEST_F(Eval, NamesThatAreNoText) {
   const std::string odd = "od\x1b[31md";
-  write_file(folder_ / "data" / odd / "1.png", "no picture");
+  write_file(folder_ / "data" / odd / "1.png", "no image");
   const RunResult result = eval("data");
   expect_complaint(result, 1, "\\x1b");
   EXPECT_EQ(result.err.find('\x1b'), std::string::npos);
@@ -489,7 +489,7 @@ TEST_F(Eval, TheDefaultModelIsUsedToo) {
   EXPECT_EQ(result.out.find("model     default, " + model_ + ", test_vig\n"), 0u) << result.out;
 }
 
-// Ctrl-C: what is finished is counted and told. A broken picture shows that it is under way.
+// Ctrl-C: what is finished is counted and told. A broken image shows that it is under way.
 TEST_F(Eval, InterruptTellsWhatIsDone) {
   for (int i = 0; i < 400; ++i) {
     fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),
@@ -506,14 +506,14 @@ TEST_F(Eval, InterruptTellsWhatIsDone) {
   const json report = json::parse(result.out);
   EXPECT_EQ(report["complete"], false);
   EXPECT_GE(report["skipped"], 1);
-  EXPECT_LT(report["pictures"], 400);
+  EXPECT_LT(report["images"], 400);
   for (const char* name : {"c.csv", "c.svg", "p.csv"}) {
     EXPECT_FALSE(fs::exists(path(name))) << name;
     EXPECT_TRUE(fs::exists(path(std::string(name) + ".partial"))) << name;
   }
   const std::string rows = read_file(path("p.csv.partial"));
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n') - 1,
-            report["pictures"].get<int>() + report["skipped"].get<int>());
+            report["images"].get<int>() + report["skipped"].get<int>());
 }
 
 }  // namespace

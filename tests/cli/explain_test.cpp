@@ -74,16 +74,16 @@ TEST_F(Explain, StandardInputIsDrawnOn) {
             read_file(out() + "/cat_chelsea.evidence.png"));
 }
 
-// Names of files are those of the pictures, whichever of them can be read.
-TEST_F(Explain, ABrokenPictureIsReportedAndTheOthersKeepTheirNames) {
+// Names of files are those of the images, whichever of them can be read.
+TEST_F(Explain, ABrokenImageIsReportedAndTheOthersKeepTheirNames) {
   const std::string broken = data("image/broken/zero_byte.png");
   const RunResult result = vig({"explain", "-m", model_, "--out", out(), broken, cat_, "--json"});
   expect_complaint(result, 1, "zero_byte.png");
   const json list = json::parse(result.out);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_TRUE(list[0].contains("error"));
-  EXPECT_FALSE(list[0].contains("picture"));
-  EXPECT_EQ(list[1]["picture"], out() + "/cat_chelsea.evidence.png");
+  EXPECT_FALSE(list[0].contains("image"));
+  EXPECT_EQ(list[1]["image"], out() + "/cat_chelsea.evidence.png");
   EXPECT_TRUE(written("cat_chelsea.evidence.png"));
   EXPECT_FALSE(written("zero_byte.evidence.png"));
 }
@@ -110,8 +110,8 @@ TEST_F(Explain, AttentionOfAPlace) {
                   cat_, most / 4, most % 4));
 }
 
-// In the middle of the picture, all of which is seen.
-TEST_F(Explain, OpacityIsHowMuchThePictureIsCovered) {
+// In the middle of the image, all of which is seen.
+TEST_F(Explain, OpacityIsHowMuchTheImageIsCovered) {
   const auto middle = [](const std::string& file) {
     const Image image = read_image(file);
     std::vector<uint8_t> pixels;

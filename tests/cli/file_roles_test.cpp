@@ -14,25 +14,25 @@ class FileRolesTest : public testing::Test {
   void SetUp() override {
     model_ = make_model(folder_);
     fs::create_directories(folder_ / "photos/cat");
-    fs::copy_file(data("image/photos/flower.webp"), picture());
-    fs::create_symlink(picture(), folder_ / "link.webp");
-    fs::create_hard_link(picture(), folder_ / "hard.webp");
+    fs::copy_file(data("image/photos/flower.webp"), image());
+    fs::create_symlink(image(), folder_ / "link.webp");
+    fs::create_hard_link(image(), folder_ / "hard.webp");
     fs::create_directory_symlink(folder_ / "photos", folder_ / "photos-link");
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  fs::path picture() const { return folder_ / "photos/cat/a.webp"; }
+  fs::path image() const { return folder_ / "photos/cat/a.webp"; }
 
   // Refused with one sentence that names `about`, before anything was read, with all files as they
   // were.
   void refused(const std::vector<std::string>& arguments, const std::string& about) const {
     SCOPED_TRACE(testing::PrintToString(arguments));
-    const std::string before = read_file(picture()), model = read_file(model_);
+    const std::string before = read_file(image()), model = read_file(model_);
     RunOptions options;
     options.directory = folder_.path();
     const RunResult result = vig(arguments, options);
     expect_complaint(result, 2, about);
     EXPECT_EQ(result.out, "");
-    EXPECT_EQ(read_file(picture()), before);
+    EXPECT_EQ(read_file(image()), before);
     EXPECT_EQ(read_file(model_), model);
   }
 
@@ -40,12 +40,12 @@ class FileRolesTest : public testing::Test {
   std::string model_;
 };
 
-TEST_F(FileRolesTest, APictureByAnyOfItsNames) {
-  const std::string real = picture().string();
+TEST_F(FileRolesTest, AImageByAnyOfItsNames) {
+  const std::string real = image().string();
   for (const std::string& out :
        {real, path("link.webp"), path("hard.webp"), path("photos-link/cat/a.webp"),
         std::string("photos/../photos/./cat/a.webp")}) {
-    refused({"embed", "-m", model_, real, "--out", out}, "over the picture " + real);
+    refused({"embed", "-m", model_, real, "--out", out}, "over the image " + real);
     refused({"embed", "-m", model_, path("photos"), "--out", out}, "a.webp");
     refused({"embed", "-m", model_, path("phot*/cat/*"), "--out", out}, "a.webp");
     refused({"classify", "-m", model_, path("photos-link"), "--csv", out}, "a.webp");
@@ -57,11 +57,11 @@ TEST_F(FileRolesTest, APictureByAnyOfItsNames) {
   refused({"embed", "-m", model_, path("hard.webp"), "--out", real}, "hard.webp");
 }
 
-// Data is more than the pictures of a folder.
+// Data is more than the images of a folder.
 TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
   write_file(folder_ / "list.csv", "photos/cat/a.webp,cat\n");
   refused({"eval", "-m", model_, path("list.csv"), "--predictions", path("hard.webp")},
-          "over the picture");
+          "over the image");
   for (const char* name : {"photos/classes.txt", "photos/notes.json", "photos/metrics.csv",
                            "photos/last.safetensors"}) {
     write_file(folder_ / name, "a\n");
@@ -71,38 +71,38 @@ TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
             0);
   refused({"search", path("all.index"), "-m", model_, data("image/photos/cat_chelsea.png"),
            "--html", path("hard.webp")},
-          "over the picture");
+          "over the image");
 }
 
 // With FILE.npy comes FILE.json.
 TEST_F(FileRolesTest, TheNamesOfTheRowsOfAnArray) {
-  fs::create_hard_link(picture(), folder_ / "vectors.json");
+  fs::create_hard_link(image(), folder_ / "vectors.json");
   refused(
-      {"embed", "-m", model_, picture().string(), "--format", "npy", "--out", path("vectors.npy")},
-      "over the picture");
+      {"embed", "-m", model_, image().string(), "--format", "npy", "--out", path("vectors.npy")},
+      "over the image");
   EXPECT_FALSE(fs::exists(path("vectors.npy")));
 }
 
 TEST_F(FileRolesTest, TheProbabilitiesOfASegmentation) {
   const std::string other = path("a.probabilities.npy");
-  fs::create_hard_link(picture(), other);
-  refused({"segment", "-m", model_, picture().string(), other, "--probabilities", "--out",
+  fs::create_hard_link(image(), other);
+  refused({"segment", "-m", model_, image().string(), other, "--probabilities", "--out",
            folder_.path().string()},
-          "over the picture");
+          "over the image");
 }
 
 TEST_F(FileRolesTest, TheModel) {
   fs::create_symlink(model_, folder_ / "model-link");
   for (const std::string& out : {model_, path("model-link")}) {
-    refused({"embed", "-m", model_, picture().string(), "--out", out}, "the model");
-    refused({"classify", "-m", path("model-link"), picture().string(), "--csv", out}, "the model");
+    refused({"embed", "-m", model_, image().string(), "--out", out}, "the model");
+    refused({"classify", "-m", path("model-link"), image().string(), "--csv", out}, "the model");
     refused({"eval", "-m", model_, path("photos"), "--csv", out}, "the model");
     refused({"bench", "test_vig", model_, "--csv", out}, "the model");
     refused({"convert", model_, out, "--force"}, "the checkpoint");
   }
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};
-  expect_complaint(vig({"embed", picture().string(), "--out", model_}, options), 2, "the model");
+  expect_complaint(vig({"embed", image().string(), "--out", model_}, options), 2, "the model");
 }
 
 TEST_F(FileRolesTest, ClassFilesAndArchives) {
@@ -134,14 +134,14 @@ TEST_F(FileRolesTest, TwoOutputsThatAreOne) {
 
 TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
   const std::string begin = std::string("'") + kVig + "' ";
-  const std::string classify = begin + "classify -m '" + model_ + "' '" + picture().string() + "' ";
-  const std::string before = read_file(picture());
-  for (const std::string& line : {classify + ">> '" + picture().string() + "'",
+  const std::string classify = begin + "classify -m '" + model_ + "' '" + image().string() + "' ";
+  const std::string before = read_file(image());
+  for (const std::string& line : {classify + ">> '" + image().string() + "'",
                                   classify + "--csv '" + path("x") + "' > '" + path("x") + "'",
                                   begin + "classify -m '" + model_ + "' - --csv '" +
-                                      picture().string() + "' < '" + picture().string() + "'"}) {
+                                      image().string() + "' < '" + image().string() + "'"}) {
     expect_complaint(run_program({"bash", "-c", line}), 2, "choose another");
-    EXPECT_EQ(read_file(picture()), before);
+    EXPECT_EQ(read_file(image()), before);
   }
   // What is complained of goes into the file itself.
   const RunResult both =
@@ -151,7 +151,7 @@ TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
   fs::create_directories(folder_ / "out");
   expect_complaint(
       run_program({"bash", "-c",
-                   begin + "explain -m '" + model_ + "' '" + picture().string() + "' --out '" +
+                   begin + "explain -m '" + model_ + "' '" + image().string() + "' --out '" +
                        path("out") + "' > '" + path("out/a.evidence.png") + "'"}),
       2, "the file that standard output goes into");
   // Both into one file is what people do.
@@ -163,7 +163,7 @@ TEST_F(FileRolesTest, OtherFilesAreReplacedAsEver) {
   write_file(path("out.json"), "old");
   expect_success(
       vig({"eval", "-m", model_, path("photos"), "--csv", path("photos/cat/results.csv")}));
-  expect_success(vig({"embed", "-m", model_, picture().string(), "--out", path("out.json")}));
+  expect_success(vig({"embed", "-m", model_, image().string(), "--out", path("out.json")}));
   EXPECT_NE(read_file(path("photos/cat/results.csv")), "from the last run");
   EXPECT_NE(read_file(path("out.json")), "old");
 }

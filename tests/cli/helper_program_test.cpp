@@ -1,4 +1,4 @@
-// Commands that are handed to vig-train, vig-onnx or vig-serve, which are scripts here.
+// Commands that are handed to vig-train, vig-onnx, vig-serve or vig-study, which are scripts here.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
@@ -68,6 +68,12 @@ TEST_F(HelperProgram, Serves) {
   EXPECT_EQ(run({"serve", "-m", "a b"}).out, "bin/vig-serve\n<serve>\n<-m>\n<a b>\n");
 }
 
+TEST_F(HelperProgram, MakesStudies) {
+  write_program("bin/vig-study");
+  EXPECT_EQ(run({"study", "efficiency", "--rows", "a b"}).out,
+            "bin/vig-study\n<study>\n<efficiency>\n<--rows>\n<a b>\n");
+}
+
 TEST_F(HelperProgram, WritesOnnxFiles) {
   write_program("bin/vig-onnx");
   EXPECT_EQ(run({"convert", "a b.pth", "x.onnx", "--ort"}).out,
@@ -88,6 +94,7 @@ TEST_F(HelperProgram, WithoutTheProgramItSaysHowToGetIt) {
   }
   expect_complaint(run({"convert", "a.pth", "a.onnx"}), 1, "-DVIG_ONNX=ON");
   expect_complaint(run({"serve"}), 1, "-DVIG_SERVER=ON");
+  expect_complaint(run({"study", "efficiency"}), 1, "build the target vig-study");
 }
 
 TEST_F(HelperProgram, AProgramThatCannotBeStartedIsSaid) {

@@ -1,4 +1,4 @@
-// Memory of the whole program when several threads decode pictures that are large and cost much.
+// Memory of the whole program when several threads decode images that are large and cost much.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -49,7 +49,7 @@ uint32_t crc_of_zip(const std::string& data) {
   return ~crc;
 }
 
-// Eight pictures of 16 Mpx take 1.5 GB at once; the budget for pictures of this size is 218 MB.
+// Eight images of 16 Mpx take 1.5 GB at once; the budget for images of this size is 218 MB.
 TEST(Hostile, ManyDecodersShareOneBudget) {
   const TempDir dir;
   const std::string model = make_model(dir), data = dir / "data.zip";

@@ -109,10 +109,10 @@ TEST_F(Manual, OnePageIsPrinted) {
   EXPECT_NE(result.out.find("\\fB\\-\\-threads\\fR"), std::string::npos) << result.out;
   // Values, defaults, and what must be given.
   for (const char* entry :
-       {".SH ARGUMENTS\n.TP\n\\fIpictures\\fR \\fIPICTURE\\fR ...\nPicture files, ",
+       {".SH ARGUMENTS\n.TP\n\\fIimages\\fR \\fIIMAGE\\fR ...\nImage files, ",
         "reads standard input. Required.\n.SH OPTIONS\n",
         "\n.TP\n\\fB\\-m\\fR, \\fB\\-\\-model\\fR \\fIFILE\\fR\nWeight file, ",
-        "\n.TP\n\\fB\\-\\-top\\fR \\fIK\\fR\nNumber of classes to print for each picture. Default: "
+        "\n.TP\n\\fB\\-\\-top\\fR \\fIK\\fR\nNumber of classes to print for each image. Default: "
         "5.\n"}) {
     EXPECT_NE(result.out.find(entry), std::string::npos) << entry << "\n" << result.out;
   }

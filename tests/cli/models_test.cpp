@@ -47,7 +47,7 @@ TEST(Models, ExactParameterCounts) {
   EXPECT_NE(result.out.find("down_proj"), std::string::npos);
 }
 
-// Detectors at their largest wide picture, segmentation at its window.
+// Detectors at their largest wide image, segmentation at its window.
 TEST(Models, SizesOfDenseNetworks) {
   const json models = json::parse(vig({"models", "--json"}).out);
   int found = 0;
@@ -145,8 +145,8 @@ TEST(Info, NumbersOfBatchNormsThatNobodyLearnsAreNoParameters) {
   EXPECT_EQ(info["scan_multiply_adds"], 0);
 }
 
-// A recipe for whole pictures, in words and as numbers.
-TEST(Info, OfNetworksThatSeeWholePictures) {
+// A recipe for whole images, in words and as numbers.
+TEST(Info, OfNetworksThatSeeWholeImages) {
   const TempDir folder;
   const std::string file = (folder / "model.safetensors").string();
   const std::pair<const char*, json> cases[] = {{"test_vig_upernet", "stretch"},
@@ -216,7 +216,7 @@ TEST(Info, ShowsOneInputSize) {
   const RunResult other = vig({"info", file, "--size", "96"});
   EXPECT_EQ(sizes(other), (Sizes{"64x64", "96x96"}));
   EXPECT_NE(other.out.find("centre 96x96"), std::string::npos) << other.out;
-  EXPECT_NE(other.out.find("input: 96x96, one picture, position table resized from 64x64\n"),
+  EXPECT_NE(other.out.find("input: 96x96, one image, position table resized from 64x64\n"),
             std::string::npos)
       << other.out;
   EXPECT_EQ(sizes(vig({"info", file, "--size", "64x96"})), (Sizes{"64x64", "64x96"}));

@@ -53,12 +53,12 @@ TEST(Progress, IsABarOnATerminal) {
   const Terminal terminal;
   if (!terminal.works()) GTEST_SKIP() << "the system gives no terminal";
   {
-    cli::Progress progress(4, "pictures");
+    cli::Progress progress(4, "images");
     usleep(110'000);  // it is not drawn more often than every 0.1 s
     progress.advance(1);
     const std::string first = terminal.written();
     EXPECT_TRUE(std::regex_match(
-        first, std::regex("\r\x1b\\[K\\[######\\.{18}\\] 1 of 4 pictures(, [0-9.]+/s)?, "
+        first, std::regex("\r\x1b\\[K\\[######\\.{18}\\] 1 of 4 images(, [0-9.]+/s)?, "
                           "[0-9:]+ left")))
         << first;
     // Out of the way of what is printed, once; then back at once.
@@ -68,8 +68,7 @@ TEST(Progress, IsABarOnATerminal) {
     EXPECT_EQ(terminal.written(), "");
     progress.advance(2);
     const std::string second = terminal.written();
-    EXPECT_TRUE(
-        second.starts_with(std::string(kGone) + "[##################......] 3 of 4 pictures"))
+    EXPECT_TRUE(second.starts_with(std::string(kGone) + "[##################......] 3 of 4 images"))
         << second;
   }
   EXPECT_EQ(terminal.written(), kGone);

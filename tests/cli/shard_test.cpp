@@ -1,4 +1,4 @@
-// Jobs that share pictures by --shard: what they write together is what one job writes.
+// Jobs that share images by --shard: what they write together is what one job writes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,12 +13,12 @@ using nlohmann::json;
 
 class Shards : public testing::Test {
  protected:
-  // Pictures of one name in several folders.
+  // Images of one name in several folders.
   void SetUp() override {
     for (const char* place : {"a/cat", "b/cat", "b/dog"}) {
-      fs::create_directories(folder_ / "pictures" / place);
+      fs::create_directories(folder_ / "images" / place);
       fs::copy_file(data("image/photos/cat_progressive_320x240.jpg"),
-                    folder_ / "pictures" / place / "same.jpg");
+                    folder_ / "images" / place / "same.jpg");
     }
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
@@ -39,7 +39,7 @@ class Shards : public testing::Test {
   std::pair<json, json> both_ways(const std::vector<std::string>& command) {
     const auto answer = [&](const std::string& out, const std::string& shard) {
       std::vector<std::string> line = command;
-      line.insert(line.end(), {path("pictures"), "--json", "--out", path(out)});
+      line.insert(line.end(), {path("images"), "--json", "--out", path(out)});
       if (!shard.empty()) line.insert(line.end(), {"--shard", shard});
       const RunResult result = vig(line);
       expect_success(result);
@@ -67,7 +67,7 @@ TEST_F(Shards, DrawingsOfDifferentPartsHaveDifferentNames) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
-TEST_F(Shards, NumbersOfPicturesAreThoseOfTheWhole) {
+TEST_F(Shards, NumbersOfImagesAreThoseOfTheWhole) {
   const auto [whole, parts] =
       both_ways({"detect", "-m", dense_model("test_vig_maskrcnn"), "--score", "0.05"});
   EXPECT_EQ(whole, parts);
@@ -75,19 +75,19 @@ TEST_F(Shards, NumbersOfPicturesAreThoseOfTheWhole) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
-// Numbers of files are those of the pictures where each has its own.
-TEST_F(Shards, TwoPicturesOfOneNumberAreCounted) {
-  fs::rename(path("pictures/a/cat/same.jpg"), path("pictures/a/cat/7.jpg"));
-  fs::rename(path("pictures/b/cat/same.jpg"), path("pictures/b/cat/9.jpg"));
+// Numbers of files are those of the images where each has its own.
+TEST_F(Shards, TwoImagesOfOneNumberAreCounted) {
+  fs::rename(path("images/a/cat/same.jpg"), path("images/a/cat/7.jpg"));
+  fs::rename(path("images/b/cat/same.jpg"), path("images/b/cat/9.jpg"));
   const std::string model = dense_model("test_vig_maskrcnn");
   const auto numbers = [&](const char* last) {
-    fs::copy_file(path("pictures/b/dog/same.jpg"), path(std::string("pictures/b/cat/") + last));
-    const RunResult result = vig({"detect", "-m", model, path("pictures/a"), path("pictures/b/cat"),
+    fs::copy_file(path("images/b/dog/same.jpg"), path(std::string("images/b/cat/") + last));
+    const RunResult result = vig({"detect", "-m", model, path("images/a"), path("images/b/cat"),
                                   "--score", "0.05", "--json", "--out", path("out")});
     expect_success(result);
     std::set<int> found;
     for (const json& one : json::parse(result.out)) found.insert(one.at("image_id").get<int>());
-    fs::remove(path(std::string("pictures/b/cat/") + last));
+    fs::remove(path(std::string("images/b/cat/") + last));
     return found;
   };
   EXPECT_EQ(numbers("11.jpg"), (std::set<int>{7, 9, 11}));
@@ -99,7 +99,7 @@ TEST_F(Shards, TwoPicturesOfOneNumberAreCounted) {
 TEST_F(Shards, TheFirstPartNamesTheProblemsOfTheList) {
   const std::string model = make_model(folder_);
   const auto classify = [&](const std::string& shard) {
-    return vig({"classify", "-m", model, path("pictures"), path("none*.jpg"), "--shard", shard});
+    return vig({"classify", "-m", model, path("images"), path("none*.jpg"), "--shard", shard});
   };
   expect_complaint(classify("1/2"), 1, "none*.jpg");
   expect_success(classify("2/2"));
@@ -109,23 +109,23 @@ TEST_F(Shards, EvaluationsCountTheirOwnPart) {
   const std::string model = make_model(folder_);
   const auto eval = [&](const std::string& predictions, const std::vector<std::string>& more) {
     std::vector<std::string> command = {
-        "eval", "-m", model, path("pictures/b"), "--predictions", path(predictions), "--json"};
+        "eval", "-m", model, path("images/b"), "--predictions", path(predictions), "--json"};
     command.insert(command.end(), more.begin(), more.end());
     return vig(command);
   };
   const RunResult whole = eval("whole.csv", {});
   expect_success(whole);
-  int64_t pictures = 0;
+  int64_t images = 0;
   std::string joined;
   for (const char* shard : {"1/2", "2/2"}) {
     const RunResult part = eval("part.csv", {"--shard", shard});
     expect_success(part);
-    pictures += json::parse(part.out)["pictures"].get<int64_t>();
+    images += json::parse(part.out)["images"].get<int64_t>();
     joined += read_file(path("part.csv"));
   }
-  EXPECT_EQ(pictures, json::parse(whole.out)["pictures"]);
+  EXPECT_EQ(images, json::parse(whole.out)["images"]);
   EXPECT_EQ(joined, read_file(path("whole.csv")));
-  expect_complaint(eval("part.csv", {"--shard", "1/3"}), 2, "more parts than the 2 pictures");
+  expect_complaint(eval("part.csv", {"--shard", "1/3"}), 2, "more parts than the 2 images");
   expect_complaint(eval("part.csv", {"--shard", "0/3"}), 2, "--shard");
 }
 

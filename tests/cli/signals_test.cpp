@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// One picture, then a pipe: when the pipe has a reader, the first picture will be answered whatever
+// One image, then a pipe: when the pipe has a reader, the first image will be answered whatever
 // happens, and the program waits for the second.
 class Signals : public testing::Test {
  protected:
@@ -38,7 +38,7 @@ class Signals : public testing::Test {
     std::sort(names.begin(), names.end());
     return names;
   }
-  void send_picture() {
+  void send_image() {
     pipe_.write(read_file(data("image/photos/flower.webp")));
     pipe_.close();
   }
@@ -52,7 +52,7 @@ class Signals : public testing::Test {
 TEST_F(Signals, APipeIsReadToItsEnd) {
   StartedProgram program(command("embed", {"--out", out("x.json")}), work_.path());
   pipe_.wait_for_reader();
-  send_picture();
+  send_image();
   EXPECT_EQ(program.wait(), 0) << program.err();
   const json list = json::parse(read_file(out("x.json")));
   ASSERT_EQ(list.size(), 2u);
@@ -156,7 +156,7 @@ TEST_F(Signals, NohupKeepsItRunning) {
                          work_.path());
   pipe_.wait_for_reader();
   program.signal(SIGHUP);
-  send_picture();
+  send_image();
   EXPECT_EQ(program.wait(), 0) << program.err();
 }
 
@@ -178,7 +178,7 @@ TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
   expect_success(
       vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--out", out("x.json")}));
   EXPECT_EQ(files().size(), 2u);
-  send_picture();
+  send_image();
   EXPECT_EQ(program.wait(), 0) << program.err();
   EXPECT_EQ(files(), std::vector<std::string>{"x.json"});
   EXPECT_EQ(json::parse(read_file(out("x.json"))).size(), 2u);
@@ -197,11 +197,10 @@ TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
 
 // A closed stream's number must not go to the next file that is opened.
 TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
-  const std::string picture = in_quotes(data("image/photos/flower.webp"));
+  const std::string image = in_quotes(data("image/photos/flower.webp"));
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};  // so that there is a note to print
-  const std::string embed =
-      "exec " + in_quotes(kVig) + " embed " + picture + " --format npy --out ";
+  const std::string embed = "exec " + in_quotes(kVig) + " embed " + image + " --format npy --out ";
   ASSERT_EQ(run_program({"bash", "-c", embed + in_quotes(out("whole.npy"))}, options).exit_code, 0);
   for (const char* closed : {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-", "0<&-", "1>&-"}) {
     SCOPED_TRACE(closed);

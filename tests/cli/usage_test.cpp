@@ -50,7 +50,7 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"info", "vig_t", "--size", "224x"}), 2, "--size");
   expect_complaint(vig({"info", "vig_t", "--size", "1x2x3"}), 2, "--size");
   expect_complaint(vig({"info", "vig_t", "--arch", "vig_s"}), 2, "--arch");
-  expect_complaint(vig({"classify", "-m", "x"}), 2, "pictures");
+  expect_complaint(vig({"classify", "-m", "x"}), 2, "images");
   expect_complaint(vig({"classify", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--top", "0"}), 2, "--top");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--threads", "-1"}), 2, "--threads");

@@ -70,7 +70,7 @@ inline void expect_success(const RunResult& result) {
   EXPECT_EQ(result.err, "");
 }
 
-// A miniature of 10 classes for 64 x 64 pictures, made by the program itself.
+// A miniature of 10 classes for 64 x 64 images, made by the program itself.
 inline std::string make_model(const TempDir& folder) {
   const std::string file = (folder / "model.safetensors").string();
   write_file(folder / "classes.txt", "ant\nbee\ncat\ndog\neel\nfox\ngnu\nhen\nibis\njay\n");

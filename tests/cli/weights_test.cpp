@@ -10,12 +10,12 @@ namespace fs = std::filesystem;
 
 TEST(WeightFiles, EveryBrokenOneIsOneSentence) {
   const TempDir folder;
-  const std::string picture = data("image/photos/flower.webp");
+  const std::string image = data("image/photos/flower.webp");
   const std::string out = (folder / "out.safetensors").string();
   for (const auto& entry : fs::directory_iterator(data("weights/broken"))) {
     const std::string file = entry.path().string(), name = entry.path().filename().string();
     SCOPED_TRACE(name);
-    expect_complaint(vig({"classify", "-m", file, picture}), 1, name);
+    expect_complaint(vig({"classify", "-m", file, image}), 1, name);
     expect_complaint(vig({"info", file}), 1, name);
     expect_complaint(vig({"convert", file, out}), 1, name);
   }
@@ -23,11 +23,11 @@ TEST(WeightFiles, EveryBrokenOneIsOneSentence) {
 }
 
 TEST(WeightFiles, NoWeightsAtAll) {
-  const std::string picture = data("image/photos/flower.webp");
-  expect_complaint(vig({"classify", "-m", "missing.safetensors", picture}), 1, "missing");
-  expect_complaint(vig({"classify", "-m", data("image"), picture}), 1, "image");
-  expect_complaint(vig({"classify", "-m", picture, picture}), 1, "flower.webp");
-  expect_complaint(vig({"classify", "-m", "/dev/null", picture}), 1, "/dev/null");
+  const std::string image = data("image/photos/flower.webp");
+  expect_complaint(vig({"classify", "-m", "missing.safetensors", image}), 1, "missing");
+  expect_complaint(vig({"classify", "-m", data("image"), image}), 1, "image");
+  expect_complaint(vig({"classify", "-m", image, image}), 1, "flower.webp");
+  expect_complaint(vig({"classify", "-m", "/dev/null", image}), 1, "/dev/null");
 }
 
 // A cut file never becomes a model, wherever it is cut.

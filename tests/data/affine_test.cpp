@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/images.h"
 
 namespace vig {
 namespace {
 
-using test::gray_picture;
-using test::random_picture;
+using test::gray_image;
+using test::random_image;
 
 constexpr Color kFill = {9, 9, 9};
 constexpr Interpolation kBoth[] = {Interpolation::kBilinear, Interpolation::kBicubic};
@@ -21,7 +21,7 @@ constexpr Interpolation kBoth[] = {Interpolation::kBilinear, Interpolation::kBic
 // One row of grays, read at x * xx + x0.
 std::vector<int> row_after(const std::vector<int>& values, Affine affine, Interpolation how) {
   const Image result =
-      transform(gray_picture(static_cast<int>(values.size()), values), affine, how, kFill);
+      transform(gray_image(static_cast<int>(values.size()), values), affine, how, kFill);
   std::vector<int> grays;
   for (size_t i = 0; i < result.rgb.size(); i += 3) grays.push_back(result.rgb[i]);
   return grays;
@@ -30,11 +30,11 @@ std::vector<int> row_after(const std::vector<int>& values, Affine affine, Interp
 using Values = std::vector<int>;
 
 TEST(Affine, FlipMirrorsEveryRow) {
-  Image image = gray_picture(3, {1, 2, 3, 4, 5, 6});
+  Image image = gray_image(3, {1, 2, 3, 4, 5, 6});
   flip_horizontal(image);
-  EXPECT_EQ(image, gray_picture(3, {3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(image, gray_image(3, {3, 2, 1, 6, 5, 4}));
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 5}, {2, 3}, {8, 8}, {33, 7}}) {
-    const Image original = random_picture(width, height, 1);
+    const Image original = random_image(width, height, 1);
     Image flipped = original;
     flip_horizontal(flipped);
     EXPECT_EQ(flipped.row(0)[2],
@@ -47,7 +47,7 @@ TEST(Affine, FlipMirrorsEveryRow) {
 TEST(Affine, IdentityAndWholePixelShiftsAreExact) {
   for (const Interpolation how : kBoth) {
     for (const auto& [width, height] : {std::pair{1, 1}, {1, 9}, {6, 2}, {13, 11}}) {
-      const Image image = random_picture(width, height, 2);
+      const Image image = random_image(width, height, 2);
       EXPECT_EQ(transform(image, {}, how, kFill), image);
       EXPECT_EQ(transform(image, Affine::rotation(0, width, height), how, kFill), image);
       for (const auto& [dx, dy] : {std::pair{1, 0}, {0, -1}, {-3, 2}, {100, 0}}) {
@@ -75,8 +75,8 @@ TEST(Affine, BilinearByHand) {
   // A shear moves the row by half a pixel at its middle line.
   EXPECT_EQ(row_after({10, 20, 40}, {.xy = 1}, how), Values({15, 30, 9}));
   // Rows count like columns: a quarter of the way from each row to the next, the last one repeated.
-  const Image columns = transform(gray_picture(1, {10, 20, 40}), {.y0 = 0.25}, how, kFill);
-  EXPECT_EQ(columns, gray_picture(1, {12, 25, 40}));
+  const Image columns = transform(gray_image(1, {10, 20, 40}), {.y0 = 0.25}, how, kFill);
+  EXPECT_EQ(columns, gray_image(1, {12, 25, 40}));
 }
 
 TEST(Affine, BicubicByHand) {
@@ -92,7 +92,7 @@ TEST(Affine, BicubicByHand) {
 TEST(Affine, QuarterTurnsAreExactAndCounterclockwise) {
   for (const Interpolation how : kBoth) {
     for (const int side : {1, 2, 3, 8, 17}) {
-      const Image image = random_picture(side, side, 4);
+      const Image image = random_image(side, side, 4);
       const Image turned = transform(image, Affine::rotation(90, side, side), how, kFill);
       for (int y = 0; y < side; ++y) {
         for (int x = 0; x < side; ++x) {  // the right column becomes the top row
@@ -102,10 +102,10 @@ TEST(Affine, QuarterTurnsAreExactAndCounterclockwise) {
       EXPECT_EQ(transform(turned, Affine::rotation(-90, side, side), how, kFill), image);
       EXPECT_EQ(transform(image, Affine::rotation(360, side, side), how, kFill), image);
     }
-    Image half = transform(random_picture(5, 4, 4), Affine::rotation(180, 5, 4), how, kFill);
+    Image half = transform(random_image(5, 4, 4), Affine::rotation(180, 5, 4), how, kFill);
     std::reverse(half.rgb.begin(), half.rgb.end());
     for (size_t i = 0; i < half.rgb.size(); i += 3) std::swap(half.rgb[i], half.rgb[i + 2]);
-    EXPECT_EQ(half, random_picture(5, 4, 4));
+    EXPECT_EQ(half, random_image(5, 4, 4));
   }
 }
 
@@ -114,7 +114,7 @@ TEST(Affine, OneColorStaysThatColor) {
   RandomStream stream(6);
   for (int i = 0; i < 60; ++i) {
     const int gray = static_cast<int>(stream.below(256));
-    const Image image = gray_picture(23, std::vector<int>(23 * 19, gray));
+    const Image image = gray_image(23, std::vector<int>(23 * 19, gray));
     Affine affine = Affine::rotation(stream.uniform(-180, 180), 23, 19);
     affine.xy += stream.uniform(-0.3f, 0.3f);
     affine.x0 += stream.uniform(-5, 5);
@@ -130,8 +130,8 @@ TEST(Affine, OneColorStaysThatColor) {
 }
 
 TEST(Affine, PositionsThatAreNoNumbersAreFilled) {
-  const Image image = random_picture(3, 3, 1);
-  const Image filled = gray_picture(3, std::vector<int>(9, kFill[0]));
+  const Image image = random_image(3, 3, 1);
+  const Image filled = gray_image(3, std::vector<int>(9, kFill[0]));
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(),
                            std::numeric_limits<double>::infinity(), -1e300}) {
     EXPECT_EQ(transform(image, {.x0 = bad}, Interpolation::kBicubic, kFill), filled);

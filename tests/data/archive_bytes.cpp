@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/images.h"
 #include "support/files.h"
 #include "support/zip_bytes.h"
 
@@ -132,7 +132,7 @@ std::string png_bytes(const Image& image) {
 }
 
 std::string numbered_png(uint64_t number) {
-  return png_bytes(random_picture(4 + static_cast<int>(number % 3), 5, number));
+  return png_bytes(random_image(4 + static_cast<int>(number % 3), 5, number));
 }
 
 }  // namespace vig::test

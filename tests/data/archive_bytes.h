@@ -1,4 +1,4 @@
-// Archives and pictures made by hand, honest and hostile.
+// Archives and images made by hand, honest and hostile.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ std::string zip_bytes(const Files& files, ZipKind kind, const std::string& folde
 void write_files(const std::filesystem::path& folder, const Files& files);
 
 std::string png_bytes(const Image& image);
-// A small picture of its own for every number.
+// A small image of its own for every number.
 std::string numbered_png(uint64_t number);
 
 }  // namespace vig::test

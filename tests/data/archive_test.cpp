@@ -28,13 +28,13 @@ const Files kFiles = {
 };
 
 // A byte longer than the bound; it takes no room on the disk.
-TEST(Archive, AFileLongerThanAnyPictureIsNotRead) {
+TEST(Archive, AFileLongerThanAnyImageIsNotRead) {
   const TempDir dir;
   write_file(dir / "x.jpg", "");
   fs::resize_file(dir / "x.jpg", (uint64_t{1} << 30) + 1);
   const auto archive = open_archive(dir.path().string());
   std::vector<uint8_t> scratch;
-  expect_error(ErrorCode::kInput, {"x.jpg", "a picture of at most 1073741824"},
+  expect_error(ErrorCode::kInput, {"x.jpg", "an image of at most 1073741824"},
                [&] { archive->read(0, scratch); });
 }
 

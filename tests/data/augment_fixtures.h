@@ -17,7 +17,7 @@ inline Recipe square_recipe(int resize, int crop) {
   return recipe;
 }
 
-// A recipe whose output is the picture's bytes.
+// A recipe whose output is the image's bytes.
 inline Recipe plain_recipe(int size) {
   Recipe recipe = square_recipe(size, size);
   recipe.mean = {0, 0, 0};

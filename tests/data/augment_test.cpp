@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/augment_fixtures.h"
-#include "data/pictures.h"
+#include "data/images.h"
 #include "support/errors.h"
 #include "vig/data/rand_augment.h"
 #include "vig/image/preprocess.h"
@@ -36,7 +36,7 @@ AugmentOptions everything(Crop crop) {
 TEST(Augment, SwitchedOffIsPreprocess) {
   for (const auto& [width, height] : {std::pair{32, 32}, {1, 1}, {50, 31}, {7, 200}}) {
     for (const auto& [resize, crop] : {std::pair{32, 32}, {36, 32}, {8, 8}, {20, 30}}) {
-      const Image image = random_picture(width, height, 1);
+      const Image image = random_image(width, height, 1);
       const Recipe recipe = square_recipe(resize, crop);
       std::vector<float> expected(static_cast<size_t>(crop * crop * 3));
       preprocess(image, recipe, expected.data());
@@ -47,7 +47,7 @@ TEST(Augment, SwitchedOffIsPreprocess) {
 }
 
 TEST(Augment, IsAFunctionOfTheStream) {
-  const Image image = random_picture(50, 40, 2);
+  const Image image = random_image(50, 40, 2);
   const Recipe recipe = square_recipe(24, 24);
   for (const Crop crop : {Crop::kCenter, Crop::kResized, Crop::kPadded}) {
     const AugmentOptions options = everything(crop);
@@ -61,13 +61,13 @@ TEST(Augment, IsAFunctionOfTheStream) {
   }
 }
 
-TEST(Augment, FlipsHalfOfThePictures) {
-  const Image image = gray_picture(2, {10, 20, 30, 40});
+TEST(Augment, FlipsHalfOfTheImages) {
+  const Image image = gray_image(2, {10, 20, 30, 40});
   const Recipe recipe = plain_recipe(2);
   AugmentOptions options;
   const std::vector<float> straight = run(image, recipe, nothing(), RandomStream(0));
   const std::vector<float> mirrored =
-      run(gray_picture(2, {20, 10, 40, 30}), recipe, nothing(), RandomStream(0));
+      run(gray_image(2, {20, 10, 40, 30}), recipe, nothing(), RandomStream(0));
   int flipped = 0;
   for (int i = 0; i < 4000; ++i) {
     const std::vector<float> out = run(image, recipe, options, RandomStream(4).fork(i));
@@ -83,7 +83,7 @@ TEST(ColorJitter, KeepsToItsFactors) {
   AugmentOptions options = nothing();
   options.color_jitter = 0.4f;
   // One gray: contrast and colour have nothing to do, brightness multiplies.
-  const Image gray = gray_picture(4, std::vector<int>(16, 100));
+  const Image gray = gray_image(4, std::vector<int>(16, 100));
   Moments brightness;
   for (int i = 0; i < 4000; ++i) {
     const std::vector<float> out = run(gray, plain_recipe(4), options, RandomStream(12).fork(i));
@@ -98,22 +98,22 @@ TEST(ColorJitter, KeepsToItsFactors) {
 TEST(ColorJitter, OrdersDiffer) {
   AugmentOptions options = nothing();
   options.color_jitter = 0.4f;
-  // More brightness cannot lift white. So if it comes first, less contrast then finds the picture
+  // More brightness cannot lift white. So if it comes first, less contrast then finds the image
   // as it was, and the sum of black and white stays; if it comes last, the sum grows.
-  const Image edge = gray_picture(2, {0, 255, 0, 255});
+  const Image edge = gray_image(2, {0, 255, 0, 255});
   int same_sum = 0, larger_sum = 0;
-  constexpr int kPictures = 3000;
-  for (int i = 0; i < kPictures; ++i) {
+  constexpr int kImages = 3000;
+  for (int i = 0; i < kImages; ++i) {
     const std::vector<float> out = run(edge, plain_recipe(2), options, RandomStream(13).fork(i));
     const float black = out[0], white = out[3];
     if (black < 1 || white > 250) continue;
     same_sum += std::abs(black + white - 255) < 1.5f;
     larger_sum += black + white > 260;
   }
-  // Brightness first in half of the pictures, and then lifted in half, and contrast below 0.96 in
+  // Brightness first in half of the images, and then lifted in half, and contrast below 0.96 in
   // 0.45: 0.1125, and 0.005 by brightness close to 1. Last, the product of both is bounded: 0.0243.
   const auto near = [&](int count, double p) {
-    EXPECT_NEAR(count, kPictures * p, 5 * std::sqrt(kPictures * p * (1 - p)));
+    EXPECT_NEAR(count, kImages * p, 5 * std::sqrt(kImages * p * (1 - p)));
   };
   near(same_sum, 0.1175);
   near(larger_sum, 0.0243);
@@ -128,7 +128,7 @@ TEST(Augment, RandAugmentFillsGapsWithTheMean) {
   const auto uneven = [&](int gray) {
     int count = 0;
     for (int i = 0; i < 200; ++i) {
-      const Image image = gray_picture(12, std::vector<int>(144, gray));
+      const Image image = gray_image(12, std::vector<int>(144, gray));
       const std::vector<float> out = run(image, recipe, options, RandomStream(14).fork(i));
       count += std::count(out.begin(), out.end(), out[0]) != std::ssize(out);
     }
@@ -147,7 +147,7 @@ TEST(Augment, RandAugmentGetsItsNumbers) {
   options.rand_augment_magnitude = 4;
   options.rand_augment_deviation = 2;
   for (int i = 0; i < 30; ++i) {
-    Image image = random_picture(24, 24, 18);
+    Image image = random_image(24, 24, 18);
     const RandomStream stream = RandomStream(21).fork(i);
     const std::vector<float> out = run(image, recipe, options, stream);
     rand_augment({3, 0.7f, 4, 2, {51, 128, 153}}, stream.fork("rand-augment"), image);
@@ -183,16 +183,16 @@ Difference find_difference(const std::vector<float>& before, const std::vector<f
   return difference;
 }
 
-TEST(Erase, ARectangleOfNoiseInAQuarterOfThePictures) {
-  constexpr int kSize = 48, kPictures = 3000;
-  const Image image = random_picture(kSize, kSize, 14);
+TEST(Erase, ARectangleOfNoiseInAQuarterOfTheImages) {
+  constexpr int kSize = 48, kImages = 3000;
+  const Image image = random_image(kSize, kSize, 14);
   const Recipe recipe = square_recipe(kSize, kSize);
   AugmentOptions options = nothing();
   const std::vector<float> before = run(image, recipe, options, RandomStream(0));
   options.erase = 0.25f;
   int erased = 0;
   Moments noise, shape;
-  for (int i = 0; i < kPictures; ++i) {
+  for (int i = 0; i < kImages; ++i) {
     const Difference difference =
         find_difference(before, run(image, recipe, options, RandomStream(15).fork(i)), kSize);
     if (difference.values.empty()) continue;
@@ -206,15 +206,15 @@ TEST(Erase, ARectangleOfNoiseInAQuarterOfThePictures) {
     shape.add(std::log(width / height));
     for (const float v : difference.values) noise.add(v);
   }
-  EXPECT_NEAR(erased, kPictures * 0.25, 5 * std::sqrt(kPictures * 0.25 * 0.75));
+  EXPECT_NEAR(erased, kImages * 0.25, 5 * std::sqrt(kImages * 0.25 * 0.75));
   EXPECT_NEAR(noise.mean(), 0, 5 / std::sqrt(noise.count));
   EXPECT_NEAR(noise.variance(), 1, 0.02);
   EXPECT_NEAR(shape.mean(), 0, 0.13);  // as often upright as lying
 }
 
 TEST(Erase, AreasAreSpreadEvenly) {
-  constexpr int kSize = 96, kPictures = 400;
-  const Image image = random_picture(kSize, kSize, 14);
+  constexpr int kSize = 96, kImages = 400;
+  const Image image = random_image(kSize, kSize, 14);
   const Recipe recipe = square_recipe(kSize, kSize);
   AugmentOptions options = nothing();
   const std::vector<float> before = run(image, recipe, options, RandomStream(0));
@@ -222,7 +222,7 @@ TEST(Erase, AreasAreSpreadEvenly) {
   options.erase_ratio = 1;
   Moments area;
   double largest = 0;
-  for (int i = 0; i < kPictures; ++i) {
+  for (int i = 0; i < kImages; ++i) {
     const Difference difference =
         find_difference(before, run(image, recipe, options, RandomStream(16).fork(i)), kSize);
     ASSERT_EQ(difference.width, difference.height);
@@ -230,13 +230,13 @@ TEST(Erase, AreasAreSpreadEvenly) {
     largest = std::max(largest, 1.0 * difference.width * difference.height / (kSize * kSize));
   }
   const double deviation = (1.0 / 3 - 0.02) / std::sqrt(12);
-  EXPECT_NEAR(area.mean(), (0.02 + 1.0 / 3) / 2, 5 * deviation / std::sqrt(kPictures));
+  EXPECT_NEAR(area.mean(), (0.02 + 1.0 / 3) / 2, 5 * deviation / std::sqrt(kImages));
   EXPECT_GT(largest, 0.3);
 }
 
 TEST(Cutout, ASquareOfTheMeanCutOffAtTheBorder) {
   constexpr int kSize = 16;
-  const Image image = random_picture(kSize, kSize, 16);
+  const Image image = random_image(kSize, kSize, 16);
   const Recipe recipe = square_recipe(kSize, kSize);
   AugmentOptions options = nothing();
   const std::vector<float> before = run(image, recipe, options, RandomStream(0));
@@ -262,7 +262,7 @@ TEST(Cutout, ASquareOfTheMeanCutOffAtTheBorder) {
 
 TEST(Augment, AStepSwitchedOnLeavesTheOthersAsTheyWere) {
   constexpr int kSize = 24;
-  const Image image = random_picture(60, 50, 19);
+  const Image image = random_image(60, 50, 19);
   const Recipe recipe = square_recipe(kSize, kSize);
   AugmentOptions options;
   options.crop = Crop::kResized;
@@ -281,7 +281,7 @@ TEST(Augment, AStepSwitchedOnLeavesTheOthersAsTheyWere) {
 TEST(Augment, UglySizes) {
   for (const auto& [width, height] :
        {std::pair{1, 1}, {1, 300}, {300, 1}, {3, 500}, {2, 2}, {640, 480}}) {
-    const Image image = random_picture(width, height, 21);
+    const Image image = random_image(width, height, 21);
     for (const int size : {1, 2, 5, 32}) {
       for (const Crop crop : {Crop::kCenter, Crop::kResized, Crop::kPadded}) {
         for (int i = 0; i < 10; ++i) {

@@ -9,25 +9,45 @@
 namespace vig::test {
 namespace {
 
-// One picture of 40 x 36 pixels with one object.
+// One image of 40 x 36 pixels with one object.
 CocoFile parse_object(const std::string& box, const std::string& more = "") {
   static std::string text;  // which the result refers to
   text = coco_json({coco_image(1, "a.png")}, {coco_object(5, 1, 3, box, more)});
   return parse_coco("x.json", text);
 }
 
-TEST(CocoFile, BoxesMustOverlapThePicture) {
+TEST(CocoFile, BoxesMustOverlapTheImage) {
   for (const char* box : {"[40,1,5,5]", "[-5,1,5,5]", "[1,36,5,5]", "[1,-5,5,5]"}) {
     const CocoFile file = parse_object(box);
     EXPECT_TRUE(file.annotations.empty()) << box;
     ASSERT_EQ(file.problems.problem_count, 1u) << box;
-    EXPECT_NE(file.problems.problems[0].find("lies outside of its picture of 40x36"),
+    EXPECT_NE(file.problems.problems[0].find("lies outside of its image of 40x36"),
               std::string::npos)
         << file.problems.problems[0];
   }
   for (const char* box : {"[39.5,1,5,5]", "[-4.5,1,5,5]", "[1,35.5,5,5]", "[1,-4.5,5,5]"}) {
     EXPECT_EQ(parse_object(box).annotations.size(), 1u) << box;
   }
+}
+
+TEST(CocoFile, NumbersOfBoxesAreBounded) {
+  for (const char* box :
+       {"[1e308,1,1e308,5]", "[-1e308,1,1e308,5]", "[1,-1.7e308,5,1.7e308]", "[1,1,1e39,1e39]",
+        "[16777217,1,5,5]", "[1,-16777217,5,5]", "[1,1,16777217,5]", "[1,1,5,16777217]"}) {
+    const CocoFile file = parse_object(box);
+    EXPECT_TRUE(file.annotations.empty()) << box;
+    ASSERT_EQ(file.problems.problem_count, 1u) << box;
+    const std::string& problem = file.problems.problems[0];
+    EXPECT_NE(problem.find("x.json: annotation 5: a box of x "), std::string::npos) << problem;
+    EXPECT_NE(problem.find("from -16777216 to 16777216"), std::string::npos) << problem;
+    for (const char* word : {"nan", "inf"}) {
+      EXPECT_EQ(problem.find(word), std::string::npos) << problem;
+    }
+  }
+  const CocoFile file = parse_object("[-16777216,1,16777216,16777216]");
+  ASSERT_EQ(file.problems.problem_count, 1u);
+  EXPECT_NE(file.problems.problems[0].find("lies outside"), std::string::npos);
+  EXPECT_EQ(parse_object("[-1,-1,16777216,16777216]").annotations.size(), 1u);
 }
 
 TEST(CocoFile, DetectorsLearnFromObjectsOfAPixelOrMore) {
@@ -102,9 +122,9 @@ TEST(CocoFile, CategoriesAreBounded) {
                [&] { parse(R"(,{"id":-1,"name":"one more"})"); });
 }
 
-// The polygons of a picture share what filling them may cost: an edge costs the columns it crosses
-// inside of the picture, and one.
-TEST(CocoFile, PolygonsOfAPictureShareTheirWork) {
+// The polygons of an image share what filling them may cost: an edge costs the columns it crosses
+// inside of the image, and one.
+TEST(CocoFile, PolygonsOfAImageShareTheirWork) {
   const CocoFile file =
       parse_object("[4,5,10,20]", R"(,"segmentation":[[4,5,14,5,14,25,4,25],[30,1,99,1,99,9]])");
   constexpr uint64_t kCost = (11 + 1 + 11 + 1) + (11 + 1 + 11);

@@ -1,4 +1,4 @@
-// Where annotations in COCO's JSON and their pictures lie, and which splits belong together.
+// Where annotations in COCO's JSON and their images lie, and which splits belong together.
 #include "vig/data/coco_layout.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-const std::string kPicture = png_bytes(Image(40, 36));
+const std::string kImage = png_bytes(Image(40, 36));
 const std::string kJson = coco_json({coco_image(1, "a.png")}, {coco_object(1, 1, 3, "[1,1,5,5]")});
 
 // COCO's own archives hold annotations of other tasks in the same folder, some of them of splits
@@ -26,7 +26,7 @@ const std::string kJson = coco_json({coco_image(1, "a.png")}, {coco_object(1, 1,
 TEST(CocoLayout, AnnotationsOfOtherTasksAreNoSplits) {
   const TempDir folder;
   write_files(folder.path(),
-              {{"annotations/instances_train2017.json", kJson}, {"train2017/a.png", kPicture}});
+              {{"annotations/instances_train2017.json", kJson}, {"train2017/a.png", kImage}});
   for (const char* other : {"captions_val2017", "person_keypoints_val2017", "panoptic_val2017",
                             "stuff_val2017", "image_info_test2017"}) {
     write_file(folder / "annotations" / (std::string(other) + ".json"), "{}");
@@ -36,23 +36,23 @@ TEST(CocoLayout, AnnotationsOfOtherTasksAreNoSplits) {
   EXPECT_EQ(splits.train->load(0).image->width, 40);
 }
 
-TEST(CocoLayout, PicturesMayLieElsewhere) {
+TEST(CocoLayout, ImagesMayLieElsewhere) {
   const TempDir folder;
   write_files(folder.path(), {{"json/annotations/instances_train.json", kJson},
-                              {"pictures/outer/train/a.png", kPicture},
-                              {"pictures/outer/train/b.png", kPicture}});
+                              {"images/outer/train/a.png", kImage},
+                              {"images/outer/train/b.png", kImage}});
   const std::string json = (folder / "json").string();
   EXPECT_FALSE(survives([&] { open_coco(json).train->load(0); }));
-  const CocoDataset data = *open_coco(json, {.pictures = (folder / "pictures").string()}).train;
+  const CocoDataset data = *open_coco(json, {.images = (folder / "images").string()}).train;
   EXPECT_EQ(data.load(0).image->width, 40);
-  EXPECT_EQ(data.path(0), (folder / "pictures/outer/train/a.png").string());
+  EXPECT_EQ(data.path(0), (folder / "images/outer/train/a.png").string());
 }
 
-TEST(CocoLayout, PathsOfPicturesThatAreThereAndMissing) {
+TEST(CocoLayout, PathsOfImagesThatAreThereAndMissing) {
   const TempDir folder;
   write_files(folder.path(),
               {{"x.json", coco_json({coco_image(1, "sub/a.png"), coco_image(2, "gone.png")}, {})},
-               {"sub/a.png", kPicture}});
+               {"sub/a.png", kImage}});
   const CocoDataset data = *open_coco((folder / "x.json").string()).whole;
   EXPECT_EQ(data.path(0), (folder / "sub/a.png").string());
   EXPECT_EQ(data.place(0), data.path(0));
@@ -64,9 +64,9 @@ TEST(CocoLayout, PathsOfPicturesThatAreThereAndMissing) {
 TEST(CocoLayout, FilesOfTheWorkingFolder) {
   const TempDir folder;
   write_files(folder.path(), {{"data/annotations/instances_train.json", kJson},
-                              {"data/train/a.png", kPicture},
+                              {"data/train/a.png", kImage},
                               {"data/alone.json", kJson},
-                              {"data/a.png", kPicture},
+                              {"data/a.png", kImage},
                               {"beside/train/a.png", png_bytes(Image(1, 1))}});
   const auto width = [](const std::string& path) {
     return open_coco(path).whole->load(0).image->width;
@@ -103,14 +103,14 @@ TEST(CocoLayout, NamesThatLeaveTheirFolderAreRefused) {
        {"..", "../a.png", "sub/../../a.png", "sub/../a.png", "sub/..", "/a.png", "", "./", "."}) {
     const TempDir folder;
     write_files(folder.path(), {{"in/x.json", coco_json({coco_image(1, name)}, {})},
-                                {"in/a.png", kPicture},
-                                {"a.png", kPicture}});
-    expect_error(ErrorCode::kInput, {"x.json: the picture", "lies outside of its folder"},
+                                {"in/a.png", kImage},
+                                {"a.png", kImage}});
+    expect_error(ErrorCode::kInput, {"x.json: the image", "lies outside of its folder"},
                  [&] { open_coco((folder / "in/x.json").string()); });
   }
 }
 
-TEST(CocoLayout, DetectorsLearnFromPicturesOf32PixelsOrMore) {
+TEST(CocoLayout, DetectorsLearnFromImagesOf32PixelsOrMore) {
   const TempDir folder;
   write_file(folder / "x.json",
              coco_json({coco_image(1, "a.png", 32, 32), coco_image(2, "a.png", 31, 99)},
@@ -123,7 +123,7 @@ TEST(CocoLayout, DetectorsLearnFromPicturesOf32PixelsOrMore) {
   expect_error(ErrorCode::kUsage, {"sample 2 of 2"}, [&] { data.subset(wrong); });
 }
 
-// Annotations were drawn on the picture as it is stored.
+// Annotations were drawn on the image as it is stored.
 TEST(CocoLayout, OrientationIsNotApplied) {
   const fs::path turned = fs::path(kTestData) / "image/photos/hopper_orient6.webp";
   const Image stored = read_image(turned.string(), {.apply_orientation = false});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "data/coco_scene.h"
 #include "support/errors.h"
@@ -11,14 +12,14 @@
 namespace vig::test {
 namespace {
 
-const std::string kPicture = png_bytes(Image(40, 36));
+const std::string kImage = png_bytes(Image(40, 36));
 const std::string kSquare = R"(,"segmentation":[[4,5,14,5,14,25,4,25]])";
 
 const Objects& objects_of(const Sample& sample) {
   return std::any_cast<const Objects&>(sample.target);
 }
 
-// Two pictures with three objects, listed out of order.
+// Two images with three objects, listed out of order.
 std::string small_json() {
   return coco_json(
       {coco_image(7, "b.png"), coco_image(2, "a.png")},
@@ -32,7 +33,7 @@ std::string small_json() {
 class CocoFolder {
  public:
   explicit CocoFolder(const std::string& json,
-                      const Files& files = {{"a.png", kPicture}, {"b.png", kPicture}}) {
+                      const Files& files = {{"a.png", kImage}, {"b.png", kImage}}) {
     write_files(folder_.path(), files);
     write_file(folder_ / "x.json", json);
   }
@@ -121,7 +122,7 @@ TEST(Coco, TrainingLeavesOutWhatCannotBeLearnt) {
   EXPECT_FALSE(objects.objects[0].crowd);
   EXPECT_TRUE(objects.objects[1].crowd);
   const std::vector<size_t> others = {1, 2};
-  EXPECT_NE(error_of([&] { all.subset(others).for_training(); }).find("none of its 2 pictures"),
+  EXPECT_NE(error_of([&] { all.subset(others).for_training(); }).find("none of its 2 images"),
             std::string::npos);
 }
 
@@ -139,7 +140,9 @@ TEST(Coco, WrongAnnotationsAreNamedAndLeftOut) {
   contains(problem_of(object("[10,10,0,0]")), "0 by 0");
   contains(problem_of(object("[500,500,50,50]")), "outside");
   contains(problem_of(object("[-50,0,50,50]")), "outside");
-  contains(problem_of(object("[1e300,1e300,1e300,1e300]")), "box");
+  contains(problem_of(object("[1e308,1,1e308,5]")),
+           "a box of x 1e+308, y 1, width 1e+308 and height 5, expected numbers from -16777216 to "
+           "16777216");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[1,1,5,1,5]])")), "5 numbers");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[1,1,5,1]])")), "2 corners");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":[[]])")), "0 corners");
@@ -157,6 +160,45 @@ TEST(Coco, WrongAnnotationsAreNamedAndLeftOut) {
       "'0' to 'o'");
   contains(problem_of(object("[1,1,5,5]", R"(,"segmentation":{"size":[36,40],"counts":""})")),
            "40x36");
+}
+
+// What lies behind a link out of the folder is not opened, although it is an image.
+TEST(Coco, LinksOutOfTheFolderAreRefused) {
+  namespace fs = std::filesystem;
+  const TempDir elsewhere, folder;
+  write_files(elsewhere.path(), {{"secret.png", kImage}, {"more/b.png", kImage}});
+  write_files(folder.path(), {{"images/good.png", kImage}});
+  fs::create_symlink(elsewhere / "secret.png", folder / "images/out.png");
+  fs::create_directory_symlink(elsewhere / "more", folder / "images/more");
+  fs::create_symlink("good.png", folder / "images/inside.png");
+  const std::string json = coco_json({coco_image(1, "good.png"), coco_image(2, "inside.png"),
+                                      coco_image(3, "out.png"), coco_image(4, "more/b.png")},
+                                     {coco_object(1, 1, 3, "[1,1,5,5]")});
+  write_file(folder / "x.json", json);
+  const auto expect_two = [](CocoDataset data) {
+    ASSERT_EQ(data.size(), 4u);
+    EXPECT_EQ(data.load(1).image->width, 40) << "a link that stays inside";
+    for (const size_t i : {2, 3}) {
+      const std::string why = error_of([&] { data.load(i); });
+      EXPECT_NE(why.find("a link out of the folder of its images"), std::string::npos) << why;
+      EXPECT_NE(why.find(i == 2 ? "/out.png: " : "/more/b.png: "), std::string::npos) << why;
+    }
+    const DataReport report = check(data);
+    EXPECT_EQ(report.left_out, 2u);
+    EXPECT_EQ(data.size(), 2u);
+    ASSERT_EQ(report.problem_count, 2u);
+    EXPECT_NE(report.problems[0].find("a link out of the folder"), std::string::npos);
+  };
+  expect_two(*open_coco((folder / "x.json").string()).whole);
+  // The folder itself may be named by a link.
+  const TempDir names;
+  fs::create_directory_symlink(folder.path(), names / "data");
+  expect_two(*open_coco((names / "data/x.json").string()).whole);
+  // Annotations that were only found in the folder, too.
+  fs::rename(folder / "x.json", elsewhere / "train.json");
+  fs::create_symlink(elsewhere / "train.json", folder / "train.json");
+  const std::string why = error_of([&] { open_coco(folder.path().string()); });
+  EXPECT_NE(why.find("/train.json: a link out of "), std::string::npos) << why;
 }
 
 TEST(Coco, DamagedFilesThrow) {
@@ -223,11 +265,11 @@ TEST(Coco, DamagedFilesThrow) {
           "size and counts");
 }
 
-TEST(Coco, PicturesThatAreNoGoodAreLeftOut) {
+TEST(Coco, ImagesThatAreNoGoodAreLeftOut) {
   const CocoFolder folder(coco_json({coco_image(1, "a.png"), coco_image(2, "missing.png"),
                                      coco_image(3, "b.png", 9999, 9999), coco_image(4, "c.png")},
                                     {coco_object(1, 1, 3, "[1,1,5,5]")}),
-                          {{"a.png", kPicture}, {"b.png", kPicture}, {"c.png", "no picture"}});
+                          {{"a.png", kImage}, {"b.png", kImage}, {"c.png", "no image"}});
   CocoDataset data = folder.open();
   EXPECT_EQ(data.size(), 4u);
   EXPECT_NE(error_of([&] { data.load(1); }).find("missing.png"), std::string::npos);
@@ -272,7 +314,7 @@ TEST(Coco, ACheckThatIsStoppedLeavesTheRestIn) {
 
 TEST(Coco, NothingOutsideOfTheFolderIsOpened) {
   const TempDir outer;
-  write_files(outer.path(), {{"secret.png", kPicture},
+  write_files(outer.path(), {{"secret.png", kImage},
                              {"in/x.json", coco_json({coco_image(1, "secret.png")}, {})}});
   CocoDataset data = *open_coco((outer / "in/x.json").string()).whole;
   error_of([&] { data.load(0); });
@@ -300,25 +342,25 @@ TEST(Coco, LayoutsInFoldersAndArchives) {
       {{"annotations/instances_train2017.json", small_json()},
        {"annotations/instances_val2017.json", val},
        {"annotations/captions_train2017.json", "{}"},
-       {"train2017/a.png", kPicture},
-       {"train2017/b.png", kPicture},
-       {"val2017/v.png", kPicture}},
+       {"train2017/a.png", kImage},
+       {"train2017/b.png", kImage},
+       {"val2017/v.png", kImage}},
       {{"annotations/instances_train.json", small_json()},
        {"annotations/instances_val.json", val},
-       {"images/train/a.png", kPicture},
-       {"images/train/b.png", kPicture},
-       {"images/val/v.png", kPicture}},
+       {"images/train/a.png", kImage},
+       {"images/train/b.png", kImage},
+       {"images/val/v.png", kImage}},
       {{"train.json", small_json()},
        {"val.json", val},
        {"coco.json", "of no split"},
-       {"images/a.png", kPicture},
-       {"images/b.png", kPicture},
-       {"images/v.png", kPicture}},
+       {"images/a.png", kImage},
+       {"images/b.png", kImage},
+       {"images/v.png", kImage}},
       {{"train/_annotations.coco.json", small_json()},
        {"valid/_annotations.coco.json", val},
-       {"train/a.png", kPicture},
-       {"train/b.png", kPicture},
-       {"valid/v.png", kPicture}},
+       {"train/a.png", kImage},
+       {"train/b.png", kImage},
+       {"valid/v.png", kImage}},
   };
   const TempDir folder;
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -332,13 +374,13 @@ TEST(Coco, LayoutsInFoldersAndArchives) {
     write_file(folder / (name + ".zip"), zip_bytes(layouts[i], ZipKind::kDeflated, "outer/"));
     expect_splits((folder / (name + ".zip")).string());
   }
-  // One file of a folder, and pictures that lie elsewhere.
+  // One file of a folder, and images that lie elsewhere.
   const std::string one = (folder / "0/annotations/instances_train2017.json").string();
   EXPECT_EQ(recognise_data(one), DataKind::kCoco);
   EXPECT_EQ(open_coco(one).whole->load(0).image->width, 40);
   write_file(folder / "alone/x.json", small_json());
   EXPECT_EQ(open_coco((folder / "alone/x.json").string(),
-                      {.pictures = (folder / "1/images/train").string()})
+                      {.images = (folder / "1/images/train").string()})
                 .whole->load(0)
                 .image->width,
             40);
@@ -366,7 +408,7 @@ TEST(Coco, HostileFilesTakeBoundedTime) {
     survives([&] { parse_coco_text("x", json); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  // A polygon back and forth over the widest picture, as one part and as many.
+  // A polygon back and forth over the widest image, as one part and as many.
   std::string zigzag, parts;
   for (int i = 0; i < 100000; ++i)
     zigzag += (i > 0 ? "," : "") + std::string(i % 2 == 0 ? "0," : "1e9,") + std::to_string(i % 64);

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <vector>
 
-#include "data/pictures.h"
+#include "data/images.h"
 
 namespace vig {
 namespace {
 
-using test::gray_picture;
-using test::random_picture;
+using test::gray_image;
+using test::random_image;
 
 template <typename Function>
 std::vector<int> grays_after(const std::vector<int>& values, Function change) {
-  Image image = gray_picture(static_cast<int>(values.size()), values);
+  Image image = gray_image(static_cast<int>(values.size()), values);
   change(image);
   std::vector<int> result;
   for (size_t i = 0; i < image.rgb.size(); i += 3) {
@@ -117,9 +117,9 @@ TEST(ColorOps, ColorMovesAwayFromLuma) {
 
 TEST(ColorOps, SharpnessByHand) {
   const auto sharpened = [](float factor) {
-    Image image = gray_picture(3, {10, 10, 10, 10, 140, 10, 10, 10, 10});
+    Image image = gray_image(3, {10, 10, 10, 10, 140, 10, 10, 10, 10});
     adjust_sharpness(image, factor);
-    Image expected = gray_picture(3, {10, 10, 10, 10, 0, 10, 10, 10, 10});
+    Image expected = gray_image(3, {10, 10, 10, 10, 0, 10, 10, 10, 10});
     std::fill_n(expected.row(1) + 3, 3, image.row(1)[3]);
     EXPECT_EQ(image, expected) << factor;  // the border stays
     return int{image.row(1)[3]};
@@ -132,7 +132,7 @@ TEST(ColorOps, SharpnessByHand) {
 
 TEST(ColorOps, SharpnessReadsOnlyOldPixels) {
   for (const auto& [width, height] : {std::pair{3, 3}, {3, 9}, {9, 3}, {7, 6}, {31, 17}}) {
-    const Image image = random_picture(width, height, 5);
+    const Image image = random_image(width, height, 5);
     Image sharp = image;
     adjust_sharpness(sharp, 0.0f);
     for (int y = 0; y < height; ++y) {
@@ -155,7 +155,7 @@ TEST(ColorOps, SharpnessReadsOnlyOldPixels) {
 
 TEST(ColorOps, FactorOneChangesNothingAndUglySizesAreFine) {
   for (const auto& [width, height] : {std::pair{0, 0}, {1, 1}, {1, 7}, {2, 2}, {3, 50}, {9, 9}}) {
-    const Image image = random_picture(width, height, 3);
+    const Image image = random_image(width, height, 3);
     for (const auto adjust : {adjust_brightness, adjust_contrast, adjust_color, adjust_sharpness}) {
       Image changed = image;
       adjust(changed, 1.0f);

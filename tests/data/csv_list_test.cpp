@@ -1,4 +1,4 @@
-// Lists of pictures and labels as CSV files: what is read, what is left out, what is refused.
+// Lists of images and labels as CSV files: what is read, what is left out, what is refused.
 #include "vig/data/csv_list.h"
 
 #include <gtest/gtest.h>
@@ -99,9 +99,9 @@ TEST(CsvList, BadRowsAreNamedAndLeftOut) {
   expect_left_out("a,cat\n\"b\"c,dog\n", {"a cat"},
                   "line 2: expected a comma after a closing quote, found \"c\"");
   expect_left_out("a,cat\nb," + std::string(kMaxCsvField + 1, 'x') + "\n", {"a cat"},
-                  "line 2: a field of over 4096 bytes");
+                  "line 2: a field of over 4096 bytes (a fixed limit)");
   expect_left_out("a,cat\nb,\"" + std::string(2 * kMaxCsvField + 2, '"') + "\"\n", {"a cat"},
-                  "line 2: a field of over 4096 bytes");
+                  "line 2: a field of over 4096 bytes (a fixed limit)");
   expect_left_out("a,cat\nb,dog\n./a,dog\n", {"a cat", "b dog"},
                   "line 3: names \"a\" again, which line 1 has named");
 }
@@ -149,7 +149,7 @@ class CsvDataset : public ::testing::Test {
     write_file(folder_ / "lists/list.csv", text);
     return (folder_ / "lists/list.csv").string();
   }
-  void picture(const std::string& name, uint64_t number) {
+  void image(const std::string& name, uint64_t number) {
     write_file(folder_ / name, numbered_png(number));
   }
 
@@ -191,9 +191,9 @@ TEST_F(CsvDataset, IsThatOfTheFolders) {
 }
 
 TEST_F(CsvDataset, PathsAreRelativeToTheListOrAbsolute) {
-  picture("lists/a.png", 1);
-  picture("beside/b.png", 2);
-  picture("c.dat", 3);
+  image("lists/a.png", 1);
+  image("beside/b.png", 2);
+  image("c.dat", 3);
   const std::string c = (folder_ / "c.dat").string();
   const Dataset data = *open_dataset(write("a.png,x\n../beside/b.png,y\n" + c + ",y\n")).whole;
   ASSERT_EQ(data.size(), 3u);
@@ -205,7 +205,7 @@ TEST_F(CsvDataset, PathsAreRelativeToTheListOrAbsolute) {
 }
 
 TEST_F(CsvDataset, SplitsAreThoseOfTheColumn) {
-  for (int i = 0; i < 6; ++i) picture(fmt::format("lists/{}.png", i), static_cast<uint64_t>(i));
+  for (int i = 0; i < 6; ++i) image(fmt::format("lists/{}.png", i), static_cast<uint64_t>(i));
   const std::string path = write(
       "path,label,split\n0.png,b,train\n1.png,a,train\n2.png,a,val\n3.png,b,val\n4.png,a,test\n"
       "missing.png,c,test\n");
@@ -225,8 +225,8 @@ TEST_F(CsvDataset, SplitsAreThoseOfTheColumn) {
 }
 
 TEST_F(CsvDataset, MissingFilesAreNamedAndLeftOut) {
-  picture("lists/a.png", 1);
-  picture("lists/b.png", 2);
+  image("lists/a.png", 1);
+  image("lists/b.png", 2);
   fs::create_directory(folder_ / "lists/folder");
   ASSERT_EQ(mkfifo((folder_ / "lists/pipe.png").c_str(), 0600), 0);
   const std::string path = write("file,class\na.png,x\nc.png,x\nb.png,y\nfolder,y\npipe.png,y\n");
@@ -243,16 +243,16 @@ TEST_F(CsvDataset, MissingFilesAreNamedAndLeftOut) {
 }
 
 TEST_F(CsvDataset, NothingLeftIsRefused) {
-  picture("lists/a.png", 1);
-  picture("lists/b.png", 2);
+  image("lists/a.png", 1);
+  image("lists/b.png", 2);
   const auto refused = [&](const std::string& text, std::initializer_list<std::string> words) {
     expect_error(ErrorCode::kInput, words, [&] { open_dataset(write(text)); });
   };
   refused("", {"list.csv: expected rows of a path and a label, found none"});
   refused("path,label\n,cat\n", {"found none", "line 2: the path is empty"});
-  refused("x.png,cat\ny.png,dog\n", {"none of its pictures is there", "line 1", "x.png"});
+  refused("x.png,cat\ny.png,dog\n", {"none of its images is there", "line 1", "x.png"});
   refused("a.png,cat,train\nb.png,dog,train\nx.png,dog,val\n",
-          {"no picture of its split val is there", "line 3", "x.png"});
+          {"no image of its split val is there", "line 3", "x.png"});
   refused("a.png,cat\nb.png,cat\n", {"expected at least 2 classes, found 1 (cat)", "labels"});
   refused("a.png,cat\nx.png,dog\n", {"expected at least 2 classes, found 1 (cat)"});
 }
@@ -265,20 +265,20 @@ TEST_F(CsvDataset, OnlyRegularFilesAreLists) {
   expect_error(ErrorCode::kInput, {"missing.csv: cannot be opened"},
                [&] { open_dataset((folder_ / "missing.csv").string()); });
   // A folder may have any name.
-  picture("folder.csv/a/1.png", 1);
-  picture("folder.csv/b/1.png", 2);
+  image("folder.csv/a/1.png", 1);
+  image("folder.csv/b/1.png", 2);
   EXPECT_EQ(open_dataset((folder_ / "folder.csv").string()).whole->size(), 2u);
   // Larger than any list may be, without a byte on the disk.
   const std::string large = (folder_ / "large.csv").string();
   write_file(large, "a");
   fs::resize_file(large, kMaxCsvBytes + 1);
-  expect_error(ErrorCode::kInput, {large, "expected at most 268435456 bytes"},
+  expect_error(ErrorCode::kInput, {large, "expected at most 268435456 bytes (a fixed limit)"},
                [&] { open_dataset(large); });
 }
 
-TEST_F(CsvDataset, BrokenPicturesRaiseWhereTheyAreRead) {
-  picture("lists/a.png", 1);
-  write_file(folder_ / "lists/b.png", "no picture");
+TEST_F(CsvDataset, BrokenImagesRaiseWhereTheyAreRead) {
+  image("lists/a.png", 1);
+  write_file(folder_ / "lists/b.png", "no image");
   const Dataset data = *open_dataset(write("a.png,x\nb.png,y\n")).whole;
   EXPECT_NO_THROW(data.decode(0));
   expect_error(ErrorCode::kInput, {"lists/b.png"}, [&] { data.decode(1); });

@@ -36,7 +36,7 @@ TEST(DatasetLayout, AnEmptyClassIsNamedWithItsSplit) {
   for (const char* split : {"train", "val"}) write_files(dir / split, two_classes());
   write_file(dir / "train/fox/notes.txt", "x");
   const std::string path = dir.path().string();
-  expect_error(ErrorCode::kInput, {path, "the folder \"train/fox\" holds no pictures"},
+  expect_error(ErrorCode::kInput, {path, "the folder \"train/fox\" holds no images"},
                [&] { open_dataset(path); });
   EXPECT_EQ(open_dataset(path, {.splits = {"val"}}).val->size(), 2u);
 }
@@ -58,7 +58,7 @@ TEST(DatasetLayout, HiddenTablesAreNotSuggested) {
   EXPECT_EQ(error.find("labels.csv"), std::string::npos) << error;
 }
 
-// A folder, an archive and a list of the same pictures.
+// A folder, an archive and a list of the same images.
 class DatasetOptionsTest : public ::testing::Test {
  protected:
   DatasetOptionsTest() {

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `count` pictures each, all different.
-Files pictures(const std::vector<std::string>& folders, int count) {
+// `count` images each, all different.
+Files images(const std::vector<std::string>& folders, int count) {
   Files files;
   uint64_t number = 0;
   for (const std::string& folder : folders) {
@@ -65,7 +65,7 @@ class OpenFiles {
 
 TEST(Dataset, FolderAndArchivesAreTheSame) {
   // "a b" and "a" sort differently with and without what follows.
-  Files files = pictures({"train/a", "train/a b", "train/Z/deep", "val/a", "val/a b", "val/Z"}, 4);
+  Files files = images({"train/a", "train/a b", "train/Z/deep", "val/a", "val/a b", "val/Z"}, 4);
   files["classes.txt"] = "a\na b\nZ\n";
   const OpenFiles folder(files);
   const DatasetSplits expected = folder();
@@ -99,7 +99,7 @@ TEST(Dataset, FolderAndArchivesAreTheSame) {
 }
 
 TEST(Dataset, OneSplit) {
-  const OpenFiles open(pictures({"cat", "dog"}, 2));
+  const OpenFiles open(images({"cat", "dog"}, 2));
   const DatasetSplits splits = open();
   ASSERT_TRUE(splits.whole && !splits.train && !splits.val && !splits.test);
   EXPECT_EQ(names(*splits.whole),
@@ -111,19 +111,19 @@ TEST(Dataset, OneSplit) {
 TEST(Dataset, NamesOfSplits) {
   for (const std::string val : {"val", "valid", "validation"}) {
     const OpenFiles open(
-        pictures({"train/a", "train/b", val + "/a", val + "/b", "test/a", "test/b"}, 1));
+        images({"train/a", "train/b", val + "/a", val + "/b", "test/a", "test/b"}, 1));
     const DatasetSplits splits = open();
     EXPECT_TRUE(splits.train && splits.val && splits.test && !splits.whole) << val;
   }
-  const DatasetSplits only_test = OpenFiles(pictures({"test/a", "test/b"}, 1))();
+  const DatasetSplits only_test = OpenFiles(images({"test/a", "test/b"}, 1))();
   EXPECT_TRUE(only_test.test && !only_test.train);
   // A train is a vehicle, too.
-  const DatasetSplits vehicles = OpenFiles(pictures({"boat", "train"}, 1))();
+  const DatasetSplits vehicles = OpenFiles(images({"boat", "train"}, 1))();
   EXPECT_EQ(vehicles.whole->classes(), (std::vector<std::string>{"boat", "train"}));
 }
 
 TEST(Dataset, OtherFilesAreCounted) {
-  Files files = pictures({"photos/cat", "photos/dog"}, 2);
+  Files files = images({"photos/cat", "photos/dog"}, 2);
   for (const char* name :
        {"photos/classes.txt", "photos/cat/.DS_Store", "photos/cat/._0.png",
         "__MACOSX/photos/cat/0.png", "photos/.git/a/0.png", "photos/cat/notes"}) {
@@ -134,13 +134,13 @@ TEST(Dataset, OtherFilesAreCounted) {
   EXPECT_EQ(splits.ignored, 5u);  // hidden folders are not even listed
   EXPECT_EQ(splits.whole->size(), 5u);
   EXPECT_EQ(splits.classes(), (std::vector<std::string>{"cat", "dog"}));
-  // Beside splits a picture means nothing.
-  files = pictures({"train/cat", "train/dog"}, 1);
+  // Beside splits an image means nothing.
+  files = images({"train/cat", "train/dog"}, 1);
   files["preview.png"] = numbered_png(1);
   EXPECT_EQ(OpenFiles(files)().ignored, 1u);
   // Names that point upwards are as good as none.
   const TempDir dir;
-  files = pictures({"cat", "dog", "../fox"}, 2);
+  files = images({"cat", "dog", "../fox"}, 2);
   write_file(dir / "x.tar", tar_bytes(files));
   EXPECT_EQ(open_dataset((dir / "x.tar").string()).whole->size(), 4u);
 }
@@ -149,27 +149,27 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   const auto expect = [](const Files& files, std::initializer_list<std::string> words) {
     const OpenFiles open(files);
     expect_error(ErrorCode::kInput, words, [&] { open(); });
-    expect_error(ErrorCode::kInput, {open.path(), "CLASS/PICTURE"}, [&] { open(); });
+    expect_error(ErrorCode::kInput, {open.path(), "CLASS/IMAGE"}, [&] { open(); });
   };
-  expect({}, {"no pictures among 0 files"});
-  expect({{"readme.txt", "x"}, {"cat/1.psd", "x"}}, {"no pictures among 2 files", ".jpg"});
-  expect(pictures({"."}, 2), {"0.png", "no class folder"});
-  expect(pictures({"cat", "."}, 2), {"0.png", "no class folder"});
-  expect(pictures({"cat"}, 2), {"at least 2 classes, found 1 (cat)"});
-  expect(pictures({"all/photos/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
-  expect(pictures({"train/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
-  expect(pictures({"train", "test"}, 2), {"train/0.png", "no class folder"});
-  expect(pictures({"train"}, 2), {"train/0.png", "no class folder"});
-  expect(pictures({"train/cat", "train/dog", "extra/cat"}, 1), {"\"train\"", "beside it extra"});
+  expect({}, {"no images among 0 files"});
+  expect({{"readme.txt", "x"}, {"cat/1.psd", "x"}}, {"no images among 2 files", ".jpg"});
+  expect(images({"."}, 2), {"0.png", "no class folder"});
+  expect(images({"cat", "."}, 2), {"0.png", "no class folder"});
+  expect(images({"cat"}, 2), {"at least 2 classes, found 1 (cat)"});
+  expect(images({"all/photos/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
+  expect(images({"train/cat"}, 2), {"at least 2 classes, found 1 (cat)"});
+  expect(images({"train", "test"}, 2), {"train/0.png", "no class folder"});
+  expect(images({"train"}, 2), {"train/0.png", "no class folder"});
+  expect(images({"train/cat", "train/dog", "extra/cat"}, 1), {"\"train\"", "beside it extra"});
 
-  Files files = pictures({"cat", "dog"}, 1);
+  Files files = images({"cat", "dog"}, 1);
   files["fox/1.psd"] = "x";
-  expect(files, {"\"fox\"", "no pictures"});
-  const OpenFiles empty(pictures({"cat", "dog"}, 1));
+  expect(files, {"\"fox\"", "no images"});
+  const OpenFiles empty(images({"cat", "dog"}, 1));
   fs::create_directories(empty.dir() / "fox");
-  expect_error(ErrorCode::kInput, {"\"fox\"", "no pictures"}, [&] { empty(); });
+  expect_error(ErrorCode::kInput, {"\"fox\"", "no images"}, [&] { empty(); });
   const TempDir dir;
-  const Files two = pictures({"cat", "fox"}, 1);
+  const Files two = images({"cat", "fox"}, 1);
   write_file(dir / "x.tar", tar_header({.name = "dog", .type = '2', .target = "cat"}) +
                                 tar_header({.name = "list", .type = '2', .target = "fox/0.png"}) +
                                 tar_bytes(two));
@@ -178,35 +178,35 @@ TEST(Dataset, WrongLayoutsAreExplained) {
   for (const auto& [name, bytes] : two) entries.push_back({.name = name, .data = bytes});
   write_file(dir / "x.zip", zip_archive(entries));
   for (const char* name : {"x.tar", "x.zip"}) {
-    expect_error(ErrorCode::kInput, {name, "\"dog\"", "no pictures", "CLASS/PICTURE"},
+    expect_error(ErrorCode::kInput, {name, "\"dog\"", "no images", "CLASS/IMAGE"},
                  [&] { open_dataset((dir / name).string()); });
   }
-  const OpenFiles looped(pictures({"cat", "dog"}, 1));
+  const OpenFiles looped(images({"cat", "dog"}, 1));
   fs::create_directory_symlink(".", looped.dir() / "all");
   EXPECT_EQ(looped().classes(), (std::vector<std::string>{"cat", "dog"}));
 
-  const OpenFiles one(pictures({"cat"}, 2));
+  const OpenFiles one(images({"cat"}, 2));
   EXPECT_EQ(one({.min_classes = 1}).whole->size(), 2u);
 }
 
 TEST(Dataset, PartsThatDisagreeAreExplained) {
   const OpenFiles open(
-      pictures({"train/cat", "train/dog", "train/fox", "test/cat", "test/dgo", "test/fox"}, 1));
+      images({"train/cat", "train/dog", "train/fox", "test/cat", "test/dgo", "test/fox"}, 1));
   expect_error(ErrorCode::kInput, {"different classes", "only in train: dog", "only in test: dgo"},
                [&] { open(); });
   std::vector<std::string> folders = {"test/x"};
   for (int i = 0; i < 9; ++i) folders.push_back("train/" + std::to_string(i));
-  const OpenFiles many(pictures(folders, 1));
+  const OpenFiles many(images(folders, 1));
   expect_error(ErrorCode::kInput, {"only in train: 0, 1, 2, 3, 4 and 4 more"}, [&] { many(); });
-  const OpenFiles both(pictures({"train/a", "train/b", "val/a", "val/b", "valid/a"}, 1));
+  const OpenFiles both(images({"train/a", "train/b", "val/a", "val/b", "valid/a"}, 1));
   expect_error(ErrorCode::kInput, {"found val, valid,"}, [&] { both(); });
   EXPECT_EQ(both({.splits = {"train"}}).train->size(), 2u);
 }
 
-// As competitions have it: test pictures without labels, or too few of them for every class.
+// As competitions have it: test images without labels, or too few of them for every class.
 TEST(Dataset, PartsNobodyAskedForDoNotMatter) {
   for (const char* test : {"test", "test/cat", "test/cat/deep", "test/other"}) {
-    const OpenFiles open(pictures({"train/cat", "train/dog", "val/cat", "val/dog", test}, 2));
+    const OpenFiles open(images({"train/cat", "train/dog", "val/cat", "val/dog", test}, 2));
     EXPECT_FALSE(survives([&] { open(); })) << test;
     const DatasetSplits both = open({.splits = {"train", "val"}});
     ASSERT_TRUE(both.train && both.val && !both.test && !both.whole) << test;
@@ -223,7 +223,7 @@ TEST(Dataset, PartsNobodyAskedForDoNotMatter) {
 }
 
 TEST(Dataset, NoPartThatWasAskedFor) {
-  const OpenFiles open(pictures({"train/cat", "train/dog"}, 2));
+  const OpenFiles open(images({"train/cat", "train/dog"}, 2));
   for (const bool first_split_only : {false, true}) {
     const DatasetSplits none =
         open({.splits = {"test", "val"}, .first_split_only = first_split_only});
@@ -236,13 +236,13 @@ TEST(Dataset, NoPartThatWasAskedFor) {
   expect_error(ErrorCode::kUsage, {"the split exam", "train, val, test"},
                [&] { open({.splits = {"exam"}}); });
   // What has no splits is read whatever was asked for.
-  const DatasetSplits whole = OpenFiles(pictures({"cat", "dog"}, 1))({.splits = {"test"}});
+  const DatasetSplits whole = OpenFiles(images({"cat", "dog"}, 1))({.splits = {"test"}});
   EXPECT_EQ(whole.whole->size(), 2u);
   EXPECT_TRUE(whole.there.empty());
 }
 
-TEST(Dataset, DamagedPicturesRaiseWithTheirPlace) {
-  Files files = pictures({"cat", "dog"}, 2);
+TEST(Dataset, DamagedImagesRaiseWithTheirPlace) {
+  Files files = images({"cat", "dog"}, 2);
   files["cat/1.png"].resize(files["cat/1.png"].size() / 2);
   const OpenFiles open(files);
   const Dataset dataset = *open().whole;
@@ -252,8 +252,8 @@ TEST(Dataset, DamagedPicturesRaiseWithTheirPlace) {
   EXPECT_NO_THROW(dataset.decode(0));
 }
 
-TEST(Dataset, DecodedPicturesAreKeptWithinLimits) {
-  const Files files = pictures({"cat", "dog"}, 4);
+TEST(Dataset, DecodedImagesAreKeptWithinLimits) {
+  const Files files = images({"cat", "dog"}, 4);
   const auto kept = [&](size_t cache_bytes) {
     const OpenFiles open(files);
     const Dataset dataset = *open({.cache_bytes = cache_bytes}).whole;
@@ -274,7 +274,7 @@ TEST(Dataset, DecodedPicturesAreKeptWithinLimits) {
 }
 
 TEST(Dataset, ManyThreadsDecode) {
-  const OpenFiles open(pictures({"cat", "dog"}, 20));
+  const OpenFiles open(images({"cat", "dog"}, 20));
   const Dataset dataset = *open().whole, uncached = *open({.cache_bytes = 0}).whole;
   const Listed expected = list(uncached);
   std::vector<Listed> results(4);
@@ -286,7 +286,7 @@ TEST(Dataset, ManyThreadsDecode) {
 }
 
 TEST(Dataset, Subsets) {
-  const DatasetSplits splits = OpenFiles(pictures({"cat", "dog"}, 3))();
+  const DatasetSplits splits = OpenFiles(images({"cat", "dog"}, 3))();
   const std::vector<size_t> chosen = {4, 0, 4};
   const Dataset subset = splits.whole->subset(chosen);
   EXPECT_EQ(subset.classes(), splits.classes());
@@ -297,7 +297,7 @@ TEST(Dataset, Subsets) {
   expect_error(ErrorCode::kUsage, {"sample 6 of 6"}, [&] { splits.whole->subset(wrong); });
 }
 
-// Pictures of each class, of which nothing but the names matters.
+// Images of each class, of which nothing but the names matters.
 Dataset of_sizes(const TempDir& dir, const std::map<std::string, int>& sizes) {
   Files files;
   for (const auto& [name, count] : sizes) {
@@ -386,7 +386,7 @@ TEST(Split, NonsenseIsRefused) {
     expect_error(ErrorCode::kUsage, {"of 6 samples"}, [&] { hold_out(dataset, count, 1); });
   }
   const Dataset thin = of_sizes(dir, {{"a", 1}, {"b", 1}});
-  expect_error(ErrorCode::kInput, {"two pictures"}, [&] { hold_out(thin, 1, 1); });
+  expect_error(ErrorCode::kInput, {"two images"}, [&] { hold_out(thin, 1, 1); });
 }
 
 }  // namespace

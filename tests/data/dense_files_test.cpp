@@ -1,4 +1,4 @@
-// What the readers of annotated pictures share.
+// What the readers of annotated images share.
 #include "vig/data/dense_files.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ void expect_refusal(const Files& files, std::initializer_list<std::string> parts
 }
 
 TEST(ForeignLabels, CocoFolders) {
-  const std::string layout = "expected CLASS/PICTURE or {train,val,test}/CLASS/PICTURE";
+  const std::string layout = "expected CLASS/IMAGE or {train,val,test}/CLASS/IMAGE";
   const std::string refused =
       "COCO and other annotations in JSON (annotations/instances_val2017.json) are not supported";
   expect_refusal({{"annotations/instances_val2017.json", "{}"},
@@ -27,7 +27,7 @@ TEST(ForeignLabels, CocoFolders) {
                  {layout, refused});
 }
 
-TEST(ForeignLabels, TablesBesidePictures) {
+TEST(ForeignLabels, TablesBesideImages) {
   expect_refusal(
       {{"labels.csv", "1.png,cat\n"}, {"1.png", numbered_png(1)}},
       {"lies in no class folder", "if labels.csv has rows of a path and a label, name it"});

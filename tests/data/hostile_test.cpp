@@ -60,13 +60,15 @@ TEST(HostileArchive, NamesOfTarAreAsLongAsPathsMayBe) {
            tar_entry({.name = "n"}, "content") + tar_end();
   };
   EXPECT_EQ(open(tar(4096)).size(), 1u);
-  expect_error(ErrorCode::kInput, {open.path(), "a name is too long"}, [&] { open(tar(4097)); });
+  expect_error(ErrorCode::kInput, {open.path(), "a name of more than 4096 bytes (a fixed limit)"},
+               [&] { open(tar(4097)); });
   const auto link = [](size_t length) {
     return tar_entry({.name = "././@LongLink", .type = 'K'}, std::string(length, 't')) +
            tar_header({.name = "n", .type = '2'}) + tar_end();
   };
   EXPECT_EQ(open.open(link(4096))->files().size(), 1u);
-  expect_error(ErrorCode::kInput, {open.path(), "a name is too long"},
+  expect_error(ErrorCode::kInput,
+               {open.path(), "a name of more than 1048576 bytes (a fixed limit)"},
                [&] { open.open(link(4097)); });
 }
 
@@ -144,12 +146,12 @@ TEST(HostileArchive, UnpackedBytesCountAgainstTheDecoders) {
   const auto limit_with = [&](const std::string& tar) {
     write_file(dir / "x.tar.gz", gzip_bytes(tar));
     const auto archive = open_archive((dir / "x.tar.gz").string());
-    return picture_memory().limit();
+    return image_memory().limit();
   };
-  picture_memory().raise_capacity(uint64_t{1} << 30);
-  const uint64_t before = picture_memory().limit();
+  image_memory().raise_capacity(uint64_t{1} << 30);
+  const uint64_t before = image_memory().limit();
   EXPECT_LT(limit_with(tar_bytes({{"a", std::string(8 << 20, '\0')}})), before - (7 << 20));
-  EXPECT_EQ(picture_memory().limit(), before);
+  EXPECT_EQ(image_memory().limit(), before);
   // Names count as well, with 128 bytes beside their letters: a data set holds them, too.
   std::string names;
   for (int i = 0; i < 1000; ++i) {
@@ -159,7 +161,7 @@ TEST(HostileArchive, UnpackedBytesCountAgainstTheDecoders) {
   names += tar_end();
   const uint64_t counted = before - limit_with(names);
   EXPECT_GE(counted + 4 * gzip_bytes(names).size(), names.size() + 1000 * (50 + 128 + 49 + 128));
-  // Pictures hardly shrink.
+  // Images hardly shrink.
   std::string noise(100'000, '\0');
   RandomStream stream(1);
   for (char& c : noise) c = static_cast<char>(stream.bits());
@@ -198,18 +200,18 @@ TEST(HostileArchive, CompressedFilesShowWhatTheyAreBeforeTheyAreUnpacked) {
                [&] { data.decode(0); });
 }
 
-TEST(HostileArchive, PicturesTakeMemoryFromTheBudgetUntilTheyAreDropped) {
+TEST(HostileArchive, ImagesTakeMemoryFromTheBudgetUntilTheyAreDropped) {
   const TempDir dir;
   write_files(dir.path(), {{"cat/1.png", numbered_png(1)}, {"dog/1.png", numbered_png(2)}});
   {
     const Dataset data = *open_dataset(dir.path().string(), {.cache_bytes = 0}).whole;
     const auto image = data.decode(0);
-    EXPECT_EQ(picture_memory().used(), image->rgb.size());
+    EXPECT_EQ(image_memory().used(), image->rgb.size());
   }
-  EXPECT_EQ(picture_memory().used(), 0u);
+  EXPECT_EQ(image_memory().used(), 0u);
   const Dataset kept = *open_dataset(dir.path().string(), {.cache_bytes = 1 << 20}).whole;
   const auto image = kept.decode(0);
-  EXPECT_EQ(picture_memory().used(), 0u);  // the cache has a limit of its own
+  EXPECT_EQ(image_memory().used(), 0u);  // the cache has a limit of its own
 }
 
 TEST(HostileFolder, FoldersThatLinkToEachOther) {
@@ -227,8 +229,9 @@ TEST(HostileFolder, FoldersThatLinkToEachOther) {
   EXPECT_LT(seconds_of([&] { listing = list_folder(dir.path()); }), kPlenty);
   EXPECT_TRUE(listing.files.empty());
   ASSERT_EQ(listing.problems.size(), 1u);
-  EXPECT_NE(listing.problems[0].find("links lead to this folder in more than 256 ways"),
-            std::string::npos)
+  EXPECT_NE(
+      listing.problems[0].find("links lead to this folder in more than 256 ways (a fixed limit)"),
+      std::string::npos)
       << listing.problems[0];
   expect_error(ErrorCode::kInput, {dir.path().string(), "links lead to this folder"},
                [&] { open_archive(dir.path().string()); });

@@ -1,4 +1,4 @@
-// Which pictures and label maps belong together, and what their values mean.
+// Which images and label maps belong together, and what their values mean.
 #include "vig/data/label_pairs_layout.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 using Labels = std::vector<uint8_t>;
 
-const std::string kPicture = png_bytes(Image(2, 2));
+const std::string kImage = png_bytes(Image(2, 2));
 std::string labels(const std::vector<int>& values) { return label_png(2, values); }
 
 LabelPairSplits open_files(const TempDir& dir, const Files& files,
@@ -40,7 +40,7 @@ TEST(LabelPairsLayout, OnlyAde20kBeginsWithNoClass) {
                                                                {"masks", "train", false}}) {
     const TempDir dir;
     const LabelPairSplits splits =
-        open_files(dir, {{"images/" + split + "/1.png", kPicture},
+        open_files(dir, {{"images/" + split + "/1.png", kImage},
                          {folder + "/" + split + "/1.png", labels({0, 1, 2, 3})}});
     EXPECT_EQ(splits.train->labels(0).labels,
               ade ? (Labels{kNoLabel, 0, 1, 2}) : (Labels{0, 1, 2, 3}))
@@ -52,11 +52,11 @@ TEST(LabelPairsLayout, OnlyAde20kBeginsWithNoClass) {
 // Classes are those of the training split, whatever the other splits show.
 TEST(LabelPairsLayout, TheTrainingSplitSaysHowManyClassesThereAre) {
   const TempDir dir;
-  const LabelPairSplits splits = open_files(dir, {{"train/1.png", kPicture},
+  const LabelPairSplits splits = open_files(dir, {{"train/1.png", kImage},
                                                   {"trainannot/1.png", labels({0, 1, 2, 3})},
-                                                  {"test/1.png", kPicture},
+                                                  {"test/1.png", kImage},
                                                   {"testannot/1.png", labels({0, 0, 0, 7})},
-                                                  {"val/1.png", kPicture},
+                                                  {"val/1.png", kImage},
                                                   {"valannot/1.png", labels({0, 0, 0, 9})}});
   EXPECT_EQ(splits.classes(), (Names{"0", "1", "2", "3"}));
   expect_error(ErrorCode::kInput, {"testannot/1.png", "label 7", "none of the 4 classes"},
@@ -66,9 +66,9 @@ TEST(LabelPairsLayout, TheTrainingSplitSaysHowManyClassesThereAre) {
 TEST(LabelPairsLayout, TwoFoldersOfOneSplitAreRefused) {
   const TempDir dir;
   expect_error(ErrorCode::kInput, {dir.path().string(), "two folders for the split val"}, [&] {
-    open_files(dir, {{"images/val/1.png", kPicture},
+    open_files(dir, {{"images/val/1.png", kImage},
                      {"labels/val/1.png", labels({0, 0, 0, 1})},
-                     {"images/valid/2.png", kPicture},
+                     {"images/valid/2.png", kImage},
                      {"labels/valid/2.png", labels({0, 0, 0, 1})}});
   });
 }
@@ -77,7 +77,7 @@ TEST(LabelPairsLayout, TwoFoldersOfOneSplitAreRefused) {
 // ones are not.
 TEST(LabelPairsLayout, NamesOfListsThatAreNotThere) {
   const TempDir dir;
-  const LabelPairSplits splits = open_files(dir, {{"images/1.png", kPicture},
+  const LabelPairSplits splits = open_files(dir, {{"images/1.png", kImage},
                                                   {"maps/1.png", labels({0, 0, 0, 1})},
                                                   {"train.txt",
                                                    "images/1.png maps/1.png\n"
@@ -97,14 +97,13 @@ TEST(LabelPairsLayout, ListsOfTheWorkingFolder) {
   const TempDir dir;
   write_files(
       dir.path(),
-      {{"1.png", kPicture}, {"map.png", labels({0, 0, 0, 1})}, {"list.txt", "1.png map.png\n"}});
+      {{"1.png", kImage}, {"map.png", labels({0, 0, 0, 1})}, {"list.txt", "1.png map.png\n"}});
   const WorkingFolder here(dir.path());
   EXPECT_EQ(open_label_pairs("list.txt").whole->path(0), "./1.png");
 }
 
 Files with_classes(const std::string& text) {
-  return {
-      {"images/1.png", kPicture}, {"labels/1.png", labels({0, 1, 2, 3})}, {"classes.txt", text}};
+  return {{"images/1.png", kImage}, {"labels/1.png", labels({0, 1, 2, 3})}, {"classes.txt", text}};
 }
 
 TEST(LabelPairsLayout, NamesThatMeanNoClass) {
@@ -145,14 +144,15 @@ TEST(LabelPairsLayout, HostileClassFiles) {
   // Takes no room on the disk.
   write_files(dir.path(), with_classes(""));
   fs::resize_file(dir / "classes.txt", (4 << 20) + 1);
-  expect_error(ErrorCode::kInput, {"classes.txt", "4194305 bytes, expected at most 4194304"},
+  expect_error(ErrorCode::kInput,
+               {"classes.txt", "4194305 bytes, expected at most 4194304 (a fixed limit)"},
                [&] { open_label_pairs(dir.path().string()); });
 }
 
 TEST(LabelPairsLayout, ChecksMayLeaveFilesAlone) {
   const TempDir dir;
-  LabelPairs data = *open_files(dir, {{"images/1.png", "no picture"},
-                                      {"images/2.png", kPicture},
+  LabelPairs data = *open_files(dir, {{"images/1.png", "no image"},
+                                      {"images/2.png", kImage},
                                       {"labels/1.png", "no labels"},
                                       {"labels/2.png", labels({0, 0, 0, 1})},
                                       {"classes.txt", "a\nb\n"}})
@@ -163,7 +163,7 @@ TEST(LabelPairsLayout, ChecksMayLeaveFilesAlone) {
   expect_error(ErrorCode::kUsage, {"sample 1 of 1"}, [&] { data.subset(wrong); });
 }
 
-// Label maps were drawn on the picture as it is stored.
+// Label maps were drawn on the image as it is stored.
 TEST(LabelPairsLayout, OrientationIsNotApplied) {
   const fs::path turned = fs::path(kTestData) / "image/photos/hopper_orient6.webp";
   const Image stored = read_image(turned.string(), {.apply_orientation = false});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "data/archive_bytes.h"
 #include "support/errors.h"
 #include "support/files.h"
@@ -10,7 +12,7 @@
 namespace vig::test {
 namespace {
 
-const std::string kPicture = png_bytes(Image(3, 2));
+const std::string kImage = png_bytes(Image(3, 2));
 std::string labels(const std::vector<int>& values) { return label_png(3, values); }
 
 const LabelMap& map_of(const Sample& sample) {
@@ -19,10 +21,9 @@ const LabelMap& map_of(const Sample& sample) {
 using Labels = std::vector<uint8_t>;
 
 Files camvid(const std::string& root = "") {
-  return {
-      {root + "train/a.png", kPicture}, {root + "trainannot/a.png", labels({0, 1, 2, 0, 1, 3})},
-      {root + "train/b.png", kPicture}, {root + "trainannot/b.png", labels({0, 0, 0, 0, 0, 255})},
-      {root + "val/c.png", kPicture},   {root + "valannot/c.png", labels({1, 1, 1, 0, 0, 0})}};
+  return {{root + "train/a.png", kImage}, {root + "trainannot/a.png", labels({0, 1, 2, 0, 1, 3})},
+          {root + "train/b.png", kImage}, {root + "trainannot/b.png", labels({0, 0, 0, 0, 0, 255})},
+          {root + "val/c.png", kImage},   {root + "valannot/c.png", labels({1, 1, 1, 0, 0, 0})}};
 }
 
 class Folder {
@@ -55,6 +56,36 @@ TEST(LabelPairs, CamVidFolders) {
   EXPECT_TRUE(splits.train->label_place(1).ends_with("trainannot/b.png"));
 }
 
+// What lies behind a link out of the folder is not opened, neither an image nor its labels nor a
+// list.
+TEST(LabelPairs, LinksOutOfTheFolderAreRefused) {
+  namespace fs = std::filesystem;
+  const Folder folder(camvid()), elsewhere({{"image.png", kImage},
+                                            {"labels.png", labels({0, 1, 2, 0, 1, 3})},
+                                            {"train.txt", "train/a.png trainannot/a.png\n"}});
+  const auto link = [&](const std::string& from, const std::string& to) {
+    fs::remove(folder / to);
+    fs::create_symlink(elsewhere / from, folder / to);
+  };
+  link("image.png", "train/a.png");
+  const auto problem = [&] {
+    const LabelPairSplits splits = folder.open();
+    EXPECT_EQ(splits.train->size(), 1u);
+    EXPECT_TRUE(splits.train->place(0).ends_with("train/b.png"));
+    EXPECT_EQ(splits.train->problems().problem_count, 1u);
+    return splits.train->problems().problems.at(0);
+  };
+  EXPECT_NE(problem().find("train/a.png: a link out of " + folder.path()), std::string::npos);
+  write_file(folder / "image.png", kImage);
+  fs::remove(folder / "train/a.png");
+  fs::create_symlink("../image.png", folder / "train/a.png");  // inside
+  link("labels.png", "trainannot/a.png");
+  EXPECT_NE(problem().find("trainannot/a.png: a link out of "), std::string::npos);
+  link("train.txt", "train.txt");
+  expect_error(ErrorCode::kInput, {"train.txt: a link out of " + folder.path()},
+               [&] { folder.open(); });
+}
+
 TEST(LabelPairs, NamesAndTheIgnoredClass) {
   Files files = camvid();
   files["classes.txt"] = "\xef\xbb\xbfsky\nroad\r\ncar\nUnlabelled\n\n";
@@ -84,11 +115,11 @@ TEST(LabelPairs, LargestLabelWithoutTheIgnoredOne) {
 
 TEST(LabelPairs, Ade20k) {
   const Folder folder(
-      {{"ADE/images/training/x/1.jpg", kPicture},
+      {{"ADE/images/training/x/1.jpg", kImage},
        {"ADE/annotations/training/x/1.png", labels({0, 1, 2, 5, 255, 1})},
-       {"ADE/images/validation/2.jpg", kPicture},
+       {"ADE/images/validation/2.jpg", kImage},
        {"ADE/annotations/validation/2.png", labels({1, 1, 1, 1, 1, 1})},
-       {"ADE/images/testing/3.jpg", kPicture},
+       {"ADE/images/testing/3.jpg", kImage},
        {"ADE/objectInfo150.txt",
         "Idx\tRatio\tName\n1\t0.5\twall\n2\t0.2\tsky, blue\n3\t0\ttree\n4\t0\tcar\n5\t0\tbed\n"}});
   const LabelPairSplits splits = folder.open();
@@ -102,11 +133,11 @@ TEST(LabelPairs, Ade20k) {
 
 TEST(LabelPairs, ListsAndOtherLayouts) {
   const Files lists = {
-      {"images/train/1.png", kPicture},
+      {"images/train/1.png", kImage},
       {"labels/train/other.png", labels({0, 1, 0, 1, 0, 1})},
-      {"v 2.png", kPicture},
+      {"v 2.png", kImage},
       {"train.txt",
-       "# pictures\n\nimages/train/1.png labels/train/other.png\r\n/data/x/images/train/1.png   "
+       "# images\n\nimages/train/1.png labels/train/other.png\r\n/data/x/images/train/1.png   "
        "/data/x/labels/train/other.png\n"},
       {"val.txt", "v 2.png\tlabels/train/other.png\n"}};
   const Folder folder(lists);
@@ -119,16 +150,16 @@ TEST(LabelPairs, ListsAndOtherLayouts) {
   const LabelPairSplits one = open_label_pairs(folder / "train.txt");
   EXPECT_EQ(one.whole->size(), 2u);
 
-  const Folder whole({{"images/1.jpg", kPicture}, {"masks/1.png", labels({0, 1, 0, 1, 0, 1})}});
+  const Folder whole({{"images/1.jpg", kImage}, {"masks/1.png", labels({0, 1, 0, 1, 0, 1})}});
   EXPECT_EQ(whole.open().whole->size(), 1u);
   const Folder inside(
-      {{"train/images/1.jpg", kPicture}, {"train/labels/1.png", labels({0, 1, 0, 1, 0, 1})}});
+      {{"train/images/1.jpg", kImage}, {"train/labels/1.png", labels({0, 1, 0, 1, 0, 1})}});
   EXPECT_EQ(inside.open().train->size(), 1u);
-  const Folder classes({{"cat/1.png", kPicture}, {"dog/1.png", kPicture}});
+  const Folder classes({{"cat/1.png", kImage}, {"dog/1.png", kImage}});
   EXPECT_EQ(recognise_data(classes.path()), DataKind::kClasses);
   EXPECT_NE(error_of([&] { classes.open(); }).find("SPLITannot"), std::string::npos);
   // Boxes in text files, as other programs keep them, are something else.
-  const Folder boxes({{"images/train/1.png", kPicture},
+  const Folder boxes({{"images/train/1.png", kImage},
                       {"labels/train/1.txt", "0 0.5 0.5 1 1"},
                       {"train.txt", "images/train/1.png\n"}});
   EXPECT_EQ(recognise_data(boxes.path()), DataKind::kClasses);
@@ -152,19 +183,18 @@ TEST(LabelPairs, Archives) {
 
 TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   Files files = camvid();
-  files["train/c.png"] = kPicture;                         // without labels
-  files["trainannot/d.png"] = labels({0, 0, 0, 0, 0, 0});  // without a picture
-  files["train/e.png"] = kPicture,
+  files["train/c.png"] = kImage;                           // without labels
+  files["trainannot/d.png"] = labels({0, 0, 0, 0, 0, 0});  // without an image
+  files["train/e.png"] = kImage,
   files["trainannot/e.png"] = label_png(2, {0, 0, 0, 0});  // of another size
-  files["train/f.png"] = kPicture,
+  files["train/f.png"] = kImage,
   files["trainannot/f.png"] = labels({0, 0, 0, 0, 200, 0});  // no class
-  files["train/g.png"] = kPicture, files["trainannot/g.png"] = "no picture";
-  files["train/h.png"] = kPicture,
+  files["train/g.png"] = kImage, files["trainannot/g.png"] = "no image";
+  files["train/h.png"] = kImage,
   files["trainannot/h.png"] =
       raw_png({.width = 3, .height = 2, .color = 2, .rows = std::string(18, 'x')});
-  files["train/i.png"] = "no picture", files["trainannot/i.png"] = labels({0, 0, 0, 0, 0, 0});
-  files["train/j.png"] = kPicture,
-  files["trainannot/j.png"] = labels({255, 255, 255, 255, 255, 255});
+  files["train/i.png"] = "no image", files["trainannot/i.png"] = labels({0, 0, 0, 0, 0, 0});
+  files["train/j.png"] = kImage, files["trainannot/j.png"] = labels({255, 255, 255, 255, 255, 255});
   files["classes.txt"] = "a\nb\nc\nd\n";
   const Folder folder(files);
   LabelPairs data = *folder.open().train;
@@ -184,7 +214,7 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   }
   for (size_t i = 0; i < data.size(); ++i) data.load(i);
 
-  const Folder bad({{"images/1.png", kPicture},
+  const Folder bad({{"images/1.png", kImage},
                     {"labels/1.png", labels({0, 0, 0, 0, 2, 0})},
                     {"classes.txt", "a\nb\n"}});
   LabelPairs none = *bad.open().whole;
@@ -195,33 +225,35 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
 TEST(LabelPairs, AtMost255Classes) {
   std::string names;
   for (int i = 0; i < 255; ++i) names += "class " + std::to_string(i) + "\n";
-  std::map<std::string, std::string> files = {{"images/1.png", kPicture},
+  std::map<std::string, std::string> files = {{"images/1.png", kImage},
                                               {"labels/1.png", labels({0, 0, 0, 0, 254, 0})},
                                               {"classes.txt", names}};
   EXPECT_EQ(Folder(files).open().whole->classes().size(), 255u);
   files["classes.txt"] += "one more\n";
-  EXPECT_NE(error_of([&] { Folder(files).open(); }).find("names 256 classes, expected at most 255"),
+  EXPECT_NE(error_of([&] {
+              Folder(files).open();
+            }).find("names 256 classes, expected at most 255 (a fixed limit)"),
             std::string::npos);
 }
 
 TEST(LabelPairs, NothingIsLeft) {
-  const Folder apart({{"images/1.png", kPicture}, {"labels/2.png", labels({0, 0, 0, 0, 0, 0})}});
+  const Folder apart({{"images/1.png", kImage}, {"labels/2.png", labels({0, 0, 0, 0, 0, 0})}});
   EXPECT_NE(error_of([&] { apart.open(); }).find("1.png"), std::string::npos);
   const Folder ignored(
-      {{"images/1.png", kPicture}, {"labels/1.png", labels({255, 255, 255, 255, 255, 255})}});
+      {{"images/1.png", kImage}, {"labels/1.png", labels({255, 255, 255, 255, 255, 255})}});
   EXPECT_NE(error_of([&] { ignored.open(); }).find("shows a class"), std::string::npos);
   EXPECT_EQ(ignored.open({.classes = 2}).whole->labels(0).labels[0], kNoLabel);
 }
 
-// A list that is not understood is no reason to train on its pictures.
+// A list that is not understood is no reason to train on its images.
 TEST(LabelPairs, ListsOfAnotherFormAreRefused) {
   for (const std::string list : {"images/1.png,labels/1.png\n", "", "images/1.png\n",
                                  "\"images/1.png\" \"labels/1.png\"\n", "a b c\n"}) {
-    const Folder folder({{"images/1.png", kPicture},
+    const Folder folder({{"images/1.png", kImage},
                          {"labels/1.png", labels({0, 1, 0, 1, 0, 1})},
                          {"test.txt", list}});
     EXPECT_EQ(recognise_data(folder.path()), DataKind::kLabelPairs);
-    EXPECT_NE(error_of([&] { folder.open(); }).find("test.txt: expected a picture and its labels"),
+    EXPECT_NE(error_of([&] { folder.open(); }).find("test.txt: expected an image and its labels"),
               std::string::npos)
         << list;
   }

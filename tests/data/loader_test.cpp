@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kFloats = 4;
 
-// 24 pictures of two classes; two are damaged.
+// 24 images of two classes; two are damaged.
 class LoaderTest : public testing::Test {
  protected:
   LoaderTest() {
@@ -28,7 +28,7 @@ class LoaderTest : public testing::Test {
           numbered_png(static_cast<uint64_t>(i));
     }
     files["cat/106.png"].resize(60);
-    files["dog/117.png"] = "no picture";
+    files["dog/117.png"] = "no image";
     write_file(dir_ / "x.tar", tar_bytes(files));
   }
   std::shared_ptr<const Dataset> open(size_t cache_bytes = 0) const {
@@ -90,7 +90,7 @@ TEST_F(LoaderTest, AnyNumberOfWorkersGivesTheSame) {
       EXPECT_EQ(all, *expected) << workers << " workers, " << ahead << " ahead";
     }
   }
-  // What it should be, from the pictures themselves.
+  // What it should be, from the images themselves.
   ASSERT_EQ(expected->size(), 15u);
   std::vector<std::string> problems;
   for (size_t b = 0; b < expected->size(); ++b) {
@@ -190,7 +190,7 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});
     const auto write = [](const Loader::Slot& slot, const Image&, Target&, float*) {
-      // An Error of the callback is no bad picture.
+      // An Error of the callback is no bad image.
       if (slot.batch == 1 && slot.position > 0) fail("position {}", slot.position);
       if (slot.batch == 2) throw std::logic_error("bug");
     };
@@ -206,20 +206,20 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
   }
 }
 
-// Boxes, say: as many as there are, moved with the picture, and none for one that is left out.
-class BoxedPictures : public SampleSource {
+// Boxes, say: as many as there are, moved with the image, and none for one that is left out.
+class BoxedImages : public SampleSource {
  public:
   size_t size() const override { return 5; }
-  std::string place(size_t sample) const override { return "picture " + std::to_string(sample); }
+  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
     if (sample == 2) fail("{}: its boxes cannot be read", place(sample));
     return {std::make_shared<const Image>(1, 1), std::vector<int>(sample, 10)};
   }
 };
 
-TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirPictures) {
+TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirImages) {
   for (const int workers : {0, 2}) {
-    Loader loader(std::make_shared<const BoxedPictures>(), {.workers = workers});
+    Loader loader(std::make_shared<const BoxedImages>(), {.workers = workers});
     loader.start({{4, 2, 3, 0}, {1}}, 1,
                  [](const Loader::Slot& slot, const Image&, Target& target, float* out) {
                    for (int& x : std::any_cast<std::vector<int>&>(target)) {
@@ -234,8 +234,8 @@ TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirPictures) {
     EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[1]), std::vector<int>(3, 12));
     EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[2]), std::vector<int>());
     ASSERT_EQ(batch->problems.size(), 1u);
-    EXPECT_EQ(batch->problems[0].sentence, "picture 2: its boxes cannot be read");
-    EXPECT_EQ(batch->problems[0].place, "picture 2");
+    EXPECT_EQ(batch->problems[0].sentence, "image 2: its boxes cannot be read");
+    EXPECT_EQ(batch->problems[0].place, "image 2");
     EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second place of the batch
     EXPECT_EQ(loader.reported(), std::unordered_set<size_t>{2});
     EXPECT_EQ(std::any_cast<std::vector<int>>(loader.next()->targets[0]), std::vector<int>(1, 10));

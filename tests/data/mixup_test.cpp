@@ -117,24 +117,24 @@ TEST(Mixing, CutmixLambdaIsTheRealArea) {
   EXPECT_NEAR(sum / 4000, 1.0 - (0.3 + 1.0 / 48), 0.02);
 }
 
-// Picture i has the value i + 1 everywhere and the label i.
+// Image i has the value i + 1 everywhere and the label i.
 struct Batch {
-  std::vector<float> pictures, targets;
+  std::vector<float> images, targets;
   std::vector<int> labels;
   int count, size;
 
   Batch(int n, int side) : labels(static_cast<size_t>(n)), count(n), size(side) {
     const size_t floats = static_cast<size_t>(side) * static_cast<size_t>(side) * 3;
-    for (int i = 0; i < n; ++i) pictures.insert(pictures.end(), floats, static_cast<float>(i + 1));
+    for (int i = 0; i < n; ++i) images.insert(images.end(), floats, static_cast<float>(i + 1));
     std::iota(labels.begin(), labels.end(), 0);
     targets.assign(static_cast<size_t>(n) * static_cast<size_t>(n), -1.0f);
   }
-  const float* picture(int i) const { return pictures.data() + floats() * static_cast<size_t>(i); }
+  const float* image(int i) const { return images.data() + floats() * static_cast<size_t>(i); }
   size_t floats() const { return static_cast<size_t>(size) * static_cast<size_t>(size) * 3; }
   float target(int i, int label) const { return targets[static_cast<size_t>(i * count + label)]; }
 };
 
-TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
+TEST(Mixing, LabelWeightsAreTheSharesOfTheImages) {
   for (const bool cutmix : {false, true}) {
     for (const int count : {1, 2, 3, 7, 8}) {
       for (int trial = 0; trial < 20; ++trial) {
@@ -142,21 +142,21 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
         MixupOptions options;
         (cutmix ? options.cutmix : options.mixup) = 1.0f;
         mixup_batch(options, RandomStream(6).fork(trial), batch.labels, 9, count,
-                    batch.pictures.data(), batch.targets.data());
+                    batch.images.data(), batch.targets.data());
         for (int i = 0; i < count; ++i) {
           const int half = count / 2;
           const int partner = i == 2 * half ? i : (i + half) % (2 * half);
-          const float* picture = batch.picture(i);
+          const float* image = batch.image(i);
           float total = 0;
           for (int k = 0; k < count; ++k) total += batch.target(i, k);
           EXPECT_NEAR(total, 1.0f, 1e-6f);
           if (partner == i) {
             EXPECT_EQ(batch.target(i, i), 1.0f);
-            EXPECT_EQ(std::count(picture, picture + batch.floats(), i + 1.0f),
+            EXPECT_EQ(std::count(image, image + batch.floats(), i + 1.0f),
                       static_cast<int64_t>(batch.floats()));
           } else if (cutmix) {
-            const auto pasted = std::count(picture, picture + batch.floats(), partner + 1.0f);
-            const auto kept = std::count(picture, picture + batch.floats(), i + 1.0f);
+            const auto pasted = std::count(image, image + batch.floats(), partner + 1.0f);
+            const auto kept = std::count(image, image + batch.floats(), i + 1.0f);
             EXPECT_EQ(pasted + kept, static_cast<int64_t>(batch.floats()));
             EXPECT_NEAR(batch.target(i, partner), static_cast<double>(pasted) / batch.floats(),
                         1e-6);
@@ -164,7 +164,7 @@ TEST(Mixing, LabelWeightsAreTheSharesOfThePictures) {
           } else {
             const float expected =
                 batch.target(i, i) * (i + 1) + batch.target(i, partner) * (partner + 1);
-            for (size_t k = 0; k < batch.floats(); ++k) ASSERT_NEAR(picture[k], expected, 1e-5f);
+            for (size_t k = 0; k < batch.floats(); ++k) ASSERT_NEAR(image[k], expected, 1e-5f);
           }
         }
       }
@@ -182,7 +182,7 @@ TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
   for (int trial = 0; trial < 8; ++trial) {
     const RandomStream stream = RandomStream(10).fork(trial);
     Batch whole(kCount, kSize);
-    mixup_batch(options, stream, whole.labels, kSize, kCount, whole.pictures.data(),
+    mixup_batch(options, stream, whole.labels, kSize, kCount, whole.images.data(),
                 whole.targets.data());
     for (const int processes : {2, 3, 4, 6, 12}) {
       const int share = kCount / processes;
@@ -192,14 +192,14 @@ TEST(Mixing, SharesOfABatchAreMixedLikeTheWhole) {
         for (int i = 0; i < share; ++i) {
           const int from = process + i * processes;
           part.labels[static_cast<size_t>(i)] = from;
-          std::fill_n(part.pictures.begin() + i * static_cast<int>(part.floats()), part.floats(),
+          std::fill_n(part.images.begin() + i * static_cast<int>(part.floats()), part.floats(),
                       from + 1.0f);
         }
-        mixup_batch(options, stream, part.labels, kSize, kCount, part.pictures.data(),
+        mixup_batch(options, stream, part.labels, kSize, kCount, part.images.data(),
                     part.targets.data());
         for (int i = 0; i < share; ++i) {
           const int from = process + i * processes;
-          ASSERT_TRUE(std::equal(part.picture(i), part.picture(i + 1), whole.picture(from)));
+          ASSERT_TRUE(std::equal(part.image(i), part.image(i + 1), whole.image(from)));
           for (int k = 0; k < kCount; ++k) ASSERT_EQ(part.target(i, k), whole.target(from, k));
         }
       }
@@ -215,16 +215,16 @@ TEST(Mixing, CutmixSwapsTheBoxAndNothingElse) {
   mix.x_end = 4;
   mix.y_begin = 2;
   mix.y_end = 3;
-  std::vector<float> pictures(2 * kSize * kSize * 3);
-  std::iota(pictures.begin(), pictures.end(), 0.0f);
-  std::vector<float> mixed = pictures;
-  mixup_pictures(mix, 2, kSize, mixed.data());
+  std::vector<float> images(2 * kSize * kSize * 3);
+  std::iota(images.begin(), images.end(), 0.0f);
+  std::vector<float> mixed = images;
+  mixup_images(mix, 2, kSize, mixed.data());
   for (int i = 0; i < 2; ++i) {
     for (int k = 0; k < kSize * kSize * 3; ++k) {
       const int y = k / 3 / kSize, x = k / 3 % kSize;
       const bool other = y == 2 && x >= 1 && x < 4;
       const int from = other ? 1 - i : i;
-      ASSERT_EQ(mixed[i * 75 + k], pictures[from * 75 + k]) << i << " " << y << " " << x;
+      ASSERT_EQ(mixed[i * 75 + k], images[from * 75 + k]) << i << " " << y << " " << x;
     }
   }
 }
@@ -262,9 +262,9 @@ TEST(Mixing, IsAFunctionOfTheStream) {
   const auto run = [&](uint64_t step) {
     Batch batch(4, 6);
     mixup_batch(options, RandomStream(8).fork("mix").fork(step), batch.labels, 6, 4,
-                batch.pictures.data(), batch.targets.data());
-    batch.pictures.insert(batch.pictures.end(), batch.targets.begin(), batch.targets.end());
-    return batch.pictures;
+                batch.images.data(), batch.targets.data());
+    batch.images.insert(batch.images.end(), batch.targets.begin(), batch.targets.end());
+    return batch.images;
   };
   EXPECT_EQ(run(1), run(1));
   EXPECT_NE(run(1), run(2));
@@ -275,9 +275,9 @@ TEST(Mixing, SmallestBatches) {
   options.mixup = 1.0f;
   mixup_batch(options, RandomStream(9), {}, 4, 3, nullptr, nullptr);
   Batch batch(1, 1);
-  mixup_batch(options, RandomStream(9), batch.labels, 1, 1, batch.pictures.data(),
+  mixup_batch(options, RandomStream(9), batch.labels, 1, 1, batch.images.data(),
               batch.targets.data());
-  EXPECT_EQ(batch.pictures, std::vector<float>({1, 1, 1}));
+  EXPECT_EQ(batch.images, std::vector<float>({1, 1, 1}));
   EXPECT_EQ(batch.targets, std::vector<float>({1}));
 }
 

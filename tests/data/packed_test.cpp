@@ -106,7 +106,7 @@ TEST(Zip, ManyBombsAreRefusedTogether) {
 }
 
 // It could be true of that much data, and is refused where it is read, not with the whole archive.
-TEST(Zip, AFileThatClaimsMoreThanAGigabyteIsNoPicture) {
+TEST(Zip, AFileThatClaimsMoreThanAGigabyteIsNoImage) {
   const OpenBytes open;
   const auto archive = open.open(zip_archive({{.name = "a",
                                                .data = noise(1'100'000),

@@ -5,13 +5,13 @@
 #include <array>
 #include <cmath>
 
-#include "data/pictures.h"
+#include "data/images.h"
 #include "vig/data/color_ops.h"
 
 namespace vig {
 namespace {
 
-using test::random_picture;
+using test::random_image;
 
 constexpr Color kFill = {124, 116, 104};
 
@@ -28,8 +28,8 @@ Image changed(Image image, Function change) {
   return image;
 }
 
-TEST(RandAugment, MagnitudeZeroLeavesThePicture) {
-  const Image image = random_picture(37, 20, 1);
+TEST(RandAugment, MagnitudeZeroLeavesTheImage) {
+  const Image image = random_image(37, 20, 1);
   for (int i = 0; i < kRandOps; ++i) {
     const RandOp op = static_cast<RandOp>(i);
     if (op == RandOp::kAutoContrast || op == RandOp::kEqualize || op == RandOp::kInvert) continue;
@@ -42,7 +42,7 @@ TEST(RandAugment, MagnitudeZeroLeavesThePicture) {
 }
 
 TEST(RandAugment, MagnitudesMeanWhatTheTableSays) {
-  const Image image = random_picture(40, 30, 2);
+  const Image image = random_image(40, 30, 2);
   const auto moved = [&](const Affine& affine, Interpolation how = Interpolation::kBilinear) {
     return transform(image, affine, how, kFill);
   };
@@ -109,21 +109,21 @@ TEST(RandAugment, DrawsEvenlyAndAroundTheMagnitude) {
 }
 
 TEST(RandAugment, AppliesWithItsProbability) {
-  // No operation at magnitude 9 leaves this picture as it is: it has no black, no white and more
+  // No operation at magnitude 9 leaves this image as it is: it has no black, no white and more
   // than 510 pixels.
-  const Image image = random_picture(24, 24, 4, 20, 200);
-  constexpr int kPictures = 2000;
+  const Image image = random_image(24, 24, 4, 20, 200);
+  constexpr int kImages = 2000;
   const auto share_changed = [&](int ops, float probability) {
     RandAugmentOptions options;
     options.ops = ops;
     options.probability = probability;
     int count = 0;
-    for (int i = 0; i < kPictures; ++i) {
+    for (int i = 0; i < kImages; ++i) {
       Image result = image;
       rand_augment(options, RandomStream(7).fork(i), result);
       count += result != image;
     }
-    return static_cast<double>(count) / kPictures;
+    return static_cast<double>(count) / kImages;
   };
   EXPECT_EQ(share_changed(0, 1.0f), 0.0);
   EXPECT_EQ(share_changed(2, 0.0f), 0.0);
@@ -134,7 +134,7 @@ TEST(RandAugment, AppliesWithItsProbability) {
 
 TEST(RandAugment, UglySizesKeepTheirSize) {
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {3, 200}, {200, 2}}) {
-    const Image image = random_picture(width, height, 5);
+    const Image image = random_image(width, height, 5);
     for (int i = 0; i < kRandOps; ++i) {
       for (const Interpolation how : {Interpolation::kBilinear, Interpolation::kBicubic}) {
         const Image result = applied(static_cast<RandOp>(i), 10, i % 2 == 0, image, how);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/augment_fixtures.h"
-#include "data/pictures.h"
+#include "data/images.h"
 #include "vig/image/preprocess.h"
 
 namespace vig {
@@ -82,10 +82,10 @@ TEST(ResizedCrop, FallsBackToTheLargestCentredPart) {
 }
 
 // A pixel's value tells where it came from.
-Image numbered_picture(int side) {
+Image numbered_image(int side) {
   std::vector<int> values(static_cast<size_t>(side * side));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i);
-  return gray_picture(side, values);
+  return gray_image(side, values);
 }
 
 TEST(ResizedCrop, AWindowOfTheInputSizeIsCopied) {
@@ -96,7 +96,7 @@ TEST(ResizedCrop, AWindowOfTheInputSizeIsCopied) {
   std::set<std::pair<int, int>> places;
   for (int i = 0; i < 500; ++i) {
     const std::vector<float> out =
-        run(numbered_picture(8), plain_recipe(4), options, RandomStream(9).fork(i));
+        run(numbered_image(8), plain_recipe(4), options, RandomStream(9).fork(i));
     const int corner = static_cast<int>(std::lround(out[0]));
     places.insert({corner % 8, corner / 8});
     for (int k = 0; k < 16; ++k) {
@@ -106,12 +106,12 @@ TEST(ResizedCrop, AWindowOfTheInputSizeIsCopied) {
   EXPECT_EQ(places.size(), 25u);
 }
 
-TEST(ResizedCrop, TheWholePictureIsResizedAsPillowDoes) {
+TEST(ResizedCrop, TheWholeImageIsResizedAsPillowDoes) {
   AugmentOptions options = nothing();
   options.crop = Crop::kResized;
   options.scale_min = options.scale_max = 1;
   options.ratio_min = options.ratio_max = 2;
-  const Image image = random_picture(40, 20, 3);
+  const Image image = random_image(40, 20, 3);
   const Image resized = resize_image(image, 24, 24, Interpolation::kBicubic);
   EXPECT_EQ(run(image, plain_recipe(24), options, RandomStream(1)),
             run(resized, plain_recipe(24), nothing(), RandomStream(1)));
@@ -119,7 +119,7 @@ TEST(ResizedCrop, TheWholePictureIsResizedAsPillowDoes) {
 
 TEST(PaddedCrop, ShiftsByUpToThePadding) {
   constexpr int kSide = 8;
-  const Image image = numbered_picture(kSide);
+  const Image image = numbered_image(kSide);
   for (const Padding padding : {Padding::kReflect, Padding::kBlack}) {
     AugmentOptions options = nothing();
     options.crop = Crop::kPadded;
@@ -149,7 +149,7 @@ TEST(PaddedCrop, ShiftsByUpToThePadding) {
   }
 }
 
-TEST(PaddedCrop, PaddingAsLargeAsThePicture) {
+TEST(PaddedCrop, PaddingAsLargeAsTheImage) {
   for (const int side : {1, 2, 3}) {
     for (const Padding padding : {Padding::kReflect, Padding::kBlack}) {
       AugmentOptions options = nothing();
@@ -158,7 +158,7 @@ TEST(PaddedCrop, PaddingAsLargeAsThePicture) {
       options.padding = padding;
       bool black = false;
       for (int i = 0; i < 200; ++i) {
-        const Image image = gray_picture(side, std::vector<int>(side * side, 50));
+        const Image image = gray_image(side, std::vector<int>(side * side, 50));
         for (const float v : run(image, plain_recipe(side), options, RandomStream(11).fork(i))) {
           ASSERT_TRUE(std::abs(v - 50) < 1e-4 || v == 0) << v;
           black = black || v == 0;

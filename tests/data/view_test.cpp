@@ -1,4 +1,4 @@
-// Views of training pictures: picture, labels, boxes and masks move together.
+// Views of training images: image, labels, boxes and masks move together.
 #include "vig/data/view.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(View, SidesFitBothLimits) {
   EXPECT_EQ(fitted_sides(coco, 1, {2000, 500}), (Sides{1333, 333}));
   EXPECT_EQ(fitted_sides(coco, 0.5f, {640, 480}), (Sides{533, 400}));
   EXPECT_EQ(fitted_sides(dense_recipe(1, 1), 0.01f, {3000, 1}), (Sides{1, 1}));
-  // The same as the picture that inference sees, before it is padded.
+  // The same as the image that inference sees, before it is padded.
   for (const Sides sides : {Sides{61, 38}, {333, 777}, {1024, 1024}, {5, 900}}) {
     const Placement placement = place(coco, sides.width, sides.height);
     EXPECT_EQ(fitted_sides(coco, 1, sides), (Sides{static_cast<int>(placement.resized_width),
@@ -60,12 +60,12 @@ TEST(View, SidesFitBothLimits) {
   }
 }
 
-TEST(View, MovesPictureAndLabelsAlike) {
+TEST(View, MovesImageAndLabelsAlike) {
   const Image image = numbered(23, 17);
   const LabelMap labels = red_of(image);
   for (int form = 0; form < 8; ++form) {
     View view{{23, 17}, {23, 17}, {4, 3, 15, 9}, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0};
-    const Image seen = view.picture(image, Interpolation::kBilinear);
+    const Image seen = view.apply(image, Interpolation::kBilinear);
     EXPECT_EQ(seen.width, (form & 4) != 0 ? 9 : 15);
     EXPECT_EQ(seen.width, view.width());
     EXPECT_EQ(seen.height, view.height());
@@ -172,7 +172,7 @@ TEST(View, IsDrawnFromTheStreamAlone) {
   EXPECT_EQ(seen.size(), 12u);
 }
 
-// Which of the eight positions a picture is seen in.
+// Which of the eight positions an image is seen in.
 int form_of(const View& view) {
   return (view.mirror_x ? 1 : 0) + (view.mirror_y ? 2 : 0) + (view.transpose ? 4 : 0);
 }
@@ -220,7 +220,7 @@ TEST(View, PartsLieAnywhere) {
             (std::set<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}}));
 }
 
-TEST(View, SmallerPicturesLieAtTheTopLeftOfTheCanvas) {
+TEST(View, SmallerImagesLieAtTheTopLeftOfTheCanvas) {
   const Image image = numbered(5, 3);
   const Recipe recipe = dense_recipe(5, 5);
   std::vector<float> out(8 * 6 * 3, 9.0f), expected(5 * 3 * 3);
@@ -234,7 +234,7 @@ TEST(View, SmallerPicturesLieAtTheTopLeftOfTheCanvas) {
 }
 
 // A white object on black: what is white in the input is what its mask and box say.
-TEST(AugmentObjects, ThePictureMovesWithItsObjects) {
+TEST(AugmentObjects, TheImageMovesWithItsObjects) {
   Image image(60, 50);
   for (int y = 10; y < 40; ++y) std::fill_n(image.row(y) + 3 * 20, 3 * 25, uint8_t{255});
   const Objects objects = one_object(60, 50, {20, 10, 45, 40});
@@ -362,7 +362,7 @@ TEST(AugmentLabels, TriesTenPlaces) {
     View view = draw_view(recipe, options, {100, 100}, {64, 64}, stream);
     RandomStream places = stream.fork("place");
     for (int i = 0; i < tries; ++i) draw_place(view, places);
-    write_canvas(view.picture(image, recipe.interpolation), recipe, {64, 64}, expected.data());
+    write_canvas(view.apply(image, recipe.interpolation), recipe, {64, 64}, expected.data());
     EXPECT_EQ(out, expected) << most;
   }
 }

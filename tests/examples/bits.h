@@ -10,12 +10,12 @@
 
 namespace vig::test {
 
-// A line for each class of the picture, its probability to the last bit.
+// A line for each class of the image, its probability to the last bit.
 inline std::string probabilities(const std::string& weights, const std::string& file) {
   ModelRequest request;
   request.model = weights;
   const Classifier classifier(find_source(request));
-  const Classification answer = classifier.classify(PictureFiles({file}), 1000).front().answer;
+  const Classification answer = classifier.classify(ImageFiles({file}), 1000).front().answer;
   std::string text;
   for (const ClassScore& score : answer.scores) {
     char line[64];

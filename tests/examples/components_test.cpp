@@ -68,7 +68,8 @@ TEST(Components, EveryFileBelongsToOne) {
   }
   EXPECT_EQ(seen, all);
   for (const char* file :
-       {"bin/vig", "share/vig/default[.]safetensors", "share/man/man1/vig[.]1([.]gz)?",
+       {"bin/vig", "bin/vig-study", "share/man/man1/vig-study[.]1([.]gz)?",
+        "share/vig/default[.]safetensors", "share/man/man1/vig[.]1([.]gz)?",
         "share/man/man1/vig-classify[.]1([.]gz)?", "share/bash-completion/completions/vig",
         "share/zsh/vendor-completions/_vig", "share/fish/vendor_completions[.]d/vig[.]fish"}) {
     EXPECT_TRUE(any(parts["program"], file)) << file;

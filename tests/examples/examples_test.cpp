@@ -77,12 +77,12 @@ class Installation : public ::testing::Test {
     ASSERT_EQ(built.exit_code, 0) << built.out << built.err;
   }
   // The interface for C: in the examples, by pkg-config, and in a project of C alone.
-  void expect_c(const std::string& weights, const std::string& picture, const std::string& shown) {
-    const RunResult result = example("c_classify", {weights, picture});
+  void expect_c(const std::string& weights, const std::string& image, const std::string& shown) {
+    const RunResult result = example("c_classify", {weights, image});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(words(result.out), words(shown));
     EXPECT_EQ(example("c_classify", {}).exit_code, 2);
-    const RunResult missing = example("c_classify", {"nothing.safetensors", picture});
+    const RunResult missing = example("c_classify", {"nothing.safetensors", image});
     EXPECT_EQ(missing.exit_code, 1);
     EXPECT_NE(missing.err.find("nothing.safetensors"), std::string::npos) << missing.err;
     EXPECT_EQ(example("c_classify", {weights, "nothing.jpg"}).exit_code, 1);
@@ -100,7 +100,13 @@ class Installation : public ::testing::Test {
                          "' $(pkg-config --cflags --libs vig) -Wl,-rpath,'" + library + "'"},
                     {.environment = {"PKG_CONFIG_PATH=" + library + "/pkgconfig"}});
     ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-    EXPECT_EQ(run_program({program, weights, picture}).out, result.out);
+    EXPECT_EQ(run_program({program, weights, image}).out, result.out);
+    const std::string cat = kRoot / "examples/cat.jpg";
+    // The models that come with vig, seen from the library: the program lies elsewhere.
+    const RunResult bundled = run_program({program, "default", cat});
+    EXPECT_EQ(bundled.exit_code, 0) << bundled.err;
+    EXPECT_NE(bundled.out.find("  cat\n"), std::string::npos) << bundled.out;
+    EXPECT_EQ(run_program({program, "", cat}).out, bundled.out);
 
     write_file(folder_ / "plain/CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.25)\n"
@@ -115,18 +121,18 @@ class Installation : public ::testing::Test {
         {kCMake, "-S", folder_ / "plain", "-B", plain, "-DCMAKE_PREFIX_PATH=" + prefix_.string()});
     ASSERT_EQ(configured.exit_code, 0) << configured.out << configured.err;
     ASSERT_EQ(run_program({kCMake, "--build", plain}).exit_code, 0);
-    EXPECT_EQ(run_program({plain + "/plain", weights, picture}).out, result.out);
+    EXPECT_EQ(run_program({plain + "/plain", weights, image}).out, result.out);
   }
   // The installed server, asked by curl.
-  void expect_http(const std::string& weights, const std::string& picture) {
+  void expect_http(const std::string& weights, const std::string& image) {
     const std::string program = prefix_ / "bin/vig", script = kRoot / "examples/classify.sh";
     StartedProgram server({program, "serve", "-m", weights, "--port", "0"}, folder_.path());
     const std::string address = "http://127.0.0.1:" + std::to_string(served_port(server));
-    const RunResult asked = run_program({script, address, picture});
+    const RunResult asked = run_program({script, address, image});
     EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
     const auto answer = nlohmann::json::parse(asked.out)["results"][0]["classes"];
     const auto shown = nlohmann::json::parse(
-        run_program({program, "classify", "-m", weights, "--top", "3", "--json", picture}).out);
+        run_program({program, "classify", "-m", weights, "--top", "3", "--json", image}).out);
     EXPECT_EQ(answer, shown[0]["classes"]);
     EXPECT_EQ(answer.size(), 3u);
     EXPECT_NE(run_program({script, address, kRoot / "README.md"}).exit_code, 0);
@@ -168,18 +174,18 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   }
 
   const std::string weights = (folder_ / "mini.safetensors").string();
-  const std::string picture = (kData / "image/photos/cat_chelsea.png").string();
+  const std::string image = (kData / "image/photos/cat_chelsea.png").string();
   const std::string checkpoint = (kData / "golden/vig-mini-silu.pth").string();
   ASSERT_EQ(run_program({program, "convert", checkpoint, weights, "--arch", "test_vig"}).err, "");
-  const std::string expected = probabilities(weights, picture);
+  const std::string expected = probabilities(weights, image);
   EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 10) << expected;
-  EXPECT_EQ(example("bits", {weights, picture}).out, expected + random_numbers());
+  EXPECT_EQ(example("bits", {weights, image}).out, expected + random_numbers());
 
   // As the command line does.
-  const RunResult result = example("classify", {weights, picture});
+  const RunResult result = example("classify", {weights, image});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::string shown = run_program({program, "classify", "-m", weights, "--top", "3", picture}).out;
-  shown = shown.substr(shown.find('\n') + 1);  // the picture's name
+  std::string shown = run_program({program, "classify", "-m", weights, "--top", "3", image}).out;
+  shown = shown.substr(shown.find('\n') + 1);  // the image's name
   EXPECT_EQ(words(result.out), words(shown));
   EXPECT_FALSE(result.out.empty());
 
@@ -188,8 +194,8 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("nothing.safetensors"), std::string::npos) << missing.err;
 
-  if (fs::exists(prefix_ / "bin/vig-serve")) expect_http(weights, picture);
-  if (fs::exists(prefix_ / "include/vig/vig.h")) expect_c(weights, picture, result.out);
+  if (fs::exists(prefix_ / "bin/vig-serve")) expect_http(weights, image);
+  if (fs::exists(prefix_ / "include/vig/vig.h")) expect_c(weights, image, result.out);
 }
 
 }  // namespace

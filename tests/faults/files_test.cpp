@@ -170,6 +170,82 @@ TEST_F(Faults, BytesAreFlushedBeforeTheirNameAppears) {
   EXPECT_EQ(letters, "owsrs");
 }
 
+// Every image is whole in its old place or in its new one, and no part of one is left.
+TEST_F(Faults, MovingToAnotherFileSystemLosesNothing) {
+  const fs::path other = other_file_system();
+  if (other.empty()) GTEST_SKIP() << "needs a second file system that can be written to";
+  const TempDir sorted(other);
+  const fs::path from = out_.path() / "folder", to = sorted.path() / "none of them";
+  const std::vector<std::string> names_before = {"kitten_gray.jpg", "pixel_1x1.png"};
+  const auto reset = [&] {
+    for (const fs::path& folder : {from, to}) {
+      fs::remove_all(folder);
+      fs::create_directory(folder);
+    }
+    for (const std::string& name : names_before) {
+      fs::copy_file(data("image/photos/" + name), from / name);
+    }
+    write_file(to / "pixel_1x1.png", "another image");
+  };
+  const std::vector<std::string> command = {"classify",
+                                            "--model",
+                                            model_,
+                                            "--threshold",
+                                            "1",
+                                            "--move",
+                                            sorted.path().string(),
+                                            "--batch",
+                                            "1",
+                                            "--threads",
+                                            "1",
+                                            from.string()};
+  reset();
+  const Calls calls = count(command);
+  const auto originals = [&] {
+    std::map<std::string, std::string> files;
+    for (const std::string& name : names_before) {
+      files[name] = read_file(data("image/photos/" + name));
+    }
+    return files;
+  }();
+  const std::map<std::string, std::string> moved = {
+      {"kitten_gray.jpg", originals.at("kitten_gray.jpg")},
+      {"pixel_1x1 (2).png", originals.at("pixel_1x1.png")},
+      {"pixel_1x1.png", "another image"}};
+  EXPECT_TRUE(contents(to) == moved) << names(contents(to));
+  EXPECT_TRUE(contents(from).empty());
+  EXPECT_GE(calls.files, 12);
+  for (const char* how : {"once", "always", "kill"}) {
+    for (int64_t n = 1; n <= calls.files; ++n) {
+      const std::string fault = "file:" + std::to_string(n) + ":" + how;
+      SCOPED_TRACE(fault);
+      reset();
+      const RunResult result = run(command, {"VIG_FAULT=" + fault});
+      const bool killed = *how == 'k';
+      EXPECT_EQ(result.signal, killed ? SIGKILL : 0) << result.err;
+      const auto left = contents(from);
+      auto after = contents(to);
+      if (killed) {
+        std::erase_if(
+            after, [](const auto& file) { return file.first.find(".tmp-") != std::string::npos; });
+      }
+      EXPECT_EQ(after["pixel_1x1.png"], "another image");
+      for (const auto& [name, bytes] : left) EXPECT_TRUE(bytes == originals.at(name)) << name;
+      for (const auto& [name, bytes] : after) {
+        ASSERT_TRUE(moved.contains(name)) << name;
+        EXPECT_TRUE(bytes == moved.at(name)) << name;
+      }
+      for (const auto& [old_name, new_name] : {std::pair{"kitten_gray.jpg", "kitten_gray.jpg"},
+                                               {"pixel_1x1.png", "pixel_1x1 (2).png"}}) {
+        const int places = (left.contains(old_name) ? 1 : 0) + (after.contains(new_name) ? 1 : 0);
+        EXPECT_GE(places, 1) << old_name << " is lost";
+        EXPECT_LE(places, killed ? 2 : 1) << old_name << " is in both places";
+      }
+      EXPECT_TRUE(killed || result.exit_code == (left.empty() ? 0 : 1)) << result.err;
+    }
+  }
+}
+
 // All allocations would take minutes here; memory_test.cpp fails every one within one process.
 TEST_F(Faults, AllocationsOfTheProgram) {
   const std::vector<std::string> classify = {"classify",
@@ -223,7 +299,7 @@ TEST_F(Faults, AllocationsOfAWritingProgramLeaveNoPart) {
             after, [](const auto& file) { return file.first.find(".tmp-") != std::string::npos; });
       }
       ASSERT_EQ(names(after), names(finished));
-      // A picture for which memory was lacking is reported, and the others are there.
+      // An image for which memory was lacking is reported, and the others are there.
       if (result.err.find(data("image/photos")) != std::string::npos) {
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_NE(result.err.find("not enough memory"), std::string::npos) << result.err;

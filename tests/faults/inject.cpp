@@ -152,6 +152,11 @@ int rename(const char* from, const char* to) noexcept {
   if (file_call_fails('r')) return -1;
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  if (file_call_fails('r')) return -1;
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
 }  // extern "C"
 
 // ---- the preloaded library ----

@@ -150,11 +150,11 @@ TEST_P(EveryAllocation, OfLoadingAndClassifying) {
     ModelRequest request;
     request.model = model_;
     const Classifier classifier(find_source(request), {.threads = 1, .batch = 1});
-    const PictureFiles pictures({data("image/photos/pixel_1x1.png")});
+    const ImageFiles images({data("image/photos/pixel_1x1.png")});
     std::string text;
-    for (const ClassifiedPicture& picture : classifier.classify(pictures, 2)) {
-      if (!picture.error.empty()) throw std::runtime_error(picture.error);
-      for (const ClassScore& score : picture.answer.scores) text += std::to_string(score.logit);
+    for (const ClassifiedImage& image : classifier.classify(images, 2)) {
+      if (!image.error.empty()) throw std::runtime_error(image.error);
+      for (const ClassScore& score : image.answer.scores) text += std::to_string(score.logit);
     }
     return text;
   });
@@ -166,11 +166,11 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
     request.model = data("golden/vig-mini-silu.pth");
     request.arch = "test_vig";
     const Embedder embedder(find_source(request), {.threads = 1, .batch = 1});
-    const PictureFiles pictures({data("image/photos/pixel_1x1.jpg")});
+    const ImageFiles images({data("image/photos/pixel_1x1.jpg")});
     std::string text;
-    for (const EmbeddedPicture& picture : embedder.embed(pictures, Embedder::Kind::kPooled)) {
-      if (!picture.error.empty()) throw std::runtime_error(picture.error);
-      text += numbers(picture.answer.values);
+    for (const EmbeddedImage& image : embedder.embed(images, Embedder::Kind::kPooled)) {
+      if (!image.error.empty()) throw std::runtime_error(image.error);
+      text += numbers(image.answer.values);
     }
     return text;
   });
@@ -178,7 +178,7 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
 
 // Lossless WebP and alpha channels are left out: libwebp 1.2.4 itself writes to memory it did not
 // get.
-TEST_P(EveryAllocation, OfDecodingPictures) {
+TEST_P(EveryAllocation, OfDecodingImages) {
   Recipe recipe;
   recipe.resize = recipe.crop = 8;
   for (const char* name :
@@ -186,7 +186,7 @@ TEST_P(EveryAllocation, OfDecodingPictures) {
         "photos/rocket_palette_2bit.png", "pngsuite/basi6a08.png", "photos/flower.webp"}) {
     SCOPED_TRACE(name);
     fail_every_allocation(GetParam(), 5, [&] {
-      const Sample sample = PictureFiles({data("image/") + name}).load(0);
+      const Sample sample = ImageFiles({data("image/") + name}).load(0);
       const Image crop = crop_to_recipe(*sample.image, recipe);
       return std::string(crop.rgb.begin(), crop.rgb.end());
     });

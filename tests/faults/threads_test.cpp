@@ -79,8 +79,8 @@ class ThreadsOfAModel : public Threads {
   }
 
   static std::vector<ClassScore> scores(const Classifier& classifier, int size = 0) {
-    const PictureFiles picture({data("image/photos/kitten_gray.jpg")});
-    return classifier.classify(picture, 10, size).front().answer.scores;
+    const ImageFiles image({data("image/photos/kitten_gray.jpg")});
+    return classifier.classify(image, 10, size).front().answer.scores;
   }
 };
 
@@ -120,9 +120,9 @@ TEST_F(ThreadsOfAModel, ABenchmarkOfFewerThreadsIsRefused) {
   }
 }
 
-TEST_F(ThreadsOfAModel, PicturesAreReadWithoutABackgroundThread) {
-  const PictureFiles files({data("image/photos/pixel_1x1.png"), data("image/photos/pixel_1x1.jpg"),
-                            data("image/photos/kitten_gray.jpg")});
+TEST_F(ThreadsOfAModel, ImagesAreReadWithoutABackgroundThread) {
+  const ImageFiles files({data("image/photos/pixel_1x1.png"), data("image/photos/pixel_1x1.jpg"),
+                          data("image/photos/kitten_gray.jpg")});
   const auto expected = Classifier(source(), {.threads = 1}).classify(files, 10);
   for (int started = 0; started <= 4; ++started) {
     const ThreadLimit limit(started);
@@ -138,9 +138,9 @@ TEST_F(ThreadsOfAModel, PicturesAreReadWithoutABackgroundThread) {
 
 TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
   const TempDir folder;
-  const std::string picture = read_file(data("image/photos/pixel_1x1.png"));
+  const std::string image = read_file(data("image/photos/pixel_1x1.png"));
   for (const char* name : {"a/1.png", "a/2.png", "b/1.png", "b/2.png"}) {
-    write_file(folder / name, picture);
+    write_file(folder / name, image);
   }
   const Dataset dataset = *open_dataset(folder.path().string()).whole;
   for (int started = 0; started <= 3; ++started) {
@@ -199,7 +199,7 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
                          "VIG_FAULT=thread:" + std::to_string(started + 1) + ":always"}});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, expected.out);
-    // The first threads run the network; pictures are read by those that remain.
+    // The first threads run the network; images are read by those that remain.
     const int team = std::min(started + 1, 4);
     EXPECT_EQ(result.err, team == 4 ? std::string()
                                     : "vig: runs on " + std::to_string(team) +

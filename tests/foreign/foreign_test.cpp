@@ -1,5 +1,5 @@
 // A family from outside goes the way of our own: found by name, its checkpoints recognised,
-// pictures classified. What it computes is compared with the reference execution and with training
+// images classified. What it computes is compared with the reference execution and with training
 // in the tests of runtime/ and train/, by its line in runtime/networks.cpp.
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST_F(Foreign, NamesMayNotBeTaken) {
   expect_error(ErrorCode::kUsage, {"models", "mini_resnet_8"}, [&] { add_family(family); });
 }
 
-TEST_F(Foreign, CheckpointsAreRecognisedAndPicturesClassified) {
+TEST_F(Foreign, CheckpointsAreRecognisedAndImagesClassified) {
   const TempDir folder;
   ModelSpec spec = find_model("mini_resnet_12");
   override_field(spec, "classes", "5");
@@ -76,8 +76,8 @@ TEST_F(Foreign, CheckpointsAreRecognisedAndPicturesClassified) {
   EXPECT_EQ(source.spec.name, "mini_resnet_12");
   EXPECT_EQ(model_classes(source.spec), 5);
   const Classifier classifier(source, {.threads = 2});
-  const PictureFiles pictures({std::string(kTestData) + "/image/photos/cat_chelsea.png"});
-  const ClassifiedPicture answer = classifier.classify(pictures, 5).front();
+  const ImageFiles images({std::string(kTestData) + "/image/photos/cat_chelsea.png"});
+  const ClassifiedImage answer = classifier.classify(images, 5).front();
   EXPECT_EQ(answer.error, "");
   ASSERT_EQ(answer.answer.scores.size(), 5u);
   EXPECT_GT(answer.answer.scores.front().logit, answer.answer.scores.back().logit);

@@ -1,7 +1,7 @@
 // Deep Residual Learning for Image Recognition, in miniature: a stem and two bottlenecks.
 //
 // w width of the stem; a block has planes p and 4 p channels, and the second halves the grid.
-// x = pool(relu(norm(conv(picture))));  x = relu(shortcut(x) + block(x));  fc(mean(x)).
+// x = pool(relu(norm(conv(image))));  x = relu(shortcut(x) + block(x));  fc(mean(x)).
 // Names of parameters and modules are torchvision's.
 #include "foreign/mini_resnet.h"
 
@@ -48,7 +48,7 @@ Value bottleneck(Builder& b, Value x, const std::string& name, int planes, int s
 Graph MiniResNetConfig::build(int height, int width) const {
   const int w = stem_width;
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = conv_norm(b, x, "conv1", "bn1", w, {.kernel = 7, .stride = 2, .padding = 3});
   x = relu(b, b.named(x, "bn1"));
   x = b.named(b.max_pool(x, {.kernel = 3, .stride = 2, .padding = 1}), "maxpool");

@@ -1,11 +1,11 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
 void run_avif(Bytes bytes) {
-  decode_picture(bytes, {"????ftypavi"sv, "????ftypmif1"sv}, open_heif, 1 << 13);
+  decode_image(bytes, {"????ftypavi"sv, "????ftypmif1"sv}, open_heif, 1 << 13);
 }
 
 }  // namespace vig::fuzz

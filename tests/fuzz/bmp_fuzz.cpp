@@ -1,9 +1,9 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_bmp(Bytes bytes) { decode_picture(bytes, {"BM"sv}, open_bmp); }
+void run_bmp(Bytes bytes) { decode_image(bytes, {"BM"sv}, open_bmp); }
 
 }  // namespace vig::fuzz

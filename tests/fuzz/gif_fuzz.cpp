@@ -1,9 +1,9 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_gif(Bytes bytes) { decode_picture(bytes, {"GIF8"sv}, open_gif); }
+void run_gif(Bytes bytes) { decode_image(bytes, {"GIF8"sv}, open_gif); }
 
 }  // namespace vig::fuzz

@@ -1,11 +1,11 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
 void run_heic(Bytes bytes) {
-  decode_picture(bytes, {"????ftyphei"sv, "????ftypmif1"sv}, open_heif, 1 << 13);
+  decode_image(bytes, {"????ftyphei"sv, "????ftypmif1"sv}, open_heif, 1 << 13);
 }
 
 }  // namespace vig::fuzz

@@ -36,21 +36,21 @@ class Incoming {
   Incoming(std::string_view bytes, size_t piece) : rest_(bytes), piece_(piece) {}
 
   bool is_over() const { return rest_.empty() && buffer_.size() == 0; }
-  // Parses what is there, then waits for the next piece. False with an error.
-  bool parse(RequestParser& parser, error_code& error) {
-    error = http::error::need_more;
-    if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), error));
-    if (error != http::error::need_more) return !error;
-    error = {};
-    if (rest_.empty()) {
-      parser.put_eof(error);
-      return !error;
+  // Reads the head or the body, piece by piece. False with an error.
+  template <class Read>
+  bool read(RequestReader& reader, const Read& some, error_code& error) {
+    for (;;) {
+      error = some(buffer_);
+      if (error != http::error::need_more) return !error;
+      if (rest_.empty()) {
+        error = reader.end_of_stream();
+        return false;
+      }
+      const std::string_view next = rest_.substr(0, std::min(piece_, kReadAhead - buffer_.size()));
+      rest_.remove_prefix(next.size());
+      buffer_.commit(boost::asio::buffer_copy(buffer_.prepare(next.size()),
+                                              boost::asio::buffer(next.data(), next.size())));
     }
-    const std::string_view next = rest_.substr(0, piece_);
-    rest_.remove_prefix(next.size());
-    buffer_.commit(boost::asio::buffer_copy(buffer_.prepare(next.size()),
-                                            boost::asio::buffer(next.data(), next.size())));
-    return true;
   }
 
  private:
@@ -63,9 +63,8 @@ Conversation converse(std::string_view bytes, size_t piece) {
   const HttpOptions options = small_limits();
   Conversation all;
   Incoming incoming(bytes, piece);
-  std::optional<RequestParser> parser;
   while (!incoming.is_over()) {
-    begin_request(parser, options);
+    RequestReader reader(options);
     error_code error;
     const auto refused = [&](const std::optional<HttpRefusal>& refusal) {
       check(refusal.has_value(), "an error without a refusal");
@@ -73,25 +72,21 @@ Conversation converse(std::string_view bytes, size_t piece) {
       all.refusal = refusal->sentence;
       return all;
     };
-    parser->eager(false);
-    while (!parser->is_header_done()) {
-      if (!incoming.parse(*parser, error)) return refused(refusal_of_error(error));
-    }
-    if (const auto refusal = refusal_of_head(parser->get())) return refused(refusal);
-    parser->eager(true);
-    while (!parser->is_done()) {
-      if (!incoming.parse(*parser, error)) return refused(refusal_of_error(error));
-    }
-    const RequestMessage message = parser->release();
-    const HttpRequest request = read_fields(message);
-    const size_t head = request.path.size() + request.query.size() + request.host.size() +
-                        request.content_type.size() + request.authorization.size();
-    check(head <= options.header_bytes, "a header beyond its limit");
-    check(message.body().size() <= options.body_bytes, "a body beyond its limit");
-    check(message.count(http::field::content_length) +
-                  message.count(http::field::transfer_encoding) <=
+    const auto head = [&](auto& buffer) { return reader.read_head(buffer); };
+    if (!incoming.read(reader, head, error)) return refused(refusal_of_error(error));
+    if (const auto refusal = refusal_of_head(reader.message())) return refused(refusal);
+    const HttpRequest request = read_fields(reader.message());
+    const size_t fields = request.path.size() + request.query.size() + request.host.size() +
+                          request.content_type.size() + request.authorization.size();
+    check(fields <= options.header_bytes, "a header beyond its limit");
+    check(reader.message().count(http::field::content_length) +
+                  reader.message().count(http::field::transfer_encoding) <=
               1,
           "two lengths");
+    const auto body = [&](auto& buffer) { return reader.read_body(buffer); };
+    if (!incoming.read(reader, body, error)) return refused(refusal_of_error(error));
+    const RequestMessage message = reader.release();
+    check(message.body().size() <= options.body_bytes, "a body beyond its limit");
     all.requests.push_back(request.method + " " + request.path + "?" + request.query + " " +
                            request.host + "\n" + message.body());
     if (!message.keep_alive()) break;

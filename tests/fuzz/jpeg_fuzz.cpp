@@ -1,9 +1,9 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_jpeg(Bytes bytes) { decode_picture(bytes, {"\xFF\xD8\xFF"sv}, open_jpeg); }
+void run_jpeg(Bytes bytes) { decode_image(bytes, {"\xFF\xD8\xFF"sv}, open_jpeg); }
 
 }  // namespace vig::fuzz

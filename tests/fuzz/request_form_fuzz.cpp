@@ -15,14 +15,14 @@ void run_request_form(Bytes bytes) {
   with_http_errors([&] {
     size_t used = 0;
     const RequestBody request = read_request_body(type, body, 8);
-    for (const SentPicture& picture : request.pictures) {
-      check(picture.bytes.data() >= body.data() &&
-                picture.bytes.data() + picture.bytes.size() <= body.data() + body.size(),
-            "a picture outside of the body");
-      check(picture.name.find('/') == std::string::npos, "a name with a folder");
-      used += picture.bytes.size();
+    for (const SentImage& image : request.images) {
+      check(image.bytes.data() >= body.data() &&
+                image.bytes.data() + image.bytes.size() <= body.data() + body.size(),
+            "an image outside of the body");
+      check(image.name.find('/') == std::string::npos, "a name with a folder");
+      used += image.bytes.size();
     }
-    check(request.pictures.size() <= 8, "too many pictures");
+    check(request.images.size() <= 8, "too many images");
     check(used <= body.size(), "more bytes than were sent");
   });
 }

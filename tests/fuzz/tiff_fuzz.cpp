@@ -1,11 +1,11 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
 void run_tiff(Bytes bytes) {
-  decode_picture(bytes, {"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv}, open_tiff);
+  decode_image(bytes, {"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv}, open_tiff);
 }
 
 }  // namespace vig::fuzz

@@ -1,9 +1,9 @@
-#include "fuzz/picture.h"
+#include "fuzz/image.h"
 
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;
 
-void run_webp(Bytes bytes) { decode_picture(bytes, {"RIFF????WEBP"sv}, open_webp); }
+void run_webp(Bytes bytes) { decode_image(bytes, {"RIFF????WEBP"sv}, open_webp); }
 
 }  // namespace vig::fuzz

@@ -27,7 +27,7 @@ std::shared_ptr<const Weights> weights_of(const DenseCase& golden, const Operato
   return load_weights(golden.graph.params, std::make_shared<Checkpoint>(Checkpoint::open(path)));
 }
 
-// The values of these nodes, of all pictures of the case.
+// The values of these nodes, of all images of the case.
 std::vector<std::vector<float>> run(const DenseCase& golden, const OperatorCase& file, int threads,
                                     const std::vector<int>& nodes) {
   SessionOptions options;
@@ -91,7 +91,7 @@ double sample(const float* map, const Grid& grid, double y, double x, int channe
          v * ((1 - u) * at(row + 1, column) + u * at(row + 1, column + 1));
 }
 
-TEST(DenseGolden, LogitsOfTheWholePicture) {
+TEST(DenseGolden, LogitsOfTheWholeImage) {
   const DenseCase golden = miniature_case("upernet-mini", "test_vig_upernet");
   const OperatorCase file = golden.tensors();
   const int node = golden.graph.find_output("logits");

@@ -16,6 +16,7 @@
 #include "vig/kernels/reference/map_resize.h"
 #include "vig/kernels/reference/pool.h"
 #include "vig/kernels/reference/position.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 
 namespace vig {

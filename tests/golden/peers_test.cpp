@@ -1,4 +1,4 @@
-// The rival families against tensors of their original code.
+// The baseline families against tensors of their original code.
 #include <gtest/gtest.h>
 
 #include <algorithm>

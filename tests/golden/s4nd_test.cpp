@@ -65,7 +65,7 @@ void convolve(const Values& taps, int64_t length, int64_t channels, int64_t m, i
   long_conv(args);
 }
 
-// [channels, positions] to [positions, channels] of one picture.
+// [channels, positions] to [positions, channels] of one image.
 Values channels_last(const float* from, int64_t channels, int64_t positions) {
   Values to(static_cast<size_t>(channels * positions));
   for (int64_t c = 0; c < channels; ++c) {
@@ -114,7 +114,7 @@ TEST_P(S4ndGoldenOnTarget, TheLayerOfTwoAxes) {
       }
       const Values want =
           channels_last(output.data() + (i * kCopies + m) * d * positions, d, positions);
-      EXPECT_LE(test::relative_distance(y, want), 5e-6) << "picture " << i << ", copy " << m;
+      EXPECT_LE(test::relative_distance(y, want), 5e-6) << "image " << i << ", copy " << m;
     }
   }
 }

@@ -18,7 +18,7 @@ struct Bench {
   Value input;
   int made = 0;
 
-  Bench(int height, int width) : input(b.input("picture", {height, width, 3})) {}
+  Bench(int height, int width) : input(b.input("image", {height, width, 3})) {}
   Value with_channels(int channels) {
     return b.conv(input, "start" + std::to_string(made++), channels, {1, 1, 0});
   }
@@ -26,8 +26,8 @@ struct Bench {
 
 TEST(Builder, InputsHaveNamesAndAnyGrid) {
   Builder b;
-  const Value picture = b.input("picture", {5, 9, 3}), boxes = b.input("boxes", {7, 7, 256});
-  EXPECT_EQ(b.grid(picture), (Grid{5, 9, 3}));
+  const Value image = b.input("image", {5, 9, 3}), boxes = b.input("boxes", {7, 7, 256});
+  EXPECT_EQ(b.grid(image), (Grid{5, 9, 3}));
   EXPECT_EQ(b.grid(boxes), (Grid{7, 7, 256}));
   expect_error(ErrorCode::kInput, {"[input]", "empty", "0 x 9 x 3", "1 x 1 x 1"}, [&] {
     b.input("empty", {0, 9, 3});
@@ -39,7 +39,7 @@ TEST(Builder, InputsHaveNamesAndAnyGrid) {
   EXPECT_EQ(graph.find_input("boxes"), boxes.id);
   EXPECT_EQ(graph.find_input("empty"), -1);
   ASSERT_EQ(graph.inputs.size(), 2u);
-  EXPECT_EQ(graph.inputs[0].name, "picture");
+  EXPECT_EQ(graph.inputs[0].name, "image");
 }
 
 TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
@@ -57,7 +57,7 @@ TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
                         {2, 3, 2, 1, 1},
                         {3, 3, 2, 1, 2}}) {
     Builder b;
-    const Value input = b.input("picture", {c.size, 40, 3});
+    const Value input = b.input("image", {c.size, 40, 3});
     const Value y = b.conv(input, "stem", 6, {c.kernel, c.stride, c.padding});
     EXPECT_EQ(b.grid(y).height, c.out) << c.size << ", kernel " << c.kernel;
     EXPECT_EQ(b.grid(y).channels, 6);
@@ -79,11 +79,11 @@ TEST(Builder, AGateIsOneRowOfTheMapsChannels) {
 TEST(Builder, ConvolutionsTooLargeForTheGridAreRefused) {
   expect_error(ErrorCode::kInput, {"[conv]", "4 x 20", "kernel 7", "padding 1", "(stem)"}, [] {
     Builder b;
-    const Value input = b.input("picture", {4, 20, 3});
+    const Value input = b.input("image", {4, 20, 3});
     b.conv(input, "stem", 6, {7, 2, 1});
   });
   Builder b;
-  const Value input = b.input("picture", {5, 20, 3});
+  const Value input = b.input("image", {5, 20, 3});
   EXPECT_EQ(b.grid(b.conv(input, "stem", 6, {7, 2, 1})).height, 1);
 }
 
@@ -119,7 +119,7 @@ TEST(Builder, ConvolutionsHaveGroupsAndMayHaveNoBias) {
 TEST(Builder, SamePaddingMakesAWindowAStride) {
   for (const int size : {1, 4, 5, 6, 7}) {
     Builder b;
-    const Value x = b.input("picture", {size, 8, 3});
+    const Value x = b.input("image", {size, 8, 3});
     const Value y = b.conv(x, "c", 4, {.kernel = 5, .stride = 2, .padding = kSamePadding});
     EXPECT_EQ(b.grid(y), (Grid{(size + 1) / 2, 4, 4})) << size;
   }
@@ -313,7 +313,7 @@ TEST(Builder, TheScanChecksBothItsOperands) {
 
 TEST(Builder, ParametersAreDeclaredInOrderUnderTheirNames) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   Value x = b.conv(input, "stem", 6, {3, 1, 1});
   x = b.depthwise_conv(x, "local.0", {}, kInit);
   x = b.linear(x, "fc", 4, false, kInit);
@@ -339,7 +339,7 @@ TEST(Builder, ParametersAreDeclaredInOrderUnderTheirNames) {
 
 TEST(Builder, InitialValues) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   Value x = b.conv(input, "stem", 16, {3, 1, 1});
   x = b.layer_norm(x, "norm", 1e-5f);
   b.linear(x, "fc", 4, true, xavier_uniform(16, 4, 0.5f));

@@ -37,7 +37,7 @@ using Units = std::vector<std::string>;
 
 TEST(Fuse, ActivationsGoIntoWhatMakesTheirOperand) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   Value x = b.activation(b.conv(input, "stem", 8, {2, 2, 0}), Elementwise::kGelu);
   x = b.activation(b.depthwise_conv(x, "local", {}, kInit), Elementwise::kSilu);
   x = b.activation(b.linear(x, "wide", 16, true, kInit), Elementwise::kSigmoid);
@@ -50,7 +50,7 @@ TEST(Fuse, ActivationsGoIntoWhatMakesTheirOperand) {
 
 TEST(Fuse, AProductTakesOneFunctionOnly) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   Value x = b.activation(b.linear(input, "a", 4, false, kInit), Elementwise::kSilu);
   b.output("y", b.activation(x, Elementwise::kSilu));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear silu", "silu"}));
@@ -58,7 +58,7 @@ TEST(Fuse, AProductTakesOneFunctionOnly) {
 
 TEST(Fuse, AValueWithTwoReadersStays) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   const Value x = b.linear(input, "a", 4, false, kInit);
   b.output("y", b.mul(x, b.activation(x, Elementwise::kSilu)));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "silu", "mul"}));
@@ -67,7 +67,7 @@ TEST(Fuse, AValueWithTwoReadersStays) {
 TEST(Fuse, WhatIsKeptStays) {
   const auto build = [] {
     Builder b;
-    const Value input = b.input("picture", {8, 8, 3});
+    const Value input = b.input("image", {8, 8, 3});
     const Value x = b.named(b.linear(input, "a", 4, false, kInit), "a");
     b.output("y", b.activation(x, Elementwise::kSilu));
     return std::move(b).finish();
@@ -79,7 +79,7 @@ TEST(Fuse, WhatIsKeptStays) {
 
 TEST(Fuse, OutputsStay) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   const Value x = b.linear(input, "a", 4, false, kInit);
   b.output("x", x);
   b.output("y", b.activation(x, Elementwise::kSilu));
@@ -89,7 +89,7 @@ TEST(Fuse, OutputsStay) {
 // The product adds as it stores: what it adds must be there before it, on whichever side it stands.
 TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   const Value x = b.linear(input, "a", 4, false, kInit);             // node 1
   const Value y = b.residual(x, b.linear(x, "b", 4, false, kInit));  // 2, 3
   const Value z = b.add(b.linear(y, "c", 4, false, kInit), y);       // 4, 5
@@ -103,7 +103,7 @@ TEST(Fuse, SumsGoIntoAProductThatComesAfterTheOtherOperand) {
 TEST(Fuse, AResidualGoesIntoItsBranchAlone) {
   const auto build = [](bool residual) {
     Builder b;
-    const Value x = b.layer_norm(b.input("picture", {8, 8, 3}), "norm", 1e-5f);
+    const Value x = b.layer_norm(b.input("image", {8, 8, 3}), "norm", 1e-5f);
     const Value y = b.linear(x, "a", 3, false, kInit);
     b.output("y", residual ? b.residual(y, x) : b.add(y, x));
     return std::move(b).finish();
@@ -114,7 +114,7 @@ TEST(Fuse, AResidualGoesIntoItsBranchAlone) {
 
 TEST(Fuse, AFunctionMayFollowTheSum) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   const Value x = b.linear(input, "a", 4, false, kInit);
   const Value y = b.add(x, b.linear(x, "b", 4, false, kInit));
   b.output("y", b.activation(y, Elementwise::kSilu));
@@ -127,7 +127,7 @@ TEST(Fuse, AFunctionMayFollowTheSum) {
 
 TEST(Fuse, ABatchNormGoesIntoTheWeightsBeforeIt) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   Value x = b.batch_norm(b.conv(input, "a", 4, {3, 1, 1}), "bn1");  // 1, 2
   x = b.activation(b.batch_norm(b.depthwise_conv(x, "b", {}, kInit), "bn2"), Elementwise::kRelu);
   Value y = b.batch_norm(b.linear(x, "c", 4, false, kInit), "bn3");  // 6, 7
@@ -141,14 +141,14 @@ TEST(Fuse, ABatchNormGoesIntoTheWeightsBeforeIt) {
 
 TEST(Fuse, WeightsThatTwoOperationsShareTakeNoBatchNorm) {
   Builder b;
-  const Value x = b.linear(b.input("picture", {8, 8, 3}), "a", 3, false, kInit);
+  const Value x = b.linear(b.input("image", {8, 8, 3}), "a", 3, false, kInit);
   b.output("y", b.batch_norm(b.linear(x, "a", 3, false, kInit), "bn"));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "linear", "batch_norm"}));
 }
 
 TEST(Fuse, GroupsAreNotPaired) {
   Builder b;
-  const Value x = b.conv(b.input("picture", {8, 8, 4}), "a", 8, {.groups = 2});
+  const Value x = b.conv(b.input("image", {8, 8, 4}), "a", 8, {.groups = 2});
   b.output("y", b.swiglu(x));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "conv", "swiglu"}));
 }
@@ -158,7 +158,7 @@ TEST(Fuse, GroupsAreNotPaired) {
 TEST(Fuse, WhatTheKernelCannotDoInThisOrderStays) {
   const auto of = [](const auto& body) {
     Builder b;
-    const Value x = b.linear(b.input("picture", {8, 8, 4}), "x", 4, false, kInit);  // node 1
+    const Value x = b.linear(b.input("image", {8, 8, 4}), "x", 4, false, kInit);  // node 1
     b.output("y", body(b, x));
     return described(std::move(b).finish());
   };
@@ -188,7 +188,7 @@ TEST(Fuse, WhatTheKernelCannotDoInThisOrderStays) {
 TEST(Fuse, OnlyPlainProductsArePaired) {
   const auto of = [](const auto& body) {
     Builder b;
-    b.output("y", b.swiglu(body(b, b.input("picture", {8, 8, 4}))));
+    b.output("y", b.swiglu(body(b, b.input("image", {8, 8, 4}))));
     return described(std::move(b).finish());
   };
   EXPECT_EQ(of([](Builder& b, Value x) { return b.conv(x, "c", 8, {}); }),
@@ -208,7 +208,7 @@ class FuseMix : public ::testing::Test {
   // Norms of these groups and epsilons before a mix.
   Graph build(int groups_o, int groups_local, float eps_local = 1e-6f) {
     Builder b;
-    const Value input = b.input("picture", {8, 8, 3});
+    const Value input = b.input("image", {8, 8, 3});
     const Value x = b.linear(input, "a", 8, false, kInit);
     const Value gate = b.linear(x, "gate", 8, true, kInit);
     const Value o = b.rms_norm(x, "o", 1e-6f, groups_o);
@@ -231,7 +231,7 @@ TEST_F(FuseMix, TakesOneNormWhereTheyDiffer) {
 
 TEST_F(FuseMix, NoOtherFunctionFollowsIt) {
   Builder b;
-  const Value input = b.input("picture", {8, 8, 3});
+  const Value input = b.input("image", {8, 8, 3});
   const Value x = b.linear(input, "a", 8, false, kInit);
   b.output("y", b.activation(b.gated_mix(x, x, x), Elementwise::kGelu));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "gated_mix", "gelu"}));
@@ -240,7 +240,7 @@ TEST_F(FuseMix, NoOtherFunctionFollowsIt) {
 TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
   const auto build = [](bool shared) {
     Builder b;
-    const Value input = b.input("picture", {8, 8, 3});
+    const Value input = b.input("image", {8, 8, 3});
     const Value x = b.linear(input, "a", 8, false, kInit);
     const Value qkv = b.linear(x, "qkv", 32, false, kInit);
     const Value gate = b.linear(x, "gate", 16, true, kInit);
@@ -257,7 +257,7 @@ TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
 // Logits that something is done to are made by a step of their own.
 TEST(Fuse, AScanTakesAPlainProductOnly) {
   Builder b;
-  const Value x = b.linear(b.input("picture", {8, 8, 3}), "a", 32, false, kInit);
+  const Value x = b.linear(b.input("image", {8, 8, 3}), "a", 32, false, kInit);
   const Value gate = b.activation(b.linear(x, "gate", 16, true, kInit), Elementwise::kSilu);
   b.output("y", b.gla(x, gate, {2, 4, 8, GlaDirection::kBoth}));
   EXPECT_EQ(described(std::move(b).finish()), (Units{"input", "linear", "linear silu", "gla"}));

@@ -17,7 +17,7 @@ constexpr Init kInit = normal_init(0.02f);
 // One of every operation.
 Graph everything() {
   Builder b;
-  const Value input = b.input("picture", {9, 6, 3});
+  const Value input = b.input("image", {9, 6, 3});
   Value x = b.conv(input, "stem.0", 8, {3, 2, 1});  // 5 x 3
   x = b.max_pool(b.batch_norm(x, "bn"), {1, 1, 0});
   x = b.insert_rows(x, b.tokens("token", 1, 8, kInit), 0);
@@ -129,7 +129,7 @@ TEST(Graph, LabelsNameTheParameterOrTheModule) {
 TEST(Graph, CountsThatDoNotFitAreErrors) {
   const auto wide = [](int channels, int layers) {
     Builder b;
-    const Value input = b.input("picture", {8192, 8192, 3});
+    const Value input = b.input("image", {8192, 8192, 3});
     Value x = input;
     for (int i = 0; i < layers; ++i) {
       x = b.linear(x, "layer" + std::to_string(i), channels, false, Init{});
@@ -182,7 +182,7 @@ TEST(Graph, CountsMultiplyAdds) {
 TEST(Graph, OneDirectionIsHalfTheScan) {
   const auto scan = [](GlaDirection direction) {
     Builder b;
-    const Value input = b.input("picture", {4, 4, 3});
+    const Value input = b.input("image", {4, 4, 3});
     const GlaOp op{3, 2, 5, direction};
     const Value qkv = b.conv(input, "qkv", 27, {1, 1, 0});
     const Value gate = b.conv(input, "gate", gla_gate_channels(op), {1, 1, 0});
@@ -206,7 +206,7 @@ Graph head_graph(int classes = 5) {
 
 Graph body_graph(int size) {
   Builder b;
-  const Value x = b.conv(b.input("picture", {size, size, 3}), "stem", 8, {4, 4, 0});
+  const Value x = b.conv(b.input("image", {size, size, 3}), "stem", 8, {4, 4, 0});
   b.output("features", b.linear(x, "shared", 8, true, kInit));
   return std::move(b).finish();
 }
@@ -232,12 +232,12 @@ TEST(SharedParameters, OfOtherShapesAreRefused) {
                [&] { share_parameters(graphs); });
 }
 
-TEST(Difference, SizesOfPicturesAreNone) {
+TEST(Difference, SizesOfImagesAreNone) {
   EXPECT_EQ(difference(body_graph(32), body_graph(64)), "");
   EXPECT_NE(difference(body_graph(32), head_graph()), "");
   const auto with = [](Elementwise function, float eps, int at) {
     Builder b;
-    Value x = b.layer_norm(b.input("picture", {8, 8, 3}), "norm", eps);
+    Value x = b.layer_norm(b.input("image", {8, 8, 3}), "norm", eps);
     x = b.insert_rows(b.activation(x, function), x, at);
     b.output("y", x);
     return std::move(b).finish();
@@ -253,7 +253,7 @@ TEST(Difference, SizesOfPicturesAreNone) {
 TEST(Difference, IsHowOperationsAreJoined) {
   const auto build = [](const auto& body) {
     Builder b;
-    const Value x = b.input("picture", {4, 4, 4});
+    const Value x = b.input("image", {4, 4, 4});
     const Value u = b.linear(x, "a", 4, true, kInit), v = b.linear(u, "b", 4, true, kInit);
     b.output("y", body(b, u, v));
     return std::move(b).finish();
@@ -290,7 +290,7 @@ TEST(Difference, IsHowOperationsAreJoined) {
 TEST(Difference, IsNotWhetherMapsAreResized) {
   const auto with = [](int side, Elementwise function) {
     Builder b;
-    Value x = b.input("picture", {side, side, 3});
+    Value x = b.input("image", {side, side, 3});
     x = b.add(x, b.resize(b.adaptive_pool(x, 2), side, side, Resampling::kBilinear));
     b.output("y", b.activation(x, function));
     return std::move(b).finish();

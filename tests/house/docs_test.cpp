@@ -1,16 +1,19 @@
 // README and docs: every command shown is run, every output shown is real, every link leads
 // somewhere.
 //
-// A block marked sh is run, blocks of a page one after the other in one copy of the tracked files.
-// The comment
-// `<!-- not run: why -->` on the line before excuses one. A block marked text right after is what
-// it printed, to the letter; `text numbers vary` where only the words must agree.
+// A block marked sh is run, blocks of a page one after the other in one copy of the tracked files
+// with the data of example_data.h. The comment `<!-- not run: why -->` on the line before excuses
+// one: for downloads, builds, and what takes minutes on any data. With
+// `<!-- tested with: ./vig train OPTIONS -->` its trainings get these options, to be short. A block
+// marked text right after is what it printed, to the letter; `text numbers vary` where only the
+// words must agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "house/example_data.h"
 #include "house/git_files.h"
 #include "house/markdown.h"
 #include "support/files.h"
@@ -25,12 +28,25 @@ namespace fs = std::filesystem;
 const fs::path kRoot(kSourceDir);
 
 std::vector<fs::path> pages() {
-  std::vector<fs::path> found = {"README.md"};
+  std::vector<fs::path> found = {"README.md", "models/README.md"};
   for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
     if (entry.path().extension() == ".md") found.push_back("docs" / entry.path().filename());
   }
-  std::sort(found.begin() + 1, found.end());
+  std::sort(found.begin() + 2, found.end());
   return found;
+}
+
+// The commands of a block as they are run.
+std::string commands_of(const FencedBlock& block) {
+  constexpr std::string_view kTrain = "./vig train ", kMark = "tested with: ";
+  if (!block.comment.starts_with(kMark)) return block.text;
+  const std::string train = block.comment.substr(kMark.size()) + " ";
+  std::string text = block.text;
+  EXPECT_TRUE(train.starts_with(kTrain) && text.find(kTrain) != std::string::npos) << text;
+  for (size_t at = 0; (at = text.find(kTrain, at)) != std::string::npos; at += train.size()) {
+    text.replace(at, kTrain.size(), train);
+  }
+  return text;
 }
 
 fs::path training_program() { return fs::path(kVig).replace_filename("vig-train"); }
@@ -47,7 +63,8 @@ std::vector<std::string> files_below(const fs::path& folder) {
 
 class Docs : public ::testing::TestWithParam<fs::path> {};
 INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()), [](const auto& test) {
-  std::string name = test.param.stem().string();
+  std::string name = test.param.parent_path() == "models" ? "models" : "";
+  name += test.param.stem().string();
   std::erase(name, '-');
   return name;
 });
@@ -58,6 +75,7 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
   if (!fs::exists(folder / "README.md")) GTEST_SKIP() << "git tracks no files here";
   fs::remove(folder / "vig");
   fs::create_symlink(kVig, folder / "vig");
+  write_example_data(folder.path());
   const std::vector<std::string> before = files_below(folder.path());
   const std::vector<FencedBlock> blocks = fenced_blocks(read_file(kRoot / GetParam()));
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -69,9 +87,10 @@ TEST_P(Docs, CommandsRunAndPrintWhatIsShown) {
     if (block.comment.starts_with("not run: ")) continue;
     if (block.text.find("./vig train") != std::string::npos && !fs::exists(training_program()))
       continue;
-    const RunResult result = run_program({"bash", "-euo", "pipefail", "-c", block.text},
+    const std::string commands = commands_of(block);
+    const RunResult result = run_program({"bash", "-euo", "pipefail", "-c", commands},
                                          {.time_limit = 90, .directory = folder.path()});
-    EXPECT_EQ(result.exit_code, 0) << where << "\n" << block.text << result.err;
+    EXPECT_EQ(result.exit_code, 0) << where << "\n" << commands << result.err;
     if (i + 1 == blocks.size() || !blocks[i + 1].info.starts_with("text")) continue;
     EXPECT_TRUE(shows(blocks[i + 1].text, result.out, blocks[i + 1].info == "text numbers vary"))
         << where << " shows\n"
@@ -140,8 +159,9 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({}).exit_code, 0);
   EXPECT_EQ(read_file(folder / "README.md"),
             around[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + around[1]);
-  EXPECT_EQ(read_file(folder / "docs/speed.md"),
-            beside[0] + "\nNo results are stored in `bench/results/rivals/` yet.\n\n" + beside[1]);
+  EXPECT_EQ(
+      read_file(folder / "docs/speed.md"),
+      beside[0] + "\nNo results are stored in `bench/results/baselines/` yet.\n\n" + beside[1]);
   EXPECT_EQ(run({"--check"}).exit_code, 0);
 
   // The columns in another order than the program's, and a processor with a comma in its name.
@@ -166,9 +186,9 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
     EXPECT_NE(text.find(row), std::string::npos) << text;
   }
 
-  write_file(folder / "bench/results/rivals/other.csv", "not read\n");
+  write_file(folder / "bench/results/baselines/other.csv", "not read\n");
   write_file(
-      folder / "bench/results/rivals/onnxruntime-a.csv",
+      folder / "bench/results/baselines/onnxruntime-a.csv",
       "cpu,simd,model,height,width,batch,threads,complete,best_quarter_ms,process_bytes,"
       "engine,ratio,ratio_median,difference\n"
       "C,AVX2,\"x/deit_t.safetensors\",224,224,1,2,true,12.34,6e7,\"vig\",,,\n"
@@ -180,7 +200,7 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({"--check"}).exit_code, 0);
   const std::string compared = read_file(folder / "docs/speed.md");
   for (const char* words :
-       {"\nORT 1, C, AVX2, ", "([data](../bench/results/rivals/onnxruntime-a.csv))",
+       {"\nORT 1, C, AVX2, ", "([data](../bench/results/baselines/onnxruntime-a.csv))",
         "\n| deit_t | deit_t | 224 | 1 | 2 | 12.3 | 14.6 | 0.85 | 0.91 | 60 MB | 200 MB | 2e-06 "
         "|\n",
         "\n| vig_t | deit_t | 512 x 1024 | 1 | 2 | 8.4 | 14.5 | 0.58 | 0.60 | 60 MB | 200 MB | not "

@@ -50,12 +50,13 @@ case $1 in
     cp "$TEMP/program" "$2/bin/vig"
     if [ -e "$2/training" ]; then cp "$TEMP/program" "$2/bin/vig-train"; fi
     if [ -e "$2/onnx" ]; then cp "$TEMP/program" "$2/bin/vig-onnx"; fi
-    if [ -e "$2/server" ]; then cp "$TEMP/program" "$2/bin/vig-serve"; fi ;;
+    if [ -e "$2/server" ]; then cp "$TEMP/program" "$2/bin/vig-serve"; fi
+    case " $* " in *' vig-study '*) cp "$TEMP/program" "$2/bin/vig-study" ;; esac ;;
   *)
     [ ! -e "$TEMP/broken-configuration" ] || { echo "no library"; exit 1; }
     for preset; do :; done
     folder=build/$preset
-    case $preset in training|onnx|server) folder=build/release ;; esac
+    case $preset in training|onnx|server|study) folder=build/release ;; esac
     mkdir -p "$folder/bin"
     rm -f "$folder/training" "$folder/onnx" "$folder/server"
     touch "$folder/$preset" ;;
@@ -113,6 +114,43 @@ TEST_F(Launcher, BuildsOnceAndPassesEverythingThrough) {
   EXPECT_EQ(second.out, "<again>\n");
   EXPECT_EQ(second.err, "");
   EXPECT_EQ(calls(), before) << "a later call must start at once";
+}
+
+TEST_F(Launcher, PrintsHelpWithoutPackagesAndBuild) {
+  has_installed({});
+  for (const char* page : {"vig", "train", "serve", "bench", "bench-train", "study", "convert"}) {
+    write_file(tree_ / "docs/help" / (std::string(page) + ".txt"),
+               std::string("help of ") + page + "\n\n  --x %s\n");
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> calls_and_pages = {
+      {{"--help"}, "vig"},
+      {{"-h"}, "vig"},
+      {{"help"}, "vig"},
+      {{"no-command", "--help"}, "vig"},
+      {{"../../vig", "--help"}, "vig"},
+      {{"train", "--help"}, "train"},
+      {{"train", "a b", "--out", "x", "-h"}, "train"},
+      {{"-h", "serve"}, "serve"},
+      {{"help", "serve"}, "serve"},
+      {{"bench", "--help"}, "bench"},
+      {{"bench", "vig_t", "--train", "--help"}, "bench-train"},
+      {{"study", "erf", "--help"}, "study"},
+      {{"convert", "a.pth", "a.onnx", "--help"}, "convert"},
+  };
+  for (const auto& [arguments, page] : calls_and_pages) {
+    std::vector<std::string> command = {vig()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const RunResult result = run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "help of " + page + "\n\n  --x %s\n") << arguments.front();
+    EXPECT_EQ(result.err, "");
+  }
+  EXPECT_EQ(calls(), "");
+  EXPECT_FALSE(fs::exists(tree_ / "build"));
+  // After -- it is the name of a file.
+  EXPECT_EQ(run({vig(), "classify", "--", "--help"}).out, "<classify>\n<-->\n<--help>\n");
+  fs::remove_all(tree_ / "docs");
+  EXPECT_EQ(run({vig(), "--help"}).out, "<--help>\n") << "the program knows, too";
 }
 
 TEST_F(Launcher, WorksThroughALinkAndFromItsFolder) {
@@ -237,6 +275,23 @@ TEST_F(Launcher, BuildsTheServerOnlyToServe) {
   EXPECT_EQ(builds(), 1);
 }
 
+TEST_F(Launcher, BuildsStudiesOnlyForThoseWhoAsk) {
+  const auto study = [this] { return fs::exists(tree_ / "build/release/bin/vig-study"); };
+  EXPECT_EQ(run({vig(), "classify", "study"}).exit_code, 5);
+  EXPECT_FALSE(study());
+  const RunResult first = run({vig(), "study", "efficiency"});
+  EXPECT_EQ(first.out, "<study>\n<efficiency>\n") << "vig itself hands it on";
+  EXPECT_EQ(count(first.err, "compiling vig-study for the first time"), 1) << first.err;
+  EXPECT_TRUE(study());
+  EXPECT_EQ(run({vig(), "study", "throughput"}).err, "");
+  EXPECT_EQ(run({vig(), "classify"}).err, "");
+  write_file(tree_ / "src/a.cpp", "changed");
+  EXPECT_EQ(run({vig(), "classify"}).exit_code, 5);
+  EXPECT_EQ(count(calls(), " vig-study\n"), 1) << calls();
+  EXPECT_EQ(run({vig(), "study", "throughput"}).exit_code, 5);
+  EXPECT_EQ(count(calls(), " vig-study\n"), 2) << "its own build is older than the change";
+}
+
 TEST_F(Launcher, BuildsWhatAStudyStarts) {
   const auto builds = [this](const char* preset) {
     return count(calls(), std::string("cmake --preset ") + preset + "\n");
@@ -246,7 +301,9 @@ TEST_F(Launcher, BuildsWhatAStudyStarts) {
   EXPECT_EQ(builds("training") + builds("onnx"), 0);
   EXPECT_EQ(run({vig(), "study", "erf"}).exit_code, 5);
   EXPECT_EQ(builds("training"), 1) << "it trains or differentiates networks";
-  fs::create_directories(tree_ / "build/rivals/node_modules/onnxruntime-node");
+  EXPECT_EQ(run({vig(), "study", "overfit"}).err, "");
+  EXPECT_EQ(run({vig(), "train"}).err, "") << "the program for training was built along";
+  fs::create_directories(tree_ / "build/baselines/node_modules/onnxruntime-node");
   EXPECT_EQ(run({vig(), "study", "throughput"}).exit_code, 5);
   EXPECT_EQ(builds("onnx"), 0);
   EXPECT_EQ(run({vig(), "study", "efficiency"}).exit_code, 5);
@@ -266,6 +323,51 @@ TEST_F(Launcher, CanLeavePackagesAlone) {
   has_installed({});
   EXPECT_EQ(run({vig()}, {"VIG_NO_INSTALL=1"}).exit_code, 5);
   EXPECT_EQ(count(calls(), "apt-get"), 0);
+}
+
+// On a terminal, where `typed` is typed.
+class LauncherOnATerminal : public Launcher {
+ protected:
+  RunResult type(const std::string& typed, const std::string& script = "vig") {
+    const std::string command = "PATH='" + (temp_ / "bin").string() + "':\"$PATH\" TEMP='" +
+                                temp_.path().string() + "' '" + (tree_ / script).string() + "'";
+    return run_program({"script", "-qec", command, "/dev/null"}, {.input = typed});
+  }
+};
+
+TEST_F(LauncherOnATerminal, EnterInstallsWhatIsMissing) {
+  has_installed({"alpha"});
+  for (const char* yes : {"\n", "y\n", "Yes\n"}) {
+    fs::remove_all(tree_ / "build");
+    fs::remove(temp_ / "calls");
+    const RunResult result = type(yes);
+    EXPECT_EQ(result.exit_code, 5) << result.out;
+    EXPECT_EQ(count(result.out, "not installed: beta"), 1) << result.out;
+    EXPECT_EQ(count(result.out, "[Y/n]"), 1) << "asked once: " << result.out;
+    EXPECT_EQ(count(calls(), " install --no-install-recommends beta\n"), 1) << calls();
+  }
+  const RunResult tests = type("\n", "test");
+  EXPECT_EQ(tests.exit_code, 8) << tests.out;
+  EXPECT_EQ(count(calls(), " install --no-install-recommends beta delta epsilon zeta gamma\n"), 1)
+      << calls();
+}
+
+TEST_F(LauncherOnATerminal, NoSaysWhatToInstallByHand) {
+  has_installed({"alpha"});
+  for (const char* no : {"n\n", "No\n", "what?\n", ""}) {  // the last one: Ctrl-D
+    const RunResult result = type(no);
+    EXPECT_EQ(result.exit_code, 1) << result.out;
+    EXPECT_EQ(count(last_line(result.out), "apt-get install --no-install-recommends beta"), 1)
+        << result.out;
+  }
+  EXPECT_EQ(count(calls(), "apt-get"), 0) << calls();
+  EXPECT_EQ(count(calls(), "cmake"), 0) << "nothing is built: " << calls();
+}
+
+TEST_F(LauncherOnATerminal, NothingIsAskedIfNothingIsMissing) {
+  const RunResult result = type("");
+  EXPECT_EQ(result.exit_code, 5) << result.out;
+  EXPECT_EQ(count(result.out, "[Y/n]"), 0) << result.out;
 }
 
 TEST_F(Launcher, SaysWhatItCouldNotInstall) {

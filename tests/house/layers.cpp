@@ -81,11 +81,21 @@ bool may_include_own(const Layers& layers, const FolderRule& rule, std::string_v
          contains(rule.own, target->folder) || contains(rule.own, header);
 }
 
-bool may_include_foreign(const Layers& layers, const FolderRule& rule, std::string_view header) {
+bool may_include_foreign(const Layers& layers, const FolderRule& rule, std::string_view path,
+                         std::string_view header) {
+  for (const HeavyHeader& heavy : layers.heavy) {
+    if (header.starts_with(heavy.start)) return contains(heavy.files, path);
+  }
   if (header.find_first_of("./") == std::string_view::npos) return true;  // C++ standard library
   if (starts_with_any(header, rule.foreign)) return true;
   return std::any_of(layers.folders.begin(), layers.folders.end(), [header](const auto& other) {
     return other.folder == "*" && starts_with_any(header, other.foreign);
+  });
+}
+
+bool is_heavy(const Layers& layers, std::string_view header) {
+  return std::any_of(layers.heavy.begin(), layers.heavy.end(), [header](const HeavyHeader& heavy) {
+    return header.starts_with(heavy.start);
   });
 }
 
@@ -142,8 +152,9 @@ void check_includes(const Layers& layers, const FolderRule& rule, const std::str
       }
     } else if (include.quoted && header.find('/') == std::string::npos) {
       broken.push_back(path + " includes " + header + " without its folder");
-    } else if (!may_include_foreign(layers, rule, header)) {
-      broken.push_back(path + " includes <" + header + ">, which " + rule.folder + " may not");
+    } else if (!may_include_foreign(layers, rule, path, header)) {
+      broken.push_back(path + " includes <" + header + ">, which " +
+                       (is_heavy(layers, header) ? "it" : rule.folder) + " may not");
     }
   }
 }
@@ -199,6 +210,8 @@ Layers parse_layers(std::string_view table) {
       section = columns[0][0];
     } else if (section == "[folders]" && columns.size() == 3 && named) {
       layers.folders.push_back({columns[0][0], columns[1], columns[2]});
+    } else if (section == "[heavy]" && columns.size() == 2 && named) {
+      layers.heavy.push_back({columns[0][0], columns[1]});
     } else if (section == "[public]" && columns.size() == 1 && named) {
       layers.public_headers.push_back(columns[0][0]);
     } else if (section == "[hidden]" && columns.size() == 2 && named) {

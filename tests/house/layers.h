@@ -19,8 +19,14 @@ struct HiddenName {
   std::vector<std::string> excused;
 };
 
+struct HeavyHeader {
+  std::string start;
+  std::vector<std::string> files;  // the only ones that include it
+};
+
 struct Layers {
   std::vector<FolderRule> folders;
+  std::vector<HeavyHeader> heavy;
   std::vector<std::string> public_headers;  // paths; a last part of *.h stands for every header
   std::vector<HiddenName> hidden;
 };

@@ -55,6 +55,7 @@ TEST(Layers, EveryNameInTheTableIsAFolderOfTheTable) {
   }
   EXPECT_FALSE(layers.public_headers.empty());
   EXPECT_FALSE(layers.hidden.empty());
+  EXPECT_FALSE(layers.heavy.empty());
 }
 
 struct Case {
@@ -76,6 +77,8 @@ weights      | graph/param.h base |
 engine       | graph base  |
 engine/vendor | engine base | vendor
 shell        | engine base | # a remark
+[heavy]
+huge/ | shell/parse.cpp
 [public]
 base/*.h
 engine/session.h
@@ -148,6 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ForeignElsewhere", "engine/a.cpp", "#include <vendor.hpp>",
              "engine/a.cpp includes <vendor.hpp>, which engine may not"},
         Case{"ForeignEverywhere", "shell/a.cpp", "#include <fmt/format.h>", ""},
+        Case{"HeavyWhereAllowed", "shell/parse.cpp", "#include <huge/all.hpp>", ""},
+        Case{"HeavyBesideIt", "shell/parse.h", "#include <huge/all.hpp>",
+             "shell/parse.h includes <huge/all.hpp>, which it may not"},
         Case{"Intrinsics", "engine/a.cpp", "#include <immintrin.h>",
              "engine/a.cpp includes <immintrin.h>, which engine may not"},
         Case{"NoFolderOnAnInclude", "graph/a.cpp", "#include \"a.h\"",

@@ -107,7 +107,7 @@ TEST(Packages, EveryLibraryTheProgramsLoadIsListed) {
   expect_listed(kVig, engine);
   for (const auto& [name, section] :
        {std::pair("vig-train", "[training]"), std::pair("vig-onnx", "[onnx]"),
-        std::pair("vig-serve", "[server]")}) {
+        std::pair("vig-serve", "[server]"), std::pair("vig-study", "[engine]")}) {
     const fs::path program = fs::path(kVig).replace_filename(name);
     if (!fs::exists(program)) GTEST_SKIP() << name << " is not built";
     std::set<std::string> packages = engine;
@@ -163,8 +163,8 @@ TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
   const auto sections = read_packages();
   ASSERT_EQ(sections.size(), 12u);
   for (const char* script : {"vig", "test", ".ci/run", "tools/prepare.sh", "tools/check_aarch64.sh",
-                             "tools/check_packages.sh", "tools/fuzz.sh", "bench/rivals/install.sh",
-                             "packaging/Containerfile"}) {
+                             "tools/check_packages.sh", "tools/fuzz.sh",
+                             "bench/baselines/install.sh", "packaging/Containerfile"}) {
     const std::string text = read_file(kRoot / script);
     for (const auto& [section, names] : sections) {
       for (const std::string& name : names) {

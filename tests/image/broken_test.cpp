@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 enum class Outcome { kDecoded, kError };
 
-// Anything but a whole picture or an Error that names the file ends the test.
+// Anything but a whole image or an Error that names the file ends the test.
 Outcome try_decode(std::span<const uint8_t> bytes, const std::string& name,
                    const DecodeOptions& options = {}) {
   try {
@@ -74,7 +74,7 @@ TEST(Broken, RepeatedScansAreRefused) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "progressive_1500_scans.jpg: damaged JPEG: 185 scans that visit 1615078125 "
-                 "coefficients, expected at most 500 and 1610612736");
+                 "coefficients, expected at most 500 and 1610612736 (fixed limits)");
   }
 }
 

@@ -39,16 +39,16 @@ class BitWriter {
   size_t at_ = 0;
 };
 
-// An AV1 picture: the sequence header, then a frame of one byte.
+// An AV1 image: the sequence header, then a frame of one byte.
 CodedSize av1_size(const Bytes& sequence) {
   const Bytes config(4);
   Bytes data = {0x0a, static_cast<uint8_t>(sequence.size())};
   data.insert(data.end(), sequence.begin(), sequence.end());
   data.insert(data.end(), {0x32, 1, 0});
-  CodedPicture picture;
-  picture.codec = HeifCodec::kAv1;
-  picture.config = config;
-  return coded_size(picture, data, "x");
+  CodedImage image;
+  image.codec = HeifCodec::kAv1;
+  image.config = config;
+  return coded_size(image, data, "x");
 }
 
 // What follows the operating points: 300 x 200 pixels in 9 and 8 bits each, 10 bits a sample.
@@ -77,7 +77,7 @@ TEST(CodedSize, OfEveryLevelOfAv1) {
   for (uint32_t level = 0; level < 32; ++level) {
     SCOPED_TRACE(level);
     BitWriter sequence;
-    sequence.bits(0, 3 + 2);         // profile; neither a still picture nor reduced
+    sequence.bits(0, 3 + 2);         // profile; neither a still image nor reduced
     sequence.bits(0, 2).bits(0, 5);  // no timing, no delays, one point
     sequence.ones(12).bits(level, 5).ones(level > 7 ? 1 : 0);
     write_av1_rest(sequence);
@@ -98,13 +98,13 @@ TEST(CodedSize, OfAv1WithEverythingBefore) {
   expect_av1_size(sequence);
 }
 
-// Units of data of an AV1 picture, of which the size is asked for.
+// Units of data of an AV1 image, of which the size is asked for.
 CodedSize av1_units(const Bytes& data) {
   const Bytes config(4);
-  CodedPicture picture;
-  picture.codec = HeifCodec::kAv1;
-  picture.config = config;
-  return coded_size(picture, data, "x");
+  CodedImage image;
+  image.codec = HeifCodec::kAv1;
+  image.config = config;
+  return coded_size(image, data, "x");
 }
 
 BitWriter plain_av1_sequence(uint64_t profile) {
@@ -146,14 +146,14 @@ TEST(CodedSize, OfAv1UnitsInEveryForm) {
   EXPECT_EQ(test::error_of([&] {
               with({0x0a, length}, {0x22, 1, 0});
             }),
-            "x: damaged HEIC or AVIF: data without a picture");
+            "x: damaged HEIC or AVIF: data without an image");
   EXPECT_EQ(test::error_of([&] {
               av1_units({0x32, 1, 0});
             }),
             "x: damaged HEIC or AVIF: data without a size");
 }
 
-// An HEVC picture: the sequence parameters, then slices.
+// An HEVC image: the sequence parameters, then slices.
 CodedSize hevc_size(const Bytes& sequence, const Bytes& slices = {0, 0, 0, 3, 19 << 1, 1, 0x80},
                     uint8_t lengths = 3) {
   Bytes config(23);
@@ -161,10 +161,10 @@ CodedSize hevc_size(const Bytes& sequence, const Bytes& slices = {0, 0, 0, 3, 19
   Bytes data = {0, 0, 0, static_cast<uint8_t>(sequence.size())};
   data.insert(data.end(), sequence.begin(), sequence.end());
   data.insert(data.end(), slices.begin(), slices.end());
-  CodedPicture picture;
-  picture.codec = HeifCodec::kHevc;
-  picture.config = config;
-  return coded_size(picture, data, "x");
+  CodedImage image;
+  image.codec = HeifCodec::kHevc;
+  image.config = config;
+  return coded_size(image, data, "x");
 }
 
 // What stands before the kind of its chroma.
@@ -199,14 +199,14 @@ TEST(CodedSize, OfEveryKindOfHevcSample) {
 TEST(CodedSize, OfHevcSlicesAndDamage) {
   BitWriter sequence = hevc_sequence().golomb(1).golomb(300).golomb(200).bits(0, 1);
   sequence.golomb(0).golomb(0).ones(8);
-  // The first slice of each frame says so. Units from 32 on are no pictures.
+  // The first slice of each frame says so. Units from 32 on are no images.
   const Bytes slices = {0, 0, 0, 3, 19 << 1, 1, 0x80, 0, 0, 0, 3, 19 << 1, 1, 0,
                         0, 0, 0, 3, 31 << 1, 1, 0x80, 0, 0, 0, 3, 32 << 1, 1, 0x80};
   const CodedSize size = hevc_size(sequence.bytes(), slices);
   EXPECT_EQ(size.passes, 3);
   EXPECT_EQ(size.frames, 2);
   EXPECT_EQ(test::error_of([&] { hevc_size(sequence.bytes(), {}); }),
-            "x: damaged HEIC or AVIF: data without a picture");
+            "x: damaged HEIC or AVIF: data without an image");
   EXPECT_EQ(test::error_of([&] { hevc_size(sequence.bytes(), slices, 1); }),
             "x: damaged HEIC: lengths of other than 4 bytes before the units of data");
   // A number of more than 32 bits is larger than any side.

@@ -1,4 +1,4 @@
-// The memory of pictures and label maps: what is refused before it is read, and who waits.
+// The memory of images and label maps: what is refused before it is read, and who waits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,8 +11,8 @@
 #include "support/errors.h"
 #include "vig/image/decode.h"
 #include "vig/image/encode_png.h"
+#include "vig/image/image_size.h"
 #include "vig/image/label_file.h"
-#include "vig/image/picture_size.h"
 
 namespace vig::test {
 namespace {
@@ -27,29 +27,29 @@ TEST(DecodeMemory, LimitsFollowThePixelsAllowed) {
     EXPECT_EQ(max_file_bytes({.max_pixels = none}), uint64_t{64} << 20);
     EXPECT_EQ(decoding_limit({.max_pixels = none}), uint64_t{128} << 20);
   }
-  // No picture is larger than 2^20 along each side.
+  // No image is larger than 2^20 along each side.
   for (const int64_t all : {int64_t{1} << 40, INT64_MAX}) {
     EXPECT_EQ(max_file_bytes({.max_pixels = all}), (uint64_t{8} << 40) + (uint64_t{64} << 20));
     EXPECT_EQ(decoding_limit({.max_pixels = all}), uint64_t{13} << 40);
   }
 }
 
-// What reads a file: as a picture, its size alone, as a label map.
+// What reads a file: as an image, its size alone, as a label map.
 struct Reader {
   const char* name;
-  std::function<void(const PictureSource&)> read;
+  std::function<void(const ImageSource&)> read;
 };
 const Reader kReaders[] = {
-    {"picture", [](const PictureSource& source) { load_image(source); }},
-    {"size", [](const PictureSource& source) { read_picture_size(source); }},
-    {"labels", [](const PictureSource& source) { load_label_map(source); }},
+    {"image", [](const ImageSource& source) { load_image(source); }},
+    {"size", [](const ImageSource& source) { read_image_size(source); }},
+    {"labels", [](const ImageSource& source) { load_label_map(source); }},
 };
 
 Bytes label_png() { return encode_label_map(LabelMap(3, 2, 7), {}); }
 
 TEST(DecodeMemory, BytesOfTheFileCount) {
-  picture_memory().raise_capacity(decoding_limit({}));
-  const uint64_t limit = picture_memory().limit();
+  image_memory().raise_capacity(decoding_limit({}));
+  const uint64_t limit = image_memory().limit();
   const Bytes png = label_png();
   for (const Reader& reader : kReaders) {
     SCOPED_TRACE(reader.name);
@@ -73,15 +73,16 @@ TEST(DecodeMemory, BytesOfTheFileCount) {
     read(most, 0);
     expect_error(ErrorCode::kInput,
                  {"x: " + std::to_string(most + 1) + " bytes, longer than the " +
-                  std::to_string(most) + " bytes allowed for a "},
+                      std::to_string(most) + " bytes allowed for a ",
+                  " (raise it with --max-pixels)"},
                  [&] { read(most + 1, 0); });
-    EXPECT_EQ(picture_memory().used(), 0u);
+    EXPECT_EQ(image_memory().used(), 0u);
   }
 }
 
 // What is read while others hold the memory is dropped, and read again when there is room.
 TEST(DecodeMemory, WhatDoesNotFitBesideOthersWaitsForItsTurn) {
-  MemoryBudget& budget = picture_memory();
+  MemoryBudget& budget = image_memory();
   budget.raise_capacity(decoding_limit({}));
   const Bytes png = label_png();
   for (const Reader& reader : kReaders) {
@@ -105,16 +106,16 @@ TEST(DecodeMemory, WhatDoesNotFitBesideOthersWaitsForItsTurn) {
   }
 }
 
-TEST(DecodeMemory, APictureHoldsItsPixelsAlone) {
+TEST(DecodeMemory, AImageHoldsItsPixelsAlone) {
   const Bytes png = encode_png(pattern(30, 20));
   LoadedImage loaded = load_image(png, "x");
   EXPECT_EQ(loaded.memory.bytes(), 30u * 20 * 3);
-  EXPECT_EQ(picture_memory().used(), 30u * 20 * 3);
+  EXPECT_EQ(image_memory().used(), 30u * 20 * 3);
   std::shared_ptr<const Image> shared = shared_image(std::move(loaded));
   EXPECT_EQ(*shared, pattern(30, 20));
-  EXPECT_EQ(picture_memory().used(), 30u * 20 * 3);
+  EXPECT_EQ(image_memory().used(), 30u * 20 * 3);
   shared.reset();
-  EXPECT_EQ(picture_memory().used(), 0u);
+  EXPECT_EQ(image_memory().used(), 0u);
 }
 
 }  // namespace

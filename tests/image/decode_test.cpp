@@ -82,7 +82,7 @@ TEST(Decode, ReadsEveryKind) {
     EXPECT_EQ(image.rgb.size(), image.row_bytes() * static_cast<size_t>(c.height));
     const auto [least, most] = std::minmax_element(image.rgb.begin(), image.rgb.end());
     if (c.width > 1) {
-      EXPECT_GT(*most - *least, 50) << "hardly anything in the picture";
+      EXPECT_GT(*most - *least, 50) << "hardly anything in the image";
     }
   }
 }
@@ -142,27 +142,26 @@ TEST(Decode, NamesFormatsItDoesNotRead) {
     EXPECT_EQ(
         error_of_bytes(bytes),
         "x: a " + format +
-            " file; supported pictures are JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and AVIF");
+            " file; supported images are JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and AVIF");
   }
-  EXPECT_EQ(
-      error_of_bytes("hello"),
-      "x: not a picture in a supported format (JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and "
-      "AVIF); it starts with the bytes 68 65 6c 6c");
-  EXPECT_EQ(error_of_bytes(""), "x: the file is empty, expected a picture");
+  EXPECT_EQ(error_of_bytes("hello"),
+            "x: not an image in a supported format (JPEG, PNG, WebP, TIFF, BMP, GIF, PPM, HEIC and "
+            "AVIF); it starts with the bytes 68 65 6c 6c");
+  EXPECT_EQ(error_of_bytes(""), "x: the file is empty, expected an image");
 }
 
-TEST(Decode, NamesOfPictures) {
+TEST(Decode, NamesOfImages) {
   for (const char* name :
        {"a.jpg", "b.JPEG", "c.Png", "d.webp", "e.tif", "f.TIFF", "g.bmp", "h.gif", "i.ppm", "j.pgm",
         "k.pbm", "l.pnm", "m.heic", "n.heif", "o.avif", "folder.d/ .jpg"}) {
-    EXPECT_TRUE(has_picture_extension(name)) << name;
+    EXPECT_TRUE(has_image_extension(name)) << name;
   }
   for (const char* name : {"", ".jpg", "jpg", "a.jpg~", "a.jp", "a.txt", "ajpg", "a.\xaapg"}) {
-    EXPECT_FALSE(has_picture_extension(name)) << name;
+    EXPECT_FALSE(has_image_extension(name)) << name;
   }
 }
 
-// A frame that reached beyond the picture would be written behind it.
+// A frame that reached beyond the image would be written behind it.
 TEST(Decode, FramesOfWebpLieOnTheirCanvas) {
   const auto whole = test::read_bytes(data_path("photos/squares_animated.webp"));
   constexpr std::string_view kTag = "ANMF";
@@ -182,8 +181,8 @@ TEST(Decode, FramesOfWebpLieOnTheirCanvas) {
 TEST(Decode, SaysWhyAFileCannotBeRead) {
   const test::TempDir dir;
   EXPECT_EQ(error_of(dir / "none.jpg"),
-            (dir / "none.jpg").string() + ": cannot open the picture: No such file or directory");
-  EXPECT_EQ(error_of(dir.path()), dir.path().string() + ": a directory, expected a picture file");
+            (dir / "none.jpg").string() + ": cannot open the image: No such file or directory");
+  EXPECT_EQ(error_of(dir.path()), dir.path().string() + ": a directory, expected an image file");
   if (geteuid() != 0) {  // root may read everything
     test::write_file(dir / "secret.png", "x");
     std::filesystem::permissions(dir / "secret.png", std::filesystem::perms::none);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Color kInk = {200, 100, 50};
 
-// Where the picture is not black.
+// Where the image is not black.
 std::string shape_of(const Image& image) {
   std::string shape;
   for (int y = 0; y < image.height; ++y) {

@@ -1,4 +1,4 @@
-// What the picture tests share: where their files are, hashes, tables.
+// What the image tests share: where their files are, hashes, tables.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ inline std::vector<std::vector<std::string>> read_table(const std::filesystem::p
 // As the references were made.
 inline constexpr DecodeOptions kAsStored = {.apply_orientation = false};
 
-// A picture in which every pixel differs from its neighbours, none of them gray.
+// An image in which every pixel differs from its neighbours, none of them gray.
 inline Image pattern(int width, int height) {
   Image image(width, height);
   for (int y = 0; y < height; ++y) {

@@ -183,7 +183,7 @@ TEST(HeifBoxes, PropertiesOfEveryVersion) {
   for (int i = 0; i < 10000; ++i) many += box("aaaa", "");
   EXPECT_EQ(open(file_of(box("iprp", box("ipco", many)))).primary(), 1u);
   EXPECT_EQ(refusal(file_of(box("iprp", box("ipco", many + box("aaaa", ""))))),
-            kDamaged + "too many properties");
+            kDamaged + "more than 10000 properties (a fixed limit)");
 }
 
 TEST(HeifBoxes, SourcesOfEveryVersion) {
@@ -220,7 +220,7 @@ TEST(HeifBoxes, BoxesOfEverySize) {
   EXPECT_EQ(refusal(kStart + big_endian(contents.size() + 9, 4) + "meta" + contents),
             kDamaged + "the file ends early, 1 bytes are missing");
   EXPECT_EQ(refusal(kStart), kDamaged + "there is no box meta");
-  EXPECT_EQ(refusal(kStart + full_box("meta", "")), kDamaged + "no primary picture is named");
+  EXPECT_EQ(refusal(kStart + full_box("meta", "")), kDamaged + "no primary image is named");
 }
 
 }  // namespace

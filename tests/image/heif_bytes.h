@@ -1,4 +1,4 @@
-// HEIF files made for tests: one coded picture or a grid of them, with as many lies as needed.
+// HEIF files made for tests: one coded image or a grid of them, with as many lies as needed.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline std::string full_box(const std::string& type, const std::string& contents
 
 inline std::string text_of(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 
-// One item of the file: a coded picture, or anything else by its type.
+// One item of the file: a coded image, or anything else by its type.
 struct HeifItemBytes {
   std::string type = "av01";
   std::string config;  // of the decoder
@@ -35,7 +35,7 @@ struct HeifItemBytes {
   std::string transforms;  // boxes
 };
 
-// Item 1 is the primary picture. `tiles` are the items that it is made of.
+// Item 1 is the primary image. `tiles` are the items that it is made of.
 struct HeifBytes {
   std::vector<HeifItemBytes> items;
   std::vector<uint32_t> tiles;
@@ -92,15 +92,15 @@ struct HeifBytes {
   }
 };
 
-// The first coded picture of a file as an item.
+// The first coded image of a file as an item.
 inline HeifItemBytes item_of(std::span<const uint8_t> file) {
-  const CodedPicture picture = read_heif_container(file, "seed").tiles.at(0);
+  const CodedImage image = read_heif_container(file, "seed").tiles.at(0);
   HeifItemBytes item;
-  item.type = picture.codec == HeifCodec::kHevc ? "hvc1" : "av01";
-  item.config = text_of(picture.config);
-  item.width = static_cast<uint32_t>(picture.width);
-  item.height = static_cast<uint32_t>(picture.height);
-  for (const auto& part : picture.parts) item.data += text_of(part);
+  item.type = image.codec == HeifCodec::kHevc ? "hvc1" : "av01";
+  item.config = text_of(image.config);
+  item.width = static_cast<uint32_t>(image.width);
+  item.height = static_cast<uint32_t>(image.height);
+  for (const auto& part : image.parts) item.data += text_of(part);
   return item;
 }
 

@@ -45,7 +45,7 @@ HeifItemBytes seed(const std::string& name) {
 
 // libheif's conversion between YCbCr and RGB differs by one between versions, and the lossy files
 // were coded at a quality whose mean error is below 4.
-TEST(Heif, PicturesLookLikeTheirPng) {
+TEST(Heif, ImagesLookLikeTheirPng) {
   const struct {
     const char *file, *png;
     int largest;
@@ -116,7 +116,7 @@ TEST(Heif, TransformsAreAppliedInOrder) {
   EXPECT_EQ(with(irot(1) + imir(0)), orient(orient(plain, 8), 4));
 }
 
-// One property can be named 255 times, and every transformation is a pass over the picture.
+// One property can be named 255 times, and every transformation is a pass over the image.
 TEST(Heif, RepeatedTransformsAreRefused) {
   HeifItemBytes item = seed("lossless.avif");
   const std::string irot = test::box("irot", big_endian(1, 1));
@@ -126,14 +126,14 @@ TEST(Heif, RepeatedTransformsAreRefused) {
     item.transforms = transforms;
     return error_of(HeifBytes{{item}, {}}.file());
   };
-  const std::string start = "x: damaged HEIC or AVIF: two boxes ", end = " for one picture";
+  const std::string start = "x: damaged HEIC or AVIF: two boxes ", end = " for one image";
   EXPECT_EQ(error(clap + irot + imir), "no error");
   EXPECT_EQ(error(irot + imir + irot), start + "irot" + end);
   EXPECT_EQ(error(imir + imir), start + "imir" + end);
   EXPECT_EQ(error(clap + clap), start + "clap" + end);
 }
 
-// They belong to the picture, unlike the orientation of EXIF.
+// They belong to the image, unlike the orientation of EXIF.
 TEST(Heif, TransformsDoNotDependOnTheOption) {
   const std::string path = data_path("formats/cropped_turned_mirrored.avif").string();
   EXPECT_EQ(read_image(path, {.apply_orientation = false}), read_image(path));
@@ -148,21 +148,20 @@ TEST(Heif, CropsStayInside) {
   };
   EXPECT_EQ(error(crop_box(40, 30, 0, 0)), "no error");
   EXPECT_EQ(error(crop_box(41, 30, 0, 0)),
-            start + "a crop to 41x30 at (-1, 0) of a picture of 40x30");
+            start + "a crop to 41x30 at (-1, 0) of an image of 40x30");
   EXPECT_EQ(error(crop_box(20, 30, 11, 0)),
-            start + "a crop to 20x30 at (21, 0) of a picture of 40x30");
-  EXPECT_EQ(error(crop_box(0, 30, 0, 0)),
-            start + "a crop to 0x30 at (20, 0) of a picture of 40x30");
+            start + "a crop to 20x30 at (21, 0) of an image of 40x30");
+  EXPECT_EQ(error(crop_box(0, 30, 0, 0)), start + "a crop to 0x30 at (20, 0) of an image of 40x30");
   EXPECT_EQ(error(crop_box(20, 20, 0, 0, 0)), start + "a crop with a denominator of 0");
 }
 
-TEST(Heif, OtherKindsOfPicturesAreRefused) {
+TEST(Heif, OtherKindsOfImagesAreRefused) {
   HeifItemBytes item = seed("lossless.avif");
   for (const std::string type : {"iovl", "iden", "jpeg", "ab\1c"}) {
     item.type = type;
     const std::string shown = type.starts_with("ab") ? "ab?c" : type;
     EXPECT_EQ(error_of(HeifBytes{{item}, {}}.file()),
-              "x: a HEIF picture of type " + shown + ", expected hvc1, av01 or a grid of them");
+              "x: a HEIF image of type " + shown + ", expected hvc1, av01 or a grid of them");
   }
 }
 
@@ -176,20 +175,22 @@ TEST(Heif, CodedSizesCountNotDeclaredOnes) {
     item.height = 16;
     const std::string lie = HeifBytes{{item}, {}}.file();
     EXPECT_EQ(error_of(lie, {.max_pixels = 1000}),
-              "x: a picture of " + size + " pixels, over the limit of 1000 pixels (--max-pixels)");
+              "x: an image of " + size +
+                  " pixels, over the limit of 1000 pixels (raise it with --max-pixels)");
     EXPECT_EQ(error_of(lie),
-              "x: damaged HEIC or AVIF: a coded picture of " + size + " pixels, expected 16x16");
+              "x: damaged HEIC or AVIF: a coded image of " + size + " pixels, expected 16x16");
   }
 }
 
-// Every frame and slice costs a pass over the picture, however few bytes it has.
+// Every frame and slice costs a pass over the image, however few bytes it has.
 TEST(Heif, RepeatedFramesAreRefused) {
   for (const char* file : {"photo.avif", "photo.heic"}) {
     HeifItemBytes item = seed(file);
     const std::string once = item.data;
     for (int i = 0; i < 200; ++i) item.data += once;
     EXPECT_EQ(error_of(HeifBytes{{item}, {}}.file()),
-              "x: damaged HEIC or AVIF: 201 frames and slices in a picture, expected at most 200")
+              "x: damaged HEIC or AVIF: 201 frames and slices in an image, expected at most 200 "
+              "(a fixed limit)")
         << file;
   }
 }
@@ -216,16 +217,16 @@ TEST(Heif, GridsAreChecked) {
   EXPECT_EQ(error_of(heif.file()), start + "1 tiles for a grid of 2x1");
   heif.tiles = {2, 1};  // itself
   EXPECT_EQ(error_of(heif.file()),
-            "x: a HEIF picture of type grid, expected hvc1, av01 or a grid of them");
+            "x: a HEIF image of type grid, expected hvc1, av01 or a grid of them");
   heif.tiles = {2, 9};
   EXPECT_EQ(error_of(heif.file()), start + "item 9 is missing");
   heif.tiles = {2, 3};
   heif.items[0] = grid_item(1, 2, 161, 60);
-  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for a picture of 161x60");
+  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for an image of 161x60");
   heif.items[0] = grid_item(1, 2, 80, 60);
-  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for a picture of 80x60");
+  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for an image of 80x60");
   heif.items[0] = grid_item(2, 1, 80, 120);
-  EXPECT_EQ(error_of(heif.file()), start + "1x2 tiles of 80x60 pixels for a picture of 80x120");
+  EXPECT_EQ(error_of(heif.file()), start + "1x2 tiles of 80x60 pixels for an image of 80x120");
 }
 
 TEST(Heif, TilesHaveOneSize) {
@@ -241,7 +242,7 @@ TEST(Heif, TilesHaveOneSize) {
   EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: item 3 has no decoder settings");
 }
 
-// The brand is what the writer thought of; the picture inside decides.
+// The brand is what the writer thought of; the image inside decides.
 TEST(Heif, FilesOfEveryBrand) {
   const Image plain = read_format("lossless.avif");
   std::string file = HeifBytes{{seed("lossless.avif")}, {}}.file();
@@ -250,7 +251,7 @@ TEST(Heif, FilesOfEveryBrand) {
     EXPECT_EQ(decode_text(file), plain) << brand;
   }
   file.replace(8, 4, "mp42");
-  EXPECT_NE(error_of(file).find("not a picture in a supported format"), std::string::npos);
+  EXPECT_NE(error_of(file).find("not an image in a supported format"), std::string::npos);
 }
 
 // One tile named thousands of times would be decoded as often.
@@ -262,7 +263,8 @@ TEST(Heif, SharedTilesAreRefused) {
   EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: tiles share their data");
   heif.items[0] = grid_item(100, 100, 8000, 6000);
   heif.tiles.assign(10000, 2);
-  EXPECT_EQ(error_of(heif.file()), "x: a grid of 10000 tiles, expected at most 1024");
+  EXPECT_EQ(error_of(heif.file()),
+            "x: a grid of 10000 tiles, expected at most 1024 (a fixed limit)");
 }
 
 // 255 tiles of 150 frames each, of which every tile alone would be allowed.
@@ -276,7 +278,7 @@ TEST(Heif, TheFramesOfAllTilesCount) {
   for (uint32_t i = 0; i < 255; ++i) heif.tiles.push_back(i + 2);
   EXPECT_EQ(error_of(heif.file()),
             "x: damaged HEIC or AVIF: frames and slices of 183600000 pixels, expected at most "
-            "134217728");
+            "134217728 (a fixed limit)");
 }
 
 // 10-bit 4:4:4 takes four times as long as the 8-bit 4:2:0 of as many pixels.
@@ -291,10 +293,10 @@ TEST(Heif, BytesOfHevcFramesAreBounded) {
   };
   EXPECT_EQ(error(1, {}), "no error");
   EXPECT_EQ(error(9, {}),
-            "x: HEIC frames of 113246208 bytes, over the limit of 100663296 (it grows with "
+            "x: HEIC frames of 113246208 bytes, over the limit of 100663296 (raise it with "
             "--max-pixels)");
   EXPECT_EQ(error(6, {.max_pixels = 6 * 8 * 512 * 512}),
-            "x: HEIC frames of 75497472 bytes, over the limit of 67108864 (it grows with "
+            "x: HEIC frames of 75497472 bytes, over the limit of 67108864 (raise it with "
             "--max-pixels)");
   // Further frames are decoded, too.
   HeifItemBytes often = seed("photo.heic");
@@ -305,7 +307,7 @@ TEST(Heif, BytesOfHevcFramesAreBounded) {
   heif.items[0] = grid_item(1, 64, 64 * often.width, often.height);
   for (uint32_t i = 0; i < 64; ++i) heif.tiles.push_back(i + 2);
   EXPECT_EQ(error_of(heif.file(), {.max_pixels = 1 << 22}),
-            "x: HEIC frames of 98304000 bytes, over the limit of 67108864 (it grows with "
+            "x: HEIC frames of 98304000 bytes, over the limit of 67108864 (raise it with "
             "--max-pixels)");
 }
 

@@ -11,7 +11,7 @@
 #include "vig/base/random.h"
 #include "vig/image/encode.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/picture_size.h"
+#include "vig/image/image_size.h"
 
 namespace vig::test {
 namespace {
@@ -81,7 +81,7 @@ TEST(LabelFile, OthersAreNamed) {
   refused(raw_png({.color = 6, .rows = "abcd"}), "colours");
   refused(text_of(encode_jpeg(Image(4, 4))), "another format than PNG");
   refused("", "empty");
-  refused("hello", "not a picture");
+  refused("hello", "not an image");
   const std::string good = label_png(4, std::vector<int>(16, 3));
   refused(good.substr(0, good.size() - 30), "damaged");
   for (size_t size = 0; size < good.size() - 12; ++size) {
@@ -146,15 +146,14 @@ TEST(EncodePng, KeepsEveryPixel) {
                [] { encode_palette_png(std::vector<uint8_t>(1), 1, 1, std::vector<Color>(257)); });
 }
 
-TEST(PictureSize, IsThatOfTheDecodedPicture) {
+TEST(ImageSize, IsThatOfTheDecodedImage) {
   const auto size = [](const std::vector<uint8_t>& bytes, const DecodeOptions& options = {}) {
-    return read_picture_size(
-        {"x", bytes.size(), 0,
-         [&](std::vector<uint8_t>&) { return std::span<const uint8_t>(bytes); }},
-        options);
+    return read_image_size({"x", bytes.size(), 0,
+                            [&](std::vector<uint8_t>&) { return std::span<const uint8_t>(bytes); }},
+                           options);
   };
-  EXPECT_EQ(size(encode_png(Image(31, 17))), (PictureSize{31, 17}));
-  EXPECT_EQ(size(encode_jpeg(Image(5, 60))), (PictureSize{5, 60}));
+  EXPECT_EQ(size(encode_png(Image(31, 17))), (ImageSize{31, 17}));
+  EXPECT_EQ(size(encode_jpeg(Image(5, 60))), (ImageSize{5, 60}));
   error_of([&] { size({1, 2, 3}); });
   error_of([&] { size(encode_png(Image(31, 17)), {.max_pixels = 500}); });
 }

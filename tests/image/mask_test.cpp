@@ -219,7 +219,7 @@ TEST(Mask, HugePolygonsAreClipped) {
             100);
   error_of([] { polygon_mask(Corners{0, 0, NAN, 5, 5, 5}, 20, 20); });
   error_of([] { polygon_mask(Corners{0, 0, 5}, 20, 20); });
-  // A line back and forth over a wide picture.
+  // A line back and forth over a wide image.
   Corners zigzag;
   for (int i = 0; i < 100000; ++i) zigzag.insert(zigzag.end(), {i % 2 == 0 ? 0.0 : 1e6, 1.0 * i});
   EXPECT_NE(error_of([&] { polygon_mask(zigzag, 1 << 20, 64); }).find("columns"),

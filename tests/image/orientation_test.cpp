@@ -8,7 +8,7 @@
 #include "image/fixtures.h"
 #include "vig/image/decode.h"
 #include "vig/image/exif.h"
-#include "vig/image/picture_size.h"
+#include "vig/image/image_size.h"
 
 namespace vig {
 namespace {
@@ -120,10 +120,10 @@ void expect_oriented(const Bytes& file, int orientation) {
   const Image stored = decode_image(file, "x", test::kAsStored);
   const Image shown = decode_image(file, "x");
   EXPECT_EQ(shown, shown_by_table(stored, orientation));
-  const PictureSource source = {"x", file.size(), 0,
-                                [&](Bytes&) { return std::span<const uint8_t>(file); }};
-  EXPECT_EQ(read_picture_size(source), (PictureSize{shown.width, shown.height})) << orientation;
-  EXPECT_EQ(read_picture_size(source, test::kAsStored), (PictureSize{stored.width, stored.height}));
+  const ImageSource source = {"x", file.size(), 0,
+                              [&](Bytes&) { return std::span<const uint8_t>(file); }};
+  EXPECT_EQ(read_image_size(source), (ImageSize{shown.width, shown.height})) << orientation;
+  EXPECT_EQ(read_image_size(source, test::kAsStored), (ImageSize{stored.width, stored.height}));
 }
 
 TEST(Orientation, OfJpeg) {

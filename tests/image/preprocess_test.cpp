@@ -153,7 +153,7 @@ Recipe whole_recipe(Framing framing) {
   return recipe;
 }
 
-TEST(Preprocess, PlacesTheWholePicture) {
+TEST(Preprocess, PlacesTheWholeImage) {
   const struct {
     int width, height;
     int64_t scaled_width, scaled_height;

@@ -1,4 +1,4 @@
-// The full comparison with Pillow and torchvision, on pictures that cannot be part of the tree.
+// The full comparison with Pillow and torchvision, on images that cannot be part of the tree.
 // Runs where the archives photos.tar and preprocess-refs.tar.gz are found: in $VIG_SHARED/data, or
 // in a folder shared/data beside the tree.
 #include <gtest/gtest.h>

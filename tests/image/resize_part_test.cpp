@@ -36,7 +36,7 @@ TEST(ResizePart, LiesInsideOfTheWhole) {
   for (const Part& part : {Part{0, 0, 0, 1}, Part{0, 0, 1, 0}, Part{-1, 0, 1, 1}, Part{0, -1, 1, 1},
                            Part{0, 0, 11, 1}, Part{0, 0, 1, 9}, Part{10, 0, 1, 1}, Part{0, 8, 1, 1},
                            Part{6, 0, 5, 1}, Part{0, 5, 1, 4}, Part{2147483647, 0, 1, 1}}) {
-    expect_error(ErrorCode::kUsage, {"of a picture of 10x8"},
+    expect_error(ErrorCode::kUsage, {"of an image of 10x8"},
                  [&] { resize_part(image, 10, 8, part, Interpolation::kBilinear); });
   }
   expect_error(ErrorCode::kUsage, {"0x0"}, [] {

@@ -107,9 +107,9 @@ std::vector<uint8_t> write_tiff(const Kind& kind, const std::function<int(int, i
   return test::read_bytes(path);
 }
 
-const Image kPicture = test::pattern(kWidth, kHeight);
+const Image kImage = test::pattern(kWidth, kHeight);
 
-int colour(int x, int y, int c) { return kPicture.row(y)[x * 3 + c]; }
+int colour(int x, int y, int c) { return kImage.row(y)[x * 3 + c]; }
 
 TEST(Tiff, Rgb) {
   for (const uint16_t bits : {8, 16}) {
@@ -124,7 +124,7 @@ TEST(Tiff, Rgb) {
             const auto bytes = write_tiff(kind, [&](int x, int y, int c) {
               return bits == 8 ? colour(x, y, c) : colour(x, y, c) << 8 | ((x * 31) & 255);
             });
-            EXPECT_EQ(decode_image(bytes, "x"), kPicture)
+            EXPECT_EQ(decode_image(bytes, "x"), kImage)
                 << bits << " " << planar << " " << tiled << " " << compression << " " << mode;
           }
         }
@@ -138,7 +138,7 @@ TEST(Tiff, BigTiffOfBothByteOrders) {
     const auto bytes = write_tiff({.bits = 16, .mode = mode},
                                   [](int x, int y, int c) { return colour(x, y, c) << 8; });
     EXPECT_EQ(bytes[0], mode[2] == 'b' ? 'M' : 'I');
-    EXPECT_EQ(decode_image(bytes, "x"), kPicture) << mode;
+    EXPECT_EQ(decode_image(bytes, "x"), kImage) << mode;
   }
 }
 
@@ -147,7 +147,7 @@ TEST(Tiff, AlphaIsDroppedWithoutCompositing) {
     const Kind kind = {.samples = 4, .planar = planar, .alpha = true};
     const auto bytes =
         write_tiff(kind, [](int x, int y, int c) { return c == 3 ? x % 3 : colour(x, y, c); });
-    EXPECT_EQ(decode_image(bytes, "x"), kPicture);
+    EXPECT_EQ(decode_image(bytes, "x"), kImage);
   }
 }
 
@@ -229,8 +229,8 @@ TEST(Tiff, CmykByLibtiff) {
 TEST(Tiff, Orientation) {
   for (uint16_t o = 1; o <= 8; ++o) {
     const auto bytes = write_tiff({.orientation = o}, colour);
-    EXPECT_EQ(decode_image(bytes, "x", test::kAsStored), kPicture);
-    EXPECT_EQ(decode_image(bytes, "x"), orient(kPicture, o));
+    EXPECT_EQ(decode_image(bytes, "x", test::kAsStored), kImage);
+    EXPECT_EQ(decode_image(bytes, "x"), orient(kImage, o));
   }
 }
 

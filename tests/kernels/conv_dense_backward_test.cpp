@@ -34,10 +34,10 @@ std::string name_of(const ConvShape& s) {
 }
 
 struct Conv {
-  explicit Conv(const ConvShape& s, int64_t pictures = kBatch)
+  explicit Conv(const ConvShape& s, int64_t images = kBatch)
       : shape(s),
-        batch(pictures),
-        in(pictures * s.in.height * s.in.width, s.in.channels, 0, 1),
+        batch(images),
+        in(images * s.in.height * s.in.width, s.in.channels, 0, 1),
         weight(s.out_channels, s.taps()),
         dy(rows(), s.out_channels, 0, 1) {
     in.noise(1);
@@ -91,7 +91,7 @@ void expect_reference(const ConvShape& s) {
     input.first_image = i;
     input.last_image = i + 1;
     conv_input_backward(input);
-    if (i + 1 < kBatch) continue;  // threads share dx: others' pictures are left alone
+    if (i + 1 < kBatch) continue;  // threads share dx: others' images are left alone
     const int64_t pixels = s.in.height * s.in.width;
     ASSERT_TRUE(test::wrote_only(parts, i * pixels, kBatch * pixels)) << name_of(s);
   }
@@ -135,11 +135,11 @@ TEST_P(ConvDenseBackwardOnTarget, EqualsReference) {
   expect_reference(layer({2, 2, 35}, 5, 2, 2, 0));
 }
 
-// A window as large as the grid makes pictures the rows of a product, of which some are taken at a
+// A window as large as the grid makes images the rows of a product, of which some are taken at a
 // time: fewer than these.
-TEST_P(ConvDenseBackwardOnTarget, ManyPicturesOfOneWindow) {
-  constexpr int64_t kPictures = 250, kPixels = 4;
-  const Conv conv(layer({2, 2, 3}, 5, 2, 2, 0), kPictures);
+TEST_P(ConvDenseBackwardOnTarget, ManyImagesOfOneWindow) {
+  constexpr int64_t kImages = 250, kPixels = 4;
+  const Conv conv(layer({2, 2, 3}, 5, 2, 2, 0), kImages);
   Sheet fast = conv.dx(), slow = conv.dx(), part = conv.dx();
   Buffer panels(conv_input_backward_floats(conv.shape) * sizeof(float));
   conv_input_backward_pack(conv.shape, conv.weight.data(), panels.floats());

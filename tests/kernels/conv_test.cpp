@@ -140,7 +140,7 @@ TEST_P(ConvOnTarget, DepthwisePaddingMayDifferOnEachSide) {
   EXPECT_LE(test::distance(fast, slow), kTolerance);
 }
 
-// Threads take runs of rows that begin and end anywhere, in the middle of a picture too.
+// Threads take runs of rows that begin and end anywhere, in the middle of an image too.
 TEST_P(ConvOnTarget, DepthwiseBitsDoNotDependOnTheSplit) {
   for (const int64_t channels : {16, 24, 37}) {
     for (const Elementwise function : kElementwise) {

@@ -41,13 +41,13 @@ class Random {
 
 // Boxes of sizes from `small` to `large`, each in a few copies that are moved and stretched a
 // little, so that measures lie around every threshold.
-Boxes crowd(uint32_t seed, int count, float picture, float small, float large) {
+Boxes crowd(uint32_t seed, int count, float image, float small, float large) {
   Random random(seed);
   Boxes all;
   while (all.count() < count) {
     const float w = small * std::pow(large / small, random(0, 1));
     const float h = small * std::pow(large / small, random(0, 1));
-    const float x = random(0, picture), y = random(0, picture);
+    const float x = random(0, image), y = random(0, image);
     for (int copy = 0; copy < 6; ++copy) {
       const float width = w * random(0.7f, 1.3f), height = h * random(0.7f, 1.3f);
       const float left = x + w * random(-0.3f, 0.3f), top = y + h * random(-0.3f, 0.3f);
@@ -196,7 +196,7 @@ TEST(NmsByClass, IsTheUnionOfTheClasses) {
   EXPECT_TRUE(nms_by_class(nullptr, nullptr, nullptr, 0, 0.5f).empty());
 }
 
-// As many boxes as a picture of 1344 x 800 has anchors. Comparing all takes minutes.
+// As many boxes as an image of 1344 x 800 has anchors. Comparing all takes minutes.
 TEST(Nms, ManyBoxes) {
   const Boxes boxes = crowd(13, 268569, 1300, 8, 512);
   const std::vector<int> kept = boxes.keep(0.7f);

@@ -63,5 +63,28 @@ TEST(Targets, AnUnknownNameIsRefused) {
 
 VIG_ON_EVERY_TARGET(TargetsOnTarget);
 
+// A build for one machine on others: names of sets, the best first.
+TEST(Targets, AMachineThatLacksTheCompiledSetIsWarned) {
+  const std::string warning = simd_warning({"AVX-512", "plain"}, {"AVX2", "SSE4", "plain"});
+  for (const char* word : {"AVX-512", "lacks", "plain code", "AVX2", "-DVIG_NATIVE=OFF"}) {
+    EXPECT_NE(warning.find(word), std::string::npos) << word << ": " << warning;
+  }
+  EXPECT_EQ(warning.find(". "), std::string::npos) << "one sentence: " << warning;
+  EXPECT_NE(simd_warning({"AVX2", "plain"}, {"SSE4", "plain"}), "");
+  EXPECT_NE(simd_warning({"AVX2", "SSE2"}, {"SSE4", "SSE2"}), "") << "a baseline of another name";
+}
+
+TEST(Targets, AMachineWithTheCompiledSetIsNotWarned) {
+  const std::vector<std::string> portable = {"AVX-512", "AVX2", "SSE4", "plain"};
+  EXPECT_EQ(simd_warning(portable, portable), "");
+  EXPECT_EQ(simd_warning(portable, {"SSE4", "plain"}), "");
+  EXPECT_EQ(simd_warning(portable, {"plain"}), "") << "no build would be faster there";
+  EXPECT_EQ(simd_warning({"AVX-512", "plain"}, portable), "");
+  EXPECT_EQ(simd_warning({"AVX2", "plain"}, portable), "") << "slower than possible, but not slow";
+  EXPECT_EQ(simd_warning({"AVX-512", "plain"}, {"plain"}), "");
+  EXPECT_EQ(simd_warning({"NEON"}, {"NEON"}), "");
+  EXPECT_EQ(simd_warning(), "") << "tests are compiled for all sets";
+}
+
 }  // namespace
 }  // namespace vig

@@ -1,4 +1,4 @@
-// DeiT, Swin and gMLP: pictures of other sizes, other names, and what is refused.
+// DeiT, Swin and gMLP: images of other sizes, other names, and what is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(AttentionFamilies, SwinHasTimmsNamesAsWell) {
   EXPECT_EQ(renamed, expected);
 }
 
-TEST(AttentionFamilies, PicturesOfOtherSizes) {
+TEST(AttentionFamilies, ImagesOfOtherSizes) {
   EXPECT_EQ(features(find_model("deit_t"), 100, 333), (Grid{6, 20, 192}));
   EXPECT_EQ(features(find_model("deit_t"), 16, 16), (Grid{1, 1, 192}));
   EXPECT_EQ(features(find_model("swin_t"), 224, 224), (Grid{7, 7, 768}));
@@ -71,7 +71,7 @@ TEST(AttentionFamilies, DeitsTableMayBeOblong) {
   }
 }
 
-// The windows belong to the size of the weights, not to the picture.
+// The windows belong to the size of the weights, not to the image.
 TEST(AttentionFamilies, SwinsWindowsAreNeverLargerThanTheGridOfTheWeights) {
   const auto windows = [](const ModelSpec& spec, int height, int width) {
     std::vector<std::pair<int, int>> found;

@@ -241,7 +241,7 @@ TEST(Dense, MapsAndOutputs) {
 }
 
 // The numbers of 1344 x 800: as many cells as the reference has anchors, over three.
-TEST(Dense, AnchorsOfALargePicture) {
+TEST(Dense, AnchorsOfALargeImage) {
   const Graph graph = graph_of("vig_t_maskrcnn", 800, 1344);
   int64_t cells = 0;
   for (int k = 0; k < 5; ++k) {
@@ -430,7 +430,7 @@ TEST(Dense, RecipesAndTheSizeOfADescription) {
   EXPECT_EQ(described_size(find_model("vig_t_maskrcnn")), (GridSize{800, 1344}));
   EXPECT_EQ(described_size(find_model("test_vig_maskrcnn")), (GridSize{64, 96}));
   EXPECT_EQ(described_size(find_model("vig_t")), (GridSize{224, 224}));
-  // image_size is what the position table belongs to, not the size of pictures.
+  // image_size is what the position table belongs to, not the size of images.
   ModelSpec spec = find_model("vig_t_upernet");
   override_field(spec, "image_size", "448");
   EXPECT_EQ(spec.recipe, adapter);

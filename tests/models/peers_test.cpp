@@ -1,4 +1,4 @@
-// The rivals as published: every tensor of their public model classes, counts of parameters and
+// The baselines as published: every tensor of their public model classes, counts of parameters and
 // multiply-adds.
 #include <gtest/gtest.h>
 

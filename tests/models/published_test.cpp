@@ -49,7 +49,7 @@ TEST(Published, EveryTensorOfTheReleasedCheckpoints) {
   }
 }
 
-// Parameters do not depend on the size of the picture.
+// Parameters do not depend on the size of the image.
 TEST(Published, ParametersAreTheSameAtAnySize) {
   for (const char* model : kPublished) {
     const Graph graph = build(model);
@@ -117,7 +117,7 @@ TEST(Published, MultiplyAddsAt224) {
   }
 }
 
-TEST(Published, MultiplyAddsGrowWithThePicture) {
+TEST(Published, MultiplyAddsGrowWithTheImage) {
   const MacCount at_512 = count_macs(build("vig_t", 512));
   EXPECT_DOUBLE_EQ(giga(at_512.dense), 5.798);
   EXPECT_DOUBLE_EQ(giga(at_512.scan), 0.453);

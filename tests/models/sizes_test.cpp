@@ -1,4 +1,4 @@
-// Any picture that leaves a token makes a graph; smaller ones are refused.
+// Any image that leaves a token makes a graph; smaller ones are refused.
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -12,7 +12,7 @@ Grid features(const std::string& model, int height, int width) {
   return graph.node(graph.find_output("features")).grid;
 }
 
-// The released stem on a picture of n pixels a side: kernel 9, stride 8, padding 1, then kernel 3,
+// The released stem on an image of n pixels a side: kernel 9, stride 8, padding 1, then kernel 3,
 // stride 2, padding 1.
 int plain_side(int n) {
   const int first = (n + 2 - 9) / 8 + 1;
@@ -24,7 +24,7 @@ int hierarchical_side(int n) {
   return n;
 }
 
-TEST(Sizes, OddAndOblongPictures) {
+TEST(Sizes, OddAndOblongImages) {
   const std::pair<int, int> sizes[] = {{224, 224}, {7, 7},    {8, 15},    {17, 16},  {31, 33},
                                        {97, 223},  {225, 64}, {1000, 10}, {513, 768}};
   for (const auto& [height, width] : sizes) {
@@ -39,7 +39,7 @@ TEST(Sizes, OddAndOblongPictures) {
   }
 }
 
-TEST(Sizes, TheSmallestPictureIsOneToken) {
+TEST(Sizes, TheSmallestImageIsOneToken) {
   EXPECT_EQ(features("vig_t", 7, 7), (Grid{1, 1, 192}));
   EXPECT_EQ(features("gla_t", 16, 16), (Grid{1, 1, 192}));
   EXPECT_EQ(features("vig_h_t", 1, 1), (Grid{1, 1, 768}));
@@ -57,7 +57,7 @@ TEST(Sizes, TooSmallIsAnErrorThatNamesThePlace) {
   }
 }
 
-// The position table belongs to the image size of the weights, not to the picture.
+// The position table belongs to the image size of the weights, not to the image.
 TEST(Sizes, ThePositionTableStaysAsTrained) {
   for (int size : {64, 224, 1024}) {
     const Graph graph = build_graph(find_model("vig_t"), size, size);

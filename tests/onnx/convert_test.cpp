@@ -36,7 +36,7 @@ class ConvertToOnnx : public ::testing::Test {
 TEST_F(ConvertToOnnx, TheFileSaysWhatItIs) {
   const RunResult result = vig({"convert", model_, out_});
   expect_success(result);
-  EXPECT_NE(result.out.find("10 classes with names, opset 17, picture [batch, 3, 64, 64], "),
+  EXPECT_NE(result.out.find("10 classes with names, opset 17, image [batch, 3, 64, 64], "),
             std::string::npos)
       << result.out;
   auto entries = metadata(read_model(out_));
@@ -58,10 +58,21 @@ TEST_F(ConvertToOnnx, OfAnySizeTheModelRuns) {
   EXPECT_EQ(shape.dim(3).dim_value(), 80);
 }
 
+// A small file must not fill the memory by a large input of its own, as in all commands.
+TEST_F(ConvertToOnnx, TheFilesOwnSizeIsBounded) {
+  const std::string large = (folder_ / "large.safetensors").string();
+  expect_success(vig({"convert", model_, large, "--size", "8192"}));
+  const std::string words = large + ": 1 image of 8192x8192 would take the time of";
+  expect_complaint(vig({"classify", "-m", large, data("image/photos/cat_chelsea.png")}), 1, words);
+  expect_complaint(vig({"convert", large, out_}), 1, words);
+  EXPECT_FALSE(fs::exists(out_));
+  expect_success(vig({"convert", large, out_, "--size", "64"}));
+}
+
 TEST_F(ConvertToOnnx, OptionsReachTheFile) {
   const RunResult result = vig({"convert", model_, out_, "--ort", "--output", "pooled"});
   expect_success(result);
-  EXPECT_NE(result.out.find("opset 17 and com.microsoft, picture [batch, 3, 64, 64], "),
+  EXPECT_NE(result.out.find("opset 17 and com.microsoft, image [batch, 3, 64, 64], "),
             std::string::npos)
       << result.out;
   const ::onnx::ModelProto model = read_model(out_);
@@ -72,7 +83,7 @@ TEST_F(ConvertToOnnx, OptionsReachTheFile) {
   const RunResult any =
       vig({"convert", "--random", "test_resnet", out_, "--size", "any", "--force"});
   expect_success(any);
-  EXPECT_NE(any.out.find("picture [batch, 3, height, width], "), std::string::npos) << any.out;
+  EXPECT_NE(any.out.find("image [batch, 3, height, width], "), std::string::npos) << any.out;
   const ::onnx::ModelProto symbolic = read_model(out_);
   const auto& shape = symbolic.graph().input(0).type().tensor_type().shape();
   EXPECT_EQ(shape.dim(2).dim_param(), "height");
@@ -116,7 +127,7 @@ TEST_F(ConvertToOnnx, ChecksItsOptions) {
   expect_complaint(vig({"convert", model_, safetensors, "--size", "64x48"}), 2, "--size 64x48");
   expect_complaint(vig({"convert", model_, safetensors, "--output", "pooled"}), 2, "--output");
   expect_complaint(vig({"convert", "--random", "test_gmlp", out_, "--size", "96"}), 2,
-                   "the picture is 96 x 96, expected 64 x 64");
+                   "the image is 96 x 96, expected 64 x 64");
   expect_complaint(vig({"convert", model_, (folder_ / "no/such/folder/x.onnx").string()}), 1,
                    "no/such/folder");
   expect_complaint(vig({"convert", (folder_ / "no.pth").string(), out_}), 1, "no.pth");

@@ -74,7 +74,7 @@ TEST(OnnxExport, EveryFamilyHasTheSameInputAndOutput) {
     EXPECT_EQ(model.opset_import(0).version(), 17);
     const ::onnx::GraphProto& graph = model.graph();
     ASSERT_EQ(graph.input_size(), 1);
-    EXPECT_EQ(graph.input(0).name(), "picture");
+    EXPECT_EQ(graph.input(0).name(), "image");
     EXPECT_EQ(shape(graph.input(0)),
               "batch 3 " + std::to_string(side) + " " + std::to_string(side));
     ASSERT_EQ(graph.output_size(), 1);
@@ -235,8 +235,8 @@ TEST(OnnxExport, SizesMayBeSymbolicWhereNothingFixesThem) {
     const ::onnx::ModelProto model = exported(name, 64, 64, any);
     EXPECT_EQ(shape(model.graph().input(0)), "batch 3 height width");
     for (const auto& [height, width] : {std::pair(64, 64), std::pair(75, 98)}) {
-      const Values pixels = picture(height, width, 3);
-      const std::map<std::string, OnnxInput> input = {{"picture", {{1, 3, height, width}, pixels}}};
+      const Values pixels = image(height, width, 3);
+      const std::map<std::string, OnnxInput> input = {{"image", {{1, 3, height, width}, pixels}}};
       const auto run = [&](const ::onnx::ModelProto& file) {
         return missing.empty() ? run_onnx(file.SerializeAsString(), input)
                                : evaluate_onnx(file.SerializeAsString(), input);

@@ -13,7 +13,7 @@
 namespace vig::test {
 namespace {
 
-const std::string kRunner = std::string(kSourceDir) + "/bench/rivals/onnxruntime.mjs";
+const std::string kRunner = std::string(kSourceDir) + "/bench/baselines/onnxruntime.mjs";
 
 RunResult talk(const std::string& file, const std::string& lines) {
   return run_program({"node", kRunner, file, "1"}, {.time_limit = 300, .input = lines});
@@ -24,9 +24,9 @@ RunResult talk(const std::string& file, const std::string& lines) {
 std::string onnx_runtime_missing() {
   if (!std::filesystem::exists(kRunner)) return "there is no " + kRunner;
   if (run_program({"node", "--version"}).exit_code != 0) return "node is not installed";
-  const char* const named = std::getenv("VIG_RIVALS");
+  const char* const named = std::getenv("VIG_BASELINES");
   const std::filesystem::path folder =
-      named != nullptr ? named : std::string(kSourceDir) + "/build/rivals";
+      named != nullptr ? named : std::string(kSourceDir) + "/build/baselines";
   if (std::filesystem::exists(folder / "node_modules/onnxruntime-node")) return "";
   return "ONNX Runtime is not installed in " + folder.string();
 }

@@ -1,4 +1,4 @@
-// Exported files executed by ONNX Runtime, where bench/rivals/install.sh has installed it.
+// Exported files executed by ONNX Runtime, where bench/baselines/install.sh has installed it.
 #pragma once
 
 #include <cstdint>

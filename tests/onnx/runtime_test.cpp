@@ -46,19 +46,19 @@ Values in_file(const Values& rows, const Grid& grid) {
 
 constexpr int kBatch = 2;
 
-// All inputs of a graph for a batch of pictures, from one list of numbers for each picture.
-std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Values>& pictures) {
+// All inputs of a graph for a batch of images, from one list of numbers for each image.
+std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Values>& images) {
   std::map<std::string, OnnxInput> result;
   std::ptrdiff_t first = 0;
   for (const Output& input : graph.inputs) {
     const Grid& grid = graph.node(input.node).grid;
     OnnxInput& made = result[input.name];
-    made.dims = {static_cast<int64_t>(pictures.size()), grid.positions(), grid.channels};
+    made.dims = {static_cast<int64_t>(images.size()), grid.positions(), grid.channels};
     if (grid.height > 1) {
       made.dims = {made.dims[0], grid.channels, grid.height, grid.width};
     }
-    for (const Values& picture : pictures) {
-      const Values part(picture.begin() + first, picture.begin() + first + grid.elements());
+    for (const Values& image : images) {
+      const Values part(image.begin() + first, image.begin() + first + grid.elements());
       const Values placed = in_file(part, grid);
       made.values.insert(made.values.end(), placed.begin(), placed.end());
     }
@@ -83,10 +83,10 @@ using Executor = Values (*)(const std::string& bytes, const std::map<std::string
 void expect_engines_agree(const NetworkCase& description, bool ort, Executor execute) {
   const Network network(description);
   Session session = network.session({.batch = kBatch, .threads = 1});
-  std::vector<Values> pictures;
+  std::vector<Values> images;
   for (int image = 0; image < kBatch; ++image) {
-    pictures.push_back(network.picture(static_cast<uint64_t>(7 + image)));
-    set_input(session, image, pictures.back());
+    images.push_back(network.image(static_cast<uint64_t>(7 + image)));
+    set_input(session, image, images.back());
   }
   session.run(kBatch);
   const Graph& graph = network.graph;
@@ -102,7 +102,7 @@ void expect_engines_agree(const NetworkCase& description, bool ort, Executor exe
   options.ort = ort;
   options.outputs = {output.name};
   const std::string bytes = export_onnx(graph, *network.weights, options);
-  EXPECT_LT(distance(execute(bytes, inputs(graph, pictures)), expected), 2 * description.tolerance);
+  EXPECT_LT(distance(execute(bytes, inputs(graph, images)), expected), 2 * description.tolerance);
 }
 
 TEST_P(OnnxRuntime, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), false, run_onnx); }
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, OnnxDefinitions, ::testing::ValuesIn(network_
 // Numbers under the roots of norms so large that leaving one out shows.
 Graph make_epsilons(int height, int width) {
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.batch_norm(b.conv(x, "conv", 8, {.kernel = 3, .padding = 1}), "folded", {.eps = 0.5f});
   x = b.activation(x, Elementwise::kSilu);
   x = b.batch_norm(x, "apart", {.eps = 0.25f});
@@ -135,7 +135,7 @@ Graph make_epsilons(int height, int width) {
 // One weight with two norms, and one table for two grids of equally many cells.
 Graph make_shared_parameters(int height, int width) {
   Builder b;
-  const Value x = b.input("picture", {height, width, 3});
+  const Value x = b.input("image", {height, width, 3});
   const Builder::ConvShape shape{.kernel = 3, .stride = 2, .padding = 1, .bias = false};
   const Value first = b.batch_norm(b.conv(x, "conv", 8, shape), "first");
   const Value second = b.batch_norm(b.conv(x, "conv", 8, shape), "second");

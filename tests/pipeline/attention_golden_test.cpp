@@ -28,7 +28,7 @@ TEST(AttentionGolden, AWrongActivationOrParameterFails) {
 }
 
 // Published files say nothing of what they are. Swin's other names, its window and its buffers show
-// in the tensors; the size of the pictures shows in tables of DeiT and gMLP.
+// in the tensors; the size of the images shows in tables of DeiT and gMLP.
 TEST(AttentionGolden, PublishedCheckpointsAreRecognised) {
   const TempDir folder;
   struct Case {

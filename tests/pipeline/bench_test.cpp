@@ -49,7 +49,7 @@ TEST(Bench, MeasuresAMiniature) {
   EXPECT_LE(result.median, result.p95);
   EXPECT_NEAR(result.images_per_second, 3 / result.median, 1e-6 * result.images_per_second);
   EXPECT_GT(result.peak_gflops, 0);
-  // Two operations for each multiply-add of the three pictures, in the time of the fastest quarter.
+  // Two operations for each multiply-add of the three images, in the time of the fastest quarter.
   EXPECT_DOUBLE_EQ(result.gflops,
                    2e-9 * static_cast<double>(result.macs.total()) * 3 / result.best);
   EXPECT_DOUBLE_EQ(result.peak_share, result.gflops / result.peak_gflops);
@@ -61,7 +61,7 @@ TEST(Bench, MeasuresAMiniature) {
   EXPECT_EQ(profiled.total(), result.macs.total() * 3 * result.profile_runs);
 }
 
-// From the picture to the masks: all three networks, and as many objects as the model finds at
+// From the image to the masks: all three networks, and as many objects as the model finds at
 // most.
 TEST(Bench, MeasuresADetectorToItsMasks) {
   ModelRequest request;
@@ -86,12 +86,12 @@ TEST(Bench, MeasuresADetectorToItsMasks) {
 
   EXPECT_NE(error_of([&] {
               Bench(source).measure({64, 96, 2, 1}, options);
-            }).find("by picture"),
+            }).find("by image"),
             std::string::npos);
-  options.rival.command = "true";
+  options.baseline.command = "true";
   EXPECT_NE(error_of([&] {
               Bench(source).measure({64, 96, 1, 1}, options);
-            }).find("rival"),
+            }).find("baseline"),
             std::string::npos);
 }
 
@@ -119,30 +119,30 @@ TEST(Bench, StopsWhenAsked) {
   EXPECT_GE(result.runs, 1);
 }
 
-TEST(Bench, StopsWhileARivalIsWaitedFor) {
+TEST(Bench, StopsWhileABaselineIsWaitedFor) {
   ModelRequest request;
   request.model = "test_vig";
   const Bench bench(find_source(request));
   BenchOptions options;
-  options.rival.command = "exec sleep 1000";
+  options.baseline.command = "exec sleep 1000";
   options.keep_going = [] { return false; };
   EXPECT_THROW(bench.measure({64, 64, 1, 1}, options), BenchStopped);
-  // The rounds before the one in which the rival falls silent are reported.
+  // The rounds before the one in which the baseline falls silent are reported.
   const TempDir folder;
   const std::filesystem::path silent = folder / "silent";
-  options.rival.other = "any";
-  options.rival.command =
+  options.baseline.other = "any";
+  options.baseline.command =
       "for answer in Fake ok ok '1 2 3' ok; do read -r verb in out rest; "
       "case $verb in run) printf 1234 >\"$out\" ;; esac; echo \"$answer\"; done; >'" +
       silent.string() + "'; exec sleep 1000";
   options.keep_going = [&] { return !std::filesystem::exists(silent); };
   const BenchResult result = bench.measure({64, 64, 1, 1}, options);
   EXPECT_FALSE(result.complete);
-  ASSERT_TRUE(result.rival.has_value());
-  EXPECT_EQ(result.rival->engine, "Fake");
-  EXPECT_EQ(result.rival->runs, 3);
-  EXPECT_DOUBLE_EQ(result.rival->median, 2e-3);
-  EXPECT_EQ(result.rival->process_bytes, 0u);
+  ASSERT_TRUE(result.baseline.has_value());
+  EXPECT_EQ(result.baseline->engine, "Fake");
+  EXPECT_EQ(result.baseline->runs, 3);
+  EXPECT_DOUBLE_EQ(result.baseline->median, 2e-3);
+  EXPECT_EQ(result.baseline->process_bytes, 0u);
 }
 
 TEST(Bench, MoreThanThePeakIsSaid) {

@@ -1,4 +1,4 @@
-// One picture needs one graph and one lowering. The linker leads calls of both through here: see
+// One image needs one graph and one lowering. The linker leads calls of both through here: see
 // tests/CMakeLists.txt.
 #include <gtest/gtest.h>
 
@@ -61,20 +61,20 @@ class BuildCounts : public ::testing::Test {
 
   const TempDir folder_;
   const std::string file_ = (folder_ / "model.safetensors").string();
-  const PictureFiles one_{{picture_file("photos/flower.webp")}};
+  const ImageFiles one_{{image_file("photos/flower.webp")}};
 };
 
-// What `vig classify PICTURE` does.
-TEST_F(BuildCounts, OneGraphAndOneLoweringForOnePicture) {
+// What `vig classify IMAGE` does.
+TEST_F(BuildCounts, OneGraphAndOneLoweringForOneImage) {
   const auto classify = [&](const RunOptions& options) {
     return counts_of([&] { Classifier(find_source(request()), options).classify(one_, 5); });
   };
-  EXPECT_EQ(classify({.threads = 2, .batch = 0, .pictures = 1}), Counts(1, 1));
+  EXPECT_EQ(classify({.threads = 2, .batch = 0, .images = 1}), Counts(1, 1));
   // The file is checked for its own size before it runs at another.
-  EXPECT_EQ(classify({.threads = 2, .batch = 0, .size = 96, .pictures = 1}), Counts(2, 1));
+  EXPECT_EQ(classify({.threads = 2, .batch = 0, .size = 96, .images = 1}), Counts(2, 1));
 }
 
-TEST_F(BuildCounts, AnotherPictureNeedsNoMore) {
+TEST_F(BuildCounts, AnotherImageNeedsNoMore) {
   const Classifier classifier(find_source(request()), {.threads = 1});
   EXPECT_EQ(counts_of([&] { classifier.classify(one_, 5); }), Counts(0, 0));
   EXPECT_EQ(counts_of([&] { classifier.classify(one_, 5, 96); }), Counts(1, 1));

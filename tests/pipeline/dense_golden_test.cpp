@@ -47,7 +47,7 @@ class DenseGoldenCase : public ::testing::Test {
   const TensorView& view(const std::string& name) const { return case_->find(name)->view; }
   std::vector<float> floats(const std::string& name) const { return to_floats(view(name)); }
 
-  // Picture `index` of "input" [pictures, 3, height, width], channels last.
+  // Image `index` of "input" [images, 3, height, width], channels last.
   std::vector<float> input(size_t index) const {
     const std::vector<float> planes = floats("input");
     const Shape& shape = view("input").shape;
@@ -65,11 +65,11 @@ class DenseGoldenCase : public ::testing::Test {
 
 TEST_F(DenseGoldenCase, UperNetLabelsPixels) {
   if (!open("test_vig_upernet", "upernet-mini")) GTEST_SKIP() << "no such network";
-  DensePicture picture;
-  picture.placement = {77, 50, 96, 64, 0, 0, 96, 64};
-  picture.input = input(0);
+  DenseImage image;
+  image.placement = {77, 50, 96, 64, 0, 0, 96, 64};
+  image.input = input(0);
   const Segmenter segmenter(source("test_vig_upernet", {}));
-  const Segmentation found = segmenter.segment(picture);
+  const Segmentation found = segmenter.segment(image);
   const std::vector<int64_t> expected = to_int64s(view("pred"));
   const std::vector<float> margin = floats("margin");
   ASSERT_EQ(found.labels.labels.size(), expected.size());
@@ -90,10 +90,10 @@ TEST_F(DenseGoldenCase, MaskRcnnFindsObjects) {
   const Placement placements[] = {{57, 38, 91, 61, 0, 0, 96, 64}, {52, 40, 83, 64, 0, 0, 96, 64}};
   double worst_box = 0, worst_score = 0;
   for (size_t i = 0; i < 2; ++i) {
-    DensePicture picture;
-    picture.placement = placements[i];
-    picture.input = input(i);
-    const Detections found = detector.detect(picture);
+    DenseImage image;
+    image.placement = placements[i];
+    image.input = input(i);
+    const Detections found = detector.detect(image);
     const std::string number = std::to_string(i);
     const std::vector<float> boxes = floats("dets/" + number);
     const std::vector<int64_t> labels = to_int64s(view("labels/" + number));

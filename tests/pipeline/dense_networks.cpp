@@ -25,7 +25,7 @@ struct SegmenterConfig : ConfigOf<SegmenterConfig> {
   ModelTask task() const override { return ModelTask::kSegment; }
   Graph build(int height, int width) const override {
     Builder b;
-    Value x = conv(b, b.input("picture", {height, width, 3}), "first", 8, 2);
+    Value x = conv(b, b.input("image", {height, width, 3}), "first", 8, 2);
     x = conv(b, x, "second", 8, 2);
     b.output("logits", b.conv(x, "third", classes, {}, kInit, kInit));
     return std::move(b).finish();
@@ -41,7 +41,7 @@ struct SlideConfig : SegmenterConfig {
   }
   Graph build(int height, int width) const override {
     Builder b;
-    const Value x = b.activation(b.input("picture", {height, width, 3}), Elementwise::kRelu);
+    const Value x = b.activation(b.input("image", {height, width, 3}), Elementwise::kRelu);
     b.output("logits", b.conv(x, "conv", classes, {.kernel = 3, .padding = 1}));
     return std::move(b).finish();
   }
@@ -65,7 +65,7 @@ struct DetectorConfig : ConfigOf<DetectorConfig> {
   const DetectorNumbers* detector() const override { return &numbers; }
   Graph build(int height, int width) const override {
     Builder b;
-    Value x = conv(b, b.input("picture", {height, width, 3}), "stem", kChannels, 2);
+    Value x = conv(b, b.input("image", {height, width, 3}), "stem", kChannels, 2);
     for (int level = 0; level < 5; ++level) {
       x = conv(b, x, "level" + std::to_string(level), kChannels, 2);
       const std::string number = std::to_string(level);

@@ -12,7 +12,7 @@ namespace vig::test {
 // Adds the families of both to the zoo, once.
 void add_dense_networks();
 
-// Fresh weights of "mini_segmenter" (4 classes: logits at a quarter of the picture's sides) or
+// Fresh weights of "mini_segmenter" (4 classes: logits at a quarter of the image's sides) or
 // "mini_detector" (3 classes), written to `path` with these class names.
 void write_dense_network(const std::string& model, const std::string& path,
                          const std::vector<std::string>& classes = {});

@@ -1,4 +1,4 @@
-// What segmentation and detection refuse of a file before they run it, and of a picture.
+// What segmentation and detection refuse of a file before they run it, and of an image.
 #include "vig/pipeline/dense_runner.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ class DenseRunnerTest : public ::testing::Test {
 TEST_F(DenseRunnerTest, ARecipeThatCropsIsForClassifiers) {
   ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
   segment.spec.recipe.framing = detect.spec.recipe.framing = Framing::kCrop;
-  expect_refused(error_of([&] { Segmenter{segment}; }), segment, "its pictures are cropped");
-  expect_refused(error_of([&] { Detector{detect}; }), detect, "its pictures are cropped");
+  expect_refused(error_of([&] { Segmenter{segment}; }), segment, "its images are cropped");
+  expect_refused(error_of([&] { Detector{detect}; }), detect, "its images are cropped");
 }
 
 // A file of some kilobytes: values of at most 64 MB, which an input of 2400 x 2400 exceeds.
@@ -44,15 +44,15 @@ TEST_F(DenseRunnerTest, ASmallFileMayNotAskForAHugeInput) {
   windows.spec.recipe.crop = 2400;
   windows.graph = std::make_shared<const Graph>(build_graph(windows.spec, 2400, 2400));
   expect_refused(error_of([&] { Segmenter{windows}; }), windows,
-                 "1 picture of 2400x2400 would make a value of ");
+                 "1 image of 2400x2400 would make a value of ");
 
   // The network itself is small; the recipe enlarges what it sees.
   ModelSource whole = source("mini_segmenter");
   whole.spec.recipe.resize = whole.spec.recipe.longest = 2400;
-  const PictureFiles one({picture_file("photos/pixel_1x1.png")});
+  const ImageFiles one({image_file("photos/pixel_1x1.png")});
   const Segmenter segmenter(whole, {}, {.window = 0});
   expect_refused(segmenter.segment(one).at(0).error, whole,
-                 "1 picture of 2400x2400 would make a value of ");
+                 "1 image of 2400x2400 would make a value of ");
   // What the caller asks for is the caller's.
   const Segmenter asked(whole, {.size = 64}, {.window = 0});
   EXPECT_EQ(asked.segment(one).at(0).error, "");
@@ -68,7 +68,7 @@ using Kinds = std::vector<std::string>;
 
 // A network of short sides of 64 pixels sees 451 x 300 pixels 4.7 times smaller.
 TEST_F(DenseRunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
-  const PictureFiles cat({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles cat({image_file("photos/cat_chelsea.png")});
   const std::string path = (folder_ / "model.safetensors").string();
   const auto warnings = [&](const std::string& training, int size = 0) {
     write_dense_network("mini_segmenter", path);
@@ -99,7 +99,7 @@ TEST_F(DenseRunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
 }
 
 TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
-  const PictureFiles cat({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles cat({image_file("photos/cat_chelsea.png")});
   const std::string path = (folder_ / "detector.safetensors").string();
   ModelRequest request;
   request.model = "test_vig_maskrcnn";
@@ -110,19 +110,19 @@ TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
     return Detector(detector, {.size = 256}, options).detect(cat).at(0);
   };
   const float least = found(1000, {.score = 0.1f}).answer.at(20).score;
-  const DetectedPicture all = found(1000, {.score = least});
+  const DetectedImage all = found(1000, {.score = least});
   const int count = static_cast<int>(all.answer.size());
   ASSERT_GT(count, 3);
   ASSERT_LE(count, 20);
   EXPECT_EQ(kinds_of(all.warnings), Kinds{});
   EXPECT_EQ(kinds_of(found(count + 1, {.score = least}).warnings), Kinds{});
-  DetectedPicture few = found(count - 1, {.score = least});
+  DetectedImage few = found(count - 1, {.score = least});
   ASSERT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
   EXPECT_NE(few.warnings[0].message.find(fmt::format("at most {} objects", count - 1)),
             std::string::npos);
   // Objects of other classes may have taken the places.
   const int label = all.answer[0].label == 0 ? 1 : 0;
-  const DetectedPicture one_class = found(count - 1, {.score = least, .labels = {label}});
+  const DetectedImage one_class = found(count - 1, {.score = least, .labels = {label}});
   EXPECT_LT(one_class.answer.size(), all.answer.size() - 1);
   EXPECT_EQ(kinds_of(one_class.warnings), Kinds{kMostObjectsWarning});
 

@@ -17,13 +17,13 @@ namespace vig::test {
 namespace {
 
 // The second and the last cannot be decoded.
-PictureFiles some_pictures() {
+ImageFiles some_images() {
   std::vector<std::string> files;
   for (const char* name : {"photos/cat_chelsea.png", "broken/zero_byte.png",
                            "photos/kitten_gray.jpg", "photos/flower.webp", "broken/soi_eoi.jpg"}) {
-    files.push_back(picture_file(name));
+    files.push_back(image_file(name));
   }
-  return PictureFiles(files);
+  return ImageFiles(files);
 }
 constexpr bool kGood[] = {true, false, true, true, false};
 
@@ -52,22 +52,22 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
     const TensorView& input = golden_case.find("input/" + i)->view;
     const TensorView& answer = golden_case.find("pred/" + i)->view;
     const auto height = static_cast<int>(input.shape[2]), width = static_cast<int>(input.shape[3]);
-    DensePicture picture;
-    picture.placement = {static_cast<int>(answer.shape[2]),
-                         static_cast<int>(answer.shape[1]),
-                         width,
-                         height,
-                         0,
-                         0,
-                         width,
-                         height};
+    DenseImage image;
+    image.placement = {static_cast<int>(answer.shape[2]),
+                       static_cast<int>(answer.shape[1]),
+                       width,
+                       height,
+                       0,
+                       0,
+                       width,
+                       height};
     const std::vector<float> planes = to_floats(input);
     const auto pixels = static_cast<size_t>(height) * static_cast<size_t>(width);
-    picture.input.resize(planes.size());
+    image.input.resize(planes.size());
     for (size_t p = 0; p < pixels; ++p) {
-      for (size_t c = 0; c < 3; ++c) picture.input[p * 3 + c] = planes[c * pixels + p];
+      for (size_t c = 0; c < 3; ++c) image.input[p * 3 + c] = planes[c * pixels + p];
     }
-    const Segmentation found = segmenter.segment(picture);
+    const Segmentation found = segmenter.segment(image);
     const std::vector<int64_t> labels = to_int64s(answer);
     const std::vector<float> resized = to_floats(golden_case.find("resized/" + i)->view);
     ASSERT_EQ(found.labels.labels.size(), labels.size());
@@ -90,22 +90,22 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
   }
 }
 
-TEST_F(Dense, ABrokenPictureLeavesTheOthersAlone) {
-  const PictureFiles pictures = some_pictures();
+TEST_F(Dense, ABrokenImageLeavesTheOthersAlone) {
+  const ImageFiles images = some_images();
   const ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
-  const auto labels = Segmenter(segment, {.threads = 2}).segment(pictures);
-  const auto objects = Detector(detect, {.threads = 2}).detect(pictures);
-  ASSERT_EQ(labels.size(), pictures.size());
-  ASSERT_EQ(objects.size(), pictures.size());
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    EXPECT_EQ(labels[i].name, pictures.path(i));
+  const auto labels = Segmenter(segment, {.threads = 2}).segment(images);
+  const auto objects = Detector(detect, {.threads = 2}).detect(images);
+  ASSERT_EQ(labels.size(), images.size());
+  ASSERT_EQ(objects.size(), images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    EXPECT_EQ(labels[i].name, images.path(i));
     EXPECT_EQ(labels[i].error.empty(), kGood[i]) << labels[i].error;
     EXPECT_EQ(objects[i].error.empty(), kGood[i]) << objects[i].error;
     if (!kGood[i]) {
-      EXPECT_EQ(labels[i].error, error_of([&] { pictures.load(i); }));
+      EXPECT_EQ(labels[i].error, error_of([&] { images.load(i); }));
       continue;
     }
-    const auto image = pictures.load(i).image;
+    const auto image = images.load(i).image;
     EXPECT_EQ(labels[i].answer.labels.width, image->width);
     EXPECT_EQ(labels[i].answer.labels.height, image->height);
     EXPECT_LT(*std::ranges::max_element(labels[i].answer.labels.labels), 4);
@@ -114,13 +114,13 @@ TEST_F(Dense, ABrokenPictureLeavesTheOthersAlone) {
 }
 
 TEST_F(Dense, AreTheSameBitsForAnyThreads) {
-  const PictureFiles pictures = some_pictures();
+  const ImageFiles images = some_images();
   const ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
-  const auto labels = Segmenter(segment, {.threads = 1}, {.probabilities = true}).segment(pictures);
-  const auto more = Segmenter(segment, {.threads = 3}, {.probabilities = true}).segment(pictures);
-  const auto objects = Detector(detect, {.threads = 1}).detect(pictures);
-  const auto others = Detector(detect, {.threads = 3}).detect(pictures);
-  for (size_t i = 0; i < pictures.size(); ++i) {
+  const auto labels = Segmenter(segment, {.threads = 1}, {.probabilities = true}).segment(images);
+  const auto more = Segmenter(segment, {.threads = 3}, {.probabilities = true}).segment(images);
+  const auto objects = Detector(detect, {.threads = 1}).detect(images);
+  const auto others = Detector(detect, {.threads = 3}).detect(images);
+  for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(labels[i].answer.labels, more[i].answer.labels);
     EXPECT_EQ(labels[i].answer.probabilities, more[i].answer.probabilities);
     ASSERT_EQ(objects[i].answer.size(), others[i].answer.size());
@@ -132,11 +132,11 @@ TEST_F(Dense, AreTheSameBitsForAnyThreads) {
   }
 }
 
-TEST_F(Dense, DetectionsLieInThePictureBestFirst) {
-  const PictureFiles pictures = some_pictures();
+TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
+  const ImageFiles images = some_images();
   const Detector detector(source("mini_detector"), {.threads = 2});
   size_t found = 0;
-  detector.detect(pictures, [&](const DetectedPicture& result) {
+  detector.detect(images, [&](const DetectedImage& result) {
     if (!result.error.empty()) return true;
     EXPECT_NE(result.image, nullptr);
     EXPECT_LE(result.answer.size(), 100u);
@@ -165,7 +165,7 @@ TEST_F(Dense, DetectionsLieInThePictureBestFirst) {
 
 // What is asked for is what stays of all.
 TEST_F(Dense, ScoresAndClassesSelectDetections) {
-  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_detector");
   const Detections all = Detector(model).detect(one).at(0).answer;
   const float middle = all[all.size() / 2].score;
@@ -191,9 +191,9 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
     const Detector detector(source, {.threads = 2});
     EXPECT_EQ(output_channels(detector.runner().graph(), "rpn_reg0"),
               4 * static_cast<int>(detector.numbers().anchor_ratios.size()));
-    return detector.detect(PictureFiles({picture_file("photos/cat_chelsea.png")})).at(0);
+    return detector.detect(ImageFiles({image_file("photos/cat_chelsea.png")})).at(0);
   };
-  const DetectedPicture two = detections("0.5,2"), others = detections("1,3");
+  const DetectedImage two = detections("0.5,2"), others = detections("1,3");
   EXPECT_EQ(two.error, "");
   EXPECT_GT(two.answer.size(), 0u);
   ASSERT_GT(others.answer.size(), 0u);
@@ -202,12 +202,12 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
 
 TEST_F(Dense, ATraceSaysHowADetectionWent) {
   const Detector detector(source("mini_detector"), {.threads = 2});
-  DensePicture picture;
-  picture.placement = {96, 64, 96, 64, 0, 0, 96, 64};
-  picture.input.assign(size_t{96} * 64 * 3, 0.5f);
+  DenseImage image;
+  image.placement = {96, 64, 96, 64, 0, 0, 96, 64};
+  image.input.assign(size_t{96} * 64 * 3, 0.5f);
   DetectTrace trace;
-  const Detections found = detector.detect(picture, &trace);
-  EXPECT_EQ(found.size(), detector.detect(picture).size());
+  const Detections found = detector.detect(image, &trace);
+  EXPECT_EQ(found.size(), detector.detect(image).size());
   EXPECT_GT(trace.proposals.size(), 0u);
   EXPECT_GT(trace.arena_bytes, 0u);
   std::vector<std::string> stages;
@@ -215,12 +215,12 @@ TEST_F(Dense, ATraceSaysHowADetectionWent) {
     stages.push_back(stage);
     EXPECT_GT(seconds, 0) << stage;
   }
-  EXPECT_EQ(stages, (std::vector<std::string>{kPictureStage, "proposals", "box features", kBoxStage,
+  EXPECT_EQ(stages, (std::vector<std::string>{kImageStage, "proposals", "box features", kBoxStage,
                                               "boxes", "mask features", kMaskStage, "masks"}));
 }
 
 TEST_F(Dense, WindowsAreAsAskedFor) {
-  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_segmenter");
   const auto labels = [&](std::optional<int> window) {
     return Segmenter(model, {}, {.window = window}).segment(one).at(0).answer.labels;
@@ -235,7 +235,7 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
         .answer.probabilities;
   };
   EXPECT_EQ(probabilities(64), probabilities({}));
-  EXPECT_EQ(labels(8192), whole);  // larger than the picture
+  EXPECT_EQ(labels(8192), whole);  // larger than the image
   EXPECT_NE(error_of([&] { labels(33); }).find("multiple of 32"), std::string::npos);
 }
 
@@ -251,7 +251,7 @@ TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
   ModelSource large = source("mini_segmenter");
   large.spec.recipe.resize = 4352;
   large.spec.recipe.longest = 8192;
-  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles one({image_file("photos/cat_chelsea.png")});
   EXPECT_NE(Segmenter{large}.segment(one).at(0).error.find("expected at most 16777216 pixels"),
             std::string::npos);
 
@@ -271,27 +271,50 @@ TEST_F(Dense, WorkThatAFileAsksForIsBounded) {
   }
 }
 
+// Tiny windows are many, and each has a cost of its own.
+TEST_F(Dense, WindowsThatAFileAsksForAreBounded) {
+  ModelRequest request;
+  request.model = "test_vig_upernet";
+  const std::string path = (folder_ / "segmenter.safetensors").string();
+  save_model(find_source(request), path);
+  const ImageFiles one({image_file("photos/cat_chelsea.png")});
+  ModelSource tiny = dense_source(path);
+  tiny.spec.recipe.resize = 512;
+  tiny.spec.recipe.longest = 2048;
+  tiny.spec.recipe.crop = 32;
+  tiny.spec.recipe.window_stride = 8;
+  const std::string error = Segmenter{tiny}.segment(one).at(0).error;
+  EXPECT_NE(error.find("windows of 32x32 would take the time of"), std::string::npos) << error;
+  EXPECT_NE(error.find("give --window N for larger windows"), std::string::npos) << error;
+  EXPECT_EQ((Segmenter{tiny, {}, {.window = 256}}).segment(one).at(0).error, "");
+  EXPECT_EQ((Segmenter{tiny, {.size = 64}}).segment(one).at(0).error, "");
+  // A larger input is the caller's choice, but the number of windows is not.
+  ModelSource pixels = source("mini_slide");
+  pixels.spec.recipe.crop = pixels.spec.recipe.window_stride = 1;
+  const std::string large = (Segmenter{pixels, {.size = 4096}}).segment(one).at(0).error;
+  EXPECT_NE(large.find("windows of 1x1 would take the time of"), std::string::npos) << large;
+}
+
 TEST_F(Dense, AnySizeRunsUpToTheLargest) {
-  const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+  const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const Detector detector(source("mini_detector"), {.size = 200});
   EXPECT_EQ(detector.runner().recipe().resize, 200);
   EXPECT_EQ(detector.runner().recipe().longest, 333);
   EXPECT_TRUE(detector.detect(one).at(0).error.empty());
   const Segmenter large(source("mini_segmenter"), {.size = 8000}, {.window = 0});
-  EXPECT_NE(large.segment(one).at(0).error.find("expected sides from 1 to 8192"),
+  EXPECT_NE(large.segment(one).at(0).error.find("expected sides from 1 to 8192 (a fixed limit)"),
             std::string::npos);
 }
 
-TEST_F(Dense, HandsOutPicturesUntilToldToStop) {
+TEST_F(Dense, HandsOutImagesUntilToldToStop) {
   const Segmenter segmenter(source("mini_segmenter"));
   size_t seen = 0;
-  EXPECT_FALSE(
-      segmenter.segment(some_pictures(), [&](const SegmentedPicture&) { return ++seen < 2; }));
+  EXPECT_FALSE(segmenter.segment(some_images(), [&](const SegmentedImage&) { return ++seen < 2; }));
   EXPECT_EQ(seen, 2u);
   std::vector<size_t> order;
-  EXPECT_TRUE(segmenter.segment(some_pictures(),
-                                [&](const SegmentedPicture& picture) {
-                                  order.push_back(picture.index);
+  EXPECT_TRUE(segmenter.segment(some_images(),
+                                [&](const SegmentedImage& image) {
+                                  order.push_back(image.index);
                                   return true;
                                 },
                                 {3, 0, 2}));
@@ -299,13 +322,13 @@ TEST_F(Dense, HandsOutPicturesUntilToldToStop) {
 }
 
 TEST_F(Dense, ServesSeveralThreadsAtOnce) {
-  const PictureFiles pictures = some_pictures();
+  const ImageFiles images = some_images();
   const Detector detector(source("mini_detector"), {.threads = 2});
-  const auto expected = detector.detect(pictures);
-  std::vector<std::vector<DetectedPicture>> found(3);
+  const auto expected = detector.detect(images);
+  std::vector<std::vector<DetectedImage>> found(3);
   {
     std::vector<std::jthread> callers;
-    for (auto& one : found) callers.emplace_back([&] { one = detector.detect(pictures); });
+    for (auto& one : found) callers.emplace_back([&] { one = detector.detect(images); });
   }
   for (const auto& one : found) {
     ASSERT_EQ(one.size(), expected.size());
@@ -355,7 +378,7 @@ TEST_F(Dense, RefuseWhatIsNotFinite) {
     }
     const std::string bad = (folder_ / "bad.safetensors").string();
     write_safetensors(bad, tensors, read.metadata());
-    const PictureFiles one({picture_file("photos/cat_chelsea.png")});
+    const ImageFiles one({image_file("photos/cat_chelsea.png")});
     const std::string error = model == "mini_segmenter"
                                   ? Segmenter(dense_source(bad)).segment(one).at(0).error
                                   : Detector(dense_source(bad)).detect(one).at(0).error;

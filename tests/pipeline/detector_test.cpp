@@ -15,14 +15,14 @@
 namespace vig::test {
 namespace {
 
-// The pyramid of one picture, and the heads for one box at a time.
+// The pyramid of one image, and the heads for one box at a time.
 class OneByOne {
  public:
-  OneByOne(const Detector& detector, const DensePicture& picture)
+  OneByOne(const Detector& detector, const DenseImage& image)
       : numbers_(detector.numbers()),
-        session_(detector.runner().sessions().take(picture.placement.input_height,
-                                                   picture.placement.input_width, 1)) {
-    std::ranges::copy(picture.input, session_->input(0));
+        session_(detector.runner().sessions().take(image.placement.input_height,
+                                                   image.placement.input_width, 1)) {
+    std::ranges::copy(image.input, session_->input(0));
     session_->run(1);
     for (int i = 0; i < numbers_.roi_levels; ++i) {
       const std::string name = "p" + std::to_string(i + 2);
@@ -43,13 +43,13 @@ class OneByOne {
   std::vector<PyramidLevel> levels_;
 };
 
-void expect_as_alone(const Detector& detector, const DensePicture& picture) {
+void expect_as_alone(const Detector& detector, const DenseImage& image) {
   DetectTrace trace;
-  const Detections found = detector.detect(picture, &trace);
+  const Detections found = detector.detect(image, &trace);
   ASSERT_GT(trace.proposals.size(), 256u);  // the batch of the box head
   ASSERT_GT(found.size(), 64u);             // the batch of the mask head
 
-  const OneByOne alone(detector, picture);
+  const OneByOne alone(detector, image);
   const DetectorNumbers& numbers = detector.numbers();
   const auto box_heads = detector.runner().further_sessions("box_features", 1);
   const SessionPool::Lease box_head = box_heads->take(numbers.roi_side, numbers.roi_side, 1);
@@ -65,14 +65,14 @@ void expect_as_alone(const Detector& detector, const DensePicture& picture) {
     deltas.insert(deltas.end(), moves, moves + 4 * classes);
   }
   const std::vector<ScoredBox> expected =
-      detect_boxes(proposals, logits, deltas, classes, numbers, picture.placement);
+      detect_boxes(proposals, logits, deltas, classes, numbers, image.placement);
 
   const auto mask_heads = detector.runner().further_sessions("mask_features", 1);
   const SessionPool::Lease mask_head = mask_heads->take(numbers.mask_side, numbers.mask_side, 1);
   const Graph& graph = mask_head->graph();
   const int side = graph.node(graph.find_output("mask_logits")).grid.height;
-  const auto scale_x = static_cast<float>(picture.placement.scale_x());
-  const auto scale_y = static_cast<float>(picture.placement.scale_y());
+  const auto scale_x = static_cast<float>(image.placement.scale_x());
+  const auto scale_y = static_cast<float>(image.placement.scale_y());
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
     const auto& [box, label, score] = expected[i];
@@ -86,8 +86,8 @@ void expect_as_alone(const Detector& detector, const DensePicture& picture) {
       const float logit = mask_head->output("mask_logits", 0)[cell * classes + label];
       probabilities.push_back(1.0f / (1.0f + std::exp(-logit)));
     }
-    EXPECT_EQ(found[i].mask, paste_mask(probabilities, side, box, picture.placement.source_width,
-                                        picture.placement.source_height))
+    EXPECT_EQ(found[i].mask, paste_mask(probabilities, side, box, image.placement.source_width,
+                                        image.placement.source_height))
         << i;
   }
 }
@@ -98,13 +98,13 @@ TEST(DetectorBatches, BoxesAreAnsweredAsIfEachWereAlone) {
   write_dense_network("mini_detector", path);
   const Detector detector(dense_source(path), {.threads = 2}, {.score = 0});
   DenseRunner::Pass pass;
-  int pictures = 0;
-  pass.on_picture = [&](const DensePicture& picture) {
-    ++pictures;
-    expect_as_alone(detector, picture);
+  int images = 0;
+  pass.on_image = [&](const DenseImage& image) {
+    ++images;
+    expect_as_alone(detector, image);
   };
-  detector.runner().run(PictureFiles({picture_file("photos/cat_chelsea.png")}), pass);
-  EXPECT_EQ(pictures, 1);
+  detector.runner().run(ImageFiles({image_file("photos/cat_chelsea.png")}), pass);
+  EXPECT_EQ(images, 1);
 }
 
 }  // namespace

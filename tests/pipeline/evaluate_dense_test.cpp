@@ -15,8 +15,8 @@
 namespace vig::test {
 namespace {
 
-// Stripes of colours that differ from picture to picture.
-Image picture(int width, int height, int seed) {
+// Stripes of colours that differ from image to image.
+Image striped_image(int width, int height, int seed) {
   Image image(width, height);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -34,11 +34,11 @@ void write_png(const std::filesystem::path& path, const std::vector<uint8_t>& by
 
 class EvaluateDense : public ::testing::Test {
  protected:
-  // Three pictures; the second cannot be read.
-  void write_pictures(const std::string& folder) {
+  // Three images; the second cannot be read.
+  void write_images(const std::string& folder) {
     for (int i = 0; i < 3; ++i) {
       const auto path = folder_ / (folder + "/" + std::to_string(i) + ".png");
-      write_png(path, encode_png(picture(60 + 10 * i, 50, i)));
+      write_png(path, encode_png(striped_image(60 + 10 * i, 50, i)));
       if (i == 1) write_file(path, read_file(path).substr(0, 60));
     }
   }
@@ -52,11 +52,11 @@ class EvaluateDense : public ::testing::Test {
 };
 
 TEST_F(EvaluateDense, SegmentationIsCountedByNames) {
-  write_pictures("data/images");
+  write_images("data/images");
   const Segmenter segmenter(model("mini_segmenter", {"ant", "bee", "cat", "dog"}));
   // The truth is what the network says, but for the order of the classes and a column without one.
   write_file(folder_ / "data/classes.txt", "dog\ncat\nbee\nant\n");
-  const PictureFiles files(
+  const ImageFiles files(
       {(folder_ / "data/images/0.png").string(), (folder_ / "data/images/2.png").string()});
   const auto answers = segmenter.segment(files);
   for (size_t i = 0; i < 2; ++i) {
@@ -78,7 +78,7 @@ TEST_F(EvaluateDense, SegmentationIsCountedByNames) {
   options.on_score = [&](size_t sample, double score) { scores[sample] = score; };
   const SegmentationEvaluation result = evaluate(segmenter, *data, options);
   EXPECT_TRUE(result.complete);
-  EXPECT_EQ(result.pictures, 2);
+  EXPECT_EQ(result.images, 2);
   EXPECT_EQ(result.skipped, 1);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_NE(problems[0].find("1.png"), std::string::npos);
@@ -93,7 +93,7 @@ TEST_F(EvaluateDense, SegmentationIsCountedByNames) {
 }
 
 TEST_F(EvaluateDense, ClassesThatDoNotMatchAreRefused) {
-  write_pictures("data/images");
+  write_images("data/images");
   write_file(folder_ / "data/classes.txt", "ant\nowl\n");
   for (const char* name : {"0", "1", "2"}) {
     write_png(folder_ / ("data/labels/" + std::string(name) + ".png"),
@@ -104,11 +104,11 @@ TEST_F(EvaluateDense, ClassesThatDoNotMatchAreRefused) {
   EXPECT_NE(error_of([&] { evaluate(segmenter, *data); }).find("owl"), std::string::npos);
 }
 
-// The truth is what the detector says of some pictures: all of it is found, best first.
+// The truth is what the detector says of some images: all of it is found, best first.
 TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
-  write_pictures("data");
+  write_images("data");
   const Detector detector(model("mini_detector", {"ant", "bee", "cat"}), {}, {.score = 0.3f});
-  const PictureFiles files({(folder_ / "data/0.png").string(), (folder_ / "data/2.png").string()});
+  const ImageFiles files({(folder_ / "data/0.png").string(), (folder_ / "data/2.png").string()});
   const auto answers = detector.detect(files);
   nlohmann::json coco = {{"images", nlohmann::json::array()},
                          {"annotations", nlohmann::json::array()},
@@ -147,7 +147,7 @@ TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
   const auto data = open_coco((folder_ / "data/all.json").string()).whole;
   ASSERT_TRUE(data.has_value());
   const DetectionEvaluation result = evaluate(detector, *data);
-  EXPECT_EQ(result.pictures, 2);
+  EXPECT_EQ(result.images, 2);
   EXPECT_EQ(result.skipped, 1);
   EXPECT_TRUE(result.has_masks);
   for (const auto& [label, count] : objects) {
@@ -178,9 +178,9 @@ TEST(MatchedObjects, KeepWhatTheAnnotationsSay) {
   EXPECT_EQ(found[1].mask.width, 0);
 }
 
-// Masks count only where all objects of all pictures have them.
+// Masks count only where all objects of all images have them.
 TEST_F(EvaluateDense, BoxesWithoutMasksLeaveMasksOut) {
-  write_pictures("data");
+  write_images("data");
   const Detector detector(model("mini_detector", {"ant", "bee", "cat"}));
   const auto has_masks = [&](bool first, bool second) {
     nlohmann::json coco;
@@ -200,7 +200,7 @@ TEST_F(EvaluateDense, BoxesWithoutMasksLeaveMasksOut) {
     write_file(folder_ / "data/all.json", coco.dump());
     const DetectionEvaluation result =
         evaluate(detector, *open_coco((folder_ / "data/all.json").string()).whole);
-    EXPECT_EQ(result.pictures, 2);
+    EXPECT_EQ(result.images, 2);
     EXPECT_EQ(result.boxes.positives(1), 2);
     return result.has_masks;
   };

@@ -51,7 +51,7 @@ TEST(MatchClasses, WithoutNamesTheOrderCounts) {
   });
 }
 
-const std::vector<std::pair<std::string, std::string>> kPictures = {
+const std::vector<std::pair<std::string, std::string>> kImages = {
     {"a/1.png", "cat_chelsea.png"},      {"a/2.jpg", "kitten_gray.jpg"},
     {"c/1.webp", "flower.webp"},         {"c/deep/er/2.jpg", "pixel_1x1.jpg"},
     {"h/1.png", "rocket_gray_trns.png"}, {"h/2.jpg", "cat_progressive_320x240.jpg"},
@@ -60,9 +60,9 @@ const std::vector<std::pair<std::string, std::string>> kPictures = {
 class Evaluate : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const auto& [place, picture] : kPictures) {
+    for (const auto& [place, image] : kImages) {
       fs::create_directories((folder_ / "data" / place).parent_path());
-      fs::copy_file(picture_file("photos/" + picture), folder_ / "data" / place);
+      fs::copy_file(image_file("photos/" + image), folder_ / "data" / place);
     }
     ModelRequest request;
     request.model = golden("vig-mini-silu.pth");
@@ -80,8 +80,8 @@ class Evaluate : public ::testing::Test {
   ClassificationMetrics expected(int size = 0) const {
     ClassificationMetrics metrics(10);
     const Classifier classifier(source_, {.threads = 1, .batch = 1, .size = size});
-    for (const auto& [place, picture] : kPictures) {
-      const PictureFiles file({(folder_ / "data" / place).string()});
+    for (const auto& [place, image] : kImages) {
+      const ImageFiles file({(folder_ / "data" / place).string()});
       std::vector<float> logits(10);
       int label = -1;
       const auto answers = classifier.classify(file, 10);
@@ -118,30 +118,30 @@ TEST_F(Evaluate, CountsTheAnswersOfClassify) {
 
 TEST_F(Evaluate, HandsOutEveryAnswer) {
   write_file(folder_ / "data/a/empty.png", "");
-  const Dataset pictures = data();
+  const Dataset images = data();
   const Runner runner(source_, {.threads = 2, .batch = 3});
   ClassificationMetrics counted(10);
-  std::vector<int> answers(pictures.size()), problems(pictures.size());
+  std::vector<int> answers(images.size()), problems(images.size());
   const Evaluation result =
-      evaluate(runner, pictures,
+      evaluate(runner, images,
                {.on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
                 .on_answer =
                     [&](size_t sample, int label, std::span<const float> logits) {
                       ++answers[sample];
                       EXPECT_EQ(source_.classes[static_cast<size_t>(label)],
-                                pictures.classes()[static_cast<size_t>(pictures.label(sample))]);
+                                images.classes()[static_cast<size_t>(images.label(sample))]);
                       counted.add(logits, label);
                     }});
   EXPECT_EQ(counted, result.metrics);
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    const bool broken = pictures.name(i) == "a/empty.png";
-    EXPECT_EQ(answers[i], broken ? 0 : 1) << pictures.name(i);
-    EXPECT_EQ(problems[i], broken ? 1 : 0) << pictures.name(i);
-    EXPECT_EQ(pictures.path(i), (folder_ / "data").string() + "/" + std::string(pictures.name(i)));
+  for (size_t i = 0; i < images.size(); ++i) {
+    const bool broken = images.name(i) == "a/empty.png";
+    EXPECT_EQ(answers[i], broken ? 0 : 1) << images.name(i);
+    EXPECT_EQ(problems[i], broken ? 1 : 0) << images.name(i);
+    EXPECT_EQ(images.path(i), (folder_ / "data").string() + "/" + std::string(images.name(i)));
   }
 }
 
-TEST_F(Evaluate, DependsOnNothingButPicturesAndWeights) {
+TEST_F(Evaluate, DependsOnNothingButImagesAndWeights) {
   const std::string archive = (folder_ / "data.tar").string();
   ASSERT_EQ(run_program({"tar", "-cf", archive, "-C", folder_.path().string(), "data"}).exit_code,
             0);
@@ -165,7 +165,7 @@ TEST_F(Evaluate, OutputsWithoutNamesAreCountedInOrder) {
   expect_error(ErrorCode::kInput, {"3 classes", "10 classes"}, [&] { evaluate(nameless, data()); });
   for (const char* name : {"b", "d", "e", "f", "g", "i", "j"}) {
     fs::create_directories(folder_ / "data" / name);
-    fs::copy_file(picture_file("photos/pixel_1x1.png"), folder_ / "data" / name / "x.png");
+    fs::copy_file(image_file("photos/pixel_1x1.png"), folder_ / "data" / name / "x.png");
   }
   // Named from j down to a before, so the labels are mirrored now.
   const auto named = evaluate(runner, data()).metrics.per_class();
@@ -176,9 +176,9 @@ TEST_F(Evaluate, OutputsWithoutNamesAreCountedInOrder) {
   }
 }
 
-TEST_F(Evaluate, BrokenPicturesAreReportedAndLeftOut) {
+TEST_F(Evaluate, BrokenImagesAreReportedAndLeftOut) {
   const ClassificationMetrics good = expected();
-  fs::copy_file(picture_file("broken/truncated_header.jpg"), folder_ / "data/c/broken.jpg");
+  fs::copy_file(image_file("broken/truncated_header.jpg"), folder_ / "data/c/broken.jpg");
   write_file(folder_ / "data/a/empty.png", "");
   for (const int batch : {1, 3}) {
     const Runner runner(source_, {.threads = 1, .batch = batch});

@@ -26,8 +26,8 @@ ModelSource made(const std::string& model, const TempDir& folder) {
   return find_source(request);
 }
 
-PictureFiles two_pictures() {
-  return PictureFiles({picture_file("photos/cat_chelsea.png"), picture_file("photos/flower.webp")});
+ImageFiles two_images() {
+  return ImageFiles({image_file("photos/cat_chelsea.png"), image_file("photos/flower.webp")});
 }
 
 std::vector<float> numbers(size_t count, uint64_t seed, float scale) {
@@ -39,17 +39,17 @@ std::vector<float> numbers(size_t count, uint64_t seed, float scale) {
   return values;
 }
 
-std::vector<PictureEvidence> evidence(const ModelSource& source, int about, int against = -1) {
-  std::vector<PictureEvidence> all;
-  Explainer(source).evidence(two_pictures(), {about, against}, collect_results(all));
+std::vector<ImageEvidence> evidence(const ModelSource& source, int about, int against = -1) {
+  std::vector<ImageEvidence> all;
+  Explainer(source).evidence(two_images(), {about, against}, collect_results(all));
   return all;
 }
 
-std::vector<PictureAttention> attention(const ModelSource& source,
-                                        const Explainer::AttentionRequest& request,
-                                        const RunOptions& options = {}) {
-  std::vector<PictureAttention> all;
-  Explainer(source, options).attention(two_pictures(), request, collect_results(all));
+std::vector<ImageAttention> attention(const ModelSource& source,
+                                      const Explainer::AttentionRequest& request,
+                                      const RunOptions& options = {}) {
+  std::vector<ImageAttention> all;
+  Explainer(source, options).attention(two_images(), request, collect_results(all));
   return all;
 }
 
@@ -61,7 +61,7 @@ TEST(Evidence, ItsMeanIsTheLogit) {
   const TempDir folder;
   for (const char* model : {"test_vig", "test_vig_h", "test_resnet"}) {
     const ModelSource source = made(model, folder);
-    const auto answers = Classifier(source).classify(two_pictures(), 10);
+    const auto answers = Classifier(source).classify(two_images(), 10);
     for (const int label : {-1, 0, 7}) {
       const auto found = evidence(source, label);
       ASSERT_EQ(found.size(), 2u);
@@ -77,7 +77,7 @@ TEST(Evidence, ItsMeanIsTheLogit) {
       }
     }
     const auto against = evidence(source, 3, 4);
-    for (const PictureEvidence& one : against) {
+    for (const ImageEvidence& one : against) {
       EXPECT_NEAR(mean(one.answer.map.values), one.answer.about.logit - one.answer.against->logit,
                   1e-5);
     }
@@ -250,7 +250,7 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
         node = static_cast<int>(i);
       }
     }
-    std::vector<std::vector<PictureAttention>> shown;
+    std::vector<std::vector<ImageAttention>> shown;
     for (int head = 0; head < attention_heads(graph).back(); ++head) {
       shown.push_back(attention(source, {0.3, 0.6, layer, head}));
     }
@@ -258,10 +258,10 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
     keep.push_back(node);
     const Runner runner = Runner(source, {}).keeping(keep);
     Runner::Pass pass;
-    pass.on_values = [&](size_t picture, const Session& session, int image) {
+    pass.on_values = [&](size_t sample, const Session& session, int image) {
       const auto rows = static_cast<size_t>(graph.node(node).grid.positions());
       for (size_t head = 0; head < shown.size(); ++head) {
-        const LayerAttention& answer = shown[head][picture].answer;
+        const LayerAttention& answer = shown[head][sample].answer;
         const TokenMap& map = answer.map;
         const size_t extra = rows - map.values.size();  // a class token stands before all others
         const auto query = static_cast<int64_t>(extra) + answer.row * map.width + answer.column;
@@ -287,7 +287,7 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
         }
       }
     };
-    EXPECT_TRUE(runner.run(two_pictures(), pass));
+    EXPECT_TRUE(runner.run(two_images(), pass));
   }
 }
 
@@ -303,8 +303,8 @@ TEST(Attention, BadRequestsAreNamed) {
   EXPECT_NE(complaint(made("test_resnet", folder), {}).find("no layer"), std::string::npos);
 }
 
-// The middle of a wide picture, and a picture that is smaller than the input.
-TEST(SeenPart, IsWhereTheInputLiesInThePicture) {
+// The middle of a wide image, and an image that is smaller than the input.
+TEST(SeenPart, IsWhereTheInputLiesInTheImage) {
   const SeenPart middle = seen_part({200, 100, 128, 64, 32, 0, 64, 64});
   EXPECT_DOUBLE_EQ(middle.x, 50);
   EXPECT_DOUBLE_EQ(middle.y, 0);
@@ -318,23 +318,23 @@ TEST(SeenPart, IsWhereTheInputLiesInThePicture) {
 }
 
 TEST(DrawMap, CoversWhatWasSeenAndDimsTheRest) {
-  Image picture(8, 4);
-  picture.rgb.assign(picture.rgb.size(), 100);
+  Image image(8, 4);
+  image.rgb.assign(image.rgb.size(), 100);
   const TokenMap map{1, 2, {1.0f, -1.0f}};
-  const Image drawn = draw_map(picture, {0, 0, 4, 4}, map, 1.0);
+  const Image drawn = draw_map(image, {0, 0, 4, 4}, map, 1.0);
   EXPECT_EQ(drawn.row(0)[0], 214) << "the strongest is covered wholly";
   EXPECT_EQ(drawn.row(3)[3 * 3], 31);
   EXPECT_EQ(drawn.row(0)[3 * 7], 35) << "not seen";
-  EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, map, 0.0), picture);
+  EXPECT_EQ(draw_map(image, {0, 0, 8, 4}, map, 0.0), image);
   const TokenMap nothing{1, 1, {0.0f}};
-  EXPECT_EQ(draw_map(picture, {0, 0, 8, 4}, nothing, 1.0), picture);
+  EXPECT_EQ(draw_map(image, {0, 0, 8, 4}, nothing, 1.0), image);
 }
 
 TEST(DrawMap, IsInterpolatedInBothDirections) {
-  Image picture(4, 4);
-  picture.rgb.assign(picture.rgb.size(), 100);
-  const Image down = draw_map(picture, {0, 0, 4, 4}, {2, 1, {1.0f, -1.0f}}, 1.0);
-  const Image across = draw_map(picture, {0, 0, 4, 4}, {1, 2, {1.0f, -1.0f}}, 1.0);
+  Image image(4, 4);
+  image.rgb.assign(image.rgb.size(), 100);
+  const Image down = draw_map(image, {0, 0, 4, 4}, {2, 1, {1.0f, -1.0f}}, 1.0);
+  const Image across = draw_map(image, {0, 0, 4, 4}, {1, 2, {1.0f, -1.0f}}, 1.0);
   const int red[] = {214, 157, 66, 31};  // a half of either colour between the centres
   for (int y = 0; y < 4; ++y) {
     for (int x = 0; x < 4; ++x) {

@@ -20,7 +20,7 @@ inline std::string golden(const std::string& name) {
   return (std::filesystem::path(kTestData) / "golden" / name).string();
 }
 
-inline std::string picture_file(const std::string& name) {
+inline std::string image_file(const std::string& name) {
   return (std::filesystem::path(kTestData) / "image" / name).string();
 }
 

@@ -317,7 +317,7 @@ TEST(ModelSource, PositionTablesThatClaimEverythingAndHoldNothing) {
     ErrorCode code = ErrorCode::kUsage;
     EXPECT_TRUE(contains(error_of([&] { find_source(request(file)); }, &code), "--arch"));
     EXPECT_EQ(code, ErrorCode::kInput);
-    // No picture size follows from it.
+    // No image size follows from it.
     EXPECT_EQ(find_source(request(file, "vig_t")).spec.recipe.crop, 224);
   }
 }
@@ -339,7 +339,7 @@ TEST(ModelSource, FieldsThatACallerGivesAreTheCallers) {
   }
 }
 
-TEST(ModelSource, ASmallFileMayNotAskForAHugePicture) {
+TEST(ModelSource, ASmallFileMayNotAskForAHugeImage) {
   const TempDir folder;
   const std::string file = (folder / "model.safetensors").string();
   const auto with_crop = [&](int crop, const std::string& fields) {
@@ -353,10 +353,9 @@ TEST(ModelSource, ASmallFileMayNotAskForAHugePicture) {
   };
   check_own_work(with_crop(1024, "{}"));
   const std::string memory = error_of([&] { check_own_work(with_crop(2800, "{}")); });
-  EXPECT_TRUE(memory.starts_with(file + ": 1 picture of 2800x2800 would make a value of "))
-      << memory;
+  EXPECT_TRUE(memory.starts_with(file + ": 1 image of 2800x2800 would make a value of ")) << memory;
   EXPECT_TRUE(contains(memory, "--size")) << memory;
-  // Many blocks on a picture whose values are small: work.
+  // Many blocks on an image whose values are small: work.
   const std::string work = error_of([&] { check_own_work(with_crop(1024, R"({"depth": 200})")); });
   EXPECT_TRUE(contains(work, "would take the time of ")) << work;
 }

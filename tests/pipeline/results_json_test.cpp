@@ -11,53 +11,52 @@ namespace {
 
 using nlohmann::json;
 
-// The library writes some doubles with 17 digits of which fewer would do.
 TEST(JsonText, NumbersAreAsShortAsTheyCanBe) {
-  nlohmann::ordered_json value;
+  Json value;
   value["a"] = short_number(-0.8007494f);
   value["-0.8007493999999999\\\""] = "-0.8007493999999999";
-  value["b"] = {1e-300, 0.1, -12345678901234567, true, nullptr};
+  value["b"] = Json::array({1e-300, 0.1, -12345678901234567, true, nullptr});
   EXPECT_EQ(json_text(value),
             "{\"a\":-0.8007494,\"-0.8007493999999999\\\\\\\"\":\"-0.8007493999999999\","
             "\"b\":[1e-300,0.1,-12345678901234567,true,null]}");
 }
 
 TEST(ResultsJson, AClassification) {
-  ClassifiedPicture picture{"a \xff.jpg", {{{2, "cat", 0.7f, 1.1f}, {0, "", 0.3f, -2.0f}}}, ""};
-  EXPECT_EQ(classification_json(picture, {"m.safetensors"}),
+  ClassifiedImage image{"a \xff.jpg", {{{2, "cat", 0.7f, 1.1f}, {0, "", 0.3f, -2.0f}}}, ""};
+  EXPECT_EQ(classification_json(image, {"m.safetensors"}),
             "{\"file\":\"a \xef\xbf\xbd.jpg\",\"model\":\"m.safetensors\",\"classes\":["
             "{\"index\":2,\"name\":\"cat\",\"probability\":0.7,\"logit\":1.1},"
             "{\"index\":0,\"probability\":0.3,\"logit\":-2.0}]}");
-  picture.error = "no good";
-  EXPECT_EQ(json::parse(classification_json(picture)),
+  image.error = "no good";
+  EXPECT_EQ(json::parse(classification_json(image)),
             (json{{"file", "a \xef\xbf\xbd.jpg"}, {"error", "no good"}}));
 }
 
 TEST(ResultsJson, AnEmbedding) {
-  EmbeddedPicture picture{"a\"b", {false, 1, 1, 2, {0.5f, 1e-9f}}, ""};
-  EXPECT_EQ(embedding_json(picture), R"({"file":"a\"b","shape":[2],"values":[0.5,1e-09]})");
-  picture.answer.map = true;
-  EXPECT_EQ(json::parse(embedding_json(picture))["shape"], (json{1, 1, 2}));
-  picture.error = "line\nbreak";
-  EXPECT_EQ(embedding_json(picture), R"({"file":"a\"b","error":"line\nbreak"})");
+  EmbeddedImage image{"a\"b", {false, 1, 1, 2, {0.5f, 1e-9f}}, ""};
+  EXPECT_EQ(embedding_json(image), R"({"file":"a\"b","shape":[2],"values":[0.5,1e-09]})");
+  image.answer.map = true;
+  EXPECT_EQ(json::parse(embedding_json(image))["shape"], (json{1, 1, 2}));
+  image.error = "line\nbreak";
+  EXPECT_EQ(embedding_json(image), R"({"file":"a\"b","error":"line\nbreak"})");
 }
 
 TEST(ResultsJson, ASegmentation) {
-  SegmentedPicture picture;
-  picture.name = "a.jpg";
-  picture.answer.labels = LabelMap(2, 2, 1);
-  picture.answer.labels.labels[3] = 0;
-  EXPECT_EQ(segmentation_json(picture, {"sky"}, {"a.overlay.png", "a.labels.png", ""}),
+  SegmentedImage image;
+  image.name = "a.jpg";
+  image.answer.labels = LabelMap(2, 2, 1);
+  image.answer.labels.labels[3] = 0;
+  EXPECT_EQ(segmentation_json(image, {"sky"}, {"a.overlay.png", "a.labels.png", ""}),
             "{\"file\":\"a.jpg\",\"width\":2,\"height\":2,\"overlay\":\"a.overlay.png\","
             "\"labels\":\"a.labels.png\",\"classes\":["
             "{\"index\":1,\"pixels\":3,\"share\":0.75},"
             "{\"index\":0,\"name\":\"sky\",\"pixels\":1,\"share\":0.25}]}");
-  picture.warnings = {{kShrunkWarning, "too small"}};
-  const json warned = json::parse(segmentation_json(picture, {}));
+  image.warnings = {{kShrunkWarning, "too small"}};
+  const json warned = json::parse(segmentation_json(image, {}));
   EXPECT_EQ(warned["warnings"], json::parse(R"([{"kind":"shrunk","message":"too small"}])"));
-  EXPECT_EQ(json::parse(warnings_json(picture.warnings)), warned["warnings"]);
-  picture.error = "no good";
-  EXPECT_EQ(segmentation_json(picture, {}), R"({"file":"a.jpg","error":"no good"})");
+  EXPECT_EQ(json::parse(warnings_json(image.warnings)), warned["warnings"]);
+  image.error = "no good";
+  EXPECT_EQ(segmentation_json(image, {}), R"({"file":"a.jpg","error":"no good"})");
 }
 
 // What COCO's own tools read.
@@ -79,7 +78,7 @@ TEST(ResultsJson, ADetection) {
 }
 
 TEST(ResultsJson, AnExplanation) {
-  PictureEvidence evidence;
+  ImageEvidence evidence;
   evidence.name = "a.jpg";
   evidence.answer.about = {2, "cat", 0.75f, 1.5f};
   evidence.answer.map = {1, 2, {0.1f, -3}};
@@ -88,17 +87,17 @@ TEST(ResultsJson, AnExplanation) {
             R"({"file":"a.jpg","class":)" + cat + R"(,"shape":[1,2],"values":[0.1,-3]})");
   evidence.answer.against = ClassScore{0, "", 0.25f, -1.0f};
   EXPECT_EQ(explanation_json(evidence, "a.png"),
-            R"({"file":"a.jpg","picture":"a.png","class":)" + cat +
+            R"({"file":"a.jpg","image":"a.png","class":)" + cat +
                 R"(,"against":{"index":0,"probability":0.25,"logit":-1.0},)" +
                 R"("shape":[1,2],"values":[0.1,-3]})");
-  PictureAttention attention;
+  ImageAttention attention;
   attention.name = "a.jpg";
   attention.answer = {3, -1, 1, 0, {2, 1, {0.5f, 0.25f}}};
   EXPECT_EQ(explanation_json(attention, ""),
             R"({"file":"a.jpg","layer":3,"row":1,"column":0,"shape":[2,1],"values":[0.5,0.25]})");
   attention.answer.head = 0;
   EXPECT_EQ(explanation_json(attention, "a.png"),
-            R"({"file":"a.jpg","picture":"a.png","layer":3,"head":0,"row":1,"column":0,)"
+            R"({"file":"a.jpg","image":"a.png","layer":3,"head":0,"row":1,"column":0,)"
             R"("shape":[2,1],"values":[0.5,0.25]})");
   evidence.error = attention.error = "no good";
   EXPECT_EQ(explanation_json(evidence, "a.png"), R"({"file":"a.jpg","error":"no good"})");
@@ -113,12 +112,12 @@ TEST(ResultsJson, AnEvaluation) {
   result.skipped = 4;
   result.seconds = 0.5;
   const json parsed =
-      json::parse(evaluation_json({"m", "test_vig", "pictures", "val", {"x", "y", "z"}}, result));
+      json::parse(evaluation_json({"m", "test_vig", "images", "val", {"x", "y", "z"}}, result));
   EXPECT_EQ(parsed["model"], "m");
   EXPECT_EQ(parsed["arch"], "test_vig");
-  EXPECT_EQ(parsed["data"], "pictures");
+  EXPECT_EQ(parsed["data"], "images");
   EXPECT_EQ(parsed["split"], "val");
-  EXPECT_EQ(parsed["pictures"], 2);
+  EXPECT_EQ(parsed["images"], 2);
   EXPECT_EQ(parsed["skipped"], 4);
   EXPECT_EQ(parsed["complete"], true);
   EXPECT_EQ(parsed["top1"], 0.5);
@@ -127,9 +126,9 @@ TEST(ResultsJson, AnEvaluation) {
   ASSERT_EQ(parsed["classes"].size(), 3u);
   EXPECT_EQ(parsed["classes"][1]["name"], "y");
   EXPECT_EQ(parsed["classes"][1]["recall"], 0.0);
-  EXPECT_TRUE(parsed["classes"][2]["recall"].is_null()) << "no pictures";
-  EXPECT_EQ(parsed["confusion"], (json{{{"label", 0}, {"answer", 0}, {"pictures", 1}},
-                                       {{"label", 1}, {"answer", 0}, {"pictures", 1}}}));
+  EXPECT_TRUE(parsed["classes"][2]["recall"].is_null()) << "no images";
+  EXPECT_EQ(parsed["confusion"], (json{{{"label", 0}, {"answer", 0}, {"images", 1}},
+                                       {{"label", 1}, {"answer", 0}, {"images", 1}}}));
 }
 
 }  // namespace

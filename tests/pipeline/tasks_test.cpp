@@ -27,29 +27,29 @@ ModelSource miniature() {
 }
 
 // The second and the last cannot be decoded.
-PictureFiles some_pictures() {
+ImageFiles some_images() {
   std::vector<std::string> files;
   for (const char* name : {"photos/cat_chelsea.png", "broken/zero_byte.png",
                            "photos/kitten_gray.jpg", "photos/flower.webp", "broken/soi_eoi.jpg"}) {
-    files.push_back(picture_file(name));
+    files.push_back(image_file(name));
   }
-  return PictureFiles(files);
+  return ImageFiles(files);
 }
 constexpr bool kGood[] = {true, false, true, true, false};
 
-TEST(Classifier, ABrokenPictureLeavesTheOthersAlone) {
-  const PictureFiles pictures = some_pictures();
+TEST(Classifier, ABrokenImageLeavesTheOthersAlone) {
+  const ImageFiles images = some_images();
   for (const int threads : {1, 3}) {
     for (const int batch : {1, 2, 5, 8}) {
       const Classifier classifier(miniature(), {.threads = threads, .batch = batch});
-      const auto results = classifier.classify(pictures, 3);
-      ASSERT_EQ(results.size(), pictures.size());
+      const auto results = classifier.classify(images, 3);
+      ASSERT_EQ(results.size(), images.size());
       for (size_t i = 0; i < results.size(); ++i) {
-        EXPECT_EQ(results[i].name, pictures.path(i));
+        EXPECT_EQ(results[i].name, images.path(i));
         EXPECT_EQ(results[i].error.empty(), kGood[i]) << results[i].error;
         EXPECT_EQ(results[i].answer.scores.size(), kGood[i] ? 3u : 0u);
         if (kGood[i]) continue;
-        EXPECT_EQ(results[i].error, error_of([&] { pictures.load(i); }));
+        EXPECT_EQ(results[i].error, error_of([&] { images.load(i); }));
       }
       EXPECT_EQ(results[0].answer.scores[0].name.size(), 1u);
     }
@@ -60,53 +60,53 @@ TEST(Classifier, HandsOutBatchesUntilToldToStop) {
   const Classifier classifier(miniature(), {.threads = 2, .batch = 2});
   std::vector<size_t> sizes;
   const auto stop_after = [&](size_t batches) -> HandleResults<Classification> {
-    return [&sizes, batches](std::span<const ClassifiedPicture> batch) {
+    return [&sizes, batches](std::span<const ClassifiedImage> batch) {
       sizes.push_back(batch.size());
       return sizes.size() < batches;
     };
   };
-  classifier.classify(some_pictures(), 1, stop_after(2));
+  classifier.classify(some_images(), 1, stop_after(2));
   EXPECT_EQ(sizes, (std::vector<size_t>{2, 2}));
   sizes.clear();
-  classifier.classify(some_pictures(), 1, stop_after(9));
+  classifier.classify(some_images(), 1, stop_after(9));
   EXPECT_EQ(sizes, (std::vector<size_t>{2, 2, 1}));
-  EXPECT_TRUE(classifier.classify(PictureFiles({}), 1).empty());
+  EXPECT_TRUE(classifier.classify(ImageFiles({}), 1).empty());
 }
 
-// What a picture is preprocessed to does not pass through anything that rounds.
+// What an image is preprocessed to does not pass through anything that rounds.
 TEST(Runner, TheNetworkSeesTheRecipesBits) {
-  const PictureFiles pictures = some_pictures();
+  const ImageFiles images = some_images();
   for (const int size : {0, 100}) {
     const Runner runner(miniature(), {.threads = 2, .batch = 2, .size = size});
     const Recipe recipe = runner.recipe();
     const auto floats = static_cast<size_t>(recipe.crop) * static_cast<size_t>(recipe.crop) * 3;
     Runner::Pass pass;
     size_t seen = 0;
-    pass.on_values = [&](size_t picture, const Session& session, int image) {
+    pass.on_values = [&](size_t sample, const Session& session, int image) {
       std::vector<float> expected(floats);
-      preprocess(*pictures.load(picture).image, recipe, expected.data());
+      preprocess(*images.load(sample).image, recipe, expected.data());
       const float* const input = session.value(0, image);
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), input)) << picture;
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), input)) << sample;
       ++seen;
     };
-    EXPECT_TRUE(runner.run(pictures, pass));
+    EXPECT_TRUE(runner.run(images, pass));
     EXPECT_EQ(seen, 3u);
   }
 }
 
-TEST(Classifier, PicturesInMemoryAreAsGoodAsFiles) {
+TEST(Classifier, ImagesInMemoryAreAsGoodAsFiles) {
   const Classifier classifier(miniature(), {.threads = 1, .batch = 3});
-  const PictureFiles files = some_pictures();
+  const ImageFiles files = some_images();
   std::vector<std::string> contents;
-  std::vector<PictureBytes::File> in_memory;
+  std::vector<ImageBytes::File> in_memory;
   for (size_t i = 0; i < files.size(); ++i) contents.push_back(read_file(files.path(i)));
   for (size_t i = 0; i < files.size(); ++i) {
     in_memory.push_back(
-        {"picture " + std::to_string(i),
+        {"image " + std::to_string(i),
          {reinterpret_cast<const uint8_t*>(contents[i].data()), contents[i].size()}});
   }
   const auto expected = classifier.classify(files, 10);
-  const auto results = classifier.classify(PictureBytes(in_memory), 10);
+  const auto results = classifier.classify(ImageBytes(in_memory), 10);
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].name, in_memory[i].name);
@@ -118,20 +118,19 @@ TEST(Classifier, PicturesInMemoryAreAsGoodAsFiles) {
 // One model behind several callers, each with sizes of its own.
 TEST(Classifier, ServesSeveralThreadsAtOnce) {
   constexpr int kSizes[] = {0, 48, 100, 64};
-  const PictureFiles pictures = some_pictures();
-  std::vector<std::vector<ClassifiedPicture>> expected;
+  const ImageFiles images = some_images();
+  std::vector<std::vector<ClassifiedImage>> expected;
   for (const int size : kSizes) {
-    expected.push_back(
-        Classifier(miniature(), {.threads = 1, .size = size}).classify(pictures, 10));
+    expected.push_back(Classifier(miniature(), {.threads = 1, .size = size}).classify(images, 10));
   }
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 40}) {
     const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .session_bytes = bytes});
-    std::vector<std::vector<ClassifiedPicture>> results(std::size(kSizes));
+    std::vector<std::vector<ClassifiedImage>> results(std::size(kSizes));
     std::vector<std::thread> callers;
     for (size_t i = 0; i < results.size(); ++i) {
       callers.emplace_back([&, i] {
         for (int round = 0; round < 3; ++round) {
-          results[i] = classifier.classify(pictures, 10, kSizes[i]);
+          results[i] = classifier.classify(images, 10, kSizes[i]);
         }
       });
     }
@@ -149,7 +148,7 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
 TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
   const auto team = std::make_shared<ThreadTeam>(2);
   const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .team = team});
-  const auto expected = classifier.classify(some_pictures(), 10);
+  const auto expected = classifier.classify(some_images(), 10);
   std::binary_semaphore taken(0), done(0);
   bool was_done = false;
   std::thread other([&] {
@@ -161,7 +160,7 @@ TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
     });
   });
   taken.acquire();
-  const auto results = classifier.classify(some_pictures(), 10);
+  const auto results = classifier.classify(some_images(), 10);
   done.release();
   other.join();
   EXPECT_TRUE(was_done);
@@ -175,8 +174,8 @@ TEST(Classifier, AloneOrTogetherTheAnswerIsTheSame) {
   Classifier one(miniature(), {.threads = 1, .batch = 1});
   Classifier many(miniature(), {.threads = 2, .batch = 8});
   for (const int size : {0, 48, 100}) {
-    const auto a = one.classify(some_pictures(), 10, size);
-    const auto b = many.classify(some_pictures(), 10, size);
+    const auto a = one.classify(some_images(), 10, size);
+    const auto b = many.classify(some_images(), 10, size);
     ASSERT_EQ(a.size(), b.size());
     for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].answer.scores, b[i].answer.scores);
   }
@@ -190,8 +189,8 @@ TEST(Classifier, NeedsWeights) {
 
 TEST(Classifier, RefusesSizesThatAreNone) {
   const Classifier classifier(miniature());
-  EXPECT_THROW(classifier.classify(some_pictures(), 1, -1), Error);
-  EXPECT_THROW(classifier.classify(some_pictures(), 1, kMaxInputSide + 1), Error);
+  EXPECT_THROW(classifier.classify(some_images(), 1, -1), Error);
+  EXPECT_THROW(classifier.classify(some_images(), 1, kMaxInputSide + 1), Error);
   EXPECT_THROW(Classifier(miniature(), {.size = kMaxInputSide + 1}), Error);
   EXPECT_THROW(Classifier(miniature(), {.batch = -1}), Error);
 }
@@ -209,12 +208,12 @@ TEST(OpenModel, BatchesOfASessionAreBounded) {
 
 TEST(Embedder, PooledIsTheMeanOfTheMap) {
   const Embedder embedder(miniature(), {.threads = 1, .batch = 4, .size = 100});
-  const PictureFiles pictures = some_pictures();
-  const auto pooled = embedder.embed(pictures, Embedder::Kind::kPooled);
-  const auto maps = embedder.embed(pictures, Embedder::Kind::kMap);
-  ASSERT_EQ(pooled.size(), pictures.size());
-  ASSERT_EQ(maps.size(), pictures.size());
-  for (size_t i = 0; i < pictures.size(); ++i) {
+  const ImageFiles images = some_images();
+  const auto pooled = embedder.embed(images, Embedder::Kind::kPooled);
+  const auto maps = embedder.embed(images, Embedder::Kind::kMap);
+  ASSERT_EQ(pooled.size(), images.size());
+  ASSERT_EQ(maps.size(), images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(pooled[i].error.empty(), kGood[i]) << pooled[i].error;
     if (!kGood[i]) continue;
     EXPECT_EQ(pooled[i].answer.shape(), std::vector{64});
@@ -253,7 +252,7 @@ ModelSource broken_miniature(const TempDir& folder, const std::string& tensor) {
   return find_source(request);
 }
 
-TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfThePicture) {
+TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfTheImage) {
   const TempDir folder;
   const auto expect_errors = [](const auto& results) {
     ASSERT_EQ(results.size(), 5u);
@@ -263,14 +262,14 @@ TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfThePicture) {
     }
   };
   const OpenModel head(broken_miniature(folder, "head.bias"));
-  expect_errors(head.classify(some_pictures(), 1));
-  EXPECT_EQ(head.embed(some_pictures(), Embedder::Kind::kPooled)[0].error, "");
+  expect_errors(head.classify(some_images(), 1));
+  EXPECT_EQ(head.embed(some_images(), Embedder::Kind::kPooled)[0].error, "");
   const OpenModel all(broken_miniature(folder, "pos_embed"));
-  expect_errors(all.classify(some_pictures(), 1));
-  expect_errors(all.embed(some_pictures(), Embedder::Kind::kPooled));
-  expect_errors(all.embed(some_pictures(), Embedder::Kind::kMap));
-  expect_errors(all.evidence(some_pictures(), {}));
-  expect_errors(all.attention(some_pictures(), {0.5, 0.5}));
+  expect_errors(all.classify(some_images(), 1));
+  expect_errors(all.embed(some_images(), Embedder::Kind::kPooled));
+  expect_errors(all.embed(some_images(), Embedder::Kind::kMap));
+  expect_errors(all.evidence(some_images(), {}));
+  expect_errors(all.attention(some_images(), {0.5, 0.5}));
 }
 
 // The speed of a wrong answer is of no interest.

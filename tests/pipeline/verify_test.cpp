@@ -99,7 +99,7 @@ TEST(Verify, EveryWrongAnswerOfADenseNetworkFails) {
 }
 
 // The text of such a case is not trusted either.
-TEST(Verify, ADenseCaseMustSayItsPictures) {
+TEST(Verify, ADenseCaseMustSayItsImages) {
   const TempDir folder;
   const struct {
     const char* name;
@@ -119,7 +119,7 @@ TEST(Verify, ADenseCaseMustSayItsPictures) {
       {"maskrcnn-mini", "\"mask_thr\": 0.5", "\"mask_thr\": 0.4", "mask_thr"},
       {"maskrcnn-mini", "\"ori_shape\"", "\"shape\"", "ori_shape"},
       {"maskrcnn-mini", "\"images\": [",
-       "\"images\": [{\"img_shape\": [8, 8], \"ori_shape\": [8, 8]},", "describes 3 pictures"},
+       "\"images\": [{\"img_shape\": [8, 8], \"ori_shape\": [8, 8]},", "describes 3 images"},
       {"maskrcnn-mini", "\"max_per_img\": 12", "\"max_per_img\": 11", "dets/0"},
   };
   for (const auto& [name, from, to, message] : cases) {

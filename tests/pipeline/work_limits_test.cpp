@@ -22,7 +22,8 @@ TEST(WorkLimits, BlocksOfANetwork) {
   override_field(spec, "depth", "256");
   EXPECT_NO_THROW(check_depth(spec));
   override_field(spec, "depth", "257");
-  expect_refused("vig_t of 257 blocks, expected at most 256", [&] { check_depth(spec); });
+  expect_refused("vig_t of 257 blocks, expected at most 256 (a fixed limit)",
+                 [&] { check_depth(spec); });
 }
 
 TEST(WorkLimits, BothSidesOfAnInput) {
@@ -38,11 +39,11 @@ TEST(WorkLimits, BothSidesOfAnInput) {
 // 16 bytes of a value for each byte of the file, or 64 MB.
 TEST(WorkLimits, TheLargestValueOfABatch) {
   Builder builder;
-  builder.output("same", builder.input("picture", {100, 100, 4}));  // 160 kB
+  builder.output("same", builder.input("image", {100, 100, 4}));  // 160 kB
   const Graph graph = std::move(builder).finish();
   EXPECT_NO_THROW(check_work("file", 1, graph, 400));
   expect_refused(
-      "file: 401 pictures of 100x100 would make a value of 64160000 bytes, expected at "
+      "file: 401 images of 100x100 would make a value of 64160000 bytes, expected at "
       "most 64000000 for a file of 1 bytes; give --size N",
       [&] { check_work("file", 1, graph, 401); }, ErrorCode::kInput);
   EXPECT_NO_THROW(check_work("file", 10'000'000, graph, 1000));
@@ -54,14 +55,39 @@ TEST(WorkLimits, TheLargestValueOfABatch) {
 // 4096 multiply-adds for each byte of the file, or 1e10; an operation costs a position 512 more.
 TEST(WorkLimits, TheTimeOfABatch) {
   Builder builder;
-  const Value x = builder.input("picture", {1, 1, 1000});
+  const Value x = builder.input("image", {1, 1, 1000});
   builder.output("logits", builder.linear(x, "linear", 1000, false, normal_init(1)));
   const Graph graph = std::move(builder).finish();  // 1e6 + 512, of 4 kB values
   EXPECT_NO_THROW(check_work("file", 1, graph, 9994));
   expect_refused(
-      "file: 9995 pictures of 1x1 would take the time of 10000117440 multiply-adds, "
+      "file: 9995 images of 1x1 would take the time of 10000117440 multiply-adds, "
       "expected at most 10000000000 for a file of 1 bytes",
       [&] { check_work("file", 1, graph, 9995); }, ErrorCode::kInput);
+}
+
+// 8 times the work for one image, at 2^18 multiply-adds more for an operation; the logits of all
+// windows are kept.
+TEST(WorkLimits, TheWindowsOfAnImage) {
+  const auto graph = [](int classes) {
+    Builder builder;
+    const Value x = builder.input("image", {1, 1, 1000});
+    builder.output("logits", builder.linear(x, "linear", classes, false, normal_init(1)));
+    return std::move(builder).finish();
+  };
+  const Graph narrow = graph(1);  // 1000 + 512 + 2^19
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 152149, 1));
+  expect_refused(
+      "file: 152150 windows of 1x1 would take the time of 80000470000 multiply-adds, expected at "
+      "most 80000000000 for a file of 1 bytes; give --window N for larger windows, --whole for "
+      "none, or --size N for a smaller input",
+      [&] { check_windows("file", 1, narrow, 152150, 1); }, ErrorCode::kInput);
+  EXPECT_NO_THROW(check_windows("file", 1, narrow, 2 * 152149, 2));
+  EXPECT_NO_THROW(check_windows("file", 5'000'000, narrow, 2 * 152149, 1));
+  const Graph wide = graph(1000);  // 4 kB
+  EXPECT_NO_THROW(check_windows("file", 1, wide, 16000, 1));
+  expect_refused(
+      "file: 16001 windows of 1x1 would make logits of 64004000 bytes, expected at most 64000000",
+      [&] { check_windows("file", 1, wide, 16001, 1); }, ErrorCode::kInput);
 }
 
 }  // namespace

@@ -30,21 +30,21 @@ def column_runs(text):
 class Options(support.WithModels):
     def test_sizes_are_those_of_the_program(self):
         model = vig.load(self.classifier)
-        picture = self.pictures[0]
-        more = ["-m", self.classifier, "--size", "96", picture]
+        image = self.images[0]
+        more = ["-m", self.classifier, "--size", "96", image]
         entry = support.answers("classify", "--top", "3", *more)[0]
-        answer = model.classify(picture, top=3, size=96)
+        answer = model.classify(image, top=3, size=96)
         self.assertEqual([one.logit for one in answer.classes], [np.float32(one["logit"]) for one in entry["classes"]])
         out = os.path.join(self.folder, "explained")
         entry = support.answers("explain", *more, "--out", out, "--class", "cat")[0]
-        evidence = model.explain(picture, about="cat", size=96)
+        evidence = model.explain(image, about="cat", size=96)
         self.assertEqual(list(evidence.map.shape), entry["shape"])
         self.assertEqual(evidence.map.ravel().tolist(), [np.float32(one) for one in entry["values"]])
         self.assertEqual(evidence.about.index, 2)
-        attention = model.explain(picture, at=(0.5, 0.5), layer=1, head=0, size=96)
+        attention = model.explain(image, at=(0.5, 0.5), layer=1, head=0, size=96)
         self.assertEqual((attention.layer, attention.head, attention.map.shape), (1, 0, (6, 6)))
 
-    def test_pictures_are_turned_unless_told_otherwise(self):
+    def test_images_are_turned_unless_told_otherwise(self):
         turned = support.photo("hopper_orient6.webp")
         upright = vig.load(self.classifier).embed(turned)
         stored = vig.load(self.classifier, ignore_orientation=True).embed(turned)
@@ -52,16 +52,16 @@ class Options(support.WithModels):
         entry = support.answers("embed", "-m", self.classifier, turned)[0]
         self.assertEqual(upright.tobytes(), np.array(entry["values"], np.float32).tobytes())
 
-    def test_large_pictures_are_refused_in_every_form(self):
+    def test_large_images_are_refused_in_every_form(self):
         model = vig.load(self.classifier, max_pixels=12)
         with self.assertRaisesRegex(vig.Error, "limit of 12 pixels"):
-            model(self.pictures[0])
-        with self.assertRaisesRegex(vig.Error, "4 x 4 pixels, expected at most 12"):
+            model(self.images[0])
+        with self.assertRaisesRegex(vig.Error, "4 x 4 pixels, expected at most 12 .raise it with max_pixels."):
             model(np.zeros((4, 4, 3), np.uint8))
         self.assertEqual(len(model(np.zeros((3, 4, 3), np.uint8)).classes), 5)
 
-    def test_bad_pictures_have_their_place_in_every_list(self):
-        given = [b"no picture", self.pictures[0]]
+    def test_bad_images_have_their_place_in_every_list(self):
+        given = [b"no image", self.images[0]]
         classifier = vig.load(self.classifier)
         segmenter = vig.load(self.dense("test_vig_upernet"))
         detector = vig.load(self.dense("test_vig_maskrcnn"))
@@ -69,7 +69,7 @@ class Options(support.WithModels):
             classifier,
             classifier.embed,
             classifier.explain,
-            lambda pictures, **more: classifier.explain(pictures, at=(0, 0), **more),
+            lambda images, **more: classifier.explain(images, at=(0, 0), **more),
             segmenter,
             segmenter.segment,
             detector,
@@ -78,15 +78,15 @@ class Options(support.WithModels):
             bad, good = ask(given, skip_errors=True)
             self.assertIsInstance(bad, vig.Error)
             self.assertNotIsInstance(good, vig.Error)
-            with self.assertRaisesRegex(vig.Error, "picture 0"):
+            with self.assertRaisesRegex(vig.Error, "image 0"):
                 ask(given)
 
     def test_objects_are_those_of_the_program(self):
         path = self.dense("test_vig_maskrcnn")
         model = vig.load(path)
         out = os.path.join(self.folder, "detected")
-        entries = support.answers("detect", "-m", path, self.pictures[0], "--out", out, "--score", "0.05")
-        found = model.detect(self.pictures[0], score=0.05)
+        entries = support.answers("detect", "-m", path, self.images[0], "--out", out, "--score", "0.05")
+        found = model.detect(self.images[0], score=0.05)
         self.assertEqual(len(found), len(entries))
         self.assertGreater(len(found), 2)
         for one, entry in zip(found, entries):
@@ -99,25 +99,25 @@ class Options(support.WithModels):
             self.assertTrue(np.array_equal(one.mask, flat.reshape(width, height).T))
         # Above the score, not at it; without one, what the program shows.
         middle = found[len(found) // 2].score
-        better = model.detect(self.pictures[0], score=middle)
+        better = model.detect(self.images[0], score=middle)
         self.assertEqual(len(better), sum(one.score > middle for one in found))
-        picture = support.photo("cat_progressive_320x240.jpg")
-        shown = support.answers("detect", picture, "--out", out)
-        everything = support.answers("detect", picture, "--out", out, "--score", "0.05")
+        image = support.photo("cat_progressive_320x240.jpg")
+        shown = support.answers("detect", image, "--out", out)
+        everything = support.answers("detect", image, "--out", out, "--score", "0.05")
         self.assertTrue(0 < len(shown) < len(everything))
         default = vig.load(task="detect")
-        self.assertEqual(len(default(picture)), len(shown))
-        self.assertEqual(len(default.detect(picture)), len(shown))
+        self.assertEqual(len(default(image)), len(shown))
+        self.assertEqual(len(default.detect(image)), len(shown))
 
     def test_what_is_out_of_range(self):
         model = vig.load(self.classifier)
-        picture = self.pictures[0]
+        image = self.images[0]
         for mistake in (
-            lambda: model.explain(picture, at=(0.5, 0.5), layer=-1),
-            lambda: model.explain(picture, at=(0.5, 0.5), head=-1),
-            lambda: model.explain(picture, at=(0.5, 0.5), against=1),
-            lambda: model.explain(picture, layer=0),
-            lambda: model.explain(picture, against=-1),
+            lambda: model.explain(image, at=(0.5, 0.5), layer=-1),
+            lambda: model.explain(image, at=(0.5, 0.5), head=-1),
+            lambda: model.explain(image, at=(0.5, 0.5), against=1),
+            lambda: model.explain(image, layer=0),
+            lambda: model.explain(image, against=-1),
             lambda: model.session(64, 64).run(0),
             lambda: vig.load(self.classifier, size=-1),
             lambda: vig.load(self.classifier, batch=-1),

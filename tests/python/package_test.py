@@ -147,7 +147,7 @@ class Training(support.WithModels):
 
 
 class Docs(unittest.TestCase):
-    # The blocks of the page, one after the other in one program, in a folder with the pictures of examples/.
+    # The blocks of the page, one after the other in one program, in a folder with the images of examples/.
     def test_the_code_of_the_page_runs(self):
         with open(os.path.join(support.SOURCE, "docs", "python.md"), encoding="utf-8") as file:
             page = file.read()

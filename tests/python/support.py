@@ -47,7 +47,7 @@ class WithModels(unittest.TestCase):
         cls.classifier = os.path.join(cls.folder, "classifier.safetensors")
         checkpoint = os.path.join(SOURCE, "tests", "data", "golden", "vig-mini-silu.pth")
         run_vig("convert", checkpoint, cls.classifier, "--arch", "test_vig", "--classes", names)
-        cls.pictures = [photo(name) for name in ("cat_chelsea.png", "flower.webp", "kitten_gray.jpg")]
+        cls.images = [photo(name) for name in ("cat_chelsea.png", "flower.webp", "kitten_gray.jpg")]
 
     @classmethod
     def tearDownClass(cls):

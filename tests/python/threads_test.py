@@ -49,12 +49,12 @@ class Threads(support.WithModels):
 
     def test_many_threads_share_a_model(self):
         model = vig.load(self.classifier)
-        expected = [vector.tobytes() for vector in model.embed(self.pictures)]
+        expected = [vector.tobytes() for vector in model.embed(self.images)]
         wrong = []
 
         def work():
             for _ in range(5):
-                found = [vector.tobytes() for vector in model.embed(self.pictures)]
+                found = [vector.tobytes() for vector in model.embed(self.images)]
                 if found != expected:
                     wrong.append(found)
 
@@ -67,13 +67,13 @@ class Threads(support.WithModels):
 
     def test_a_forked_process_has_threads_of_its_own(self):
         model = vig.load(self.classifier)
-        expected = model.embed(self.pictures[0]).tobytes()
+        expected = model.embed(self.images[0]).tobytes()
         child = os.fork()
         if child == 0:
             signal.alarm(60)
-            os._exit(0 if model.embed(self.pictures[0]).tobytes() == expected else 1)
+            os._exit(0 if model.embed(self.images[0]).tobytes() == expected else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.assertEqual(model.embed(self.pictures[0]).tobytes(), expected)
+        self.assertEqual(model.embed(self.images[0]).tobytes(), expected)
 
     def test_many_threads_share_a_session(self):
         session = vig.load(self.classifier).session(64, 64)

@@ -60,7 +60,7 @@ TEST(Adapter, InjectsNothingWhereGammaIsZero) {
         return Values(from, from + count);
       });
     };
-    const Values pixels = picture(height, width, 3);
+    const Values pixels = image(height, width, 3);
     const Values expected = values_of(classifier, own, "blocks.3", pixels);
     expect_same_bits(values_of(dense, with_gamma(0.0f), "backbone.blocks.3", pixels), expected,
                      "tokens of a fresh adapter");
@@ -79,7 +79,7 @@ TEST(Adapter, TheConvolutionOfAnExtractorStaysOnItsGrid) {
   b.output("out", b.named(extractor(b, c, x, "extractor", numbers, grids, 0.0), "out"));
   const Graph graph = std::move(b).finish();
   const auto weights = lively_weights(graph, 4);
-  const Values input = picture(1, 50 * 32, 5);  // 126 rows of c and 24 of x
+  const Values input = image(1, 50 * 32, 5);  // 126 rows of c and 24 of x
   ASSERT_EQ(input.size(), static_cast<size_t>((126 + 24) * 32));
   const Values before = values_of(graph, weights, "out", input);
   int first = 0;

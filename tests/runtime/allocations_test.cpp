@@ -85,12 +85,12 @@ TEST_F(Allocating, TheSecondRunTakesNothing) {
       for (bool profile : {false, true}) {
         Session session =
             network.session({.batch = 3, .threads = threads, .profile = profile, .slots = 2});
-        for (int i = 0; i < 3; ++i) set_input(session, i, network.picture(i));
-        std::copy_n(session.input(0), network.picture(0).size(), session.input(0, 1));
+        for (int i = 0; i < 3; ++i) set_input(session, i, network.image(i));
+        std::copy_n(session.input(0), network.image(0).size(), session.input(0, 1));
         session.run(3);
         for (int images : {3, 1, 2, 3}) {
           EXPECT_EQ(allocations_of([&] { session.run(images); }).calls, 0)
-              << description.name << ", " << images << " pictures, " << threads << " threads";
+              << description.name << ", " << images << " images, " << threads << " threads";
         }
         EXPECT_EQ(allocations_of([&] { session.run(1, 1); }).calls, 0) << description.name;
         const std::string& output = session.graph().outputs.at(0).name;

@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Bits, ::testing::ValuesIn(network_cases()),
 
 TEST_P(Bits, SameForAnyNumberOfThreads) {
   const Network network(GetParam());
-  const Values pixels = network.picture(1);
+  const Values pixels = network.image(1);
   Session one = network.session({.batch = 1, .threads = 1});
   const Values expected = run_alone(one, pixels);
   for (int threads : kThreads) {
@@ -36,19 +36,19 @@ TEST_P(Bits, SameAloneAndInAnyPlaceOfABatch) {
   Session alone = network.session({.batch = 1, .threads = 1});
   std::vector<Values> pixels, expected;
   for (int i = 0; i < kBatch; ++i) {
-    pixels.push_back(network.picture(100 + i));
+    pixels.push_back(network.image(100 + i));
     expected.push_back(run_alone(alone, pixels.back()));
   }
   for (int threads : kThreads) {
     Session session = network.session({.batch = kBatch, .threads = threads});
     for (int images = kBatch; images >= 1; --images) {  // then parts of the batch
-      for (int shift = 0; shift < kBatch; ++shift) {    // each picture comes to each place
+      for (int shift = 0; shift < kBatch; ++shift) {    // each image comes to each place
         for (int i = 0; i < images; ++i) set_input(session, i, pixels[(i + shift) % kBatch]);
         session.run(images);
         for (int i = 0; i < images; ++i) {
           expect_same_bits(read_outputs(session, i), expected[(i + shift) % kBatch],
                            std::to_string(threads) + " threads, " + std::to_string(images) +
-                               " pictures, place " + std::to_string(i));
+                               " images, place " + std::to_string(i));
         }
       }
     }
@@ -56,10 +56,10 @@ TEST_P(Bits, SameAloneAndInAnyPlaceOfABatch) {
 }
 
 // Numbers that spoil whatever they touch show any value that is read before it is written, and any
-// row that looks at a neighbour's picture.
-TEST_P(Bits, NotANumberInOneRunOrPictureStaysThere) {
+// row that looks at a neighbour's image.
+TEST_P(Bits, NotANumberInOneRunOrImageStaysThere) {
   const Network network(GetParam());
-  const Values good = network.picture(7);
+  const Values good = network.image(7);
   const Values bad(good.size(), std::numeric_limits<float>::quiet_NaN());
   Session fresh = network.session({.batch = 1, .threads = 1});
   const Values expected = run_alone(fresh, good);
@@ -68,16 +68,16 @@ TEST_P(Bits, NotANumberInOneRunOrPictureStaysThere) {
   session.run(3);
   set_input(session, 1, good);
   session.run(3);
-  expect_same_bits(read_outputs(session, 1), expected, "between two bad pictures");
+  expect_same_bits(read_outputs(session, 1), expected, "between two bad images");
   set_input(session, 0, good);
   session.run(1);
-  expect_same_bits(read_outputs(session, 0), expected, "after bad pictures");
+  expect_same_bits(read_outputs(session, 0), expected, "after bad images");
 }
 
 TEST_P(Bits, RunningLeavesTheInputAlone) {
   const Network network(GetParam());
   Session session = network.session({.batch = 2, .threads = 2});
-  const Values pixels = network.picture(3);
+  const Values pixels = network.image(3);
   set_input(session, 0, pixels);
   set_input(session, 1, pixels);
   session.run(2);
@@ -90,13 +90,13 @@ TEST_P(Bits, RunningLeavesTheInputAlone) {
 TEST(FullSize, SameBitsForThreadsAndBatch) {
   for (const char* model : {"vig_t", "vig_h_t"}) {
     const Network network({model, model, {}, 224, 224});
-    const Values pixels = network.picture(1);
+    const Values pixels = network.image(1);
     Session alone = network.session({.batch = 1, .threads = 1});
     const Values expected = run_alone(alone, pixels);
     for (int threads : kThreads) {
       Session session = network.session({.batch = 2, .threads = threads});
       expect_same_bits(run_alone(session, pixels), expected, model);
-      set_input(session, 0, network.picture(2));
+      set_input(session, 0, network.image(2));
       set_input(session, 1, pixels);
       session.run(2);
       expect_same_bits(read_outputs(session, 1), expected, model);
@@ -106,7 +106,7 @@ TEST(FullSize, SameBitsForThreadsAndBatch) {
 
 TEST_P(Bits, KeepingEveryValueChangesNoOutput) {
   const Network network(GetParam());
-  const Values pixels = network.picture(4);
+  const Values pixels = network.image(4);
   Session plain = network.session({.batch = 1, .threads = 2});
   const Values expected = run_alone(plain, pixels);
   SessionOptions options{.batch = 2, .threads = 2};
@@ -121,7 +121,7 @@ TEST(Keep, AnySingleValueChangesNoOutput) {
   for (const char* name :
        {"test_vig", "test_vig_h_odd", "layer_scale", "gla_t_vim", "convolutions", "middle_token"}) {
     const Network network(network_case(name));
-    const Values pixels = network.picture(5);
+    const Values pixels = network.image(5);
     Session plain = network.session({.batch = 1, .threads = 1});
     const Values expected = run_alone(plain, pixels);
     for (int node = 0; node < static_cast<int>(network.graph.nodes.size()); ++node) {

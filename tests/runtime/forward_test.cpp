@@ -51,15 +51,15 @@ INSTANTIATE_TEST_SUITE_P(Networks, Forward, ::testing::ValuesIn(network_cases())
 TEST_P(Forward, OutputsOfAFusedRun) {
   const Network network(GetParam());
   Session session = network.session({.batch = 2, .threads = 2});
-  for (int image = 0; image < 2; ++image) set_input(session, image, network.picture(10 + image));
+  for (int image = 0; image < 2; ++image) set_input(session, image, network.image(10 + image));
   session.run(2);
   for (int image = 0; image < 2; ++image) {
     const auto expected =
-        reference_forward(network.graph, *network.weights, network.picture(10 + image));
+        reference_forward(network.graph, *network.weights, network.image(10 + image));
     for (const Output& output : network.graph.outputs) {
       EXPECT_LE(relative_error(read_value(session, output.node, image), expected[output.node]),
                 GetParam().tolerance)
-          << output.name << " of picture " << image;
+          << output.name << " of image " << image;
     }
   }
 }
@@ -68,9 +68,9 @@ TEST_P(Forward, EveryValueOnTheWay) {
   const Network network(GetParam());
   const std::vector<int> nodes = keepable(network.graph);
   Session session = network.session({.batch = 1, .threads = 2, .keep = nodes});
-  set_input(session, 0, network.picture(20));
+  set_input(session, 0, network.image(20));
   session.run(1);
-  const auto expected = reference_forward(network.graph, *network.weights, network.picture(20));
+  const auto expected = reference_forward(network.graph, *network.weights, network.image(20));
   std::vector<double> errors(network.graph.nodes.size());
   for (int node : nodes) {
     errors[node] = relative_error(read_value(session, node, 0), expected[node]);
@@ -92,9 +92,9 @@ TEST_P(Forward, ModulesOfAPartlyFusedRun) {
     if (module.name.find('.') == module.name.rfind('.')) options.keep.push_back(module.node);
   }
   Session session = network.session(options);
-  set_input(session, 0, network.picture(30));
+  set_input(session, 0, network.image(30));
   session.run(1);
-  const auto expected = reference_forward(network.graph, *network.weights, network.picture(30));
+  const auto expected = reference_forward(network.graph, *network.weights, network.image(30));
   for (int node : options.keep) {
     EXPECT_LE(relative_error(read_value(session, node, 0), expected[node]), GetParam().tolerance)
         << network.graph.label(node);
@@ -106,7 +106,7 @@ TEST(ReferenceForward, EveryParameterShowsInTheLogits) {
   for (const char* name : {"layer_scale", "gla_t_vim", "test_vig_h_odd", "convolutions",
                            "front_token", "middle_token", "scans"}) {
     const Network network(network_case(name));
-    const Values pixels = network.picture(40);
+    const Values pixels = network.image(40);
     const Values before = reference_forward(network.graph, *network.weights, pixels).back();
     for (size_t p = 0; p < network.graph.params.size(); ++p) {
       const auto changed = lively_weights(network.graph, 1, static_cast<int>(p));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Init kInit = normal_init(0.02f);
 
-// A detector in miniature: features of the picture, and a head that takes boxes cut out of them.
+// A detector in miniature: features of the image, and a head that takes boxes cut out of them.
 struct DetectorConfig : ConfigOf<DetectorConfig> {
   void visit_fields(FieldVisitor& visitor) override { visit_common(visitor); }
   int64_t blocks() const override { return 1; }
@@ -24,7 +24,7 @@ struct DetectorConfig : ConfigOf<DetectorConfig> {
 
   Graph build(int height, int width) const override {
     Builder b;
-    Value x = b.conv(b.input("picture", {height, width, 3}), "stem", 8, {4, 4, 0});
+    Value x = b.conv(b.input("image", {height, width, 3}), "stem", 8, {4, 4, 0});
     x = b.linear(x, "shared", 8, true, kInit);
     b.output("features", x);
     b.output("objectness", b.linear(x, "rpn", 3, true, kInit));
@@ -60,7 +60,7 @@ TEST(SeveralGraphs, OneWeightFileAndOnePackedModelServeAll) {
   const auto model = PackedModel::make(graphs, weights);
 
   Session body(model, graphs[0], {.batch = 1, .threads = 2});
-  const Values pixels = picture(32, 24, 1);
+  const Values pixels = image(32, 24, 1);
   const Values features = run_alone(body, pixels);
   const auto expected = reference_forward(graphs[0], *weights, pixels);
   EXPECT_LE(largest_difference(read_value(body, graphs[0].find_output("features"), 0),
@@ -104,7 +104,7 @@ TEST(SeveralGraphs, OneModelServesThemAtAnySize) {
   const auto model = PackedModel::make(graphs, weights);
   const auto larger = build_graphs(detector(), 64, 48);
   Session session(model, larger[0], {.threads = 1});
-  const Values pixels = picture(64, 48, 2);
+  const Values pixels = image(64, 48, 2);
   Session own(PackedModel::make(larger, weights), larger[0], {.threads = 1});
   expect_same_bits(run_alone(session, pixels), run_alone(own, pixels), "another size");
 }
@@ -147,14 +147,14 @@ TEST(SeveralGraphs, ParametersOfOneNameAndTwoShapesAreRefused) {
 TEST(Inputs, AreGivenByName) {
   const Network network(network_case("two_inputs"));
   Session session = network.session({.batch = 2, .threads = 1});
-  EXPECT_EQ(session.input(1), session.input("picture", 1));
-  EXPECT_NE(session.input("map", 0), session.input("picture", 0));
+  EXPECT_EQ(session.input(1), session.input("image", 1));
+  EXPECT_NE(session.input("map", 0), session.input("image", 0));
   expect_error(ErrorCode::kUsage, {"no input 'boxes'"}, [&] { session.input("boxes", 0); });
-  expect_error(ErrorCode::kUsage, {"picture 2"}, [&] { session.input("map", 2); });
+  expect_error(ErrorCode::kUsage, {"image 2"}, [&] { session.input("map", 2); });
   // Each of them matters.
-  const Values values = network.picture(1);
+  const Values values = network.image(1);
   const Values expected = run_alone(session, values);
-  for (const char* name : {"picture", "map"}) {
+  for (const char* name : {"image", "map"}) {
     set_input(session, 0, values);
     session.input(name, 0)[5] += 1.0f;
     session.run(1);
@@ -171,11 +171,11 @@ TEST(Outputs, OfAHierarchicalModelHaveFourStrides) {
     ASSERT_GE(node, 0) << stage;
     EXPECT_EQ(network.graph.node(node).grid, (Grid{24 >> stage, 40 >> stage, channels[stage]}));
   }
-  for (int image = 0; image < 2; ++image) set_input(session, image, network.picture(image + 1));
+  for (int image = 0; image < 2; ++image) set_input(session, image, network.image(image + 1));
   session.run(2);
   for (int image = 0; image < 2; ++image) {
     const auto expected =
-        reference_forward(network.graph, *network.weights, network.picture(image + 1));
+        reference_forward(network.graph, *network.weights, network.image(image + 1));
     for (int stage = 0; stage < 4; ++stage) {
       const std::string name = "stage" + std::to_string(stage);
       const int node = network.graph.find_output(name);

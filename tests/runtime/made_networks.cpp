@@ -22,7 +22,7 @@ enum class Tokens { kFront, kMiddle, kEnds };
 Graph with_tokens(int height, int width, Tokens where) {
   constexpr int kChannels = 16, kRows = 4, kCols = 3;
   Builder b;
-  Value x = b.conv(b.input("picture", {height, width, 3}), "patches", kChannels, {8, 8, 0});
+  Value x = b.conv(b.input("image", {height, width, 3}), "patches", kChannels, {8, 8, 0});
   const Grid grid = b.grid(x);
   const int positions = static_cast<int>(grid.positions());
   const Value token = b.tokens("cls_token", 1, kChannels, kInit);
@@ -53,7 +53,7 @@ Graph with_tokens(int height, int width, Tokens where) {
 
 Graph make_convolutions(int height, int width) {
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "stem", 12, {.kernel = 5, .stride = 2, .padding = 2, .bias = false});
   x = b.named(b.batch_norm(x, "bn1"), "bn1");
   x = b.activation(x, Elementwise::kRelu);
@@ -92,7 +92,7 @@ Graph make_end_tokens(int height, int width) { return with_tokens(height, width,
 Graph make_scans(int height, int width) {
   constexpr int kChannels = 20, kStates = 3, kWidth = kChannels + 2 * kStates;
   Builder b;
-  Value x = b.conv(b.input("picture", {height, width, 3}), "patches", kChannels,
+  Value x = b.conv(b.input("image", {height, width, 3}), "patches", kChannels,
                    {.kernel = 8, .stride = 8, .padding = kEndPadding});
   const Grid grid = b.grid(x);
   const auto operands = [&](Value u, const std::string& name, int sets) {
@@ -158,8 +158,8 @@ Graph make_scans(int height, int width) {
 
 Graph make_two_inputs(int height, int width) {
   Builder b;
-  const Value picture = b.input("picture", {height, width, 3});
-  Value x = b.conv(picture, "stem", 8, {.kernel = 2, .stride = 2});
+  const Value image = b.input("image", {height, width, 3});
+  Value x = b.conv(image, "stem", 8, {.kernel = 2, .stride = 2});
   const Grid half = b.grid(x);
   const Value map = b.input("map", {half.height, half.width, 5});
   x = b.add(x, b.linear(map, "map", 8, true, kInit));
@@ -173,9 +173,9 @@ Graph make_two_inputs(int height, int width) {
 Graph make_deformable(int height, int width) {
   constexpr int kChannels = 24;
   Builder b;
-  const Value picture = b.input("picture", {height, width, 3});
+  const Value image = b.input("image", {height, width, 3});
   const auto map = [&](const std::string& name, int stride) {
-    return b.conv(picture, name, kChannels,
+    return b.conv(image, name, kChannels,
                   {.kernel = stride, .stride = stride, .padding = kEndPadding});
   };
   const auto norm = [&](Value v, const std::string& name) { return b.layer_norm(v, name, 1e-6f); };
@@ -204,8 +204,8 @@ Graph make_deformable(int height, int width) {
 
 Graph make_maps(int height, int width) {
   Builder b;
-  const Value picture = b.input("picture", {height, width, 3});
-  const Value fine = b.conv(picture, "fine", 20, {.kernel = 4, .stride = 4});
+  const Value image = b.input("image", {height, width, 3});
+  const Value fine = b.conv(image, "fine", 20, {.kernel = 4, .stride = 4});
   const Value coarse = b.conv(fine, "coarse", 24, {.kernel = 3, .stride = 2, .padding = 1});
   const Grid top = b.grid(coarse), bottom = b.grid(fine);
   // Pyramid pooling.
@@ -241,7 +241,7 @@ Graph make_maps(int height, int width) {
 
 Graph make_grid_layer(int height, int width) {
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.activation(b.conv(x, "stem", 19, {.kernel = 5, .stride = 5}), Elementwise::kRelu);
   x = b.named(b.linear_of_grid(x, "fc1", 37, kInit), "fc1");
   x = b.activation(x, Elementwise::kRelu);

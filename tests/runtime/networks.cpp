@@ -150,7 +150,7 @@ std::vector<NetworkCase> make_cases() {
        38,
        51},
       {"test_localvim", "test_localvim", {}, 64, 64},
-      // Padded pictures and windows, resized tables.
+      // Padded images and windows, resized tables.
       {"test_localvim_odd",
        "test_localvim",
        {{"patch_size", "8"},
@@ -259,7 +259,7 @@ Values random_values(int64_t count, uint64_t seed) {
 
 }  // namespace
 
-Values picture(int height, int width, uint64_t seed) {
+Values image(int height, int width, uint64_t seed) {
   return random_values(int64_t{3} * height * width, seed);
 }
 
@@ -272,7 +272,7 @@ Session Network::session(const SessionOptions& options) const {
   return Session(packed, graph, options);
 }
 
-Values Network::picture(uint64_t seed) const {
+Values Network::image(uint64_t seed) const {
   int64_t count = 0;
   for (const Output& input : graph.inputs) count += graph.node(input.node).grid.elements();
   return random_values(count, seed);

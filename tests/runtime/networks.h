@@ -10,6 +10,7 @@
 
 #include "vig/graph/graph.h"
 #include "vig/models/registry.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/load.h"
 
@@ -42,8 +43,8 @@ const NetworkCase& network_case(const std::string& name);
 // multiply: no term is invisible, none drowns the others. Parameter `changed` gets other numbers.
 std::shared_ptr<const Weights> lively_weights(const Graph& graph, uint64_t seed, int changed = -1);
 
-// A picture whose numbers depend on `seed` alone, about as large as normalised ones.
-Values picture(int height, int width, uint64_t seed);
+// An image whose numbers depend on `seed` alone, about as large as normalised ones.
+Values image(int height, int width, uint64_t seed);
 
 struct Network {
   Graph graph;
@@ -53,7 +54,7 @@ struct Network {
   explicit Network(const NetworkCase& description, uint64_t seed = 1);
   Session session(const SessionOptions& options = {}) const;
   // Numbers for all inputs of the graph, one after the other.
-  Values picture(uint64_t seed) const;
+  Values image(uint64_t seed) const;
 };
 
 // Whether the value of a node can be kept. What stands before a SwiGLU or a folded batch norm is
@@ -66,7 +67,7 @@ Values read_inputs(const Session& session, int image);
 Values read_value(const Session& session, int node, int image);
 // Every output of the graph, one after the other.
 Values read_outputs(const Session& session, int image);
-// Puts one picture through and reads all outputs.
+// Puts one image through and reads all outputs.
 Values run_alone(Session& session, const Values& pixels);
 
 // The same bits, not only equal numbers; says where they differ first.

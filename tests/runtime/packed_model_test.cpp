@@ -10,6 +10,7 @@
 #include "support/errors.h"
 #include "vig/graph/builder.h"
 #include "vig/graph/graph.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 
 namespace vig::test {
@@ -89,7 +90,7 @@ TEST(PackedModel, TheSameLayoutIsShared) {
   const Graph graph = std::move(b).finish();
   const auto weights = lively_weights(graph, 1);
   Session session(graph, weights, {.threads = 1});
-  Values inputs = picture(4, 4, 1);
+  Values inputs = image(4, 4, 1);
   inputs.resize(128, 0.5f);
   const Values found = run_alone(session, inputs);
   const Values expected = reference_forward(graph, *weights, inputs).back();

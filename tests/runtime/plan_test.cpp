@@ -24,20 +24,20 @@ bool alive_together(const Lifetime& a, const Lifetime& b) {
   return false;
 }
 
-bool overlap(int64_t a, int64_t a_floats, int64_t b, int64_t b_floats) {
-  return a < b + b_floats && b < a + a_floats;
+bool overlap(int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
 }
 
 void check_placed(const std::vector<Lifetime>& blocks, int64_t total) {
   int64_t sum = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     EXPECT_GE(blocks[i].offset, 0);
-    EXPECT_EQ(blocks[i].offset % 16, 0) << "a block begins a cache line";
-    EXPECT_LE(blocks[i].offset + blocks[i].floats, total);
-    sum += (blocks[i].floats + 15) / 16 * 16;
+    EXPECT_EQ(blocks[i].offset % 64, 0) << "a block begins a cache line";
+    EXPECT_LE(blocks[i].offset + blocks[i].bytes, total);
+    sum += (blocks[i].bytes + 63) / 64 * 64;
     for (size_t j = 0; j < i; ++j) {
       if (!alive_together(blocks[i], blocks[j])) continue;
-      EXPECT_FALSE(overlap(blocks[i].offset, blocks[i].floats, blocks[j].offset, blocks[j].floats))
+      EXPECT_FALSE(overlap(blocks[i].offset, blocks[i].bytes, blocks[j].offset, blocks[j].bytes))
           << "blocks " << i << " and " << j;
     }
   }
@@ -53,7 +53,7 @@ TEST(PlaceLifetimes, RandomBlocksNeverOverlapWhileAlive) {
     for (Lifetime& block : blocks) {
       block.first = below(span) - 1;  // -1: there before the first step
       block.last = block.first + below(span);
-      block.floats = below(4) == 0 ? below(3) : below(5000);
+      block.bytes = below(4) == 0 ? below(12) : below(20000);
       block.offset = 12345;  // must not matter
     }
     check_placed(blocks, place_lifetimes(blocks));
@@ -64,10 +64,10 @@ TEST(PlaceLifetimes, RandomBlocksNeverOverlapWhileAlive) {
 TEST(PlaceLifetimes, MemoryIsUsedAgain) {
   // A chain: each block lives with its neighbours alone, so two places are enough.
   std::vector<Lifetime> chain;
-  for (int i = 0; i < 20; ++i) chain.push_back({i, i + 1, 160, 0});
+  for (int i = 0; i < 20; ++i) chain.push_back({i, i + 1, 640, 0});
   const int64_t total = place_lifetimes(chain);
   check_placed(chain, total);
-  EXPECT_EQ(total, 320);
+  EXPECT_EQ(total, 1280);
 }
 
 TEST(PlaceLifetimes, NothingToPlaceTakesNothing) {
@@ -79,20 +79,20 @@ TEST(PlaceLifetimes, NothingToPlaceTakesNothing) {
 
 struct Alive {
   int value = -1;
-  int64_t offset = 0, floats = 0;
+  int64_t offset = 0, bytes = 0;
 };
 
 void expect_apart(const std::vector<Alive>& alive, const std::string& where) {
   for (size_t i = 0; i < alive.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      EXPECT_FALSE(overlap(alive[i].offset, alive[i].floats, alive[j].offset, alive[j].floats))
+      EXPECT_FALSE(overlap(alive[i].offset, alive[i].bytes, alive[j].offset, alive[j].bytes))
           << "values " << alive[i].value << " and " << alive[j].value << " in " << where;
     }
   }
 }
 
 struct Uses {
-  std::vector<int> made;                // step that makes each value, -1 for the picture
+  std::vector<int> made;                // step that makes each value, -1 for the image
   std::vector<std::vector<int>> reads;  // steps that read it
   std::vector<int> region;              // of each step, the first of its passes
   std::vector<int> last_region;         // and the last
@@ -112,7 +112,7 @@ Uses uses_of(const Plan& plan) {
           << "step " << s << " is in two regions that are not its passes";
       if (!again) uses.region[s] = static_cast<int>(r);
     };
-    for (int s = region.first; s < region.last; ++s) use(s, region.picture && region.pass > 0);
+    for (int s = region.first; s < region.last; ++s) use(s, region.image && region.pass > 0);
     if (region.rider >= 0) use(region.rider, region.pass > 0);
   }
   for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
@@ -146,18 +146,19 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
       for (int step : uses_.reads[v]) last = std::max(last, uses_.last_region[step]);
       if (uses_.made[v] >= 0) last = std::max(last, uses_.last_region[uses_.made[v]]);
       if (r < born || r > last) continue;
-      const int64_t floats = kBatch * plan_.program.values[v].elements();
-      EXPECT_LE(place.offset + floats, plan_.arena_floats);
-      EXPECT_EQ(place.stride, plan_.program.values[v].channels) << "rows of the arena are dense";
-      alive.push_back({v, place.offset, floats});
+      const int64_t bytes = kBatch * plan_.program.values[v].bytes();
+      EXPECT_LE(place.offset + bytes, plan_.arena_bytes);
+      EXPECT_EQ(place.stride * plan_.program.values[v].grid.positions() * kBatch, bytes)
+          << "rows of the arena are dense";
+      alive.push_back({v, place.offset, bytes});
     }
     for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
-      if (plan_.step(s).reach() != Reach::kPicture) continue;
+      if (plan_.step(s).reach() != Reach::kImage) continue;
       if (r < uses_.region[s] || r > uses_.last_region[s]) continue;
-      const PictureStep& step = plan_.picture_step(s);
-      const int64_t floats = step.state_floats(kBatch);
-      EXPECT_LE(step.state_offset() + floats, plan_.arena_floats);
-      if (floats > 0) alive.push_back({-1, step.state_offset(), floats});
+      const ImageStep& step = plan_.image_step(s);
+      const int64_t bytes = step.state_bytes(kBatch);
+      EXPECT_LE(step.state_offset() + bytes, plan_.arena_bytes);
+      if (bytes > 0) alive.push_back({-1, step.state_offset(), bytes});
     }
     expect_apart(alive, "region " + std::to_string(r));
   }
@@ -172,9 +173,9 @@ TEST_P(Plans, NothingAliveInAWorkersScratchOverlaps) {
       int last = uses_.made[v];
       for (int step : uses_.reads[v]) last = std::max(last, step);
       if (s < uses_.made[v] || s > last) continue;
-      EXPECT_GE(place.stride, plan_.program.values[v].channels);
+      EXPECT_GE(place.stride, plan_.program.values[v].grid.channels * 4);
       const int64_t rows = plan_.regions[uses_.region[uses_.made[v]]].tile_rows;
-      EXPECT_LE(place.offset + place.stride * rows, plan_.scratch_floats);
+      EXPECT_LE(place.offset + place.stride * rows, plan_.scratch_bytes);
       alive.push_back({v, place.offset, place.stride * rows});
     }
     expect_apart(alive, "step " + std::to_string(s));
@@ -203,7 +204,7 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     EXPECT_LT(region.first, region.last);
     // A scan lies between the regions it goes along with; as two regions it is there twice.
     const int before = r == 0 ? 0 : plan_.regions[r - 1].last;
-    const int expected = region.pass == 0 ? before : region.picture ? before - 1 : before + 1;
+    const int expected = region.pass == 0 ? before : region.image ? before - 1 : before + 1;
     EXPECT_EQ(region.first, expected) << "in order, without gaps";
     if (region.rider >= 0) {
       EXPECT_EQ(region.rider, region.pass == 0 ? region.last : region.first - 1);
@@ -215,8 +216,8 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     }
     for (int s = region.first; s < region.last; ++s) {
       const Step& step = plan_.step(s);
-      EXPECT_EQ(region.picture, step.reach() == Reach::kPicture);
-      EXPECT_EQ(plan_.program.values[step.result()].positions(), region.positions);
+      EXPECT_EQ(region.image, step.reach() == Reach::kImage);
+      EXPECT_EQ(plan_.program.values[step.result()].grid.positions(), region.positions);
       for (int v : gathered_by(step)) {
         EXPECT_TRUE(uses_.made[v] < 0 || uses_.region[uses_.made[v]] < static_cast<int>(r));
       }
@@ -227,13 +228,13 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
 // Wide rows: a tile of them stays in the cache, and all of its rows are there.
 TEST(Plan, TilesAreSizedByBytes) {
   Builder b;
-  const Value stem = b.conv(b.input("picture", {64, 64, 3}), "stem", 16, {3, 1, 1});
+  const Value stem = b.conv(b.input("image", {64, 64, 3}), "stem", 16, {3, 1, 1});
   const Value x = b.conv(stem, "conv", 16, {3, 1, 1});
   const Value wide = b.linear(x, "wide", 9216, false, Init{});
   b.output("y", b.linear(wide, "narrow", 64, false, Init{}));
   const Graph graph = std::move(b).finish();
   const Plan plan = make_plan(lower(graph, {}), 1);
-  EXPECT_LE(plan.scratch_floats * 4, 2 << 20);
+  EXPECT_LE(plan.scratch_bytes, 2 << 20);
   EXPECT_LT(plan.regions.back().tile_rows, kMaxTileRows);
   EXPECT_GT(plan.regions.back().tile_rows, 0);
   EXPECT_EQ(plan.regions.front().tile_rows, kMaxTileRows);
@@ -242,12 +243,12 @@ TEST(Plan, TilesAreSizedByBytes) {
 // Rows so wide that not even a strip of them fits: a tile is a strip all the same.
 TEST(Plan, ATileIsAtLeastAStrip) {
   Builder b;
-  const Value x = b.conv(b.input("picture", {8, 8, 3}), "conv", 4, {3, 1, 1});
+  const Value x = b.conv(b.input("image", {8, 8, 3}), "conv", 4, {3, 1, 1});
   const Value wide = b.linear(x, "wide", 100'000, false, Init{});
   b.output("y", b.linear(wide, "narrow", 4, false, Init{}));
   const Plan plan = make_plan(lower(std::move(b).finish(), {}), 1);
   EXPECT_EQ(plan.regions.back().tile_rows, gemm_strip_rows());
-  EXPECT_GE(plan.scratch_floats, 100'000 * gemm_strip_rows());
+  EXPECT_GE(plan.scratch_bytes, 4 * 100'000 * gemm_strip_rows());
 }
 
 // The queries of a head are shared out as evenly as they get, so some tasks have one more.
@@ -263,11 +264,11 @@ TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
       const Plan plan = make_plan(lower(graph(tokens), {}), 1, threads);
       ASSERT_EQ(plan.regions.size(), 1u);
       const Bindings bindings(plan.program.values, plan.places, *model, nullptr);
-      const int64_t tasks = plan.picture_step(0).tasks(bindings, 1);
+      const int64_t tasks = plan.image_step(0).tasks(bindings, 1);
       const int64_t queries = (tokens + tasks - 1) / tasks;
-      EXPECT_GE(static_cast<size_t>(plan.scratch_floats),
-                attention_packed_floats(tokens, 16) +
-                    attention_materialised_scratch_floats(queries, tokens, 16))
+      EXPECT_GE(static_cast<size_t>(plan.scratch_bytes),
+                4 * (attention_packed_floats(tokens, 16) +
+                     attention_materialised_scratch_floats(queries, tokens, 16)))
           << tokens << " tokens, " << threads << " threads, " << tasks << " tasks";
     }
   }
@@ -277,7 +278,7 @@ TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
 TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
   const auto plan = [](int channels) {
     Builder b;
-    const Value x = b.conv(b.input("picture", {64, 64, 3}), "conv", 32, {3, 1, 1});
+    const Value x = b.conv(b.input("image", {64, 64, 3}), "conv", 32, {3, 1, 1});
     const Value y = b.linear(b.linear(x, "wide", channels, false, Init{}), "narrow", 32, false, {});
     const Value qkv = b.linear(y, "qkv", 64, false, Init{});
     const Value gate = b.linear(y, "gate", 32, true, Init{});
@@ -287,28 +288,28 @@ TEST(Plan, TilesInFrontOfASweepAreSizedByBytesToo) {
   };
   const auto rides = [](const Region& region) { return region.rider >= 0; };
   const Plan wide = plan(9216), narrow = plan(64);
-  EXPECT_LE(wide.scratch_floats * 4, 2 << 20);
+  EXPECT_LE(wide.scratch_bytes, 2 << 20);
   EXPECT_EQ(std::count_if(wide.regions.begin(), wide.regions.end(), rides), 0);
-  EXPECT_LE(narrow.scratch_floats * 4, 2 << 20);
+  EXPECT_LE(narrow.scratch_bytes, 2 << 20);
   EXPECT_EQ(std::count_if(narrow.regions.begin(), narrow.regions.end(), rides), 2);
 }
 
-// Nothing of the FFN's hidden width is ever as long as the picture.
-TEST(Plan, MemoryOfAPictureDoesNotGrowWithTheHiddenWidth) {
+// Nothing of the FFN's hidden width is ever as long as the image.
+TEST(Plan, MemoryOfAImageDoesNotGrowWithTheHiddenWidth) {
   constexpr int64_t kTokens = 64 * 64, kWidth = 192, kHidden = 512;
   const Graph graph = build_graph(find_model("vig_t"), 1024, 1024);
   const Plan plan = make_plan(lower(graph, {}), 1);
   int hidden = 0;
   for (size_t v = 0; v < plan.places.size(); ++v) {
-    const Grid& grid = plan.program.values[v];
+    const Grid& grid = plan.program.values[v].grid;
     if (grid.channels != kHidden || plan.places[v].offset < 0) continue;
     ++hidden;
     EXPECT_TRUE(plan.places[v].scratch) << "value " << v;
   }
   EXPECT_EQ(hidden, 12) << "one a block";
-  // The picture, eight embedding widths a token around the scan, and its states.
-  const int64_t picture = 1024 * 1024 * 3;
-  EXPECT_LT(plan.arena_floats, picture + kTokens * 8 * kWidth + kTokens * kHidden / 8);
+  // The image, eight embedding widths a token around the scan, and its states.
+  const int64_t image = 1024 * 1024 * 3;
+  EXPECT_LT(plan.arena_bytes, 4 * (image + kTokens * 8 * kWidth + kTokens * kHidden / 8));
 }
 
 }  // namespace

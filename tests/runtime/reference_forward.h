@@ -1,4 +1,4 @@
-// A graph executed the plainest way: one picture, one node after the other, every value kept, on
+// A graph executed the plainest way: one image, one node after the other, every value kept, on
 // the kernels' reference implementations. Shares neither lowering nor plan nor packed weights with
 // the runtime.
 #pragma once

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -53,13 +54,43 @@ TEST_F(Pool, KeepsSessionsBySizeAndBatch) {
   EXPECT_EQ(session->threads(), 2);
 }
 
+// What a session does is made once for each size; further ones take memory alone.
+TEST_F(Pool, SessionsOfOneSizeShareTheirPlan) {
+  std::atomic<int> graphs = 0;
+  SessionPool pool(
+      first({.threads = 2}),
+      [&](int height, int width) {
+        ++graphs;
+        return graph(height, width);
+      },
+      SIZE_MAX);
+  const SessionPool::Lease a = pool.take(64, 32, 1), b = pool.take(64, 32, 1);
+  EXPECT_NE(&*a, &*b);
+  EXPECT_EQ(graphs, 1) << "the second graph was built and lowered again";
+  EXPECT_EQ(a->plan(), b->plan());
+  EXPECT_NE(a->input(0), b->input(0));
+  EXPECT_EQ(a->bytes(), b->bytes());
+  // Both at a time, each with an image of its own.
+  const auto floats = static_cast<size_t>(64 * 32 * 3);
+  std::fill_n(a->input(0), floats, 0.5f);
+  std::fill_n(b->input(0), floats, -1.0f);
+  a->run(1);
+  const std::vector<float> before(a->output("logits", 0), a->output("logits", 0) + 4);
+  b->run(1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), a->output("logits", 0)));
+  EXPECT_FALSE(std::equal(before.begin(), before.end(), b->output("logits", 0)));
+  std::fill_n(b->input(0), floats, 0.5f);
+  b->run(1);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), b->output("logits", 0)));
+}
+
 // What the first session can do, all can.
 TEST_F(Pool, SessionsHaveTheSlotsAndTheKeptValuesOfTheFirst) {
   const int node = network_.graph.find_module("blocks.0");
   SessionPool pool(first({.threads = 1, .keep = {node}, .slots = 2}), graph, SIZE_MAX, {node});
   const SessionPool::Lease session = pool.take(32, 48, 1);
   EXPECT_EQ(session->slots(), 2);
-  run_alone(*session, picture(32, 48, 1));
+  run_alone(*session, image(32, 48, 1));
   EXPECT_NO_THROW(session->value(node, 0));
 }
 
@@ -96,7 +127,7 @@ TEST_F(Pool, DropsTheLeastRecentlyUsed) {
 
 TEST_F(Pool, NeverDropsASessionInUse) {
   const auto pool = make(0);
-  const Values pixels = network_.picture(1);
+  const Values pixels = network_.image(1);
   Session alone = network_.session({.threads = 1});
   const Values expected = run_alone(alone, pixels);
   {
@@ -135,7 +166,7 @@ TEST_F(Pool, ServesManyThreadsToTheSameBits) {
   const std::vector<std::pair<int, int>> sizes = {{64, 64}, {32, 48}, {75, 43}, {16, 16}};
   std::vector<Values> pixels, expected;
   for (const auto& [height, width] : sizes) {
-    pixels.push_back(picture(height, width, 7));
+    pixels.push_back(image(height, width, 7));
     Session alone(network_.packed, graph(height, width), {.threads = 1});
     expected.push_back(run_alone(alone, pixels.back()));
   }

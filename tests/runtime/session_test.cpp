@@ -10,6 +10,7 @@
 
 #include "runtime/networks.h"
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {
@@ -49,25 +50,25 @@ TEST(Session, RefusesWhatDoesNotExist) {
   expect_usage_error([&] { network.session({.threads = 1, .team = team}); },
                      "1 threads on a team of 2");
   Session session = network.session({.batch = 2, .threads = 1});
-  expect_usage_error([&] { session.run(0); }, "0 pictures");
+  expect_usage_error([&] { session.run(0); }, "0 images");
   expect_usage_error([&] { session.run(3); }, "at most 2");
   expect_usage_error([&] { session.run(1, 1); }, "slot 1");
-  expect_usage_error([&] { session.run(-1); }, "-1 pictures");
+  expect_usage_error([&] { session.run(-1); }, "-1 images");
   expect_usage_error([&] { session.run(1, -1); }, "slot -1");
   expect_usage_error([&] { session.input(0, 1); }, "slot 1");
   expect_usage_error([&] { session.input(0, -1); }, "slot -1");
-  expect_usage_error([&] { session.input(2); }, "picture 2");
-  expect_usage_error([&] { session.input(-1); }, "picture -1");
+  expect_usage_error([&] { session.input(2); }, "image 2");
+  expect_usage_error([&] { session.input(-1); }, "image -1");
   expect_usage_error([&] { session.output("boxes", 0); }, "boxes");
   const std::string& output = network.graph.outputs.at(0).name;
-  expect_usage_error([&] { session.output(output, 2); }, "picture 2");
-  expect_usage_error([&] { session.output(output, -1); }, "picture -1");
+  expect_usage_error([&] { session.output(output, 2); }, "image 2");
+  expect_usage_error([&] { session.output(output, -1); }, "image -1");
   const int inner = network.graph.find_module("blocks.0.attn_norm");
   expect_usage_error([&] { session.value(inner, 0); }, "was not kept");
   const int nodes = static_cast<int>(network.graph.nodes.size());
   for (const int node : {-1, nodes}) {
     const std::string value = "value " + std::to_string(node);
-    expect_usage_error([&] { session.value(node, 0); }, value + " of picture 0");
+    expect_usage_error([&] { session.value(node, 0); }, value + " of image 0");
     expect_usage_error([&] { network.session({.keep = {node}}); }, value + " to be kept");
   }
 }
@@ -81,7 +82,7 @@ TEST(Session, AGraphMayHaveNoInputs) {
   session.run(1, 1);
   EXPECT_NE(read_outputs(session, 0), Values(40, 0.0f));
   expect_usage_error([&] { session.input(0); }, "no inputs");
-  expect_usage_error([&] { session.input("picture", 0); }, "no input 'picture'");
+  expect_usage_error([&] { session.input("image", 0); }, "no input 'image'");
 }
 
 // In every thread that works, and in the caller's only while it does.
@@ -124,7 +125,7 @@ TEST(Session, PacksItsOwnWeights) {
   const Network network(description);
   Session first(network.graph, network.weights, {.threads = 2});
   Session alone = network.session({.threads = 1});
-  const Values pixels = network.picture(1);
+  const Values pixels = network.image(1);
   expect_same_bits(run_alone(first, pixels), run_alone(alone, pixels), "the first session");
   EXPECT_EQ(first.model()->bytes(), network.packed->bytes());
 
@@ -133,7 +134,7 @@ TEST(Session, PacksItsOwnWeights) {
   Session shared(first.model(), wide, {.team = first.team()});
   EXPECT_EQ(shared.threads(), 2);
   Session expected(network.packed, wide, {.threads = 1});
-  const Values wide_pixels = picture(64, 96, 1);
+  const Values wide_pixels = image(64, 96, 1);
   expect_same_bits(run_alone(shared, wide_pixels), run_alone(expected, wide_pixels),
                    "a later session");
 }
@@ -146,7 +147,7 @@ TEST(Session, SaysHowMuchMemoryItWillTake) {
   EXPECT_EQ(said, session.bytes());  // position tables fit as they are, so nothing is added
 }
 
-// Each slot keeps its own pictures, whichever runs.
+// Each slot keeps its own images, whichever runs.
 TEST(Session, HoldsSeveralSlots) {
   constexpr int kSlots = 3, kBatch = 2;
   const Network network(network_case("test_vig"));
@@ -155,7 +156,7 @@ TEST(Session, HoldsSeveralSlots) {
   EXPECT_EQ(session.slots(), kSlots);
   std::vector<Values> pixels, expected;
   for (int i = 0; i < kSlots * kBatch; ++i) {
-    pixels.push_back(network.picture(10 + i));
+    pixels.push_back(network.image(10 + i));
     expected.push_back(run_alone(alone, pixels.back()));
     std::copy(pixels.back().begin(), pixels.back().end(), session.input(i % kBatch, i / kBatch));
   }
@@ -163,7 +164,7 @@ TEST(Session, HoldsSeveralSlots) {
     session.run(kBatch, slot);
     for (int image = 0; image < kBatch; ++image) {
       const size_t i = static_cast<size_t>(slot * kBatch + image);
-      expect_same_bits(read_outputs(session, image), expected[i], "picture " + std::to_string(i));
+      expect_same_bits(read_outputs(session, image), expected[i], "image " + std::to_string(i));
       expect_same_bits(read_value(session, 0, image), pixels[i], "pixels " + std::to_string(i));
       // By its name it is the first slot of the input, whichever ran last.
       EXPECT_EQ(session.input(session.graph().inputs[0].name, image), session.input(image, 0));
@@ -218,7 +219,7 @@ TEST(Session, CountsWhatItsStepsKeep) {
 TEST(Session, ProfileCountsTheWorkOfAllRuns) {
   const Network network(network_case("test_vig"));
   Session session = network.session({.batch = 2, .threads = 2, .profile = true});
-  for (int i = 0; i < 2; ++i) set_input(session, i, network.picture(i));
+  for (int i = 0; i < 2; ++i) set_input(session, i, network.image(i));
   session.run(2);
   session.run(1);
   MacCount sum;
@@ -244,7 +245,7 @@ TEST(Session, ProfileCountsTheWorkOfAllRuns) {
 TEST(Session, ProfileBooksNoTimeTwice) {
   const Network network(network_case("test_vig"));
   Session session = network.session({.threads = 1, .profile = true});
-  set_input(session, 0, network.picture(1));
+  set_input(session, 0, network.image(1));
   const auto start = std::chrono::steady_clock::now();
   for (int run = 0; run < 3; ++run) session.run(1);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
@@ -257,7 +258,7 @@ TEST(Session, ProfileBooksNoTimeTwice) {
 TEST(Session, ProfileAddsUpTheWorkers) {
   const Network network(network_case("test_vig"));
   Session session = network.session({.threads = 2, .profile = true});
-  set_input(session, 0, network.picture(1));
+  set_input(session, 0, network.image(1));
   session.run(1, 0, true);  // in the caller's thread alone: the last worker has nothing to add
   double seconds = 0;
   for (const ProfileEntry& entry : session.profile()) seconds += entry.seconds;
@@ -268,7 +269,7 @@ TEST(Session, ProfileAddsUpTheWorkers) {
 TEST(Session, UnreadValuesDoNoHarm) {
   const auto build = [](bool unread) {
     Builder b;
-    const Value input = b.input("picture", {24, 24, 3});
+    const Value input = b.input("image", {24, 24, 3});
     Value x = b.conv(input, "stem", 32, {4, 4, 0});
     const Value qkv = b.linear(x, "qkv", 64, false, kInit);
     const Value gate = b.linear(x, "gate", 32, true, kInit);
@@ -284,7 +285,7 @@ TEST(Session, UnreadValuesDoNoHarm) {
     b.output("pooled", b.mean_pool(x));
     return std::move(b).finish();
   };
-  const Values pixels = picture(24, 24, 1);
+  const Values pixels = image(24, 24, 1);
   std::vector<Values> results;
   for (bool unread : {false, true}) {
     const Graph graph = build(unread);

@@ -19,7 +19,7 @@ TEST(Sharing, WeightsPackedForOneSizeServeEveryOther) {
       description.height = height;
       description.width = width;
       const Network own(description);
-      const Values pixels = own.picture(1);
+      const Values pixels = own.image(1);
       Session own_session = own.session({.threads = 1});
       Session shared(first.packed, own.graph, {.threads = 2});
       expect_same_bits(
@@ -35,7 +35,7 @@ TEST(Sharing, SessionsOutliveTheirMakers) {
   Values pixels, expected;
   {
     const Network network(network_case("test_vig"));
-    pixels = network.picture(1);
+    pixels = network.image(1);
     Session other = network.session({.threads = 1});
     expected = run_alone(other, pixels);
     session = std::make_unique<Session>(network.session({.threads = 2}));
@@ -48,7 +48,7 @@ TEST(Sharing, SessionsOutliveTheirMakers) {
 // A caller with threads of its own, each with a session.
 TEST(Sharing, SessionsInsideACallersOwnTeam) {
   const Network network(network_case("test_vig"));
-  const Values pixels = network.picture(1);
+  const Values pixels = network.image(1);
   Session alone = network.session({.threads = 1});
   const Values expected = run_alone(alone, pixels);
   for (int threads : {1, 2}) {
@@ -72,7 +72,7 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
   constexpr int kRuns = 12;
   const Network network(base);
   std::vector<Graph> graphs;
-  std::vector<std::vector<Values>> pixels, expected;  // [job][picture]
+  std::vector<std::vector<Values>> pixels, expected;  // [job][image]
   for (const Job& job : jobs) {
     NetworkCase description = base;
     description.height = job.height;
@@ -82,7 +82,7 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
     pixels.emplace_back();
     expected.emplace_back();
     for (int i = 0; i < 3; ++i) {
-      pixels.back().push_back(picture(job.height, job.width, 50 + i));
+      pixels.back().push_back(image(job.height, job.width, 50 + i));
       expected.back().push_back(run_alone(own, pixels.back().back()));
     }
   }
@@ -138,12 +138,12 @@ TEST(Sharing, SessionsOfOneTeamAlone) {
   for (const char* name : {"test_vig", "test_vig_h", "gla_t_position", "layer_scale"}) {
     const NetworkCase description = network_case(name);
     const Network network(description);
-    const Values pixels = network.picture(1);
+    const Values pixels = network.image(1);
     Session expected = network.session({.threads = 1});
     for (const int threads : {1, 2, 5}) {
       Session session = network.session({.batch = 2, .threads = threads});
       set_input(session, 0, pixels);
-      set_input(session, 1, network.picture(2));
+      set_input(session, 1, network.image(2));
       for (const bool alone : {true, false, true}) {
         session.run(2, 0, alone);
         expect_same_bits(read_outputs(session, 0), run_alone(expected, pixels), name);

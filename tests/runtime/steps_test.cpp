@@ -21,7 +21,7 @@ void expect_reference(Builder builder, const std::string& name) {
   const auto weights = lively_weights(graph, 3);
   int64_t count = 0;
   for (const Output& input : graph.inputs) count += graph.node(input.node).grid.elements();
-  Values inputs = picture(1, static_cast<int>(count), 5);
+  Values inputs = image(1, static_cast<int>(count), 5);
   inputs.resize(static_cast<size_t>(count));
   Session session(graph, weights, {.batch = 1, .threads = 2});
   set_input(session, 0, inputs);

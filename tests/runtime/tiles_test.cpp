@@ -1,5 +1,5 @@
 // A scan goes over halves of the tokens tile by tile and carries its state from one tile to the
-// next. Pictures whose halves have one to six tiles, whole and partial, against the reference
+// next. Images whose halves have one to six tiles, whole and partial, against the reference
 // execution and, on any number of threads, bit by bit.
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST_P(Tiles, EveryNumberOfThemGivesTheReferencesAnswer) {
   for (const TileCase& tiles : kCases) {
     SCOPED_TRACE(tiles.rows * tiles.cols);
     const Network network(network_of(tiles, GetParam()));
-    const Values pixels = network.picture(1);
+    const Values pixels = network.image(1);
     Session session = network.session({.batch = 1, .threads = 2});
     set_input(session, 0, pixels);
     session.run(1);
@@ -73,7 +73,7 @@ TEST_P(Tiles, EveryNumberOfThemGivesTheSameBitsOnAnyThreadsAndInAnyBatch) {
   for (const TileCase& tiles : kCases) {
     SCOPED_TRACE(tiles.rows * tiles.cols);
     const Network network(network_of(tiles, GetParam()));
-    const Values pixels = network.picture(1);
+    const Values pixels = network.image(1);
     Session one = network.session({.batch = 1, .threads = 1});
     const Values expected = run_alone(one, pixels);
     for (const int threads : {2, 3, 4}) {
@@ -118,7 +118,7 @@ TEST_P(TilesOnTarget, HalvesAreCutIntoWholePairsOfStripsThatFit) {
 // row too many would overwrite a neighbour's.
 TEST_P(TilesOnTarget, FullTilesOfAChainGiveTheReferencesAnswer) {
   Builder b;
-  Value x = b.conv(b.input("picture", {25, 40, 3}), "stem", 12, {.kernel = 3, .padding = 1});
+  Value x = b.conv(b.input("image", {25, 40, 3}), "stem", 12, {.kernel = 3, .padding = 1});
   for (const char* name : {"one", "two"}) {
     const Value y = b.layer_norm(x, std::string(name) + ".norm", 1e-5f);
     const Value hidden = b.activation(
@@ -128,7 +128,7 @@ TEST_P(TilesOnTarget, FullTilesOfAChainGiveTheReferencesAnswer) {
   b.output("y", x);
   const Graph graph = std::move(b).finish();
   const auto weights = lively_weights(graph, 1);
-  const Values pixels = picture(25, 40, 1);
+  const Values pixels = image(25, 40, 1);
   const Values expected = reference_forward(graph, *weights, pixels).back();
   Values first;
   for (const int threads : {1, 2, 3}) {
@@ -144,7 +144,7 @@ TEST_P(TilesOnTarget, FullTilesOfAChainGiveTheReferencesAnswer) {
 TEST_P(TilesOnTarget, AScanGivesTheReferencesAnswer) {
   for (const TileCase& tiles : {TileCase{12, 20}, {13, 17}}) {
     const Network network(network_of(tiles, "vig_t"));
-    const Values pixels = network.picture(1);
+    const Values pixels = network.image(1);
     const auto expected = reference_forward(network.graph, *network.weights, pixels);
     for (const int threads : {1, 2, 3}) {
       Session session = network.session({.threads = threads});
@@ -166,7 +166,7 @@ TEST(TileProfile, TheTimeOfARidingScanIsItsOwn) {
   ASSERT_TRUE(std::any_of(plan.regions.begin(), plan.regions.end(),
                           [](const Region& region) { return region.rider >= 0; }));
   Session session = network.session({.threads = 1, .profile = true});
-  run_alone(session, network.picture(1));
+  run_alone(session, network.image(1));
   for (const ProfileEntry& entry : session.profile()) EXPECT_GT(entry.seconds, 0) << entry.kind;
 }
 

@@ -1,5 +1,5 @@
 // Answers beside those of the library: options reach the network, and what is drawn belongs to its
-// own picture.
+// own image.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -26,48 +26,48 @@ json first_result(const HttpAnswer& answer) {
 TEST_F(ApiTest, SizesAndThresholdsReachTheNetwork) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const ImageBytes images({{"image", image_bytes(bytes)}});
   const OpenModel& model = *classifier();
   EXPECT_EQ(first_result(post("/v1/classify?size=96")),
-            json::parse(classification_json(model.classify(pictures, 5, 96).at(0))));
+            json::parse(classification_json(model.classify(images, 5, 96).at(0))));
   // No class of ten is as probable as that.
   const json unsure = first_result(post("/v1/classify?threshold=1"));
   EXPECT_EQ(unsure["none_of_them"], true);
-  EXPECT_EQ(unsure, json::parse(classification_json(model.classify(pictures, 5).at(0), {"", 1.0})));
+  EXPECT_EQ(unsure, json::parse(classification_json(model.classify(images, 5).at(0), {"", 1.0})));
   EXPECT_EQ(first_result(post("/v1/explain?class=2&size=96")),
-            json::parse(explanation_json(model.evidence(pictures, {2, -1}, 96).at(0), "")));
+            json::parse(explanation_json(model.evidence(images, {2, -1}, 96).at(0), "")));
   EXPECT_EQ(
       first_result(post("/v1/explain?x=0.25&y=0.75&layer=0&head=1&size=96")),
-      json::parse(explanation_json(model.attention(pictures, {0.25, 0.75, 0, 1}, 96).at(0), "")));
+      json::parse(explanation_json(model.attention(images, {0.25, 0.75, 0, 1}, 96).at(0), "")));
 }
 
 TEST_F(ApiTest, ExplanationsAreDrawnOverWhatTheNetworkSaw) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
-  const auto image = pictures.load(0).image;
+  const ImageBytes images({{"image", image_bytes(bytes)}});
+  const auto image = images.load(0).image;
   const Recipe recipe = classifier()->runner()->recipe(96);
   const SeenPart seen = seen_part(place(recipe, image->width, image->height));
-  const auto evidence = classifier()->evidence(pictures, {2, 5}, 96).at(0);
-  EXPECT_EQ(first_result(post("/v1/explain?class=2&against=5&size=96&draw=1"))["picture"],
+  const auto evidence = classifier()->evidence(images, {2, 5}, 96).at(0);
+  EXPECT_EQ(first_result(post("/v1/explain?class=2&against=5&size=96&draw=1"))["image"],
             png_uri(encode_png(draw_explanation(*image, seen, evidence.answer.map, 0.7))));
-  const auto attention = classifier()->attention(pictures, {0.5, 0.25, 1, -1}, 96).at(0);
-  EXPECT_EQ(first_result(post("/v1/explain?x=0.5&y=0.25&layer=1&size=96&draw=1"))["picture"],
+  const auto attention = classifier()->attention(images, {0.5, 0.25, 1, -1}, 96).at(0);
+  EXPECT_EQ(first_result(post("/v1/explain?x=0.5&y=0.25&layer=1&size=96&draw=1"))["image"],
             png_uri(encode_png(draw_explanation(*image, seen, attention.answer.map, 0.7))));
 }
 
-TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverThePicture) {
+TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverTheImage) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
-  const auto image = pictures.load(0).image;
+  const ImageBytes images({{"image", image_bytes(bytes)}});
+  const auto image = images.load(0).image;
   const auto models = all_models();
   const OpenModel &segmenter = *models[1].model, &detector = *models[2].model;
   EXPECT_EQ(first_result(post("/v1/segment?draw=1"))["overlay"],
             png_uri(encode_png(draw_segmentation(
-                *image, segmenter.segment(pictures).at(0).answer.labels, segmenter.classes()))));
+                *image, segmenter.segment(images).at(0).answer.labels, segmenter.classes()))));
   // Objects that are as good as asked for are left out, from the list and from the drawing.
-  Detections found = detector.detect(pictures).at(0).answer;
+  Detections found = detector.detect(images).at(0).answer;
   ASSERT_GT(found.size(), 1u);
   const float least = found[found.size() / 2].score;
   std::erase_if(found, [&](const Detection& one) { return one.score <= least; });
@@ -104,11 +104,11 @@ TEST_F(ApiTest, WarningsStandInTheResults) {
   EXPECT_EQ(kinds("/v1/classify"), Kinds{});
 }
 
-// Pictures of other clients may stand in the same batch.
-TEST_F(ApiTest, EveryPictureGetsWhatItWouldGetAlone) {
+// Images of other clients may stand in the same batch.
+TEST_F(ApiTest, EveryImageGetsWhatItWouldGetAlone) {
   start();
-  const std::string colour = read_file(picture_file("formats/photo.png"));
-  const std::string gray = read_file(picture_file("formats/gray.gif"));
+  const std::string colour = read_file(image_file("formats/photo.png"));
+  const std::string gray = read_file(image_file("formats/gray.gif"));
   const std::string type = "Content-Type: application/json\r\n";
   const auto without_name = [](json result) {
     result.erase("file");
@@ -117,7 +117,7 @@ TEST_F(ApiTest, EveryPictureGetsWhatItWouldGetAlone) {
     }
     return result;
   };
-  const json both = {{"pictures", {png_uri(picture_bytes(gray)), png_uri(picture_bytes(colour))}}};
+  const json both = {{"images", {png_uri(image_bytes(gray)), png_uri(image_bytes(colour))}}};
   for (const char* target :
        {"/v1/classify", "/v1/embed", "/v1/explain?draw=1", "/v1/explain?x=0.5&y=0.5&draw=1",
         "/v1/segment?draw=1", "/v1/detect?draw=1&score=0"}) {

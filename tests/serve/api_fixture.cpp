@@ -72,11 +72,11 @@ std::vector<HostedModel> all_models() {
   return models;
 }
 
-std::span<const uint8_t> picture_bytes(const std::string& bytes) {
+std::span<const uint8_t> image_bytes(const std::string& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
 }
 
-std::string photo() { return read_file(picture_file("photos/cat_progressive_320x240.jpg")); }
+std::string photo() { return read_file(image_file("photos/cat_progressive_320x240.jpg")); }
 
 void ApiTest::start(ApiOptions options, std::vector<HostedModel> models) {
   HttpHandlers handlers;

@@ -19,8 +19,8 @@ std::shared_ptr<const OpenModel> classifier();
 // "pets", the classifier; "streets", a segmenter; "things", a detector.
 std::vector<HostedModel> all_models();
 
-std::span<const uint8_t> picture_bytes(const std::string& bytes);
-// A picture of 320 x 240 pixels as a file.
+std::span<const uint8_t> image_bytes(const std::string& bytes);
+// An image of 320 x 240 pixels as a file.
 std::string photo();
 
 class ApiTest : public ::testing::Test {

@@ -62,7 +62,7 @@ TEST_F(ApiTest, CountersAreTheirOwn) {
         "vig_requests_total{route=\"other\",status=\"400\"} 1",  // no request at all
         "vig_errors_total{kind=\"bad_request\"} 1", "vig_errors_total{kind=\"no_such_model\"} 1",
         "vig_errors_total{kind=\"no_such_route\"} 1", "vig_errors_total{kind=\"wrong_method\"} 1",
-        "vig_errors_total{kind=\"bad_http\"} 1", "vig_connections 7", "vig_queue_pictures 0"}) {
+        "vig_errors_total{kind=\"bad_http\"} 1", "vig_connections 7", "vig_queue_images 0"}) {
     EXPECT_NE(counted.body.find("\n" + std::string(line) + "\n"), std::string::npos)
         << line << "\n"
         << counted.body;
@@ -201,7 +201,7 @@ TEST(Api, WhatWaitsForANetworkIsDropped) {
     counters.path = "/metrics";
     for (bool waits = false; !waits;) {
       api.handle(counters, [&](const HttpResponse& response) {
-        waits = response.body.find("\nvig_queue_pictures 1\n") != std::string::npos;
+        waits = response.body.find("\nvig_queue_images 1\n") != std::string::npos;
       });
     }
     api.drop_waiting();

@@ -25,8 +25,8 @@ using nlohmann::json;
 TEST_F(ApiTest, ClassifiesInEveryForm) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
-  const auto expected = classifier()->classify(pictures, 3);
+  const ImageBytes images({{"image", image_bytes(bytes)}});
+  const auto expected = classifier()->classify(images, 3);
   const std::string text = classification_json(expected.at(0));
   const HttpAnswer raw = post("/v1/classify?top=3");
   ASSERT_EQ(raw.status, 200) << raw.body;
@@ -42,22 +42,22 @@ TEST_F(ApiTest, ClassifiesInEveryForm) {
   EXPECT_EQ(answer["results"][0]["classes"], classes);
   EXPECT_EQ(answer["results"][0]["file"], "cat.jpg");
   const json sent = {
-      {"top", 3}, {"pictures", {"/9j/4AAQ", png_uri(picture_bytes(bytes))}}, {"model", "pets"}};
+      {"top", 3}, {"images", {"/9j/4AAQ", png_uri(image_bytes(bytes))}}, {"model", "pets"}};
   answer =
       json::parse(post("/v1/classify", sent.dump(), "Content-Type: application/json\r\n").body);
-  EXPECT_TRUE(answer["results"][0].contains("error")) << "one broken picture spoils no other";
+  EXPECT_TRUE(answer["results"][0].contains("error")) << "one broken image spoils no other";
   EXPECT_EQ(answer["results"][1]["classes"], classes);
 }
 
 TEST_F(ApiTest, EmbedsTheSameNumbersAsTheLibrary) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const ImageBytes images({{"image", image_bytes(bytes)}});
   for (const bool map : {false, true}) {
     const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
     const HttpAnswer answer = post(map ? "/v1/embed?map=true" : "/v1/embed");
     EXPECT_EQ(answer.body, "{\"model\":\"pets\",\"results\":[" +
-                               embedding_json(classifier()->embed(pictures, kind).at(0)) + "]}\n");
+                               embedding_json(classifier()->embed(images, kind).at(0)) + "]}\n");
   }
   EXPECT_EQ(json::parse(post("/v1/embed?size=96").body)["results"][0]["shape"],
             json::parse(post("/v1/embed").body)["results"][0]["shape"]);
@@ -68,10 +68,10 @@ TEST_F(ApiTest, ExplainsAndDraws) {
   json answer = json::parse(post("/v1/explain?class=class+3&against=5").body)["results"][0];
   EXPECT_EQ(answer["class"]["index"], 3);
   EXPECT_EQ(answer["against"]["name"], "class 5");
-  EXPECT_FALSE(answer.contains("picture"));
+  EXPECT_FALSE(answer.contains("image"));
   answer = json::parse(post("/v1/explain?x=0.5&y=0.25&layer=0&head=0&draw=1").body)["results"][0];
   EXPECT_EQ(answer["layer"], 0);
-  EXPECT_TRUE(answer["picture"].get<std::string>().starts_with("data:image/png;base64,"));
+  EXPECT_TRUE(answer["image"].get<std::string>().starts_with("data:image/png;base64,"));
   EXPECT_EQ(post("/v1/explain?x=0.5").status, 400);
   for (const char* none : {"unicorn", "10", "-1", "3x"}) {
     const HttpAnswer refused = post(std::string("/v1/explain?class=") + none);
@@ -86,10 +86,10 @@ TEST_F(ApiTest, ExplainsAndDraws) {
 TEST_F(ApiTest, SegmentsAndDetects) {
   start();
   const std::string bytes = photo();
-  const PictureBytes pictures({{"picture", picture_bytes(bytes)}});
+  const ImageBytes images({{"image", image_bytes(bytes)}});
   const auto models = all_models();
   const json plain = json::parse(post("/v1/segment").body)["results"][0];
-  const auto expected = models[1].model->segment(pictures);
+  const auto expected = models[1].model->segment(images);
   const json classes =
       json::parse(segmentation_json(expected.at(0), models[1].model->classes()))["classes"];
   EXPECT_EQ(plain["classes"], classes);
@@ -98,10 +98,10 @@ TEST_F(ApiTest, SegmentsAndDetects) {
   EXPECT_TRUE(json::parse(post("/v1/segment?draw=true").body)["results"][0].contains("overlay"));
 
   const json objects = json::parse(post("/v1/detect?draw=true&score=0").body)["results"][0];
-  const auto found = models[2].model->detect(pictures);
+  const auto found = models[2].model->detect(images);
   ASSERT_EQ(objects["detections"].size(), found.at(0).answer.size());
   for (size_t i = 0; i < found[0].answer.size(); ++i) {
-    EXPECT_EQ(objects["detections"][i], json::parse(detection_json(found[0].answer[i], 1, "picture",
+    EXPECT_EQ(objects["detections"][i], json::parse(detection_json(found[0].answer[i], 1, "image",
                                                                    models[2].model->classes())));
   }
   EXPECT_EQ(post("/v1/detect", "broken").status, 422);
@@ -117,7 +117,7 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(models[2]["task"], "detect");
   EXPECT_EQ(models[0]["max_size"], 1024);
   EXPECT_TRUE(models[0].contains("seen") && !models[0].contains("colors"));
-  EXPECT_FALSE(models[1].contains("seen")) << "the whole picture";
+  EXPECT_FALSE(models[1].contains("seen")) << "the whole image";
   EXPECT_EQ(models[1]["colors"].size(), 4u);
   const Color first = class_palette(1, std::vector<std::string>{"road"})[0];
   EXPECT_EQ(models[1]["colors"][0],
@@ -148,7 +148,7 @@ TEST_F(ApiTest, ListsAndDescribes) {
 
 TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   ApiOptions options;
-  options.most_pictures = 2;
+  options.most_images = 2;
   options.max_size = 128;
   options.decode.max_pixels = 320 * 240;
   start(options);
@@ -171,11 +171,11 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   EXPECT_EQ(post("/v1/explain?x=0&y=0&class=1").status, 400);
   EXPECT_EQ(post("/v1/classify", "x", "Content-Type: text/plain\r\n").status, 415);
   EXPECT_EQ(post("/v1/classify", "{}", "Content-Type: application/json\r\n").status, 400);
-  EXPECT_EQ(post("/v1/classify", R"({"pictures":["QQ==","QQ==","QQ=="]})",
+  EXPECT_EQ(post("/v1/classify", R"({"images":["QQ==","QQ==","QQ=="]})",
                  "Content-Type: application/json\r\n")
                 .status,
             413);
-  const HttpAnswer large = post("/v1/classify", read_file(picture_file("photos/cat_chelsea.png")));
+  const HttpAnswer large = post("/v1/classify", read_file(image_file("photos/cat_chelsea.png")));
   EXPECT_EQ(large.status, 422);
   EXPECT_NE(large.body.find("pixels"), std::string::npos) << large.body;
   EXPECT_EQ(ask("GET", "/v1/classify").header("allow"), "POST");
@@ -190,29 +190,28 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
   EXPECT_NE(counted.find("vig_requests_total{route=\"other\",status=\"404\"} 8\n"),
             std::string::npos)
       << counted;
-  EXPECT_NE(counted.find("vig_errors_total{kind=\"bad_picture\"} 2\n"), std::string::npos);
+  EXPECT_NE(counted.find("vig_errors_total{kind=\"bad_image\"} 2\n"), std::string::npos);
   EXPECT_NE(counted.find("vig_request_seconds_bucket{route=\"/v1/classify\",le=\"+Inf\"}"),
             std::string::npos);
-  EXPECT_NE(counted.find("vig_batch_pictures_count{} 3\n"), std::string::npos) << counted;
-  EXPECT_NE(counted.find("\nvig_queue_pictures 0\n"), std::string::npos);
+  EXPECT_NE(counted.find("vig_batch_images_count{} 3\n"), std::string::npos) << counted;
+  EXPECT_NE(counted.find("\nvig_queue_images 0\n"), std::string::npos);
 }
 
 TEST_F(ApiTest, ManyLargeInputsAreTooMany) {
   start();
-  const auto status = [&](int pictures, const std::string& target) {
+  const auto status = [&](int images, const std::string& target) {
     std::string list;
-    for (int i = 0; i < pictures; ++i) list += i == 0 ? "\"QQ==\"" : ",\"QQ==\"";
-    return post(target, "{\"pictures\":[" + list + "]}", "Content-Type: application/json\r\n")
-        .status;
+    for (int i = 0; i < images; ++i) list += i == 0 ? "\"QQ==\"" : ",\"QQ==\"";
+    return post(target, "{\"images\":[" + list + "]}", "Content-Type: application/json\r\n").status;
   };
-  EXPECT_EQ(status(8, "/v1/embed?size=1024&map=1"), 422) << "none of them is a picture";
+  EXPECT_EQ(status(8, "/v1/embed?size=1024&map=1"), 422) << "none of them is an image";
   EXPECT_EQ(status(9, "/v1/embed?size=1024&map=1"), 413);
   EXPECT_EQ(status(9, "/v1/embed?map=1"), 422);
 }
 
-TEST_F(ApiTest, ABrokenPictureSpoilsNoOther) {
+TEST_F(ApiTest, ABrokenImageSpoilsNoOther) {
   start();
-  const std::string png = read_file(picture_file("formats/photo.png"));
+  const std::string png = read_file(image_file("formats/photo.png"));
   for (const std::string& broken : {std::string(), std::string("GIF89a")}) {
     const std::string part = "--b\r\nContent-Disposition: form-data; name=p; filename=f\r\n\r\n";
     const HttpAnswer answer =
@@ -224,11 +223,11 @@ TEST_F(ApiTest, ABrokenPictureSpoilsNoOther) {
     EXPECT_TRUE(results.at(1).contains("classes"));
   }
   const HttpAnswer text =
-      post("/v1/classify", R"({"pictures":["*","QQ=="]})", "Content-Type: application/json\r\n");
+      post("/v1/classify", R"({"images":["*","QQ=="]})", "Content-Type: application/json\r\n");
   EXPECT_EQ(text.status, 422);
   const json results = json::parse(text.body)["results"];
-  EXPECT_TRUE(results.at(0)["error"].get<std::string>().starts_with("picture 1: "));
-  EXPECT_TRUE(results.at(1)["error"].get<std::string>().starts_with("picture 2: "));
+  EXPECT_TRUE(results.at(0)["error"].get<std::string>().starts_with("image 1: "));
+  EXPECT_TRUE(results.at(1)["error"].get<std::string>().starts_with("image 2: "));
 }
 
 TEST_F(ApiTest, ServersWithoutAModelOfTheTaskSayIt) {
@@ -310,6 +309,7 @@ TEST_F(ApiTest, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_NE(refused.body.find("queue_full"), std::string::npos);
+  EXPECT_NE(refused.body.find("(raise the limit with --queue)"), std::string::npos);
   go.release(2);
   EXPECT_EQ(first.read().status, 200);
   EXPECT_EQ(second.read().status, 200);
@@ -326,7 +326,7 @@ TEST_F(ApiTest, ABatchIsTakenApartAgain) {
     go.acquire();
   };
   start(options);
-  const std::string gray = read_file(picture_file("photos/kitten_gray.jpg")), colour = photo();
+  const std::string gray = read_file(image_file("photos/kitten_gray.jpg")), colour = photo();
   const json expected = json::parse(post("/v1/embed").body)["results"][0]["values"];
   const json other = json::parse(post("/v1/embed", gray).body)["results"][0]["values"];
   ASSERT_NE(expected, other);
@@ -334,10 +334,10 @@ TEST_F(ApiTest, ABatchIsTakenApartAgain) {
   Client first(served_->port()), second(served_->port()), third(served_->port());
   first.send(request_text("POST", "/v1/embed", photo()));
   running.acquire();
-  const json both = {{"pictures", {png_uri(picture_bytes(gray)), png_uri(picture_bytes(colour))}}};
+  const json both = {{"images", {png_uri(image_bytes(gray)), png_uri(image_bytes(colour))}}};
   second.send(request_text("POST", "/v1/embed", both.dump(), "Content-Type: application/json\r\n"));
   const auto wait_for = [&](const std::string& waiting) {
-    while (ask("GET", "/metrics").body.find("\nvig_queue_pictures " + waiting + "\n") ==
+    while (ask("GET", "/metrics").body.find("\nvig_queue_images " + waiting + "\n") ==
            std::string::npos) {
       std::this_thread::yield();
     }
@@ -351,7 +351,7 @@ TEST_F(ApiTest, ABatchIsTakenApartAgain) {
   EXPECT_EQ(two[0]["values"], other);
   EXPECT_EQ(two[1]["values"], expected);
   EXPECT_EQ(json::parse(third.read().body)["results"][0]["values"], other);
-  EXPECT_NE(ask("GET", "/metrics").body.find("vig_batch_pictures_bucket{le=\"2\"} 3\n"),
+  EXPECT_NE(ask("GET", "/metrics").body.find("vig_batch_images_bucket{le=\"2\"} 3\n"),
             std::string::npos)
       << "three alone, then three together";
 }
@@ -383,7 +383,7 @@ TEST_F(ApiTest, DifferentRequestsAreNoBatch) {
   std::list<Client> clients;
   for (const std::string& target : targets) {
     clients.emplace_back(served_->port()).send(request_text("POST", target, photo()));
-    const std::string line = "\nvig_queue_pictures " + std::to_string(clients.size()) + "\n";
+    const std::string line = "\nvig_queue_images " + std::to_string(clients.size()) + "\n";
     while (ask("GET", "/metrics").body.find(line) == std::string::npos) std::this_thread::yield();
   }
   go.release();
@@ -435,22 +435,21 @@ TEST_F(ApiTest, WhatWaitedTooLongIsRefused) {
   EXPECT_NE(late.body.find("waited_too_long"), std::string::npos);
 }
 
-TEST_F(ApiTest, ManyClientsGetTheAnswersOfTheirOwnPictures) {
+TEST_F(ApiTest, ManyClientsGetTheAnswersOfTheirOwnImages) {
   start();
-  const std::vector<std::string> pictures = {photo(),
-                                             read_file(picture_file("photos/kitten_gray.jpg")),
-                                             read_file(picture_file("photos/flower.webp")),
-                                             read_file(picture_file("photos/pixel_1x1.png"))};
+  const std::vector<std::string> images = {photo(), read_file(image_file("photos/kitten_gray.jpg")),
+                                           read_file(image_file("photos/flower.webp")),
+                                           read_file(image_file("photos/pixel_1x1.png"))};
   std::vector<std::string> expected;
-  for (const std::string& one : pictures) expected.push_back(post("/v1/embed", one).body);
+  for (const std::string& one : images) expected.push_back(post("/v1/embed", one).body);
   std::vector<std::thread> clients;
   std::atomic<int> wrong = 0;
   for (size_t i = 0; i < 8; ++i) {
     clients.emplace_back([&, i] {
       Client client(served_->port());
       for (size_t j = 0; j < 8; ++j) {
-        const size_t k = (i + j) % pictures.size();
-        client.send(request_text("POST", "/v1/embed", pictures[k]));
+        const size_t k = (i + j) % images.size();
+        client.send(request_text("POST", "/v1/embed", images[k]));
         wrong += client.read().body == expected[k] ? 0 : 1;
       }
     });

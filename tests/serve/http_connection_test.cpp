@@ -100,6 +100,35 @@ TEST(HttpConnection, RequestsWithoutAnAnswerTakeNothingFromOthers) {
   EXPECT_EQ(ask(served.port(), request_text("POST", "/", std::string(100, 'z'))).status, 200);
 }
 
+// What a response holds is given back when it is sent, and when its client is gone.
+TEST(HttpConnection, WhatAResponseHoldsIsGivenBackWhenItIsSent) {
+  constexpr size_t kBytes = size_t{64} << 20;  // more than the system takes at once
+  std::promise<std::weak_ptr<int>> promised;
+  const auto serve = [&](const HttpRequest&, const Respond& respond) {
+    const auto held = std::make_shared<int>();
+    promised.set_value(held);
+    HttpResponse response{200, "text/plain", std::string(kBytes, 'x')};
+    response.held = held;
+    respond(std::move(response));
+  };
+  HttpHandlers handlers;
+  handlers.handle = serve;
+  Served served(patient(), handlers);
+  for (const bool taken : {true, false}) {
+    promised = {};
+    auto client = std::make_unique<Client>(served.port());
+    client->send(request_text("GET", "/"));
+    const std::weak_ptr<int> held = promised.get_future().get();
+    EXPECT_FALSE(held.expired());
+    if (taken) {
+      EXPECT_EQ(client->read().body.size(), kBytes);
+    } else {
+      client.reset();
+    }
+    while (!held.expired()) std::this_thread::yield();  // or the test's time limit
+  }
+}
+
 TEST(HttpConnection, OnlyTheFirstAnswerCounts) {
   HttpHandlers handlers;
   handlers.handle = [](const HttpRequest& request, const Respond& respond) {

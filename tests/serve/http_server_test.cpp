@@ -134,6 +134,8 @@ TEST(HttpServer, WhatIsNotHttpIsRefused) {
     const HttpAnswer answer = client.read();
     EXPECT_EQ(answer.status, status) << request.substr(0, 120);
     EXPECT_NE(answer.body.find("\"error\""), std::string::npos) << answer.body;
+    const bool names_option = answer.body.find("--max-body") != std::string::npos;
+    EXPECT_EQ(names_option, status == 413) << answer.body;
     EXPECT_TRUE(client.ends()) << "a connection whose state is unknown is closed";
   }
   expect_alive(served.port());

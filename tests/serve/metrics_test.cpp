@@ -22,19 +22,19 @@ std::string lines_of(const ServerMetrics& metrics, const std::string& name) {
 // A bucket counts the values up to its bound, the bound included.
 TEST(ServerMetrics, BatchesAreCountedUpToEachBound) {
   ServerMetrics metrics;
-  EXPECT_EQ(lines_of(metrics, "vig_batch_pictures"), "");
-  for (const size_t pictures : {2, 3, 64, 65}) metrics.batch(pictures);
-  EXPECT_EQ(lines_of(metrics, "vig_batch_pictures"),
-            "vig_batch_pictures_bucket{le=\"1\"} 0\n"
-            "vig_batch_pictures_bucket{le=\"2\"} 1\n"
-            "vig_batch_pictures_bucket{le=\"4\"} 2\n"
-            "vig_batch_pictures_bucket{le=\"8\"} 2\n"
-            "vig_batch_pictures_bucket{le=\"16\"} 2\n"
-            "vig_batch_pictures_bucket{le=\"32\"} 2\n"
-            "vig_batch_pictures_bucket{le=\"64\"} 3\n"
-            "vig_batch_pictures_bucket{le=\"+Inf\"} 4\n"
-            "vig_batch_pictures_sum{} 134\n"
-            "vig_batch_pictures_count{} 4\n");
+  EXPECT_EQ(lines_of(metrics, "vig_batch_images"), "");
+  for (const size_t images : {2, 3, 64, 65}) metrics.batch(images);
+  EXPECT_EQ(lines_of(metrics, "vig_batch_images"),
+            "vig_batch_images_bucket{le=\"1\"} 0\n"
+            "vig_batch_images_bucket{le=\"2\"} 1\n"
+            "vig_batch_images_bucket{le=\"4\"} 2\n"
+            "vig_batch_images_bucket{le=\"8\"} 2\n"
+            "vig_batch_images_bucket{le=\"16\"} 2\n"
+            "vig_batch_images_bucket{le=\"32\"} 2\n"
+            "vig_batch_images_bucket{le=\"64\"} 3\n"
+            "vig_batch_images_bucket{le=\"+Inf\"} 4\n"
+            "vig_batch_images_sum{} 134\n"
+            "vig_batch_images_count{} 4\n");
 }
 
 TEST(ServerMetrics, LatenciesAreCountedByRoute) {
@@ -63,7 +63,7 @@ TEST(ServerMetrics, GaugesAreThoseOfTheMoment) {
   metrics.error("a");
   const std::string text =
       metrics.text({.queue = 3, .connections = 5, .memory_bytes = uint64_t{1} << 40});
-  for (const char* lines : {"# TYPE vig_queue_pictures gauge\nvig_queue_pictures 3\n",
+  for (const char* lines : {"# TYPE vig_queue_images gauge\nvig_queue_images 3\n",
                             "# TYPE vig_connections gauge\nvig_connections 5\n",
                             "# TYPE vig_memory_bytes gauge\nvig_memory_bytes 1099511627776\n",
                             "# TYPE vig_errors_total counter\nvig_errors_total{kind=\"a\"} 2\n"

@@ -14,6 +14,7 @@
 #include "support/run_program.h"
 #include "support/started_program.h"
 #include "support/tree.h"
+#include "vig/image/encode_png.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/tasks/jpeg_uri.h"
@@ -108,11 +109,10 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
   const std::string out = folder.path().string();
   EXPECT_EQ(served("/v1/classify"), without(shown({"classify"})[0], {"file", "model"}));
   EXPECT_EQ(served("/v1/embed"), without(shown({"embed"})[0], {"file"}));
-  EXPECT_EQ(served("/v1/explain"),
-            without(shown({"explain", "--out", out})[0], {"file", "picture"}));
+  EXPECT_EQ(served("/v1/explain"), without(shown({"explain", "--out", out})[0], {"file", "image"}));
   EXPECT_EQ(served("/v1/explain?x=0.25&y=0.75&layer=1"),
             without(shown({"explain", "--at", "0.25,0.75", "--layer", "1", "--out", out})[0],
-                    {"file", "picture"}));
+                    {"file", "image"}));
 
   const json labelled = served("/v1/segment");
   EXPECT_EQ(without(labelled, {"labels"}),
@@ -143,6 +143,22 @@ TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
     EXPECT_TRUE(std::regex_match(line, form)) << line;
   }
   EXPECT_EQ(count, 8);
+}
+
+TEST(ServeProgram, ModelsThatComeWithVigHaveNames) {
+  const TempDir folder;
+  write_file(folder / "segment", "no weights");  // the current folder's files are ./NAME
+  StartedProgram program({kProgram.string(), "serve", "-m", "segment", "-m", "mine=detect", "-m",
+                          "plain=", "--port", "0", "--threads", "1"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  const json models = json::parse(ask(port, request_text("GET", "/v1/models")).body)["models"];
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const json& one : models) found.emplace_back(one["name"], one["task"]);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
+                       {"segment", "segment"}, {"mine", "detect"}, {"plain", "classify"}}));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0) << program.err();
 }
 
 TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
@@ -179,11 +195,11 @@ TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
   close(log);
 }
 
-// Statuses of requests with so many pictures, none of which is one.
-int status_of_pictures(uint16_t port, int pictures) {
+// Statuses of requests with so many images, none of which is one.
+int status_of_images(uint16_t port, int images) {
   json list = json::array();
-  for (int i = 0; i < pictures; ++i) list.push_back("QQ==");
-  return ask(port, request_text("POST", "/v1/classify", json({{"pictures", list}}).dump(),
+  for (int i = 0; i < images; ++i) list.push_back("QQ==");
+  return ask(port, request_text("POST", "/v1/classify", json({{"images", list}}).dump(),
                                 "Content-Type: application/json\r\n"))
       .status;
 }
@@ -193,7 +209,7 @@ TEST(ServeProgram, LimitsAreOptions) {
   const std::string model = write_model(folder / "mini.safetensors"), photo = read_file(kPhoto);
   std::vector<std::string> line = {kProgram.string(), "serve", "-m",        "pets=" + model,
                                    "--port",          "0",     "--threads", "1"};
-  line.insert(line.end(), {"--max-size", "64", "--max-pixels", "76799", "--pictures", "2"});
+  line.insert(line.end(), {"--max-size", "64", "--max-pixels", "76799", "--images", "2"});
   line.insert(line.end(), {"--max-body", "300000", "--max-bodies", "200000"});
   line.insert(line.end(), {"--max-connections", "16", "--log", "none"});
   StartedProgram program(line, folder.path());
@@ -218,8 +234,8 @@ TEST(ServeProgram, LimitsAreOptions) {
   const HttpAnswer large = post("/v1/classify", photo);  // 320 x 240
   EXPECT_EQ(large.status, 422);
   EXPECT_NE(large.body.find("over the limit of 76799 pixels"), std::string::npos) << large.body;
-  EXPECT_EQ(status_of_pictures(port, 2), 422);
-  EXPECT_EQ(status_of_pictures(port, 3), 413);
+  EXPECT_EQ(status_of_images(port, 2), 422);
+  EXPECT_EQ(status_of_images(port, 3), 413);
   EXPECT_EQ(post("/v1/classify", std::string(300001, 'x')).status, 413);
   EXPECT_EQ(post("/v1/classify", std::string(300000, 'x')).status, 503) << "of all requests";
   EXPECT_EQ(post("/v1/classify", std::string(200000, 'x')).status, 422);
@@ -233,6 +249,30 @@ TEST(ServeProgram, LimitsAreOptions) {
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 0);
   EXPECT_EQ(program.err(), "") << "there is no log";
+}
+
+TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  StartedProgram program({kProgram.string(), "serve", "-m", model, "--port", "0", "--threads", "1",
+                          "--max-drawn-pixels", "2000000", "--max-responses", "8388608"},
+                         folder.path());
+  const uint16_t port = served_port(program);
+  const auto draw = [&](int side) {
+    const std::vector<uint8_t> png = encode_png(Image(side, side));
+    return ask(port,
+               request_text("POST", "/v1/explain?draw=true", std::string(png.begin(), png.end())));
+  };
+  EXPECT_EQ(draw(100).status, 200);
+  // An eighth of the bytes is for small responses; each pixel may become four bytes.
+  const HttpAnswer large = draw(1400), larger = draw(1500);
+  EXPECT_EQ(large.status, 413);
+  EXPECT_NE(large.body.find("at most 7340032 in a response (--max-responses)"), std::string::npos)
+      << large.body;
+  EXPECT_EQ(larger.status, 413);
+  EXPECT_NE(larger.body.find("at most 2000000 in a request (--max-drawn-pixels)"),
+            std::string::npos)
+      << larger.body;
 }
 
 // With a token or without one: the secret lets in from everywhere, --open everybody.
@@ -259,11 +299,11 @@ TEST(ServeProgram, TheQueueHasItsOwnLimit) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
   StartedProgram program({kProgram.string(), "serve", "-m", model, "--port", "0", "--threads", "1",
-                          "--queue", "300", "--pictures", "400"},
+                          "--queue", "300", "--images", "400"},
                          folder.path());
   const uint16_t port = served_port(program);
-  EXPECT_EQ(status_of_pictures(port, 300), 422);
-  EXPECT_EQ(status_of_pictures(port, 301), 413) << "more than may ever wait";
+  EXPECT_EQ(status_of_images(port, 300), 422);
+  EXPECT_EQ(status_of_images(port, 301), 413) << "more than may ever wait";
 }
 
 TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
@@ -286,6 +326,7 @@ TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
   EXPECT_EQ(same.exit_code, 2);
   EXPECT_NE(same.err.find("two models are called mini"), std::string::npos) << same.err;
   EXPECT_EQ(run({"--max-body", "0"}).exit_code, 2);
+  EXPECT_EQ(run({"--max-responses", "8388607"}).exit_code, 2);
 }
 
 }  // namespace

@@ -27,43 +27,43 @@ std::string part(const std::string& disposition, const std::string& content) {
   return "--XyZ\r\nContent-Disposition: " + disposition + "\r\n\r\n" + content + "\r\n";
 }
 
-TEST(RequestBody, RawBytesAreOnePicture) {
+TEST(RequestBody, RawBytesAreOneImage) {
   for (const char* type : {"", "image/jpeg", "IMAGE/png", "application/octet-stream",
                            "application/x-www-form-urlencoded", "image/webp; q=1"}) {
     const std::string body("\0\r\n--x", 6);
     const RequestBody request = read_request_body(type, body, 1);
-    ASSERT_EQ(request.pictures.size(), 1u) << type;
-    EXPECT_EQ(request.pictures[0].bytes, body);
+    ASSERT_EQ(request.images.size(), 1u) << type;
+    EXPECT_EQ(request.images[0].bytes, body);
     EXPECT_TRUE(request.options.empty());
   }
-  EXPECT_TRUE(read_request_body("image/png", "", 1).pictures.empty());
+  EXPECT_TRUE(read_request_body("image/png", "", 1).images.empty());
   for (const char* type : {"text/plain", "application/xml", "imag/png", "multipart/mixed"}) {
     EXPECT_EQ(status_of(type, "x"), 415) << type;
   }
 }
 
-TEST(RequestBody, FormsHavePicturesAndOptions) {
+TEST(RequestBody, FormsHaveImagesAndOptions) {
   const std::string body =
       part("form-data; name=\"top\"", "3") +
       part("form-data; name=\"a\"; filename=\"../../etc/cat \\\"1\\\".jpg\"", "A\r\n--XyQ\r\n") +
-      part("form-data; filename=b\\c.png; name=picture", "B") +
-      part("form-data; name=picture", "C") + "--XyZ--\r\n";
+      part("form-data; filename=b\\c.png; name=image", "B") + part("form-data; name=image", "C") +
+      "--XyZ--\r\n";
   const RequestBody request = read_request_body(kForm, body, 3);
-  ASSERT_EQ(request.pictures.size(), 3u);
-  EXPECT_EQ(request.pictures[0].bytes, "A\r\n--XyQ\r\n");
-  EXPECT_EQ(request.pictures[0].name, "cat \"1\".jpg") << "folders of clients do not matter";
-  EXPECT_EQ(request.pictures[1].bytes, "B");
-  EXPECT_EQ(request.pictures[1].name, "c.png");
-  EXPECT_EQ(request.pictures[2].name, "picture 3");
+  ASSERT_EQ(request.images.size(), 3u);
+  EXPECT_EQ(request.images[0].bytes, "A\r\n--XyQ\r\n");
+  EXPECT_EQ(request.images[0].name, "cat \"1\".jpg") << "folders of clients do not matter";
+  EXPECT_EQ(request.images[1].bytes, "B");
+  EXPECT_EQ(request.images[1].name, "c.png");
+  EXPECT_EQ(request.images[2].name, "image 3");
   EXPECT_EQ(request.options, (std::map<std::string, std::string>{{"top", "3"}}));
   EXPECT_EQ(status_of(kForm, body, 2), 413);
   EXPECT_EQ(status_of("Multipart/Form-Data; charset=x; BOUNDARY=\"XyZ\"", body), 0);
 }
 
 TEST(RequestBody, BrokenFormsAreRefused) {
-  const std::string good = part("form-data; name=picture", "A");
+  const std::string good = part("form-data; name=image", "A");
   EXPECT_EQ(status_of(kForm, good + "--XyZ--"), 0);
-  EXPECT_EQ(status_of(kForm, "--XyZ--"), 0) << "no picture is the caller's matter";
+  EXPECT_EQ(status_of(kForm, "--XyZ--"), 0) << "no image is the caller's matter";
   for (const std::string& body :
        {std::string(), std::string("x"), good, good + "--XyZ", good + "--XyZ-",
         "x" + good + "--XyZ--", std::string("--XyZ\r\n"), std::string("--XyZ\r\n\r\n"),
@@ -106,27 +106,27 @@ TEST(RequestBody, AsMuchAsAllowedIsRead) {
 TEST(RequestBody, NamesOfFilesAreReadable) {
   const auto name = [](const std::string& file) {
     const std::string body = part("form-data; name=a; filename=\"" + file + "\"", "A") + "--XyZ--";
-    return read_request_body(kForm, body, 1).pictures.at(0).name;
+    return read_request_body(kForm, body, 1).images.at(0).name;
   };
   EXPECT_EQ(name("cat\xff\x01.jpg"), "cat\\xff\\x01.jpg");
   EXPECT_LT(name(std::string(5000, 'x')).size(), 300u);
-  EXPECT_EQ(name("folder/"), "picture 1") << "a folder has no file's name";
+  EXPECT_EQ(name("folder/"), "image 1") << "a folder has no file's name";
 }
 
-TEST(RequestBody, JsonHasPicturesInBase64) {
+TEST(RequestBody, JsonHasImagesInBase64) {
   const RequestBody request = read_request_body(
-      kJson, R"({"picture":"QUJD","top":3,"pictures":["QQ==","data:image/png;base64,QUI="],
+      kJson, R"({"image":"QUJD","top":3,"images":["QQ==","data:image/png;base64,QUI="],
                  "threshold":2.50e-1,"map":true,"class":"a\u0062"})",
       3);
-  ASSERT_EQ(request.pictures.size(), 3u);
-  EXPECT_EQ(request.pictures[0].bytes, "ABC");
-  EXPECT_EQ(request.pictures[1].bytes, "A");
-  EXPECT_EQ(request.pictures[2].bytes, "AB");
-  EXPECT_EQ(request.pictures[2].name, "picture 3");
+  ASSERT_EQ(request.images.size(), 3u);
+  EXPECT_EQ(request.images[0].bytes, "ABC");
+  EXPECT_EQ(request.images[1].bytes, "A");
+  EXPECT_EQ(request.images[2].bytes, "AB");
+  EXPECT_EQ(request.images[2].name, "image 3");
   EXPECT_EQ(request.options,
             (std::map<std::string, std::string>{
                 {"top", "3"}, {"threshold", "2.50e-1"}, {"map", "true"}, {"class", "ab"}}));
-  EXPECT_EQ(status_of("Application/JSON; charset=utf-8", R"({"picture":"QUJD"})"), 0);
+  EXPECT_EQ(status_of("Application/JSON; charset=utf-8", R"({"image":"QUJD"})"), 0);
 }
 
 TEST(RequestBody, BrokenJsonIsRefused) {
@@ -139,48 +139,48 @@ TEST(RequestBody, BrokenJsonIsRefused) {
                            "[]",
                            "[\"QUJD\"]",
                            "[[",
-                           R"({"picture":3})",
-                           R"({"picture":null})",
-                           R"({"picture":["QUJD"]})",
-                           R"({"picture":{}})",
-                           R"({"pictures":"QUJD"})",
-                           R"({"pictures":[["QUJD"]]})",
-                           R"({"pictures":[{}]})",
-                           R"({"pictures":[1]})",
-                           R"({"pictures":[true]})",
-                           R"({"pictures":3})",
+                           R"({"image":3})",
+                           R"({"image":null})",
+                           R"({"image":["QUJD"]})",
+                           R"({"image":{}})",
+                           R"({"images":"QUJD"})",
+                           R"({"images":[["QUJD"]]})",
+                           R"({"images":[{}]})",
+                           R"({"images":[1]})",
+                           R"({"images":[true]})",
+                           R"({"images":3})",
                            R"({"top":[1]})",
                            R"({"top":{}})",
                            R"({"top":null})",
                            R"({"top":1,"top":2})",
-                           R"({"picture":"QUJD","picture":"QUJD"})",
-                           R"({"pictures":["QUJD"],"pictures":[]})",
-                           R"({"picture":"QUJD"}x)",
-                           R"({"picture":"QUJD",})",
-                           "{\"picture\":\"\xff\"}",
-                           R"({"picture":"QUJD)"}) {
+                           R"({"image":"QUJD","image":"QUJD"})",
+                           R"({"images":["QUJD"],"images":[]})",
+                           R"({"image":"QUJD"}x)",
+                           R"({"image":"QUJD",})",
+                           "{\"image\":\"\xff\"}",
+                           R"({"image":"QUJD)"}) {
     EXPECT_EQ(status_of(kJson, body), 400) << body;
   }
-  EXPECT_EQ(status_of(kJson, std::string("{\"picture\":\"QUJD\"}\0 x", 23)), 400);
-  EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ==","QQ=="]})"), 413);
-  EXPECT_EQ(status_of(kJson, R"({"pictures":["QQ==","QQ==","QQ=="],"picture":"QQ=="})"), 413);
+  EXPECT_EQ(status_of(kJson, std::string("{\"image\":\"QUJD\"}\0 x", 23)), 400);
+  EXPECT_EQ(status_of(kJson, R"({"images":["QQ==","QQ==","QQ==","QQ=="]})"), 413);
+  EXPECT_EQ(status_of(kJson, R"({"images":["QQ==","QQ==","QQ=="],"image":"QQ=="})"), 413);
   EXPECT_EQ(status_of(kJson, std::string(1 << 20, '[')), 400);
   EXPECT_EQ(status_of(kJson, "{\"top\":\"" + std::string(2000, '1') + "\"}"), 400);
 }
 
-// Texts that are no pictures belong to themselves alone.
-TEST(RequestBody, PicturesThatAreNoBase64SpoilNoOther) {
+// Texts that are no images belong to themselves alone.
+TEST(RequestBody, ImagesThatAreNoBase64SpoilNoOther) {
   for (const std::string bad : {"QUJ", "QUJ*", "data:image/png,QUJD"}) {
-    const std::string body = R"({"pictures":[")" + bad + R"(","QUJD"]})";
+    const std::string body = R"({"images":[")" + bad + R"(","QUJD"]})";
     const RequestBody request = read_request_body(kJson, body, 3);
-    ASSERT_EQ(request.pictures.size(), 2u);
-    EXPECT_NE(request.pictures[0].error, "") << bad;
-    EXPECT_EQ(request.pictures[1].error, "");
-    EXPECT_EQ(request.pictures[1].bytes, "ABC");
+    ASSERT_EQ(request.images.size(), 2u);
+    EXPECT_NE(request.images[0].error, "") << bad;
+    EXPECT_EQ(request.images[1].error, "");
+    EXPECT_EQ(request.images[1].bytes, "ABC");
   }
   const std::string error = [] {
     try {
-      read_request_body(kJson, "{\"picture\":1" + std::string(1 << 20, '0') + "}", 3);
+      read_request_body(kJson, "{\"image\":1" + std::string(1 << 20, '0') + "}", 3);
     } catch (const HttpError& refused) {
       return std::string(refused.what());
     }

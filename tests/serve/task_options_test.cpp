@@ -84,7 +84,9 @@ TEST(TaskOptions, ThatDoNotFitAreRefused) {
   const std::string one = "class and against are for evidence, x and y for attention";
   const std::vector<Case> cases = {
       {AnswerKind::kClassify, {{"top", "0"}}, "option top is 0, expected a number from 1 to "},
-      {AnswerKind::kClassify, {{"size", "0"}}, "option size is 0, expected a number from 1 to 100"},
+      {AnswerKind::kClassify,
+       {{"size", "0"}},
+       "option size is 0, expected a number from 1 to 100 (raise the limit with --max-size)"},
       {AnswerKind::kClassify, {{"size", "101"}}, "option size is 101, "},
       {AnswerKind::kEmbed, {{"size", "101"}}, "option size is 101, "},
       {AnswerKind::kExplain, {{"size", "101"}}, "option size is 101, "},

@@ -110,16 +110,16 @@ TEST(BenchRow, DamagedTablesAreNamed) {
 
 TEST(MeasureAccuracy, IsTheShareOfCorrectAnswers) {
   const TempDir folder;
-  const std::string head = "index,class,pictures,answered,correct,recall\n";
+  const std::string head = "index,class,images,answered,correct,recall\n";
   const Accuracy accuracy =
       measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5,2,0.3\n1,bee,4,4,3,0.7\n"));
-  EXPECT_EQ(accuracy.pictures, 10);
+  EXPECT_EQ(accuracy.images, 10);
   EXPECT_EQ(accuracy.top1, 0.5);
-  EXPECT_EQ(asked(folder), "eval pictures --split test -m w --size 32 --threads 0 --csv " +
+  EXPECT_EQ(asked(folder), "eval images --split test -m w --size 32 --threads 0 --csv " +
                                (folder / "eval.csv").string() + "\n");
   test::expect_error(ErrorCode::kInput, {"line 2", "5 cells"},
                      [&] { measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5\n")); });
-  test::expect_error(ErrorCode::kInput, {"no picture was tested"},
+  test::expect_error(ErrorCode::kInput, {"no image was tested"},
                      [&] { measure_accuracy("w", 32, stand_in(folder, head)); });
 }
 

@@ -156,14 +156,14 @@ TEST(Counting, OtherWays) {
        {std::pair("vig_t", 0.231), std::pair("vig_s", 0.925), std::pair("vig_b", 3.699)}) {
     const Counts counts = ways(model);
     EXPECT_NEAR(giga(counts.all.total() - counts.without_down_proj), uncounted, 0.0005) << model;
-    EXPECT_EQ(counts.rivals_way, counts.all.total());
+    EXPECT_EQ(counts.baselines_way, counts.all.total());
   }
   for (const auto& [model, sum] :
        {std::pair("vrwkv_t", 1.169), std::pair("vmamba_t", 4.825),
         std::pair("plainmamba_l1", 3.013), std::pair("plainmamba_l3", 14.433),
         std::pair("efficientvmamba_b", 3.951), std::pair("localvmamba_s", 11.203)}) {
     const Counts counts = ways(model);
-    EXPECT_NEAR(giga(counts.rivals_way), sum, 0.0006) << model;
+    EXPECT_NEAR(giga(counts.baselines_way), sum, 0.0006) << model;
     EXPECT_EQ(counts.without_down_proj, counts.all.total()) << model;
   }
   EXPECT_EQ(ways("vig_h_t").without_down_proj, ways("vig_h_t").all.total());

@@ -91,7 +91,7 @@ TEST(DenseStudy, CountsOfTheReference) {
 }
 
 // Adapter and heads are the same: what is left is the difference of the two classifiers.
-TEST(DenseStudy, BlocksOfTheRivalInTheSameAdapter) {
+TEST(DenseStudy, BlocksOfTheBaselineInTheSameAdapter) {
   for (const char* size : {"t", "s", "b"}) {
     const std::string key = counts_key(fmt::format("vig_{}_upernet", size));
     const auto classifier = [&](const char* family) {
@@ -103,7 +103,7 @@ TEST(DenseStudy, BlocksOfTheRivalInTheSameAdapter) {
               classifier("vig") - classifier("vrwkv"))
         << size;
   }
-  // Of an oblong picture.
+  // Of an oblong image.
   const auto classifier = [](const char* model) {
     return count_macs(build_graph(find_model(model), 800, 1344)).total();
   };

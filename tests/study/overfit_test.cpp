@@ -1,4 +1,4 @@
-// The study that learns eight pictures by heart: which pictures, and what is read of a run.
+// The study that learns eight images by heart: which images, and what is read of a run.
 // Training itself is played by a script.
 #include <gtest/gtest.h>
 
@@ -20,16 +20,16 @@ using test::TempDir;
 
 const Study& overfit() { return find_study("overfit"); }
 
-struct MadePicture {
+struct MadeImage {
   int width = 0, height = 0, objects = 0;
   bool crowd = false;  // the first of its objects
 };
 
-// Pictures 1, 2, ... with rectangles of the class "box \"b\"".
-void write_pictures(const fs::path& folder, const std::vector<MadePicture>& list) {
+// Images 1, 2, ... with rectangles of the class "box \"b\"".
+void write_images(const fs::path& folder, const std::vector<MadeImage>& list) {
   std::string images, annotations;
   for (size_t i = 0; i < list.size(); ++i) {
-    const MadePicture& one = list[i];
+    const MadeImage& one = list[i];
     Image image(one.width, one.height);
     const std::vector<uint8_t> png = encode_png(image);
     test::write_file(folder / fmt::format("train/{}.png", i + 1),
@@ -80,13 +80,13 @@ class Overfit : public ::testing::Test {
   StudyContext context_;
 };
 
-TEST_F(Overfit, TakesEightPicturesAndReadsTheRun) {
-  std::vector<MadePicture> list(12, {64, 48, 2});
+TEST_F(Overfit, TakesEightImagesAndReadsTheRun) {
+  std::vector<MadeImage> list(12, {64, 48, 2});
   list[0] = {48, 64, 2};        // tall
   list[2] = {64, 48, 6};        // too many objects
   list[3] = {64, 48, 3, true};  // a crowd among them
   list[4] = {64, 64, 5};
-  write_pictures(folder_ / "data", list);
+  write_images(folder_ / "data", list);
   ModelRequest request;
   request.model = "test_vig_h_maskrcnn";
   request.fields = {{"classes", "1"}};
@@ -106,7 +106,7 @@ TEST_F(Overfit, TakesEightPicturesAndReadsTheRun) {
                             "--set dims=64,128,256,128", "--flip 0"}) {
     EXPECT_NE(arguments.find(words), std::string::npos) << words << "\n" << arguments;
   }
-  const CocoSplits made = open_coco((context_.folder / "pictures").string());
+  const CocoSplits made = open_coco((context_.folder / "images").string());
   for (const auto& split : {made.train, made.val}) {
     ASSERT_TRUE(split.has_value());
     EXPECT_EQ(split->classes(), source.classes);
@@ -120,7 +120,7 @@ TEST_F(Overfit, TakesEightPicturesAndReadsTheRun) {
   }
   test::expect_error(ErrorCode::kInput, {"metrics.csv: no line of epoch 3"},
                      [&] { overfit().measure("3", context_); });
-  // The pictures are made once.
+  // The images are made once.
   fs::remove_all(folder_ / "data");
   EXPECT_EQ(overfit().measure("20", context_).number("box_ap"), 0.9);
   // The engine runs the weights; they know nothing.
@@ -140,8 +140,8 @@ TEST_F(Overfit, ValidatesTenTimes) {
 
 TEST_F(Overfit, RefusesWhatIsTooLittle) {
   write_program("/dev/null");
-  write_pictures(folder_ / "data", std::vector<MadePicture>(7, {64, 48, 2}));
-  test::expect_error(ErrorCode::kInput, {"7 pictures", "expected 8"},
+  write_images(folder_ / "data", std::vector<MadeImage>(7, {64, 48, 2}));
+  test::expect_error(ErrorCode::kInput, {"7 images", "expected 8"},
                      [&] { overfit().measure("2", context_); });
   context_.options.data.clear();
   test::expect_error(ErrorCode::kUsage, {"--data"}, [&] { overfit().measure("2", context_); });

@@ -1,4 +1,4 @@
-// Receptive fields: sums, areas and pictures of fields that are known.
+// Receptive fields: sums, areas and images of fields that are known.
 #include "vig/study/receptive_field.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<float> square(int size, int first, int last, float value) {
   return gradient;
 }
 
-TEST(ReceptiveField, AddsAbsoluteValuesOfAllColoursAndPictures) {
+TEST(ReceptiveField, AddsAbsoluteValuesOfAllColoursAndImages) {
   ReceptiveField field(2);
   field.add(std::vector<float>{1, -2, 3, 0, 0, 0, 0, 0, 0, 0, -4, 0});
   field.add(std::vector<float>{0, 0, -1, 0.5f, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -62,7 +62,7 @@ TEST(ReceptiveField, OfNothingIsNothing) {
   EXPECT_EQ(field.area_holding(0.99), 0);
   EXPECT_EQ(field.outer_level(), 0);
   EXPECT_EQ(field.text(4), std::string(16, 'A'));
-  EXPECT_EQ(field_picture(field.text(4)), Image(4, 4));
+  EXPECT_EQ(field_image(field.text(4)), Image(4, 4));
 }
 
 TEST(ReceptiveField, RefusesWhatIsNoGradient) {
@@ -76,7 +76,7 @@ TEST(ReceptiveField, RefusesWhatIsNoGradient) {
   expect_error(ErrorCode::kUsage, {"expected a divisor"}, [&] { field.text(3); });
 }
 
-TEST(ReceptiveField, PicturesAreBrightWhereItIs) {
+TEST(ReceptiveField, ImagesAreBrightWhereItIs) {
   ReceptiveField field(8);
   field.add(square(8, 4, 5, 1));
   field.add(square(8, 2, 2, 1e-2f));
@@ -85,7 +85,7 @@ TEST(ReceptiveField, PicturesAreBrightWhereItIs) {
   ASSERT_EQ(text.size(), 16u);
   EXPECT_EQ(text[2 * 4 + 2], '/');
   EXPECT_EQ(text[3 * 4 + 3], 'A');
-  const Image image = field_picture(text);
+  const Image image = field_image(text);
   const auto level = [&](int y, int x) {
     const uint8_t* pixel = image.row(y) + 3 * x;
     return pixel[0] + pixel[1] + pixel[2];
@@ -99,24 +99,24 @@ TEST(ReceptiveField, PicturesAreBrightWhereItIs) {
 
 TEST(ReceptiveField, RefusesATextThatIsNoField) {
   expect_error(ErrorCode::kInput, {"15 characters", "square"},
-               [] { field_picture(std::string(15, 'A')); });
-  expect_error(ErrorCode::kInput, {"'-' is no level"}, [] { field_picture("AAA-"); });
-  expect_error(ErrorCode::kInput, {"0 characters"}, [] { field_picture(""); });
+               [] { field_image(std::string(15, 'A')); });
+  expect_error(ErrorCode::kInput, {"'-' is no level"}, [] { field_image("AAA-"); });
+  expect_error(ErrorCode::kInput, {"0 characters"}, [] { field_image(""); });
 }
 
-TEST(FieldSheet, HoldsItsPicturesAndSaysWhatTheyAre) {
+TEST(FieldSheet, HoldsItsImagesAndSaysWhatTheyAre) {
   ReceptiveField field(8);
   field.add(square(8, 4, 4, 1));
   const FieldRow row{"initial <weights>",
-                     {{"vig_t", "99 % in 5 %", field_picture(field.text(8))},
-                      {"deit_t", "99 % in 90 %", field_picture(field.text(8))}}};
+                     {{"vig_t", "99 % in 5 %", field_image(field.text(8))},
+                      {"deit_t", "99 % in 90 %", field_image(field.text(8))}}};
   const std::string svg = field_sheet_svg("Receptive fields", std::vector{row, row});
   EXPECT_EQ(xml_problem(svg), "");
-  size_t pictures = 0;
+  size_t images = 0;
   for (size_t at = 0; (at = svg.find("data:image/jpeg;base64,/9j/", at)) != svg.npos; ++at) {
-    ++pictures;
+    ++images;
   }
-  EXPECT_EQ(pictures, 4u);
+  EXPECT_EQ(images, 4u);
   EXPECT_NE(svg.find("initial &lt;weights&gt;"), svg.npos);
   EXPECT_NE(svg.find("99 % in 90 %"), svg.npos);
 }

@@ -82,7 +82,7 @@ TEST(EfficiencyReport, VerdictsFollowTheRows) {
   EXPECT_TRUE(contains(text, "| 1024 | 25.0 G | 20.2 G | 99.7 G | 31.9 G | 24.3 G |")) << text;
 }
 
-TEST(EfficiencyReport, ThePictureHasEveryPoint) {
+TEST(EfficiencyReport, TheImageHasEveryPoint) {
   const std::string svg = present_efficiency(efficiency_results()).svg;
   EXPECT_EQ(test::xml_problem(svg), "");
   size_t points = 0;
@@ -126,7 +126,7 @@ Row throughput_row(const std::string& key, double images) {
   row.set("dense_multiply_adds", std::to_string(counts.all.dense));
   row.set("scan_multiply_adds", std::to_string(counts.all.scan));
   row.set("without_down_proj", std::to_string(counts.without_down_proj));
-  row.set("rivals_multiply_adds", std::to_string(counts.rivals_way));
+  row.set("baselines_multiply_adds", std::to_string(counts.baselines_way));
   row.set("images_per_second", images);
   return row;
 }
@@ -212,14 +212,14 @@ TEST(Report, OnlyMarkedPartsChange) {
       contains(report.document, "\n<!-- end -->\nbetween\n<!-- table arithmetic -->\n\n| "));
   EXPECT_TRUE(contains(report.document, "COCO: ViG-B 44 % lower FLOPs than ViT-B"));
   EXPECT_TRUE(report.document.ends_with("<!-- end -->\n<!-- a remark -->\nafter\n"));
-  EXPECT_EQ(report.pictures.size(), 1u);
+  EXPECT_EQ(report.images.size(), 1u);
   EXPECT_EQ(make_report(report.document, folder.path(), "doc.md").document, report.document);
   for (const char* place : {"efficiency.csv", "efficiency/efficiency.csv"}) {
     const TempDir results;
     write_file(results / place, results_csv(efficiency_results(), study.columns));
     report = make_report(text, results.path(), "doc.md");
     EXPECT_TRUE(contains(report.document, "Made-up CPU")) << place;
-    EXPECT_TRUE(contains(report.pictures.at("efficiency.svg"), "Made-up CPU"));
+    EXPECT_TRUE(contains(report.images.at("efficiency.svg"), "Made-up CPU"));
   }
 }
 
@@ -245,7 +245,7 @@ TEST(Report, ThePageIsUpToDate) {
       "run ./vig study report --from bench/results/study --out "
       "docs/reproduction.md";
   EXPECT_TRUE(made.document == page) << "docs/reproduction.md is not up to date; " << command;
-  for (const auto& [name, svg] : made.pictures) {
+  for (const auto& [name, svg] : made.images) {
     EXPECT_TRUE(read_file(root / "docs" / name) == svg)
         << "docs/" << name << " is not up to date; " << command;
   }

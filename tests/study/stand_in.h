@@ -22,7 +22,7 @@ inline StudyContext stand_in(const test::TempDir& folder, const std::string& tab
   context.runs = folder / "runs";
   context.program = folder / "vig";
   context.version = "7";
-  context.options.data = "pictures";
+  context.options.data = "images";
   test::write_file(folder / "table", table);
   const std::string own = "'" + folder.path().string() + "/";
   test::write_file(context.program, "#!/bin/sh\nprintf '%s\\n' \"$*\" >>" + own +

@@ -4,7 +4,7 @@
 
 #include "study/stand_in.h"
 #include "support/errors.h"
-#include "vig/runtime/session.h"
+#include "vig/base/processors.h"
 #include "vig/study/miniature.h"
 
 namespace vig::study {
@@ -21,7 +21,7 @@ class Started : public ::testing::Test {
     StudyContext context = stand_in(folder, table);
     context.options.threads = default_threads();
     context.options.weights = {"vig_t=own.safetensors"};
-    context.options.pictures = {"photos", "more"};
+    context.options.images = {"photos", "more"};
     row_ = find_study(study).measure(key, context);
     std::string lines = asked(folder);
     const std::string own = folder.path().string() + "/";
@@ -74,7 +74,7 @@ TEST_F(Started, DenseTimesTheSizeOfTheRecipe) {
 
 TEST_F(Started, FieldsOfEveryKindOfWeights) {
   const char* table =
-      "model,weights,parameters,size,pictures,area20,area50,area99,outer_level,field\n"
+      "model,weights,parameters,size,images,area20,area50,area99,outer_level,field\n"
       "vig_t,x,5,224,2,0.1,0.2,0.9,0.5,AAAA\n";
   const auto expected = [](const std::string& network, int size) {
     return fmt::format(
@@ -91,7 +91,7 @@ TEST_F(Started, FieldsOfEveryKindOfWeights) {
   EXPECT_EQ(asked_for("erf", "vig_t/miniature-initial", table),
             expected("vig_t" + miniature + " --set image_size=32", 64));
   EXPECT_EQ(asked_for("erf", "vig_t/miniature-trained", table),
-            "train pictures --preset small --model vig_t --size 32 --val-share 0.02 --epochs 2 "
+            "train images --preset small --model vig_t --size 32 --val-share 0.02 --epochs 2 "
             "--eval-every 2 --warmup-epochs 0.2 --ema 0.99 --seed 1" +
                 miniature + " --out runs/vig_t-seed1\n" +
                 expected("runs/vig_t-seed1/last.safetensors", 64));
@@ -119,38 +119,38 @@ TEST_F(Started, TrainingNamesThreadsThatAreNotAll) {
 
 // ---- the other engine of the efficiency study ---------------------------------------------
 
-// A folder in which bench/rivals is installed, beside the script that it belongs to.
-std::string install_rivals(const TempDir& folder) {
-  test::write_file(folder / "bench/rivals/onnxruntime.mjs", "");
-  test::write_file(folder / "build/rivals/node_modules/onnxruntime-node/package.json", "");
-  return (folder / "build/rivals").string();
+// A folder in which bench/baselines is installed, beside the script that it belongs to.
+std::string install_baselines(const TempDir& folder) {
+  test::write_file(folder / "bench/baselines/onnxruntime.mjs", "");
+  test::write_file(folder / "build/baselines/node_modules/onnxruntime-node/package.json", "");
+  return (folder / "build/baselines").string();
 }
 
 TEST(OnnxRuntime, IsMeasuredWhereItIsInstalled) {
   const TempDir folder;
-  const auto rows = [](const std::string& rivals) {
+  const auto rows = [](const std::string& baselines) {
     StudyOptions options;
-    options.rivals = rivals;
+    options.baselines = baselines;
     return find_study("efficiency").keys(options).size();
   };
   EXPECT_EQ(rows(""), 7u * 5);
-  EXPECT_EQ(rows((folder / "build/rivals").string()), 7u * 5);
-  const std::string rivals = install_rivals(folder);
-  EXPECT_EQ(rows(rivals), 7u * 6);
-  fs::remove_all(folder / "build/rivals/node_modules/onnxruntime-node");
-  EXPECT_EQ(rows(rivals), 7u * 5);
-  install_rivals(folder);
-  fs::remove(folder / "bench/rivals/onnxruntime.mjs");
-  EXPECT_EQ(rows(rivals), 7u * 5);
+  EXPECT_EQ(rows((folder / "build/baselines").string()), 7u * 5);
+  const std::string baselines = install_baselines(folder);
+  EXPECT_EQ(rows(baselines), 7u * 6);
+  fs::remove_all(folder / "build/baselines/node_modules/onnxruntime-node");
+  EXPECT_EQ(rows(baselines), 7u * 5);
+  install_baselines(folder);
+  fs::remove(folder / "bench/baselines/onnxruntime.mjs");
+  EXPECT_EQ(rows(baselines), 7u * 5);
 }
 
-// Both engines take turns; the row is the rival's, with our time beside it.
+// Both engines take turns; the row is the baseline's, with our time beside it.
 TEST(OnnxRuntime, RunsOurExportedNetworkInTurns) {
   const TempDir folder;
   const std::string heading = "engine,best_quarter_ms,median_ms,spread,process_bytes\n";
-  const std::string ours = "vig,10,11,0.1,5000\n", rival = "ONNX Runtime,40,44,0.2,\n";
-  StudyContext context = stand_in(folder, heading + ours + rival);
-  context.options.rivals = install_rivals(folder);
+  const std::string ours = "vig,10,11,0.1,5000\n", baseline = "ONNX Runtime,40,44,0.2,\n";
+  StudyContext context = stand_in(folder, heading + ours + baseline);
+  context.options.baselines = install_baselines(folder);
   context.options.threads = 3;
   context.folder = folder / "it's here";  // a shell reads this path
   fs::create_directories(context.folder);
@@ -169,13 +169,14 @@ TEST(OnnxRuntime, RunsOurExportedNetworkInTurns) {
   EXPECT_EQ(asked(folder),
             "convert deit_t " + root + network + " --random --size 224 --force\n" +
                 "bench vig_t --size 224x224 --batch 1 --threads 3 --seconds 2 --csv " + root +
-                "/it's here/row.csv --rival VIG_RIVALS='" + root + "/build/rivals' exec node '" +
-                root + "/bench/rivals/onnxruntime.mjs' '" + root +
-                "/it'\\''s here/deit_t-224.onnx' \"$VIG_THREADS\" --rival-other deit_t "
-                "--rival-timeout 600\n");
+                "/it's here/row.csv --baseline VIG_BASELINES='" + root +
+                "/build/baselines' exec node '" + root + "/bench/baselines/onnxruntime.mjs' '" +
+                root +
+                "/it'\\''s here/deit_t-224.onnx' \"$VIG_THREADS\" --baseline-other deit_t "
+                "--baseline-timeout 600\n");
   EXPECT_TRUE(fs::is_empty(context.folder)) << "the network and the files of the row are removed";
   test::write_file(folder / "table", heading + ours);
-  test::expect_error(ErrorCode::kInput, {"--rival gave 1 results"},
+  test::expect_error(ErrorCode::kInput, {"--baseline gave 1 results"},
                      [&] { efficiency.measure("deit_t-onnxruntime/224", context); });
 }
 

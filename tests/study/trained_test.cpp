@@ -19,7 +19,7 @@ using namespace study;
 Row accuracy_row(const std::string& key, double top1) {
   Row row{.key = key, .cells = {}, .note = "", .date = "2026-01-01"};
   row.set("top1", top1);
-  row.set("pictures", 10000);
+  row.set("images", 10000);
   row.set("miniature_parameters", 290000);
   row.set("parameters", 290000);
   return row;
@@ -185,7 +185,7 @@ TEST(Roadmap, WithoutRowsNothingIsJudged) {
   EXPECT_EQ(xml_problem(shown.svg), "");
 }
 
-TEST(Resolution, LeadsMustExceedTheErrorOfTheTestPictures) {
+TEST(Resolution, LeadsMustExceedTheErrorOfTheTestImages) {
   const Study& resolution = find_study("resolution");
   std::vector<Row> rows;
   for (const std::string& key : resolution.keys({})) {
@@ -213,7 +213,7 @@ TEST(Resolution, LeadsMustExceedTheErrorOfTheTestPictures) {
 Row field_row(const std::string& key, double area50, double outer) {
   Row row{.key = key, .cells = {}, .note = "", .date = "2026-01-01"};
   row.set("size", 224);
-  row.set("pictures", 20);
+  row.set("images", 20);
   row.set("area20", area50 / 4);
   row.set("area50", area50);
   row.set("area99", 0.9);
@@ -279,10 +279,10 @@ TEST(Erf, JudgesTheBestWeightsThatAllNetworksHave) {
   EXPECT_NE(judged().find("miniature, trained"), std::string::npos);
 }
 
-TEST(Erf, NeedsPictures) {
+TEST(Erf, NeedsImages) {
   StudyContext context;
   context.folder = testing::TempDir();
-  expect_error(ErrorCode::kUsage, {"--pictures"},
+  expect_error(ErrorCode::kUsage, {"--images"},
                [&] { find_study("erf").measure("vig_t/initial", context); });
 }
 

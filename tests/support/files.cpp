@@ -1,5 +1,8 @@
 #include "support/files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,8 +13,8 @@ namespace vig::test {
 
 namespace fs = std::filesystem;
 
-TempDir::TempDir() {
-  std::string pattern = (fs::temp_directory_path() / "vig-test-XXXXXX").string();
+TempDir::TempDir(const fs::path& parent) {
+  std::string pattern = (parent / "vig-test-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) {
     throw std::runtime_error("cannot make a temporary folder like " + pattern);
   }
@@ -21,6 +24,17 @@ TempDir::TempDir() {
 TempDir::~TempDir() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
+}
+
+fs::path other_file_system() {
+  struct stat own, other;
+  if (stat(fs::temp_directory_path().c_str(), &own) != 0) return {};
+  for (const char* folder : {"/dev/shm", "/var/tmp", "."}) {
+    if (stat(folder, &other) == 0 && other.st_dev != own.st_dev && access(folder, W_OK) == 0) {
+      return fs::absolute(folder);
+    }
+  }
+  return {};
 }
 
 std::string read_file(const fs::path& path) {

@@ -10,7 +10,8 @@ namespace vig::test {
 // A new empty folder; it and its contents are removed at the end of the scope.
 class TempDir {
  public:
-  TempDir();
+  TempDir() : TempDir(std::filesystem::temp_directory_path()) {}
+  explicit TempDir(const std::filesystem::path& parent);
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
@@ -21,6 +22,10 @@ class TempDir {
  private:
   std::filesystem::path path_;
 };
+
+// A folder to write to on another file system than that of temporary folders; empty where this
+// machine has none.
+std::filesystem::path other_file_system();
 
 // Both throw std::runtime_error naming the file. Writing makes the folders above it.
 std::string read_file(const std::filesystem::path& path);

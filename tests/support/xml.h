@@ -1,4 +1,4 @@
-// Is a text XML? Enough of the rules for the pictures the program writes.
+// Is a text XML? Enough of the rules for the images the program writes.
 #pragma once
 
 #include <string>

@@ -206,7 +206,7 @@ void expect_equal(const CocoMetrics& a, const CocoMetrics& b) {
   EXPECT_EQ(a.packed(), b.packed());
 }
 
-TEST(CocoMetrics, OrderOfPicturesAndScaleOfScoresDoNotMatter) {
+TEST(CocoMetrics, OrderOfImagesAndScaleOfScoresDoNotMatter) {
   std::vector<Scene> scenes = random_scenes(1);
   const CocoMetrics metrics = measure(scenes, 3);
   EXPECT_GT(metrics.figures().ap, 0.05);
@@ -238,10 +238,10 @@ TEST(CocoMetrics, PartsOfSeveralProcessesAddUp) {
   packed.merge_packed(second.packed());
   packed.merge_packed(first.packed());
   expect_equal(packed, whole);
-  EXPECT_EQ(packed.pictures(), scenes.size());
+  EXPECT_EQ(packed.images(), scenes.size());
 }
 
-TEST(CocoMetrics, EqualScoresGoByPictureAndPlace) {
+TEST(CocoMetrics, EqualScoresGoByImageAndPlace) {
   const CocoBox box(0, 0, 50, 50), other(100, 100, 50, 50);
   // One is right, one is wrong, both have the same score: the first of the two decides.
   const std::vector<CocoTruth> object = {truth(box)};
@@ -346,7 +346,7 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
   const auto refused = [&](const std::string& word, const std::vector<CocoTruth>& truths,
                            const std::vector<CocoAnswer>& answers) {
     expect_error(ErrorCode::kInput, {word}, [&] { metrics.add(1, truths, answers); });
-    EXPECT_EQ(metrics.pictures(), 0u);
+    EXPECT_EQ(metrics.images(), 0u);
   };
   refused("class 2", {truth(box, 2)}, {});
   refused("class -1", {}, {answer(box, 0.5, -1)});

@@ -11,10 +11,10 @@
 namespace vig::test {
 namespace {
 
-ClassificationMetrics some_answers(int classes, int pictures) {
+ClassificationMetrics some_answers(int classes, int images) {
   RandomStream random(static_cast<uint64_t>(classes));
   ClassificationMetrics metrics(classes);
-  for (int i = 0; i < pictures; ++i) {
+  for (int i = 0; i < images; ++i) {
     const auto label = static_cast<int>(random.below(static_cast<uint64_t>(classes)));
     std::vector<float> logits(static_cast<size_t>(classes));
     for (float& logit : logits) logit = random.normal();
@@ -46,7 +46,7 @@ TEST(ConfusionSvg, EveryCountIsThere) {
   EXPECT_EQ(svg.find("href"), std::string::npos);
 }
 
-// Squares lie inside the picture, on whole rows and columns, one for each pair that occurred.
+// Squares lie inside the image, on whole rows and columns, one for each pair that occurred.
 TEST(ConfusionSvg, FromTwoToManyClasses) {
   for (const int classes : {1, 2, 10, 57, 200, 1000}) {
     SCOPED_TRACE(classes);
@@ -149,8 +149,8 @@ TEST(ConfusionSvg, TheLargestConfusionsOfManyClasses) {
   EXPECT_EQ(xml_problem(svg), "");
   const std::vector<std::string> listed = texts_of(svg, "confusion");
   ASSERT_EQ(listed.size(), 10u);
-  EXPECT_EQ(listed[0], "class number 15 taken for class number 16: 15 of 115 pictures");
-  EXPECT_EQ(listed[2], "class number 30 taken for class number 0: 14 of 114 pictures");
+  EXPECT_EQ(listed[0], "class number 15 taken for class number 16: 15 of 115 images");
+  EXPECT_EQ(listed[2], "class number 30 taken for class number 0: 14 of 114 images");
   EXPECT_EQ(texts_of(confusion_svg(metrics, {}, "t", "pixels"), "confusion")[0],
             "15 taken for 16: 15 of 115 pixels");
   metrics.classes = 30;

@@ -232,7 +232,7 @@ TEST(ChooseBoxes, KeepsWhatTheGoldenCaseKeeps) {
 }
 
 // Against the same written out in double.
-TEST(DetectBoxes, MapsBackToThePicture) {
+TEST(DetectBoxes, MapsBackToTheImage) {
   Placement placement;
   placement.source_width = 50;
   placement.source_height = 40;
@@ -247,7 +247,7 @@ TEST(DetectBoxes, MapsBackToThePicture) {
   EXPECT_EQ(found[0].label, 0);
   EXPECT_NEAR(found[0].score, std::exp(3.0) / (std::exp(3.0) + 2), 1e-6);
   expect_near(found[0].box, {6, 10.f * 40 / 60, 16, 20.f * 40 / 60}, 1e-4f, 0);
-  EXPECT_EQ(found[1].label, 1);  // clipped to the resized picture
+  EXPECT_EQ(found[1].label, 1);  // clipped to the resized image
   expect_near(found[1].box, {30, 20, 50, 50.f * 40 / 60}, 1e-4f, 1);
 }
 

@@ -29,11 +29,11 @@ TEST(Explanation, WeightsTimesLengths) {
   EXPECT_EQ(weights, (std::vector<float>{10, -2}));
 }
 
-// The part that was seen lies inside of the picture; all around it is dimmed.
+// The part that was seen lies inside of the image; all around it is dimmed.
 TEST(Explanation, MapsLieOverWhatWasSeen) {
-  Image picture(6, 5);
-  picture.rgb.assign(picture.rgb.size(), 100);
-  const Image drawn = draw_map(picture, {1, 2, 4, 2}, {1, 1, {-3.0f}}, 0.5);
+  Image image(6, 5);
+  image.rgb.assign(image.rgb.size(), 100);
+  const Image drawn = draw_map(image, {1, 2, 4, 2}, {1, 1, {-3.0f}}, 0.5);
   for (int y = 0; y < 5; ++y) {
     for (int x = 0; x < 6; ++x) {
       const bool seen = x >= 1 && x < 5 && y >= 2 && y < 4;
@@ -45,7 +45,7 @@ TEST(Explanation, MapsLieOverWhatWasSeen) {
   for (const auto& [seen, map] : std::vector<std::pair<SeenPart, TokenMap>>{
            {{0, 0, 4, 4}, {0, 0, {}}}, {{0, 0, 0, 4}, {1, 1, {1}}}, {{0, 0, 4, 0}, {1, 1, {1}}}}) {
     expect_error(ErrorCode::kInput, {"[explain] a map of", "expected at least 1 of each"},
-                 [&, s = seen, m = map] { draw_map(picture, s, m, 0.5); });
+                 [&, s = seen, m = map] { draw_map(image, s, m, 0.5); });
   }
 }
 

@@ -29,8 +29,11 @@ TEST(SlidingWindows, AreThoseOfTheGoldenCase) {
   }
 }
 
-TEST(SlidingWindows, EndWithThePicture) {
+TEST(SlidingWindows, EndWithTheImage) {
   const auto windows = sliding_windows(2048, 512, 512, 341);
+  EXPECT_EQ(count_windows(2048, 512, 512, 341), static_cast<int64_t>(windows.size()));
+  EXPECT_EQ(count_windows(900, 700, 512, 0), 1);
+  EXPECT_EQ(count_windows(8192, 8192, 1, 1), int64_t{1} << 26);
   ASSERT_EQ(windows.size(), 6u);
   EXPECT_EQ(windows[4], (InputWindow{1364, 0, 512, 512}));
   EXPECT_EQ(windows[5], (InputWindow{1536, 0, 512, 512}));

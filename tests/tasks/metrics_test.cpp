@@ -76,7 +76,7 @@ TEST(Metrics, AgreeWithTheAnswersOfClassify) {
     int top1 = 0, top5 = 0;
     double loss = 0;
     std::vector<std::vector<int64_t>> table(classes, std::vector<int64_t>(classes));
-    for (int picture = 0; picture < 200; ++picture) {
+    for (int image = 0; image < 200; ++image) {
       Scores logits;
       for (int i = 0; i < classes; ++i) logits.push_back(static_cast<float>(random.below(4)));
       const int label = static_cast<int>(random.below(static_cast<uint64_t>(classes)));

@@ -8,7 +8,7 @@
 namespace vig::test {
 namespace {
 
-TEST(NeighboursHtml, EveryPictureBesideThoseMostLikeIt) {
+TEST(NeighboursHtml, EveryImageBesideThoseMostLikeIt) {
   const std::vector<ShownQuery> queries = {
       {{"<q1>.jpg", 1, {'M', 'a', 'n'}}, {{"a.jpg", 0.98768f, {'M'}}, {"b.jpg", -0.5f, {}}}},
       {{"q2.jpg", 1, {}}, {}}};
@@ -16,7 +16,7 @@ TEST(NeighboursHtml, EveryPictureBesideThoseMostLikeIt) {
   EXPECT_EQ(xml_problem(page.substr(page.find('\n') + 1)), "");
   const std::string main =
       "<main>\n"
-      "<figure><img alt=\"\" src=\"data:image/jpeg;base64,TWFu\"/><figcaption><b>the picture</b>"
+      "<figure><img alt=\"\" src=\"data:image/jpeg;base64,TWFu\"/><figcaption><b>the image</b>"
       "<div class=\"file\">&lt;q1&gt;.jpg</div></figcaption></figure>\n"
       "<figure><img alt=\"\" src=\"data:image/jpeg;base64,TQ==\"/><figcaption>cosine 0.9877"
       "<div class=\"file\">a.jpg</div></figcaption></figure>\n"
@@ -24,7 +24,7 @@ TEST(NeighboursHtml, EveryPictureBesideThoseMostLikeIt) {
       "<div class=\"file\">b.jpg</div></figcaption></figure>\n"
       "</main>\n<hr/>\n"
       "<main>\n"
-      "<figure><div class=\"none\">not readable any more</div><figcaption><b>the picture</b>"
+      "<figure><div class=\"none\">not readable any more</div><figcaption><b>the image</b>"
       "<div class=\"file\">q2.jpg</div></figcaption></figure>\n"
       "</main>\n<hr/>\n";
   EXPECT_NE(page.find(main), std::string::npos) << page;
@@ -35,7 +35,7 @@ TEST(NeighboursHtml, EveryPictureBesideThoseMostLikeIt) {
       << page;
 }
 
-TEST(PictureUri, Base64) {
+TEST(ImageUri, Base64) {
   using Bytes = std::vector<uint8_t>;
   EXPECT_EQ(jpeg_uri(Bytes{}), "data:image/jpeg;base64,");
   EXPECT_EQ(jpeg_uri(Bytes{'M', 'a'}), "data:image/jpeg;base64,TWE=");

@@ -51,7 +51,7 @@ TEST(Overlay, SegmentationInColour) {
   EXPECT_EQ(pixel(legend, 6, 412), class_color(1));
 }
 
-TEST(Overlay, SmallPicturesAreEnlarged) {
+TEST(Overlay, SmallImagesAreEnlarged) {
   const Image tiny = draw_segmentation(Image(5, 3), LabelMap(5, 3, 1), {}, {});
   EXPECT_GE(tiny.width, 40);
   EXPECT_GT(tiny.height, 24 + 10);
@@ -85,8 +85,8 @@ TEST(Overlay, TheOthersHaveTheSumOfTheirShares) {
   EXPECT_NE(legend(300, 180), legend(330, 150));
 }
 
-// However long a picture is, its legend is not much higher than it.
-TEST(Overlay, LegendsOfLongPicturesAreSmall) {
+// However long an image is, its legend is not much higher than it.
+TEST(Overlay, LegendsOfLongImagesAreSmall) {
   const std::vector<std::string> classes = {"sky", "road"};
   const Image wide = draw_segmentation(Image(100000, 2), LabelMap(100000, 2, 1), classes, {});
   EXPECT_EQ(wide.width, 100000);

@@ -55,7 +55,7 @@ TEST(PasteMask, IsThatOfTheGoldenCase) {
 
 TEST(PasteMask, FillsTheBoxAndRunsThroughTheBorders) {
   const std::vector<float> ones(4, 1.0f);
-  // The whole picture and more: one run of ones after an empty one of zeros.
+  // The whole image and more: one run of ones after an empty one of zeros.
   EXPECT_EQ(paste_mask(ones, 2, {-10, -10, 20, 20}, 4, 3).runs, (std::vector<uint32_t>{0, 12}));
   // Touches the bottom of a column but not the top of the next.
   const std::vector<int> lower = pixels_of(paste_mask(ones, 2, {1, 1, 3, 30}, 4, 3));

@@ -24,15 +24,15 @@ TEST(Csv, QuotesInsideACellAreDoubled) {
   EXPECT_EQ(csv_quoted("\""), "\"\"\"\"");
 }
 
-TEST(Predictions, ALineForEachPicture) {
+TEST(Predictions, ALineForEachImage) {
   const std::vector<Prediction> predictions = {answered("x/1.jpg", 0, 0, 0.5f),
                                                answered("x/\"2\".jpg", 1, 2, 0.25f),
-                                               {"x/3.jpg", 2, {}, "x/3.jpg: no \"picture\""}};
+                                               {"x/3.jpg", 2, {}, "x/3.jpg: no \"image\""}};
   EXPECT_EQ(predictions_csv(predictions, kNames, {.top = 2, .labelled = true}),
             "file,label,correct,index1,class1,probability1,index2,class2,probability2,error\n"
             "\"x/1.jpg\",\"cat\",true,0,\"cat\",0.5,1,\"a \"\"big\"\", dog\",0.375,\n"
             "\"x/\"\"2\"\".jpg\",\"a \"\"big\"\", dog\",false,2,\"<eel>\",0.25,0,\"cat\",0.5625,\n"
-            "\"x/3.jpg\",\"<eel>\",,,,,,,,\"x/3.jpg: no \"\"picture\"\"\"\n");
+            "\"x/3.jpg\",\"<eel>\",,,,,,,,\"x/3.jpg: no \"\"image\"\"\"\n");
   EXPECT_EQ(predictions_csv({predictions.data(), 1}, {}, {.top = 3}),
             "file,index1,class1,probability1,index2,class2,probability2,index3,class3,probability3,"
             "error\n\"x/1.jpg\",0,\"0\",0.5,1,\"1\",0.375,,,,\n");

@@ -67,7 +67,7 @@ TEST(SegmentationMetrics, ByHand) {
   EXPECT_EQ(metrics.mean_iou(), 0.25);
   EXPECT_EQ(metrics.pixel_accuracy(), 0.5);
   EXPECT_EQ(metrics.mean_accuracy(), 0.5);
-  EXPECT_EQ(metrics.pictures(), 1);
+  EXPECT_EQ(metrics.images(), 1);
 
   SegmentationMetrics perfect(2);
   perfect.add(map_of(2, {0, 1}), map_of(2, {0, 1}));
@@ -108,7 +108,7 @@ TEST(SegmentationMetrics, PartsAddUp) {
   SegmentationMetrics summed(kClasses);
   summed.set_sums(sums);
   EXPECT_EQ(summed, first);
-  EXPECT_NE(first, whole);  // two pictures
+  EXPECT_NE(first, whole);  // two images
 }
 
 TEST(SegmentationMetrics, RefusesWhatCannotCount) {
@@ -130,7 +130,7 @@ TEST(SegmentationMetrics, RefusesWhatCannotCount) {
     expect_error(ErrorCode::kUsage, {"of 2 classes"},
                  [&, l = label, a = answer] { metrics.confused(l, a); });
   }
-  for (const size_t count : {4u, 6u}) {  // the pictures and four pairs are five
+  for (const size_t count : {4u, 6u}) {  // the images and four pairs are five
     expect_error(ErrorCode::kUsage, {fmt::format("{} sums for 2 classes", count)},
                  [&] { metrics.set_sums(std::vector<double>(count)); });
   }

@@ -99,11 +99,14 @@ TEST(LineChart, MarksAPoint) {
   };
   const std::string left = marked(2, 100), right = marked(8, 0);
   EXPECT_EQ(count(left, "<circle cx=\"188.0\" cy=\"44.0\""), 1) << left;
-  EXPECT_EQ(count(left, "<text x=\"196.0\" y=\"62.0\" text-anchor=\"start\""), 1) << left;
-  // The text keeps inside, on the left of the point and above the axis.
+  // The text stands above the panel, where there are neither curves nor numbers.
+  EXPECT_EQ(count(left, "<text x=\"188.0\" y=\"37.0\" text-anchor=\"middle\""), 1) << left;
   EXPECT_EQ(count(right, "<circle cx=\"524.0\" cy=\"264.0\""), 1) << right;
-  EXPECT_EQ(count(right, "<text x=\"516.0\" y=\"254.0\" text-anchor=\"end\""), 1) << right;
+  EXPECT_EQ(count(right, "<text x=\"524.0\" y=\"37.0\" text-anchor=\"middle\""), 1) << right;
   EXPECT_EQ(count(right, ">&lt;best&gt;<"), 1);
+  // It keeps between the sides of the panel: half of six characters at 0.6 of 12 pixels.
+  EXPECT_EQ(count(marked(0, 0), "<text x=\"97.6\" y=\"37.0\""), 1) << marked(0, 0);
+  EXPECT_EQ(count(marked(10, 0), "<text x=\"614.4\" y=\"37.0\""), 1) << marked(10, 0);
   EXPECT_EQ(count(marked(2, kNan), "<circle"), 0);
   EXPECT_EQ(count(marked(kInfinity, 2), "<circle"), 0);
 }
@@ -170,6 +173,21 @@ TEST(LineChart, DrawsOddSeries) {
     expect_drawing(line_chart_svg("t", "x", panels));
   }
   expect_drawing(line_chart_svg("t", "x", {}));
+}
+
+// A curve that is flat lies between marks that tell its height.
+TEST(LineChart, AFlatCurveHasItsValueInTheMiddle) {
+  const ChartPanel panel = {"y", {{"s", {{0, 0.002}, {1, 0.002}}}}};
+  const std::string svg = line_chart_svg("", "", {&panel, 1});
+  for (const char* mark : {">0.0018<", ">0.0020<", ">0.0022<"})
+    EXPECT_EQ(count(svg, mark), 1) << svg;
+  EXPECT_EQ(count(svg, "<path d=\"M76.0 154.0L636.0 154.0\""), 1) << svg;
+}
+
+// Numbers beside the axis leave room for its label.
+TEST(LineChart, SmallNumbersAreShort) {
+  const ChartPanel panel = {"y", {{"s", {{0, 0}, {1, 2e-5}}}}};
+  EXPECT_EQ(count(line_chart_svg("", "", {&panel, 1}), ">2e-05<"), 1);
 }
 
 TEST(LineChart, WhatIsNotFiniteIsAGap) {

@@ -46,7 +46,7 @@ TEST(Agreement, NamesTheFirstDifference) {
 // As where a weight file of the same name is another one on another machine.
 TEST(Agreement, WeightsToBeginWithAreCompared) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(2, 4));
+  write_files(folder / "data", striped_images(2, 4));
   TrainOptions options = tiny_options("small");
   options.threads = 1;
   options.batch = 4;

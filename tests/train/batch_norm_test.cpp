@@ -65,9 +65,9 @@ TEST(BatchNorm, InEvaluationUsesTheRunningStatistics) {
 TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
   const Network network(network_case("mini_resnet"));
   const Parameters parameters(network.graph.params, *network.weights, at::kCPU);
-  const int64_t pictures = 2 * kGroup + 3;
+  const int64_t images = 2 * kGroup + 3;
   const Grid& grid = network.graph.node(0).grid;
-  const at::Tensor all = noise({pictures, grid.height, grid.width, 3}, 5);
+  const at::Tensor all = noise({images, grid.height, grid.width, 3}, 5);
   for (const bool kernels : {true, false}) {
     train::ForwardOptions options;
     options.kernels = kernels;
@@ -75,8 +75,8 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
       std::vector<BatchStatistics> statistics(static_cast<size_t>(threads));
       std::vector<at::Tensor> logits;
       for (int64_t i = 0; i < threads; ++i) {
-        const int64_t first = train::run_begin(pictures, i, threads, kGroup);
-        const int64_t last = train::run_begin(pictures, i + 1, threads, kGroup);
+        const int64_t first = train::run_begin(images, i, threads, kGroup);
+        const int64_t last = train::run_begin(images, i + 1, threads, kGroup);
         if (first == last) continue;
         options.statistics = &statistics[static_cast<size_t>(i)];
         logits.push_back(train::forward_logits(network.graph, parameters.views(),
@@ -94,7 +94,7 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
       if (kernels) {
         EXPECT_TRUE(at::equal(logits, expected));
         EXPECT_EQ(sums, expected_sums);
-      } else {  // LibTorch's convolutions round otherwise where more pictures come together
+      } else {  // LibTorch's convolutions round otherwise where more images come together
         EXPECT_LE((logits - expected).abs().max().item<float>(), 1e-4f);
       }
     }
@@ -104,12 +104,12 @@ TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
 TEST(BatchNorm, RunsAreWholeGroups) {
   EXPECT_EQ(train::run_begin(40, 1, 2, 16), 16);
   EXPECT_EQ(train::run_begin(40, 2, 2, 16), 40);
-  EXPECT_EQ(train::run_begin(7, 1, 2, 1), 3);  // any picture where there are no batch norms
+  EXPECT_EQ(train::run_begin(7, 1, 2, 1), 3);  // any image where there are no batch norms
   EXPECT_EQ(train::run_begin(7, 1, 2, 16), 0);
   EXPECT_EQ(train::run_begin(0, 1, 2, 16), 0);
   const Graph resnet = make_mini_resnet(64, 64), vig = network_case("test_vig").graph();
-  EXPECT_EQ(train::inseparable_pictures({&resnet, 1}), kGroup);
-  EXPECT_EQ(train::inseparable_pictures({&vig, 1}), 1);
+  EXPECT_EQ(train::inseparable_images({&resnet, 1}), kGroup);
+  EXPECT_EQ(train::inseparable_images({&vig, 1}), 1);
 }
 
 TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
@@ -118,11 +118,11 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!graph.params[i].trained) parameters.freeze(i);
   }
-  const at::Tensor pictures = noise({kGroup, 64, 64, 3}, 5);
+  const at::Tensor images = noise({kGroup, 64, 64, 3}, 5);
   std::vector<BatchStatistics> statistics(1);
   train::ForwardOptions options;
   options.statistics = &statistics[0];
-  train::forward_logits(graph, parameters.views(), pictures, options);
+  train::forward_logits(graph, parameters.views(), images, options);
   std::vector<double> sums = train::statistic_sums({&graph, 1}, statistics);
   const at::Tensor before = parameters.values().clone();
   train::move_running_statistics({&graph, 1}, sums, parameters);

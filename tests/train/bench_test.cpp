@@ -46,7 +46,7 @@ TEST(TrainingBench, EndsAfterTheRoundUnderWay) {
   const ModelSpec spec = find_model("test_vig");
   BenchOptions options;
   options.batch = 1;
-  options.threads = 3;  // more than there are pictures
+  options.threads = 3;  // more than there are images
   options.seconds = 1000;
   options.expansion = false;
   options.keep_going = [] { return false; };

@@ -26,20 +26,20 @@ TrainOptions weighted(const std::string& weights) {
   return options;
 }
 
-TEST(ClassWeights, OfPictures) {
-  const std::vector<int64_t> pictures = {1, 3, 4};
-  EXPECT_TRUE(picture_weights(weighted("none"), pictures).empty());
-  const std::vector<float> balanced = picture_weights(weighted("balanced"), pictures);
+TEST(ClassWeights, OfImages) {
+  const std::vector<int64_t> images = {1, 3, 4};
+  EXPECT_TRUE(image_weights(weighted("none"), images).empty());
+  const std::vector<float> balanced = image_weights(weighted("balanced"), images);
   ASSERT_EQ(balanced.size(), 3u);
   EXPECT_FLOAT_EQ(balanced[0], 8.0f / 3);
   EXPECT_FLOAT_EQ(balanced[1], 8.0f / 9);
   EXPECT_FLOAT_EQ(balanced[2], 8.0f / 12);
   double mean = 0;
-  for (size_t c = 0; c < 3; ++c) mean += balanced[c] * static_cast<double>(pictures[c]) / 8;
-  EXPECT_NEAR(mean, 1, 1e-6) << "over the training pictures";
-  EXPECT_EQ(picture_weights(weighted("1,2.5,0"), pictures), (std::vector<float>{1, 2.5f, 0}));
+  for (size_t c = 0; c < 3; ++c) mean += balanced[c] * static_cast<double>(images[c]) / 8;
+  EXPECT_NEAR(mean, 1, 1e-6) << "over the training images";
+  EXPECT_EQ(image_weights(weighted("1,2.5,0"), images), (std::vector<float>{1, 2.5f, 0}));
   expect_error(ErrorCode::kUsage, {"--class-weights has 2 numbers, expected 3"},
-               [&] { picture_weights(weighted("1,2"), pictures); });
+               [&] { image_weights(weighted("1,2"), images); });
 }
 
 TEST(ClassWeights, OfPixels) {
@@ -58,7 +58,7 @@ TEST(ClassWeights, OfPixels) {
 
 TEST(ClassWeights, PixelsAreCountedInTheMapsThatShowThem) {
   const TempDir folder;
-  write_files(folder.path(), labelled_pictures(7, 1));
+  write_files(folder.path(), labelled_images(7, 1));
   const LabelPairs data = *open_label_pairs(folder.path().string()).train;
   std::vector<int64_t> pixels(3), labelled(3);
   for (size_t i = 0; i < data.size(); ++i) {
@@ -79,23 +79,23 @@ TEST(ClassWeights, PixelsAreCountedInTheMapsThatShowThem) {
 }
 
 // Smoothed and mixed targets: each class's share has the weight of the class; the divisor is the
-// number of pictures.
+// number of images.
 TEST(ClassWeights, OfSoftTargets) {
-  constexpr int kPictures = 6, kClasses = 4;
+  constexpr int kImages = 6, kClasses = 4;
   std::vector<int> labels = {0, 3, 1, 1, 2, 0};
   BatchMixup mix;
   mix.kind = BatchMixup::Kind::kMixup;
   mix.lambda = 0.7;
-  at::Tensor targets = at::empty({kPictures, kClasses});
+  at::Tensor targets = at::empty({kImages, kClasses});
   mixup_targets(mix, labels, kClasses, 0.1f, targets.data_ptr<float>());
-  const at::Tensor logits = at::randn({kPictures, kClasses});
+  const at::Tensor logits = at::randn({kImages, kClasses});
   const std::vector<float> weights = {0.5f, 2, 0, 3};
   double expected = 0;
-  for (int64_t i = 0; i < kPictures; ++i) {
+  for (int64_t i = 0; i < kImages; ++i) {
     const at::Tensor log_share = at::log_softmax(logits[i].to(at::kDouble), 0);
     for (int64_t c = 0; c < kClasses; ++c) {
       expected -= weights[static_cast<size_t>(c)] * targets[i][c].item<double>() *
-                  log_share[c].item<double>() / kPictures;
+                  log_share[c].item<double>() / kImages;
     }
   }
   const double found =
@@ -131,10 +131,10 @@ TEST(ClassWeights, OfLabelledPixels) {
 
 class ClassWeightRuns : public ::testing::Test {
  protected:
-  // 4 training pictures of one class and 12 of another.
+  // 4 training images of one class and 12 of another.
   ClassWeightRuns() {
     Files files;
-    for (const auto& [name, bytes] : striped_pictures(2, 12)) {
+    for (const auto& [name, bytes] : striped_images(2, 12)) {
       if (!name.starts_with("class0/") || name < "class0/2") files["train/" + name] = bytes;
       files["val/" + name] = bytes;
     }
@@ -164,7 +164,7 @@ TEST_F(ClassWeightRuns, WeighTheLoss) {
   EXPECT_NE(doubled.summary.task.subject, "");
   some.class_weights = "balanced";
   const RunRecord balanced = run(some, "balanced");
-  // 16 pictures, of which 4: 16 / (2 * 4) and 16 / (2 * 12).
+  // 16 images, of which 4: 16 / (2 * 4) and 16 / (2 * 12).
   some.class_weights = fmt::format("{},{}", 2, 16.0f / 24);
   EXPECT_EQ(run(some, "listed").losses, balanced.losses);
   EXPECT_NE(balanced.losses, plain.losses);
@@ -179,7 +179,7 @@ TEST_F(ClassWeightRuns, BalancedSamplingResumesToTheBit) {
   some.epochs = 4;
   some.threads = 2;
   const RunRecord whole = run(some, "whole");
-  EXPECT_EQ(whole.losses.size(), 8u) << "an epoch has as many pictures as before";
+  EXPECT_EQ(whole.losses.size(), 8u) << "an epoch has as many images as before";
   some.loaders = 3;
   run(some, "stopped", 3);
   const RunRecord rest = run(some, "stopped");
@@ -198,8 +198,8 @@ TEST_F(ClassWeightRuns, BalancedSamplingIsThatOfOneProcess) {
   EXPECT_LT(difference(folder_ / "two", folder_ / "one"), 1e-5);
 }
 
-// A picture that comes again in an epoch is another augmentation of itself.
-TEST_F(ClassWeightRuns, RepeatedPicturesAreAugmentedAnew) {
+// An image that comes again in an epoch is another augmentation of itself.
+TEST_F(ClassWeightRuns, RepeatedImagesAreAugmentedAnew) {
   TrainOptions some = options();
   some.sampling = "balanced";
   some.batch = 16;  // the whole epoch
@@ -208,7 +208,7 @@ TEST_F(ClassWeightRuns, RepeatedPicturesAreAugmentedAnew) {
   train::Epochs epochs(*task, some, alone);
   const Batch& batch = epochs.next(0);
   ASSERT_EQ(batch.samples.size(), 16u);
-  const size_t floats = task->picture_floats();
+  const size_t floats = task->image_floats();
   std::map<size_t, std::set<std::string>> seen;
   std::array<int, 2> drawn = {0, 0};
   for (size_t i = 0; i < 16; ++i) {
@@ -218,8 +218,8 @@ TEST_F(ClassWeightRuns, RepeatedPicturesAreAugmentedAnew) {
   }
   EXPECT_EQ(drawn, (std::array<int, 2>{8, 8}));
   int different = 0;
-  for (const auto& [sample, pictures] : seen) {
-    if (sample < 4) different += pictures.size() == 2 ? 1 : 0;  // each of the first class twice
+  for (const auto& [sample, images] : seen) {
+    if (sample < 4) different += images.size() == 2 ? 1 : 0;  // each of the first class twice
   }
   EXPECT_GE(different, 3) << "crops and flips may be the same once";
 }
@@ -242,8 +242,8 @@ TEST(ClassWeightErrors, OptionsThatMakeNoSense) {
 
 TEST(ClassWeightErrors, TasksThatHaveNone) {
   const TempDir folder;
-  write_files(folder / "labelled", labelled_pictures(2, 1));
-  write_files(folder / "annotated", annotated_pictures(2, 1));
+  write_files(folder / "labelled", labelled_images(2, 1));
+  write_files(folder / "annotated", annotated_images(2, 1));
   TrainOptions options = tiny_segmentation();
   options.sampling = "balanced";
   expect_error(ErrorCode::kUsage, {"--sampling balanced is for classification"},
@@ -261,7 +261,7 @@ TEST(ClassWeightErrors, TasksThatHaveNone) {
 TEST(ClassWeightErrors, SegmentationIsWeighedInBothHeads) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(data, labelled_pictures(8, 1));
+  write_files(data, labelled_images(8, 1));
   TrainOptions options = tiny_segmentation();
   options.epochs = 1;
   const RunRecord plain = run_training(options, data, (folder / "plain").string());

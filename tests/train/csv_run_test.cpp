@@ -16,7 +16,7 @@ using train::TrainOptions;
 class CsvRun : public ::testing::Test {
  protected:
   CsvRun() {
-    const Files files = striped_pictures(3, 12);
+    const Files files = striped_images(3, 12);
     write_files(folder_ / "data", files);
     // Backwards, since the order of rows does not matter.
     for (auto file = files.rbegin(); file != files.rend(); ++file) {
@@ -38,8 +38,8 @@ TEST_F(CsvRun, IsThatOfTheFolders) {
   options.epochs = 2;
   const RunRecord folders = run_training(options, out("data"), out("folders"));
   const RunRecord listed = run_training(options, list("path,label\n" + rows_), out("listed"));
-  EXPECT_EQ(listed.summary.train_pictures, 32u);
-  EXPECT_EQ(listed.summary.val_pictures, 4u);
+  EXPECT_EQ(listed.summary.train_images, 32u);
+  EXPECT_EQ(listed.summary.val_images, 4u);
   EXPECT_EQ(listed.losses, folders.losses);
   EXPECT_TRUE(listed.summary.task.warnings.empty());
   expect_same_runs(out("listed"), out("folders"));
@@ -53,7 +53,7 @@ TEST_F(CsvRun, RowsThatAreNoGoodAreReportedOnce) {
   std::string text = rows_;
   for (int i = 0; i < 12; ++i) text += fmt::format("missing{}.png,class0\n", i);
   const RunRecord record = run_training(options, list(text + "class0/1.png\n"), out("run"));
-  EXPECT_EQ(record.summary.train_pictures + record.summary.val_pictures, 36u);
+  EXPECT_EQ(record.summary.train_images + record.summary.val_images, 36u);
   const std::vector<std::string>& warnings = record.summary.task.warnings;
   ASSERT_EQ(warnings.size(), 12u);
   EXPECT_TRUE(warnings[0].ends_with("list.csv: line 49: expected 2 columns, found 1"))
@@ -74,8 +74,8 @@ TEST_F(CsvRun, SplitsAreUsed) {
   TrainOptions options = tiny_options("small");
   options.epochs = 1;
   const RunRecord record = run_training(options, list(text), out("run"));
-  EXPECT_EQ(record.summary.train_pictures, 18u);
-  EXPECT_EQ(record.summary.val_pictures, 9u);
+  EXPECT_EQ(record.summary.train_images, 18u);
+  EXPECT_EQ(record.summary.val_images, 9u);
   EXPECT_FALSE(std::filesystem::exists(out("run") + "/validation.txt"));
 }
 
@@ -87,7 +87,7 @@ TEST_F(CsvRun, BadListsAreRefusedBeforeTheFirstStep) {
   };
   refused("", {"list.csv", "found none"});
   refused("class0/1.png,a\nclass0/2.png,a\n", {"at least 2 classes, found 1 (a)"});
-  refused("x.png,a\ny.png,b\n", {"none of its pictures is there", "x.png"});
+  refused("x.png,a\ny.png,b\n", {"none of its images is there", "x.png"});
   refused("class0/1.png,a,test\nclass1/1.png,b,test\n", {"there is no training split"});
 }
 
@@ -99,11 +99,11 @@ TEST_F(CsvRun, OfTheProgram) {
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
   const RunResult of_run = run_program({kVig, "eval", out("run")});
   EXPECT_EQ(of_run.exit_code, 0) << of_run.err;
-  EXPECT_NE(of_run.out.find("pictures  4"), std::string::npos) << of_run.out;
+  EXPECT_NE(of_run.out.find("images  4"), std::string::npos) << of_run.out;
   const std::string model = out("run") + "/best.safetensors";
   const RunResult whole = run_program({kVig, "eval", "-m", model, path});
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
-  EXPECT_NE(whole.out.find("pictures  36"), std::string::npos) << whole.out;
+  EXPECT_NE(whole.out.find("images  36"), std::string::npos) << whole.out;
   EXPECT_EQ(whole.err, "");
 
   const RunResult part =
@@ -112,7 +112,7 @@ TEST_F(CsvRun, OfTheProgram) {
   EXPECT_NE(part.err.find("list.csv: line 1: names \"gone.png\", which is not there"),
             std::string::npos)
       << part.err;
-  EXPECT_NE(part.out.find("pictures  36"), std::string::npos) << part.out;
+  EXPECT_NE(part.out.find("images  36"), std::string::npos) << part.out;
   const RunResult none = run_program({kVig, "eval", "-m", model, list("gone.png,class0\n")});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_EQ(std::ranges::count(none.err, '\n'), 1) << none.err;

@@ -19,7 +19,7 @@ class DenseDistributed : public ::testing::Test {
     options.threads = 1;
     options.warmup_epochs = 0;
     options.eval_every = 1;
-    options.epochs = 2;  // four steps: of 8 and of 3 pictures
+    options.epochs = 2;  // four steps: of 8 and of 3 images
     options.ema = 0.9;
     options.fields.erase("drop_path");     // that of the model
     options.fields.erase("head_dropout");  // likewise
@@ -68,30 +68,30 @@ class DenseDistributed : public ::testing::Test {
 };
 
 TEST_F(DenseDistributed, SegmentationIsThatOfOneProcess) {
-  write_files(folder_ / "data", labelled_pictures(11, 5));
+  write_files(folder_ / "data", labelled_images(11, 5));
   TrainOptions options = tiny_segmentation();
   options.class_weights = "balanced";
   expect_same_results(options, out("data"));
 }
 
 TEST_F(DenseDistributed, DetectionIsThatOfOneProcess) {
-  write_files(folder_ / "data", annotated_pictures(11, 5));
+  write_files(folder_ / "data", annotated_images(11, 5));
   expect_same_results(tiny_detection(), out("data"));
 }
 
 TEST_F(DenseDistributed, GradientsOfSegmentationAreThoseOfOneProcess) {
-  write_files(folder_ / "data", labelled_pictures(8, 2));
+  write_files(folder_ / "data", labelled_images(8, 2));
   expect_same_gradients(tiny_segmentation(), out("data"));
 }
 
 TEST_F(DenseDistributed, GradientsOfDetectionAreThoseOfOneProcess) {
-  write_files(folder_ / "data", annotated_pictures(8, 2));
+  write_files(folder_ / "data", annotated_images(8, 2));
   expect_same_gradients(tiny_detection(), out("data"));
 }
 
 // More processes than groups in a batch: each has work, and the run is the same again.
 TEST_F(DenseDistributed, SmallBatchesAreSharedByAll) {
-  write_files(folder_ / "data", labelled_pictures(8, 2));
+  write_files(folder_ / "data", labelled_images(8, 2));
   TrainOptions options = tiny_segmentation();
   options.batch = 4;
   options.norm_group = 4;

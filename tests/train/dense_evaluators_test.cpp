@@ -1,4 +1,4 @@
-// What validation makes of single pictures, and the two heads of a segmentation network.
+// What validation makes of single images, and the two heads of a segmentation network.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ TrainedModel segmenter(const TrainOptions& options) {
   return make_trained_model(options, plan, kMadeSide, kMadeSide);
 }
 
-Image noisy_picture(uint64_t seed) {
+Image noisy_image(uint64_t seed) {
   RandomStream stream(seed);
   Image image(kMadeSide, kMadeSide);
   for (uint8_t& value : image.rgb) value = static_cast<uint8_t>(stream.below(256));
@@ -36,7 +36,7 @@ Batch batch_of(const std::vector<Target>& targets) {
   return batch;
 }
 
-TEST(SegmentationEvaluator, GivesTheMeanOverThePictures) {
+TEST(SegmentationEvaluator, GivesTheMeanOverTheImages) {
   const TrainOptions options = tiny_segmentation();
   const TrainedModel model = segmenter(options);
   const at::NoGradGuard no_grad;
@@ -46,14 +46,14 @@ TEST(SegmentationEvaluator, GivesTheMeanOverThePictures) {
     LabelMap labels(kMadeSide, kMadeSide, static_cast<uint8_t>(number));
     labels.row(3)[7] = kNoLabel;
     Target target = labels;
-    train::frame_validation(noisy_picture(number), model.spec.recipe, target);
+    train::frame_validation(noisy_image(number), model.spec.recipe, target);
     const auto logits = segmentation_logits(model, model.parameters.views(),
-                                            train::validation_picture(target).input, {});
+                                            train::validation_image(target).input, {});
     const auto expected = train::pixel_cross_entropy(
         logits.main, at::from_blob(labels.labels.data(), {1, kMadeSide, kMadeSide}, at::kByte));
     loss += expected.loss.item<double>() / 2;
-    right += expected.pictures[0].right;
-    labelled += expected.pictures[0].labelled;
+    right += expected.images[0].right;
+    labelled += expected.images[0].labelled;
     targets.push_back(target);
   }
   const auto evaluator = make_segmentation_evaluator(model, options);
@@ -79,7 +79,7 @@ TEST(DetectionEvaluator, CountsWhatIsToBeFound) {
     objects.image = 1;
     objects.objects.push_back({{0, 0, kMadeSide, 8}, 1, crowd, 8 * kMadeSide, shape});
     Target target = objects;
-    train::frame_validation(noisy_picture(1), model.spec.recipe, target);
+    train::frame_validation(noisy_image(1), model.spec.recipe, target);
     const auto evaluator = make_detection_evaluator(model, options);
     train::Workers workers(1);
     evaluator->add(batch_of({target}), model.parameters.views(), workers);
@@ -98,14 +98,14 @@ TEST(SegmentationHeads, DropChannelsOfTheirOwn) {
   options.fields["head_dropout"] = "0.5";
   const TrainedModel model = segmenter(options);
   const at::NoGradGuard no_grad;
-  const at::Tensor pictures = at::randn({2, kMadeSide, kMadeSide, 3});
+  const at::Tensor images = at::randn({2, kMadeSide, kMadeSide, 3});
   const Graph &graph = model.graph(), &head = model.graphs.at(1);
   for (const bool drops : {false, true}) {
     train::ForwardOptions forward;
     forward.drop_branches = drops;
     forward.seed = 5;
-    const auto logits = segmentation_logits(model, model.parameters.views(), pictures, forward);
-    const auto values = train::forward(graph, model.parameters.views(), {pictures}, forward);
+    const auto logits = segmentation_logits(model, model.parameters.views(), images, forward);
+    const auto values = train::forward(graph, model.parameters.views(), {images}, forward);
     const at::Tensor map = values.at(static_cast<size_t>(graph.find_module("backbone.f3")));
     const at::Tensor same_draws =
         train::forward(head, model.parameters.views(), {map},

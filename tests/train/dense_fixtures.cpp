@@ -53,23 +53,23 @@ Scene make_scene(uint64_t number) {
 
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// The validation pictures are the first of the training pictures: what is learnt by heart shows.
+// The validation images are the first of the training images: what is learnt by heart shows.
 template <class F>
-void each_picture(int train, int val, F f) {
+void each_image(int train, int val, F f) {
   for (int i = 0; i < train; ++i) f("train", i);
   for (int i = 0; i < val; ++i) f("val", i);
 }
 
 }  // namespace
 
-Files labelled_pictures(int train, int val) {
+Files labelled_images(int train, int val) {
   std::vector<std::array<uint8_t, 3>> grey;
   for (int i = 0; i < 256; ++i) {
     const auto level = static_cast<uint8_t>(i);
     grey.push_back({level, level, level});
   }
   Files files;
-  each_picture(train, val, [&](const std::string& split, int number) {
+  each_image(train, val, [&](const std::string& split, int number) {
     const Scene scene = make_scene(static_cast<uint64_t>(number));
     LabelMap labels(kMadeSide, kMadeSide, 0);
     for (const Thing& thing : scene.things) {
@@ -87,10 +87,10 @@ Files labelled_pictures(int train, int val) {
   return files;
 }
 
-Files annotated_pictures(int train, int val) {
+Files annotated_images(int train, int val) {
   Files files;
   std::map<std::string, nlohmann::json> splits;
-  each_picture(train, val, [&](const std::string& split, int number) {
+  each_image(train, val, [&](const std::string& split, int number) {
     const Scene scene = make_scene(static_cast<uint64_t>(number));
     const std::string name = std::to_string(number) + ".png";
     files[split + "/" + name] = png_bytes(scene.image);

@@ -1,4 +1,4 @@
-// Made pictures of rectangles and discs to segment and to detect.
+// Made images of rectangles and discs to segment and to detect.
 #pragma once
 
 #include "train/fixtures.h"
@@ -9,12 +9,12 @@ inline constexpr int kMadeSide = 64;
 
 // images/SPLIT/N.png, labels/SPLIT/N.png and classes.txt: class 0 is the ground, 1 rectangles, 2
 // discs; a border of some pixels has no label.
-Files labelled_pictures(int train, int val);
+Files labelled_images(int train, int val);
 
 // SPLIT/N.png and annotations/instances_SPLIT.json: classes "rectangle" and "disc" with masks.
-Files annotated_pictures(int train, int val);
+Files annotated_images(int train, int val);
 
-// Miniatures that learn such pictures by heart within seconds.
+// Miniatures that learn such images by heart within seconds.
 train::TrainOptions tiny_segmentation();
 train::TrainOptions tiny_detection();
 

@@ -12,7 +12,7 @@ namespace {
 
 using train::BatchStatistics;
 using train::ForwardOptions;
-using train::SampledPicture;
+using train::SampledImage;
 using train::TrainedModel;
 
 constexpr double kLossTolerance = 1e-5;      // relative
@@ -26,7 +26,7 @@ std::vector<int64_t> places_of(const GoldenTensor& golden) {
   return {golden.values.begin(), golden.values.end()};
 }
 
-at::Tensor pictures_of(const GoldenTensor& golden) {
+at::Tensor images_of(const GoldenTensor& golden) {
   return tensor_of(golden).permute({0, 2, 3, 1}).contiguous();
 }
 
@@ -89,7 +89,7 @@ TEST_P(DenseGolden, SegmentationLearns) {
   options.kernels = GetParam();
   options.statistics = &statistics;
   const train::HeadLogits logits = train::segmentation_logits(
-      model, model.parameters.views(), pictures_of(golden.read("train/input")), options);
+      model, model.parameters.views(), images_of(golden.read("train/input")), options);
   const at::Tensor labels = tensor_of(golden.read("train/label")).to(at::kByte);
   const at::Tensor main = train::pixel_cross_entropy(logits.main, labels).loss;
   const at::Tensor auxiliary =
@@ -125,9 +125,9 @@ TEST_P(DenseGolden, DetectionLearns) {
   options.statistics = &statistics;
 
   const train::DetectorPass pass(model, model.graph(), model.parameters.views(), options);
-  const train::DetectorMaps maps = pass.maps(pictures_of(input));
+  const train::DetectorMaps maps = pass.maps(images_of(input));
   std::vector<PlacedObjects> truths(2);
-  std::vector<SampledPicture> anchors, boxes;
+  std::vector<SampledImage> anchors, boxes;
   std::vector<std::vector<Box>> lists;
   for (size_t p = 0; p < 2; ++p) {
     const auto name = [&](const char* text) { return std::string(text) + "." + std::to_string(p); };

@@ -155,9 +155,9 @@ TEST(PixelLoss, IsTheGoldenOne) {
       0.4 * train::pixel_cross_entropy(logits("output_aux"), labels).loss.item<double>();
   EXPECT_NEAR(auxiliary, scalar("loss_aux"), 1e-5 * scalar("loss_aux"));
   double right = 0, labelled = 0;
-  for (const train::PixelCounts& picture : main.pictures) {
-    right += picture.right;
-    labelled += picture.labelled;
+  for (const train::PixelCounts& image : main.images) {
+    right += image.right;
+    labelled += image.labelled;
   }
   EXPECT_NEAR(100 * right / labelled, scalar("acc_decode"), 0.02);
 }
@@ -193,35 +193,35 @@ TEST(PixelLoss, CountsPixelsWithoutALabel) {
   EXPECT_EQ(train::pixel_cross_entropy(rows, labels).loss.item<double>(), 0);
 }
 
-// One picture with one object, by hand.
+// One image with one object, by hand.
 TEST(DetectionLosses, AreTheFormulas) {
   PlacedObjects truth;
   truth.width = truth.height = 32;
   truth.objects.push_back({{8, 8, 24, 24}, 1, {}});
   const std::vector<Box> anchors = {{8, 8, 24, 24}, {0, 0, 16, 16}, {16, 16, 32, 32}};
-  const std::vector<train::SampledPicture> pictures = {{&truth, {{0}, {1, 2}, {0}}}};
+  const std::vector<train::SampledImage> images = {{&truth, {{0}, {1, 2}, {0}}}};
   const at::Tensor logits = at::tensor({2.0f, -1.0f, 0.0f}).view({1, 3});
   const at::Tensor deltas = at::full({1, 3, 4}, 0.25f);
   const auto [classes, boxes] =
-      train::proposal_losses(logits, deltas, anchors, pictures, {1, 1, 1, 1});
+      train::proposal_losses(logits, deltas, anchors, images, {1, 1, 1, 1});
   const auto softplus = [](double x) { return std::log1p(std::exp(x)); };
   EXPECT_NEAR(classes.item<double>(), (softplus(-2) + softplus(-1) + softplus(0)) / 3, 1e-6);
   EXPECT_NEAR(boxes.item<double>(), 4 * 0.25 / 3, 1e-6);
 
-  // Where a picture has none of one kind, it counts as having one.
-  const std::vector<train::SampledPicture> background = {{&truth, {{}, {1, 2}, {}}}};
+  // Where an image has none of one kind, it counts as having one.
+  const std::vector<train::SampledImage> background = {{&truth, {{}, {1, 2}, {}}}};
   const auto [none, unmoved] =
       train::proposal_losses(logits, deltas, anchors, background, {1, 1, 1, 1});
   EXPECT_NEAR(none.item<double>(), (softplus(-1) + softplus(0)) / 3, 1e-6);
   EXPECT_EQ(unmoved.item<double>(), 0);
-  const std::vector<train::SampledPicture> object = {{&truth, {{0}, {}, {0}}}};
+  const std::vector<train::SampledImage> object = {{&truth, {{0}, {}, {0}}}};
   const auto [alone, moved_alone] =
       train::proposal_losses(logits, deltas, anchors, object, {1, 1, 1, 1});
   EXPECT_NEAR(alone.item<double>(), softplus(-2) / 2, 1e-6);
   EXPECT_NEAR(moved_alone.item<double>(), 4 * 0.25 / 2, 1e-6);
 
   const std::vector<std::vector<Box>> lists = {anchors};
-  const train::BoxSamples samples = train::gather_samples(lists, pictures, 2);
+  const train::BoxSamples samples = train::gather_samples(lists, images, 2);
   EXPECT_EQ(samples.labels, (std::vector<int64_t>{1, 2, 2}));
   EXPECT_EQ(samples.positive_rois().size(0), 1);
   // Deltas of class 0, which is not the object's, count nothing.
@@ -252,8 +252,8 @@ TEST(DetectionLosses, ObjectsWithoutAMaskDoNotCount) {
   truth.objects.push_back({{0, 0, 8, 8}, 0, {}});
   truth.objects.push_back({{8, 8, 24, 24}, 1, {{8, 8, 16, 16}, std::vector<uint8_t>(256, 1)}});
   const std::vector<std::vector<Box>> lists = {{{0, 0, 8, 8}, {8, 8, 24, 24}}};
-  const std::vector<train::SampledPicture> pictures = {{&truth, {{0, 1}, {}, {0, 1}}}};
-  const train::BoxSamples samples = train::gather_samples(lists, pictures, 2);
+  const std::vector<train::SampledImage> images = {{&truth, {{0, 1}, {}, {0, 1}}}};
+  const train::BoxSamples samples = train::gather_samples(lists, images, 2);
   const at::Tensor targets = train::mask_targets(samples, 32, 32, 4);
   EXPECT_EQ(targets[0].sum().item<double>(), 0);
   EXPECT_EQ(targets[1].sum().item<double>(), 16);

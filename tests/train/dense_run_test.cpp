@@ -1,4 +1,4 @@
-// Whole runs of segmentation and detection on pictures that a miniature learns by heart.
+// Whole runs of segmentation and detection on images that a miniature learns by heart.
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -18,11 +18,11 @@ using train::TrainOptions;
 class DenseRun : public ::testing::Test {
  protected:
   std::string labelled(int train = 8, int val = 8) {
-    write_files(folder_ / "labelled", labelled_pictures(train, val));
+    write_files(folder_ / "labelled", labelled_images(train, val));
     return (folder_ / "labelled").string();
   }
   std::string annotated(int train = 8, int val = 8) {
-    write_files(folder_ / "annotated", annotated_pictures(train, val));
+    write_files(folder_ / "annotated", annotated_images(train, val));
     return (folder_ / "annotated").string();
   }
   std::string out(const std::string& name) { return (folder_ / name).string(); }
@@ -30,7 +30,7 @@ class DenseRun : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
+TEST_F(DenseRun, SegmentationLearnsImagesByHeart) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 90;
   const RunRecord record = run_training(options, labelled(), out("run"));
@@ -56,7 +56,7 @@ TEST_F(DenseRun, SegmentationLearnsPicturesByHeart) {
   EXPECT_NO_THROW(source_weights(source));
 }
 
-TEST_F(DenseRun, DetectionLearnsPicturesByHeart) {
+TEST_F(DenseRun, DetectionLearnsImagesByHeart) {
   TrainOptions options = tiny_detection();
   options.epochs = 90;
   const RunRecord record = run_training(options, annotated(), out("run"));
@@ -146,18 +146,18 @@ TEST_F(DenseRun, StepsDoNotDependOnTheThreads) {
   }
 }
 
-TEST_F(DenseRun, PicturesAreHeldOutWhereThereIsNoSplit) {
+TEST_F(DenseRun, ImagesAreHeldOutWhereThereIsNoSplit) {
   TrainOptions options = tiny_detection();
   options.epochs = 1;
   options.val_share = 0.25;
   const RunRecord record = run_training(options, annotated(8, 0), out("run"));
-  EXPECT_EQ(record.summary.train_pictures, 6u);
-  EXPECT_EQ(record.summary.val_pictures, 2u);
+  EXPECT_EQ(record.summary.train_images, 6u);
+  EXPECT_EQ(record.summary.val_images, 2u);
   const std::string list = read_file(out("run") + "/validation.txt");
   EXPECT_EQ(std::ranges::count(list, '\n'), 2) << list;
 }
 
-TEST_F(DenseRun, LookWritesTrainingPictures) {
+TEST_F(DenseRun, LookWritesTrainingImages) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 1;
   options.look = 3;
@@ -184,7 +184,7 @@ TEST_F(DenseRun, AClassifierBecomesTheBackbone) {
   classifier.fields = {{"embed_dim", "32"}, {"heads", "2"}, {"depth", "4"}};
   classifier.size = 64;
   classifier.epochs = 1;
-  write_files(folder_ / "classes", striped_pictures(3, 8));
+  write_files(folder_ / "classes", striped_images(3, 8));
   run_training(classifier, (folder_ / "classes").string(), out("classifier"));
 
   TrainOptions options = tiny_segmentation();

@@ -46,7 +46,7 @@ class DenseTasks : public ::testing::Test {
 };
 
 TEST_F(DenseTasks, HoldOutAShareByTheSeed) {
-  const std::string path = write("data", labelled_pictures(8, 0));
+  const std::string path = write("data", labelled_images(8, 0));
   TrainOptions options = tiny_segmentation();
   for (const auto& [share, count] : {std::pair(0.01, 1u), {0.25, 2u}, {0.9, 7u}}) {
     options.val_share = share;
@@ -79,9 +79,9 @@ TEST_F(DenseTasks, HoldOutAShareByTheSeed) {
 }
 
 // By its marks a run knows its data again, wherever that lies.
-TEST_F(DenseTasks, OtherPicturesHaveOtherMarks) {
+TEST_F(DenseTasks, OtherImagesHaveOtherMarks) {
   const TrainOptions options = tiny_segmentation();
-  Files pairs = labelled_pictures(4, 2);
+  Files pairs = labelled_images(4, 2);
   const TaskData here = labelled(write("here", pairs), options);
   EXPECT_EQ(labelled(write("there", pairs), options).train_mark, here.train_mark);
   for (const char* folder : {"images/train/", "labels/train/"}) {
@@ -91,7 +91,7 @@ TEST_F(DenseTasks, OtherPicturesHaveOtherMarks) {
   EXPECT_NE(renamed.train_mark, here.train_mark);
   EXPECT_EQ(renamed.val_mark, here.val_mark);
 
-  const Files objects = annotated_pictures(4, 2);
+  const Files objects = annotated_images(4, 2);
   const TaskData found = annotated(write("objects", objects), tiny_detection());
   const Files fewer = changed(objects, [](json& text) { text["annotations"].erase(size_t{0}); });
   const TaskData missing = annotated(write("fewer", fewer), tiny_detection());
@@ -100,9 +100,9 @@ TEST_F(DenseTasks, OtherPicturesHaveOtherMarks) {
 }
 
 TEST_F(DenseTasks, WhatIsLeftOutOfBothSplitsIsCounted) {
-  Files files = labelled_pictures(4, 3);
+  Files files = labelled_images(4, 3);
   for (const char* name : {"images/train/1.png", "images/train/3.png", "labels/val/2.png"}) {
-    files.at(name) = "no picture";
+    files.at(name) = "no image";
   }
   const auto data = train::open_segmentation_data(write("data", files), tiny_segmentation(), 1);
   EXPECT_EQ(data.train.size(), 2u);
@@ -114,9 +114,9 @@ TEST_F(DenseTasks, WhatIsLeftOutOfBothSplitsIsCounted) {
   EXPECT_EQ(sentences[3], "3 samples are left out, 4 remain");
 }
 
-TEST_F(DenseTasks, PicturesAreLimited) {
-  const std::string pairs = write("pairs", labelled_pictures(2, 1));
-  const std::string objects = write("objects", annotated_pictures(2, 1));
+TEST_F(DenseTasks, ImagesAreLimited) {
+  const std::string pairs = write("pairs", labelled_images(2, 1));
+  const std::string objects = write("objects", annotated_images(2, 1));
   TrainOptions options;
   options.max_pixels = kMadeSide * kMadeSide;
   EXPECT_EQ(labelled(pairs, options).train->size(), 2u);
@@ -126,11 +126,11 @@ TEST_F(DenseTasks, PicturesAreLimited) {
   EXPECT_THROW(annotated(objects, options), Error);
 }
 
-// All pictures are padded to one canvas, as wide as the widest and as high as the highest.
-TEST_F(DenseTasks, ACanvasHoldsEveryPicture) {
+// All images are padded to one canvas, as wide as the widest and as high as the highest.
+TEST_F(DenseTasks, ACanvasHoldsEveryImage) {
   const auto canvas = [&](const std::string& name, const std::vector<std::pair<int, int>>& sides) {
     const int count = static_cast<int>(sides.size());
-    Files files = changed(annotated_pictures(count, 0), [&](json& text) {
+    Files files = changed(annotated_images(count, 0), [&](json& text) {
       for (size_t i = 0; i < sides.size(); ++i) {
         text["images"][i]["width"] = sides[i].first;
         text["images"][i]["height"] = sides[i].second;
@@ -153,8 +153,8 @@ TEST_F(DenseTasks, ACanvasHoldsEveryPicture) {
 
 // Images of 64 x 64 pixels, the largest of 128 x 96, for inputs with short sides of 64.
 TEST_F(DenseTasks, KnowTheSmallestScaleOfTheirImages) {
-  const std::string pairs = write("pairs", labelled_pictures(2, 0));
-  Files files = changed(annotated_pictures(3, 0), [&](json& text) {
+  const std::string pairs = write("pairs", labelled_images(2, 0));
+  Files files = changed(annotated_images(3, 0), [&](json& text) {
     text["images"][1]["width"] = 128;
     text["images"][1]["height"] = 96;
     for (json& object : text["annotations"]) object.erase("segmentation");
@@ -172,12 +172,12 @@ TEST_F(DenseTasks, KnowTheSmallestScaleOfTheirImages) {
   EXPECT_DOUBLE_EQ(scale(tiny_detection(), objects, 0.75f), 48.0 / 96);
 }
 
-TEST_F(DenseTasks, PicturesAreMirroredAsFlipSays) {
-  const std::string pairs = write("pairs", labelled_pictures(1, 1));
-  const std::string objects = write("objects", annotated_pictures(1, 1));
+TEST_F(DenseTasks, ImagesAreMirroredAsFlipSays) {
+  const std::string pairs = write("pairs", labelled_images(1, 1));
+  const std::string objects = write("objects", annotated_images(1, 1));
   const RandomStream stream(3);
   for (const bool detects : {false, true}) {
-    std::vector<std::vector<float>> pictures;
+    std::vector<std::vector<float>> images;
     std::vector<Target> targets;
     for (const float flip : {0.0f, 1.0f}) {
       TrainOptions options = detects ? tiny_detection() : tiny_segmentation();
@@ -185,11 +185,11 @@ TEST_F(DenseTasks, PicturesAreMirroredAsFlipSays) {
       const auto task = train::open_task(options, detects ? objects : pairs, 1);
       const Sample sample = task->data().train->load(0);
       targets.push_back(sample.target);
-      pictures.emplace_back(task->picture_floats());
-      task->write_training(*sample.image, targets.back(), stream, pictures.back().data());
+      images.emplace_back(task->image_floats());
+      task->write_training(*sample.image, targets.back(), stream, images.back().data());
     }
     const auto pixel = [&](size_t which, int x, int y) {
-      return pictures[which][static_cast<size_t>((y * kMadeSide + x) * 3)];
+      return images[which][static_cast<size_t>((y * kMadeSide + x) * 3)];
     };
     int different = 0;
     for (int y = 0; y < kMadeSide; ++y) {
@@ -214,7 +214,7 @@ TEST_F(DenseTasks, PicturesAreMirroredAsFlipSays) {
 
 TEST_F(DenseTasks, SayWhatIsBetter) {
   const auto segmentation =
-      train::open_task(tiny_segmentation(), write("pairs", labelled_pictures(2, 1)), 1);
+      train::open_task(tiny_segmentation(), write("pairs", labelled_images(2, 1)), 1);
   using Figures = std::vector<double>;  // loss, mIoU, pixels
   const Figures middle = {0.5, 0.25, 0.75};
   EXPECT_TRUE(segmentation->better(Figures{0.9, 0.26, 0.1}, middle));
@@ -229,7 +229,7 @@ TEST_F(DenseTasks, SayWhatIsBetter) {
             "The training loss has that of the auxiliary head in it, times 0.4; the validation "
             "loss has not.");
 
-  const Files objects = annotated_pictures(2, 0);
+  const Files objects = annotated_images(2, 0);
   TrainOptions options = tiny_detection();
   options.val_share = 0;
   const auto masks = train::open_task(options, write("masks", objects), 1);
@@ -263,10 +263,10 @@ TEST_F(DenseTasks, SayWhatIsBetter) {
             "objects have no masks: the best network is that of the best box AP");
 }
 
-// Groups of two, two and one pictures: one pass for each, or all in one.
+// Groups of two, two and one images: one pass for each, or all in one.
 TEST_F(DenseTasks, LossesOfGroupsDoNotDependOnThePasses) {
-  const std::string pairs = write("pairs", labelled_pictures(5, 1));
-  const std::string objects = write("objects", annotated_pictures(5, 1));
+  const std::string pairs = write("pairs", labelled_images(5, 1));
+  const std::string objects = write("objects", annotated_images(5, 1));
   for (const bool detects : {false, true}) {
     std::vector<train::StepResult> results;
     std::vector<std::vector<double>> sums;

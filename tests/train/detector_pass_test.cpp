@@ -9,8 +9,8 @@ namespace {
 
 using train::TrainOptions;
 
-// A cell belongs to a picture of which it sees any pixel.
-TEST(DetectorPass, AnchorsAreThoseOfThePicturesCells) {
+// A cell belongs to an image of which it sees any pixel.
+TEST(DetectorPass, AnchorsAreThoseOfTheImagesCells) {
   const TrainOptions options = tiny_detection();
   const train::ModelPlan plan = plan_model(options, {"rectangle", "disc"}, ModelTask::kDetect);
   const train::TrainedModel model = make_trained_model(options, plan, 128, 192);

@@ -42,12 +42,12 @@ bool all_contain(const std::vector<std::string>& sentences, const std::string& w
   });
 }
 
-// Everything on that could depend on who works on which picture; 10 steps.
+// Everything on that could depend on who works on which image; 10 steps.
 TrainOptions equal_options() {
   TrainOptions options = tiny_options("imagenet");
   options.fields["drop_path"] = "0.3";
   options.batch = 48;
-  options.epochs = 10.0 / 3;  // 144 pictures
+  options.epochs = 10.0 / 3;  // 144 images
   options.lr = 2e-3;
   options.lr_batch = 0;
   options.warmup_epochs = 0;
@@ -58,7 +58,7 @@ TrainOptions equal_options() {
 
 class Distributed : public ::testing::Test {
  protected:
-  Distributed() { write_files(folder_ / "data", striped_pictures(4, 40)); }
+  Distributed() { write_files(folder_ / "data", striped_images(4, 40)); }
   std::string data() const { return (folder_ / "data").string(); }
   std::string out(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -100,19 +100,19 @@ TEST_F(Distributed, AlsoWithAFrozenBackbone) {
 }
 
 // Where nothing is mixed, and where the rest of an epoch is a multiple of twice the processes; also
-// a rest of one picture, which leaves one process without any.
+// a rest of one image, which leaves one process without any.
 TEST_F(Distributed, PartialBatchesToo) {
   TrainOptions options = equal_options();
-  options.batch = 42;  // 144 pictures: three of them, and 18
+  options.batch = 42;  // 144 images: three of them, and 18
   options.epochs = 2;
   train_together(1, options, data(), out("one"));
   train_together(3, options, data(), out("three"));
-  // Float sums in another order; a picture too much or too little would be a hundred times that.
+  // Float sums in another order; an image too much or too little would be a hundred times that.
   EXPECT_LT(difference(out("three"), out("one")), 1e-4);
 
   options.mix = {};
   options.val_share = 0.01;  // one of each class
-  options.batch = 62;        // 156 pictures: two of them, and 32
+  options.batch = 62;        // 156 images: two of them, and 32
   train_together(1, options, data(), out("one plain"));
   train_together(2, options, data(), out("two plain"));
   EXPECT_LT(difference(out("two plain"), out("one plain")), 1e-4);
@@ -149,8 +149,8 @@ TEST_F(Distributed, TheProgramStartsWorkers) {
   expect_same_runs(out("program"), out("threads"));
 }
 
-TEST_F(Distributed, ABrokenPictureIsReportedOnceByAllTogether) {
-  write_file(folder_ / "data/class2/7.png", "no picture");
+TEST_F(Distributed, ABrokenImageIsReportedOnceByAllTogether) {
+  write_file(folder_ / "data/class2/7.png", "no image");
   TrainOptions options = equal_options();
   options.epochs = 8;  // it comes to both of them with all but certainty
   const RunResult run =
@@ -281,9 +281,9 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
       [&](const std::function<void(TrainOptions&, std::string & data, std::string & run)>& change) {
         return run_group(2, [&](Group& group) {
           TrainOptions options = equal_options();
-          std::string pictures = data(), run = out("run");
-          if (group.rank() == 1) change(options, pictures, run);
-          train::train(options, pictures, run, train::TrainEvents(), group);
+          std::string images = data(), run = out("run");
+          if (group.rank() == 1) change(options, images, run);
+          train::train(options, images, run, train::TrainEvents(), group);
         });
       };
   EXPECT_TRUE(all_contain(train_apart([](auto& options, auto&, auto&) { options.lr = 0.25; }),
@@ -297,9 +297,9 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
                             options.fields.clear();
                           }),
                           "model"));
-  Files pictures = striped_pictures(4, 40);
-  pictures["class0/other.png"] = pictures.extract("class0/7.png").mapped();
-  write_files(folder_ / "other", pictures);
+  Files images = striped_images(4, 40);
+  images["class0/other.png"] = images.extract("class0/7.png").mapped();
+  write_files(folder_ / "other", images);
   EXPECT_TRUE(all_contain(
       train_apart([&](auto&, auto& data, auto&) { data = (folder_ / "other").string(); }),
       "process 1 does not agree with process 0 on train_names"));

@@ -11,7 +11,7 @@ namespace vig::test {
 namespace {
 
 constexpr double kRate = 0.3;
-constexpr int64_t kPictures = 20, kChannels = 40;
+constexpr int64_t kImages = 20, kChannels = 40;
 
 Graph two_drops() {
   Builder b;
@@ -37,14 +37,14 @@ std::vector<at::Tensor> run(const at::Tensor& maps, const train::ForwardOptions&
 
 at::Tensor maps_of_ones(int64_t count) { return at::ones({count, 3, 2, kChannels}, at::kFloat); }
 
-TEST(DropChannels, ZeroesWholeChannelsOfAPicture) {
+TEST(DropChannels, ZeroesWholeChannelsOfAImage) {
   for (const bool kernels : {true, false}) {
     train::ForwardOptions options = dropping(7);
     options.kernels = kernels;
-    for (const at::Tensor& y : run(maps_of_ones(kPictures), options)) {
+    for (const at::Tensor& y : run(maps_of_ones(kImages), options)) {
       const at::Tensor channels = y.flatten(1, 2).select(1, 0);  // of one position
-      EXPECT_TRUE(at::equal(y, channels.view({kPictures, 1, 1, kChannels}).expand_as(y)));
-      const double dropped = channels.eq(0).sum().item<double>(), all = kPictures * kChannels;
+      EXPECT_TRUE(at::equal(y, channels.view({kImages, 1, 1, kChannels}).expand_as(y)));
+      const double dropped = channels.eq(0).sum().item<double>(), all = kImages * kChannels;
       // Three deviations of the count; the others are enlarged.
       EXPECT_NEAR(dropped, all * kRate, 3 * std::sqrt(all * kRate * (1 - kRate)));
       EXPECT_NEAR(channels.max().item<double>(), 1 / (1 - kRate), 1e-6);
@@ -53,11 +53,11 @@ TEST(DropChannels, ZeroesWholeChannelsOfAPicture) {
   }
 }
 
-// Draws belong to the seed, the picture and the operation: not to the batch it comes in.
-TEST(DropChannels, DrawsBelongToThePicture) {
-  const std::vector<at::Tensor> all = run(maps_of_ones(kPictures), dropping(7));
+// Draws belong to the seed, the image and the operation: not to the batch it comes in.
+TEST(DropChannels, DrawsBelongToTheImage) {
+  const std::vector<at::Tensor> all = run(maps_of_ones(kImages), dropping(7));
   train::ForwardOptions options = dropping(7);
-  options.first_picture = 1;
+  options.first_image = 1;
   options.deal = {1, 2};  // the odd ones
   const std::vector<at::Tensor> some = run(maps_of_ones(4), options);
   for (size_t i = 0; i < 2; ++i) {
@@ -65,7 +65,7 @@ TEST(DropChannels, DrawsBelongToThePicture) {
   }
   EXPECT_FALSE(at::equal(all[0], all[1]));
   EXPECT_FALSE(at::equal(all[0][0], all[0][1]));
-  EXPECT_FALSE(at::equal(all[0], run(maps_of_ones(kPictures), dropping(8))[0]));
+  EXPECT_FALSE(at::equal(all[0], run(maps_of_ones(kImages), dropping(8))[0]));
 }
 
 TEST(DropChannels, NothingIsDroppedOtherwise) {

@@ -14,10 +14,10 @@ namespace {
 using nlohmann::json;
 using train::TrainOptions;
 
-// A rate of 0: the first validation is the best for ever. Two steps an epoch.
+// A rate of 0: no validation is higher than the first. Two steps an epoch.
 class EarlyStopping : public ::testing::Test {
  protected:
-  EarlyStopping() { write_files(folder_ / "data", striped_pictures(3, 12)); }
+  EarlyStopping() { write_files(folder_ / "data", striped_images(3, 12)); }
   static TrainOptions options(int patience, double epochs = 8) {
     TrainOptions options = tiny_options("small");
     options.lr = options.min_lr = options.warmup_lr = 0;
@@ -42,9 +42,9 @@ TEST_F(EarlyStopping, EndsTheRunAndSaysSo) {
   EXPECT_TRUE(stopped.result.finished);
   EXPECT_TRUE(stopped.result.stopped_early);
   EXPECT_FALSE(stopped.summary.stopped_early);
-  EXPECT_EQ(stopped.rows.size(), 3u) << "the best, and two that are no better";
+  EXPECT_EQ(stopped.rows.size(), 3u) << "the highest, and two that are no better";
   EXPECT_EQ(stopped.result.state.step, 6);
-  EXPECT_EQ(stopped.result.state.best_step, 2);
+  EXPECT_EQ(stopped.result.state.best_step, 6) << "the last of equals";
   EXPECT_EQ(record("run")["stopped_early"], (json{{"epoch", 3.0}, {"step", 6}}));
   EXPECT_EQ(record("run")["patience"], 2);
 
@@ -77,19 +77,15 @@ TEST_F(EarlyStopping, IsTheSameWhenInterrupted) {
 }
 
 // A validation that counts makes a run patient again.
-TEST_F(EarlyStopping, CountsFromTheBestNetwork) {
+TEST_F(EarlyStopping, CountsFromTheHighestFigure) {
   train::RunState state;
   for (const int64_t step : {2, 4, 6, 8}) {
     state.rows.emplace_back();
     state.rows.back().step = step;
   }
-  state.best_step = 4;
-  EXPECT_EQ(state.rows_without_better(0), 2);
-  EXPECT_EQ(state.rows_without_better(6), 1);
-  state.best_step = 8;
-  EXPECT_EQ(state.rows_without_better(0), 0);
-  state.best_step = -1;
-  EXPECT_EQ(state.rows_without_better(0), 4);
+  EXPECT_EQ(state.rows_since(4, 0), 2);
+  EXPECT_EQ(state.rows_since(4, 6), 1);
+  EXPECT_EQ(state.rows_since(8, 0), 0);
 }
 
 TEST_F(EarlyStopping, MorePatienceContinues) {
@@ -139,10 +135,10 @@ TEST_F(EarlyStopping, MoreEpochsAreForRunsThatCameToTheirEnd) {
   EXPECT_EQ(more.result.state.step, 8);
 }
 
-TEST_F(EarlyStopping, NeedsPicturesToValidateOn) {
+TEST_F(EarlyStopping, NeedsImagesToValidateOn) {
   TrainOptions none = options(2);
   none.val_share = 0;
-  expect_error(ErrorCode::kUsage, {"--patience is 2", "no pictures to validate on"},
+  expect_error(ErrorCode::kUsage, {"--patience is 2", "no images to validate on"},
                [&] { run(none, "run"); });
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }

@@ -26,7 +26,7 @@ std::vector<NetworkCase> every_model() {
   return cases;
 }
 
-// Numbers for `batch` pictures: a tensor for each input of the graph.
+// Numbers for `batch` images: a tensor for each input of the graph.
 std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
   std::vector<at::Tensor> inputs;
   for (const Output& input : network.graph.inputs) {
@@ -34,7 +34,7 @@ std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
     inputs.push_back(at::empty({batch, grid.height, grid.width, grid.channels}, at::kFloat));
   }
   for (int i = 0; i < batch; ++i) {
-    const Values values = network.picture(static_cast<uint64_t>(i) + 1);
+    const Values values = network.image(static_cast<uint64_t>(i) + 1);
     auto next = values.begin();
     for (at::Tensor& input : inputs) {
       const int64_t count = input[i].numel();
@@ -79,7 +79,7 @@ void expect_same_logits(const NetworkCase& description) {
   Session session = network.session({.batch = kBatch, .threads = 1});
   const std::vector<at::Tensor> inputs = random_inputs(network, kBatch);
   for (int i = 0; i < kBatch; ++i) {
-    set_input(session, i, network.picture(static_cast<uint64_t>(i) + 1));
+    set_input(session, i, network.image(static_cast<uint64_t>(i) + 1));
   }
   session.run(kBatch);
   for (const bool kernels : {true, false}) {

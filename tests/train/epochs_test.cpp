@@ -1,4 +1,4 @@
-// The batches of a run: every epoch in an order of its own, every picture augmented anew.
+// The batches of a run: every epoch in an order of its own, every image augmented anew.
 #include "vig/train/epochs.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ using train::TrainOptions;
 
 struct Epoch {
   std::vector<size_t> order;
-  std::map<size_t, std::vector<float>> pictures;  // by sample
+  std::map<size_t, std::vector<float>> images;  // by sample
 };
 
 class EpochsTest : public ::testing::Test {
  protected:
-  EpochsTest() { write_files(folder_ / "data", striped_pictures(2, 12)); }
+  EpochsTest() { write_files(folder_ / "data", striped_images(2, 12)); }
   // A step is an epoch.
   TrainOptions options(uint64_t seed) const {
     TrainOptions options = tiny_options("small");
@@ -42,17 +42,17 @@ class EpochsTest : public ::testing::Test {
     EXPECT_EQ(epochs.steps(), 1);
     const Batch& batch = epochs.next(number);
     Epoch seen{batch.samples, {}};
-    const size_t floats = task->picture_floats();
+    const size_t floats = task->image_floats();
     for (size_t i = 0; i < batch.samples.size(); ++i) {
       const float* first = batch.data + i * floats;
-      seen.pictures[batch.samples[i]].assign(first, first + floats);
+      seen.images[batch.samples[i]].assign(first, first + floats);
     }
     return seen;
   }
-  // Of the pictures that both show, how many look the same.
-  static int same_pictures(const Epoch& a, const Epoch& b) {
+  // Of the images that both show, how many look the same.
+  static int same_images(const Epoch& a, const Epoch& b) {
     int same = 0;
-    for (const auto& [sample, floats] : a.pictures) same += b.pictures.at(sample) == floats ? 1 : 0;
+    for (const auto& [sample, floats] : a.images) same += b.images.at(sample) == floats ? 1 : 0;
     return same;
   }
 
@@ -63,25 +63,25 @@ TEST_F(EpochsTest, DependOnTheirNumberAndTheSeed) {
   const Epoch first = epoch(3, 0), again = epoch(3, 0), second = epoch(3, 1), other = epoch(4, 0);
   ASSERT_EQ(first.order.size(), 24u);
   EXPECT_EQ(again.order, first.order);
-  EXPECT_EQ(same_pictures(again, first), 24);
-  // A crop and a flip of a small picture may be drawn twice, but hardly for many of them.
+  EXPECT_EQ(same_images(again, first), 24);
+  // A crop and a flip of a small image may be drawn twice, but hardly for many of them.
   EXPECT_NE(second.order, first.order);
-  EXPECT_LT(same_pictures(second, first), 8);
+  EXPECT_LT(same_images(second, first), 8);
   EXPECT_NE(other.order, first.order);
-  EXPECT_LT(same_pictures(other, first), 8);
+  EXPECT_LT(same_images(other, first), 8);
 }
 
 TEST_F(EpochsTest, AreWhatLookShows) {
   TrainOptions own = options(3);
   own.look = 24;
-  write_file(folder_ / "data/class0/3.png", "no picture");
+  write_file(folder_ / "data/class0/3.png", "no image");
   const auto task = open(own);
   write_look(*task, own, folder_.path().string());
   const Epoch first = epoch(3, 0);
-  EXPECT_EQ(first.pictures.size(), 23u) << "one cannot be read";
+  EXPECT_EQ(first.images.size(), 23u) << "one cannot be read";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "look")) {
-    const std::vector<float>& input = first.pictures.at(std::stoul(entry.path().stem().string()));
+    const std::vector<float>& input = first.images.at(std::stoul(entry.path().stem().string()));
     EXPECT_EQ(read_image(entry.path().string()), train::input_image(input.data(), task->model()))
         << entry.path();
     ++files;

@@ -112,7 +112,7 @@ TEST(Options, ThePageTellsThePresets) {
 
 class BeforeTheFirstStep : public ::testing::Test {
  protected:
-  BeforeTheFirstStep() { write_files(folder_ / "data", striped_pictures(3, 12)); }
+  BeforeTheFirstStep() { write_files(folder_ / "data", striped_images(3, 12)); }
 
   // Nothing is trained, and no folder made.
   void expect(ErrorCode code, std::initializer_list<std::string> words, const TrainOptions& options,
@@ -135,18 +135,18 @@ class BeforeTheFirstStep : public ::testing::Test {
 TEST_F(BeforeTheFirstStep, BadData) {
   const TrainOptions options = tiny_options("small");
   expect(ErrorCode::kInput, {"nowhere"}, options, (folder_ / "nowhere").string());
-  write_files(folder_ / "one", striped_pictures(1, 12));
+  write_files(folder_ / "one", striped_images(1, 12));
   expect(ErrorCode::kInput, {"one", "class"}, options, (folder_ / "one").string());
-  Files latin = striped_pictures(1, 12);
-  for (const auto& [name, bytes] : striped_pictures(1, 12)) latin["fl\xf6wer/" + name] = bytes;
+  Files latin = striped_images(1, 12);
+  for (const auto& [name, bytes] : striped_images(1, 12)) latin["fl\xf6wer/" + name] = bytes;
   write_files(folder_ / "latin", latin);
   expect(ErrorCode::kInput, {"latin", "class name \"fl", "UTF-8"}, options,
          (folder_ / "latin").string());
-  write_files(folder_ / "tested/test", striped_pictures(2, 3));
+  write_files(folder_ / "tested/test", striped_images(2, 3));
   expect(ErrorCode::kInput, {"tested", "no training split"}, options,
          (folder_ / "tested").string());
   // What is in the test part is nobody's business here.
-  write_files(folder_ / "tested/train", striped_pictures(3, 12));
+  write_files(folder_ / "tested/train", striped_images(3, 12));
   write_file(folder_ / "tested/test/0.png", "no label");
   run_training(options, (folder_ / "tested").string(), (folder_ / "tested-run").string(), 1);
 }
@@ -167,7 +167,7 @@ TEST_F(BeforeTheFirstStep, BadOptions) {
   expect(ErrorCode::kUsage, {"--device is cuda:7"}, options);
 }
 
-TEST_F(BeforeTheFirstStep, AFolderAmongThePictures) {
+TEST_F(BeforeTheFirstStep, AFolderAmongTheImages) {
   expect(ErrorCode::kUsage, {"--out", "lies inside of"}, tiny_options("small"),
          folder_.path().string());
   // A name that only begins alike lies beside it.
@@ -198,12 +198,12 @@ TEST_F(BeforeTheFirstStep, OtherOptionsThanTheFoldersRun) {
   expect_error(ErrorCode::kUsage, {out, "batch was 16, is 8", "model.depth was 2, is 1"},
                [&] { run_training(options, data, out); });
   options = tiny_options("small");
-  write_files(folder_ / "more", striped_pictures(3, 20));
-  expect_error(ErrorCode::kUsage, {"train_pictures was 32, is 54"},
+  write_files(folder_ / "more", striped_images(3, 20));
+  expect_error(ErrorCode::kUsage, {"train_images was 32, is 54"},
                [&] { run_training(options, (folder_ / "more").string(), out); });
-  // As many pictures, but other labels.
+  // As many images, but other labels.
   Files renamed;
-  for (const auto& [name, bytes] : striped_pictures(3, 12)) {
+  for (const auto& [name, bytes] : striped_images(3, 12)) {
     renamed[name.starts_with("class0") ? "other" + name.substr(6) : name] = bytes;
   }
   write_files(folder_ / "renamed", renamed);
@@ -213,13 +213,13 @@ TEST_F(BeforeTheFirstStep, OtherOptionsThanTheFoldersRun) {
 }
 
 // As when a disk goes away: the run ends, and what was good stays.
-TEST(BadPictures, NoneLeftEndTheRun) {
+TEST(BadImages, NoneLeftEndTheRun) {
   const TempDir folder, out;
-  Files pictures;
-  for (const auto& [name, bytes] : striped_pictures(2, 20)) {
-    pictures["train/" + name] = pictures["val/" + name] = bytes;
+  Files images;
+  for (const auto& [name, bytes] : striped_images(2, 20)) {
+    images["train/" + name] = images["val/" + name] = bytes;
   }
-  write_files(folder.path(), pictures);
+  write_files(folder.path(), images);
   TrainOptions options = tiny_options("small");
   options.batch = 8;
   options.epochs = 3;
@@ -228,30 +228,30 @@ TEST(BadPictures, NoneLeftEndTheRun) {
   const auto before = tensor_bytes(out / "run/checkpoint.safetensors");
   const std::string best = read_file(out / "run/best.safetensors");
 
-  Files broken = pictures;
+  Files broken = images;
   for (auto& [name, bytes] : broken) {
-    if (name.starts_with("train/")) bytes = "no picture";
+    if (name.starts_with("train/")) bytes = "no image";
   }
   write_files(folder.path(), broken);
-  expect_error(ErrorCode::kInput, {"none of the pictures of step 8 can be read"},
+  expect_error(ErrorCode::kInput, {"none of the images of step 8 can be read"},
                [&] { run_training(options, data, run); });
   for (auto& [name, bytes] : broken) {
-    bytes = name.starts_with("val/") ? "no picture" : pictures[name];
+    bytes = name.starts_with("val/") ? "no image" : images[name];
   }
   write_files(folder.path(), broken);
-  expect_error(ErrorCode::kInput, {"none of the 40 validation pictures can be read"},
+  expect_error(ErrorCode::kInput, {"none of the 40 validation images can be read"},
                [&] { run_training(options, data, run); });
   EXPECT_TRUE(tensor_bytes(out / "run/checkpoint.safetensors") == before);
   EXPECT_TRUE(read_file(out / "run/best.safetensors") == best);
 }
 
-// A step is the mean over the pictures it has.
-TEST(BadPictures, DoNotWeighIn) {
+// A step is the mean over the images it has.
+TEST(BadImages, DoNotWeighIn) {
   const TempDir folder;
-  const Files pictures = striped_pictures(2, 8);
-  Files broken = pictures, rest = pictures;
+  const Files images = striped_images(2, 8);
+  Files broken = images, rest = images;
   for (const char* name : {"class0/1.png", "class0/4.png", "class1/0.png", "class1/6.png"}) {
-    broken.at(name) = "no picture";
+    broken.at(name) = "no image";
     rest.erase(name);
   }
   TrainOptions options = tiny_options("small");
@@ -269,7 +269,7 @@ TEST(BadPictures, DoNotWeighIn) {
   ASSERT_EQ(with.losses.size(), 4u);
   ASSERT_EQ(without.losses.size(), 4u);
   EXPECT_LT(with.losses[3], with.losses[0]);
-  EXPECT_EQ(with.rows.at(0).train, without.rows.at(0).train) << "shares of the pictures there are";
+  EXPECT_EQ(with.rows.at(0).train, without.rows.at(0).train) << "shares of the images there are";
   for (size_t step = 0; step < 4; ++step) {
     EXPECT_NEAR(with.losses[step], without.losses[step], 1e-4) << step;
     // Adam would hide a gradient of another length.
@@ -277,13 +277,13 @@ TEST(BadPictures, DoNotWeighIn) {
   }
 }
 
-TEST(BadPictures, AreReportedOnceAndLeftOut) {
+TEST(BadImages, AreReportedOnceAndLeftOut) {
   const TempDir folder;
-  Files pictures = striped_pictures(2, 20);
-  pictures["class0/3.png"] = "no picture";
-  pictures["class1/7.png"].resize(90);
-  write_files(folder / "train", pictures);
-  write_files(folder / "val", striped_pictures(2, 4));
+  Files images = striped_images(2, 20);
+  images["class0/3.png"] = "no image";
+  images["class1/7.png"].resize(90);
+  write_files(folder / "train", images);
+  write_files(folder / "val", striped_images(2, 4));
   TrainOptions options = tiny_options("small");
   options.batch = 8;
   options.epochs = 3;

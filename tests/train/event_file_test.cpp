@@ -220,7 +220,7 @@ std::vector<std::map<std::string, std::string>> read_table(const std::string& te
 TEST(EventFile, SaysWhatMetricsCsvSaysAlsoOfAnInterruptedRun) {
   const TempDir folder;
   const std::string data = (folder / "data").string(), out = (folder / "run").string();
-  write_files(data, striped_pictures(3, 12));
+  write_files(data, striped_images(3, 12));
   TrainOptions options = tiny_options("small");  // two steps an epoch
   options.epochs = 5;
   run_training(options, data, out, 5);

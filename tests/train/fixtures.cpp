@@ -13,7 +13,7 @@ namespace vig::test {
 namespace fs = std::filesystem;
 using train::TrainOptions;
 
-Files striped_pictures(int classes, int each) {
+Files striped_images(int classes, int each) {
   constexpr int kSide = 24;
   Files files;
   for (int c = 0; c < classes; ++c) {

@@ -1,4 +1,4 @@
-// Small pictures to learn from, runs on them, and what runs leave.
+// Small images to learn from, runs on them, and what runs leave.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace vig::test {
 
 // CLASS/NUMBER.png, 24 x 24: stripes whose direction and colour are the class's, with noise.
-Files striped_pictures(int classes, int each);
+Files striped_images(int classes, int each);
 
 // A network of milliseconds.
 train::TrainOptions tiny_options(const std::string& preset);

@@ -161,7 +161,7 @@ TEST(Checkpoint, OfAnOlderVersionIsRead) {
             "1,20,0.001,2.250000,0.125000,,,,,812.5,33.2\n");
 }
 
-TEST(Metrics, AreATableAndAPicture) {
+TEST(Metrics, AreATableAndAImage) {
   const std::vector<MetricsRow> rows = some_state().rows;
   EXPECT_EQ(metrics_csv(kColumns, rows),
             "epoch,step,lr,train_loss,train_top1,val_loss,val_top1,val_top5,val_balanced,"
@@ -178,6 +178,7 @@ TEST(Curves, MarkTheBestAndSayWhyLossesDiffer) {
     rows[i].epoch = static_cast<double>(i + 1);
     rows[i].step = static_cast<int64_t>(10 * (i + 1));
     rows[i].lr = 1e-3;
+    rows[i].train_loss = 0.75;
     rows[i].train = {0.5};
     rows[i].val = {0.5, 0.9, 1, 0.125 * static_cast<double>(i + 1)};
   }
@@ -289,7 +290,7 @@ TEST(RunFolder, RemovesWhatAKilledProcessLeft) {
   EXPECT_EQ(left(), kept);
 }
 
-TEST(RunFolder, LiesBesideThePictures) {
+TEST(RunFolder, LiesBesideTheImages) {
   const TempDir folder;
   fs::create_directories(folder / "photos/cat");
   fs::create_directory_symlink(folder / "photos", folder / "link");

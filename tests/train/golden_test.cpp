@@ -81,7 +81,7 @@ class Golden : public testing::TestWithParam<bool> {  // on our kernels, or not
   static void SetUpTestSuite() { keep_tensor_memory(); }
 };
 
-TEST_P(Golden, RivalsHaveTheOriginalsLogits) {
+TEST_P(Golden, BaselinesHaveTheOriginalsLogits) {
   const std::vector<std::string> files = test::peer_cases();
   ASSERT_GE(files.size(), 2u);
   for (const std::string& file : files) {

@@ -146,7 +146,7 @@ TEST(GradientBuckets, GoInOrderWhateverIsMissing) {
   }
 }
 
-TEST(GradientBuckets, AProcessWithoutPicturesStillTakesPart) {
+TEST(GradientBuckets, AProcessWithoutImagesStillTakesPart) {
   Parameters parameters = make_parameters(3);
   Parameters* shards[] = {&parameters};
   Others others;
@@ -165,7 +165,7 @@ TEST(GradientBuckets, AreSummedOverShardsFirst) {
   Others others;
   GradientBuckets buckets(shards, others.start(), 128);
   for (int step = 0; step < 20; ++step) {
-    const int idle = step % 4;  // has no pictures in this step
+    const int idle = step % 4;  // has no images in this step
     shards[idle]->zero_gradients();
     buckets.begin(2 * 3);
     {

@@ -104,7 +104,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
 
 TEST(FineTuning, AnswersAtTheNewSizeAfterwards) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(3, 10));
+  write_files(folder / "data", striped_images(3, 10));
   TrainOptions options = tiny_options("small");
   options.model = trained_file(folder);
   options.fields = {};
@@ -123,7 +123,7 @@ TEST(FineTuning, AnswersAtTheNewSizeAfterwards) {
 
 TEST(Probe, LeavesTheBackboneBitByBit) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(4, 12));
+  write_files(folder / "data", striped_images(4, 12));
   TrainOptions options = tiny_options("imagenet");
   options.model = trained_file(folder);
   options.fields = {};
@@ -143,7 +143,7 @@ TEST(Probe, LeavesTheBackboneBitByBit) {
 // Statistics of batch norms are no gradient's business, but they belong to the backbone.
 TEST(Probe, KeepsTheStatisticsOfBatchNorms) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(2, 4));
+  write_files(folder / "data", striped_images(2, 4));
   TrainOptions options = tiny_options("small");
   options.model = "test_resnet";
   options.fields = {};
@@ -171,7 +171,7 @@ TEST(Probe, KeepsTheStatisticsOfBatchNorms) {
 // The classifier is to learn what the network will show it afterwards.
 TEST(Probe, DropsNoPath) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(4, 12));
+  write_files(folder / "data", striped_images(4, 12));
   TrainOptions options = tiny_options("imagenet");
   options.model = trained_file(folder);
   options.probe = true;
@@ -185,8 +185,8 @@ TEST(Probe, DropsNoPath) {
 
 TEST(Learning, AnEasyTaskInSeconds) {
   const TempDir folder;
-  write_files(folder / "train", striped_pictures(3, 40));
-  write_files(folder / "val", striped_pictures(3, 50));
+  write_files(folder / "train", striped_images(3, 40));
+  write_files(folder / "val", striped_images(3, 50));
   TrainOptions options = tiny_options("small");
   options.augment.flip = 0;  // the stripes' direction is the class
   options.epochs = 10;
@@ -200,7 +200,7 @@ TEST(Learning, AnEasyTaskInSeconds) {
 
 TEST(Learning, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(2, 20));
+  write_files(folder / "data", striped_images(2, 20));
   TrainOptions options = tiny_options("small");
   options.batch = 4;
   options.lr = 100;  // with this decay weights grow ten thousandfold a step

@@ -10,7 +10,7 @@ namespace {
 
 using train::TrainOptions;
 
-TEST(Look, ShowsTheColoursOfThePicture) {
+TEST(Look, ShowsTheColoursOfTheImage) {
   const TrainOptions options = tiny_options("small");
   const train::TrainedModel model = make_trained_model(options, {"a", "b"});
   ASSERT_EQ(model.width, 24);
@@ -21,10 +21,10 @@ TEST(Look, ShowsTheColoursOfThePicture) {
   EXPECT_EQ(train::input_image(input.data(), model), image);
 }
 
-// The only picture of one class is half of the epoch and is shown once.
-TEST(Look, ShowsAsManyPicturesAsAskedFor) {
+// The only image of one class is half of the epoch and is shown once.
+TEST(Look, ShowsAsManyImagesAsAskedFor) {
   const TempDir folder;
-  write_files(folder / "data", striped_pictures(1, 20));
+  write_files(folder / "data", striped_images(1, 20));
   write_file(folder / "data/class1/0.png", png_bytes(Image(24, 24)));
   TrainOptions options = tiny_options("small");
   options.sampling = "balanced";

@@ -54,10 +54,28 @@ TEST(Curves, AreTheRowsInPanels) {
         {"validation, top-1", {{1.25, 75}, {2.5, 50}}}},
        ChartMark{1.25, 75, "best: 75.00 % at epoch 1.25"}},
       {"learning rate", {{"learning rate", {{1.25, 1e-3}, {2.5, 5e-4}}}}, {}, 110}};
-  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels, "note"));
+  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels));
   info.best_step = -1;
   panels[0].mark = panels[1].mark = std::nullopt;
-  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels, "note"));
+  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels));
+}
+
+// The caption explains a training loss above the validation loss, so it is there only where the
+// training loss ends above; and it says why the best network is not the highest.
+TEST(Curves, HaveACaptionWhereItIsTrue) {
+  const train::CurvesInfo info = {
+      "", "Because.", train::classification_columns(train::BestBy::kTop1), 10, train::kValTop1};
+  std::vector<MetricsRow> rows = some_rows();
+  ASSERT_LT(rows.back().train_loss, rows.back().val[train::kValLoss]);
+  EXPECT_EQ(curves_svg(info, rows).find("Because."), std::string::npos);
+  EXPECT_EQ(curves_svg(info, {}).find("Because."), std::string::npos);
+  rows.back().train_loss = 2;
+  EXPECT_NE(curves_svg(info, rows).find(">Because.<"), std::string::npos);
+  rows.back().val[train::kValLoss] = NAN;
+  EXPECT_EQ(curves_svg(info, rows).find("Because."), std::string::npos);
+  train::CurvesInfo noted = info;
+  noted.best_note = "near";
+  EXPECT_NE(curves_svg(noted, rows).find(">The best network is near.<"), std::string::npos);
 }
 
 TEST(Curves, AreNamedAfterRunModelAndData) {

@@ -1,4 +1,4 @@
-// The orientation that pictures store, in training and in the evaluation of a run.
+// The orientation that images store, in training and in the evaluation of a run.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ class Orientation : public ::testing::Test {
   Orientation() {
     const std::string turned = read_file(turned_);
     for (const char* split : {"train", "val"}) {
-      write_files(folder_ / "data" / split, striped_pictures(2, 2));
+      write_files(folder_ / "data" / split, striped_images(2, 2));
       write_file(folder_ / "data" / split / "class0/turned.webp", turned);
     }
   }

@@ -42,10 +42,10 @@ TEST(Pace, ShortStepsNeedToBeMany) {
 
 TEST(Pace, CountsValidationsAndCheckpoints) {
   Pace pace;
-  for (int step = 0; step < 30; ++step) pace.add_step(1, 10);  // 10 pictures a second
+  for (int step = 0; step < 30; ++step) pace.add_step(1, 10);  // 10 images a second
   WorkLeft left = steps_left(100);
   left.validations = 4;
-  left.val_pictures = 300;  // at 30 a second, until one has been measured
+  left.val_images = 300;  // at 30 a second, until one has been measured
   EXPECT_NEAR(pace.seconds_left(left), 100 + 4 * 10, 1e-6);
   pace.add_validation(25);
   EXPECT_NEAR(pace.seconds_left(left), 100 + 4 * 25, 1e-6);

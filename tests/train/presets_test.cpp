@@ -13,9 +13,9 @@ using train::choose_preset;
 using train::ChosenPreset;
 using train::TrainOptions;
 
-TEST(Presets, FollowNumberAndSizeOfThePictures) {
+TEST(Presets, FollowNumberAndSizeOfTheImages) {
   EXPECT_EQ(choose_preset({1281167, 375}, {}).options.preset, "imagenet");
-  EXPECT_EQ(choose_preset({1281167, 32}, {}).options.preset, "small") << "small pictures";
+  EXPECT_EQ(choose_preset({1281167, 32}, {}).options.preset, "small") << "small images";
   EXPECT_EQ(choose_preset({99999, 375}, {}).options.preset, "small") << "few of them";
   EXPECT_EQ(choose_preset({100000, 128}, {}).options.preset, "imagenet") << "enough of both";
   EXPECT_EQ(choose_preset({100000, 127}, {}).options.preset, "small");
@@ -30,15 +30,15 @@ TEST(Presets, FollowNumberAndSizeOfThePictures) {
   EXPECT_EQ(few.options.epochs, 53);  // 19 steps each
   EXPECT_EQ(few.options.size, 0);
   for (const char* words :
-       {"preset small: 300 pictures", "480 pixels", "--batch 16 --epochs 53 --lr 0.00071"}) {
+       {"preset small: 300 images", "480 pixels", "--batch 16 --epochs 53 --lr 0.00071"}) {
     EXPECT_NE(few.sentence.find(words), std::string::npos) << few.sentence;
   }
   EXPECT_EQ(choose_preset({20, 480}, {}).options.batch, 8) << "not smaller";
   EXPECT_EQ(choose_preset({20, 480}, {}).options.epochs, 100) << "not more";
-  for (const size_t pictures : {2u, 10u, 100u, 1000u, 10000u, 1000000u}) {
+  for (const size_t images : {2u, 10u, 100u, 1000u, 10000u, 1000000u}) {
     for (const int side : {0, 1, 28, 100, 5000}) {
-      const TrainOptions options = choose_preset({pictures, side}, {}).options;
-      EXPECT_NO_THROW(check_options(options)) << pictures << " " << side;
+      const TrainOptions options = choose_preset({images, side}, {}).options;
+      EXPECT_NO_THROW(check_options(options)) << images << " " << side;
       EXPECT_TRUE(options.size == 0 || options.size >= 64) << options.size;
     }
   }
@@ -50,14 +50,14 @@ TEST(Presets, FollowNumberAndSizeOfThePictures) {
   EXPECT_EQ(choose_preset({50000, 112}, {}).options.size, 0) << "as they are";
 }
 
-TEST(Presets, OfDenseTasksFollowThePictures) {
+TEST(Presets, OfDenseTasksFollowTheImages) {
   using enum ModelTask;
   EXPECT_EQ(choose_preset({9999, 600, kSegment}, {}).options.preset, "segment");
   EXPECT_EQ(choose_preset({10000, 600, kSegment}, {}).options.preset, "ade20k");
   EXPECT_EQ(choose_preset({49999, 600, kDetect}, {}).options.preset, "detect");
   EXPECT_EQ(choose_preset({50000, 600, kDetect}, {}).options.preset, "coco");
-  const auto options = [](size_t pictures, int side, ModelTask task) {
-    return choose_preset({pictures, side, task}, {}).options;
+  const auto options = [](size_t images, int side, ModelTask task) {
+    return choose_preset({images, side, task}, {}).options;
   };
   EXPECT_EQ(options(800, 511, kSegment).size, 480) << "whole patches";
   EXPECT_EQ(options(800, 512, kSegment).size, 0);
@@ -73,10 +73,10 @@ TEST(Presets, OfDenseTasksFollowThePictures) {
   EXPECT_EQ(given.epochs, 7);
   for (const auto& [task, words] :
        {std::pair(kSegment,
-                  "preset segment: 9 pictures with a typical short side of 40 pixels and "
+                  "preset segment: 9 images with a typical short side of 40 pixels and "
                   "label maps (ade20k is for 10000 and more); for these"),
         {kDetect,
-         "preset detect: 9 pictures with a typical short side of 40 pixels and objects "
+         "preset detect: 9 images with a typical short side of 40 pixels and objects "
          "(coco is for 50000 and more); for these"}}) {
     EXPECT_TRUE(choose_preset({9, 40, task}, {}).sentence.starts_with(words));
   }
@@ -151,14 +151,14 @@ TEST(Presets, LeaveWhatIsGiven) {
 
 TEST(Presets, MeasureTheTrainingPart) {
   const TempDir folder;
-  write_files(folder / "plain", striped_pictures(2, 6));
-  write_file(folder / "plain/class0/9.png", "no picture");
+  write_files(folder / "plain", striped_images(2, 6));
+  write_file(folder / "plain/class0/9.png", "no image");
   const train::DataFacts plain = train::measure_data((folder / "plain").string(), TrainOptions());
-  EXPECT_EQ(plain.pictures, 13u);
+  EXPECT_EQ(plain.images, 13u);
   EXPECT_EQ(plain.short_side, 24);
-  write_files(folder / "splits/train", striped_pictures(2, 5));
-  write_files(folder / "splits/val", striped_pictures(2, 6));
-  EXPECT_EQ(train::measure_data((folder / "splits").string(), TrainOptions()).pictures, 10u);
+  write_files(folder / "splits/train", striped_images(2, 5));
+  write_files(folder / "splits/val", striped_images(2, 6));
+  EXPECT_EQ(train::measure_data((folder / "splits").string(), TrainOptions()).images, 10u);
   // Those looked at come from all of the data, not from its first class alone.
   for (int i = 0; i < 100; ++i) {
     const int side = i < 25 ? 24 : 48;
@@ -166,24 +166,24 @@ TEST(Presets, MeasureTheTrainingPart) {
                png_bytes(Image(side, side)));
   }
   EXPECT_EQ(train::measure_data((folder / "sizes").string(), TrainOptions()).short_side, 48);
-  write_file(folder / "bad/a/1.png", "no picture");
-  write_file(folder / "bad/b/1.png", "no picture");
+  write_file(folder / "bad/a/1.png", "no image");
+  write_file(folder / "bad/b/1.png", "no image");
   EXPECT_EQ(train::measure_data((folder / "bad").string(), TrainOptions()).short_side, 0);
 }
 
 TEST(Presets, MeasureLabelMapsAndObjects) {
   const TempDir folder;
-  write_files(folder / "labelled", labelled_pictures(3, 2));
-  write_files(folder / "annotated", annotated_pictures(4, 2));
+  write_files(folder / "labelled", labelled_images(3, 2));
+  write_files(folder / "annotated", annotated_images(4, 2));
   const train::DataFacts labelled =
       train::measure_data((folder / "labelled").string(), TrainOptions());
   EXPECT_EQ(labelled.task, ModelTask::kSegment);
-  EXPECT_EQ(labelled.pictures, 3u);
+  EXPECT_EQ(labelled.images, 3u);
   EXPECT_EQ(labelled.short_side, kMadeSide);
   const train::DataFacts annotated =
       train::measure_data((folder / "annotated").string(), TrainOptions());
   EXPECT_EQ(annotated.task, ModelTask::kDetect);
-  EXPECT_EQ(annotated.pictures, 4u);
+  EXPECT_EQ(annotated.images, 4u);
   EXPECT_EQ(annotated.short_side, kMadeSide);
   // --task goes before what the data looks like.
   const std::pair<const char*, ModelTask> named[] = {{"classify", ModelTask::kClassify},

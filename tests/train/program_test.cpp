@@ -36,7 +36,7 @@ class Program : public ::testing::Test {
 };
 
 TEST_F(Program, AFullDiskBehindItsOutputIsSaidAndCostsNoTraining) {
-  write_files(folder_ / "data", striped_pictures(2, 4));
+  write_files(folder_ / "data", striped_images(2, 4));
   const RunResult run =
       run_program(joined({"/bin/sh", "-c", "exec \"$0\" \"$@\" >/dev/full"},
                          training("run", {"--preset", "small", "--batch", "4", "--epochs", "1"})));
@@ -47,16 +47,16 @@ TEST_F(Program, AFullDiskBehindItsOutputIsSaidAndCostsNoTraining) {
 }
 
 TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
-  write_files(folder_ / "data/train", striped_pictures(3, 40));
-  write_files(folder_ / "data/val", striped_pictures(3, 50));
-  write_file(folder_ / "data/train/class0/notes.txt", "no picture");
+  write_files(folder_ / "data/train", striped_images(3, 40));
+  write_files(folder_ / "data/val", striped_images(3, 50));
+  write_file(folder_ / "data/train/class0/notes.txt", "no image");
   const Arguments command = training("run", {"--preset", "small", "--batch", "16", "--epochs", "4",
                                              "--flip", "0", "--ema", "0.9"});
   const RunResult run = run_program(command);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(run.err, "");
-  for (const char* words : {"test_vig: ", "120 pictures to train on, 150 to validate on",
-                            "1 files that are no pictures", "best: "}) {
+  for (const char* words : {"test_vig: ", "120 images to train on, 150 to validate on",
+                            "1 files that are no images", "best: "}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << run.out;
   }
 
@@ -80,24 +80,33 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   EXPECT_EQ(record["model.patch_size"], 8);
   EXPECT_EQ(record["validation"], "val");
 
-  // The best line of the table is what `vig eval` finds for the best network.
+  // The last line within a standard error of the highest is what `vig eval` finds for the best
+  // network.
   std::string table = read_file(out / "metrics.csv");
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 5);
-  double best = -1, loss = 0;
+  double high = -1, low = 1e9, best = -1, loss = 0;
   for (size_t line = table.find('\n') + 1; line < table.size(); line = table.find('\n', line) + 1) {
     double epoch, step, lr, train_loss, train_top1, val_loss, val_top1;
     ASSERT_EQ(std::sscanf(table.c_str() + line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf", &epoch, &step, &lr,
                           &train_loss, &train_top1, &val_loss, &val_top1),
               7);
-    if (val_top1 > best || (val_top1 == best && val_loss < loss)) loss = val_loss;
-    best = std::max(best, val_top1);
+    const double error = std::sqrt(high * (1 - high) / 150);
+    const bool higher = val_top1 > high || (val_top1 == high && val_loss < low);
+    if (higher || (error > 0 && val_top1 >= high - error)) {
+      best = val_top1;
+      loss = val_loss;
+    }
+    if (higher) {
+      high = val_top1;
+      low = val_loss;
+    }
   }
   EXPECT_GT(best, 0.4) << "better than a guess";
   const RunResult eval = run_program({kVig, "eval", "-m", (out / "best.safetensors").string(),
                                       (folder_ / "data").string(), "--split", "val", "--json"});
   ASSERT_EQ(eval.exit_code, 0) << eval.err;
   const json measured = json::parse(eval.out);
-  EXPECT_EQ(measured["pictures"], 150);
+  EXPECT_EQ(measured["images"], 150);
   EXPECT_NEAR(measured["top1"].get<double>(), best, 1e-6);
   EXPECT_NEAR(measured["loss"].get<double>(), loss, 1e-5);
   EXPECT_EQ(measured["classes"][2]["name"], "class2");
@@ -105,7 +114,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   // The folder of the run says all that.
   const RunResult of_run = run_program({kVig, "eval", out.string(), "--json"});
   ASSERT_EQ(of_run.exit_code, 0) << of_run.err;
-  EXPECT_EQ(json::parse(of_run.out)["pictures"], 150);
+  EXPECT_EQ(json::parse(of_run.out)["images"], 150);
   EXPECT_EQ(json::parse(of_run.out)["loss"], measured["loss"]);
 
   const RunResult again = run_program(command);
@@ -114,7 +123,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
 }
 
 TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
-  write_files(folder_ / "data", striped_pictures(3, 12));
+  write_files(folder_ / "data", striped_images(3, 12));
   const Arguments shell = {"bash", "-c", R"("$@" | true; exit "${PIPESTATUS[0]}")", "reader"};
   const Arguments more = {"--batch", "16", "--epochs", "4"};
   const RunResult run = run_program(joined(shell, training("run", more)));
@@ -126,7 +135,7 @@ TEST_F(Program, GoesOnWhenNobodyReadsItsOutput) {
 
 // Without options: a preset, a folder, and no batch that is too large.
 TEST_F(Program, ChoosesWhatIsNotGiven) {
-  write_files(folder_ / "photos", striped_pictures(2, 9));
+  write_files(folder_ / "photos", striped_images(2, 9));
   const Arguments few = {kVig,           "train",    (folder_ / "photos").string(),
                          "--model",      "test_vig", "--set",
                          "embed_dim=32", "--epochs", "1"};
@@ -135,8 +144,8 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
   const RunResult run = run_program(few, here);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   for (const char* words :
-       {"preset small: 18 pictures with a typical short side of 24 pixels", "--batch 8",
-        "the run's folder is photos-run\n", "16 pictures to train on, 2 to validate on",
+       {"preset small: 18 images with a typical short side of 24 pixels", "--batch 8",
+        "the run's folder is photos-run\n", "16 images to train on, 2 to validate on",
         "2 steps of 2 an epoch", "at epoch 1, in photos-run/best.safetensors"}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << words << "\n" << run.out;
   }
@@ -164,7 +173,7 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
     EXPECT_NE(more.out.find(words), std::string::npos) << more.out;
   }
 
-  // Inside of the pictures there is no place for a run.
+  // Inside of the images there is no place for a run.
   RunOptions inside;
   inside.directory = folder_ / "photos/class0";
   Arguments beside = few;
@@ -174,14 +183,14 @@ TEST_F(Program, ChoosesWhatIsNotGiven) {
   EXPECT_TRUE(fs::exists(folder_ / "photos-run-3/best.safetensors")) << out.out;
 }
 
-TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
-  Files files = striped_pictures(2, 30);
+TEST_F(Program, MeasuresTheValidationImagesOfARunAgain) {
+  Files files = striped_images(2, 30);
   for (int i = 4; i < 30; ++i) files.erase("class1/" + std::to_string(i) + ".png");
   files["class2/only.png"] = files["class0/0.png"];
   write_files(folder_ / "data", files);
   const RunResult run = run_program(training("run", {"--batch", "8", "--epochs", "2"}));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.err.find("no picture to validate on for class2"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("no image to validate on for class2"), std::string::npos) << run.err;
   for (const char* words : {"balanced accuracy, the mean of the classes' recalls", "val balanced",
                             "% balanced accuracy ("}) {
     EXPECT_NE(run.out.find(words), std::string::npos) << run.out;
@@ -189,7 +198,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   const json state = json::parse(read_file(folder_ / "run/run.json"));
   EXPECT_EQ(state["validation"], "validation.txt");
   const std::string names = read_file(folder_ / "run/validation.txt");
-  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), state["val_pictures"].get<int>());
+  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), state["val_images"].get<int>());
 
   const auto eval = [&](const Arguments& more) {
     return run_program(joined({kVig, "eval", (folder_ / "run").string(), "--json"}, more));
@@ -197,8 +206,8 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   const RunResult first = eval({});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const json measured = json::parse(first.out);
-  EXPECT_EQ(measured["pictures"], state["val_pictures"]);
-  EXPECT_EQ(measured["classes"][1]["pictures"], 1);
+  EXPECT_EQ(measured["images"], state["val_images"]);
+  EXPECT_EQ(measured["classes"][1]["images"], 1);
   // Of the lines of the table one has this loss: that of the best network.
   const std::string table = read_file(folder_ / "run/metrics.csv");
   double nearest = 1;
@@ -209,7 +218,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   }
   EXPECT_LT(nearest, 1e-5) << table;
 
-  // Pictures that came later are none of these, and the data may move.
+  // Images that came later are none of these, and the data may move.
   write_file(folder_ / "data/class1/later.png", files["class0/0.png"]);
   fs::rename(folder_ / "data", folder_ / "moved");
   const RunResult gone = eval({});
@@ -221,7 +230,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
   fs::remove_all(folder_ / "moved/class1");
   const RunResult fewer = eval({(folder_ / "moved").string()});
   EXPECT_EQ(fewer.exit_code, 1);
-  EXPECT_NE(fewer.err.find("validation.txt: names the picture \"class1/"), std::string::npos)
+  EXPECT_NE(fewer.err.find("validation.txt: names the image \"class1/"), std::string::npos)
       << fewer.err;
 
   // Nobody writes into a pipe of that name.
@@ -234,7 +243,7 @@ TEST_F(Program, MeasuresTheValidationPicturesOfARunAgain) {
 }
 
 TEST_F(Program, FineTunesTheDefaultModel) {
-  write_files(folder_ / "data", striped_pictures(3, 4));
+  write_files(folder_ / "data", striped_images(3, 4));
   const RunResult run =
       run_program({kVig, "train", (folder_ / "data").string(), "--out", (folder_ / "run").string(),
                    "--model", "default", "--epochs", "1", "--probe"});
@@ -246,8 +255,45 @@ TEST_F(Program, FineTunesTheDefaultModel) {
   }
 }
 
+// The name is that of a file; what is wrong with it for these data is said of the file.
+TEST_F(Program, ModelsThatComeWithVigHaveNames) {
+  write_files(folder_ / "data", striped_images(3, 4));
+  for (const std::string name : {"segment", "detect"}) {
+    const RunResult run = run_program({kVig, "train", (folder_ / "data").string(), "--out",
+                                       (folder_ / "run").string(), "--model", name});
+    EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    EXPECT_NE(run.err.find(name + ".safetensors"), std::string::npos) << run.err;
+  }
+}
+
+// The same command after Ctrl-C: options that were left out are those of the run, the size of the
+// input among them, which is the file's and not the image_size of its network.
+TEST_F(Program, ResumesAFineTuningOfTheDefaultModel) {
+  write_files(folder_ / "five", striped_images(3, 4));
+  const auto train = [&](const std::string& out, const std::vector<std::string>& environment) {
+    RunOptions options;
+    options.environment = environment;
+    return run_program({kVig, "train", (folder_ / "five").string(), "--out",
+                        (folder_ / out).string(), "--model", "default", "--epochs", "2"},
+                       options);
+  };
+  const RunResult stopped = train("stopped/r", {"VIG_TEST_SIGNAL=step:1:INT"});
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  const RunResult resumed = train("stopped/r", {}), whole = train("whole/r", {});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  for (const RunResult& run : {stopped, resumed, whole}) {
+    EXPECT_NE(run.out.find(" parameters, 72 x 72 input, "), std::string::npos) << run.out;
+  }
+  expect_same_runs(folder_ / "stopped/r", folder_ / "whole/r");
+  const std::string record = read_file(folder_ / "whole/r/run.json");
+  EXPECT_EQ(read_file(folder_ / "stopped/r/run.json"), record);
+  EXPECT_EQ(json::parse(record)["size"], 72);
+  EXPECT_EQ(json::parse(record)["model.image_size"], 48);
+}
+
 TEST_F(Program, FailsInOneSentence) {
-  write_files(folder_ / "data", striped_pictures(2, 12));
+  write_files(folder_ / "data", striped_images(2, 12));
   write_file(folder_ / "file", "");
   const auto expect = [&](const Arguments& arguments, int exit_code, const std::string& about) {
     const RunResult result = run_program(arguments);
@@ -263,6 +309,19 @@ TEST_F(Program, FailsInOneSentence) {
   expect(training("run", {"--group-timeout", "nan", "--processes", "2"}), 2, "--group-timeout");
   expect(training("file", {"--batch", "4"}), 1, (folder_ / "file").string() + ": ");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Program, HelpIsAboutAllTasks) {
+  const std::string sentence = "Train or fine-tune a classifier, segmentation network or detector";
+  const RunResult list = run_program({kVig, "--help"}),
+                  help = run_program({kVig, "train", "--help"});
+  EXPECT_NE(list.out.find(sentence), std::string::npos) << list.out;
+  for (const std::string& words :
+       {sentence, std::string("folders of classes and lists train a classifier"),
+        std::string("label maps a segmentation network"),
+        std::string("COCO annotations a detector")}) {
+    EXPECT_NE(help.out.find(words), std::string::npos) << words << "\n" << help.out;
+  }
 }
 
 TEST_F(Program, HelpNamesEveryOption) {

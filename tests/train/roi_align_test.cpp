@@ -65,7 +65,7 @@ TEST(RoiAlignTraining, TakesTheLevelOfEachBox) {
   }
 }
 
-TEST(RoiAlignTraining, NoBoxesAndForeignPictures) {
+TEST(RoiAlignTraining, NoBoxesAndForeignImages) {
   const at::Tensor map = at::randn({2, 4, 4, 3}).set_requires_grad(true);
   const RoiAlign options{{1.0f}, 56.0f, 7, 0};
   EXPECT_EQ(roi_align({map}, at::empty({0, 5}), options).sizes(),

@@ -35,7 +35,7 @@ AugmentOptions::Crop other(AugmentOptions::Crop value) {
 class RunRecordTest : public ::testing::Test {
  protected:
   RunRecordTest() : options_(tiny_options("imagenet")), spec_(find_model("test_vig_h")) {
-    write_files(folder_ / "data", striped_pictures(3, 12));
+    write_files(folder_ / "data", striped_images(3, 12));
     task_ = train::open_task(options_, (folder_ / "data").string(), 1);
   }
   RunFacts facts(const TrainOptions& options) const {
@@ -68,7 +68,7 @@ TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButFour) {
   });
 }
 
-TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndThePictures) {
+TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndTheImages) {
   for (const auto& [name, value] : model_fields(spec_)) {
     EXPECT_EQ(identity().at("model." + name), value);
     Texts asked = identity();
@@ -77,7 +77,7 @@ TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndThePictures) {
                  [&, asked = asked] { continued_identity("run", identity(), asked, 0); });
   }
   for (const char* name :
-       {"processes", "train_pictures", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
+       {"processes", "train_images", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
     Texts asked = identity();
     asked.at(name) += "1";
     expect_error(ErrorCode::kUsage, {std::string(name) + " was "},
@@ -96,12 +96,47 @@ TEST_F(RunRecordTest, OptionsReadBack) {
   Texts fields = model_fields(spec_);
   fields.erase("classes");
   EXPECT_EQ(again.fields, fields);
+  ASSERT_TRUE(again.recipe.has_value());
+  EXPECT_EQ(*again.recipe, spec_.recipe);
+}
+
+TEST_F(RunRecordTest, PreprocessingIsPartOfTheRun) {
+  const Texts before = identity();
+  spec_.recipe.mean[0] = 0.5f;
+  expect_error(ErrorCode::kUsage, {"preprocessing was {", "is {"},
+               [&] { continued_identity("run", before, identity(), 1); });
+}
+
+TEST_F(RunRecordTest, TheSizeIsTheOneInUse) {
+  Recipe recipe;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, options_.size) << "as given";
+  options_.size = 0;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, recipe.crop);
+  recipe.framing = Framing::kPad;
+  EXPECT_EQ(train::with_real_size(options_, recipe).size, recipe.resize);
+}
+
+// They had 0 for the model's own size, and no preprocessing. Of a file, that is not image_size.
+TEST_F(RunRecordTest, OlderVersionsDidNotRecordTheSizeOfTheInput) {
+  Texts old = identity();
+  old.erase("preprocessing");
+  old["size"] = "0";
+  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
+  EXPECT_TRUE(train::stored_options(old).fields.contains("image_size"));
+  old["model"] = "network.safetensors";
+  EXPECT_FALSE(train::stored_options(old).fields.contains("image_size"));
+  EXPECT_TRUE(train::stored_options(old).fields.contains("dims"));
+  EXPECT_FALSE(train::stored_options(old).recipe.has_value());
+  old["size"] = "40";
+  EXPECT_TRUE(train::stored_options(old).fields.contains("image_size"));
+  expect_error(ErrorCode::kUsage, {"size was 40, is 24"},
+               [&] { continued_identity("run", old, identity(), 1); });
 }
 
 TEST_F(RunRecordTest, RunsOfOlderVersionsContinueWhereNothingChanged) {
   Texts old = identity();
   for (const char* name : {"steps_per_epoch", "best_by", "preset"}) old.erase(name);
-  options_.batch = 16;  // of 32 pictures: two batches
+  options_.batch = 16;  // of 32 images: two batches
   RunFacts now = facts(options_);
   now.steps_per_epoch = 3;
   expect_error(ErrorCode::kUsage, {"steps_per_epoch was 2, is 3", "older version", "partial batch"},
@@ -188,8 +223,8 @@ TEST_F(RunRecordTest, NumbersAreNumbers) {
   EXPECT_EQ(record["scale-min"].dump(), "0.08") << "as short as it was given";
   EXPECT_EQ(record["data"], (folder_ / "data").string());
   EXPECT_EQ(record["processes"], 2);
-  EXPECT_EQ(record["train_pictures"], 32);
-  EXPECT_EQ(record["val_pictures"], 4);
+  EXPECT_EQ(record["train_images"], 32);
+  EXPECT_EQ(record["val_images"], 4);
   EXPECT_EQ(record["validation"], "validation.txt");
   EXPECT_EQ(record["best_by"], "top-1");
   EXPECT_EQ(record["preset"], "imagenet");
@@ -210,8 +245,8 @@ TEST_F(RunRecordTest, IsJsonWhateverThePathsAre) {
   EXPECT_EQ(record["extended"], (json{3, 5}));
 }
 
-// Of a run without validation pictures, and of one with a split of its own.
-TEST_F(RunRecordTest, SaysWhereTheValidationPicturesAre) {
+// Of a run without validation images, and of one with a split of its own.
+TEST_F(RunRecordTest, SaysWhereTheValidationImagesAre) {
   train::TaskData data = task_->data();
   const auto validation = [&] {
     const RunFacts now = {options_, spec_, data, "data", 1, 2, "top-1"};
@@ -222,13 +257,13 @@ TEST_F(RunRecordTest, SaysWhereTheValidationPicturesAre) {
   EXPECT_EQ(validation()["validation"], "val");
   data.val = nullptr;
   EXPECT_EQ(validation()["validation"], nullptr);
-  EXPECT_EQ(validation()["val_pictures"], 0);
+  EXPECT_EQ(validation()["val_images"], 0);
 }
 
 TEST(Extending, ContinuesWithTheScheduleOfTheWholeLength) {
   const TempDir folder;
   const std::string data = (folder / "data").string(), out = (folder / "run").string();
-  write_files(data, striped_pictures(3, 12));
+  write_files(data, striped_images(3, 12));
   TrainOptions options = tiny_options("small");  // two steps an epoch
   options.epochs = 2;
   run_training(options, data, out, 3);

@@ -20,7 +20,7 @@ TrainOptions full_options() {
   options.layer_decay = 0.9;
   options.ema = 0.99;
   options.augment.cutout = 0.2f;
-  options.epochs = 200.0 / 14;  // 216 pictures in batches of 16, and one of 8
+  options.epochs = 200.0 / 14;  // 216 images in batches of 16, and one of 8
   options.warmup_epochs = 2;
   options.eval_every = 4;
   return options;
@@ -39,12 +39,12 @@ void expect_same_rows(const std::vector<MetricsRow>& rows, const std::vector<Met
 TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(data, striped_pictures(4, 60));
+  write_files(data, striped_images(4, 60));
   const auto out = [&](const char* name) { return (folder / name).string(); };
 
   const RunRecord undisturbed = run_training(full_options(), data, out("undisturbed"));
-  EXPECT_EQ(undisturbed.summary.train_pictures, 216u);
-  EXPECT_EQ(undisturbed.summary.val_pictures, 24u);
+  EXPECT_EQ(undisturbed.summary.train_images, 216u);
+  EXPECT_EQ(undisturbed.summary.val_images, 24u);
   EXPECT_EQ(undisturbed.summary.steps, 200);
   EXPECT_EQ(undisturbed.summary.first_step, 0);
   EXPECT_EQ(undisturbed.losses.size(), 200u);
@@ -91,7 +91,7 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
 TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(data, striped_pictures(3, 30));
+  write_files(data, striped_images(3, 30));
   TrainOptions options = full_options();
   options.epochs = 3;
   options.eval_every = 1;
@@ -110,7 +110,7 @@ TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
     if (stop) stopped_at = step;
   };
   train::Group alone;
-  for (const int64_t step : {6, 12, 18}) {  // 81 pictures
+  for (const int64_t step : {6, 12, 18}) {  // 81 images
     const train::TrainResult result = train::train(options, data, out, events, alone);
     EXPECT_FALSE(result.finished);
     EXPECT_EQ(result.state.step, step);
@@ -122,13 +122,13 @@ TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
   expect_same_runs(out, folder / "whole");
 }
 
-// Before the first validation a picture of it counts as a third of one of training, so that what is
-// left, in pictures of training, does not depend on the speed.
+// Before the first validation an image of it counts as a third of one of training, so that what is
+// left, in images of training, does not depend on the speed.
 TEST(Run, SaysHowManyValidationsAreLeft) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(folder / "data/train", striped_pictures(2, 40));
-  write_files(folder / "data/val", striped_pictures(2, 3));
+  write_files(folder / "data/train", striped_images(2, 40));
+  write_files(folder / "data/val", striped_images(2, 3));
   TrainOptions options = tiny_options("small");
   options.batch = 4;
   options.epochs = 3;         // 60 steps
@@ -139,8 +139,8 @@ TEST(Run, SaysHowManyValidationsAreLeft) {
   events.step = [&](const train::StepReport& report) {
     record.losses.push_back(report.loss);
     if (report.step < 23) return;  // too few for a guess
-    const double pictures = report.seconds_left * report.images_per_second;
-    validations.push_back((pictures - 4.0 * static_cast<double>(60 - report.step)) / (6.0 / 3));
+    const double images = report.seconds_left * report.images_per_second;
+    validations.push_back((images - 4.0 * static_cast<double>(60 - report.step)) / (6.0 / 3));
   };
   train::Group alone;
   train::train(options, data, (folder / "run").string(), events, alone);
@@ -152,7 +152,7 @@ TEST(Run, SaysHowManyValidationsAreLeft) {
 TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(data, striped_pictures(3, 30));
+  write_files(data, striped_images(3, 30));
   TrainOptions options = full_options();
   options.warmup_epochs = 0;
   options.lr = 1e-3;
@@ -166,7 +166,7 @@ TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   };
   run(1, 1, true);
   run(2, 3, true);
-  run(5, 1, true);  // shards of three and four pictures
+  run(5, 1, true);  // shards of three and four images
   run(2, 1, false);
   EXPECT_GT(std::abs(losses[0][7] - losses[0][0]), 0.01) << "it learns";
   for (size_t i = 1; i < losses.size(); ++i) {
@@ -177,11 +177,11 @@ TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   }
 }
 
-// Sixteen small pictures a pass, unless told otherwise.
+// Sixteen small images a pass, unless told otherwise.
 TEST(Run, TakesAsManyPassesAsMemoryAsks) {
   const TempDir folder;
   const std::string data = (folder / "data").string();
-  write_files(data, striped_pictures(2, 40));
+  write_files(data, striped_images(2, 40));
   TrainOptions options = full_options();
   options.batch = 40;
   options.threads = 1;
@@ -197,9 +197,9 @@ TEST(Run, TakesAsManyPassesAsMemoryAsks) {
 // The other family, and a few steps of it.
 TEST(Run, IsTheSameFromAnArchive) {
   const TempDir folder;
-  const Files pictures = striped_pictures(3, 30);
-  write_files(folder / "data", pictures);
-  write_file(folder / "data.tar.gz", gzip_bytes(tar_bytes(pictures)));
+  const Files images = striped_images(3, 30);
+  write_files(folder / "data", images);
+  write_file(folder / "data.tar.gz", gzip_bytes(tar_bytes(images)));
   TrainOptions options = full_options();
   options.model = "test_vig_h";
   options.fields = {{"drop_path", "0.2"}};

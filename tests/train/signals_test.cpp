@@ -20,9 +20,9 @@ using Arguments = std::vector<std::string>;
 
 class Signals : public ::testing::Test {
  protected:
-  Signals() { write_files(folder_ / "data", striped_pictures(4, 24)); }
+  Signals() { write_files(folder_ / "data", striped_images(4, 24)); }
 
-  // 86 pictures, six steps an epoch, a checkpoint after each; `more` replaces these numbers.
+  // 86 images, six steps an epoch, a checkpoint after each; `more` replaces these numbers.
   Arguments training(const std::string& out,
                      const std::map<std::string, std::string>& more = {}) const {
     std::map<std::string, std::string> options = {

@@ -18,8 +18,8 @@ using Arguments = std::vector<std::string>;
 class TrainedStudies : public ::testing::Test {
  protected:
   TrainedStudies() {
-    write_files(folder_ / "data/train", striped_pictures(2, 24));
-    write_files(folder_ / "data/test", striped_pictures(2, 6));
+    write_files(folder_ / "data/train", striped_images(2, 24));
+    write_files(folder_ / "data/test", striped_images(2, 6));
   }
 
   Arguments command(const std::string& name, const std::string& out, const Arguments& more) const {
@@ -100,7 +100,7 @@ TEST_F(TrainedStudies, RoadmapHasCostsAndAccuracies) {
     EXPECT_NE(csv.find(row), std::string::npos) << row;
   }
   EXPECT_NE(csv.find("5713384"), std::string::npos) << "parameters at full size";
-  // Twelve pictures are enough for a difference of less than 1 % or of more than 8 %.
+  // Twelve images are enough for a difference of less than 1 % or of more than 8 %.
   const bool close = csv.find("gla_t/seed2") != std::string::npos;
   EXPECT_EQ(lines(csv), close ? 9 : 5) << csv;
   EXPECT_NE(file("out/roadmap.md").find("`gla_t_stem`"), std::string::npos);
@@ -108,9 +108,9 @@ TEST_F(TrainedStudies, RoadmapHasCostsAndAccuracies) {
 }
 
 TEST_F(TrainedStudies, FieldsOfMiniaturesBeforeAndAfterTraining) {
-  const std::string pictures = (folder_ / "data/test").string();
+  const std::string images = (folder_ / "data/test").string();
   const RunResult result = run("erf", "out",
-                               {"--pictures", pictures, "--rows",
+                               {"--images", images, "--rows",
                                 "vig_t/initial,deit_t/miniature-initial,deit_t/miniature-trained"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(lines(file("out/erf.csv")), 4);
@@ -126,9 +126,9 @@ TEST_F(TrainedStudies, SayWhatIsMissing) {
   };
   const std::string out = (folder_ / "out").string();
   expect(run_program({kVig, "study", "resolution", "--out", out}), 2, "--data");
-  expect(run_program({kVig, "study", "erf", "--out", out}), 2, "--pictures");
+  expect(run_program({kVig, "study", "erf", "--out", out}), 2, "--images");
   expect(run_program({kVig, "study", "erf", "--out", out, "--weights", "vig_t"}), 2, "--weights");
-  expect(run_program({kVig, "study", "erf", "--out", out, "--rows", "vig_t", "--pictures",
+  expect(run_program({kVig, "study", "erf", "--out", out, "--rows", "vig_t", "--images",
                       (folder_ / "nowhere").string()}),
          1, "nowhere");
   fs::remove_all(folder_ / "data/test");

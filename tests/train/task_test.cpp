@@ -25,12 +25,12 @@ using train::TrainOptions;
 constexpr int kColours = 3;
 using Colour = std::array<float, kColours>;
 
-// Plain pictures with noise; the target is the mean of each channel, as floats in [-1, 1].
-class ColouredPictures : public SampleSource {
+// Plain images with noise; the target is the mean of each channel, as floats in [-1, 1].
+class ColouredImages : public SampleSource {
  public:
-  ColouredPictures(size_t size, uint64_t seed) : size_(size), seed_(seed) {}
+  ColouredImages(size_t size, uint64_t seed) : size_(size), seed_(seed) {}
   size_t size() const override { return size_; }
-  std::string place(size_t sample) const override { return "picture " + std::to_string(sample); }
+  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
     if (sample == 5) fail("{}: it cannot be read", place(sample));
     RandomStream stream = RandomStream(seed_).fork(sample);
@@ -51,9 +51,9 @@ class ColouredPictures : public SampleSource {
 
 // The squared error of a pass, a column for each channel: [count, colours].
 at::Tensor squared_errors(const TrainedModel& model, const std::vector<at::Tensor>& values,
-                          const at::Tensor& pictures, const at::Tensor& targets,
+                          const at::Tensor& images, const at::Tensor& targets,
                           const train::ForwardOptions& options) {
-  return (train::forward_logits(model.graph(), values, pictures, options) - targets).square();
+  return (train::forward_logits(model.graph(), values, images, options) - targets).square();
 }
 
 at::Tensor colour_tensor(const Batch& batch) {
@@ -65,7 +65,7 @@ at::Tensor colour_tensor(const Batch& batch) {
   return colours;
 }
 
-at::Tensor picture_tensor(const Batch& batch, int size) {
+at::Tensor image_tensor(const Batch& batch, int size) {
   return at::from_blob(batch.data, {static_cast<int64_t>(batch.samples.size()), size, size, 3});
 }
 
@@ -74,10 +74,10 @@ class ColourEvaluator : public train::Evaluator {
   explicit ColourEvaluator(const TrainedModel& model) : model_(model) {}
   void add(const Batch& batch, const std::vector<at::Tensor>& values, train::Workers&) override {
     const at::NoGradGuard no_grad;
-    sums_[0] += squared_errors(model_, values, picture_tensor(batch, model_.width),
-                               colour_tensor(batch), {})
-                    .sum()
-                    .item<double>();
+    sums_[0] +=
+        squared_errors(model_, values, image_tensor(batch, model_.width), colour_tensor(batch), {})
+            .sum()
+            .item<double>();
     sums_[1] += static_cast<double>(batch.samples.size());
   }
   std::vector<double> figures(train::Group& group) override {
@@ -94,8 +94,8 @@ class ColourTask : public train::Task {
  public:
   explicit ColourTask(const TrainOptions& options)
       : model_(make_trained_model(options, {"red", "green", "blue"})) {
-    data_.train = std::make_shared<const ColouredPictures>(70, 1);
-    data_.val = std::make_shared<const ColouredPictures>(20, 2);
+    data_.train = std::make_shared<const ColouredImages>(70, 1);
+    data_.val = std::make_shared<const ColouredImages>(20, 2);
     data_.train_mark = data_.val_mark = "colours";
     for (const char* name : {"train_red", "train_green", "train_blue"}) {
       columns_.train.push_back({name, "", "loss", name, false, false});
@@ -109,27 +109,27 @@ class ColourTask : public train::Task {
     return {"3 colours", {"a note"}, {"a warning"}, columns_};
   }
   const Columns& columns() const override { return columns_; }
-  size_t picture_floats() const override {
+  size_t image_floats() const override {
     return static_cast<size_t>(model_.width * model_.width * 3);
   }
-  // Inverts half of the pictures, and their targets along.
+  // Inverts half of the images, and their targets along.
   void write_training(const Image& image, Target& target, const RandomStream& stream,
                       float* out) const override {
     write_validation(image, target, out);
     if (!RandomStream(stream).chance(0.5)) return;
-    for (size_t i = 0; i < picture_floats(); ++i) out[i] = -out[i];
+    for (size_t i = 0; i < image_floats(); ++i) out[i] = -out[i];
     for (float& channel : std::any_cast<Colour&>(target)) channel = -channel;
   }
   void write_validation(const Image& image, Target&, float* out) const override {
     preprocess(image, model_.spec.recipe, out);
   }
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
-    return {picture_tensor(batch, model_.width), {colour_tensor(batch)}};
+    return {image_tensor(batch, model_.width), {colour_tensor(batch)}};
   }
   at::Tensor loss(const train::ShardPass& pass, std::span<double> sums) const override {
     const at::Tensor errors =
-        squared_errors(model_, pass.values, pass.pictures,
-                       pass.targets[0].narrow(0, pass.first, pass.pictures.size(0)), pass.options);
+        squared_errors(model_, pass.values, pass.images,
+                       pass.targets[0].narrow(0, pass.first, pass.images.size(0)), pass.options);
     for (int64_t i = 0; i < kColours; ++i) {
       sums[static_cast<size_t>(i)] += errors.select(1, i).sum().item<double>();
     }
@@ -175,13 +175,13 @@ TEST(Task, OfAnotherKindTrains) {
   const std::string out = (folder / "run").string();
   const RunRecord record = train_colours(options, out);
   EXPECT_EQ(record.summary.task.subject, "3 colours");
-  EXPECT_EQ(record.problems, std::vector<std::string>(2, "picture 5: it cannot be read"));
+  EXPECT_EQ(record.problems, std::vector<std::string>(2, "image 5: it cannot be read"));
   ASSERT_EQ(record.rows.size(), 12u);
   const double first = record.rows.front().val[0];
   double best = first;
   int64_t best_step = record.rows.front().step;
   for (const train::MetricsRow& row : record.rows) {
-    // The loss of an epoch is the sum of its terms, but for the weight of the picture that is not
+    // The loss of an epoch is the sum of its terms, but for the weight of the image that is not
     // there.
     ASSERT_EQ(row.train.size(), 3u);
     EXPECT_NEAR(row.train[0] + row.train[1] + row.train[2], row.train_loss, 0.05 * row.train_loss);
@@ -232,20 +232,20 @@ class RecordingTask : public ColourTask {
   }
   at::Tensor loss(const train::ShardPass& pass, std::span<double> sums) const override {
     passed.push_back(pass.options.seed);
-    firsts.push_back(pass.options.first_picture);
+    firsts.push_back(pass.options.first_image);
     return ColourTask::loss(pass, sums);
   }
   mutable std::vector<uint64_t> prepared, passed;
   mutable std::vector<int64_t> firsts;
 };
 
-// What is mixed and dropped belongs to the seed and the step, not to the passes over its pictures.
+// What is mixed and dropped belongs to the seed and the step, not to the passes over its images.
 TEST(Task, EveryStepDrawsItsOwn) {
   std::set<uint64_t> mixed, dropped;
   for (const uint64_t seed : {1, 2}) {
     TrainOptions options = tiny_options("small");
     options.seed = seed;
-    options.batch = 40;  // 70 pictures
+    options.batch = 40;  // 70 images
     options.accumulate = 2;
     RecordingTask task(options);
     train::Workers workers(1);
@@ -254,7 +254,7 @@ TEST(Task, EveryStepDrawsItsOwn) {
     train::RunState state = new_state(task.columns());
     for (int step = 0; step < 4; ++step) steps.run(state, [](const Batch&) {});
     EXPECT_EQ(state.step, 4);
-    EXPECT_EQ(state.seen, 2 * 69) << "one picture cannot be read";
+    EXPECT_EQ(state.seen, 2 * 69) << "one image cannot be read";
     mixed.insert(task.prepared.begin(), task.prepared.end());
     ASSERT_EQ(task.passed.size(), 8u);
     for (size_t i = 0; i < 8; i += 2) {

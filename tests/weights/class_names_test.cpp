@@ -32,7 +32,7 @@ TEST(ClassNames, ComeFromARegularFileOfSaneSize) {
   const std::string large = dir / "large.txt", pipe = dir / "pipe";
   write_file(large, std::string((size_t{4} << 20) + 1, 'x'));
   EXPECT_EQ(error_of([&] { read_class_names(large); }),
-            large + ": expected at most 4194304 bytes, found 4194305");
+            large + ": expected at most 4194304 bytes (a fixed limit), found 4194305");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(error_of([&] { read_class_names(pipe); }),
             pipe + ": expected a regular file, found a device or pipe");

@@ -56,7 +56,7 @@ std::string with_tensors(size_t count) {
 TEST(Limits, PickleMemo) {
   // One opcode a slot.
   const std::string memoize = "N"s + std::string(60'000'000, '\x94') + ".";
-  expect_in("stores more than 1000000 values for later", pickle_refusal(memoize));
+  expect_in("stores more than 1000000 values for later (a fixed limit)", pickle_refusal(memoize));
   // Slots far apart, as a table of all up to them or one of hashes could not hold them.
   expect_in("1000000", pickle_refusal("Np18446744073709551615\n."));
   expect_in("1000000", pickle_refusal("Nr\xff\xff\xff\xff."s));
@@ -74,23 +74,27 @@ TEST(Limits, PickleReferences) {
   // A list that is given one value half a million times, again and again, a byte for each.
   std::string pickle = "]";
   for (int i = 0; i < 9; ++i) pickle += "(N"s + std::string(500'000, '2') + "e";
-  expect_in("holds more than 4000000 references", pickle_refusal(pickle + "."));
+  expect_in("holds more than 4000000 references (a fixed limit)", pickle_refusal(pickle + "."));
   // The same by tuples.
   pickle.clear();
   for (int i = 0; i < 9; ++i) pickle += "(N"s + std::string(500'000, '2') + "t0";
-  expect_in("holds more than 4000000 references", pickle_refusal(pickle + "N."));
+  expect_in("holds more than 4000000 references (a fixed limit)", pickle_refusal(pickle + "N."));
 }
 
 TEST(Limits, PickleValuesStackAndGroups) {
-  expect_in("holds more than 1000000 values", pickle_refusal(std::string(1'000'001, 'N')));
-  expect_in("piles up more than 1000000", pickle_refusal("N"s + std::string(1'000'000, '2')));
-  expect_in("opens more than 1000000", pickle_refusal(std::string(1'000'001, '(')));
+  expect_in("holds more than 1000000 values (a fixed limit)",
+            pickle_refusal(std::string(1'000'001, 'N')));
+  expect_in("piles up more than 1000000 values (a fixed limit)",
+            pickle_refusal("N"s + std::string(1'000'000, '2')));
+  expect_in("opens more than 1000000 groups (a fixed limit)",
+            pickle_refusal(std::string(1'000'001, '(')));
 }
 
 TEST(Limits, SafetensorsMetadataKeys) {
   const std::string most = with_metadata(10'000), more = with_metadata(10'001);
   EXPECT_EQ(SafeTensors::from_bytes("FILE", bytes_of(most)).metadata().size(), 10'000u);
-  EXPECT_EQ(refusal(more), "FILE: expected at most 10000 keys of metadata, found more");
+  EXPECT_EQ(refusal(more),
+            "FILE: expected at most 10000 keys of metadata (a fixed limit), found more");
 }
 
 TEST(Limits, SafetensorsTensors) {
@@ -103,7 +107,7 @@ TEST(Limits, SafetensorsTensors) {
   }
   EXPECT_EQ(checkpoint.find("100000"), nullptr);
   EXPECT_EQ(checkpoint.find(""), nullptr);
-  EXPECT_EQ(refusal(more), "FILE: expected at most 100000 tensors, found more");
+  EXPECT_EQ(refusal(more), "FILE: expected at most 100000 tensors (a fixed limit), found more");
 }
 
 TEST(Limits, SafetensorsAxes) {
@@ -114,7 +118,8 @@ TEST(Limits, SafetensorsAxes) {
   };
   const std::string most = with_axes(64);
   EXPECT_EQ(SafeTensors::from_bytes("FILE", bytes_of(most)).tensors()[0].view.shape.rank(), 64);
-  EXPECT_EQ(refusal(with_axes(65)), "FILE: tensor \"a\" has more than 64 numbers in its shape");
+  EXPECT_EQ(refusal(with_axes(65)),
+            "FILE: tensor \"a\" has more than 64 numbers (a fixed limit) in its shape");
 }
 
 TEST(Limits, SafetensorsHeader) {
@@ -125,11 +130,13 @@ TEST(Limits, SafetensorsHeader) {
     write_file(path, little_endian(length, 8) + "{");
     std::filesystem::resize_file(path, 8 + length);  // a hole, which takes no disk
     const std::string message = error_of([&] { SafeTensors::open(path); });
-    EXPECT_EQ(message, length == 100'000'000
-                           ? path + ": header is not JSON at its byte 2"
-                           : path +
-                                 ": expected a safetensors header of at most 100000000 bytes, "
-                                 "found one of 100000001");
+    EXPECT_EQ(
+        message,
+        length == 100'000'000
+            ? path + ": header is not JSON at its byte 2"
+            : path +
+                  ": expected a safetensors header of at most 100000000 bytes (a fixed limit), "
+                  "found one of 100000001");
   }
 }
 
@@ -156,7 +163,8 @@ TEST(Limits, TorchTensors) {
   };
   const std::string most = dict(100'000);
   EXPECT_EQ(Checkpoint::from_bytes("FILE", bytes_of(most)).tensors().size(), 100'000u);
-  EXPECT_EQ(refusal(dict(100'001)), "FILE: expected at most 100000 tensors, found more");
+  EXPECT_EQ(refusal(dict(100'001)),
+            "FILE: expected at most 100000 tensors (a fixed limit), found more");
 }
 
 TEST(Limits, TorchMessagesNameAFewKeys) {
@@ -173,7 +181,7 @@ TEST(Limits, ZipEntries) {
   const std::string archive = zip_archive({{"a", "1"}, {"b", "2"}, {"c", "3"}});
   EXPECT_EQ(read_zip_directory(bytes_of(archive), "FILE", 3).size(), 3u);
   EXPECT_EQ(error_of([&] { read_zip_directory(bytes_of(archive), "FILE", 2); }),
-            "FILE: expected at most 2 entries in its zip directory, found more");
+            "FILE: expected at most 2 entries in its zip directory (a fixed limit), found more");
 }
 
 // Entries without data, all at one place: the directory alone takes bytes.
@@ -187,8 +195,9 @@ TEST(Limits, TorchZipEntries) {
     return archive + one.substr(end, 10) + little_endian(count, 2) + little_endian(size, 4) +
            one.substr(end + 16);
   };
-  EXPECT_EQ(refusal(many(500'001)),
-            "FILE: expected at most 500000 entries in its zip directory, found more");
+  EXPECT_EQ(
+      refusal(many(500'001)),
+      "FILE: expected at most 500000 entries in its zip directory (a fixed limit), found more");
   EXPECT_EQ(refusal(many(2)), "FILE: its zip directory names \"a\" twice");
 }
 

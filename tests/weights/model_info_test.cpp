@@ -117,10 +117,11 @@ TEST(ModelInfo, FieldsOfMoreThan64KilobytesAreRefused) {
     return read_model_info({{"vig.arch", "vig_t"}, {key, text}}, "FILE");
   };
   EXPECT_EQ(read("vig.overrides", 65536, R"({"a":")")->overrides.at("a").size(), 65528u);
-  EXPECT_EQ(error_of([&] { read("vig.overrides", 65537, R"({"a":")"); }),
-            "FILE: metadata vig.overrides: expected at most 65536 bytes, found 65537");
+  EXPECT_EQ(
+      error_of([&] { read("vig.overrides", 65537, R"({"a":")"); }),
+      "FILE: metadata vig.overrides: expected at most 65536 bytes (a fixed limit), found 65537");
   EXPECT_EQ(error_of([&] { read("vig.recipe", 65537, R"({"a":")"); }),
-            "FILE: metadata vig.recipe: expected at most 65536 bytes, found 65537");
+            "FILE: metadata vig.recipe: expected at most 65536 bytes (a fixed limit), found 65537");
 }
 
 TEST(ModelInfo, AbsentKeysMeanDefaults) {

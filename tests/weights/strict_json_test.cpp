@@ -1,6 +1,5 @@
 #include "vig/weights/strict_json.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "support/errors.h"
@@ -27,8 +26,10 @@ TEST(StrictJson, SaysEverythingOnce) {
 }
 
 TEST(StrictJson, HasLimits) {
-  EXPECT_EQ(refusal("[1, 2]", {.bytes = 5, .depth = 4}), "FILE: expected at most 5 bytes, found 6");
-  const std::string sentence = "FILE: expected JSON of at most 2 levels, found more";
+  EXPECT_EQ(refusal("[1, 2]", {.bytes = 5, .depth = 4}),
+            "FILE: expected at most 5 bytes (a fixed limit), found 6");
+  const std::string sentence =
+      "FILE: expected JSON of at most 2 levels (a fixed limit), found more";
   parse_strict_json("FILE", "[[1]]", {.bytes = 100, .depth = 2});
   EXPECT_EQ(refusal("[[[1]]]", {.bytes = 100, .depth = 2}), sentence);
   EXPECT_EQ(refusal(R"({"a":{"b":{"c":1}}})", {.bytes = 100, .depth = 2}), sentence);

@@ -53,6 +53,28 @@ TEST(TemporaryFiles, StoppedWorkHasANameOfItsOwn) {
   EXPECT_EQ(names_in(folder), (std::set<std::string>{"x", "x.partial"}));
 }
 
+TEST(TemporaryFiles, NewFilesReplaceNothing) {
+  const TempDir folder;
+  {
+    AtomicFile file((folder / "x").string());
+    file.write("first", 5);
+    EXPECT_TRUE(file.commit_new());
+  }
+  {
+    AtomicFile file((folder / "x").string());
+    file.write("second", 6);
+    EXPECT_FALSE(file.commit_new());
+  }
+  EXPECT_EQ(read_file(folder / "x"), "first");
+  EXPECT_EQ(names_in(folder), std::set<std::string>{"x"});
+  write_file(folder / "y", "y");
+  EXPECT_EQ(rename_new((folder / "y").string(), (folder / "x").string()), EEXIST);
+  EXPECT_EQ(rename_new((folder / "none").string(), (folder / "z").string()), ENOENT);
+  EXPECT_EQ(rename_new((folder / "y").string(), (folder / "z").string()), 0);
+  EXPECT_EQ(read_file(folder / "z"), "y");
+  EXPECT_EQ(names_in(folder), (std::set<std::string>{"x", "z"}));
+}
+
 TEST(TemporaryFiles, SignalsRemoveWhatIsOpen) {
   const TempDir folder;
   auto a = std::make_unique<AtomicFile>((folder / "a").string());

@@ -134,7 +134,8 @@ std::optional<std::string> CoProcess::read_line(double seconds,
       return line;
     }
     searched = unread_.size();
-    if (searched > kLongestLine) fail("answers with a line of more than {} bytes", kLongestLine);
+    if (searched > kLongestLine)
+      fail("answers with a line of more than {} bytes (a fixed limit)", kLongestLine);
     if (std::chrono::duration<double>(Clock::now() - start).count() > seconds) {
       fail("does not answer within {} s", seconds);
     }

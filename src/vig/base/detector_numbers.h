@@ -1,5 +1,5 @@
 // The numbers of a two-stage detector (Mask R-CNN) that its plain code needs beside its graphs:
-// what happens between the network of the picture and the heads of boxes and masks.
+// what happens between the network of the image and the heads of boxes and masks.
 #pragma once
 
 #include <array>

@@ -95,7 +95,7 @@ void MemoryBudget::give_back(uint64_t bytes) {
   changed_.notify_all();
 }
 
-MemoryBudget& picture_memory() {
+MemoryBudget& image_memory() {
   static MemoryBudget budget;
   return budget;
 }

@@ -66,7 +66,7 @@ class MemoryBudget {
   uint64_t serving_ = 0;      // the ticket whose turn it is
 };
 
-// The budget of all picture decoders of this process.
-MemoryBudget& picture_memory();
+// The budget of all image decoders of this process.
+MemoryBudget& image_memory();
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// How a picture becomes a network's input: plain numbers that travel with the weights.
+// How an image becomes a network's input: plain numbers that travel with the weights.
 #pragma once
 
 #include <array>
@@ -7,10 +7,10 @@ namespace vig {
 
 enum class Interpolation { kBilinear, kBicubic };
 
-// How a picture is fitted to the network's input.
+// How an image is fitted to the network's input.
 enum class Framing {
   kCrop,  // the short side becomes `resize`, of which a centred square of `crop` is cut
-  // The whole picture, its aspect kept, as large as a short side of `resize` and a long side of
+  // The whole image, its aspect kept, as large as a short side of `resize` and a long side of
   // `longest` allow. Then the sides become multiples of `multiple`:
   kPad,      // by zeros on the right and at the bottom, after normalising
   kStretch,  // by resizing once more
@@ -20,12 +20,12 @@ enum class Framing {
 struct Recipe {
   int resize = 256;
   // Side of the square that the network sees in classification. In segmentation, of the windows
-  // that it is trained on and may slide over the picture.
+  // that it is trained on and may slide over the image.
   int crop = 224;
   Framing framing = Framing::kCrop;
   int longest = 0;  // of framings without a crop, as what follows
   int multiple = 1;
-  int window_stride = 0;  // of windows that slide; 0: the network sees the whole picture at once
+  int window_stride = 0;  // of windows that slide; 0: the network sees the whole image at once
   Interpolation interpolation = Interpolation::kBicubic;
   std::array<float, 3> mean = {0.485f, 0.456f, 0.406f};
   std::array<float, 3> std = {0.229f, 0.224f, 0.225f};

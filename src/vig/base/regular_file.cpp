@@ -37,7 +37,7 @@ RegularFile::~RegularFile() { ::close(descriptor_); }
 std::string read_regular_file(const std::string& path, size_t most) {
   const RegularFile file(path);
   if (file.size() > most) {
-    fail("{}: expected at most {} bytes, found {}", path, most, file.size());
+    fail("{}: expected at most {} bytes (a fixed limit), found {}", path, most, file.size());
   }
   // Files of /proc claim no size, and any file may grow meanwhile: read until the end, but never
   // more than one byte above the limit.
@@ -50,7 +50,8 @@ std::string read_regular_file(const std::string& path, size_t most) {
     if (count < 0 && errno != EINTR) fail("{}: cannot be read: {}", path, std::strerror(errno));
     bytes.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
     if (count == 0) return bytes;
-    if (bytes.size() > most) fail("{}: expected at most {} bytes, found more", path, most);
+    if (bytes.size() > most)
+      fail("{}: expected at most {} bytes (a fixed limit), found more", path, most);
   }
 }
 

@@ -46,6 +46,21 @@ bool within(const Range (&ranges)[count], char32_t code) {
   return after != std::begin(ranges) && code <= std::prev(after)->last;
 }
 
+// Bytes at the front of `text` that could begin a character; the text begins with none.
+size_t broken_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  const size_t most = first >= 0xe0 && first < 0xf0 ? 2 : first >= 0xf0 && first < 0xf5 ? 3 : 1;
+  const unsigned least_second = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned last_second = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  size_t count = 1;
+  while (count < std::min(most, text.size()) && byte(count) >= (count == 1 ? least_second : 0x80) &&
+         byte(count) <= (count == 1 ? last_second : 0xbf)) {
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::optional<char32_t> take_character(std::string_view& text) {
@@ -86,6 +101,29 @@ void append_utf8(std::string& out, char32_t code) {
     put(0x80 | ((code >> 6) & 0x3f));
     put(0x80 | (code & 0x3f));
   }
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    if (!take_character(text)) return false;
+  }
+  return true;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::string_view rest = text;
+    if (take_character(rest)) {
+      out += text.substr(0, text.size() - rest.size());
+      text = rest;
+    } else {
+      append_utf8(out, 0xfffd);
+      text.remove_prefix(broken_bytes(text));
+    }
+  }
+  return out;
 }
 
 size_t display_width(std::string_view text) {

@@ -13,6 +13,12 @@ std::optional<char32_t> take_character(std::string_view& text);
 
 void append_utf8(std::string& out, char32_t code);
 
+bool is_utf8(std::string_view text);
+
+// The text with U+FFFD in place of what is no UTF-8: one for the bytes that begin a character and
+// do not end it, else one for each byte.
+std::string as_utf8(std::string_view text);
+
 // Columns that a text takes on a terminal: two for wide East Asian characters and emoji, none for
 // combining marks, one for everything else, broken bytes included.
 size_t display_width(std::string_view text);

@@ -39,7 +39,8 @@ class ZipReader {
     uint64_t packed = 0;
     for (uint64_t at = directory.begin; at < end;) {
       if (entries.size() == most_) {
-        fail("{}: expected at most {} entries in its zip directory, found more", file_, most_);
+        fail("{}: expected at most {} entries in its zip directory (a fixed limit), found more",
+             file_, most_);
       }
       entries.push_back(read_entry(at));
       // Entries that share data would unpack to more than any ratio allows.

@@ -9,18 +9,20 @@
 #include "vig/base/co_process.h"
 #include "vig/base/error.h"
 #include "vig/cli/helper_program.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig::cli {
 namespace {
 
 constexpr double kHelperSeconds = 60;  // LibTorch takes long to load from a slow disk
+constexpr JsonLimits kLimits{size_t{1} << 20, 5};
 
 // What a helper program says of itself; nothing where it is not there.
 std::vector<CommandText> ask(const HelperProgram& helper) {
   CoProcess program("exec \"$VIG_HELPER\" --describe", {"VIG_HELPER=" + helper_path(helper)});
   try {
     const auto line = program.read_line(kHelperSeconds, [] { return true; });
-    return nlohmann::json::parse(line.value_or("[]")).get<std::vector<CommandText>>();
+    return commands_from_json(parse_strict_json(helper.name, line.value_or("[]"), kLimits));
   } catch (const Error&) {
     return {};
   }
@@ -50,8 +52,8 @@ void merge(const CommandText& from, const std::string& group, CommandText& into)
 
 bool is_undescribed(const CommandText& command) { return command.options.size() <= 1; }
 
-std::vector<CommandText> describe_all(CLI::App& app) {
-  std::vector<CommandText> commands = describe(app);
+std::vector<CommandText> describe_all(const CommandLine& line) {
+  std::vector<CommandText> commands = describe(line);
   std::map<std::string_view, std::vector<CommandText>> asked;  // by program
   for (const HelperProgram* helper : helper_programs()) {
     if (!asked.contains(helper->name)) asked[helper->name] = ask(*helper);

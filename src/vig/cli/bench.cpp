@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/bench_report.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/file_roles.h"
@@ -12,8 +13,8 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/runtime/machine.h"
-#include "vig/runtime/session.h"
 
 namespace vig::cli {
 namespace {
@@ -71,13 +72,13 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
 
 int bench(const BenchCommand& command) {
   if (command.train) fail_usage("--train takes no value");
-  if (command.options.rival.command.empty() && !command.options.rival.other.empty()) {
-    fail_usage("--rival-other says what the rival runs, and there is no --rival");
+  if (command.options.baseline.command.empty() && !command.options.baseline.other.empty()) {
+    fail_usage("--baseline-other says what the baseline runs, and there is no --baseline");
   }
   if (!command.simd.empty()) use_machine_simd(command.simd);
   FileRoles roles;
   roles.write("--csv", command.csv);
-  for (const std::string& model : command.models) roles.read("model", model);
+  for (const std::string& model : command.models) roles.read("model", resolve_model(model));
   roles.check();
   std::vector<Job> jobs = make_jobs(command);
   std::optional<OutputFile> csv;
@@ -117,61 +118,63 @@ int bench(const BenchCommand& command) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& chosen) {
+void add_bench(CommandLine& line) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure speed, memory and the share of this machine's peak");
+  Command& command =
+      line.add_command("bench", "Measure speed, memory and the share of this machine's peak");
   command
-      ->add_option("models", options->models, "Model names (with random weights) or weight files")
-      ->required()
-      ->type_name("MODEL");
-  add_model_changes(*command, options->model);
+      .option("models", options->models,
+              "Model names (with random weights), weight files, or models that come with vig: "
+              "default, segment, detect")
+      .required()
+      .value("MODEL");
+  add_model_changes(command, options->model);
   command
-      ->add_option("--size", options->sizes,
-                   "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
-      ->type_name("SIZE,...");
-  command->add_option("--batch", options->batches, "Batch sizes, separated by commas")
-      ->capture_default_str()
-      ->type_name("N,...");
+      .option("--size", options->sizes,
+              "Input sizes, N or HEIGHTxWIDTH, separated by commas (default: the model's own)")
+      .value("SIZE,...");
+  command.option("--batch", options->batches, "Batch sizes, separated by commas")
+      .show_default()
+      .value("N,...");
   command
-      ->add_option("--threads", options->threads,
-                   "Numbers of threads, separated by commas (default: all processors)")
-      ->type_name("N,...");
+      .option("--threads", options->threads,
+              "Numbers of threads, separated by commas (default: the processors that "
+              "affinity and CPU quotas allow)")
+      .value("N,...");
   command
-      ->add_option("--simd", options->simd,
-                   fmt::format("Instruction set to run with, of those this machine has: {} "
-                               "(default: the best)",
-                               fmt::join(kInstructionSets, ", ")))
-      ->check(offers(kInstructionSets))
-      ->type_name("SET");
+      .option("--simd", options->simd,
+              fmt::format("Instruction set to run with, of those this machine has: {} "
+                          "(default: the best)",
+                          fmt::join(kInstructionSets, ", ")))
+      .offers(kInstructionSets)
+      .value("SET");
+  command.option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
+      .range(0.01, 86400.0)
+      .show_default()
+      .value("S");
+  command.flag("--profile", options->options.profile,
+               "Also print the time of each kind of operation");
+  command.option("--csv", options->csv, "Also write the results to this CSV file").value("FILE");
+  BaselineOptions& baseline = options->options.baseline;
   command
-      ->add_option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
-  command->add_flag("--profile", options->options.profile,
-                    "Also print the time of each kind of operation");
-  command->add_option("--csv", options->csv, "Also write the results to this CSV file")
-      ->type_name("FILE");
-  RivalOptions& rival = options->options.rival;
+      .option("--baseline", baseline.command,
+              "Compare with another engine, started as this shell command; see "
+              "bench/baselines/README.md")
+      .value("COMMAND");
   command
-      ->add_option("--rival", rival.command,
-                   "Compare with another engine, started as this shell command; see "
-                   "bench/rivals/README.md")
-      ->type_name("COMMAND");
+      .option("--baseline-other", baseline.other,
+              "The baseline runs another network, NAME: its answer is not compared")
+      .value("NAME");
   command
-      ->add_option("--rival-other", rival.other,
-                   "The rival runs another network, NAME: its answer is not compared")
-      ->type_name("NAME");
-  command->add_option("--rival-timeout", rival.timeout, "Seconds to wait for the rival's answers")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
-  add_json(*command, options->json);
+      .option("--baseline-timeout", baseline.timeout, "Seconds to wait for the baseline's answers")
+      .range(0.01, 86400.0)
+      .show_default()
+      .value("S");
+  add_json(command, options->json);
   // For the help: main hands the plain word on to vig-train.
-  command->add_flag("--train", options->train)
-      ->description("Measure training instead; for its options: vig bench --train --help");
-  command->footer(
+  command.flag("--train", options->train,
+               "Measure training instead; for its options: vig bench --train --help");
+  command.footer =
       "Before measuring, the logits are checked: they must be finite, and the same bits when run\n"
       "again and with one thread. Rounds of a loop of fused multiply-adds, which measures the "
       "peak,\n"
@@ -184,13 +187,13 @@ void add_bench(CLI::App& app, Command& chosen) {
       "A detector is measured from the network's input to the masks. Its least score is set so "
       "that\n"
       "as many objects are found as the model finds at most.\n"
-      "A rival gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
+      "A baseline gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
       "environment.\n"
-      "Unless --rival-other is given, its logits must be ours within 1e-4 of the largest. Its "
+      "Unless --baseline-other is given, its logits must be ours within 1e-4 of the largest. Its "
       "rounds\n"
       "then alternate with ours.\n"
-      "After Ctrl-C, --csv writes the finished measurements to FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return bench(*options); }; });
+      "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";
+  command.run = [options] { return bench(*options); };
 }
 
 }  // namespace vig::cli

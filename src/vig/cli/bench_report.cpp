@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
 #include "vig/base/utf8.h"
@@ -14,7 +13,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 constexpr const char* kRow =
@@ -77,36 +75,36 @@ std::string profile_text(const BenchResult& result) {
   return table.text();
 }
 
-ordered_json result_json(const BenchResult& result) {
+Json result_json(const BenchResult& result) {
   const BenchSetting& setting = result.setting;
-  ordered_json json = {{"model", result.model},
-                       {"height", setting.height},
-                       {"width", setting.width},
-                       {"batch", setting.batch},
-                       {"threads", setting.threads},
-                       {"runs", result.runs},
-                       {"complete", result.complete},
-                       {"median_ms", 1e3 * result.median},
-                       {"p95_ms", 1e3 * result.p95},
-                       {"spread", result.spread},
-                       {"best_quarter_ms", 1e3 * result.best},
-                       {"images_per_second", result.images_per_second},
-                       {"dense_multiply_adds", result.macs.dense},
-                       {"scan_multiply_adds", result.macs.scan},
-                       {"gflops", result.gflops},
-                       {"peak_gflops", result.peak_gflops},
-                       {"peak_share", result.peak_share},
-                       {"peak_disturbed", is_disturbed(result)},
-                       {"arena_bytes", result.arena_bytes},
-                       {"scratch_bytes", result.scratch_bytes},
-                       {"packed_bytes", result.packed_bytes},
-                       {"process_bytes", result.process_bytes},
-                       {"engine", "vig"},
-                       {"ratio", nullptr},
-                       {"ratio_median", nullptr},
-                       {"difference", nullptr},
-                       {"proposals", nullptr},
-                       {"objects", nullptr}};
+  Json json = {{"model", result.model},
+               {"height", setting.height},
+               {"width", setting.width},
+               {"batch", setting.batch},
+               {"threads", setting.threads},
+               {"runs", result.runs},
+               {"complete", result.complete},
+               {"median_ms", 1e3 * result.median},
+               {"p95_ms", 1e3 * result.p95},
+               {"spread", result.spread},
+               {"best_quarter_ms", 1e3 * result.best},
+               {"images_per_second", result.images_per_second},
+               {"dense_multiply_adds", result.macs.dense},
+               {"scan_multiply_adds", result.macs.scan},
+               {"gflops", result.gflops},
+               {"peak_gflops", result.peak_gflops},
+               {"peak_share", result.peak_share},
+               {"peak_disturbed", is_disturbed(result)},
+               {"arena_bytes", result.arena_bytes},
+               {"scratch_bytes", result.scratch_bytes},
+               {"packed_bytes", result.packed_bytes},
+               {"process_bytes", result.process_bytes},
+               {"engine", "vig"},
+               {"ratio", nullptr},
+               {"ratio_median", nullptr},
+               {"difference", nullptr},
+               {"proposals", nullptr},
+               {"objects", nullptr}};
   if (result.proposals > 0) {
     json["proposals"] = result.proposals;
     json["objects"] = result.objects;
@@ -120,67 +118,68 @@ ordered_json result_json(const BenchResult& result) {
   return json;
 }
 
-// GFLOP/s of a rival that runs the same network; 0 otherwise.
-double rival_gflops(const BenchResult& result) {
-  if (!result.rival->same_network) return 0;
-  return result.gflops * result.best / result.rival->best;
+// GFLOP/s of a baseline that runs the same network; 0 otherwise.
+double baseline_gflops(const BenchResult& result) {
+  if (!result.baseline->same_network) return 0;
+  return result.gflops * result.best / result.baseline->best;
 }
 
-// The keys of result_json(), null where a rival does not report them.
-ordered_json rival_json(const BenchResult& result) {
-  const RivalResult& rival = *result.rival;
-  ordered_json json = result_json(result);
+// The keys of result_json(), null where a baseline does not report them.
+Json baseline_json(const BenchResult& result) {
+  const BaselineResult& baseline = *result.baseline;
+  Json json = result_json(result);
   json.erase("profile");
   for (const char* key :
        {"gflops", "peak_share", "arena_bytes", "scratch_bytes", "packed_bytes", "process_bytes"}) {
     json[key] = nullptr;
   }
-  json["model"] = rival.model;
-  json["runs"] = rival.runs;
-  json["median_ms"] = 1e3 * rival.median;
-  json["p95_ms"] = 1e3 * rival.p95;
-  json["spread"] = rival.spread;
-  json["best_quarter_ms"] = 1e3 * rival.best;
-  json["images_per_second"] = result.setting.batch / rival.median;
-  if (rival.same_network) {
-    json["gflops"] = rival_gflops(result);
-    json["peak_share"] = rival_gflops(result) / result.peak_gflops;
+  json["model"] = baseline.model;
+  json["runs"] = baseline.runs;
+  json["median_ms"] = 1e3 * baseline.median;
+  json["p95_ms"] = 1e3 * baseline.p95;
+  json["spread"] = baseline.spread;
+  json["best_quarter_ms"] = 1e3 * baseline.best;
+  json["images_per_second"] = result.setting.batch / baseline.median;
+  if (baseline.same_network) {
+    json["gflops"] = baseline_gflops(result);
+    json["peak_share"] = baseline_gflops(result) / result.peak_gflops;
   } else {
-    json["dense_multiply_adds"] = json["scan_multiply_adds"] = nullptr;
+    json["dense_multiply_adds"] = nullptr;
+    json["scan_multiply_adds"] = nullptr;
   }
-  if (rival.process_bytes > 0) json["process_bytes"] = rival.process_bytes;
-  json["engine"] = rival.engine;
-  json["ratio"] = rival.ratio;
-  json["ratio_median"] = rival.ratio_median;
-  if (rival.difference) json["difference"] = *rival.difference;
+  if (baseline.process_bytes > 0) json["process_bytes"] = baseline.process_bytes;
+  json["engine"] = baseline.engine;
+  json["ratio"] = baseline.ratio;
+  json["ratio_median"] = baseline.ratio_median;
+  if (baseline.difference) json["difference"] = *baseline.difference;
   return json;
 }
 
-// Ours, then the rival's.
-std::vector<ordered_json> result_rows(const BenchResult& result) {
-  std::vector<ordered_json> rows = {result_json(result)};
-  if (result.rival) rows.push_back(rival_json(result));
+// Ours, then the baseline's.
+std::vector<Json> result_rows(const BenchResult& result) {
+  std::vector<Json> rows = {result_json(result)};
+  if (result.baseline) rows.push_back(baseline_json(result));
   return rows;
 }
 
-std::string rival_text(const BenchResult& result) {
-  const RivalResult& rival = *result.rival;
+std::string baseline_text(const BenchResult& result) {
+  const BaselineResult& baseline = *result.baseline;
   const BenchSetting& setting = result.setting;
-  const double gflops = rival_gflops(result);
+  const double gflops = baseline_gflops(result);
   std::string text = fmt::format(
-      kRow, model_cell(rival.engine), size_text(setting), setting.batch, setting.threads,
-      fmt::format("{:.3f}", 1e3 * rival.median), fmt::format("{:.3f}", 1e3 * rival.p95),
-      fmt::format("{:.1f} %", 100 * rival.spread),
-      fmt::format("{:.1f}", setting.batch / rival.median),
+      kRow, model_cell(baseline.engine), size_text(setting), setting.batch, setting.threads,
+      fmt::format("{:.3f}", 1e3 * baseline.median), fmt::format("{:.3f}", 1e3 * baseline.p95),
+      fmt::format("{:.1f} %", 100 * baseline.spread),
+      fmt::format("{:.1f}", setting.batch / baseline.median),
       gflops > 0 ? fmt::format("{:.1f}", gflops) : "", "",
       gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / result.peak_gflops) : "", "",
-      rival.process_bytes > 0 ? readable_bytes(rival.process_bytes) : "");
+      baseline.process_bytes > 0 ? readable_bytes(baseline.process_bytes) : "");
   text += fmt::format(
       "  {:.2f}x its time by the fastest quarters ({:.3f} and {:.3f} ms), {:.2f}x by the medians; ",
-      rival.ratio, 1e3 * result.best, 1e3 * rival.best, rival.ratio_median);
-  text += rival.difference
-              ? fmt::format("logits differ by {:.1e} of the largest\n", *rival.difference)
-              : fmt::format("it runs {}: answers are not compared\n", printable(rival.model));
+      baseline.ratio, 1e3 * result.best, 1e3 * baseline.best, baseline.ratio_median);
+  text += baseline.difference
+              ? fmt::format("logits differ by {:.1e} of the largest\n", *baseline.difference)
+              : fmt::format("it runs {}: answers are not compared\n", printable(baseline.model));
   return text;
 }
 
@@ -203,7 +202,7 @@ std::string BenchReport::row(const BenchResult& result) const {
       fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),
       fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
       readable_bytes(result.process_bytes));
-  if (result.rival) text += rival_text(result);
+  if (result.baseline) text += baseline_text(result);
   if (result.proposals > 0) {
     text += fmt::format("  {} boxes through the box head, {} objects through the mask head\n",
                         result.proposals, result.objects);
@@ -216,20 +215,20 @@ std::string BenchReport::row(const BenchResult& result) const {
 
 // The columns are those of the JSON without the profile.
 std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
-  const auto line = [&](const ordered_json& row, std::string text, const auto& cell) {
+  const auto line = [&](const Json& row, std::string text, const auto& cell) {
     for (const auto& [key, value] : row.items()) {
       if (key != "profile") text += fmt::format(",{}", cell(key, value));
     }
     return text + "\n";
   };
-  const auto value_cell = [](const auto&, const ordered_json& value) -> std::string {
+  const auto value_cell = [](const auto&, const Json& value) -> std::string {
     if (value.is_null()) return "";
     return value.is_string() ? csv_quoted(value.get<std::string>()) : value.dump();
   };
   std::string text =
       line(result_json({}), "cpu,simd", [](const auto& key, const auto&) { return key; });
   for (const BenchResult& result : results) {
-    for (const ordered_json& row : result_rows(result)) {
+    for (const Json& row : result_rows(result)) {
       text += line(row, fmt::format("{},{}", csv_quoted(cpu_), simd_), value_cell);
     }
   }
@@ -237,9 +236,9 @@ std::string BenchReport::csv(const std::vector<BenchResult>& results) const {
 }
 
 std::string BenchReport::json(const std::vector<BenchResult>& results) const {
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   for (const BenchResult& result : results) {
-    for (ordered_json& row : result_rows(result)) list.push_back(std::move(row));
+    for (Json& row : result_rows(result)) list.push_back(std::move(row));
   }
   return json_text({{"cpu", cpu_}, {"simd", simd_}, {"results", list}}, 2) + "\n";
 }

@@ -6,12 +6,12 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/image_command.h"
+#include "vig/cli/image_stream.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
-#include "vig/cli/picture_command.h"
-#include "vig/cli/picture_stream.h"
-#include "vig/cli/sort_pictures.h"
+#include "vig/cli/sort_images.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/predictions.h"
@@ -20,7 +20,7 @@ namespace vig::cli {
 namespace {
 
 struct ClassifyOptions {
-  PictureOptions pictures;
+  ImageOptions images;
   int top = 5;
   double threshold = 0;  // of the best class's probability
   std::string move;      // folder
@@ -34,12 +34,12 @@ std::string answer_name(const Classification& answer, double threshold) {
   return best.name.empty() ? fmt::format("{}", best.index) : best.name;
 }
 
-std::string as_text(const ClassifiedPicture& picture, double threshold) {
-  std::string text = printable(picture.name, 4096) + "\n";
-  if (none_of_them(picture.answer, threshold)) {
+std::string as_text(const ClassifiedImage& image, double threshold) {
+  std::string text = printable(image.name, 4096) + "\n";
+  if (none_of_them(image.answer, threshold)) {
     text += fmt::format("  {}: no class reaches {:.4g} %\n", kNoneOfThem, 100 * threshold);
   }
-  for (const ClassScore& score : picture.answer.scores) {
+  for (const ClassScore& score : image.answer.scores) {
     text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * score.probability, score.index,
                         printable(score.name));
     text.erase(text.find_last_not_of(' ') + 1);
@@ -50,35 +50,35 @@ std::string as_text(const ClassifiedPicture& picture, double threshold) {
 
 int classify(const ClassifyOptions& options) {
   if (!options.move.empty()) {
-    if (!options.pictures.shard.empty()) {
+    if (!options.images.shard.empty()) {
       fail_usage("--move with --shard: what one job moves is missing from the parts of the others");
     }
-    for (const std::string& input : options.pictures.inputs) {
+    for (const std::string& input : options.images.inputs) {
       if (is_stream(input)) fail_usage("--move: {} is no file that can be moved", input);
     }
   }
-  PictureRun pictures(options.pictures);
-  FileRoles roles = pictures.roles();
+  ImageRun images(options.images);
+  FileRoles roles = images.roles();
   roles.write("--csv", options.csv);
   roles.check();
-  const ModelSource source = chosen_source(options.pictures);
-  const Classifier classifier(source, pictures.run_options());
+  const ModelSource source = chosen_source(options.images);
+  const Classifier classifier(source, images.run_options());
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
   std::vector<Prediction> rows;
-  std::optional<PictureSorter> sorter;
+  std::optional<ImageSorter> sorter;
   if (!options.move.empty()) sorter.emplace(options.move);
 
-  const std::string note = default_model_note(source, options.pictures);
+  const std::string note = default_model_note(source, options.images);
   // Where no model was named, who reads the answer may want to know it.
   const std::string unnamed = note.empty() ? "" : source.name;
   if (!note.empty() && options.json) complain(note);
   if (!note.empty() && !options.json) print(note + "\n");
   bool first = true;
-  const auto take = [&](std::span<const ClassifiedPicture> answers) {
-    pictures.hide_progress();
-    for (const ClassifiedPicture& answer : answers) {
-      if (!answer.error.empty()) pictures.reject(answer.error);
+  const auto take = [&](std::span<const ClassifiedImage> answers) {
+    images.hide_progress();
+    for (const ClassifiedImage& answer : answers) {
+      if (!answer.error.empty()) images.reject(answer.error);
       if (csv) rows.push_back({answer.name, std::nullopt, answer.answer, answer.error});
       if (options.json) {
         print(first ? "[\n" : ",\n");
@@ -91,56 +91,55 @@ int classify(const ClassifyOptions& options) {
         try {
           sorter->move(answer.name, answer_name(answer.answer, options.threshold));
         } catch (const Error& error) {
-          pictures.reject(error.what());
+          images.reject(error.what());
         }
       }
     }
-    return pictures.advance(answers.size());
+    return images.advance(answers.size());
   };
-  pictures.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
+  images.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));
-    const Shard shard = parse_shard(options.pictures.shard);
+    const Shard shard = parse_shard(options.images.shard);
     csv->write(
         predictions_csv(rows, source.classes,
                         {.top = top, .header = shard.index == 1, .threshold = options.threshold}));
-    csv->finish(pictures.complete());
+    csv->finish(images.complete());
   }
-  return pictures.exit_status();
+  return images.exit_status();
 }
 
 }  // namespace
 
-void add_classify(CLI::App& app, Command& chosen) {
+void add_classify(CommandLine& line) {
   auto options = std::make_shared<ClassifyOptions>();
-  CLI::App* command =
-      app.add_subcommand("classify", "Classify pictures: print the most probable classes of each");
-  add_picture_options(*command, options->pictures);
-  command->add_option("--top", options->top, "Number of classes to print for each picture")
-      ->check(in_range(1, 1 << 20).description(""))
-      ->capture_default_str()
-      ->type_name("K");
+  Command& command =
+      line.add_command("classify", "Classify images: print the most probable classes of each");
+  add_image_options(command, options->images);
+  command.option("--top", options->top, "Number of classes to print for each image")
+      .range(1, 1 << 20)
+      .show_default()
+      .value("K");
   command
-      ->add_option("--csv", options->csv,
-                   "Also write a CSV file with a line for each picture: its file and best classes")
-      ->type_name("FILE");
+      .option("--csv", options->csv,
+              "Also write a CSV file with a line for each image: its file and best classes")
+      .value("FILE");
   command
-      ->add_option(
-          "--threshold", options->threshold,
-          "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->type_name("P");
+      .option("--threshold", options->threshold,
+              "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
+      .range(0.0, 1.0)
+      .value("P");
   command
-      ->add_option("--move", options->move,
-                   "Move each picture into a folder of its class below this one; nothing is "
-                   "overwritten")
-      ->type_name("DIR");
-  add_json(*command, options->json);
-  command->footer(
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --csv then writes FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return classify(*options); }; });
+      .option("--move", options->move,
+              "Move each image into a folder of its class below this one; nothing is "
+              "overwritten")
+      .value("DIR");
+  add_json(command, options->json);
+  command.footer =
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C stops after the current batch; --csv then writes FILE.partial.";
+  command.run = [options] { return classify(*options); };
 }
 
 }  // namespace vig::cli

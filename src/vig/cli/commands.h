@@ -1,28 +1,23 @@
 // The subcommands of `vig`, one file each; add_convert is in convert.h.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <functional>
+#include "vig/cli/command_line.h"
 
 namespace vig::cli {
 
-// What the command line asked for; gives the exit status.
-using Command = std::function<int()>;
-
-// Each describes its subcommand and, when the command line names it, puts itself into `chosen`.
-void add_models(CLI::App& app, Command& chosen);
-void add_info(CLI::App& app, Command& chosen);
-void add_classify(CLI::App& app, Command& chosen);
-void add_embed(CLI::App& app, Command& chosen);
-void add_search(CLI::App& app, Command& chosen);
-void add_explain(CLI::App& app, Command& chosen);
-void add_segment(CLI::App& app, Command& chosen);
-void add_detect(CLI::App& app, Command& chosen);
-void add_eval(CLI::App& app, Command& chosen);
-void add_verify(CLI::App& app, Command& chosen);
-void add_bench(CLI::App& app, Command& chosen);
-void add_study(CLI::App& app, Command& chosen);
-void add_completion(CLI::App& app, Command& chosen);
-void add_manual(CLI::App& app, Command& chosen);
+// Each adds its command with its options.
+void add_models(CommandLine& line);
+void add_info(CommandLine& line);
+void add_classify(CommandLine& line);
+void add_embed(CommandLine& line);
+void add_search(CommandLine& line);
+void add_explain(CommandLine& line);
+void add_segment(CommandLine& line);
+void add_detect(CommandLine& line);
+void add_eval(CommandLine& line);
+void add_verify(CommandLine& line);
+void add_bench(CommandLine& line);
+void add_completion(CommandLine& line);
+void add_manual(CommandLine& line);
 
 }  // namespace vig::cli

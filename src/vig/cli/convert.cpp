@@ -12,6 +12,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/models/imagenet_classes.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/weights/class_names.h"
@@ -132,7 +133,7 @@ ModelSource find_weights(const ConvertOptions& options) {
   return source;
 }
 
-// The input size that the file asks for: the side of a crop, or the short side of whole pictures.
+// The input size that the file asks for: the side of a crop, or the short side of whole images.
 void set_size(const std::string& text, ModelSource& source) {
   const InputSize size = parse_size(text);
   if (size.height != size.width) {
@@ -161,7 +162,7 @@ std::string describe(const ModelSource& source) {
 int convert(const ConvertOptions& options, OnnxWriter onnx) {
   FileRoles roles;
   roles.write("OUT", options.out, /*stoppable=*/false);
-  roles.read("checkpoint", options.model.model);
+  roles.read("checkpoint", resolve_model(options.model.model));
   if (!options.classes.empty()) roles.read("class file", options.classes);
   roles.check();
   check_options(options, onnx);
@@ -187,56 +188,54 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
 
-void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx) {
+void add_convert(CommandLine& line, OnnxWriter onnx) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "convert",
       "Convert a PyTorch or safetensors checkpoint to one self-contained safetensors file, or to "
       "an ONNX file for other runtimes");
   command
-      ->add_option("in", options->model.model,
-                   "PyTorch checkpoint or safetensors file; with --random the name of a model")
-      ->required()
-      ->type_name("IN");
-  command->add_option("out", options->out, "File to write; its name ends in .safetensors or .onnx")
-      ->required()
-      ->type_name("OUT");
-  add_model_changes(*command, options->model);
-  command->add_flag("--ema", options->ema,
-                    "Convert the averaged weights (EMA) of a training checkpoint");
+      .option("in", options->model.model,
+              "PyTorch checkpoint or safetensors file, or a model that comes with vig: default, "
+              "segment, detect; with --random the name of a model")
+      .required()
+      .value("IN");
+  command.option("out", options->out, "File to write; its name ends in .safetensors or .onnx")
+      .required()
+      .value("OUT");
+  add_model_changes(command, options->model);
+  command.flag("--ema", options->ema,
+               "Convert the averaged weights (EMA) of a training checkpoint");
   command
-      ->add_option("--classes", options->classes,
-                   "Class names: a text file with one name per line, \"imagenet\" or \"none\" "
-                   "(default: those of IN; ImageNet's for a published model with 1000 classes)")
-      ->type_name("FILE");
+      .option("--classes", options->classes,
+              "Class names: a text file with one name per line, \"imagenet\" or \"none\" "
+              "(default: those of IN; ImageNet's for a published model with 1000 classes)")
+      .value("FILE");
   command
-      ->add_option("--dtype", options->dtype,
-                   "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
-                   "an ONNX file holds float32)")
-      ->check(one_of({"float32", "float16", "bfloat16"}))
-      ->type_name("TYPE");
-  command->add_flag("--random", options->random,
-                    "Random weights for the name of a model, the same ones at every call and in "
-                    "vig bench: for measuring and comparing");
+      .option("--dtype", options->dtype,
+              "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
+              "an ONNX file holds float32)")
+      .one_of({"float32", "float16", "bfloat16"})
+      .value("TYPE");
+  command.flag("--random", options->random,
+               "Random weights for the name of a model, the same ones at every call and in "
+               "vig bench: for measuring and comparing");
   command
-      ->add_option(
-          "--size", options->size,
-          "Input size that the file asks for; of an ONNX file also HEIGHTxWIDTH, or \"any\" "
-          "for networks that fix none (default: the model's)")
-      ->type_name("SIZE");
+      .option("--size", options->size,
+              "Input size that the file asks for; of an ONNX file also HEIGHTxWIDTH, or \"any\" "
+              "for networks that fix none (default: the model's)")
+      .value("SIZE");
   command
-      ->add_option(
-          "--output", options->outputs,
-          "ONNX: output of the file, logits, pooled or features; may be repeated (default: "
-          "logits)")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command->add_flag("--ort", options->ort,
-                    "ONNX: gated linear attention as ONNX Runtime's own operator, which other "
-                    "runtimes do not know");
-  command->add_flag("--force", options->force, "Replace OUT if it exists");
-  command->callback(
-      [&chosen, options, onnx] { chosen = [options, onnx] { return convert(*options, onnx); }; });
+      .option("--output", options->outputs,
+              "ONNX: output of the file, logits, pooled or features; may be repeated (default: "
+              "logits)")
+      .value("NAME")
+      .one_each();
+  command.flag("--ort", options->ort,
+               "ONNX: gated linear attention as ONNX Runtime's own operator, which other "
+               "runtimes do not know");
+  command.flag("--force", options->force, "Replace OUT if it exists");
+  command.run = [options, onnx] { return convert(*options, onnx); };
 }
 
 }  // namespace vig::cli

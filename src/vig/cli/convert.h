@@ -29,6 +29,6 @@ bool is_onnx(const std::string& path);
 using OnnxWriter = std::string (*)(const ModelSource& source, const ConvertOptions& options);
 
 // Without a writer ONNX files are refused: another program writes them (helper_program.h).
-void add_convert(CLI::App& app, Command& chosen, OnnxWriter onnx);
+void add_convert(CommandLine& line, OnnxWriter onnx);
 
 }  // namespace vig::cli

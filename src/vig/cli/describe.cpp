@@ -1,58 +1,62 @@
 #include "vig/cli/describe.h"
 
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
-#include "vig/cli/options.h"
-
 namespace vig::cli {
 namespace {
 
-OptionText describe(CLI::Option& option) {
-  OptionText text;
-  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
-  if (option.get_positional()) text.positional = option.get_name(true, false);
-  if (option.get_type_size() != 0) text.value = option.get_type_name();
-  text.preset = option.get_default_str();
-  text.help = option.get_description();
-  text.group = option.get_group();
-  text.choices = offered(option);
-  text.many = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
-  text.required = option.get_required();
-  return text;
+Json to_json(const OptionText& option) {
+  return {{"names", option.names}, {"positional", option.positional}, {"type", option.type},
+          {"value", option.value}, {"preset", option.preset},         {"range", option.range},
+          {"help", option.help},   {"group", option.group},           {"choices", option.choices},
+          {"many", option.many},   {"required", option.required}};
 }
 
-CommandText describe(CLI::App& command, const std::string& called) {
-  CommandText text;
-  text.name = command.get_name();
-  text.summary = command.get_description();
-  text.usage = CLI::Formatter().make_usage(&command, called);
-  text.usage = text.usage.substr(text.usage.find(' ') + 1);  // "Usage: "
-  text.usage.pop_back();                                     // the end of the line
-  text.footer = command.get_footer();
-  for (CLI::Option* option : command.get_options([](CLI::Option*) { return true; })) {
-    if (!option->get_group().empty()) text.options.push_back(describe(*option));
-  }
-  return text;
+std::vector<std::string> texts(const Json& list) {
+  std::vector<std::string> found;
+  for (const Json& text : list) found.push_back(text.get<std::string>());
+  return found;
+}
+
+OptionText option_from_json(const Json& json) {
+  const auto text = [&](const char* key) { return json.at(key).get<std::string>(); };
+  return {.names = texts(json.at("names")),
+          .positional = text("positional"),
+          .type = text("type"),
+          .value = text("value"),
+          .preset = text("preset"),
+          .range = text("range"),
+          .help = text("help"),
+          .group = text("group"),
+          .choices = texts(json.at("choices")),
+          .many = json.at("many").get<bool>(),
+          .required = json.at("required").get<bool>()};
 }
 
 }  // namespace
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
+Json to_json(const std::vector<CommandText>& commands) {
+  Json list = Json::array();
+  for (const CommandText& command : commands) {
+    Json options = Json::array();
+    for (const OptionText& option : command.options) options.push_back(to_json(option));
+    list.push_back({{"name", command.name},
+                    {"summary", command.summary},
+                    {"usage", command.usage},
+                    {"options", options},
+                    {"footer", command.footer}});
   }
-  return names;
+  return list;
 }
 
-std::vector<CommandText> describe(CLI::App& app) {
-  std::vector<CommandText> texts = {describe(app, app.get_name())};
-  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-    texts.push_back(describe(*command, "vig " + command->get_name()));
+std::vector<CommandText> commands_from_json(const Json& json) {
+  std::vector<CommandText> commands;
+  for (const Json& command : json) {
+    const auto text = [&](const char* key) { return command.at(key).get<std::string>(); };
+    commands.push_back({text("name"), text("summary"), text("usage"), {}, text("footer")});
+    for (const Json& option : command.at("options")) {
+      commands.back().options.push_back(option_from_json(option));
+    }
   }
-  return texts;
+  return commands;
 }
 
 }  // namespace vig::cli

@@ -9,10 +9,10 @@
 #include "vig/base/printable.h"
 #include "vig/base/suggestion.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/image_command.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/picture_command.h"
-#include "vig/cli/picture_outputs.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/overlay.h"
@@ -23,7 +23,7 @@ namespace {
 const std::string kDrawing = "detections.png";
 
 struct DetectCommand {
-  PictureOptions pictures;
+  ImageOptions images;
   std::string out = ".";
   double score = kShownScore;
   std::vector<std::string> classes;
@@ -51,9 +51,9 @@ std::vector<int> labels_of(const std::vector<std::string>& names, const ModelSou
   return labels;
 }
 
-// COCO knows pictures by number: the one that a file's name is, where all names are numbers and
-// differ, else the place of the picture, from 1.
-std::vector<int64_t> picture_numbers(const std::vector<std::string>& files) {
+// COCO knows images by number: the one that a file's name is, where all names are numbers and
+// differ, else the place of the image, from 1.
+std::vector<int64_t> image_numbers(const std::vector<std::string>& files) {
   std::vector<int64_t> places, numbers;
   std::set<int64_t> taken;
   for (const std::string& file : files) {
@@ -68,10 +68,10 @@ std::vector<int64_t> picture_numbers(const std::vector<std::string>& files) {
   return numbers.size() == files.size() ? numbers : places;
 }
 
-std::string as_text(const DetectedPicture& picture, const std::vector<std::string>& classes) {
-  std::string text = printable(picture.name, 4096) + "\n";
-  if (picture.answer.empty()) text += "  nothing found\n";
-  for (const Detection& one : picture.answer) {
+std::string as_text(const DetectedImage& result, const std::vector<std::string>& classes) {
+  std::string text = printable(result.name, 4096) + "\n";
+  if (result.answer.empty()) text += "  nothing found\n";
+  for (const Detection& one : result.answer) {
     const auto label = static_cast<size_t>(one.label);
     text += fmt::format(
         "  {:6.2f} %  {:4}  {}  at {:.0f},{:.0f}, {:.0f}x{:.0f}, {} pixels\n", 100 * one.score,
@@ -79,99 +79,98 @@ std::string as_text(const DetectedPicture& picture, const std::vector<std::strin
         label < classes.size() ? printable(classes[label]) : fmt::format("class {}", one.label),
         one.box.x1, one.box.y1, one.box.width(), one.box.height(), grouped(one.mask.area()));
   }
-  return text + warning_lines(picture.warnings);
+  return text + warning_lines(result.warnings);
 }
 
 int detect(const DetectCommand& command) {
-  PictureRun pictures(command.pictures);
-  const PictureOutputs outputs(command.out, pictures, {kDrawing, preview_ending(kDrawing)});
-  FileRoles roles = pictures.roles();
+  ImageRun images(command.images);
+  const ImageOutputs outputs(command.out, images, {kDrawing, preview_ending(kDrawing)});
+  FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
-  const ModelSource source = chosen_source(command.pictures);
+  const ModelSource source = chosen_source(command.images);
   check_task(source, ModelTask::kDetect);
   const Detector detector(
-      source, pictures.run_options(),
+      source, images.run_options(),
       {.score = static_cast<float>(command.score), .labels = labels_of(command.classes, source)});
   outputs.prepare();
 
-  const std::string note = default_model_note(source, command.pictures);
+  const std::string note = default_model_note(source, command.images);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
-  const std::vector<int64_t> numbers = picture_numbers(pictures.all_files());
+  const std::vector<int64_t> numbers = image_numbers(images.all_files());
   OverlayOptions overlay;
   overlay.labels = *parse_label_text(command.labels);
   bool first = true;
-  const auto take = [&](const DetectedPicture& picture) {
-    if (picture.error.empty()) {
-      outputs.write_drawing(picture.index, kDrawing, [&] {
-        return draw_detections(*picture.image, picture.answer, source.classes, overlay);
+  const auto take = [&](const DetectedImage& result) {
+    if (result.error.empty()) {
+      outputs.write_drawing(result.index, kDrawing, [&] {
+        return draw_detections(*result.image, result.answer, source.classes, overlay);
       });
     }
-    pictures.hide_progress();
-    if (!picture.error.empty()) pictures.reject(picture.error);
+    images.hide_progress();
+    if (!result.error.empty()) images.reject(result.error);
     if (command.json) {
       // Warnings stand with the objects; without any there is no other place for them.
-      for (const ImageWarning& one : picture.warnings) {
-        if (picture.answer.empty()) {
-          complain(fmt::format("{}: warning: {}", picture.name, one.message));
+      for (const ImageWarning& one : result.warnings) {
+        if (result.answer.empty()) {
+          complain(fmt::format("{}: warning: {}", result.name, one.message));
         }
       }
-      for (const Detection& one : picture.answer) {
+      for (const Detection& one : result.answer) {
         print(first ? "[\n" : ",\n");
-        print(detection_json(one, numbers[pictures.first() + picture.index], picture.name,
-                             source.classes, picture.warnings));
+        print(detection_json(one, numbers[images.first() + result.index], result.name,
+                             source.classes, result.warnings));
         first = false;
       }
-    } else if (picture.error.empty()) {
-      print(as_text(picture, source.classes));
+    } else if (result.error.empty()) {
+      print(as_text(result, source.classes));
     }
-    return pictures.advance(1);
+    return images.advance(1);
   };
-  pictures.run([&](const SampleSource& all) { detector.detect(all, take); });
+  images.run([&](const SampleSource& all) { detector.detect(all, take); });
   if (command.json) print(first ? "[]\n" : "\n]\n");
-  return pictures.exit_status();
+  return images.exit_status();
 }
 
 }  // namespace
 
-void add_detect(CLI::App& app, Command& chosen) {
+void add_detect(CommandLine& line) {
   auto options = std::make_shared<DetectCommand>();
-  options->pictures.task = ModelTask::kDetect;
-  CLI::App* command =
-      app.add_subcommand("detect", "Detect objects in pictures: boxes, classes, scores and masks");
-  add_picture_options(*command, options->pictures);
-  command->add_option("--out", options->out, "Folder for NAME.detections.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_option("--score", options->score, "Leave out objects whose score is not above this")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
+  options->images.task = ModelTask::kDetect;
+  Command& command =
+      line.add_command("detect", "Detect objects in images: boxes, classes, scores and masks");
+  add_image_options(command, options->images);
+  command.option("--out", options->out, "Folder for NAME.detections.png of each image NAME")
+      .show_default()
+      .value("DIR");
+  command.option("--score", options->score, "Leave out objects whose score is not above this")
+      .range(0.0, 1.0)
+      .show_default()
+      .value("S");
   command
-      ->add_option("--classes", options->classes,
-                   "Look for these classes alone: names or numbers, separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("A,B");
+      .option("--classes", options->classes,
+              "Look for these classes alone: names or numbers, separated by commas")
+      .one_each(',')
+      .value("A,B");
   command
-      ->add_option("--labels", options->labels,
-                   "Labels of drawn objects: none, short (the class), full (class and score) or "
-                   "auto (full up to 12 objects)")
-      ->check(one_of({"auto", "none", "short", "full"}))
-      ->capture_default_str()
-      ->type_name("L");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--labels", options->labels,
+              "Labels of drawn objects: none, short (the class), full (class and score) or "
+              "auto (full up to 12 objects)")
+      .one_of({"auto", "none", "short", "full"})
+      .show_default()
+      .value("L");
+  add_json(command, options->json);
+  command.footer =
       "--json prints COCO's format of results, a list of objects with image_id (the number that\n"
-      "the file's name is, where all are numbers, else the place of the picture), category_id\n"
+      "the file's name is, where all are numbers, else the place of the image), category_id\n"
       "(the number of the class, from 1), bbox, score and segmentation, and the names of both.\n"
       "A drawing of more than 4 million pixels gets NAME.detections.preview.jpg beside it. A\n"
       "warning says where an image was shrunk much more than in training, or where the limit of\n"
       "objects was reached.\n"
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current picture; what was finished stays.");
-  command->callback([&chosen, options] { chosen = [options] { return detect(*options); }; });
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C stops after the current image; what was finished stays.";
+  command.run = [options] { return detect(*options); };
 }
 
 }  // namespace vig::cli

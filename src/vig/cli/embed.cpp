@@ -1,24 +1,23 @@
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/image_command.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
-#include "vig/cli/picture_command.h"
 #include "vig/pipeline/embedder.h"
-#include "vig/pipeline/picture_index.h"
+#include "vig/pipeline/image_index.h"
 #include "vig/pipeline/results_json.h"
 
 namespace vig::cli {
 namespace {
 
 struct EmbedOptions {
-  PictureOptions pictures;
+  ImageOptions images;
   bool map = false;
   bool json = false;
   std::string format = "json";
@@ -30,7 +29,7 @@ struct EmbedOptions {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void add(const EmbeddedPicture& picture) = 0;
+  virtual void add(const EmbeddedImage& image) = 0;
   virtual void finish(bool whole) = 0;
 };
 
@@ -40,8 +39,8 @@ class JsonSink : public Sink {
     if (!path.empty()) file_.emplace(path);
   }
 
-  void add(const EmbeddedPicture& picture) override {
-    write((first_ ? "[\n" : ",\n") + embedding_json(picture));
+  void add(const EmbeddedImage& image) override {
+    write((first_ ? "[\n" : ",\n") + embedding_json(image));
     first_ = false;
   }
   void finish(bool whole) override {
@@ -70,12 +69,12 @@ std::string names_file(const std::string& array) {
 class NpySink : public Sink {
  public:
   explicit NpySink(const std::string& path)
-      : array_(path), names_(names_file(path)), files_(nlohmann::ordered_json::array()) {}
+      : array_(path), names_(names_file(path)), files_(Json::array()) {}
 
-  void add(const EmbeddedPicture& picture) override {
-    if (!picture.error.empty()) return;
-    array_.append(picture.answer.shape(), picture.answer.values);
-    files_.push_back(picture.name);
+  void add(const EmbeddedImage& image) override {
+    if (!image.error.empty()) return;
+    array_.append(image.answer.shape(), image.answer.values);
+    files_.push_back(image.name);
   }
   void finish(bool whole) override {
     names_.write(json_text({{"files", files_}}, 1) + "\n");
@@ -86,27 +85,42 @@ class NpySink : public Sink {
  private:
   NpyWriter array_;
   OutputFile names_;
-  nlohmann::ordered_json files_;
+  Json files_;
 };
+
+// Relative to the folder of the index, so that both can be moved together.
+std::string name_in_index(const std::string& file, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return file;  // a stream
+  const fs::path name = fs::absolute(file, error).lexically_normal().lexically_relative(folder);
+  if (fs::equivalent(folder / name, file, error)) return name.string();
+  // There are links in between.
+  return fs::canonical(file, error).lexically_relative(fs::canonical(folder, error)).string();
+}
 
 // An index for vig search.
 class IndexSink : public Sink {
  public:
   IndexSink(const std::string& path, const Embedder& embedder, const ModelSource& source, int size)
-      : path_(path), index_(embedder, source.spec.name, size) {}
+      : path_(path),
+        folder_(std::filesystem::absolute(path).lexically_normal().parent_path()),
+        index_(embedder, source.spec.name, size) {}
 
-  void add(const EmbeddedPicture& picture) override {
-    if (picture.error.empty()) index_.add(picture.name, picture.answer.values);
+  void add(const EmbeddedImage& image) override {
+    if (!image.error.empty()) return;
+    index_.add(name_in_index(image.name, folder_), image.answer.values);
   }
   void finish(bool whole) override {
     const std::string path = whole ? path_ : partial_name(path_);
     index_.write(path);
-    complain(fmt::format("{} pictures in {}", index_.size(), printable(path, 4096)));
+    complain(fmt::format("{} images in {}", index_.size(), printable(path, 4096)));
   }
 
  private:
   std::string path_;
-  PictureIndexWriter index_;
+  std::filesystem::path folder_;
+  ImageIndexWriter index_;
 };
 
 void check_format(const EmbedOptions& options) {
@@ -125,7 +139,7 @@ void check_format(const EmbedOptions& options) {
 std::unique_ptr<Sink> make_sink(const EmbedOptions& options, const Embedder& embedder,
                                 const ModelSource& source) {
   if (!options.index.empty()) {
-    return std::make_unique<IndexSink>(options.index, embedder, source, options.pictures.size);
+    return std::make_unique<IndexSink>(options.index, embedder, source, options.images.size);
   }
   if (options.format == "json") return std::make_unique<JsonSink>(options.out);
   return std::make_unique<NpySink>(options.out);
@@ -133,62 +147,62 @@ std::unique_ptr<Sink> make_sink(const EmbedOptions& options, const Embedder& emb
 
 int embed(const EmbedOptions& options) {
   check_format(options);
-  PictureRun pictures(options.pictures);
-  FileRoles roles = pictures.roles();
+  ImageRun images(options.images);
+  FileRoles roles = images.roles();
   roles.write("--out", options.out);
   roles.write("--index", options.index);
   if (options.format == "npy") roles.write("--out", names_file(options.out));
   roles.check();
-  const ModelSource source = chosen_source(options.pictures);
-  const Embedder embedder(source, pictures.run_options());
+  const ModelSource source = chosen_source(options.images);
+  const Embedder embedder(source, images.run_options());
   const std::unique_ptr<Sink> sink = make_sink(options, embedder, source);
-  const std::string note = default_model_note(source, options.pictures);
+  const std::string note = default_model_note(source, options.images);
   if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
 
-  const auto take = [&](std::span<const EmbeddedPicture> answers) {
-    pictures.hide_progress();
-    for (const EmbeddedPicture& answer : answers) {
-      if (!answer.error.empty()) pictures.reject(answer.error);
+  const auto take = [&](std::span<const EmbeddedImage> answers) {
+    images.hide_progress();
+    for (const EmbeddedImage& answer : answers) {
+      if (!answer.error.empty()) images.reject(answer.error);
       sink->add(answer);
     }
-    return pictures.advance(answers.size());
+    return images.advance(answers.size());
   };
-  pictures.run([&](const SampleSource& all) { embedder.embed(all, kind, take); });
-  sink->finish(pictures.complete());
-  return pictures.exit_status();
+  images.run([&](const SampleSource& all) { embedder.embed(all, kind, take); });
+  sink->finish(images.complete());
+  return images.exit_status();
 }
 
 }  // namespace
 
-void add_embed(CLI::App& app, Command& chosen) {
+void add_embed(CommandLine& line) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App* command = app.add_subcommand("embed", "Compute an embedding vector for each picture");
-  add_picture_options(*command, options->pictures);
-  command->add_flag("--map", options->map,
-                    "Give the feature map before pooling, [height, width, channels], instead of "
-                    "the pooled vector");
+  Command& command = line.add_command("embed", "Compute an embedding vector for each image");
+  add_image_options(command, options->images);
+  command.flag("--map", options->map,
+               "Give the feature map before pooling, [height, width, channels], instead of "
+               "the pooled vector");
   command
-      ->add_option("--format", options->format,
-                   "Output format: json, or npy (float32, one row for each picture)")
-      ->check(one_of({"json", "npy"}))
-      ->capture_default_str()
-      ->type_name("FORMAT");
+      .option("--format", options->format,
+              "Output format: json, or npy (float32, one row for each image)")
+      .one_of({"json", "npy"})
+      .show_default()
+      .value("FORMAT");
   command
-      ->add_option("--out", options->out,
-                   "Output file (default: standard output); with FILE.npy comes FILE.json, which "
-                   "names the picture of each row")
-      ->type_name("FILE");
+      .option("--out", options->out,
+              "Output file (default: standard output); with FILE.npy comes FILE.json, which "
+              "names the image of each row")
+      .value("FILE");
   command
-      ->add_option("--index", options->index,
-                   "Write the vectors to an index instead, in which vig search finds the pictures "
-                   "most alike")
-      ->type_name("FILE");
-  add_json(*command, options->json);
-  command->footer(
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return embed(*options); }; });
+      .option("--index", options->index,
+              "Write the vectors to an index instead, in which vig search finds the images "
+              "most alike")
+      .value("FILE");
+  add_json(command, options->json);
+  command.footer =
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.";
+  command.run = [options] { return embed(*options); };
 }
 
 }  // namespace vig::cli

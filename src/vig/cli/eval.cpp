@@ -9,11 +9,11 @@
 #include "vig/cli/eval_dense.h"
 #include "vig/cli/eval_report.h"
 #include "vig/cli/eval_run.h"
+#include "vig/cli/image_command.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
-#include "vig/cli/picture_command.h"
 #include "vig/cli/unreadable.h"
 
 namespace vig::cli {
@@ -22,7 +22,7 @@ namespace {
 struct Split {
   std::string name;  // empty: the whole
   Dataset data;
-  size_t left_out = 0;  // rows of a list that name no picture
+  size_t left_out = 0;  // rows of a list that name no image
 };
 
 // The split asked for; else test, else val, else train. The other splits are not checked.
@@ -50,7 +50,7 @@ Split choose_split(const EvalOptions& options) {
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
 }
 
-// The answers to single pictures, where an option asks for them.
+// The answers to single images, where an option asks for them.
 class Predictions {
  public:
   Predictions(const Dataset& data, int classes)
@@ -140,8 +140,8 @@ ModelTask task_meant(const std::string& data) {
 
 // What the data is for; where it is for another task, says so.
 void check_data(const std::string& data, const ModelSource& source) {
-  constexpr const char* kKinds[] = {"pictures with a class each", "pictures with label maps",
-                                    "pictures with COCO annotations"};
+  constexpr const char* kKinds[] = {"images with a class each", "images with label maps",
+                                    "images with COCO annotations"};
   const ModelTask own = source.spec.config->task(), found = task_of_data(data);
   if (own == found) return;
   fail("{}: {}, expected {} for {} ({})", data, kKinds[static_cast<int>(found)],
@@ -173,15 +173,15 @@ int eval(EvalOptions options) {
 
 int eval_classifier(const EvalOptions& options, const ModelSource& source,
                     const std::optional<TrainedRun>& run) {
-  Split split = run && options.split.empty() ? Split{"validation", run->pictures(), 0}
-                                             : choose_split(options);
+  Split split =
+      run && options.split.empty() ? Split{"validation", run->images(), 0} : choose_split(options);
   split.data = split.data.subset(shard_samples(options.shard, split.data.size()));
   Outputs outputs(options);
 
   const Runner runner(source, options.network.run(split.data.size()));
   catch_interrupt();
   const auto total = static_cast<int64_t>(split.data.size());
-  Progress progress(total, "pictures");
+  Progress progress(total, "images");
   std::optional<Predictions> predictions;
   if (outputs.predictions || outputs.mistakes) {
     predictions.emplace(split.data, model_classes(source.spec));
@@ -209,13 +209,13 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
   if (unreadable.hopeless(answered)) {
-    fail("{}: none of {} pictures could be read; the other {} were not tried", options.data,
+    fail("{}: none of {} images could be read; the other {} were not tried", options.data,
          unreadable.count(), total - unreadable.count());
   } else if (!result.complete) {
-    complain(fmt::format("stopped after {} of {} pictures", result.metrics.count + result.skipped,
-                         total));
+    complain(
+        fmt::format("stopped after {} of {} images", result.metrics.count + result.skipped, total));
   } else if (result.metrics.count == 0) {
-    fail("{}: none of its {} pictures could be read", options.data, total);
+    fail("{}: none of its {} images could be read", options.data, total);
   }
 
   const EvalReport report{
@@ -244,79 +244,77 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
 
 }  // namespace
 
-void add_eval(CLI::App& app, Command& chosen) {
+void add_eval(CommandLine& line) {
   auto options = std::make_shared<EvalOptions>();
-  CLI::App* command =
-      app.add_subcommand("eval", "Measure how good a model is on labelled pictures");
+  Command& command = line.add_command("eval", "Measure how good a model is on labelled images");
   command
-      ->add_option(
+      .option(
           "data", options->data,
-          "Folder, .tar, .tar.gz or .zip with one folder of pictures for each class, with "
-          "pictures and label maps, or with COCO annotations; a .csv of path,label; or the folder "
-          "of a training run, whose best network is then evaluated on its validation pictures")
-      ->required()
-      ->type_name("DATA");
+          "Folder, .tar, .tar.gz or .zip with one folder of images for each class, with "
+          "images and label maps, or with COCO annotations; a .csv of path,label; or the folder "
+          "of a training run, whose best network is then evaluated on its validation images")
+      .required()
+      .value("DATA");
   command
-      ->add_option("run_data", options->run_data,
-                   "Present place of the pictures of a training run, if they were moved")
-      ->type_name("DATA2");
+      .option("run_data", options->run_data,
+              "Present place of the images of a training run, if they were moved")
+      .value("DATA2");
   command
-      ->add_option(
-          "--split", options->split,
-          "Split of DATA to evaluate: test, val or train (default: the first of these that "
-          "DATA has)")
-      ->check(one_of({"test", "val", "train"}))
-      ->type_name("SPLIT");
-  add_network_options(*command, options->network);
-  add_shard(*command, options->shard);
+      .option("--split", options->split,
+              "Split of DATA to evaluate: test, val or train (default: the first of these that "
+              "DATA has)")
+      .one_of({"test", "val", "train"})
+      .value("SPLIT");
+  add_network_options(command, options->network);
+  add_shard(command, options->shard);
   command
-      ->add_option("--confusion", options->confusion,
-                   "Also draw the confusion matrix to this SVG file (not of detectors)")
-      ->type_name("FILE.svg");
+      .option("--confusion", options->confusion,
+              "Also draw the confusion matrix to this SVG file (not of detectors)")
+      .value("FILE.svg");
+  command.option("--csv", options->csv, "Also write the figures of each class to this CSV file")
+      .value("FILE");
   command
-      ->add_option("--csv", options->csv, "Also write the figures of each class to this CSV file")
-      ->type_name("FILE");
+      .option("--predictions", options->predictions,
+              "Also write a CSV file with a line for each image: its file, label and best five "
+              "classes")
+      .value("FILE.csv");
   command
-      ->add_option(
-          "--predictions", options->predictions,
-          "Also write a CSV file with a line for each picture: its file, label and best five "
-          "classes")
-      ->type_name("FILE.csv");
-  CLI::Option* mistakes = command->add_option(
-      "--mistakes", options->mistakes,
-      "Also write an HTML page with the N most confident mistakes and their pictures");
-  mistakes->check(in_range(1, 10000).description(""))->type_name("N");
-  command->add_option("--page", options->page, "File of the page that --mistakes writes")
-      ->needs(mistakes)
-      ->capture_default_str()
-      ->type_name("FILE.html");
-  CLI::Option* worst = command->add_option(
-      "--worst", options->worst,
-      "Of segmentation and detection: also draw the N worst pictures, answer and truth");
-  worst->check(in_range(1, 10000).description(""))->type_name("N");
-  command->add_option("--worst-out", options->worst_folder, "Folder for what --worst draws")
-      ->needs(worst)
-      ->capture_default_str()
-      ->type_name("DIR");
+      .option("--mistakes", options->mistakes,
+              "Also write an HTML page with the N most confident mistakes and their images")
+      .range(1, 10000)
+      .value("N");
+  command.option("--page", options->page, "File of the page that --mistakes writes")
+      .needs("--mistakes")
+      .show_default()
+      .value("FILE.html");
   command
-      ->add_option("--curves", options->curves,
-                   "Of detection: also draw precision against recall to this SVG file")
-      ->type_name("FILE.svg");
-  command->add_flag("--whole", options->whole, "Of segmentation: as of vig segment");
-  command->add_option("--window", options->window, "Of segmentation: as of vig segment")
-      ->check(in_range(1, kMaxInputSide).description(""))
-      ->type_name("N");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--worst", options->worst,
+              "Of segmentation and detection: also draw the N worst images, answer and truth")
+      .range(1, 10000)
+      .value("N");
+  command.option("--worst-out", options->worst_folder, "Folder for what --worst draws")
+      .needs("--worst")
+      .show_default()
+      .value("DIR");
+  command
+      .option("--curves", options->curves,
+              "Of detection: also draw precision against recall to this SVG file")
+      .value("FILE.svg");
+  command.flag("--whole", options->whole, "Of segmentation: as of vig segment");
+  command.option("--window", options->window, "Of segmentation: as of vig segment")
+      .range(1, kMaxInputSide)
+      .value("N");
+  add_json(command, options->json);
+  command.footer =
       "What is measured follows the model: accuracy of a classifier, mIoU of a segmentation "
       "network,\n"
       "COCO's average precision of a detector.\n"
       "Classes are matched by name where the weight file names them, otherwise by their order.\n"
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"
-      "as FILE.partial.");
-  command->callback([&chosen, options] { chosen = [options] { return eval(*options); }; });
+      "as FILE.partial.";
+  command.run = [options] { return eval(*options); };
 }
 
 }  // namespace vig::cli

@@ -9,10 +9,10 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/eval_dense_report.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
-#include "vig/cli/picture_outputs.h"
 #include "vig/cli/unreadable.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/evaluate.h"
@@ -37,7 +37,7 @@ CocoSplits open(const std::string& path, const CocoOptions& options) {
   return open_coco(path, options);
 }
 
-// The pictures of a run that were held out, by the names that training wrote down; where the data
+// The images of a run that were held out, by the names that training wrote down; where the data
 // has moved, by the last part of each.
 template <class Data>
 Data held_out(const Data& data, const TrainedRun& run) {
@@ -56,7 +56,7 @@ Data held_out(const Data& data, const TrainedRun& run) {
     } else if (by_name.count(last) == 1) {
       samples.push_back(by_name.find(last)->second);
     } else {
-      fail("{}: names the picture {}, which is not among the pictures of {}", run.folder, name,
+      fail("{}: names the image {}, which is not among the images of {}", run.folder, name,
            run.data);
     }
   }
@@ -125,11 +125,11 @@ std::vector<std::string> class_names(const ModelSource& source) {
   return names;
 }
 
-// Runs an evaluation with progress, and remembers how good single pictures are.
+// Runs an evaluation with progress, and remembers how good single images are.
 class Evaluating {
  public:
   explicit Evaluating(const SampleSource& data)
-      : data_(data), progress_(static_cast<int64_t>(data.size()), "pictures") {
+      : data_(data), progress_(static_cast<int64_t>(data.size()), "images") {
     catch_interrupt();
   }
 
@@ -154,13 +154,12 @@ class Evaluating {
     progress_.hide();
     const auto total = static_cast<int64_t>(data_.size());
     if (unreadable_.hopeless(answered_)) {
-      fail("{}: none of {} pictures could be read; the other {} were not tried", path,
+      fail("{}: none of {} images could be read; the other {} were not tried", path,
            unreadable_.count(), total - unreadable_.count());
     } else if (!result.complete) {
-      complain(
-          fmt::format("stopped after {} of {} pictures", result.pictures + result.skipped, total));
-    } else if (result.pictures == 0) {
-      fail("{}: none of its {} pictures could be read", path, total);
+      complain(fmt::format("stopped after {} of {} images", result.images + result.skipped, total));
+    } else if (result.images == 0) {
+      fail("{}: none of its {} images could be read", path, total);
     }
   }
   // The samples with the lowest scores, the worst first.
@@ -181,7 +180,7 @@ class Evaluating {
   std::vector<std::pair<double, size_t>> scores_;
 };
 
-// Draws answer and truth of the worst pictures; `run(order, handle)` answers them once more.
+// Draws answer and truth of the worst images; `run(order, handle)` answers them once more.
 template <class Answer, class Run, class Draw>
 void draw_worst(const EvalOptions& options, const SampleSource& data,
                 const std::vector<size_t>& worst, const Run& run, const Draw& draw) {
@@ -191,7 +190,7 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
     const std::string name = std::filesystem::path(data.path(sample)).filename().string();
     names.push_back(fmt::format("{}-{}", names.size() + 1, name));
   }
-  const PictureOutputs outputs(options.worst_folder, names, {kAnswer, kTruth});
+  const ImageOutputs outputs(options.worst_folder, names, {kAnswer, kTruth});
   FileRoles roles;
   outputs.add_roles(roles);
   roles.read_data(options.data);
@@ -199,11 +198,11 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
   outputs.prepare();
   size_t place = 0;
   run(
-      [&](const DenseResult<Answer>& picture) {
-        if (picture.error.empty()) {
+      [&](const DenseResult<Answer>& result) {
+        if (result.error.empty()) {
           Image truth;
           outputs.write(place, kAnswer, [&] {
-            auto [answer, expected] = draw(picture);
+            auto [answer, expected] = draw(result);
             truth = std::move(expected);
             return encode_png(answer);
           });
@@ -243,13 +242,13 @@ int exit_status(const DenseRun& result, const DataReport& problems) {
   return result.skipped == 0 && problems.problem_count == 0 ? 0 : 1;
 }
 
-Detections truth_of(const DetectedPicture& picture, const std::vector<int>& output_of) {
+Detections truth_of(const DetectedImage& result, const std::vector<int>& output_of) {
   Detections truths;
   const auto pixels =
-      static_cast<uint32_t>(picture.image->width) * static_cast<uint32_t>(picture.image->height);
-  for (const Object& one : std::any_cast<const Objects&>(picture.target).objects) {
+      static_cast<uint32_t>(result.image->width) * static_cast<uint32_t>(result.image->height);
+  for (const Object& one : std::any_cast<const Objects&>(result.target).objects) {
     Mask mask = one.mask;
-    if (mask.width == 0) mask = {picture.image->width, picture.image->height, {pixels}};
+    if (mask.width == 0) mask = {result.image->width, result.image->height, {pixels}};
     truths.push_back({one.box, output_of.at(static_cast<size_t>(one.label)), 1.0f, mask});
   }
   return truths;
@@ -302,11 +301,11 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
       [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
         segmenter.segment(chosen.data, handle, order);
       },
-      [&](const SegmentedPicture& picture) {
+      [&](const SegmentedImage& one) {
         const LabelMap truth =
-            matched_labels(std::any_cast<const LabelMap&>(picture.target), output_of);
-        return std::pair{draw_segmentation(*picture.image, picture.answer.labels, source.classes),
-                         draw_segmentation(*picture.image, truth, source.classes)};
+            matched_labels(std::any_cast<const LabelMap&>(one.target), output_of);
+        return std::pair{draw_segmentation(*one.image, one.answer.labels, source.classes),
+                         draw_segmentation(*one.image, truth, source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }
@@ -335,10 +334,9 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
       [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
         detector.detect(chosen.data, handle, order);
       },
-      [&](const DetectedPicture& picture) {
-        return std::pair{
-            draw_detections(*picture.image, picture.answer, source.classes, clear),
-            draw_detections(*picture.image, truth_of(picture, output_of), source.classes)};
+      [&](const DetectedImage& one) {
+        return std::pair{draw_detections(*one.image, one.answer, source.classes, clear),
+                         draw_detections(*one.image, truth_of(one, output_of), source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }

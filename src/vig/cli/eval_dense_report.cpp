@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
@@ -15,7 +14,6 @@ namespace vig::cli {
 namespace {
 
 using Align = Table::Align;
-using nlohmann::ordered_json;
 
 constexpr const char* kFigureKeys[] = {"ap",        "ap50",     "ap75",      "ap_small",
                                        "ap_medium", "ap_large", "ar_1",      "ar_10",
@@ -46,7 +44,7 @@ std::string file_name(const std::string& path) {
   return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
-// File names alone: pictures are passed on, and nobody need know where the files lay.
+// File names alone: images are passed on, and nobody need know where the files lay.
 std::string heading(const DenseTitle& title) {
   return fmt::format("{} on {}{}", file_name(title.model), file_name(title.data),
                      title.split.empty() ? "" : ", split " + title.split);
@@ -56,18 +54,18 @@ std::string head_text(const DenseTitle& title, const DenseRun& run) {
   const std::string data =
       title.split.empty() ? title.data : fmt::format("{}, split {}", title.data, title.split);
   return fmt::format(
-      "model     {}{}, {}\ndata      {}\npictures  {}\nskipped   {}\nspeed     {:.1f} "
+      "model     {}{}, {}\ndata      {}\nimages  {}\nskipped   {}\nspeed     {:.1f} "
       "images/s\n",
       title.default_model ? "default, " : "", printable(title.model, 4096), title.arch,
-      printable(data, 4096), grouped(run.pictures), grouped(run.skipped), run.images_per_second());
+      printable(data, 4096), grouped(run.images), grouped(run.skipped), run.images_per_second());
 }
 
-ordered_json head_json(const DenseTitle& title, const DenseRun& run) {
+Json head_json(const DenseTitle& title, const DenseRun& run) {
   return {{"model", title.model},
           {"arch", title.arch},
           {"data", title.data},
           {"split", title.split},
-          {"pictures", run.pictures},
+          {"images", run.images},
           {"skipped", run.skipped},
           {"complete", run.complete},
           {"seconds", run.seconds},
@@ -75,8 +73,8 @@ ordered_json head_json(const DenseTitle& title, const DenseRun& run) {
 }
 
 // NaN becomes null.
-ordered_json figures_json(const CocoMetrics& metrics) {
-  ordered_json json;
+Json figures_json(const CocoMetrics& metrics) {
+  Json json;
   const auto figures = metrics.figures().all();
   for (size_t i = 0; i < figures.size(); ++i) json[kFigureKeys[i]] = figures[i];
   return json;
@@ -129,12 +127,12 @@ std::string SegmentationReport::text() const {
 
 std::string SegmentationReport::json() const {
   const SegmentationMetrics& metrics = result.metrics;
-  ordered_json json = head_json(title, result);
+  Json json = head_json(title, result);
   json["mean_iou"] = metrics.mean_iou();
   json["mean_accuracy"] = metrics.mean_accuracy();
   json["pixel_accuracy"] = metrics.pixel_accuracy();
   json["pixels"] = metrics.pixels();
-  json["classes"] = ordered_json::array();
+  json["classes"] = Json::array();
   const std::vector<ClassOverlap> classes = metrics.per_class();
   for (size_t i = 0; i < classes.size(); ++i) {
     json["classes"].push_back({{"index", i},
@@ -196,10 +194,10 @@ std::string DetectionReport::text() const {
 }
 
 std::string DetectionReport::json() const {
-  ordered_json json = head_json(title, result);
+  Json json = head_json(title, result);
   json["boxes"] = figures_json(result.boxes);
-  json["masks"] = result.has_masks ? figures_json(result.masks) : ordered_json(nullptr);
-  json["classes"] = ordered_json::array();
+  json["masks"] = result.has_masks ? figures_json(result.masks) : Json(nullptr);
+  json["classes"] = Json::array();
   const std::vector<double> box_ap = result.boxes.class_ap(), mask_ap = result.masks.class_ap();
   for (size_t i = 0; i < box_ap.size(); ++i) {
     json["classes"].push_back({{"index", i},

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "vig/cli/picture_command.h"
+#include "vig/cli/image_command.h"
 
 namespace vig::cli {
 
 struct EvalOptions {
   NetworkOptions network;
   std::string data;
-  std::string run_data;  // where the pictures of a run are, if DATA is a run and they moved
+  std::string run_data;  // where the images of a run are, if DATA is a run and they moved
   std::string split;
   std::string shard;  // "2/8"; empty: all
   std::string confusion;

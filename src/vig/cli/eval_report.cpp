@@ -46,7 +46,7 @@ std::string EvalReport::title() const {
 
 std::string EvalReport::text() const {
   Table table({{"class"},
-               {"pictures", Align::kRight},
+               {"images", Align::kRight},
                {"answered", Align::kRight},
                {"correct", Align::kRight},
                {"recall", Align::kRight},
@@ -61,7 +61,7 @@ std::string EvalReport::text() const {
   const std::string top5 =
       metrics().has_top5() ? fmt::format("top-5     {}\n", percent(metrics().top5())) : "";
   return fmt::format(
-      "model     {}{}, {}\ndata      {}\npictures  {}\nskipped   {}\ntop-1     {}\n{}"
+      "model     {}{}, {}\ndata      {}\nimages  {}\nskipped   {}\ntop-1     {}\n{}"
       "balanced  {} (mean recall of the classes)\nmacro F1  {:.4f}\nloss      {:.4f}\n"
       "speed     {:.1f} images/s\n\n{}",
       default_model ? "default, " : "", printable(source.name, 4096), source.spec.name,
@@ -78,7 +78,7 @@ std::string EvalReport::classes_csv() const {
   const auto cell = [](double share) {
     return std::isnan(share) ? std::string() : fmt::format("{}", share);
   };
-  std::string text = "index,class,pictures,answered,correct,recall,precision\n";
+  std::string text = "index,class,images,answered,correct,recall,precision\n";
   const std::vector<ClassMetrics> classes = metrics().per_class();
   const std::vector<std::string> names = class_names();
   for (size_t i = 0; i < classes.size(); ++i) {
@@ -91,8 +91,8 @@ std::string EvalReport::classes_csv() const {
 
 std::string EvalReport::confusion() const {
   return confusion_svg(metrics(), class_names(),
-                       fmt::format("{}: top-1 {} of {} pictures", title(),
-                                   percent(metrics().top1()), grouped(metrics().count)));
+                       fmt::format("{}: top-1 {} of {} images", title(), percent(metrics().top1()),
+                                   grouped(metrics().count)));
 }
 
 std::string EvalReport::mistakes_page(std::span<const Prediction> predictions, size_t most) const {
@@ -108,7 +108,7 @@ std::string EvalReport::mistakes_page(std::span<const Prediction> predictions, s
   }
   return mistakes_html(
       "Mistakes of " + title(),
-      fmt::format("The {} surest of {} mistakes among {} pictures: label, answer, and the best "
+      fmt::format("The {} surest of {} mistakes among {} images: label, answer, and the best "
                   "answers with their probabilities.",
                   shown.size(), metrics().count - metrics().top1_hits, grouped(metrics().count)),
       shown, class_names());

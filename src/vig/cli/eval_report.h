@@ -23,13 +23,13 @@ struct EvalReport {
   std::string json() const;
   std::string classes_csv() const;
   std::string confusion() const;
-  // The `most` most confident mistakes; reads their pictures again.
+  // The `most` most confident mistakes; reads their images again.
   std::string mistakes_page(std::span<const Prediction> predictions, size_t most) const;
 
  private:
   const ClassificationMetrics& metrics() const { return result.metrics; }
   std::string data_name() const;
-  // "MODEL on DATA": file names alone, because pictures and pages are passed on, and nobody need
+  // "MODEL on DATA": file names alone, because images and pages are passed on, and nobody need
   // know where they lay.
   std::string title() const;
 };

@@ -1,21 +1,19 @@
 #include "vig/cli/eval_run.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/base/regular_file.h"
 #include "vig/cli/eval_dense.h"
-#include "vig/data/picture_list.h"
+#include "vig/data/image_list.h"
 #include "vig/weights/strict_json.h"
 
 namespace vig::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr size_t kMostRecord = size_t{1} << 20;
 constexpr size_t kMostNames = size_t{1} << 30;  // bytes of a list: ten million names
@@ -30,10 +28,10 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
   run.folder = path;
   run.model = path + "/best.safetensors";
   try {
-    const json json = parse_strict_json(record, read_regular_file(record, kMostRecord));
+    const Json json = parse_strict_json(record, read_regular_file(record, kMostRecord));
     run.data = data.empty() ? json.at("data").get<std::string>() : data;
     if (json.at("validation").is_null()) {
-      fail("{}: this run has no validation pictures; name a weight file with -m and the pictures",
+      fail("{}: this run has no validation images; name a weight file with -m and the images",
            path);
     }
     const std::string validation = json.at("validation").get<std::string>();
@@ -44,8 +42,8 @@ std::optional<TrainedRun> find_run(const std::string& path, const std::string& d
     run.own_split = validation == "val";
     run.decode.max_pixels = json.at("max-pixels").get<int64_t>();
     run.decode.apply_orientation = !json.at("ignore-orientation").get<bool>();
-  } catch (const json::exception&) {
-    fail("{}: does not name the validation pictures; it was written by an older version", record);
+  } catch (const JsonError&) {
+    fail("{}: does not name the validation images; it was written by an older version", record);
   }
   if (!fs::exists(run.model, ignored)) {
     fail("{}: there is no best network yet; the first validation writes it", path);
@@ -57,7 +55,7 @@ void TrainedRun::check_data() const {
   std::error_code ignored;
   if (fs::exists(data, ignored)) return;
   fail(
-      "{}: the pictures of the run are no longer there; name their present place: vig eval {} "
+      "{}: the images of the run are no longer there; name their present place: vig eval {} "
       "DATA",
       data, folder);
 }
@@ -71,7 +69,7 @@ std::vector<std::string> TrainedRun::held_out() const {
   return names;
 }
 
-Dataset TrainedRun::pictures() const {
+Dataset TrainedRun::images() const {
   check_data();
   const DatasetSplits splits = open_dataset(data, {.archive = {},
                                                    .decode = decode,
@@ -87,7 +85,7 @@ Dataset TrainedRun::pictures() const {
   }
   report_problems(splits.report);
   if (own_split) return *found;
-  return select_pictures(*found, read_regular_file(list(), kMostNames), list());
+  return select_images(*found, read_regular_file(list(), kMostNames), list());
 }
 
 }  // namespace vig::cli

@@ -6,18 +6,17 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/base/suggestion.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/image_command.h"
+#include "vig/cli/image_outputs.h"
+#include "vig/cli/image_stream.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/picture_command.h"
-#include "vig/cli/picture_outputs.h"
-#include "vig/cli/picture_stream.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/results_json.h"
 
@@ -27,7 +26,7 @@ namespace {
 const std::string kEvidence = "evidence.png", kAttention = "attention.png", kMap = "map.npy";
 
 struct ExplainCommand {
-  PictureOptions pictures;
+  ImageOptions images;
   std::string about, against;  // classes, by name or number
   std::string at;              // "0.5,0.5"
   int layer = -1;
@@ -72,13 +71,13 @@ Explainer::AttentionRequest parse_place(const ExplainCommand& command) {
   return request;
 }
 
-std::string as_text(const PictureEvidence& picture) {
-  const Evidence& evidence = picture.answer;
+std::string as_text(const ImageEvidence& image) {
+  const Evidence& evidence = image.answer;
   const auto name = [](const ClassScore& score) {
     return score.name.empty() ? fmt::format("class {}", score.index) : printable(score.name);
   };
   const auto [least, most] = std::ranges::minmax(evidence.map.values);
-  std::string text = fmt::format("{}\n  {} {:.4f}", printable(picture.name, 4096),
+  std::string text = fmt::format("{}\n  {} {:.4f}", printable(image.name, 4096),
                                  name(evidence.about), evidence.about.logit);
   if (evidence.against) {
     text += fmt::format(" against {} {:.4f}", name(*evidence.against), evidence.against->logit);
@@ -86,38 +85,38 @@ std::string as_text(const PictureEvidence& picture) {
   return text + fmt::format(": evidence from {:.4f} to {:.4f}\n", least, most);
 }
 
-std::string as_text(const PictureAttention& picture) {
-  const LayerAttention& attention = picture.answer;
+std::string as_text(const ImageAttention& image) {
+  const LayerAttention& attention = image.answer;
   const TokenMap& map = attention.map;
   const auto most = std::ranges::max_element(map.values) - map.values.begin();
   return fmt::format(
       "{}\n  layer {}, {}: the token in row {}, column {} of {} x {} takes most from row {}, "
       "column {}\n",
-      printable(picture.name, 4096), attention.layer,
+      printable(image.name, 4096), attention.layer,
       attention.head < 0 ? "all heads" : fmt::format("head {}", attention.head), attention.row,
       attention.column, map.height, map.width, most / map.width, most % map.width);
 }
 
-// Pictures that are needed twice: for the network, and to be drawn on. Files are read again, so
-// that a batch keeps none of them; a stream can be read once, and its picture is kept. The copy is
-// apart from the memory of decoding, which further pictures of the batch may wait for.
+// Images that are needed twice: for the network, and to be drawn on. Files are read again, so
+// that a batch keeps none of them; a stream can be read once, and its image is kept. The copy is
+// apart from the memory of decoding, which further images of the batch may wait for.
 class ReadTwice final : public SampleSource {
  public:
-  ReadTwice(const SampleSource& pictures, const DecodeOptions& decode)
-      : pictures_(pictures), decode_(decode) {}
+  ReadTwice(const SampleSource& images, const DecodeOptions& decode)
+      : images_(images), decode_(decode) {}
 
-  size_t size() const override { return pictures_.size(); }
-  std::string place(size_t sample) const override { return pictures_.place(sample); }
-  std::string path(size_t sample) const override { return pictures_.path(sample); }
+  size_t size() const override { return images_.size(); }
+  std::string place(size_t sample) const override { return images_.place(sample); }
+  std::string path(size_t sample) const override { return images_.path(sample); }
   Sample load(size_t sample) const override {
-    Sample loaded = pictures_.load(sample);
+    Sample loaded = images_.load(sample);
     if (!is_stream(path(sample))) return loaded;
     try {
       auto copy = std::make_shared<const Image>(*loaded.image);
       const std::lock_guard lock(mutex_);
       kept_[sample] = std::move(copy);
     } catch (const std::bad_alloc&) {
-      fail("{}: not enough memory for the picture", place(sample));
+      fail("{}: not enough memory for the image", place(sample));
     }
     return loaded;
   }
@@ -127,32 +126,28 @@ class ReadTwice final : public SampleSource {
       const std::lock_guard lock(mutex_);
       if (auto kept = kept_.extract(sample)) return {std::move(kept.mapped()), {}};
     }
-    return PictureFiles({path(sample)}, decode_).load(0);
+    return ImageFiles({path(sample)}, decode_).load(0);
   }
 
  private:
-  const SampleSource& pictures_;
+  const SampleSource& images_;
   const DecodeOptions decode_;
   mutable std::mutex mutex_;
   mutable std::map<size_t, std::shared_ptr<const Image>> kept_;
 };
 
-// The pictures of a run, drawn and printed one after the other.
+// The images of a run, drawn and printed one after the other.
 class Drawing {
  public:
-  Drawing(const ExplainCommand& command, PictureRun& pictures, const PictureOutputs& outputs,
+  Drawing(const ExplainCommand& command, ImageRun& images, const ImageOutputs& outputs,
           const std::string& ending, const Recipe& recipe)
-      : command_(command),
-        pictures_(pictures),
-        outputs_(outputs),
-        ending_(ending),
-        recipe_(recipe) {}
+      : command_(command), images_(images), outputs_(outputs), ending_(ending), recipe_(recipe) {}
 
   template <class Answer>
   HandleResults<Answer> handler(const ReadTwice& all) {
-    return [this, &all](std::span<const PictureResult<Answer>> batch) {
-      for (const PictureResult<Answer>& picture : batch) take(picture, all);
-      return pictures_.advance(batch.size());
+    return [this, &all](std::span<const ImageResult<Answer>> batch) {
+      for (const ImageResult<Answer>& image : batch) take(image, all);
+      return images_.advance(batch.size());
     };
   }
   void finish() const {
@@ -161,23 +156,23 @@ class Drawing {
 
  private:
   template <class Answer>
-  void take(const PictureResult<Answer>& picture, const ReadTwice& all) {
-    std::string error = picture.error;
+  void take(const ImageResult<Answer>& image, const ReadTwice& all) {
+    std::string error = image.error;
     if (error.empty()) {
       try {
-        draw(all.load_again(next_), picture.answer.map);
+        draw(all.load_again(next_), image.answer.map);
       } catch (const Error& problem) {
         error = problem.what();
       }
     }
-    pictures_.hide_progress();
-    if (!error.empty()) pictures_.reject(error);
+    images_.hide_progress();
+    if (!error.empty()) images_.reject(error);
     if (command_.json) {
       print(first_ ? "[\n" : ",\n");
-      print(explanation_json(picture, error.empty() ? outputs_.path(next_, ending_) : ""));
+      print(explanation_json(image, error.empty() ? outputs_.path(next_, ending_) : ""));
       first_ = false;
     } else if (error.empty()) {
-      print(as_text(picture));
+      print(as_text(image));
     }
     ++next_;
   }
@@ -197,11 +192,11 @@ class Drawing {
   }
 
   const ExplainCommand& command_;
-  PictureRun& pictures_;
-  const PictureOutputs& outputs_;
+  ImageRun& images_;
+  const ImageOutputs& outputs_;
   const std::string ending_;
   const Recipe recipe_;
-  size_t next_ = 0;  // picture
+  size_t next_ = 0;  // image
   bool first_ = true;
 };
 
@@ -218,23 +213,23 @@ void check(const ExplainCommand& command) {
 int explain(const ExplainCommand& command) {
   check(command);
   const bool attention = !command.at.empty();
-  PictureRun pictures(command.pictures);
+  ImageRun images(command.images);
   const std::string& ending = attention ? kAttention : kEvidence;
   std::vector<std::string> endings = {ending, preview_ending(ending)};
   if (command.npy) endings.push_back(kMap);
-  const PictureOutputs outputs(command.out, pictures, endings);
-  FileRoles roles = pictures.roles();
+  const ImageOutputs outputs(command.out, images, endings);
+  FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
-  const ModelSource source = chosen_source(command.pictures);
-  const Explainer explainer(source, pictures.run_options());
+  const ModelSource source = chosen_source(command.images);
+  const Explainer explainer(source, images.run_options());
   outputs.prepare();
-  const std::string note = default_model_note(source, command.pictures);
+  const std::string note = default_model_note(source, command.images);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
-  Drawing drawing(command, pictures, outputs, ending, explainer.runner().recipe());
-  pictures.run([&](const SampleSource& files) {
-    const ReadTwice all(files, command.pictures.decode());
+  Drawing drawing(command, images, outputs, ending, explainer.runner().recipe());
+  images.run([&](const SampleSource& files) {
+    const ReadTwice all(files, command.images.decode());
     if (attention) {
       explainer.attention(all, parse_place(command), drawing.handler<LayerAttention>(all));
     } else {
@@ -244,61 +239,57 @@ int explain(const ExplainCommand& command) {
     }
   });
   drawing.finish();
-  return pictures.exit_status();
+  return images.exit_status();
 }
 
 }  // namespace
 
-void add_explain(CLI::App& app, Command& chosen) {
+void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainCommand>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "explain", "Show why: which places speak for a class, or which places a token looks at");
-  add_picture_options(*command, options->pictures);
+  add_image_options(command, options->images);
   command
-      ->add_option("--class", options->about,
-                   "Class to explain, by name or number (default: the most probable one)")
-      ->type_name("CLASS");
+      .option("--class", options->about,
+              "Class to explain, by name or number (default: the most probable one)")
+      .value("CLASS");
   command
-      ->add_option("--against", options->against,
-                   "Another class: show what speaks for the one against the other")
-      ->type_name("CLASS");
+      .option("--against", options->against,
+              "Another class: show what speaks for the one against the other")
+      .value("CLASS");
   command
-      ->add_option(
-          "--at", options->at,
-          "Show the attention of the token at this place instead: across and down, in parts "
-          "of what the network sees, such as 0.5,0.5")
-      ->type_name("X,Y");
-  command->add_option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
-      ->check(in_range(0, 1 << 20).description(""))
-      ->type_name("L");
+      .option("--at", options->at,
+              "Show the attention of the token at this place instead: across and down, in parts "
+              "of what the network sees, such as 0.5,0.5")
+      .value("X,Y");
+  command.option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
+      .range(0, 1 << 20)
+      .value("L");
+  command.option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
+      .range(0, 1 << 20)
+      .value("H");
+  command.option("--opacity", options->opacity, "How strongly the map covers the image, 0 to 1")
+      .range(0.0, 1.0)
+      .show_default()
+      .value("A");
   command
-      ->add_option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
-      ->check(in_range(0, 1 << 20).description(""))
-      ->type_name("H");
-  command
-      ->add_option("--opacity", options->opacity, "How strongly the map covers the picture, 0 to 1")
-      ->check(in_range(0.0, 1.0).description(""))
-      ->capture_default_str()
-      ->type_name("A");
-  command
-      ->add_option("--out", options->out,
-                   "Folder for NAME.evidence.png or NAME.attention.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
-  add_json(*command, options->json);
-  command->footer(
+      .option("--out", options->out,
+              "Folder for NAME.evidence.png or NAME.attention.png of each image NAME")
+      .show_default()
+      .value("DIR");
+  command.flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
+  add_json(command, options->json);
+  command.footer =
       "Both views are exact. The classifier is linear in the mean of the last tokens, so the mean "
       "of\n"
       "the evidence is the logit of the class. Attention is the factor with which the scan of a "
       "layer\n"
       "takes each token's value for the chosen one, both directions, times the length of that "
       "value.\n"
-      "Red speaks for, blue against; what the network did not see is dark. The bar below the "
-      "image\n"
-      "has the numbers. A drawing of more than 4 million pixels gets a smaller one beside it,\n"
-      "NAME.evidence.preview.jpg or NAME.attention.preview.jpg.");
-  command->callback([&chosen, options] { chosen = [options] { return explain(*options); }; });
+      "Red speaks for, blue against; what the network did not see is dark. A bar has the numbers.\n"
+      "A drawing of more than 4 million pixels gets NAME.evidence.preview.jpg or\n"
+      "NAME.attention.preview.jpg beside it.";
+  command.run = [options] { return explain(*options); };
 }
 
 }  // namespace vig::cli

@@ -38,10 +38,10 @@ std::optional<std::pair<dev_t, ino_t>> identify_stream(int descriptor) {
   return regular(::fstat(descriptor, &status) == 0, status);
 }
 
-// Files of a folder that may be pictures, labels, lists, annotations or a run's own.
+// Files of a folder that may be images, labels, lists, annotations or a run's own.
 bool is_data(const fs::path& file) {
   const std::string ending = file.extension().string();
-  return has_picture_extension(file.string()) || ending == ".txt" || ending == ".json" ||
+  return has_image_extension(file.string()) || ending == ".txt" || ending == ".json" ||
          ending == ".safetensors" || file.filename() == "metrics.csv";
 }
 
@@ -94,7 +94,7 @@ void FileRoles::read_data(const std::string& path) {
     }
   } else if (is_csv_list(path) && fs::is_regular_file(path, ignored)) {
     for (const CsvRow& row : parse_csv_list(path, read_regular_file(path, kMaxCsvBytes)).rows) {
-      read("picture", (fs::path(path).parent_path() / row.path).string());
+      read("image", (fs::path(path).parent_path() / row.path).string());
     }
   }
 }

@@ -1,5 +1,5 @@
 // No file that a command reads may be one that it writes, and no two outputs one file, whatever
-// names they go by: links, relative names, pictures found in a folder or by a pattern.
+// names they go by: links, relative names, images found in a folder or by a pattern.
 #pragma once
 
 #include <sys/types.h>
@@ -20,10 +20,10 @@ class FileRoles {
   void write(const std::string& option, const std::string& path, bool stoppable = true);
   // One of many outputs that have names of their own, by construction.
   void write_one_of(const std::string& option, const std::string& path);
-  // `what` stands in the message: "picture". "-" is standard input.
+  // `what` stands in the message: "image". "-" is standard input.
   void read(std::string what, std::string path);
-  // Of a folder all pictures, lists and annotations below, and what a run keeps there; of a CSV
-  // file also the pictures that it names; of any other file the file itself.
+  // Of a folder all images, lists and annotations below, and what a run keeps there; of a CSV
+  // file also the images that it names; of any other file the file itself.
   void read_data(const std::string& path);
 
   // Throws a usage error that names both. To be called before the first byte is read.

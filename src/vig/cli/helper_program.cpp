@@ -30,11 +30,14 @@ constexpr HelperProgram kOnnx = {
 constexpr HelperProgram kServe = {
     "vig-serve", "vig serve",
     "run ./vig serve from the source folder, or build with -DVIG_SERVER=ON (package libboost-dev)"};
+constexpr HelperProgram kStudy = {
+    "vig-study", "vig study",
+    "run ./vig study from the source folder, or build the target vig-study"};
 
 }  // namespace
 
-std::array<const HelperProgram*, 5> helper_programs() {
-  return {&kTrain, &kTrainBench, &kReceptiveField, &kOnnx, &kServe};
+std::array<const HelperProgram*, 6> helper_programs() {
+  return {&kTrain, &kTrainBench, &kReceptiveField, &kOnnx, &kServe, &kStudy};
 }
 
 std::string helper_path(const HelperProgram& helper) {
@@ -56,6 +59,7 @@ const HelperProgram* find_helper(int argc, char** argv) {
   if (command == "train") return &kTrain;
   if (command == "receptive-field") return &kReceptiveField;
   if (command == "serve") return &kServe;
+  if (command == "study") return &kStudy;
   if (command == "bench" && has_argument([](std::string_view a) { return a == kTrainFlag; })) {
     return &kTrainBench;
   }

@@ -1,7 +1,7 @@
 // Commands that are the work of another program, so that `vig` never loads the libraries they need:
 // `vig train`, `vig receptive-field` and `vig bench --train` of vig-train (LibTorch), `vig convert
-// IN OUT.onnx` of vig-onnx (protocol buffers), `vig serve` of vig-serve (HTTP). A helper program
-// knows the options of its commands.
+// IN OUT.onnx` of vig-onnx (protocol buffers), `vig serve` of vig-serve (HTTP), `vig study` of
+// vig-study. A helper program knows the options of its commands.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct HelperProgram {
 };
 
 // One for each command that is the work of another program.
-std::array<const HelperProgram*, 5> helper_programs();
+std::array<const HelperProgram*, 6> helper_programs();
 
 // The file beside this program, or where there is none the name, to be found in PATH.
 std::string helper_path(const HelperProgram& helper);

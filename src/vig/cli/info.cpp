@@ -1,7 +1,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
@@ -12,7 +11,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 struct InfoOptions {
@@ -27,7 +25,7 @@ struct Layer {
   Grid grid;
   int64_t params = 0;
   MacCount macs;
-  int64_t bytes = 0;  // of its output, for one picture
+  int64_t bytes = 0;  // of its output, for one image
 };
 
 std::vector<Layer> layers_of(const Graph& graph) {
@@ -64,7 +62,7 @@ Metadata other_metadata(const ModelSource& source) {
 
 // The one input size there is to speak of; the position table may have been made for another.
 std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSize& size) {
-  std::string text = fmt::format("input: {}x{}, one picture", size.height, size.width);
+  std::string text = fmt::format("input: {}x{}, one image", size.height, size.width);
   const bool table = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return std::holds_alternative<AddPositionOp>(node.op); });
   const int made_for = spec.config->image_size;
@@ -73,13 +71,13 @@ std::string input_line(const ModelSpec& spec, const Graph& graph, const InputSiz
 }
 
 // As the file has it, or for the square input that was asked for. A recipe without a crop takes
-// pictures of any size as it is.
+// images of any size as it is.
 Recipe recipe_at(const ModelSpec& spec, const InputSize& size) {
   const bool cropped = spec.recipe.framing == Framing::kCrop && size.height == size.width;
   return cropped ? spec.recipe.with_size(size.height) : spec.recipe;
 }
 
-// How the recipe fits a picture to the input; empty where its crop is not square.
+// How the recipe fits an image to the input; empty where its crop is not square.
 std::string framing_text(const Recipe& recipe, const InputSize& size) {
   if (recipe.framing == Framing::kCrop) {
     if (size.height != size.width) return "";
@@ -117,12 +115,12 @@ std::string description(const ModelSource& source, const InputSize& size) {
   return text;
 }
 
-ordered_json description_json(const ModelSource& source, const InputSize& size) {
+Json description_json(const ModelSource& source, const InputSize& size) {
   const Recipe recipe = recipe_at(source.spec, size);
-  ordered_json json = {{"model", source.name},
-                       {"arch", source.spec.name},
-                       {"fields", model_fields(source.spec)},
-                       {"classes", source.classes}};
+  Json json = {{"model", source.name},
+               {"arch", source.spec.name},
+               {"fields", model_fields(source.spec)},
+               {"classes", source.classes}};
   json["recipe"] = {{"resize", recipe.resize},
                     {"crop", recipe.crop},
                     {"interpolation", interpolation_name(recipe.interpolation)}};
@@ -134,7 +132,7 @@ ordered_json description_json(const ModelSource& source, const InputSize& size) 
   }
   for (float value : recipe.mean) json["recipe"]["mean"].push_back(short_number(value));
   for (float value : recipe.std) json["recipe"]["std"].push_back(short_number(value));
-  for (const auto& [key, value] : other_metadata(source)) json["metadata"][key] = value;
+  if (const Metadata other = other_metadata(source); !other.empty()) json["metadata"] = other;
   return json;
 }
 
@@ -177,24 +175,25 @@ void print_table(const ModelSource& source, const InputSize& size,
       grouped(sum.macs.total()), further, readable_bytes(static_cast<size_t>(sum.bytes))));
 }
 
-ordered_json layers_json(const Graph& graph) {
-  ordered_json list = ordered_json::array();
+Json layers_json(const Graph& graph) {
+  Json list = Json::array();
   for (const Layer& layer : layers_of(graph)) {
-    list.push_back({{"name", layer.name},
-                    {"operation", layer.op},
-                    {"output", {layer.grid.height, layer.grid.width, layer.grid.channels}},
-                    {"parameters", layer.params},
-                    {"multiply_adds", layer.macs.total()},
-                    {"bytes", layer.bytes}});
+    list.push_back(
+        {{"name", layer.name},
+         {"operation", layer.op},
+         {"output", Json::array({layer.grid.height, layer.grid.width, layer.grid.channels})},
+         {"parameters", layer.params},
+         {"multiply_adds", layer.macs.total()},
+         {"bytes", layer.bytes}});
   }
   return list;
 }
 
 void print_as_json(const ModelSource& source, const InputSize& size,
                    const std::vector<Graph>& graphs) {
-  ordered_json json = description_json(source, size);
+  Json json = description_json(source, size);
   const MacCount macs = count_macs(graphs[0]);
-  json["input"] = {size.height, size.width};
+  json["input"] = Json::array({size.height, size.width});
   json["parameters"] = graphs[0].param_count();
   json["dense_multiply_adds"] = macs.dense;
   json["scan_multiply_adds"] = macs.scan;
@@ -224,20 +223,22 @@ int info(const InfoOptions& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Command& chosen) {
+void add_info(CommandLine& line) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "info", "Print a model's layers with shapes, parameters, multiply-adds and bytes");
-  command->add_option("model,-m,--model", options->model.model, "Model name or weight file")
-      ->required()
-      ->type_name("MODEL");
-  add_model_changes(*command, options->model);
   command
-      ->add_option("--size", options->size,
-                   "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
-      ->type_name("SIZE");
-  add_json(*command, options->json);
-  command->callback([&chosen, options] { chosen = [options] { return info(*options); }; });
+      .option("model,-m,--model", options->model.model,
+              "Model name, weight file, or a model that comes with vig: default, segment, detect")
+      .required()
+      .value("MODEL");
+  add_model_changes(command, options->model);
+  command
+      .option("--size", options->size,
+              "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
+      .value("SIZE");
+  add_json(command, options->json);
+  command.run = [options] { return info(*options); };
 }
 
 }  // namespace vig::cli

@@ -1,5 +1,7 @@
 // `vig`: options, printing and exit codes. Everything else is below.
+#include <algorithm>
 #include <new>
+#include <string_view>
 
 #include "vig/cli/commands.h"
 #include "vig/cli/convert.h"
@@ -9,34 +11,41 @@
 
 namespace {
 
-void fill(CLI::App& app, vig::cli::Command& chosen) {
+void fill(vig::cli::CommandLine& line) {
   using namespace vig::cli;
-  add_models(app, chosen);
-  add_info(app, chosen);
-  add_classify(app, chosen);
-  add_embed(app, chosen);
-  add_search(app, chosen);
-  add_explain(app, chosen);
-  add_segment(app, chosen);
-  add_detect(app, chosen);
-  add_eval(app, chosen);
-  add_convert(app, chosen, nullptr);
-  add_verify(app, chosen);
-  add_bench(app, chosen);
-  add_study(app, chosen);
+  add_models(line);
+  add_info(line);
+  add_classify(line);
+  add_embed(line);
+  add_search(line);
+  add_explain(line);
+  add_segment(line);
+  add_detect(line);
+  add_eval(line);
+  add_convert(line, nullptr);
+  add_verify(line);
+  add_bench(line);
   // For the list of commands: main hands them on.
-  app.add_subcommand("train", "Train or fine-tune a classifier on your pictures");
-  app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
-  app.add_subcommand("receptive-field",
-                     "Measure which pixels the centre of a network's last feature map sees");
-  add_completion(app, chosen);
-  add_manual(app, chosen);
+  line.add_command("study",
+                   "Make a table or figure of the paper again, with a verdict on each claim");
+  line.add_command("train", "Train or fine-tune a classifier, segmentation network or detector");
+  line.add_command("serve", "Answer images over HTTP, with a page to try it");
+  line.add_command("receptive-field",
+                   "Measure which pixels the centre of a network's last feature map sees");
+  add_completion(line);
+  add_manual(line);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
   vig::cli::handle_memory_lack();
+  // `vig help COMMAND` is `vig COMMAND --help`.
+  static char flag[] = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    std::rotate(argv + 1, argv + 2, argv + argc);
+    argv[argc - 1] = flag;
+  }
   if (const auto* helper = vig::cli::find_helper(argc, argv)) {
     return vig::cli::start_helper(*helper, argv);
   }

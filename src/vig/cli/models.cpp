@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "vig/cli/commands.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -10,7 +8,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 
 std::string size_text(const GridSize& size) {
@@ -28,7 +25,7 @@ int models(bool json) {
                {"paper", Align::kRight},
                {"what it is"}});
   table.add({"", "", "", "multiply-adds", "multiply-adds", "params", "FLOPs", ""});
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   std::string_view family;
   for (const ModelSpec& spec : model_zoo()) {
     if (spec.family != family) table.add({std::string(spec.family), "", "", "", "", "", "", ""});
@@ -40,16 +37,16 @@ int models(bool json) {
                readable_count(static_cast<double>(macs.dense)),
                macs.scan == 0 ? "" : readable_count(static_cast<double>(macs.scan)),
                spec.paper_params, spec.paper_flops, spec.note});
-    ordered_json entry = {{"name", spec.name},
-                          {"family", spec.family},
-                          {"parameters", graph.param_count()},
-                          {"size", size.height},
-                          {"input", {size.height, size.width}},
-                          {"dense_multiply_adds", macs.dense},
-                          {"scan_multiply_adds", macs.scan},
-                          {"paper_parameters", nullptr},
-                          {"paper_flops", nullptr},
-                          {"note", spec.note}};
+    Json entry = {{"name", spec.name},
+                  {"family", spec.family},
+                  {"parameters", graph.param_count()},
+                  {"size", size.height},
+                  {"input", Json::array({size.height, size.width})},
+                  {"dense_multiply_adds", macs.dense},
+                  {"scan_multiply_adds", macs.scan},
+                  {"paper_parameters", nullptr},
+                  {"paper_flops", nullptr},
+                  {"note", spec.note}};
     if (!spec.paper_params.empty()) entry["paper_parameters"] = spec.paper_params;
     if (!spec.paper_flops.empty()) entry["paper_flops"] = spec.paper_flops;
     list.push_back(std::move(entry));
@@ -60,7 +57,7 @@ int models(bool json) {
   }
   print(table.text());
   print(
-      "\nMultiply-adds of one picture of the model's own size. The paper's FLOPs are "
+      "\nMultiply-adds of one image of the model's own size. The paper's FLOPs are "
       "multiply-adds, too,\n"
       "but those of the plain ViG models leave out the FFN's second matrix (down_proj). Detectors "
       "without\n"
@@ -70,12 +67,12 @@ int models(bool json) {
 
 }  // namespace
 
-void add_models(CLI::App& app, Command& chosen) {
+void add_models(CommandLine& line) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "models", "List the built-in models with their parameters and multiply-adds");
-  add_json(*command, *json);
-  command->callback([&chosen, json] { chosen = [json] { return models(*json); }; });
+  add_json(command, *json);
+  command.run = [json] { return models(*json); };
 }
 
 }  // namespace vig::cli

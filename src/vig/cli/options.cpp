@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 #include <string_view>
 
@@ -30,47 +31,25 @@ int parse_number(std::string_view text, int most) {
   return good && number >= 1 && number <= most ? number : 0;
 }
 
-// CLI11 keeps nothing for its users beside an option but the names of its checks.
-constexpr std::string_view kOffers = "offers ";
-
-CLI::Validator named(CLI::Validator check, const std::vector<std::string>& values) {
-  return check.description("").name(fmt::format("{}{}", kOffers, fmt::join(values, ",")));
-}
-
 }  // namespace
 
-CLI::Validator one_of(const std::vector<std::string>& values) {
-  return named(CLI::IsMember(values), values);
+void add_threads(Command& command, int& threads) {
+  command
+      .option("--threads", threads,
+              "Number of threads (default: the processors that affinity and CPU quotas allow)")
+      .range(1, 1024)
+      .value("N");
 }
 
-CLI::Validator offers(const std::vector<std::string>& values) {
-  return named(CLI::Validator(""), values);
+void add_max_pixels(Command& command, int64_t& pixels) {
+  command.option("--max-pixels", pixels, "Reject images with more pixels than this")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max())
+      .show_default()
+      .value("N");
 }
 
-std::vector<std::string> offered(CLI::Option& option) {
-  std::vector<std::string> values;
-  try {
-    for (int i = 0;; ++i) {
-      const std::string name = option.get_validator(i)->get_name();
-      if (!name.starts_with(kOffers)) continue;
-      for (const std::string_view value :
-           split(std::string_view(name).substr(kOffers.size()), ',')) {
-        values.emplace_back(value);
-      }
-    }
-  } catch (const CLI::OptionNotFound&) {  // no further check
-  }
-  return values;
-}
-
-void add_threads(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Number of threads (default: all processors)")
-      ->check(in_range(1, 1024).description(""))
-      ->type_name("N");
-}
-
-void add_json(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print JSON instead of text");
+void add_json(Command& command, bool& json) {
+  command.flag("--json", json, "Print JSON instead of text");
 }
 
 ModelRequest ModelOptions::request() const {
@@ -81,16 +60,16 @@ ModelRequest ModelOptions::request() const {
   return request;
 }
 
-void add_model_changes(CLI::App& command, ModelOptions& options) {
+void add_model_changes(Command& command, ModelOptions& options) {
   command
-      .add_option("--arch", options.arch,
-                  "Model name of a weight file that does not say it itself (see vig models)")
-      ->type_name("NAME");
+      .option("--arch", options.arch,
+              "Model name of a weight file that does not say it itself (see vig models)")
+      .value("NAME");
   command
-      .add_option("--set", options.fields,
-                  "Override a field of the model, such as classes=10; may be repeated")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
+      .option("--set", options.fields,
+              "Override a field of the model, such as classes=10; may be repeated")
+      .value("FIELD=VALUE")
+      .one_each();
 }
 
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings) {
@@ -137,19 +116,19 @@ Shard parse_shard(const std::string& text) {
 std::vector<size_t> shard_samples(const std::string& text, size_t size) {
   const Shard shard = parse_shard(text);
   if (static_cast<size_t>(shard.count) > std::max(size, size_t{1})) {
-    fail_usage("--shard {}: more parts than the {} pictures", text, size);
+    fail_usage("--shard {}: more parts than the {} images", text, size);
   }
   std::vector<size_t> samples(shard.last(size) - shard.first(size));
   std::iota(samples.begin(), samples.end(), shard.first(size));
   return samples;
 }
 
-void add_shard(CLI::App& command, std::string& shard) {
+void add_shard(Command& command, std::string& shard) {
   command
-      .add_option("--shard", shard,
-                  "Only part I of N equal parts of the pictures, I from 1 to N, so that jobs share "
-                  "a folder")
-      ->type_name("I/N");
+      .option("--shard", shard,
+              "Only part I of N equal parts of the images, I from 1 to N, so that jobs share "
+              "a folder")
+      .value("I/N");
 }
 
 std::vector<InputSize> parse_sizes(const std::string& list) {

@@ -1,29 +1,21 @@
 // Options that mean the same in every subcommand.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "vig/cli/command_line.h"
 #include "vig/pipeline/model_source.h"
 
 namespace vig::cli {
 
 // --threads
-void add_threads(CLI::App& command, int& threads);
-// Checks for an option: that its value is one of these; that it is anything at all, of which shell
-// completion offers these.
-CLI::Validator one_of(const std::vector<std::string>& values);
-CLI::Validator offers(const std::vector<std::string>& values);
-// What these checks of an option name.
-std::vector<std::string> offered(CLI::Option& option);
-
+void add_threads(Command& command, int& threads);
+// --max-pixels
+void add_max_pixels(Command& command, int64_t& pixels);
 // --json
-void add_json(CLI::App& command, bool& json);
+void add_json(Command& command, bool& json);
 
 // A model by name or file, and what changes it.
 struct ModelOptions {
@@ -34,7 +26,7 @@ struct ModelOptions {
   ModelRequest request() const;
 };
 // --arch and --set; each command has its own option for the model itself.
-void add_model_changes(CLI::App& command, ModelOptions& options);
+void add_model_changes(Command& command, ModelOptions& options);
 
 // "classes=10" to a field and its value; throws a usage error on anything else.
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings);
@@ -63,21 +55,8 @@ Shard parse_shard(const std::string& text);
 // Which of `size` samples belong to a part ("2/8", empty: all), for results that no part may be
 // without: throws a usage error where there are fewer samples than parts.
 std::vector<size_t> shard_samples(const std::string& shard, size_t size);
-// CLI11's own range takes what is no number (nan) for one inside.
-template <class T>
-CLI::Validator in_range(T least, T most) {
-  return CLI::Validator(
-      [range = CLI::Range(least, most)](std::string& text) -> std::string {
-        double value = 0;
-        if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) {
-          return "expected a number, found " + text;
-        }
-        return range(text);
-      },
-      "");
-}
 // --shard
-void add_shard(CLI::App& command, std::string& shard);
+void add_shard(Command& command, std::string& shard);
 
 // "1,2,4"; `option` stands in the message.
 std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most);

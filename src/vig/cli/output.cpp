@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "vig/base/error.h"
@@ -32,7 +31,7 @@ void flush_output() {
   if (std::fflush(stdout) != 0) output_failed();
 }
 
-void print_json(const nlohmann::ordered_json& value) { print(json_text(value, 2) + "\n"); }
+void print_json(const Json& value) { print(json_text(value, 2) + "\n"); }
 
 void complain(std::string_view sentence) {
   std::string line = "vig: " + printable_lines(sentence);

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "vig/pipeline/json_text.h"  // json_text, short_number
+#include "vig/pipeline/json_text.h"  // Json, json_text, short_number
 #include "vig/tasks/csv.h"           // csv_quoted
 
 namespace vig::cli {
@@ -19,7 +18,7 @@ struct ReaderGone {};
 void print(std::string_view text);
 void flush_output();
 // Pretty, on a line of its own.
-void print_json(const nlohmann::ordered_json& value);
+void print_json(const Json& value);
 
 // "vig: SENTENCE" on standard error.
 void complain(std::string_view sentence);

@@ -6,19 +6,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <exception>
 #include <new>
-#include <sstream>
 #include <string_view>
 
 #include "vig/base/error.h"
-#include "vig/base/suggestion.h"
-#include "vig/cli/describe.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/runtime/machine.h"
 
 namespace vig::cli {
 namespace {
@@ -60,94 +56,33 @@ void reserve_stack() {
   touch_stack();
 }
 
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// The first argument that nothing takes, and what may have been meant by it.
-std::string unexpected(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  const CLI::App& command = commands.empty() ? app : *commands.front();
-  for (const std::string& word : command.remaining()) {
-    if (!word.starts_with('-') || word == "--") continue;
-    const std::string name = word.substr(0, word.find('='));
-    return fmt::format("there is no option '{}'{}", name, suggestion(name, option_names(command)));
-  }
-  return "";
-}
-
-// An option that was given without its value has taken the next option for it. A file whose name
-// begins so is written as ./--name.
-std::string missing_value(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands()) {
-    for (const CLI::Option* option : command->get_options()) {
-      if (option->get_positional() || option->get_expected_max() == 0) continue;
-      for (const std::string& value : option->results()) {
-        if (!value.starts_with("--") || value.size() == 2) continue;
-        return fmt::format("{} expects a value, found '{}'", option->get_name(), value);
-      }
-    }
-  }
-  return "";
-}
-
-// One sentence, and the command that prints help.
-std::string usage_sentence(const CLI::App& app, std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  while (!message.empty() && (message.back() == ' ' || message.back() == '.')) message.pop_back();
-  if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1]))) {
-    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  }
-  const auto commands = app.get_subcommands();
-  const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
-  return fmt::format("{}; see vig{} --help", message, command);
-}
-
-int run(const char* name, const char* description, void (*fill)(CLI::App&, Command&), int argc,
+int run(const char* name, const char* description, void (*fill)(CommandLine&), int argc,
         char** argv) {
-  CLI::App app(description, name);
-  app.set_version_flag("--version", fmt::format("{} {}", name, VIG_VERSION),
-                       "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print help and exit");
-  app.get_formatter()->column_width(34);
-  app.require_subcommand(0, 1);
-  app.footer(fmt::format("Exit status: {}", kExitStatus));
-  Command chosen;
-  fill(app, chosen);
+  CommandLine line{.program = name,
+                   .summary = description,
+                   .version = fmt::format("{} {}", name, VIG_VERSION),
+                   .footer = fmt::format("Exit status: {}", kExitStatus),
+                   .commands = {}};
+  fill(line);
   if (argc == 2 && std::string_view(argv[1]) == "--describe") {  // vig asks its helper programs
-    print(nlohmann::json(describe(app)).dump() + "\n");
+    print(to_json(describe(line)).dump() + "\n");
     return 0;
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {  // help and version
-    std::ostringstream text, unused;
-    app.exit(success, text, unused);
-    print(text.str());
+  const ParsedLine parsed = parse(line, argc, argv);
+  if (!parsed.error.empty()) {
+    complain(parsed.error);
+    return kBadUsage;
+  }
+  if (!parsed.print.empty()) {
+    print(parsed.print);
     return 0;
-  } catch (const CLI::ParseError& error) {
-    const bool no_command = app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
-    std::string message = unexpected(app);
-    if (no_command) {
-      message = fmt::format("there is no command '{}'{}", argv[1],
-                            suggestion(argv[1], command_names(app)));
-    }
-    complain(usage_sentence(app, message.empty() ? error.what() : message));
+  }
+  if (parsed.command == nullptr || !parsed.command->run) {
+    print(help_text(line));
     return kBadUsage;
   }
-  if (const std::string message = missing_value(app); !message.empty()) {
-    complain(usage_sentence(app, message));
-    return kBadUsage;
-  }
-  if (!chosen) {
-    print(app.help());
-    return kBadUsage;
-  }
-  return chosen();
+  if (const std::string warning = machine_warning(); !warning.empty()) complain(warning);
+  return parsed.command->run();
 }
 
 int report(const Error& error) {
@@ -157,8 +92,8 @@ int report(const Error& error) {
 
 }  // namespace
 
-int run_program(const char* name, const char* description, void (*fill)(CLI::App&, Command&),
-                int argc, char** argv) {
+int run_program(const char* name, const char* description, void (*fill)(CommandLine&), int argc,
+                char** argv) {
   try {
     secure_standard_streams();
     reserve_stack();

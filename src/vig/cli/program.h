@@ -2,18 +2,15 @@
 // codes.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <filesystem>
 
-#include "vig/cli/commands.h"
+#include "vig/cli/command_line.h"
 
 namespace vig::cli {
 
-// `fill` adds subcommands to the program. Gives the exit status; throws nothing.
-int run_program(const char* name, const char* description,
-                void (*fill)(CLI::App& app, Command& chosen), int argc, char** argv);
+// `fill` adds the commands of the program. Gives the exit status; throws nothing.
+int run_program(const char* name, const char* description, void (*fill)(CommandLine& line),
+                int argc, char** argv);
 
 // What the exit status of every command says, for its help.
 constexpr const char* kExitStatus =

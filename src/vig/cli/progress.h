@@ -9,7 +9,7 @@ namespace vig::cli {
 
 class Progress {
  public:
-  // `unit` in the plural: "pictures".
+  // `unit` in the plural: "images".
   Progress(int64_t total, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;

@@ -1,15 +1,13 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/image_command.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/picture_command.h"
-#include "vig/cli/picture_outputs.h"
 #include "vig/image/label_file.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/pipeline/segmenter.h"
@@ -23,7 +21,7 @@ const std::string kOverlay = "overlay.png", kLabels = "labels.png",
                   kProbabilities = "probabilities.npy";
 
 struct SegmentCommand {
-  PictureOptions pictures;
+  ImageOptions images;
   std::string out = ".";
   int window = -1;  // below 0: as the weight file says
   bool whole = false;
@@ -39,10 +37,10 @@ struct SegmentCommand {
   }
 };
 
-std::string as_text(const SegmentedPicture& picture, const std::vector<std::string>& classes) {
-  const LabelMap& labels = picture.answer.labels;
+std::string as_text(const SegmentedImage& result, const std::vector<std::string>& classes) {
+  const LabelMap& labels = result.answer.labels;
   std::string text =
-      fmt::format("{}  {}x{}\n", printable(picture.name, 4096), labels.width, labels.height);
+      fmt::format("{}  {}x{}\n", printable(result.name, 4096), labels.width, labels.height);
   for (const AreaShare& area : area_shares(labels)) {
     const auto label = static_cast<size_t>(area.label);
     text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * area.share, area.label,
@@ -50,13 +48,13 @@ std::string as_text(const SegmentedPicture& picture, const std::vector<std::stri
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
-  return text + warning_lines(picture.warnings);
+  return text + warning_lines(result.warnings);
 }
 
 // [height, width, classes].
-void write_probabilities(const SegmentedPicture& picture, const std::string& path) {
-  const LabelMap& labels = picture.answer.labels;
-  const std::vector<float>& values = picture.answer.probabilities;
+void write_probabilities(const SegmentedImage& result, const std::string& path) {
+  const LabelMap& labels = result.answer.labels;
+  const std::vector<float>& values = result.answer.probabilities;
   const auto width = static_cast<size_t>(labels.width);
   const size_t row = values.size() / static_cast<size_t>(labels.height);
   NpyWriter array(path);
@@ -72,86 +70,85 @@ int segment(const SegmentCommand& command) {
   if (command.whole && command.window >= 0) {
     fail_usage("--whole and --window exclude each other");
   }
-  PictureRun pictures(command.pictures);
+  ImageRun images(command.images);
   std::vector<std::string> endings = {kOverlay, preview_ending(kOverlay), kLabels};
   if (command.probabilities) endings.push_back(kProbabilities);
-  const PictureOutputs outputs(command.out, pictures, endings);
-  FileRoles roles = pictures.roles();
+  const ImageOutputs outputs(command.out, images, endings);
+  FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
-  const ModelSource source = chosen_source(command.pictures);
-  const Segmenter segmenter(source, pictures.run_options(), command.options());
+  const ModelSource source = chosen_source(command.images);
+  const Segmenter segmenter(source, images.run_options(), command.options());
   outputs.prepare();
 
-  const std::string note = default_model_note(source, command.pictures);
+  const std::string note = default_model_note(source, command.images);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
   const std::vector<Color> palette =
       class_palette(static_cast<size_t>(model_classes(source.spec)), source.classes);
   bool first = true;
-  const auto take = [&](const SegmentedPicture& picture) {
+  const auto take = [&](const SegmentedImage& result) {
     SegmentationFiles files;
-    if (picture.error.empty()) {
-      const LabelMap& labels = picture.answer.labels;
-      outputs.write_drawing(picture.index, kOverlay, [&] {
-        return draw_segmentation(*picture.image, labels, source.classes);
+    if (result.error.empty()) {
+      const LabelMap& labels = result.answer.labels;
+      outputs.write_drawing(result.index, kOverlay, [&] {
+        return draw_segmentation(*result.image, labels, source.classes);
       });
-      outputs.write(picture.index, kLabels, [&] { return encode_label_map(labels, palette); });
-      files = {outputs.path(picture.index, kOverlay), outputs.path(picture.index, kLabels), ""};
+      outputs.write(result.index, kLabels, [&] { return encode_label_map(labels, palette); });
+      files = {outputs.path(result.index, kOverlay), outputs.path(result.index, kLabels), ""};
       if (command.probabilities) {
-        files.probabilities = outputs.path(picture.index, kProbabilities);
-        write_probabilities(picture, files.probabilities);
+        files.probabilities = outputs.path(result.index, kProbabilities);
+        write_probabilities(result, files.probabilities);
       }
     }
-    pictures.hide_progress();
-    if (!picture.error.empty()) pictures.reject(picture.error);
+    images.hide_progress();
+    if (!result.error.empty()) images.reject(result.error);
     if (command.json) {
       print(first ? "[\n" : ",\n");
-      print(segmentation_json(picture, source.classes, files));
+      print(segmentation_json(result, source.classes, files));
       first = false;
-    } else if (picture.error.empty()) {
-      print(as_text(picture, source.classes));
+    } else if (result.error.empty()) {
+      print(as_text(result, source.classes));
     }
-    return pictures.advance(1);
+    return images.advance(1);
   };
-  pictures.run([&](const SampleSource& all) { segmenter.segment(all, take); });
+  images.run([&](const SampleSource& all) { segmenter.segment(all, take); });
   if (command.json) print(first ? "[]\n" : "\n]\n");
-  return pictures.exit_status();
+  return images.exit_status();
 }
 
 }  // namespace
 
-void add_segment(CLI::App& app, Command& chosen) {
+void add_segment(CommandLine& line) {
   auto options = std::make_shared<SegmentCommand>();
-  options->pictures.task = ModelTask::kSegment;
-  CLI::App* command = app.add_subcommand(
-      "segment", "Segment pictures: give every pixel a class, and draw them over the picture");
-  add_picture_options(*command, options->pictures);
+  options->images.task = ModelTask::kSegment;
+  Command& command = line.add_command(
+      "segment", "Segment images: give every pixel a class, and draw them over the image");
+  add_image_options(command, options->images);
   command
-      ->add_option("--out", options->out,
-                   "Folder for NAME.overlay.png and NAME.labels.png of each picture NAME")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--whole", options->whole,
-                    "Show the network the whole picture at once, instead of windows");
+      .option("--out", options->out,
+              "Folder for NAME.overlay.png and NAME.labels.png of each image NAME")
+      .show_default()
+      .value("DIR");
+  command.flag("--whole", options->whole,
+               "Show the network the whole image at once, instead of windows");
   command
-      ->add_option("--window", options->window,
-                   "Side of the windows that slide over the picture, by two thirds of it "
-                   "(default: from the weight file)")
-      ->check(in_range(1, kMaxInputSide).description(""))
-      ->type_name("N");
-  command->add_flag("--probabilities", options->probabilities,
-                    "Also write NAME.probabilities.npy, float32 [height, width, classes]");
-  add_json(*command, options->json);
-  command->footer(
-      "Prints the share of the picture that each class takes. NAME.labels.png holds the number of\n"
+      .option("--window", options->window,
+              "Side of the windows that slide over the image, by two thirds of it "
+              "(default: from the weight file)")
+      .range(1, kMaxInputSide)
+      .value("N");
+  command.flag("--probabilities", options->probabilities,
+               "Also write NAME.probabilities.npy, float32 [height, width, classes]");
+  add_json(command, options->json);
+  command.footer =
+      "Prints the share of the image that each class takes. NAME.labels.png holds the number of\n"
       "each pixel's class, with a palette of the colours in NAME.overlay.png. An overlay of more\n"
-      "than 4 million pixels gets NAME.overlay.preview.jpg beside it. A warning says where an "
-      "image\n"
-      "was shrunk much more than in training.\n"
-      "A picture that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current picture; what was finished stays.");
-  command->callback([&chosen, options] { chosen = [options] { return segment(*options); }; });
+      "than 4 million pixels gets NAME.overlay.preview.jpg beside it.\n"
+      "A warning says where an image was shrunk much more than in training.\n"
+      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "Ctrl-C stops after the current image; what was finished stays.";
+  command.run = [options] { return segment(*options); };
 }
 
 }  // namespace vig::cli

@@ -34,20 +34,20 @@ struct ManualOptions {
   fail("vig {} is described nowhere", command.name);
 }
 
-int print_page(const std::string& name, CLI::App& app) {
-  const std::vector<CommandText> commands = describe_all(app);
+int print_page(const std::string& name, const CommandLine& line) {
+  const std::vector<CommandText> commands = describe_all(line);
   const auto found = std::find_if(commands.begin(), commands.end(),
                                   [&](const CommandText& command) { return command.name == name; });
   if (found == commands.end()) {
-    fail_usage("there is no command '{}'{}", name, suggestion(name, command_names(app)));
+    fail_usage("there is no command '{}'{}", name, suggestion(name, line.command_names()));
   }
   if (is_undescribed(*found)) fail_undescribed(*found);
   print(manual_page(*found, commands));
   return 0;
 }
 
-int write_pages(const fs::path& folder, CLI::App& app) {
-  const std::vector<CommandText> commands = describe_all(app);
+int write_pages(const fs::path& folder, const CommandLine& line) {
+  const std::vector<CommandText> commands = describe_all(line);
   fs::create_directories(folder);
   for (const CommandText& command : commands) {
     if (is_undescribed(command)) continue;
@@ -59,51 +59,45 @@ int write_pages(const fs::path& folder, CLI::App& app) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Command& chosen) {
+void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "completion", "Print a script with which a shell completes commands and options of vig");
-  command->add_option("shell", *shell, "The shell: bash, zsh or fish")
-      ->required()
-      ->check(one_of({"bash", "zsh", "fish"}))
-      ->type_name("SHELL");
-  command->footer(
-      "Options of vig train, vig receptive-field and vig serve are known where their programs are\n"
-      "built. Debian's package of vig has these scripts already.\n"
+  command.option("shell", *shell, "The shell: bash, zsh or fish")
+      .required()
+      .one_of({"bash", "zsh", "fish"})
+      .value("SHELL");
+  command.footer =
+      "Options of vig train, vig receptive-field, vig serve and vig study are known where their\n"
+      "programs are built. Debian's package of vig has these scripts already.\n"
       "Examples:\n"
       "  source <(vig completion bash)\n"
-      "  vig completion fish > ~/.config/fish/completions/vig.fish");
-  command->callback([&app, &chosen, shell] {
-    chosen = [&app, shell] {
-      const std::vector<CommandText> commands = describe_all(app);
-      print(*shell == "bash"  ? bash_completion(commands)
-            : *shell == "zsh" ? zsh_completion(commands)
-                              : fish_completion(commands));
-      return 0;
-    };
-  });
+      "  vig completion fish > ~/.config/fish/completions/vig.fish";
+  command.run = [&line, shell] {
+    const std::vector<CommandText> commands = describe_all(line);
+    print(*shell == "bash"  ? bash_completion(commands)
+          : *shell == "zsh" ? zsh_completion(commands)
+                            : fish_completion(commands));
+    return 0;
+  };
 }
 
-void add_manual(CLI::App& app, Command& chosen) {
+void add_manual(CommandLine& line) {
   auto options = std::make_shared<ManualOptions>();
-  CLI::App* command =
-      app.add_subcommand("man", "Print the manual page of vig or of a command, for man");
-  command
-      ->add_option("command", options->command, "Command, such as classify (default: vig itself)")
-      ->check(offers(command_names(app)))
-      ->type_name("COMMAND");
-  command->add_option("--out", options->out, "Write all pages into this folder instead")
-      ->type_name("FOLDER");
-  command->footer(
+  Command& command =
+      line.add_command("man", "Print the manual page of vig or of a command, for man");
+  command.option("command", options->command, "Command, such as classify (default: vig itself)")
+      .offers(line.command_names())
+      .value("COMMAND");
+  command.option("--out", options->out, "Write all pages into this folder instead").value("FOLDER");
+  command.footer =
       "Examples:\n"
       "  vig man classify | man -l -\n"
-      "  vig man --out ~/.local/share/man/man1");
-  command->callback([&app, &chosen, options] {
-    chosen = [&app, options] {
-      if (!options->out.empty()) return write_pages(options->out, app);
-      return print_page(options->command.empty() ? "vig" : options->command, app);
-    };
-  });
+      "  vig man --out ~/.local/share/man/man1";
+  command.run = [&line, options] {
+    if (!options->out.empty()) return write_pages(options->out, line);
+    return print_page(options->command.empty() ? "vig" : options->command, line);
+  };
 }
 
 }  // namespace vig::cli

@@ -1,4 +1,4 @@
-// Pictures of an evaluation that cannot be read.
+// Images of an evaluation that cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Unreadable {
   void add(const std::string& sentence) {
     if (++count_ <= kNamed) complain(sentence);
     if (count_ == kNamed) {
-      complain("further pictures that cannot be read are counted");
+      complain("further images that cannot be read are counted");
     }
   }
   // Whether so many in a row, from the first one on, leave no hope for the others.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/base/folder_entries.h"
@@ -17,7 +16,6 @@
 namespace vig::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Align = Table::Align;
 namespace fs = std::filesystem;
 
@@ -65,12 +63,10 @@ std::string as_text(const CaseReport& report) {
 }
 
 // JSON knows no infinity.
-ordered_json number(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
-}
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-ordered_json as_json(const CaseReport& report) {
-  ordered_json json = {{"file", report.file}, {"kind", report.kind}, {"ok", report.passed()}};
+Json as_json(const CaseReport& report) {
+  Json json = {{"file", report.file}, {"kind", report.kind}, {"ok", report.passed()}};
   for (const TensorCheck& check : report.tensors) {
     json["tensors"].push_back({{"name", check.name},
                                {"error", number(check.error)},
@@ -83,7 +79,7 @@ ordered_json as_json(const CaseReport& report) {
 
 int verify(const VerifyCommand& command) {
   catch_interrupt();
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   size_t passed = 0, checked = 0, tensors = 0;
   double worst = 0;
   const std::vector<std::string> files = case_files(command.cases);
@@ -116,23 +112,22 @@ int verify(const VerifyCommand& command) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Command& chosen) {
+void add_verify(CommandLine& line) {
   auto options = std::make_shared<VerifyCommand>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = line.add_command(
       "verify", "Compare the engine with tensors computed by the original code (docs/verify.md)");
+  command.option("cases", options->cases, "Golden cases: .safetensors files, or folders of them")
+      .required()
+      .value("CASE");
   command
-      ->add_option("cases", options->cases, "Golden cases: .safetensors files, or folders of them")
-      ->required()
-      ->type_name("CASE");
-  command
-      ->add_option("--tolerance", options->options.tolerance,
-                   "Largest absolute error allowed, relative to the tensor's largest value")
-      ->check(in_range(0.0, 1e9).description(""))
-      ->capture_default_str()
-      ->type_name("X");
-  add_threads(*command, options->options.threads);
-  add_json(*command, options->json);
-  command->callback([&chosen, options] { chosen = [options] { return verify(*options); }; });
+      .option("--tolerance", options->options.tolerance,
+              "Largest absolute error allowed, relative to the tensor's largest value")
+      .range(0.0, 1e9)
+      .show_default()
+      .value("X");
+  add_threads(command, options->options.threads);
+  add_json(command, options->json);
+  command.run = [options] { return verify(*options); };
 }
 
 }  // namespace vig::cli

@@ -1,4 +1,4 @@
-// Mirrors, turns, shears and shifts of 8-bit pictures. Sampling is Pillow's Image.transform: a
+// Mirrors, turns, shears and shifts of 8-bit images. Sampling is Pillow's Image.transform: a
 // pixel of the result is read at a position of the source, without antialiasing.
 #pragma once
 
@@ -21,11 +21,11 @@ struct Affine {
   double xx = 1, xy = 0, x0 = 0;
   double yx = 0, yy = 1, y0 = 0;
 
-  // Turns the picture counterclockwise about its middle.
+  // Turns the image counterclockwise about its middle.
   static Affine rotation(double degrees, int width, int height);
 };
 
-// A picture of the same size. Positions outside of the source give `fill`; near its border the
+// An image of the same size. Positions outside of the source give `fill`; near its border the
 // nearest pixels stand for the missing ones. Bicubic is the cubic with a = -1, as Pillow has it
 // here (its resize has -1/2). Fractions are dropped, not rounded.
 Image transform(const Image& image, const Affine& affine, Interpolation interpolation, Color fill);

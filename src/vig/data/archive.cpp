@@ -32,8 +32,8 @@ bool is_clean(std::string_view name) {
   return !name.ends_with('/');
 }
 
-// A small file that became large takes memory from the decoders of pictures as long as it is open.
-// Honest archives of pictures are not counted: their size is known to who opens them.
+// A small file that became large takes memory from the decoders of images as long as it is open.
+// Honest archives of images are not counted: their size is known to who opens them.
 std::shared_ptr<const Archive> count_unpacked(std::shared_ptr<const Archive> archive,
                                               uint64_t unpacked, uint64_t packed) {
   constexpr uint64_t kHonestRatio = 4;
@@ -42,11 +42,11 @@ std::shared_ptr<const Archive> count_unpacked(std::shared_ptr<const Archive> arc
   for (const std::string& name : archive->folders()) bytes += name.capacity() + kNameBytes;
   if (bytes / kHonestRatio <= packed) return archive;
   const uint64_t counted = bytes - packed * kHonestRatio;
-  picture_memory().hold(counted);
+  image_memory().hold(counted);
   const Archive* const plain = archive.get();
   return {plain, [archive = std::move(archive), counted](const Archive*) mutable {
             archive.reset();
-            picture_memory().give_back(counted);
+            image_memory().give_back(counted);
           }};
 }
 

@@ -13,10 +13,10 @@
 
 namespace vig {
 
-// Larger files are not copied to memory: no picture that can be decoded is that long.
+// Larger files are not copied to memory: no image that can be decoded is that long.
 constexpr uint64_t kMaxCopiedFile = uint64_t{1} << 30;
 
-// What the files of an archive of `packed` bytes may unpack to, together. Pictures are compressed
+// What the files of an archive of `packed` bytes may unpack to, together. Images are compressed
 // already.
 constexpr uint64_t most_unpacked(uint64_t packed) {
   constexpr uint64_t kRatio = 20, kAlways = uint64_t{256} << 20;

@@ -43,7 +43,7 @@ Image cut(const Image& image, const CropBox& box) {
   return part;
 }
 
-// The picture as validation sees it, not resampled where that would change nothing.
+// The image as validation sees it, not resampled where that would change nothing.
 Image center_crop(const Image& image, const Recipe& recipe) {
   const int size = recipe.crop;
   if (image.width == size && image.height == size && recipe.resize == size) return image;
@@ -58,7 +58,7 @@ int reflect(int position, int side) {
   return std::min(folded, period - folded);
 }
 
-// The picture moved by (dx, dy); what is missing then comes from its padding.
+// The image moved by (dx, dy); what is missing then comes from its padding.
 Image shift(const Image& image, int dx, int dy, AugmentOptions::Padding padding) {
   Image result(image.width, image.height);
   const bool black = padding == AugmentOptions::Padding::kBlack;
@@ -114,16 +114,16 @@ void jitter_colors(float amount, RandomStream stream, Image& image) {
 
 // Calls `value` for every float of the box.
 template <typename Function>
-void fill_box(const CropBox& box, int size, float* picture, Function value) {
+void fill_box(const CropBox& box, int size, float* image, Function value) {
   for (int y = box.y; y < box.y + box.height; ++y) {
     float* row =
-        picture +
+        image +
         (static_cast<size_t>(y) * static_cast<size_t>(size) + static_cast<size_t>(box.x)) * 3;
     std::generate_n(row, box.width * 3, value);
   }
 }
 
-void erase(const AugmentOptions& options, int size, RandomStream stream, float* picture) {
+void erase(const AugmentOptions& options, int size, RandomStream stream, float* image) {
   if (!stream.chance(options.erase)) return;
   const double area = static_cast<double>(size) * size;
   for (int i = 0; i < kTries; ++i) {
@@ -133,18 +133,18 @@ void erase(const AugmentOptions& options, int size, RandomStream stream, float* 
     CropBox box = {0, 0, static_cast<int>(sides.width), static_cast<int>(sides.height)};
     box.x = draw_start(size, box.width, stream);
     box.y = draw_start(size, box.height, stream);
-    return fill_box(box, size, picture, [&] { return stream.normal(); });
+    return fill_box(box, size, image, [&] { return stream.normal(); });
   }
 }
 
-void cut_out(float share, int size, RandomStream stream, float* picture) {
+void cut_out(float share, int size, RandomStream stream, float* image) {
   const int side = static_cast<int>(std::lround(share * static_cast<float>(size)));
   const int x = static_cast<int>(stream.below(static_cast<uint64_t>(size))) - side / 2;
   const int y = static_cast<int>(stream.below(static_cast<uint64_t>(size))) - side / 2;
   CropBox box = {std::max(0, x), std::max(0, y), 0, 0};
   box.width = std::min(size, x + side) - box.x;
   box.height = std::min(size, y + side) - box.y;
-  fill_box(box, size, picture, [] { return 0.0f; });
+  fill_box(box, size, image, [] { return 0.0f; });
 }
 
 Color mean_color(const Recipe& recipe) {
@@ -215,21 +215,21 @@ void augment(const Image& image, const Recipe& recipe, const AugmentOptions& opt
              RandomStream stream, float* out) {
   check_augment_options(options);
   if (image.width < 1 || image.height < 1 || recipe.crop < 1) {
-    fail_usage("augmentation: a picture of {}x{} pixels for an input of {}, expected at least 1",
+    fail_usage("augmentation: an image of {}x{} pixels for an input of {}, expected at least 1",
                image.width, image.height, recipe.crop);
   }
-  Image picture = crop(image, recipe, options, stream.fork("crop"));
-  if (stream.fork("flip").chance(options.flip)) flip_horizontal(picture);
+  Image cropped = crop(image, recipe, options, stream.fork("crop"));
+  if (stream.fork("flip").chance(options.flip)) flip_horizontal(cropped);
   if (options.rand_augment_ops > 0) {
     const RandAugmentOptions rand = {options.rand_augment_ops, options.rand_augment_probability,
                                      options.rand_augment_magnitude, options.rand_augment_deviation,
                                      mean_color(recipe)};
-    rand_augment(rand, stream.fork("rand-augment"), picture);
+    rand_augment(rand, stream.fork("rand-augment"), cropped);
   }
   if (options.color_jitter > 0) {
-    jitter_colors(options.color_jitter, stream.fork("jitter"), picture);
+    jitter_colors(options.color_jitter, stream.fork("jitter"), cropped);
   }
-  normalise(picture, recipe, out);
+  normalise(cropped, recipe, out);
   if (options.erase > 0) erase(options, recipe.crop, stream.fork("erase"), out);
   if (options.cutout > 0) cut_out(options.cutout, recipe.crop, stream.fork("cutout"), out);
 }

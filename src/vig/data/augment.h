@@ -1,4 +1,4 @@
-// A training picture becomes a network's input: cropped, mirrored, recoloured and partly erased at
+// A training image becomes a network's input: cropped, mirrored, recoloured and partly erased at
 // random. Everything is a pure function of the stream, so a stream made from (seed, epoch, index)
 // gives the same input whatever the number of workers.
 #pragma once
@@ -15,13 +15,13 @@ struct AugmentOptions {
   enum class Crop {
     kCenter,   // the recipe's own: what validation sees
     kResized,  // a part of random area and shape, resized to the input size
-    kPadded,   // the recipe's own, padded and cut again at a random place: for small pictures
+    kPadded,   // the recipe's own, padded and cut again at a random place: for small images
   };
   enum class Padding { kReflect, kBlack };
 
   Crop crop = Crop::kCenter;
-  // kResized: area as a share of the picture's, and width / height (its logarithm is uniform). When
-  // ten tries do not fit into the picture, the largest centred part of a permitted shape is taken.
+  // kResized: area as a share of the image's, and width / height (its logarithm is uniform). When
+  // ten tries do not fit into the image, the largest centred part of a permitted shape is taken.
   float scale_min = 0.08f, scale_max = 1.0f;
   float ratio_min = 3.0f / 4.0f, ratio_max = 4.0f / 3.0f;
   // kPadded: what is added on each side, as a share of the input size (4 pixels of 32).
@@ -55,19 +55,19 @@ struct AugmentOptions {
 // Throws Error (usage) naming the first number that makes no sense.
 void check_augment_options(const AugmentOptions& options);
 
-// A part of a picture: columns [x, x + width), rows [y, y + height).
+// A part of an image: columns [x, x + width), rows [y, y + height).
 struct CropBox {
   int x = 0, y = 0, width = 0, height = 0;
   bool operator==(const CropBox&) const = default;
 };
 
-// The part that Crop::kResized takes from a picture of this size.
+// The part that Crop::kResized takes from an image of this size.
 CropBox draw_resized_crop(const AugmentOptions& options, int width, int height,
                           RandomStream stream);
 
 // Writes recipe.crop * recipe.crop * 3 floats, [row, column, channel], normalised as
 // vig/image/preprocess.h does: with everything switched off, the same bits as preprocess.
-// Throws Error as check_augment_options does, and if the picture is empty.
+// Throws Error as check_augment_options does, and if the image is empty.
 void augment(const Image& image, const Recipe& recipe, const AugmentOptions& options,
              RandomStream stream, float* out);
 

@@ -31,7 +31,7 @@ bool is_mixed(const LabelMap& map, float most) {
 LabelMap augment_labels(const Image& image, const LabelMap& labels, const Recipe& recipe,
                         const ViewOptions& options, const RandomStream& stream, float* out) {
   if (labels.width != image.width || labels.height != image.height) {
-    fail("a label map of {}x{} for a picture of {}x{}, expected equal sizes", labels.width,
+    fail("a label map of {}x{} for an image of {}x{}, expected equal sizes", labels.width,
          labels.height, image.width, image.height);
   }
   const Sides canvas{recipe.crop, recipe.crop};
@@ -43,9 +43,9 @@ LabelMap augment_labels(const Image& image, const LabelMap& labels, const Recipe
     seen = view.labels(labels);
     if (is_mixed(seen, options.one_class_most)) break;
   }
-  Image picture = view.picture(image, recipe.interpolation);
-  if (options.photometric) distort_colors(stream.fork("photometric"), picture);
-  write_canvas(picture, recipe, canvas, out);
+  Image part = view.apply(image, recipe.interpolation);
+  if (options.photometric) distort_colors(stream.fork("photometric"), part);
+  write_canvas(part, recipe, canvas, out);
   LabelMap target(canvas.width, canvas.height);
   for (int y = 0; y < seen.height; ++y) std::copy_n(seen.row(y), seen.width, target.row(y));
   return target;

@@ -56,7 +56,7 @@ PlacedObjects place_objects(const Objects& objects, const View& view) {
     if (seen.box.width() < 1 || seen.box.height() < 1) continue;
     if (!object.mask.runs.empty()) {
       if (object.mask.width != view.source.width || object.mask.height != view.source.height) {
-        fail("a mask of {}x{} for a picture of {}x{}, expected equal sizes", object.mask.width,
+        fail("a mask of {}x{} for an image of {}x{}, expected equal sizes", object.mask.width,
              object.mask.height, view.source.width, view.source.height);
       }
       seen.mask = place_mask(object.mask, object.box, view);
@@ -73,9 +73,9 @@ PlacedObjects augment_objects(const Image& image, const Objects& objects, const 
   View view = draw_view(recipe, options, {image.width, image.height}, canvas, stream);
   RandomStream places = stream.fork("place");
   draw_place(view, places);
-  Image picture = view.picture(image, recipe.interpolation);
-  if (options.photometric) distort_colors(stream.fork("photometric"), picture);
-  write_canvas(picture, recipe, canvas, out);
+  Image seen = view.apply(image, recipe.interpolation);
+  if (options.photometric) distort_colors(stream.fork("photometric"), seen);
+  write_canvas(seen, recipe, canvas, out);
   return place_objects(objects, view);
 }
 

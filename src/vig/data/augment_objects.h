@@ -1,4 +1,4 @@
-// Training pictures of detection: the picture, its boxes and its masks change together.
+// Training images of detection: the image, its boxes and its masks change together.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct PlacedObject {
 
 // What there is to find in an input. Crowds are left out.
 struct PlacedObjects {
-  int width = 0, height = 0;  // of the picture; the rest of the input is padding
+  int width = 0, height = 0;  // of the image; the rest of the input is padding
   std::vector<PlacedObject> objects;
 };
 
@@ -40,7 +40,7 @@ struct PlacedObjects {
 // or nothing of the mask, are left out.
 PlacedObjects place_objects(const Objects& objects, const View& view);
 
-// Writes canvas.height x canvas.width x 3 floats: the picture resized, cut where it is larger than
+// Writes canvas.height x canvas.width x 3 floats: the image resized, cut where it is larger than
 // the canvas, mirrored, transposed and distorted in colour as the options say. A function of the
 // arguments alone.
 PlacedObjects augment_objects(const Image& image, const Objects& objects, const Recipe& recipe,

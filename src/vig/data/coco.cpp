@@ -15,24 +15,33 @@
 #include "vig/data/coco_file.h"
 #include "vig/data/coco_layout.h"
 #include "vig/data/dense_files.h"
-#include "vig/data/picture_store.h"
-#include "vig/image/picture_size.h"
+#include "vig/data/image_store.h"
+#include "vig/image/image_size.h"
 
 namespace vig {
 
 struct CocoPart {
   SharedText text;
   CocoFile file;
-  std::shared_ptr<const PictureStore> pictures;
+  std::shared_ptr<const ImageStore> images;
   DecodeOptions decode;
-  std::vector<uint32_t> files;  // in the archive, of each image; kMissing
-  std::string folder;           // where pictures were looked for
+  std::vector<uint32_t> files;  // in the archive, of each image; kMissing, kOutside
+  std::string folder;           // where images were looked for
   DataReport problems;          // of opening
 };
 
 namespace {
 
 constexpr uint32_t kMissing = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kOutside = kMissing - 1;  // behind a link
+
+bool is_there(uint32_t file) { return file < kOutside; }
+
+[[noreturn]] void fail_not_there(const CocoDataset& data, size_t sample, uint32_t file) {
+  if (file == kMissing) fail("{}: no such image", data.place(sample));
+  fail("{}: a link out of the folder of its images; nothing outside is opened", data.place(sample));
+}
+
 constexpr int kLeastTrainingSide = 32;
 
 std::string checked_name(const std::string& name, const std::string& file) {
@@ -40,7 +49,7 @@ std::string checked_name(const std::string& name, const std::string& file) {
   const bool climbs = name.starts_with('/') || clean == ".." || clean.starts_with("../") ||
                       clean.ends_with("/..") || clean.find("/../") != clean.npos;
   if (climbs || clean.empty()) {
-    fail("{}: the picture \"{}\" lies outside of its folder", file, printable(name));
+    fail("{}: the image \"{}\" lies outside of its folder", file, printable(name));
   }
   return clean;
 }
@@ -53,17 +62,17 @@ const DataReport& CocoDataset::problems() const { return part_->problems; }
 
 std::string CocoDataset::place(size_t sample) const {
   const uint32_t file = part_->files[samples_[sample]];
-  if (file != kMissing) return part_->pictures->archive().place(file);
+  if (is_there(file)) return part_->images->archive().place(file);
   const std::string& name = part_->file.images[samples_[sample]].file_name;
-  return part_->pictures->archive().path() + "/" + printable(part_->folder + name, 4096);
+  return part_->images->archive().path() + "/" + printable(part_->folder + name, 4096);
 }
 
 std::string CocoDataset::path(size_t sample) const {
-  const Archive& archive = part_->pictures->archive();
+  const Archive& archive = part_->images->archive();
   const uint32_t file = part_->files[samples_[sample]];
-  const std::string name = file == kMissing
-                               ? part_->folder + part_->file.images[samples_[sample]].file_name
-                               : archive.files()[file];
+  const std::string name = is_there(file)
+                               ? archive.files()[file]
+                               : part_->folder + part_->file.images[samples_[sample]].file_name;
   return archive.path() + (archive.path().ends_with('/') ? "" : "/") + name;
 }
 
@@ -104,10 +113,10 @@ Objects CocoDataset::objects(size_t sample) const {
 
 Sample CocoDataset::load(size_t sample) const {
   const uint32_t file = part_->files[samples_[sample]];
-  if (file == kMissing) fail("{}: no such picture", place(sample));
-  Sample loaded{part_->pictures->decode(file), {}};
+  if (!is_there(file)) fail_not_there(*this, sample, file);
+  Sample loaded{part_->images->decode(file), {}};
   if (loaded.image->width != width(sample) || loaded.image->height != height(sample)) {
-    fail("{}: a picture of {}x{} pixels, expected {}x{} as annotated", place(sample),
+    fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", place(sample),
          loaded.image->width, loaded.image->height, width(sample), height(sample));
   }
   loaded.target = objects(sample);
@@ -130,7 +139,7 @@ CocoDataset CocoDataset::for_training() const {
     std::string first;
     if (!problems().problems.empty()) first = "; " + problems().problems.front();
     fail(
-        "{}: none of its {} pictures shows an object of a pixel or more and has sides of {} or "
+        "{}: none of its {} images shows an object of a pixel or more and has sides of {} or "
         "more{}",
         part_->file.name, size(), kLeastTrainingSide, first);
   }
@@ -159,21 +168,21 @@ class CocoReader {
   CocoReader(std::shared_ptr<const Archive> archive, const CocoOptions& options)
       : files_(archive),
         options_(options),
-        store_(std::make_shared<PictureStore>(std::move(archive), options.decode,
-                                              options.cache_bytes)) {}
+        store_(std::make_shared<ImageStore>(std::move(archive), options.decode,
+                                            options.cache_bytes)) {}
 
   const FilesByName& files() const { return files_; }
 
-  // `folders`: where pictures may lie, in the order of preference.
+  // `folders`: where images may lie, in the order of preference.
   CocoDataset read(const std::string& name, SharedText text,
                    const std::vector<std::string>& folders) const {
     auto part = std::make_shared<CocoPart>();
     part->file = parse_coco(name, text.text);
     part->text = std::move(text);
-    part->pictures = store_;
+    part->images = store_;
     part->decode = options_.decode;
     part->problems = part->file.problems;
-    find_pictures(*part, folders);
+    find_images(*part, folders);
     CocoDataset dataset;
     for (uint32_t i = 0; i < part->file.images.size(); ++i) dataset.samples_.push_back(i);
     dataset.part_ = std::move(part);
@@ -181,7 +190,7 @@ class CocoReader {
   }
 
  private:
-  void find_pictures(CocoPart& part, const std::vector<std::string>& folders) const {
+  void find_images(CocoPart& part, const std::vector<std::string>& folders) const {
     std::vector<std::string> names;
     for (const CocoImage& image : part.file.images) {
       names.push_back(checked_name(image.file_name, part.file.name));
@@ -201,11 +210,14 @@ class CocoReader {
       part.folder = folder;
       if (best == names.size()) break;
     }
+    for (uint32_t& file : part.files) {
+      if (is_there(file) && files_.leads_out(file)) file = kOutside;
+    }
   }
 
   FilesByName files_;
   const CocoOptions& options_;
-  std::shared_ptr<const PictureStore> store_;
+  std::shared_ptr<const ImageStore> store_;
 };
 
 namespace {
@@ -237,12 +249,12 @@ CocoSplits open_file(const std::string& path, const CocoOptions& options) {
     folder = "..";
   }
   SharedText text = read_text(path);
-  const std::string root = options.pictures.empty() ? folder.string() : options.pictures;
+  const std::string root = options.images.empty() ? folder.string() : options.images;
   const CocoReader reader(open_archive(root, options.archive), options);
   CocoSplits result;
   std::vector<std::string> folders;
   for (const std::string& outer : reader.files().roots()) {
-    for (std::string& each : coco_picture_folders(outer, outer + below, file.stem().string())) {
+    for (std::string& each : coco_image_folders(outer, outer + below, file.stem().string())) {
       folders.push_back(std::move(each));
     }
   }
@@ -266,20 +278,19 @@ CocoSplits open_coco(const std::string& path, const CocoOptions& options) {
         path, archive->files().size());
   }
   const CocoReader reader(
-      options.pictures.empty() ? archive : open_archive(options.pictures, options.archive),
-      options);
+      options.images.empty() ? archive : open_archive(options.images, options.archive), options);
   const auto read = [&](uint32_t file) {
     const std::string_view name = files.name(file);
-    std::vector<std::string> folders = coco_picture_folders(
-        layout.root, std::string(folder_of(name)), std::string(base_name(name)));
-    if (!options.pictures.empty()) {
+    std::vector<std::string> folders =
+        coco_image_folders(layout.root, std::string(folder_of(name)), std::string(base_name(name)));
+    if (!options.images.empty()) {
       for (const std::string& outer : reader.files().roots()) {
-        for (std::string& each : coco_picture_folders(outer, outer, std::string(base_name(name)))) {
+        for (std::string& each : coco_image_folders(outer, outer, std::string(base_name(name)))) {
           folders.push_back(std::move(each));
         }
       }
     }
-    return reader.read(archive->place(file), read_text(archive, file), folders);
+    return reader.read(archive->place(file), read_text(files, file), folders);
   };
   CocoSplits result;
   if (const auto whole = layout.files.find(""); whole != layout.files.end()) {
@@ -306,12 +317,12 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
       data.size(), options,
       [&](size_t sample) {
         const uint32_t file = part.files[data.samples_[sample]];
-        if (file == kMissing) fail("{}: no such picture", data.place(sample));
+        if (!is_there(file)) fail_not_there(data, sample, file);
         if (!options.read_files) return;
-        const Archive& archive = part.pictures->archive();
-        const PictureSize size = read_picture_size(picture_source(archive, file), part.decode);
-        if (size != PictureSize{data.width(sample), data.height(sample)}) {
-          fail("{}: a picture of {}x{} pixels, expected {}x{} as annotated", data.place(sample),
+        const Archive& archive = part.images->archive();
+        const ImageSize size = read_image_size(image_source(archive, file), part.decode);
+        if (size != ImageSize{data.width(sample), data.height(sample)}) {
+          fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", data.place(sample),
                size.width, size.height, data.width(sample), data.height(sample));
         }
       },
@@ -319,7 +330,7 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
   report.samples = good.size();
   report.left_out = data.size() - good.size();
   if (good.empty()) {
-    fail("{}: none of its {} pictures is good: {}", part.file.name, data.size(),
+    fail("{}: none of its {} images is good: {}", part.file.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

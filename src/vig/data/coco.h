@@ -1,17 +1,17 @@
-// Pictures with objects, from annotations in COCO's JSON.
+// Images with objects, from annotations in COCO's JSON.
 //
 //   ROOT/annotations/instances_SPLIT.json   SPLIT is train, val or test, a year may follow
 //   ROOT/SPLIT.json, ROOT/SPLIT/_annotations.coco.json
 //   FILE.json                               one unnamed split
 //
-// ROOT is a folder or an archive; everything in it may lie in one folder. Pictures are looked for
+// ROOT is a folder or an archive; everything in it may lie in one folder. Images are looked for
 // by file_name below ROOT, ROOT/SPLIT, ROOT/images, ROOT/images/SPLIT and the folder of the JSON
-// file; nothing outside of ROOT is ever opened. ROOT of a file is the folder above "annotations",
-// or its own folder.
+// file; nothing outside of ROOT is ever opened, not through links either. ROOT of a file is the
+// folder above "annotations", or its own folder.
 //
 // Files are not trusted. JSON that is damaged, deep, of other types or out of range throws;
-// annotations that are only wrong (of an unknown picture or category, without area, with runs that
-// do not fill the picture) are left out and named in the report.
+// annotations that are only wrong (of an unknown image or category, without area, with runs that
+// do not fill the image) are left out and named in the report.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ struct CocoOptions {
   // As stored: what the annotations were drawn on.
   DecodeOptions decode = {.apply_orientation = false};
   uint64_t cache_bytes = DatasetOptions().cache_bytes;  // see DatasetOptions
-  std::string pictures = {};  // a folder or archive to look for pictures in, instead of ROOT
+  std::string images = {};  // a folder or archive to look for images in, instead of ROOT
   std::vector<std::string> splits = {"train", "val", "test"};
   bool first_split_only = false;
 };
 
 struct CocoAnnotation;
-struct CocoPart;  // what the copies of a data set share: archive, pictures, annotations
+struct CocoPart;  // what the copies of a data set share: archive, images, annotations
 
-// Pictures in ascending order of their numbers. Copies share everything.
+// Images in ascending order of their numbers. Copies share everything.
 class CocoDataset : public SampleSource {
  public:
   size_t size() const override { return samples_.size(); }
@@ -59,11 +59,11 @@ class CocoDataset : public SampleSource {
 
   // The objects with their masks. Throws Error when the masks take too much to make.
   Objects objects(size_t sample) const;
-  // With Objects as target. Throws Error when the picture has another size than annotated.
+  // With Objects as target. Throws Error when the image has another size than annotated.
   Sample load(size_t sample) const override;
 
   // What a detector learns from: without objects that are flagged to be ignored, smaller than a
-  // pixel or outside of the picture, and without pictures that then show none but crowds or have a
+  // pixel or outside of the image, and without images that then show none but crowds or have a
   // side below 32. Throws Error when nothing is left.
   CocoDataset for_training() const;
   CocoDataset subset(std::span<const size_t> samples) const;
@@ -78,7 +78,7 @@ class CocoDataset : public SampleSource {
   std::span<const CocoAnnotation> annotations(size_t sample) const;
 
   std::shared_ptr<const CocoPart> part_;
-  std::vector<uint32_t> samples_;  // pictures of the part
+  std::vector<uint32_t> samples_;  // images of the part
   bool training_ = false;
 };
 
@@ -92,11 +92,11 @@ struct CocoSplits {
 
 CocoSplits open_coco(const std::string& path, const CocoOptions& options = {});
 
-// Leaves out pictures that are missing or of another size than annotated, and names what opening
-// left out. Throws Error when no picture is left.
+// Leaves out images that are missing or of another size than annotated, and names what opening
+// left out. Throws Error when no image is left.
 DataReport check(CocoDataset& data, const CheckOptions& options = {});
 
-// Parses annotations alone and makes the objects of every picture, for tests of hostile files;
+// Parses annotations alone and makes the objects of every image, for tests of hostile files;
 // gives their number. Throws Error.
 size_t parse_coco_text(const std::string& name, std::string_view json);
 

@@ -16,6 +16,7 @@ namespace vig {
 namespace {
 
 constexpr int64_t kMaxSide = int64_t{1} << 20;
+constexpr int64_t kMaxBoxNumber = int64_t{1} << 24;  // whole numbers up to it are exact in float
 constexpr int64_t kMinId = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxId = std::numeric_limits<int64_t>::max();
 
@@ -35,7 +36,7 @@ struct Category {
   std::string name;
 };
 
-// The columns that the edges of a polygon cross inside of a picture.
+// The columns that the edges of a polygon cross inside of an image.
 uint64_t columns_crossed(const std::vector<double>& corners, int width) {
   double sum = 0;
   for (size_t i = 0; i < corners.size(); i += 2) {
@@ -66,8 +67,9 @@ std::optional<Mask> read_polygons(JsonReader& json, int width, int height, MaskW
     if (work == nullptr) continue;
     const uint64_t columns = columns_crossed(corners, width);
     if (columns > work->columns) {
-      throw Wrong{fmt::format("polygons that cross more than {} columns of its picture",
-                              MaskWork().columns)};
+      throw Wrong{
+          fmt::format("polygons that cross more than {} columns of its image (a fixed limit)",
+                      MaskWork().columns)};
     }
     work->columns -= columns;
     parts.push_back(polygon_mask(corners, width, height));
@@ -112,8 +114,8 @@ Mask read_runs(JsonReader& json, const std::string& where, int width, int height
   }
   if (seen != 3) json.fail_here("a size and counts in a segmentation");
   if (size[0] != height || size[1] != width) {
-    throw Wrong{fmt::format("a mask of {}x{} pixels, expected {}x{} as its picture", size[1],
-                            size[0], width, height)};
+    throw Wrong{fmt::format("a mask of {}x{} pixels, expected {}x{} as its image", size[1], size[0],
+                            width, height)};
   }
   if (text) {
     try {
@@ -176,7 +178,7 @@ class CocoParser {
  private:
   template <class List>
   void check_room(const List& list, size_t most, const char* what) const {
-    if (list.size() >= most) fail("{}: more than {} {}", file_.name, most, what);
+    if (list.size() >= most) fail("{}: more than {} {} (a fixed limit)", file_.name, most, what);
   }
 
   void read_image() {
@@ -241,6 +243,13 @@ class CocoParser {
       }
     }
     require(seen, kFields, 3, "an annotation");
+    if (!std::ranges::all_of(box, [](double x) { return std::abs(x) <= kMaxBoxNumber; })) {
+      file_.problems.add(fmt::format(
+          "{}: a box of x {:g}, y {:g}, width {:g} and height {:g}, expected numbers from {} to {}",
+          file_.place(value), box[0], box[1], box[2], box[3], -kMaxBoxNumber, kMaxBoxNumber));
+      raw_.pop_back();
+      return;
+    }
     if ((seen & 1 << 4) == 0) value.area = box[2] * box[3];
     value.box = {static_cast<float>(box[0]), static_cast<float>(box[1]),
                  static_cast<float>(box[0] + box[2]), static_cast<float>(box[1] + box[3])};
@@ -327,15 +336,14 @@ class CocoParser {
     value.label = static_cast<int32_t>(category - file_.category_ids.begin());
     const CocoImage& of = file_.images[value.image];
     const Box& box = value.box;
-    // Also where numbers are too large for float.
-    if (!(box.x2 > box.x1 && box.y2 > box.y1 && box.area() < std::numeric_limits<float>::max())) {
+    if (!(box.x2 > box.x1 && box.y2 > box.y1)) {
       throw Wrong{fmt::format("a box of {} by {} pixels, expected more than none", box.width(),
                               box.height())};
     }
     const bool overlaps = std::min(box.x2, static_cast<float>(of.width)) > std::max(box.x1, 0.0f) &&
                           std::min(box.y2, static_cast<float>(of.height)) > std::max(box.y1, 0.0f);
     if (!overlaps) {
-      throw Wrong{fmt::format("its box from {}, {} to {}, {} lies outside of its picture of {}x{}",
+      throw Wrong{fmt::format("its box from {}, {} to {}, {} lies outside of its image of {}x{}",
                               box.x1, box.y1, box.x2, box.y2, of.width, of.height)};
     }
     if (value.segmentation == 0) return;

@@ -29,7 +29,7 @@ struct CocoAnnotation {
   bool for_training = true;  // not flagged to be ignored, and of a pixel at least
 };
 
-// What filling the polygons of one picture may cost.
+// What filling the polygons of one image may cost.
 struct MaskWork {
   uint64_t columns = uint64_t{1} << 23;  // that edges may still cross
 };
@@ -50,7 +50,7 @@ struct CocoFile {
   DataReport problems;                      // annotations that were left out
 
   // The mask of an annotation; empty without segmentation. Throws Error, also when the polygons of
-  // its picture take more than `work` together.
+  // its image take more than `work` together.
   Mask mask(const CocoAnnotation& annotation, MaskWork& work) const;
   std::string place(const CocoAnnotation& annotation) const;
 };

@@ -86,9 +86,8 @@ CocoLayout find_coco_files(const FilesByName& files) {
   return layout;
 }
 
-std::vector<std::string> coco_picture_folders(const std::string& root,
-                                              const std::string& json_folder,
-                                              const std::string& stem) {
+std::vector<std::string> coco_image_folders(const std::string& root, const std::string& json_folder,
+                                            const std::string& stem) {
   std::vector<std::string> words;
   if (const std::string_view word = split_word(stem); !word.empty()) {
     words.emplace_back(word);

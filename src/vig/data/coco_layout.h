@@ -1,4 +1,4 @@
-// Which files of an archive are annotations of COCO, and where their pictures may lie.
+// Which files of an archive are annotations of COCO, and where their images may lie.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ CocoLayout find_coco_files(const FilesByName& files);
 
 // In the order of preference, each with its slash or empty. `json_folder` and `stem` are those of
 // the annotations: "annotations/" and "instances_train2017".
-std::vector<std::string> coco_picture_folders(const std::string& root,
-                                              const std::string& json_folder,
-                                              const std::string& stem);
+std::vector<std::string> coco_image_folders(const std::string& root, const std::string& json_folder,
+                                            const std::string& stem);
 
 }  // namespace vig

@@ -1,6 +1,6 @@
-// Colour operations on 8-bit pictures, in place, with the integers of Pillow's ImageOps and
+// Colour operations on 8-bit images, in place, with the integers of Pillow's ImageOps and
 // ImageEnhance. Channels are treated alike and apart unless said otherwise. None allocates in
-// proportion to the picture except adjust_sharpness, which needs a copy of two rows.
+// proportion to the image except adjust_sharpness, which needs a copy of two rows.
 #pragma once
 
 #include "vig/image/image.h"
@@ -27,10 +27,10 @@ void solarize(Image& image, int threshold);
 void solarize_add(Image& image, int add);
 
 // The four below move each value away from (factor > 1) or towards (factor < 1) what a dull version
-// of the picture has there: dull + factor * (v - dull), cut off to 0..255, fractions dropped.
+// of the image has there: dull + factor * (v - dull), cut off to 0..255, fractions dropped.
 // Factor 1 changes nothing, factor 0 leaves the dull version. Factors are not negative.
 void adjust_brightness(Image& image, float factor);  // dull: black
-void adjust_contrast(Image& image, float factor);    // dull: the mean luma of the picture
+void adjust_contrast(Image& image, float factor);    // dull: the mean luma of the image
 void adjust_color(Image& image, float factor);       // dull: each pixel's luma
 // dull: the mean of 3x3 pixels, the middle one counted five times; border pixels stay.
 void adjust_sharpness(Image& image, float factor);

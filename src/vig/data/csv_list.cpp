@@ -69,7 +69,8 @@ class RecordReader {
       blame(fmt::format("expected a comma after a closing quote, found \"{}\"",
                         printable(plain, 20)));
     }
-    if (field.size() > kMaxCsvField) blame(fmt::format("a field of over {} bytes", kMaxCsvField));
+    if (field.size() > kMaxCsvField)
+      blame(fmt::format("a field of over {} bytes (a fixed limit)", kMaxCsvField));
     if (field.find('\0') != field.npos) blame("a zero byte");
     if (record.fields.size() <= kMostColumns) record.fields.push_back(std::move(field));
   }
@@ -177,7 +178,7 @@ class ListParser {
       }
     }
     if (list_.rows.size() == kMaxCsvRows) {
-      fail("{}: expected at most {} rows, found more", name_, kMaxCsvRows);
+      fail("{}: expected at most {} rows (a fixed limit), found more", name_, kMaxCsvRows);
     }
     const auto [known, added] =
         labels_.try_emplace(label, static_cast<uint32_t>(list_.labels.size()));

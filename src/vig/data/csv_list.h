@@ -1,4 +1,4 @@
-// A CSV file of pictures and their labels, as spreadsheets and scripts write it (RFC 4180).
+// A CSV file of images and their labels, as spreadsheets and scripts write it (RFC 4180).
 //
 //   path,label            or path,label,split; the line may be missing
 //   cat/1.jpg,cat

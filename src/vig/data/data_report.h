@@ -10,12 +10,12 @@ namespace vig {
 
 // What data is, by its files.
 enum class DataKind {
-  kClasses,     // pictures with a class each, by folders or in a list: data/dataset.h
-  kLabelPairs,  // pictures with label maps: data/label_pairs.h
-  kCoco,        // pictures with objects in COCO's JSON: data/coco.h
+  kClasses,     // images with a class each, by folders or in a list: data/dataset.h
+  kLabelPairs,  // images with label maps: data/label_pairs.h
+  kCoco,        // images with objects in COCO's JSON: data/coco.h
 };
 
-// A .json file is COCO's, a .txt file a list of pairs, a .csv file one of pictures with a class
+// A .json file is COCO's, a .txt file a list of pairs, a .csv file one of images with a class
 // each; a folder or an archive is what the files in it make it, folders of classes where nothing
 // else shows. Throws Error when the path cannot be opened.
 DataKind recognise_data(const std::string& path);
@@ -35,7 +35,7 @@ struct DataReport {
 
 struct CheckOptions {
   int threads = 1;
-  // Read every file: sizes of pictures, labels of label maps. Off: only what listing and parsing
+  // Read every file: sizes of images, labels of label maps. Off: only what listing and parsing
   // show.
   bool read_files = true;
   // Called now and then by one thread at a time with the samples done; false ends the check early,

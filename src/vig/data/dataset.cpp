@@ -7,7 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
-#include "vig/data/picture_store.h"
+#include "vig/data/image_store.h"
 
 namespace vig {
 namespace {
@@ -116,7 +116,7 @@ HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed) {
   std::vector<size_t> train, validation;
   for (size_t i = 0; i < dataset.size(); ++i) (chosen[i] ? validation : train).push_back(i);
   if (validation.empty()) {
-    fail("expected classes of two pictures or more to split some off for validation, found {} of 1",
+    fail("expected classes of two images or more to split some off for validation, found {} of 1",
          dataset.size());
   }
   return {dataset.subset(train), dataset.subset(validation)};

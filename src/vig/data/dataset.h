@@ -1,7 +1,7 @@
-// Labelled pictures for training and evaluation, from a folder, an archive or a list.
+// Labelled images for training and evaluation, from a folder, an archive or a list.
 //
-//   ROOT/CLASS/.../PICTURE          one unnamed split
-//   ROOT/SPLIT/CLASS/.../PICTURE    SPLIT is train, val (valid, validation) or test
+//   ROOT/CLASS/.../IMAGE          one unnamed split
+//   ROOT/SPLIT/CLASS/.../IMAGE    SPLIT is train, val (valid, validation) or test
 //   LIST.csv                        rows of path,label or path,label,split: data/csv_list.h
 //
 // Classes are the folders' names in the order of their bytes; labels count them from 0. ROOT is
@@ -32,22 +32,22 @@ namespace vig {
 struct DatasetOptions {
   ArchiveOptions archive = {};
   DecodeOptions decode = {};
-  // Decoded pictures are kept up to this many bytes, all splits together, first come first kept. 0
+  // Decoded images are kept up to this many bytes, all splits together, first come first kept. 0
   // for data that is seen once.
   uint64_t cache_bytes = std::min(uint64_t{2} << 30, physical_memory() / 8);
   // Fewer classes throw: nothing can be learnt from one.
   size_t min_classes = 2;
   // Where there are splits, those to read, in the order of preference. The others are as good as
-  // not there: test pictures without labels, or of fewer classes, hinder nobody who trains.
+  // not there: test images without labels, or of fewer classes, hinder nobody who trains.
   std::vector<std::string> splits = {"train", "val", "test"};
   // Only the first of `splits` that is there.
   bool first_split_only = false;
 };
 
-class PictureStore;  // the archive and the decoded pictures, shared by all splits
+class ImageStore;  // the archive and the decoded images, shared by all splits
 
 // A list of samples, sorted by label, then by name: equal whether it came from a folder or from an
-// archive of it. Copies share the pictures.
+// archive of it. Copies share the images.
 class Dataset : public SampleSource {
  public:
   size_t size() const override { return samples_.size(); }
@@ -77,25 +77,25 @@ class Dataset : public SampleSource {
     int32_t label;
   };
 
-  std::shared_ptr<const PictureStore> store_;
+  std::shared_ptr<const ImageStore> store_;
   std::shared_ptr<const std::vector<std::string>> classes_;
   size_t prefix_ = 0;  // length of the split's folder in the names of files
   std::vector<Entry> samples_;
 };
 
 // What a path holds: either `whole`, or any of the others that were asked for, perhaps none. All
-// have the same classes, and every class of each has pictures.
+// have the same classes, and every class of each has images.
 struct DatasetSplits {
   std::optional<Dataset> whole, train, val, test;
   std::vector<std::string> there;  // all splits by name, read or not; none where it is `whole`
-  size_t ignored = 0;              // files that are no pictures by their extension
+  size_t ignored = 0;              // files that are no images by their extension
   DataReport report;               // rows of a list that are left out
 
   const std::vector<std::string>& classes() const;  // of what was read; throws Error if nothing
 };
 
 // Throws Error saying what was expected and what was found when the layout is another, a class has
-// no pictures, splits disagree on the classes, or a list has no row that is good; (usage) when
+// no images, splits disagree on the classes, or a list has no row that is good; (usage) when
 // `splits` names another than the three.
 DatasetSplits open_dataset(const std::string& path, const DatasetOptions& options = {});
 
@@ -106,7 +106,7 @@ struct HeldOut {
 // Takes `count` samples for validation, from each class in proportion to its size; fewer where that
 // would leave a class without any for training, more where a class of two or more would have none
 // for validation. Which ones depends on the seed and the samples' names alone. Throws Error (usage)
-// unless 0 < count < size, and (input) when every class has one picture.
+// unless 0 < count < size, and (input) when every class has one image.
 HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed);
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// What the readers of classified pictures share (data/dataset.h).
+// What the readers of classified images share (data/dataset.h).
 #pragma once
 
 #include <cstddef>

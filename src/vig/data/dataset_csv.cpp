@@ -9,7 +9,7 @@
 #include "vig/data/dataset.h"
 #include "vig/data/dataset_checks.h"
 #include "vig/data/dense_files.h"
-#include "vig/data/picture_store.h"
+#include "vig/data/image_store.h"
 
 namespace vig {
 
@@ -43,7 +43,7 @@ class CsvDatasetReader {
         choose_splits(options_.splits, result.there, options_.first_split_only);
     if (list_.rows.empty()) fail_empty("expected rows of a path and a label, found none");
     leave_out_files(chosen);
-    open_pictures();
+    open_images();
     if (!list_.has_splits) result.whole = make_dataset("");
     for (const std::string& split : chosen) {
       auto& to = split == "train" ? result.train : split == "val" ? result.val : result.test;
@@ -63,7 +63,7 @@ class CsvDatasetReader {
     fail("{}: {}; {}", path_, sentence, problems.front());
   }
 
-  // Those of other splits, without a word, and those whose pictures are not there.
+  // Those of other splits, without a word, and those whose images are not there.
   void leave_out_files(const std::vector<std::string>& chosen) {
     std::erase_if(list_.rows, [&](const CsvRow& row) {
       if (list_.has_splits && std::ranges::find(chosen, row.split) == chosen.end()) return true;
@@ -87,12 +87,12 @@ class CsvDatasetReader {
     return fmt::format("which cannot be read: {}", error.message());
   }
 
-  void open_pictures() {
+  void open_images() {
     std::vector<std::string> names;
     names.reserve(list_.rows.size());
     for (CsvRow& row : list_.rows) names.push_back(std::move(row.path));
-    store_ = std::make_shared<PictureStore>(open_listed_files(folder_, std::move(names)),
-                                            options_.decode, options_.cache_bytes);
+    store_ = std::make_shared<ImageStore>(open_listed_files(folder_, std::move(names)),
+                                          options_.decode, options_.cache_bytes);
   }
 
   // Row number i is file number i of the store.
@@ -102,8 +102,8 @@ class CsvDatasetReader {
       if (row.split == split) labels.emplace(list_.labels[row.label], 0);
     }
     if (labels.empty()) {
-      fail_empty(split.empty() ? "none of its pictures is there"
-                               : fmt::format("no picture of its split {} is there", split));
+      fail_empty(split.empty() ? "none of its images is there"
+                               : fmt::format("no image of its split {} is there", split));
     }
     Dataset dataset;
     dataset.store_ = store_;
@@ -122,7 +122,7 @@ class CsvDatasetReader {
   const DatasetOptions& options_;
   const std::string folder_;
   CsvList list_;
-  std::shared_ptr<const PictureStore> store_;
+  std::shared_ptr<const ImageStore> store_;
 };
 
 DatasetSplits open_csv_dataset(const std::string& path, const DatasetOptions& options) {

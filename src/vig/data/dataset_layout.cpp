@@ -15,13 +15,13 @@
 #include "vig/data/csv_list.h"
 #include "vig/data/dataset.h"
 #include "vig/data/dataset_checks.h"
-#include "vig/data/picture_store.h"
+#include "vig/data/image_store.h"
 
 namespace vig {
 namespace {
 
 constexpr std::string_view kLayout =
-    "CLASS/PICTURE or {train,val,test}/CLASS/PICTURE, with one folder for each class";
+    "CLASS/IMAGE or {train,val,test}/CLASS/IMAGE, with one folder for each class";
 
 constexpr std::array kSplitNames = {"train", "val", "test"};
 enum { kTrain, kVal, kTest };
@@ -53,12 +53,12 @@ class DatasetReader {
       : path_(path),
         options_(options),
         archive_(open_archive(path, options.archive)),
-        store_(std::make_shared<PictureStore>(archive_, options.decode, options.cache_bytes)) {}
+        store_(std::make_shared<ImageStore>(archive_, options.decode, options.cache_bytes)) {}
 
   DatasetSplits read() {
-    find_pictures();
+    find_images();
     const std::string root = find_root();
-    const std::set<std::string_view> tops = folders_with_pictures(root);
+    const std::set<std::string_view> tops = folders_with_images(root);
     const bool splits = !tops.empty() && std::ranges::all_of(tops, [](std::string_view name) {
       return find_split(name) >= 0;
     });
@@ -75,27 +75,27 @@ class DatasetReader {
   }
 
  private:
-  struct Picture {
+  struct Entry {
     std::string_view name;
     uint32_t file;
   };
 
-  struct Other {  // than a picture
+  struct Other {  // than an image
     std::string_view name;
     bool folder;
   };
 
   static std::string expected() { return fmt::format("expected {}", kLayout); }
 
-  void find_pictures() {
+  void find_images() {
     const std::vector<std::string>& files = archive_->files();
     if (files.size() > std::numeric_limits<uint32_t>::max()) {
       fail("{}: {} files, expected fewer than 2^32", path_, files.size());
     }
     for (size_t i = 0; i < files.size(); ++i) {
       const bool hidden = is_hidden(files[i]);
-      if (!hidden && has_picture_extension(files[i])) {
-        pictures_.push_back({files[i], static_cast<uint32_t>(i)});
+      if (!hidden && has_image_extension(files[i])) {
+        images_.push_back({files[i], static_cast<uint32_t>(i)});
         continue;
       }
       ++ignored_;
@@ -104,22 +104,22 @@ class DatasetReader {
     for (const std::string& folder : archive_->folders()) {
       if (!is_hidden(folder + "/")) others_.push_back({folder, true});
     }
-    if (pictures_.empty()) {
-      fail("{}: found no pictures among {} files, where pictures end in {}; {}", path_,
-           files.size(), fmt::join(picture_extensions(), " "), expected() + unsupported());
+    if (images_.empty()) {
+      fail("{}: found no images among {} files, where images end in {}; {}", path_, files.size(),
+           fmt::join(image_extensions(), " "), expected() + unsupported());
     }
   }
 
-  // What all pictures' names begin with, up to its last folder that is neither a split nor a class.
+  // What all images' names begin with, up to its last folder that is neither a split nor a class.
   // Found in one pass over the names, which may be thousands of folders deep.
   std::string find_root() const {
-    const std::string_view first = pictures_.front().name;
+    const std::string_view first = images_.front().name;
     size_t common = first.size();
-    for (const Picture& picture : pictures_) {
-      const std::string_view name = picture.name;
+    for (const Entry& image : images_) {
+      const std::string_view name = image.name;
       const auto differ = std::ranges::mismatch(first.substr(0, common), name).in1;
       common = static_cast<size_t>(differ - first.begin());
-      // The last folder of a picture is its class.
+      // The last folder of an image is its class.
       const size_t file = name.rfind('/');
       const size_t label = file == 0 || file == std::string_view::npos ? std::string_view::npos
                                                                        : name.rfind('/', file - 1);
@@ -132,17 +132,17 @@ class DatasetReader {
     return std::string(first.substr(0, root));
   }
 
-  // Of pictures and names below a folder, its own name taken off.
+  // Of images and names below a folder, its own name taken off.
   template <class Visit>
-  void visit_pictures(const std::string& folder, const Visit& visit) const {
-    for (const Picture& picture : pictures_) {
-      if (picture.name.starts_with(folder)) visit(picture.name.substr(folder.size()), picture.file);
+  void visit_images(const std::string& folder, const Visit& visit) const {
+    for (const Entry& image : images_) {
+      if (image.name.starts_with(folder)) visit(image.name.substr(folder.size()), image.file);
     }
   }
 
-  std::set<std::string_view> folders_with_pictures(const std::string& root) const {
+  std::set<std::string_view> folders_with_images(const std::string& root) const {
     std::set<std::string_view> folders;
-    visit_pictures(root, [&](std::string_view name, uint32_t) {
+    visit_images(root, [&](std::string_view name, uint32_t) {
       const std::string_view folder = first_folder(name);
       if (!folder.empty()) folders.insert(folder);
     });
@@ -154,7 +154,7 @@ class DatasetReader {
     for (const std::string_view top : tops) {
       if (find_split(top) < 0) continue;
       bool folders_only = true;
-      visit_pictures(root + std::string(top) + "/", [&](std::string_view name, uint32_t) {
+      visit_images(root + std::string(top) + "/", [&](std::string_view name, uint32_t) {
         folders_only = folders_only && !first_folder(name).empty();
       });
       if (!folders_only) continue;
@@ -168,10 +168,10 @@ class DatasetReader {
 
   Dataset read_classes(const std::string& folder) const {
     std::map<std::string_view, int32_t> labels;
-    visit_pictures(folder, [&](std::string_view name, uint32_t) {
+    visit_images(folder, [&](std::string_view name, uint32_t) {
       const std::string_view label = first_folder(name);
       if (label.empty()) {
-        fail("{}: the picture \"{}\" lies in no class folder; {}", path_,
+        fail("{}: the image \"{}\" lies in no class folder; {}", path_,
              printable(folder + std::string(name)), expected() + unsupported());
       }
       labels.emplace(label, 0);
@@ -182,7 +182,7 @@ class DatasetReader {
     dataset.store_ = store_;
     dataset.classes_ = number_classes(labels);
     dataset.prefix_ = folder.size();
-    visit_pictures(folder, [&](std::string_view name, uint32_t file) {
+    visit_images(folder, [&](std::string_view name, uint32_t file) {
       dataset.samples_.push_back({file, labels.find(first_folder(name))->second});
     });
     dataset.sort();
@@ -197,8 +197,8 @@ class DatasetReader {
       const bool itself = other.folder && below.find('/') == std::string_view::npos;
       const std::string_view label = itself ? below : first_folder(below);
       if (label.empty() || labels.contains(label)) continue;
-      fail("{}: the folder \"{}\" holds no pictures, which end in {}; {}", path_,
-           printable(folder + std::string(label)), fmt::join(picture_extensions(), " "),
+      fail("{}: the folder \"{}\" holds no images, which end in {}; {}", path_,
+           printable(folder + std::string(label)), fmt::join(image_extensions(), " "),
            expected() + unsupported());
     }
   }
@@ -207,7 +207,7 @@ class DatasetReader {
                    DatasetSplits& result) const {
     const std::array<std::optional<Dataset>*, 3> splits = {&result.train, &result.val,
                                                            &result.test};
-    visit_pictures(root, [&](std::string_view name, uint32_t) {
+    visit_images(root, [&](std::string_view name, uint32_t) {
       if (first_folder(name).empty()) ++result.ignored;  // it lies beside the splits
     });
     std::array<std::vector<std::string_view>, 3> folders;
@@ -252,8 +252,8 @@ class DatasetReader {
   const std::string& path_;
   const DatasetOptions& options_;
   const std::shared_ptr<const Archive> archive_;
-  const std::shared_ptr<const PictureStore> store_;
-  std::vector<Picture> pictures_;
+  const std::shared_ptr<const ImageStore> store_;
+  std::vector<Entry> images_;
   std::vector<Other> others_;
   size_t ignored_ = 0;
 };

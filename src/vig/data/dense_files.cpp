@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/inside_folder.h"
 #include "vig/base/mapped_file.h"
 #include "vig/base/thread_team.h"
 
@@ -46,6 +47,10 @@ FilesByName::FilesByName(std::shared_ptr<const Archive> archive) : archive_(std:
   if (names.size() >= std::numeric_limits<uint32_t>::max()) {
     fail("{}: {} files, expected fewer than 2^32", archive_->path(), names.size());
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(archive_->path(), ignored)) {
+    real_folder_ = std::filesystem::canonical(archive_->path(), ignored);
+  }
   for (size_t i = 0; i < names.size(); ++i) {
     if (is_hidden_name(names[i])) continue;
     files_.push_back(static_cast<uint32_t>(i));
@@ -57,6 +62,19 @@ std::optional<uint32_t> FilesByName::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return {};
   return found->second;
+}
+
+bool FilesByName::leads_out(uint32_t file) const {
+  if (real_folder_.empty()) return false;
+  const std::string path = archive_->file_path(file);
+  std::error_code ignored;  // a link to nothing shows when it is read
+  return std::filesystem::exists(path, ignored) && !lies_inside(path, real_folder_);
+}
+
+std::string FilesByName::why_refused(uint32_t file) const {
+  return fmt::format(
+      "{}: a link out of {}, expected a file inside of it; nothing outside is opened",
+      archive_->place(file), archive_->path());
 }
 
 std::vector<std::string> FilesByName::roots() const {
@@ -79,7 +97,9 @@ SharedText read_text(const std::string& path) {
   return {file, {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()}};
 }
 
-SharedText read_text(const std::shared_ptr<const Archive>& archive, uint32_t file) {
+SharedText read_text(const FilesByName& files, uint32_t file) {
+  const std::shared_ptr<const Archive>& archive = files.archive();
+  if (files.leads_out(file)) fail("{}", files.why_refused(file));
   std::error_code ignored;
   if (std::filesystem::is_directory(archive->path(), ignored)) {
     return read_text((std::filesystem::path(archive->path()) / archive->files()[file]).string());
@@ -93,7 +113,7 @@ SharedText read_text(const std::shared_ptr<const Archive>& archive, uint32_t fil
   return {held, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
 }
 
-PictureSource picture_source(const Archive& archive, uint32_t file) {
+ImageSource image_source(const Archive& archive, uint32_t file) {
   const std::string place = archive.place(file);
   // What is compressed shows what it is before all of it is unpacked.
   uint8_t start[64];

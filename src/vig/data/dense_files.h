@@ -1,8 +1,9 @@
-// What readers of annotated pictures share: files by name, names of splits, checks of samples.
+// What readers of annotated images share: files by name, names of splits, checks of samples.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,25 +40,30 @@ class FilesByName {
   const std::vector<uint32_t>& files() const { return files_; }
   std::string_view name(uint32_t file) const { return archive_->files()[file]; }
 
+  // A file of a folder that lies outside of it, behind a link: nothing there is to be opened.
+  bool leads_out(uint32_t file) const;
+  std::string why_refused(uint32_t file) const;  // a file that leads out, as a sentence
+
   // Folders that hold everything else, from the outermost: "", "camvid/", .. At most eight.
   std::vector<std::string> roots() const;
 
  private:
   std::shared_ptr<const Archive> archive_;
+  std::filesystem::path real_folder_;  // of a folder; empty for an archive
   std::vector<uint32_t> files_;
   std::unordered_map<std::string_view, uint32_t> by_name_;
 };
 
-// The whole of a file, mapped where it lies in a folder. Throws Error.
+// The whole of a file, mapped where it lies in a folder. Throws Error, also where it leads out.
 struct SharedText {
   std::shared_ptr<const void> owner;
   std::string_view text;
 };
-SharedText read_text(const std::shared_ptr<const Archive>& archive, uint32_t file);
+SharedText read_text(const FilesByName& files, uint32_t file);
 SharedText read_text(const std::string& path);
 
 // The bytes of a file for a decoder; the archive outlives it.
-PictureSource picture_source(const Archive& archive, uint32_t file);
+ImageSource image_source(const Archive& archive, uint32_t file);
 
 // Calls `examine` for every sample, on several threads; samples for which it throws Error are left
 // out and named. Gives the others, in order.

@@ -1,7 +1,7 @@
 #include "vig/base/error.h"
 #include "vig/data/archive_formats.h"
 #include "vig/data/folder_listing.h"
-#include "vig/image/picture_file.h"
+#include "vig/image/image_file.h"
 
 namespace vig {
 namespace {
@@ -24,18 +24,18 @@ class FolderArchive : public Archive {
   }
 
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
-    PictureFile opened = open(file);
+    ImageFile opened = open(file);
     if (*opened.size() > kMaxCopiedFile) {
-      fail("{}: a file of {} bytes, expected a picture of at most {}", place(file), *opened.size(),
-           kMaxCopiedFile);
+      fail("{}: a file of {} bytes, expected an image of at most {} (a fixed limit)", place(file),
+           *opened.size(), kMaxCopiedFile);
     }
     opened.read(scratch, *opened.size());
     return scratch;
   }
 
  private:
-  PictureFile open(size_t file) const {
-    return PictureFile(file_path(file), PictureFile::Kind::kRegular);
+  ImageFile open(size_t file) const {
+    return ImageFile(file_path(file), ImageFile::Kind::kRegular);
   }
 };
 

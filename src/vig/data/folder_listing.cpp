@@ -33,10 +33,11 @@ class Lister {
     if (std::ranges::find(above_, real) != above_.end()) return true;
     if (++times_[real] > kMaxTimes) {
       listing_ = {};
-      listing_.problems.push_back(fmt::format(
-          "{}: links lead to this folder in more than {} ways, expected none that lead to each "
-          "other",
-          printable(folder.string(), 4096), kMaxTimes));
+      listing_.problems.push_back(
+          fmt::format("{}: links lead to this folder in more than {} ways (a fixed limit), "
+                      "expected none that lead to each "
+                      "other",
+                      printable(folder.string(), 4096), kMaxTimes));
       return false;
     }
     if (!prefix.empty()) listing_.folders.push_back(prefix.substr(0, prefix.size() - 1));

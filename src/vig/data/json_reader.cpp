@@ -66,7 +66,8 @@ JsonReader::Kind JsonReader::peek() {
 
 void JsonReader::enter() {
   if (first_.size() == kMaxDepth) {
-    fail("{}: expected JSON of at most {} levels, found more at byte {}", where_, kMaxDepth, at_);
+    fail("{}: expected JSON of at most {} levels (a fixed limit), found more at byte {}", where_,
+         kMaxDepth, at_);
   }
   first_.push_back(1);
 }

@@ -33,7 +33,7 @@ class JsonReader {
   void begin_array(const char* what);
   bool next_item();
 
-  // Values. `what` names what was expected: "the width of a picture".
+  // Values. `what` names what was expected: "the width of an image".
   double number(const char* what);
   int64_t whole(const char* what, int64_t least, int64_t most);
   bool flag(const char* what);           // true, false, 1 or 0

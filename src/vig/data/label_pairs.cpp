@@ -4,22 +4,22 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/base/processors.h"
 #include "vig/data/dense_files.h"
+#include "vig/data/image_store.h"
 #include "vig/data/label_pairs_layout.h"
-#include "vig/data/picture_store.h"
+#include "vig/image/image_size.h"
 #include "vig/image/label_file.h"
-#include "vig/image/picture_size.h"
 
 namespace vig {
 namespace {
 
 constexpr int16_t kNoClass = -1;
 constexpr std::string_view kLayout =
-    "a list of lines \"PICTURE LABELS\", SPLIT.txt with such lines, SPLIT/ with SPLITannot/, or "
+    "a list of lines \"IMAGE LABELS\", SPLIT.txt with such lines, SPLIT/ with SPLITannot/, or "
     "images/ with annotations/ or labels/";
 
 // What the values of files mean: a class, kNoLabel or kNoClass.
@@ -50,7 +50,7 @@ bool means_none(std::string_view name) {
 }  // namespace
 
 struct LabelPairsPart {
-  std::shared_ptr<const PictureStore> pictures;
+  std::shared_ptr<const ImageStore> images;
   DecodeOptions decode;
   std::vector<FilePair> pairs;
   std::string name;  // of the split, for messages
@@ -59,7 +59,7 @@ struct LabelPairsPart {
   Meaning meaning = {};
 
   LabelMap read(uint32_t file) const {
-    return load_label_map(picture_source(pictures->archive(), file), decode);
+    return load_label_map(image_source(images->archive(), file), decode);
   }
 };
 
@@ -67,15 +67,15 @@ const std::vector<std::string>& LabelPairs::classes() const { return *part_->cla
 const DataReport& LabelPairs::problems() const { return part_->problems; }
 
 std::string LabelPairs::place(size_t sample) const {
-  return part_->pictures->archive().place(part_->pairs[samples_[sample]].picture);
+  return part_->images->archive().place(part_->pairs[samples_[sample]].image);
 }
 
 std::string LabelPairs::path(size_t sample) const {
-  return part_->pictures->archive().file_path(part_->pairs[samples_[sample]].picture);
+  return part_->images->archive().file_path(part_->pairs[samples_[sample]].image);
 }
 
 std::string LabelPairs::label_place(size_t sample) const {
-  return part_->pictures->archive().place(part_->pairs[samples_[sample]].labels);
+  return part_->images->archive().place(part_->pairs[samples_[sample]].labels);
 }
 
 LabelMap LabelPairs::labels(size_t sample) const {
@@ -93,11 +93,11 @@ LabelMap LabelPairs::labels(size_t sample) const {
 }
 
 Sample LabelPairs::load(size_t sample) const {
-  // Before the picture, whose memory is held while it is used.
+  // Before the image, whose memory is held while it is used.
   LabelMap map = labels(sample);
-  Sample loaded{part_->pictures->decode(part_->pairs[samples_[sample]].picture), {}};
+  Sample loaded{part_->images->decode(part_->pairs[samples_[sample]].image), {}};
   if (loaded.image->width != map.width || loaded.image->height != map.height) {
-    fail("{}: a label map of {}x{} pixels, expected {}x{} as its picture {}", label_place(sample),
+    fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}", label_place(sample),
          map.width, map.height, loaded.image->width, loaded.image->height, place(sample));
   }
   loaded.target = std::move(map);
@@ -136,7 +136,7 @@ class LabelPairsReader {
       open(path);
       std::optional<PairLayout> found = find_label_pairs(*files_);
       if (!found) {
-        fail("{}: found no pictures with label maps among {} files, expected {}", path,
+        fail("{}: found no images with label maps among {} files, expected {}", path,
              files_->archive()->files().size(), kLayout);
       }
       layout_ = std::move(*found);
@@ -173,19 +173,27 @@ class LabelPairsReader {
   void open(const std::string& root) {
     const std::shared_ptr<const Archive> archive = open_archive(root, options_.archive);
     files_.emplace(archive);
-    store_ = std::make_shared<PictureStore>(archive, options_.decode, options_.cache_bytes);
+    store_ = std::make_shared<ImageStore>(archive, options_.decode, options_.cache_bytes);
   }
 
   std::shared_ptr<LabelPairsPart> make_part(const std::string& split) {
     auto part = std::make_shared<LabelPairsPart>();
     PairList& list = layout_.lists.at(split);
-    part->pictures = store_;
+    part->images = store_;
     part->decode = options_.decode;
     part->pairs = std::move(list.pairs);
     part->name = split.empty() ? path_ : path_ + " (" + split + ")";
     part->problems = std::move(list.problems);
+    std::erase_if(part->pairs, [&](const FilePair& pair) {
+      for (const uint32_t file : {pair.image, pair.labels}) {
+        if (!files_->leads_out(file)) continue;
+        part->problems.add(files_->why_refused(file));
+        return true;
+      }
+      return false;
+    });
     if (part->pairs.empty()) {
-      fail("{}: expected pictures with label maps, found none{}", part->name,
+      fail("{}: expected images with label maps, found none{}", part->name,
            part->problems.problems.empty() ? "" : ": " + part->problems.problems.front());
     }
     return part;
@@ -232,7 +240,7 @@ class LabelPairsReader {
     const Meaning meaning = meaning_of(kNoLabel, ignored, zero_ignored);
     std::atomic<int> largest = -1;
     CheckOptions options;
-    options.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+    options.threads = std::min(default_threads(), 8);
     DataReport report;
     examine_samples(
         part.pairs.size(), options,
@@ -258,7 +266,7 @@ class LabelPairsReader {
   const std::string& path_;
   const LabelPairOptions& options_;
   std::optional<FilesByName> files_;
-  std::shared_ptr<const PictureStore> store_;
+  std::shared_ptr<const ImageStore> store_;
   PairLayout layout_;
 };
 
@@ -272,11 +280,11 @@ DataReport check(LabelPairs& data, const CheckOptions& options) {
   const auto examine = [&](size_t sample) {
     if (!options.read_files) return;
     const LabelMap map = data.labels(sample);
-    const uint32_t picture = part.pairs[data.samples_[sample]].picture;
-    const PictureSize size =
-        read_picture_size(picture_source(part.pictures->archive(), picture), part.decode);
-    if (size != PictureSize{map.width, map.height}) {
-      fail("{}: a label map of {}x{} pixels, expected {}x{} as its picture {}",
+    const uint32_t image = part.pairs[data.samples_[sample]].image;
+    const ImageSize size =
+        read_image_size(image_source(part.images->archive(), image), part.decode);
+    if (size != ImageSize{map.width, map.height}) {
+      fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}",
            data.label_place(sample), map.width, map.height, size.width, size.height,
            data.place(sample));
     }
@@ -285,7 +293,7 @@ DataReport check(LabelPairs& data, const CheckOptions& options) {
   report.samples = good.size();
   report.left_out = data.size() - good.size() + part.problems.problem_count;
   if (good.empty()) {
-    fail("{}: none of its {} pictures is good: {}", part.name, data.size(),
+    fail("{}: none of its {} images is good: {}", part.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

@@ -1,15 +1,15 @@
-// Pictures with label maps, one class for every pixel.
+// Images with label maps, one class for every pixel.
 //
-//   LIST.txt                                    one unnamed split; lines "PICTURE LABELS"
+//   LIST.txt                                    one unnamed split; lines "IMAGE LABELS"
 //   ROOT/SPLIT.txt                              the same for splits (train, val, test)
-//   ROOT/SPLIT/PICTURE, ROOT/SPLITannot/LABELS  CamVid as SegNet uses it
-//   ROOT/images/SPLIT/PICTURE, ROOT/annotations/SPLIT/LABELS   ADE20K (training, validation)
-//   ROOT/images/PICTURE, ROOT/labels/LABELS     one unnamed split
+//   ROOT/SPLIT/IMAGE, ROOT/SPLITannot/LABELS  CamVid as SegNet uses it
+//   ROOT/images/SPLIT/IMAGE, ROOT/annotations/SPLIT/LABELS   ADE20K (training, validation)
+//   ROOT/images/IMAGE, ROOT/labels/LABELS     one unnamed split
 //
 // ROOT is a folder or an archive; everything in it may lie in one folder. "labels", "annotations"
 // and "masks" mean the same. Where folders are paired, names are equal but for how they end. Label
-// maps are PNG files (image/label_file.h). Names of lists are relative to the list; nothing outside
-// of its folder is ever opened.
+// maps are PNG files (image/label_file.h). Names of lists are relative to the list. Nothing outside
+// of its folder, or of ROOT, is ever opened, not through links either.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct LabelPairOptions {
   std::vector<std::string> names = {};
 };
 
-struct LabelPairsPart;  // what copies share: archive, pictures, pairs, classes
+struct LabelPairsPart;  // what copies share: archive, images, pairs, classes
 
 // Sorted by name, or in the order of the list. Copies share everything.
 class LabelPairs : public SampleSource {
@@ -65,11 +65,11 @@ class LabelPairs : public SampleSource {
   // Classes from 0, kNoLabel where there is none. Throws Error naming place and value for labels
   // that are no class.
   LabelMap labels(size_t sample) const;
-  // With the LabelMap as target. Throws Error when it has another size than the picture.
+  // With the LabelMap as target. Throws Error when it has another size than the image.
   Sample load(size_t sample) const override;
 
   LabelPairs subset(std::span<const size_t> samples) const;
-  const DataReport& problems() const;  // pictures without labels, labels without pictures
+  const DataReport& problems() const;  // images without labels, labels without images
 
  private:
   friend class LabelPairsReader;

@@ -48,19 +48,19 @@ std::map<std::string_view, uint32_t> files_below(const FilesByName& files,
   for (const uint32_t file : files.files()) {
     const std::string_view name = files.name(file);
     if (!name.starts_with(folder)) continue;
-    if (!(labels ? is_label_file(name) : has_picture_extension(name))) continue;
+    if (!(labels ? is_label_file(name) : has_image_extension(name))) continue;
     found.emplace(without_extension(name.substr(folder.size())), file);
   }
   return found;
 }
 
-PairList pair_folders(const FilesByName& files, const std::string& pictures,
+PairList pair_folders(const FilesByName& files, const std::string& images,
                       const std::string& labels) {
   PairList list;
-  const auto of_pictures = files_below(files, pictures, false);
+  const auto of_images = files_below(files, images, false);
   const auto of_labels = files_below(files, labels, true);
   const Archive& archive = *files.archive();
-  for (const auto& [name, file] : of_pictures) {
+  for (const auto& [name, file] : of_images) {
     const auto found = of_labels.find(name);
     if (found != of_labels.end()) {
       list.pairs.push_back({file, found->second});
@@ -70,8 +70,8 @@ PairList pair_folders(const FilesByName& files, const std::string& pictures,
     }
   }
   for (const auto& [name, file] : of_labels) {
-    if (of_pictures.contains(name)) continue;
-    list.problems.add(fmt::format("{}: no picture in {} for it", archive.place(file), pictures));
+    if (of_images.contains(name)) continue;
+    list.problems.add(fmt::format("{}: no image in {} for it", archive.place(file), images));
   }
   return list;
 }
@@ -93,7 +93,7 @@ class LayoutFinder {
       if (layout_.lists.empty()) continue;
       // Without its list a split would be mixed with the others.
       if (read_lists_ && !no_pairs_.empty() && (listed || layout_.lists.contains(""))) {
-        fail("{}: expected a picture and its labels on each line, two names apart by a space",
+        fail("{}: expected an image and its labels on each line, two names apart by a space",
              no_pairs_);
       }
       return layout_;
@@ -102,13 +102,13 @@ class LayoutFinder {
   }
 
  private:
-  // The names of folders in `folder`, of which files hold labels or pictures.
+  // The names of folders in `folder`, of which files hold labels or images.
   std::set<std::string> folders_in(const std::string& folder, bool labels) const {
     std::set<std::string> found;
     for (const uint32_t file : files_.files()) {
       const std::string_view name = files_.name(file);
       if (!name.starts_with(folder)) continue;
-      if (!(labels ? is_label_file(name) : has_picture_extension(name))) continue;
+      if (!(labels ? is_label_file(name) : has_image_extension(name))) continue;
       const std::string_view below = name.substr(folder.size());
       const size_t slash = below.find('/');
       found.emplace(slash == below.npos ? "" : below.substr(0, slash));
@@ -116,13 +116,13 @@ class LayoutFinder {
     return found;
   }
 
-  void add(std::string_view split, const std::string& pictures, const std::string& labels) {
+  void add(std::string_view split, const std::string& images, const std::string& labels) {
     const auto [list, added] = layout_.lists.try_emplace(std::string(split));
     if (!added) {
       fail("{}: found two folders for the split {}, of which one is {}", files_.archive()->path(),
-           split, printable(pictures));
+           split, printable(images));
     }
-    list->second = pair_folders(files_, pictures, labels);
+    list->second = pair_folders(files_, images, labels);
   }
 
   // train.txt, val.txt, test.txt with pairs of names.
@@ -131,7 +131,8 @@ class LayoutFinder {
       const std::optional<uint32_t> file = files_.find(layout_.root + stem + ".txt");
       if (!file || layout_.lists.contains(std::string(split_of(stem)))) continue;
       if (files_.archive()->size(*file).bytes > kMaxListBytes) continue;
-      const SharedText text = read_text(files_.archive(), *file);
+      if (!read_lists_ && files_.leads_out(*file)) continue;
+      const SharedText text = read_text(files_, *file);
       std::string_view rest = text.text;
       std::string_view line;
       while (!rest.empty() && (line.empty() || line.starts_with('#'))) line = next_line(rest);
@@ -152,11 +153,11 @@ class LayoutFinder {
     for (const std::string& folder : folders_in(layout_.root, true)) {
       constexpr std::string_view kEnd = "annot";
       if (!folder.ends_with(kEnd)) continue;
-      const std::string pictures = folder.substr(0, folder.size() - kEnd.size());
-      const std::string_view split = split_of(pictures);
+      const std::string images = folder.substr(0, folder.size() - kEnd.size());
+      const std::string_view split = split_of(images);
       if (split.empty()) continue;
-      if (files_below(files_, layout_.root + pictures + "/", false).empty()) continue;
-      add(split, layout_.root + pictures + "/", layout_.root + folder + "/");
+      if (files_below(files_, layout_.root + images + "/", false).empty()) continue;
+      add(split, layout_.root + images + "/", layout_.root + folder + "/");
     }
   }
 
@@ -165,13 +166,13 @@ class LayoutFinder {
     for (const std::string_view name : kLabelFolders) {
       const std::string labels = layout_.root + std::string(name);
       const std::set<std::string> found = folders_in(labels, true);
-      const std::set<std::string> pictures = folders_in(images, false);
-      if (found.empty() || pictures.empty()) continue;
+      const std::set<std::string> folders = folders_in(images, false);
+      if (found.empty() || folders.empty()) continue;
       const bool splits = std::ranges::all_of(
-          pictures, [](const std::string& folder) { return !split_of(folder).empty(); });
+          folders, [](const std::string& folder) { return !split_of(folder).empty(); });
       if (!splits) return add("", images, labels);
-      for (const std::string& folder : pictures) {
-        if (!found.contains(folder)) continue;  // test pictures without labels
+      for (const std::string& folder : folders) {
+        if (!found.contains(folder)) continue;  // test images without labels
         add(split_of(folder), images + folder + "/", labels + folder + "/");
         layout_.ade = layout_.ade || (name == "annotations/" && folder == "training");
       }
@@ -230,26 +231,26 @@ std::vector<std::pair<std::string, std::string>> parse_pair_list(const std::stri
     if (line.find('\0') != line.npos) fail("{}: line {} holds a zero byte", name, number);
     const auto names = two_names(line);
     if (!names) {
-      fail("{}: expected a picture and its label map in line {}, found \"{}\"", name, number,
+      fail("{}: expected an image and its label map in line {}, found \"{}\"", name, number,
            printable(line, 60));
     }
     pairs.emplace_back(names->first, names->second);
   }
-  if (pairs.empty()) fail("{}: expected lines of a picture and its label map, found none", name);
+  if (pairs.empty()) fail("{}: expected lines of an image and its label map, found none", name);
   return pairs;
 }
 
 PairList read_pair_list(const FilesByName& files, const std::string& root, const std::string& name,
                         std::string_view text) {
   PairList list;
-  for (const auto& [picture, labels] : parse_pair_list(name, text)) {
-    const std::optional<uint32_t> first = find_listed(files, root, picture);
+  for (const auto& [image, labels] : parse_pair_list(name, text)) {
+    const std::optional<uint32_t> first = find_listed(files, root, image);
     const std::optional<uint32_t> second = find_listed(files, root, labels);
     if (first && second) {
       list.pairs.push_back({*first, *second});
     } else {
       list.problems.add(fmt::format("{}: names {}, which is not there", name,
-                                    printable(first ? labels : picture, 200)));
+                                    printable(first ? labels : image, 200)));
     }
   }
   return list;
@@ -270,10 +271,10 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
     if (!found) continue;
     const std::string place = files.archive()->place(*found);
     if (files.archive()->size(*found).bytes > kMaxClassBytes) {
-      fail("{}: {} bytes, expected at most {}", place, files.archive()->size(*found).bytes,
-           kMaxClassBytes);
+      fail("{}: {} bytes, expected at most {} (a fixed limit)", place,
+           files.archive()->size(*found).bytes, kMaxClassBytes);
     }
-    const SharedText text = read_text(files.archive(), *found);
+    const SharedText text = read_text(files, *found);
     const bool table =
         file != "classes.txt";  // of tabs, with a heading; the last column is the name
     for (std::string_view rest = text.text; !rest.empty();) {
@@ -287,7 +288,7 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
     while (!names.empty() && names.back().empty()) names.pop_back();
     if (table && !names.empty()) names.erase(names.begin());
     if (names.size() > 255) {
-      fail("{}: names {} classes, expected at most 255", place, names.size());
+      fail("{}: names {} classes, expected at most 255 (a fixed limit)", place, names.size());
     }
     return names;
   }

@@ -1,4 +1,4 @@
-// Which files of an archive are pictures and which are their label maps.
+// Which files of an archive are images and which are their label maps.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace vig {
 
 struct FilePair {
-  uint32_t picture;
+  uint32_t image;
   uint32_t labels;
 };
 

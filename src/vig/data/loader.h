@@ -1,4 +1,4 @@
-// Threads that decode pictures and prepare batches ahead of the model.
+// Threads that decode images and prepare batches ahead of the model.
 #pragma once
 
 #include <condition_variable>
@@ -49,9 +49,9 @@ class Loader {
   struct Slot {
     size_t batch;     // in the list
     size_t position;  // in the batch as asked for
-    size_t sample;    // in the list of pictures
+    size_t sample;    // in the list of images
   };
-  // Writes the floats of one sample, and may change its target along with the picture. Called by
+  // Writes the floats of one sample, and may change its target along with the image. Called by
   // several threads at a time. What it throws, Loader::next throws in place of that batch.
   using Write = std::function<void(const Slot&, const Image&, Target&, float* out)>;
 

@@ -88,16 +88,16 @@ BatchMixup draw_mixup(const MixupOptions& options, int size, RandomStream stream
   return mix;
 }
 
-void mixup_pictures(const BatchMixup& mix, int64_t count, int size, float* pictures) {
+void mixup_images(const BatchMixup& mix, int64_t count, int size, float* images) {
   const size_t row = static_cast<size_t>(size) * 3;
-  const size_t picture = static_cast<size_t>(size) * row;
+  const size_t image = static_cast<size_t>(size) * row;
   const float own = static_cast<float>(mix.lambda);
   const float other = static_cast<float>(1.0 - mix.lambda);
   for (int64_t i = 0; i < count / 2; ++i) {  // both of a pair at once
-    float* a = pictures + static_cast<size_t>(i) * picture;
-    float* b = pictures + static_cast<size_t>(i + count / 2) * picture;
+    float* a = images + static_cast<size_t>(i) * image;
+    float* b = images + static_cast<size_t>(i + count / 2) * image;
     if (mix.kind == BatchMixup::Kind::kMixup) {
-      for (size_t k = 0; k < picture; ++k) {
+      for (size_t k = 0; k < image; ++k) {
         const float old = a[k];
         a[k] = own * old + other * b[k];
         b[k] = own * b[k] + other * old;
@@ -132,10 +132,10 @@ void mixup_targets(const BatchMixup& mix, std::span<const int> labels, int class
 }
 
 void mixup_batch(const MixupOptions& options, RandomStream stream, std::span<const int> labels,
-                 int size, int classes, float* pictures, float* targets) {
+                 int size, int classes, float* images, float* targets) {
   const BatchMixup mix = draw_mixup(options, size, stream);
   mixup_targets(mix, labels, classes, options.smoothing, targets);
-  mixup_pictures(mix, static_cast<int64_t>(labels.size()), size, pictures);
+  mixup_images(mix, static_cast<int64_t>(labels.size()), size, images);
 }
 
 }  // namespace vig

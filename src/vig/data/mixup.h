@@ -1,9 +1,9 @@
-// Mixing the pictures of a batch and their labels: mixup (Zhang et al., 2018), cutmix (Yun et al.,
-// 2019) and label smoothing. Pictures i and i + N / 2 of a batch are mixed with each other, by one
+// Mixing the images of a batch and their labels: mixup (Zhang et al., 2018), cutmix (Yun et al.,
+// 2019) and label smoothing. Images i and i + N / 2 of a batch are mixed with each other, by one
 // lambda for all of them; the last of an odd count stays as it is. So dealing a batch out in turn
 // to processes (vig/data/order.h) leaves every pair on one process, if each gets an even count.
 //
-// Axes: N pictures, S rows and columns, C classes.
+// Axes: N images, S rows and columns, C classes.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +28,23 @@ void check_mixup_options(const MixupOptions& options);
 struct BatchMixup {
   enum class Kind { kNone, kMixup, kCutmix };
   Kind kind = Kind::kNone;
-  double lambda = 1;  // what remains of the picture itself; the real share of pixels for cutmix
+  double lambda = 1;  // what remains of the image itself; the real share of pixels for cutmix
   int x_begin = 0, x_end = 0, y_begin = 0, y_end = 0;  // cutmix: the part taken from the other
 };
 
 BatchMixup draw_mixup(const MixupOptions& options, int size, RandomStream stream);
 
-// pictures: [N, S, S, 3], changed in place.
-void mixup_pictures(const BatchMixup& mix, int64_t count, int size, float* pictures);
+// images: [N, S, S, 3], changed in place.
+void mixup_images(const BatchMixup& mix, int64_t count, int size, float* images);
 
 // Writes targets: [N, C], rows summing to 1. With s the smoothing, a label alone has 1 - s + s / C
 // at its class and s / C elsewhere. Throws Error if a label is not in [0, C).
 void mixup_targets(const BatchMixup& mix, std::span<const int> labels, int classes, float smoothing,
                    float* targets);
 
-// All of it. labels: [N]; pictures: [N, S, S, 3]; targets: [N, C].
+// All of it. labels: [N]; images: [N, S, S, 3]; targets: [N, C].
 void mixup_batch(const MixupOptions& options, RandomStream stream, std::span<const int> labels,
-                 int size, int classes, float* pictures, float* targets);
+                 int size, int classes, float* images, float* targets);
 
 // One draw from the Beta distribution, in [0, 1]; a, b > 0.
 double draw_beta(double a, double b, RandomStream& stream);

@@ -1,4 +1,4 @@
-// The objects of a picture, as the target of a detector.
+// The objects of an image, as the target of a detector.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Object {
   int label = 0;
   bool crowd = false;  // a region of many: neither to be found nor wrong to be found
   double area = 0;     // as annotated
-  Mask mask;           // of the whole picture; empty where there is none
+  Mask mask;           // of the whole image; empty where there is none
 };
 
 struct Objects {

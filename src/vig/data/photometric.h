@@ -1,4 +1,4 @@
-// Photometric distortion: brightness, contrast, saturation and hue of a picture in 8 bits.
+// Photometric distortion: brightness, contrast, saturation and hue of an image in 8 bits.
 #pragma once
 
 #include "vig/base/random.h"

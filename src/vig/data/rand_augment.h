@@ -31,11 +31,11 @@ enum class RandOp {
 inline constexpr int kRandOps = 15;
 
 struct RandAugmentOptions {
-  int ops = 2;               // drawn per picture, with repetition
+  int ops = 2;               // drawn per image, with repetition
   float probability = 0.5f;  // of each drawn one to be applied
   float magnitude = 9.0f;    // mean of a normal distribution, cut off to 0..10
   float deviation = 0.5f;    // its standard deviation
-  Color fill = {0, 0, 0};    // where a moved picture leaves a gap
+  Color fill = {0, 0, 0};    // where a moved image leaves a gap
 };
 
 struct RandOpCall {

@@ -1,4 +1,4 @@
-// Pictures in a list, each with its target: what a network is to answer for it.
+// Images in a list, each with its target: what a network is to answer for it.
 #pragma once
 
 #include <any>
@@ -28,7 +28,7 @@ class SampleSource {
   virtual std::string place(size_t sample) const = 0;
   // The same with its own bytes, as programs take it.
   virtual std::string path(size_t sample) const { return place(sample); }
-  // For any number of threads. Throws Error naming the place when the picture or its target cannot
+  // For any number of threads. Throws Error naming the place when the image or its target cannot
   // be read.
   virtual Sample load(size_t sample) const = 0;
 };

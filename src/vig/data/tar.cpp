@@ -99,7 +99,7 @@ uint64_t TarReader::read_number(Bytes field) const {
 }
 
 std::string TarReader::read_meta(uint64_t size) {
-  if (size > kMaxMeta) bad("a name is too long");
+  if (size > kMaxMeta) bad(fmt::format("a name of more than {} bytes (a fixed limit)", kMaxMeta));
   return std::string(as_text(take(size)));
 }
 
@@ -178,7 +178,9 @@ bool TarReader::next(TarEntry& entry) {
     }
     entry.target =
         target_ ? *std::move(target_) : std::string(until_null(as_text(kTarget.of(header))));
-    if (std::max(entry.name.size(), entry.target.size()) > kMaxName) bad("a name is too long");
+    if (std::max(entry.name.size(), entry.target.size()) > kMaxName) {
+      bad(fmt::format("a name of more than {} bytes (a fixed limit)", kMaxName));
+    }
     const uint64_t size = size_.value_or(header_size);
     name_.reset();
     target_.reset();

@@ -58,23 +58,23 @@ void check_view_options(const ViewOptions& options) {
   check("one-class-most", options.one_class_most, 0, 1);
 }
 
-Sides fitted_sides(const Recipe& recipe, float factor, Sides picture) {
-  if (picture.width < 1 || picture.height < 1 || recipe.resize < 1 || recipe.longest < 1) {
-    fail_usage("a picture of {}x{} pixels for a short side of {} and a long one of {}",
-               picture.width, picture.height, recipe.resize, recipe.longest);
+Sides fitted_sides(const Recipe& recipe, float factor, Sides image) {
+  if (image.width < 1 || image.height < 1 || recipe.resize < 1 || recipe.longest < 1) {
+    fail_usage("an image of {}x{} pixels for a short side of {} and a long one of {}", image.width,
+               image.height, recipe.resize, recipe.longest);
   }
   const double largest = std::max(recipe.longest, recipe.resize);
   const double smallest = std::min(recipe.longest, recipe.resize);
-  const auto [low, high] = std::minmax(picture.width, picture.height);
+  const auto [low, high] = std::minmax(image.width, image.height);
   const double scale = std::min(std::max(1.0, std::floor(largest * factor)) / high,
                                 std::max(1.0, std::floor(smallest * factor)) / low);
   const auto side = [&](int length) {
     return std::max(1, static_cast<int>(static_cast<double>(length) * scale + 0.5));
   };
-  return {side(picture.width), side(picture.height)};
+  return {side(image.width), side(image.height)};
 }
 
-Image View::picture(const Image& image, Interpolation interpolation) const {
+Image View::apply(const Image& image, Interpolation interpolation) const {
   Image seen = resize_part(image, resized.width, resized.height, part, interpolation);
   if (mirror_x || mirror_y) seen = mirrored(seen, mirror_x, mirror_y);
   return transpose ? transposed(seen) : seen;
@@ -128,12 +128,12 @@ std::vector<int> View::source_rows() const {
   return nearest(source.height, resized.height, part.y, part.height, mirror_y);
 }
 
-View draw_view(const Recipe& recipe, const ViewOptions& options, Sides picture, Sides canvas,
+View draw_view(const Recipe& recipe, const ViewOptions& options, Sides image, Sides canvas,
                const RandomStream& stream) {
   View view;
-  view.source = picture;
+  view.source = image;
   const float factor = stream.fork("resize").uniform(options.resize_min, options.resize_max);
-  view.resized = fitted_sides(recipe, factor, picture);
+  view.resized = fitted_sides(recipe, factor, image);
   view.mirror_x = stream.fork("flip").chance(options.flip);
   view.mirror_y = stream.fork("flip-vertical").chance(options.flip_vertical);
   view.transpose = stream.fork("transpose").chance(options.transpose);
@@ -151,13 +151,13 @@ void draw_place(View& view, RandomStream& stream) {
   view.part.x = start(view.resized.width, view.part.width);
 }
 
-void write_canvas(const Image& picture, const Recipe& recipe, Sides canvas, float* out) {
+void write_canvas(const Image& image, const Recipe& recipe, Sides canvas, float* out) {
   const auto row = static_cast<size_t>(canvas.width) * 3;
   std::fill_n(out, row * static_cast<size_t>(canvas.height), 0.0f);
-  std::vector<float> packed(picture.rgb.size());
-  normalise(picture, recipe, packed.data());
-  for (int y = 0; y < picture.height; ++y) {
-    std::copy_n(packed.data() + static_cast<size_t>(y) * picture.row_bytes(), picture.row_bytes(),
+  std::vector<float> packed(image.rgb.size());
+  normalise(image, recipe, packed.data());
+  for (int y = 0; y < image.height; ++y) {
+    std::copy_n(packed.data() + static_cast<size_t>(y) * image.row_bytes(), image.row_bytes(),
                 out + static_cast<size_t>(y) * row);
   }
 }

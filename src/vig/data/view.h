@@ -1,5 +1,5 @@
-// How a picture is seen in training where its target has places: a part of the resized picture,
-// mirrored and transposed. Labels, boxes and masks move along with the picture.
+// How an image is seen in training where its target has places: a part of the resized image,
+// mirrored and transposed. Labels, boxes and masks move along with the image.
 #pragma once
 
 #include <vector>
@@ -14,12 +14,12 @@
 namespace vig {
 
 struct ViewOptions {
-  // The picture's size, as a factor of the recipe's; drawn uniformly.
+  // The image's size, as a factor of the recipe's; drawn uniformly.
   float resize_min = 1.0f, resize_max = 1.0f;
   float flip = 0.5f;           // probability of mirroring left and right
   float flip_vertical = 0.0f;  // the same of top and bottom
-  // Probability of exchanging rows and columns. With 0.5 here and for both flips a picture is seen
-  // in each of its eight positions equally often, as suits pictures without an up.
+  // Probability of exchanging rows and columns. With 0.5 here and for both flips an image is seen
+  // in each of its eight positions equally often, as suits images without an up.
   float transpose = 0.0f;
   // Photometric distortion of the colours, see data/photometric.h.
   bool photometric = false;
@@ -37,9 +37,9 @@ struct Sides {
   bool operator==(const Sides&) const = default;
 };
 
-// A picture of this size, its aspect kept, as large as a short side of int(recipe.resize * factor)
+// An image of this size, its aspect kept, as large as a short side of int(recipe.resize * factor)
 // and a long side of int(recipe.longest * factor) allow; sides round to the nearest.
-Sides fitted_sides(const Recipe& recipe, float factor, Sides picture);
+Sides fitted_sides(const Recipe& recipe, float factor, Sides image);
 
 // The steps in order: resize to `resized`, cut `part` out, mirror, transpose.
 struct View {
@@ -51,24 +51,24 @@ struct View {
   int width() const { return transpose ? part.height : part.width; }
   int height() const { return transpose ? part.width : part.height; }
 
-  Image picture(const Image& image, Interpolation interpolation) const;
+  Image apply(const Image& image, Interpolation interpolation) const;
   // Nearest neighbours: position x of n resized columns shows column floor(x * source / n).
   LabelMap labels(const LabelMap& map) const;
   // Clipped to what is seen; empty (no width or no height) where nothing of it is.
   Box box(const Box& box) const;
-  // The column, or row, of the source picture behind each column and row of the part.
+  // The column, or row, of the source image behind each column and row of the part.
   std::vector<int> source_columns() const;
   std::vector<int> source_rows() const;
 };
 
 // Draws all but the part's place, which is at the top left; at most `canvas` is seen.
-View draw_view(const Recipe& recipe, const ViewOptions& options, Sides picture, Sides canvas,
+View draw_view(const Recipe& recipe, const ViewOptions& options, Sides image, Sides canvas,
                const RandomStream& stream);
-// Moves the part anywhere inside of the resized picture.
+// Moves the part anywhere inside of the resized image.
 void draw_place(View& view, RandomStream& stream);
 
-// Writes canvas.height x canvas.width x 3 floats: the picture, normalised, at the top left, and
+// Writes canvas.height x canvas.width x 3 floats: the image, normalised, at the top left, and
 // zeros right of it and below.
-void write_canvas(const Image& picture, const Recipe& recipe, Sides canvas, float* out);
+void write_canvas(const Image& image, const Recipe& recipe, Sides canvas, float* out);
 
 }  // namespace vig

@@ -36,7 +36,7 @@ class ZipArchive : public Archive {
   FileSize size(size_t file) const override {
     const ZipEntry& entry = entries_[file];
     if (!is_plausible(entry)) {
-      fail("{}: {} bytes that claim to unpack to {}, expected a picture", place(file),
+      fail("{}: {} bytes that claim to unpack to {}, expected an image", place(file),
            entry.data.size(), entry.size);
     }
     const bool copied = entry.method == ZipEntry::kDeflated;
@@ -88,7 +88,7 @@ class ZipArchive : public Archive {
     }
   }
 
-  // Links are not followed: one to a file reads as what it is, which is no picture. Those that may
+  // Links are not followed: one to a file reads as what it is, which is no image. Those that may
   // stand for folders are looked for where they are stored, as packers do with what is that short.
   void find_folder_links() {
     constexpr size_t kMaxTarget = 4096;  // no system follows longer ones

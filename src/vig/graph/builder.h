@@ -14,7 +14,7 @@ namespace vig {
 
 class Builder {
  public:
-  // What is given before the run; a graph may have several. The picture is [height, width, 3].
+  // What is given before the run; a graph may have several. The image is [height, width, 3].
   Value input(const std::string& name, Grid grid);
   const Grid& grid(Value value) const { return graph_.nodes[value.id].grid; }
 

@@ -39,7 +39,7 @@ struct AddRowOp {
   bool operator==(const AddRowOp&) const = default;
 };
 
-// Training sets whole channels of a picture to zero with this probability and divides the others by
+// Training sets whole channels of an image to zero with this probability and divides the others by
 // 1 - rate; otherwise it is x.
 struct DropChannelsOp {
   float rate = 0.1f;

@@ -1,5 +1,6 @@
-// Which operations of a graph are computed together, for whoever executes it. Fusing never changes
-// what a value is, only whether it is ever in memory.
+// Which operations of a graph are computed together, for whoever executes it. A fused value is
+// never in memory; the values that remain keep their bits. Folding a batch norm into weights is the
+// exception: it rounds the weights, so its result differs from the norm's own in the last bits.
 #pragma once
 
 #include <vector>

@@ -188,7 +188,7 @@ void share_parameters(std::span<Graph> graphs) {
 
 namespace {
 
-// The nodes as if nothing were resized: maps that have the right size for a picture are not, so
+// The nodes as if nothing were resized: maps that have the right size for an image are not, so
 // that graphs of one network differ in it.
 std::vector<Node> unresized_nodes(const Graph& graph) {
   std::vector<Node> nodes;

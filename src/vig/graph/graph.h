@@ -13,7 +13,7 @@
 
 namespace vig {
 
-// The grid of one value, per picture.
+// The grid of one value, per image.
 struct Grid {
   int height = 0;
   int width = 0;
@@ -42,7 +42,7 @@ struct Output {
   int node = -1;
 };
 
-// Multiply-adds of one picture. Norms, activations and other elementwise work are not counted.
+// Multiply-adds of one image. Norms, activations and other elementwise work are not counted.
 struct MacCount {
   int64_t dense = 0;  // linear, convolution, depthwise convolution, attention
   // Recurrent form: 3 K V per token, head and direction of gated linear attention; 4 N + 2 per
@@ -77,7 +77,7 @@ struct Graph {
 void share_parameters(std::span<Graph> graphs);
 
 // Where two graphs are different networks, in words; empty where they are the same network, perhaps
-// for pictures of another size.
+// for images of another size.
 std::string difference(const Graph& a, const Graph& b);
 
 MacCount count_macs(const Graph& graph, const Node& node);

@@ -5,8 +5,8 @@
 // Every operation is plain: what runs fused is decided by fuse.h. `Op` is a std::variant visited
 // without a default branch, so an executor that misses an operation does not compile.
 //
-// Operations are equal when they do the same to pictures of any size: the fields that follow from
-// the size of the picture are not compared.
+// Operations are equal when they do the same to images of any size: the fields that follow from
+// the size of the image are not compared.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace vig {
 
-// What somebody gives before the run, such as the picture normalised by the recipe.
+// What somebody gives before the run, such as the image normalised by the recipe.
 struct InputOp {
   std::string name;
   bool operator==(const InputOp&) const = default;
@@ -119,7 +119,7 @@ struct MulOp {
 };
 
 // Inputs x, gate: x times a row of channels, a 1 x 1 grid, the same for all positions of the
-// picture (squeeze-excite).
+// image (squeeze-excite).
 struct ChannelGateOp {
   bool operator==(const ChannelGateOp&) const = default;
 };
@@ -164,7 +164,7 @@ struct RotaryOp {
   bool operator==(const RotaryOp&) const = default;
 };
 
-// Learned rows, [1, count, channels], the same for every picture: class tokens.
+// Learned rows, [1, count, channels], the same for every image: class tokens.
 struct TokensOp {
   bool operator==(const TokensOp&) const = default;
 };
@@ -211,7 +211,7 @@ struct GlaOp {
   bool operator==(const GlaOp&) const = default;
 };
 
-// Softmax attention among the tokens of a picture. Input qkv with channels [q | k | v], each
+// Softmax attention among the tokens of an image. Input qkv with channels [q | k | v], each
 // heads * D: o = softmax(D^-1/2 q k^T) v of every head. `materialised` stores the logits of all
 // pairs of tokens as a textbook does, to show what that costs.
 struct AttentionOp {
@@ -346,7 +346,7 @@ struct BiWkvOp {
 //                   + sum over s > t, s - t <= L of K[copies + m, h, s - t - 1] x[s, h]
 // Parameters: D [copies, d]; inv_dt [d, 1]; C [2 copies, d, N / 2, 2]; B [1, S, N / 2, 2]; A_real
 // and A_imag [S, N / 2]; P like B; l_kernel, a number that no gradient changes. K [2 copies, d, L]
-// follows from all but D and does not depend on the picture.
+// follows from all but D and does not depend on the image.
 struct S4ConvOp {
   int copies = 1;
   int length = 1;

@@ -31,7 +31,7 @@ struct BitField {
   }
 };
 
-class BmpDecoder : public PictureDecoder {
+class BmpDecoder : public ImageDecoder {
  public:
   BmpDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : in_(bytes, name, "BMP"), name_(name) {
@@ -187,7 +187,7 @@ class BmpDecoder : public PictureDecoder {
     for (int c = 0; c < 3; ++c) to[c] = fields_[c].of(pixel);
   }
 
-  // A pair (count, value) repeats; (0, 0) ends a row, (0, 1) the picture, (0, 2) moves on by the
+  // A pair (count, value) repeats; (0, 0) ends a row, (0, 1) the image, (0, 2) moves on by the
   // two bytes that follow, (0, count) precedes literal pixels, padded to an even number of bytes.
   // Pixels passed over keep index 0; those beyond the end of a row are dropped.
   void read_run_lengths(Image& image) {
@@ -240,8 +240,8 @@ class BmpDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_bmp(std::span<const uint8_t> bytes, const std::string& name,
-                                         const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_bmp(std::span<const uint8_t> bytes, const std::string& name,
+                                       const DecodeOptions& options) {
   return std::make_unique<BmpDecoder>(bytes, name, options);
 }
 

@@ -1,4 +1,4 @@
-// A rectangle in a picture.
+// A rectangle in an image.
 #pragma once
 
 #include <algorithm>

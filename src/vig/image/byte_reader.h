@@ -1,4 +1,4 @@
-// The bytes of an untrusted picture file, read in order. Reading past the end throws Error.
+// The bytes of an untrusted image file, read in order. Reading past the end throws Error.
 #pragma once
 
 #include <cstddef>

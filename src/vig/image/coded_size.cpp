@@ -40,7 +40,7 @@ class BitReader {
 
 // --- HEVC (ITU-T H.265): units of data, each with its length before it.
 
-constexpr int kSequenceSet = 33, kFirstNonPicture = 32;
+constexpr int kSequenceSet = 33, kFirstNonImage = 32;
 
 void read_hevc_sequence(std::span<const uint8_t> unit, CodedSize& size) {
   // 0 0 3 stands for 0 0, so that no unit holds a start code. The fields up to the sizes are short.
@@ -84,14 +84,14 @@ void read_hevc_unit(std::span<const uint8_t> unit, CodedSize& size) {
   if (unit.empty()) return;
   const int type = unit[0] >> 1 & 63;
   if (type == kSequenceSet) read_hevc_sequence(unit, size);
-  if (type >= kFirstNonPicture) return;
+  if (type >= kFirstNonImage) return;
   ++size.passes;
   if (unit.size() > 2 && (unit[2] & 0x80) != 0) ++size.frames;  // the first slice of one
 }
 
-void read_hevc(const CodedPicture& picture, std::span<const uint8_t> data, const std::string& name,
+void read_hevc(const CodedImage& image, std::span<const uint8_t> data, const std::string& name,
                CodedSize& size) {
-  ByteReader config(picture.config, name, "HEIC");
+  ByteReader config(image.config, name, "HEIC");
   config.skip(21);
   if ((config.u8() & 3) != 3) {
     fail("{}: damaged HEIC: lengths of other than 4 bytes before the units of data", name);
@@ -147,7 +147,7 @@ void skip_av1_inter_tools(BitReader& in) {
 void read_av1_sequence(std::span<const uint8_t> unit, CodedSize& size) {
   BitReader in(unit);
   const uint32_t profile = in.bits(3);
-  in.skip(1);  // whether it is a still picture
+  in.skip(1);  // whether it is a still image
   const bool reduced = in.bit();
   if (reduced) {
     in.skip(5);  // level
@@ -193,20 +193,20 @@ void read_av1_units(std::span<const uint8_t> bytes, const std::string& name, Cod
 
 }  // namespace
 
-CodedSize coded_size(const CodedPicture& picture, std::span<const uint8_t> data,
+CodedSize coded_size(const CodedImage& image, std::span<const uint8_t> data,
                      const std::string& name) {
   CodedSize size;
-  if (picture.codec == HeifCodec::kHevc) {
-    read_hevc(picture, data, name, size);
+  if (image.codec == HeifCodec::kHevc) {
+    read_hevc(image, data, name, size);
   } else {
-    ByteReader config(picture.config, name, "AVIF");
+    ByteReader config(image.config, name, "AVIF");
     config.skip(4);
     read_av1_units(config.take(config.remaining()), name, size);
     read_av1_units(data, name, size);
   }
   if (size.width < 1 || size.height < 1 || size.passes < 1) {
     fail("{}: damaged HEIC or AVIF: data without {}", name,
-         size.passes < 1 ? "a picture" : "a size");
+         size.passes < 1 ? "an image" : "a size");
   }
   return size;
 }

@@ -13,8 +13,8 @@
 #include "vig/base/error.h"
 #include "vig/image/exif.h"
 #include "vig/image/formats.h"
-#include "vig/image/picture_file.h"
-#include "vig/image/picture_size.h"
+#include "vig/image/image_file.h"
+#include "vig/image/image_size.h"
 #include "vig/kernels/resize.h"
 
 namespace vig {
@@ -30,7 +30,7 @@ constexpr std::string_view kExtensions[] = {".jpg",  ".jpeg", ".png",  ".webp", 
 struct Format {
   std::string_view signature;  // how files begin; '?' stands for any byte
   std::string_view name;
-  OpenPicture* open;  // null: known, but not supported
+  OpenImage* open;  // null: known, but not supported
 };
 
 constexpr Format kFormats[] = {
@@ -71,18 +71,18 @@ bool matches(std::span<const uint8_t> bytes, std::string_view signature) {
   return true;
 }
 
-OpenPicture* find_format(std::span<const uint8_t> bytes, const std::string& name) {
+OpenImage* find_format(std::span<const uint8_t> bytes, const std::string& name) {
   for (const Format& format : kFormats) {
     if (!matches(bytes, format.signature)) continue;
     if (format.open != nullptr) return format.open;
-    fail("{}: a {} file; supported pictures are {}", name, format.name, kSupported);
+    fail("{}: a {} file; supported images are {}", name, format.name, kSupported);
   }
-  if (bytes.empty()) fail("{}: the file is empty, expected a picture", name);
+  if (bytes.empty()) fail("{}: the file is empty, expected an image", name);
   std::string start;
   for (const uint8_t byte : bytes.first(std::min<size_t>(bytes.size(), 4))) {
     start += fmt::format(" {:02x}", byte);
   }
-  fail("{}: not a picture in a supported format ({}); it starts with the bytes{}", name, kSupported,
+  fail("{}: not an image in a supported format ({}); it starts with the bytes{}", name, kSupported,
        start);
 }
 
@@ -90,22 +90,22 @@ int64_t allowed_pixels(const DecodeOptions& options) {
   return std::clamp<int64_t>(options.max_pixels, 0, kMaxResizeSide * kMaxResizeSide);
 }
 
-bool is_turned(const PictureHeader& header, const DecodeOptions& options) {
+bool is_turned(const ImageHeader& header, const DecodeOptions& options) {
   return options.apply_orientation && header.orientation != 1;
 }
 
-uint64_t rgb_bytes(const PictureHeader& header) {
+uint64_t rgb_bytes(const ImageHeader& header) {
   return static_cast<uint64_t>(header.width) * static_cast<uint64_t>(header.height) * 3;
 }
 
 // What decode_open holds at its peak.
-uint64_t decoding_bytes(const PictureHeader& header, const DecodeOptions& options) {
+uint64_t decoding_bytes(const ImageHeader& header, const DecodeOptions& options) {
   const uint64_t rgb = rgb_bytes(header);
   return rgb + std::max(header.working_bytes, is_turned(header, options) ? rgb : 0);
 }
 
-Image decode_open(std::unique_ptr<PictureDecoder> decoder, const DecodeOptions& options) {
-  const PictureHeader header = decoder->header();
+Image decode_open(std::unique_ptr<ImageDecoder> decoder, const DecodeOptions& options) {
+  const ImageHeader header = decoder->header();
   Image image = decoder->decode();
   decoder.reset();  // turning needs memory of its own
   if (!is_turned(header, options)) return image;
@@ -114,14 +114,14 @@ Image decode_open(std::unique_ptr<PictureDecoder> decoder, const DecodeOptions& 
 
 void check_memory(const std::string& name, uint64_t bytes, uint64_t limit) {
   if (bytes <= limit) return;
-  fail("{}: decoding takes {} bytes of memory, over the limit of {} (it grows with --max-pixels)",
+  fail("{}: decoding takes {} bytes of memory, over the limit of {} (raise it with --max-pixels)",
        name, bytes, limit);
 }
 
 // Never waits while it holds memory: what does not fit beside others is dropped, and read again
 // when there is room for all of it.
-LoadedImage load_waiting(const PictureSource& source, const DecodeOptions& options) {
-  MemoryBudget& budget = picture_memory();
+LoadedImage load_waiting(const ImageSource& source, const DecodeOptions& options) {
+  MemoryBudget& budget = image_memory();
   budget.raise_capacity(decoding_limit(options));
   const uint64_t limit = budget.limit();
   check_memory(source.name, source.copied, limit);
@@ -151,7 +151,7 @@ auto with_memory(const std::string& name, const Work& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    fail("{}: not enough memory for the picture", name);
+    fail("{}: not enough memory for the image", name);
   }
 }
 
@@ -160,31 +160,35 @@ auto with_memory(const std::string& name, const Work& work) {
 void check_size(const std::string& name, int64_t width, int64_t height,
                 const DecodeOptions& options) {
   if (width < 1 || height < 1) {
-    fail("{}: a picture of {}x{} pixels, expected at least 1x1", name, width, height);
+    fail("{}: an image of {}x{} pixels, expected at least 1x1", name, width, height);
   }
   if (width > kMaxResizeSide || height > kMaxResizeSide) {
-    fail("{}: a picture of {}x{} pixels, expected at most {} along a side", name, width, height,
-         kMaxResizeSide);
+    fail("{}: an image of {}x{} pixels, expected at most {} along a side (a fixed limit)", name,
+         width, height, kMaxResizeSide);
   }
   if (width * height > options.max_pixels) {
-    fail("{}: a picture of {}x{} pixels, over the limit of {} pixels (--max-pixels)", name, width,
-         height, options.max_pixels);
+    fail("{}: an image of {}x{} pixels, over the limit of {} pixels (raise it with --max-pixels)",
+         name, width, height, options.max_pixels);
   }
 }
 
-PictureSize read_picture_size(const PictureSource& source, const DecodeOptions& options) {
-  return with_memory(source.name, [&]() -> PictureSize {
+ImageSize read_image_size(const ImageSource& source, const DecodeOptions& options) {
+  return with_memory(source.name, [&]() -> ImageSize {
     if (source.bytes > max_file_bytes(options)) {
-      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
-           source.bytes, max_file_bytes(options));
+      fail(
+          "{}: {} bytes, longer than the {} bytes allowed for an image file (raise it with "
+          "--max-pixels)",
+          source.name, source.bytes, max_file_bytes(options));
     }
-    MemoryBudget& budget = picture_memory();
+    MemoryBudget& budget = image_memory();
     budget.raise_capacity(decoding_limit(options));
     check_memory(source.name, source.copied, budget.limit());
-    const MemoryBudget::Lease memory = budget.take(source.copied);
+    // Where nothing is copied there is nothing to wait for.
+    MemoryBudget::Lease memory;
+    if (source.copied > 0) memory = budget.take(source.copied);
     std::vector<uint8_t> scratch;
     const std::span<const uint8_t> bytes = source.read(scratch);
-    const PictureHeader header =
+    const ImageHeader header =
         find_format(bytes, source.name)(bytes, source.name, options)->header();
     const bool sideways = options.apply_orientation && header.orientation > 4;
     if (sideways) return {header.height, header.width};
@@ -192,9 +196,9 @@ PictureSize read_picture_size(const PictureSource& source, const DecodeOptions& 
   });
 }
 
-std::span<const std::string_view> picture_extensions() { return kExtensions; }
+std::span<const std::string_view> image_extensions() { return kExtensions; }
 
-bool has_picture_extension(std::string_view name) {
+bool has_image_extension(std::string_view name) {
   return std::ranges::any_of(kExtensions, [&](std::string_view extension) {
     if (name.size() <= extension.size()) return false;
     return std::ranges::equal(name.substr(name.size() - extension.size()), extension, {},
@@ -221,18 +225,20 @@ std::shared_ptr<const Image> shared_image(LoadedImage loaded) {
   return {shared, &shared->image};
 }
 
-LoadedImage load_image(const PictureSource& source, const DecodeOptions& options) {
+LoadedImage load_image(const ImageSource& source, const DecodeOptions& options) {
   return with_memory(source.name, [&] {
     if (source.bytes > max_file_bytes(options)) {
-      fail("{}: {} bytes, longer than the {} bytes allowed for a picture file", source.name,
-           source.bytes, max_file_bytes(options));
+      fail(
+          "{}: {} bytes, longer than the {} bytes allowed for an image file (raise it with "
+          "--max-pixels)",
+          source.name, source.bytes, max_file_bytes(options));
     }
     return load_waiting(source, options);
   });
 }
 
 LoadedImage load_image(const std::string& path, const DecodeOptions& options) {
-  PictureFile file(path);
+  ImageFile file(path);
   if (const std::optional<uint64_t> size = file.size()) {
     return load_image({path, *size, *size,
                        [&](std::vector<uint8_t>& scratch) {

@@ -64,7 +64,7 @@ void draw_line(Image& image, int x1, int y1, int x2, int y2, Color color, double
   const int step_x = x1 < x2 ? 1 : -1, step_y = y1 < y2 ? 1 : -1;
   // Points outside cost time only.
   if (std::max(dx, -dy) > 4 * (int64_t{image.width} + image.height) + 64) {
-    fail_usage("[draw] a line from {}, {} to {}, {} on a picture of {}x{}", x1, y1, x2, y2,
+    fail_usage("[draw] a line from {}, {} to {}, {} on an image of {}x{}", x1, y1, x2, y2,
                image.width, image.height);
   }
   int64_t error = dx + dy;
@@ -87,7 +87,7 @@ void draw_line(Image& image, int x1, int y1, int x2, int y2, Color color, double
 
 void fill_mask(Image& image, const Mask& mask, Color color, double alpha) {
   if (mask.width != image.width || mask.height != image.height) {
-    fail_usage("[draw] a mask of {}x{} pixels on a picture of {}x{}", mask.width, mask.height,
+    fail_usage("[draw] a mask of {}x{} pixels on an image of {}x{}", mask.width, mask.height,
                image.width, image.height);
   }
   const int weight = weight_of(alpha);

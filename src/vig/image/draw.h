@@ -1,4 +1,4 @@
-// Drawing on pictures: rectangles, lines, masks and text.
+// Drawing on images: rectangles, lines, masks and text.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vig {
 
-// Whatever lies outside of the picture is left out. `alpha` from 0 (nothing) to 1 (covers) blends
+// Whatever lies outside of the image is left out. `alpha` from 0 (nothing) to 1 (covers) blends
 // in 8 bits: old + (color - old) * alpha, rounded.
 void fill_rectangle(Image& image, int x, int y, int width, int height, Color color,
                     double alpha = 1);
@@ -19,7 +19,7 @@ void draw_rectangle(Image& image, int x, int y, int width, int height, int thick
                     double alpha = 1);
 // From pixel to pixel, both included.
 void draw_line(Image& image, int x1, int y1, int x2, int y2, Color color, double alpha = 1);
-// The ones of a mask of the picture's size; others throw Error (usage).
+// The ones of a mask of the image's size; others throw Error (usage).
 void fill_mask(Image& image, const Mask& mask, Color color, double alpha = 1);
 
 // A font of fixed width, of our own design: printable ASCII; other characters show as a box.

@@ -34,7 +34,7 @@ class JpegWriter {
   JpegWriter(const JpegWriter&) = delete;
   JpegWriter& operator=(const JpegWriter&) = delete;
 
-  // False when there is no memory: the only failure with a picture of a legal size.
+  // False when there is no memory: the only failure with an image of a legal size.
   bool write(const Image& image, int quality) {
     if (setjmp(jump_) != 0) return false;
     jpeg_create_compress(&cinfo_);
@@ -68,7 +68,7 @@ class JpegWriter {
 std::vector<uint8_t> encode_jpeg(const Image& image, int quality) {
   if (image.width < 1 || image.height < 1 ||
       std::max(image.width, image.height) > JPEG_MAX_DIMENSION) {
-    fail_usage("a picture of {}x{} pixels, expected sides from 1 to {} for a JPEG", image.width,
+    fail_usage("an image of {}x{} pixels, expected sides from 1 to {} for a JPEG", image.width,
                image.height, JPEG_MAX_DIMENSION);
   }
   JpegWriter writer;

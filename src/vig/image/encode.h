@@ -1,4 +1,4 @@
-// Pictures to files, for reports that show them.
+// Images to files, for reports that show them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace vig {
 
-// A baseline JPEG; `quality` from 1 to 100. Throws Error (usage) for a picture without pixels or
+// A baseline JPEG; `quality` from 1 to 100. Throws Error (usage) for an image without pixels or
 // with a side above 65500, the format's limit.
 std::vector<uint8_t> encode_jpeg(const Image& image, int quality = 85);
 
-// The whole picture with its longer side at most `side`; smaller ones stay as they are.
+// The whole image with its longer side at most `side`; smaller ones stay as they are.
 Image thumbnail(const Image& image, int side);
 
 }  // namespace vig

@@ -34,7 +34,7 @@ class PngWriter {
   PngWriter(const PngWriter&) = delete;
   PngWriter& operator=(const PngWriter&) = delete;
 
-  // False when there is no memory: the only failure with a picture whose sides are ints.
+  // False when there is no memory: the only failure with an image whose sides are ints.
   bool write(const uint8_t* pixels, size_t row_bytes, int width, int height,
              std::span<const std::array<uint8_t, 3>> palette) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
@@ -57,7 +57,7 @@ class PngWriter {
       }
       png_set_PLTE(png_, info_, colors, static_cast<int>(palette.size()));
     }
-    // Of a large picture people wait longer for the last percent of its size than it is worth.
+    // Of a large image people wait longer for the last percent of its size than it is worth.
     constexpr int64_t kLarge = int64_t{4} << 20;
     if (int64_t{width} * height > kLarge) {
       png_set_compression_level(png_, 1);
@@ -98,7 +98,7 @@ std::vector<uint8_t> write_png(std::span<const uint8_t> pixels, int channels, in
                                std::span<const std::array<uint8_t, 3>> palette) {
   const size_t row_bytes = static_cast<size_t>(width) * static_cast<size_t>(channels);
   if (width < 1 || height < 1 || pixels.size() != row_bytes * static_cast<size_t>(height)) {
-    fail_usage("a picture of {}x{} pixels in {} bytes, expected at least one pixel and {} a pixel",
+    fail_usage("an image of {}x{} pixels in {} bytes, expected at least one pixel and {} a pixel",
                width, height, pixels.size(), channels);
   }
   PngWriter writer;

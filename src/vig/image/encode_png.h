@@ -1,4 +1,4 @@
-// Pictures to PNG files.
+// Images to PNG files.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace vig {
 
-// Throws Error (usage) for a picture without pixels.
+// Throws Error (usage) for an image without pixels.
 std::vector<uint8_t> encode_png(const Image& image);
 
 // 8-bit indices, rows from the top, with 1 to 256 colours.

@@ -1,4 +1,4 @@
-// The one thing we want from EXIF: the orientation of the picture.
+// The one thing we want from EXIF: the orientation of the image.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace vig {
 
 // The orientation, 1 to 8, of a block of EXIF data (a TIFF header and its first directory, with or
 // without the "Exif\0\0" that JPEG puts before it). Anything missing, damaged or out of range gives
-// 1, "as stored": a picture with bad metadata is still a good picture.
+// 1, "as stored": an image with bad metadata is still a good image.
 int exif_orientation(std::span<const uint8_t> exif);
 
-// The stored picture turned and mirrored as orientation 1 to 8 says it must be shown.
+// The stored image turned and mirrored as orientation 1 to 8 says it must be shown.
 Image orient(Image stored, int orientation);
 
 }  // namespace vig

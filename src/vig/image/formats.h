@@ -11,40 +11,40 @@
 
 namespace vig {
 
-// What the header of a picture file says.
-struct PictureHeader {
+// What the header of an image file says.
+struct ImageHeader {
   int width = 0;
   int height = 0;
   int orientation = 1;  // EXIF's, 1 to 8
   // The most memory that decode() holds at a time beside the file's bytes and the resulting RGB
-  // picture: coefficients, strips, tiles, planes, rows. An upper bound for any content, since
+  // image: coefficients, strips, tiles, planes, rows. An upper bound for any content, since
   // decoders of several threads share one budget.
   uint64_t working_bytes = 0;
 };
 
-// A picture file whose header was read. Opening one calls check_size before anything grows with the
-// picture, and takes no more memory than a few times the file's size.
-class PictureDecoder {
+// An image file whose header was read. Opening one calls check_size before anything grows with the
+// image, and takes no more memory than a few times the file's size.
+class ImageDecoder {
  public:
-  virtual ~PictureDecoder() = default;
+  virtual ~ImageDecoder() = default;
 
-  const PictureHeader& header() const { return header_; }
-  // The picture as stored, of the header's width and height. Called at most once.
+  const ImageHeader& header() const { return header_; }
+  // The image as stored, of the header's width and height. Called at most once.
   virtual Image decode() = 0;
 
  protected:
-  PictureDecoder() = default;
-  PictureDecoder(const PictureDecoder&) = delete;
-  PictureDecoder& operator=(const PictureDecoder&) = delete;
+  ImageDecoder() = default;
+  ImageDecoder(const ImageDecoder&) = delete;
+  ImageDecoder& operator=(const ImageDecoder&) = delete;
 
-  PictureHeader header_;
+  ImageHeader header_;
 };
 
 // `bytes`, `name` and `options` outlive the decoder.
-using OpenPicture = std::unique_ptr<PictureDecoder>(std::span<const uint8_t> bytes,
-                                                    const std::string& name,
-                                                    const DecodeOptions& options);
-OpenPicture open_jpeg, open_png, open_webp, open_tiff, open_bmp, open_gif, open_pnm, open_heif;
+using OpenImage = std::unique_ptr<ImageDecoder>(std::span<const uint8_t> bytes,
+                                                const std::string& name,
+                                                const DecodeOptions& options);
+OpenImage open_jpeg, open_png, open_webp, open_tiff, open_bmp, open_gif, open_pnm, open_heif;
 
 void check_size(const std::string& name, int64_t width, int64_t height,
                 const DecodeOptions& options);

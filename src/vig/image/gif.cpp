@@ -64,7 +64,7 @@ std::vector<int> stored_rows(const Frame& frame) {
   return rows;
 }
 
-class GifDecoder : public PictureDecoder {
+class GifDecoder : public ImageDecoder {
  public:
   GifDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : in_(bytes, name, "GIF"), name_(name) {
@@ -202,8 +202,8 @@ class GifDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_gif(std::span<const uint8_t> bytes, const std::string& name,
-                                         const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_gif(std::span<const uint8_t> bytes, const std::string& name,
+                                       const DecodeOptions& options) {
   return std::make_unique<GifDecoder>(bytes, name, options);
 }
 

@@ -1,4 +1,4 @@
-// HEIC and AVIF. The tiles of a picture are decoded one by one by libheif; putting them together,
+// HEIC and AVIF. The tiles of an image are decoded one by one by libheif; putting them together,
 // cropping and turning are done here.
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace vig {
 namespace {
 
-// A few bytes can make the codec compute a whole frame or slice. Honest pictures have one of them;
+// A few bytes can make the codec compute a whole frame or slice. Honest images have one of them;
 // progressive AVIF has up to four frames, and HEVC may be cut into slices.
 constexpr int64_t kMaxPasses = 200;
 constexpr int64_t kMinPassesAllowed = 2;
@@ -50,15 +50,15 @@ Image transform(Image image, const HeifTransform& change) {
   return image;
 }
 
-class HeifDecoder : public PictureDecoder {
+class HeifDecoder : public ImageDecoder {
  public:
   HeifDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
-      : name_(name), picture_(read_heif_container(bytes, name)) {
-    check_size(name_, picture_.width, picture_.height, options);
+      : name_(name), image_(read_heif_container(bytes, name)) {
+    check_size(name_, image_.width, image_.height, options);
     set_shown_size();
     uint64_t largest = 0;
     int64_t declared = 0;
-    for (const CodedPicture& tile : picture_.tiles) {
+    for (const CodedImage& tile : image_.tiles) {
       check_size(name_, tile.width, tile.height, options);
       declared += tile.width * tile.height;
       largest = std::max(largest, working_bytes(tile, options));
@@ -66,36 +66,38 @@ class HeifDecoder : public PictureDecoder {
     // Each tile alone may be cheap.
     const int64_t allowed = std::max(kPassPixelBudget, kMinPassesAllowed * declared);
     if (work_ > allowed) {
-      fail("{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {}", name_,
-           work_, allowed);
+      fail(
+          "{}: damaged HEIC or AVIF: frames and slices of {} pixels, expected at most {} (a fixed "
+          "limit)",
+          name_, work_, allowed);
     }
-    // 8-bit 4:2:0, which is what telephones write, for the largest picture.
+    // 8-bit 4:2:0, which is what telephones write, for the largest image.
     const int64_t most = std::max(kMinFrameBytes, options.max_pixels / 2 * 3);
     if (hevc_bytes_ > most) {
-      fail("{}: HEIC frames of {} bytes, over the limit of {} (it grows with --max-pixels)", name_,
+      fail("{}: HEIC frames of {} bytes, over the limit of {} (raise it with --max-pixels)", name_,
            hevc_bytes_, most);
     }
-    const uint64_t canvas = static_cast<uint64_t>(picture_.width * picture_.height) * 3;
-    const uint64_t turning = picture_.transforms.empty() ? 0 : canvas;
+    const uint64_t canvas = static_cast<uint64_t>(image_.width * image_.height) * 3;
+    const uint64_t turning = image_.transforms.empty() ? 0 : canvas;
     header_.working_bytes = std::max((is_grid() ? canvas : 0) + largest, turning);
   }
 
   Image decode() override {
-    Image image = is_grid() ? decode_grid() : decode_tile(picture_.tiles[0]);
-    for (const HeifTransform& change : picture_.transforms) {
+    Image image = is_grid() ? decode_grid() : decode_tile(image_.tiles[0]);
+    for (const HeifTransform& change : image_.transforms) {
       image = transform(std::move(image), change);
     }
     return image;
   }
 
  private:
-  // A grid may have a single tile that is larger than the picture.
+  // A grid may have a single tile that is larger than the image.
   bool is_grid() const {
-    return picture_.width != picture_.tiles[0].width || picture_.height != picture_.tiles[0].height;
+    return image_.width != image_.tiles[0].width || image_.height != image_.tiles[0].height;
   }
 
   // The data in one piece; `joined` holds it where it is in several.
-  static std::span<const uint8_t> join(const CodedPicture& tile, std::vector<uint8_t>& joined) {
+  static std::span<const uint8_t> join(const CodedImage& tile, std::vector<uint8_t>& joined) {
     if (tile.parts.size() == 1) return tile.parts[0];
     joined.reserve(tile.data_bytes());
     for (const auto& part : tile.parts) joined.insert(joined.end(), part.begin(), part.end());
@@ -103,8 +105,8 @@ class HeifDecoder : public PictureDecoder {
   }
 
   void set_shown_size() {
-    int64_t width = picture_.width, height = picture_.height;
-    for (const HeifTransform& change : picture_.transforms) {
+    int64_t width = image_.width, height = image_.height;
+    for (const HeifTransform& change : image_.transforms) {
       if (change.kind == HeifTransform::Kind::kCrop) {
         width = change.width;
         height = change.height;
@@ -117,7 +119,7 @@ class HeifDecoder : public PictureDecoder {
   }
 
   // What decoding one tile takes, the RGB result left out.
-  uint64_t working_bytes(const CodedPicture& tile, const DecodeOptions& options) {
+  uint64_t working_bytes(const CodedImage& tile, const DecodeOptions& options) {
     std::vector<uint8_t> joined;
     const CodedSize size = coded_size(tile, join(tile, joined), name_);
     check_size(name_, size.width, size.height, options);
@@ -125,8 +127,10 @@ class HeifDecoder : public PictureDecoder {
     const int64_t allowed =
         std::clamp(kPassPixelBudget / size.pixels(), kMinPassesAllowed, kMaxPasses);
     if (size.passes > allowed) {
-      fail("{}: damaged HEIC or AVIF: {} frames and slices in a picture, expected at most {}",
-           name_, size.passes, allowed);
+      fail(
+          "{}: damaged HEIC or AVIF: {} frames and slices in an image, expected at most {} (a "
+          "fixed limit)",
+          name_, size.passes, allowed);
     }
     // Measured as multiples of a frame: the codec's own, its coefficients, libheif's copies before
     // and after each conversion.
@@ -139,17 +143,17 @@ class HeifDecoder : public PictureDecoder {
            tile.data_bytes() * 3;
   }
 
-  Image decode_tile(const CodedPicture& tile) const {
+  Image decode_tile(const CodedImage& tile) const {
     std::vector<uint8_t> joined;
     return decode_coded(tile, join(tile, joined), name_);
   }
 
   Image decode_grid() const {
-    Image image(static_cast<int>(picture_.width), static_cast<int>(picture_.height));
-    for (size_t i = 0; i < picture_.tiles.size(); ++i) {
-      const Image tile = decode_tile(picture_.tiles[i]);
-      const auto column = static_cast<int>(static_cast<int64_t>(i) % picture_.columns);
-      const auto row = static_cast<int>(static_cast<int64_t>(i) / picture_.columns);
+    Image image(static_cast<int>(image_.width), static_cast<int>(image_.height));
+    for (size_t i = 0; i < image_.tiles.size(); ++i) {
+      const Image tile = decode_tile(image_.tiles[i]);
+      const auto column = static_cast<int>(static_cast<int64_t>(i) % image_.columns);
+      const auto row = static_cast<int>(static_cast<int64_t>(i) / image_.columns);
       const int left = column * tile.width, top = row * tile.height;
       const int width = std::min(tile.width, image.width - left);
       const int height = std::min(tile.height, image.height - top);
@@ -161,15 +165,15 @@ class HeifDecoder : public PictureDecoder {
   }
 
   const std::string& name_;
-  HeifPicture picture_;
+  HeifImage image_;
   int64_t work_ = 0;        // pixels of all frames and slices of all tiles
   int64_t hevc_bytes_ = 0;  // of all frames of all tiles
 };
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_heif(std::span<const uint8_t> bytes, const std::string& name,
-                                          const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_heif(std::span<const uint8_t> bytes, const std::string& name,
+                                        const DecodeOptions& options) {
   return std::make_unique<HeifDecoder>(bytes, name, options);
 }
 

@@ -38,7 +38,8 @@ template <typename Value>
 void HeifBoxes::add(std::unordered_map<uint32_t, Value>& table, uint32_t id,
                     const Value& value) const {
   table.emplace(id, value);
-  if (table.size() > kMaxItems) damaged("too many items");
+  if (table.size() > kMaxItems)
+    damaged(fmt::format("more than {} items (a fixed limit)", kMaxItems));
 }
 
 HeifBox HeifBoxes::next_box(ByteReader& in) const {
@@ -91,7 +92,7 @@ void HeifBoxes::read_meta(std::span<const uint8_t> contents) {
         break;
     }
   }
-  if (!has_primary) damaged("no primary picture is named");
+  if (!has_primary) damaged("no primary image is named");
 }
 
 void HeifBoxes::read_types(ByteReader& in) {
@@ -143,7 +144,8 @@ void HeifBoxes::read_properties(ByteReader& in) {
     if (box.type == box_tag("ipco")) {
       while (inside.remaining() > 0) {
         properties_.push_back(next_box(inside));
-        if (properties_.size() > kMaxItems) damaged("too many properties");
+        if (properties_.size() > kMaxItems)
+          damaged(fmt::format("more than {} properties (a fixed limit)", kMaxItems));
       }
     } else if (box.type == box_tag("ipma")) {
       read_associations(inside);

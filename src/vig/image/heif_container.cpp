@@ -21,43 +21,43 @@ class Container {
   Container(std::span<const uint8_t> bytes, const std::string& name)
       : boxes_(bytes, name), name_(name) {}
 
-  HeifPicture primary() const {
-    HeifPicture picture;
+  HeifImage primary() const {
+    HeifImage image;
     const uint32_t type = boxes_.item_type(boxes_.primary());
     if (type == box_tag("grid")) {
-      read_grid(picture);
+      read_grid(image);
     } else {
-      picture.tiles.push_back(coded_picture(boxes_.primary()));
-      picture.width = picture.tiles[0].width;
-      picture.height = picture.tiles[0].height;
+      image.tiles.push_back(coded_image(boxes_.primary()));
+      image.width = image.tiles[0].width;
+      image.height = image.tiles[0].height;
     }
-    read_transforms(picture);
-    return picture;
+    read_transforms(image);
+    return image;
   }
 
  private:
-  CodedPicture coded_picture(uint32_t id) const {
-    CodedPicture picture;
+  CodedImage coded_image(uint32_t id) const {
+    CodedImage image;
     const uint32_t type = boxes_.item_type(id);
     if (type == box_tag("av01")) {
-      picture.codec = HeifCodec::kAv1;
+      image.codec = HeifCodec::kAv1;
     } else if (type != box_tag("hvc1")) {
-      fail("{}: a HEIF picture of type {}, expected hvc1, av01 or a grid of them", name_,
+      fail("{}: a HEIF image of type {}, expected hvc1, av01 or a grid of them", name_,
            type_name(type));
     }
-    const uint32_t config = picture.codec == HeifCodec::kAv1 ? box_tag("av1C") : box_tag("hvcC");
+    const uint32_t config = image.codec == HeifCodec::kAv1 ? box_tag("av1C") : box_tag("hvcC");
     for (const HeifBox& box : boxes_.properties_of(id)) {
-      if (box.type == config) picture.config = box.contents;
-      if (box.type == box_tag("ispe")) std::tie(picture.width, picture.height) = read_size(box);
+      if (box.type == config) image.config = box.contents;
+      if (box.type == box_tag("ispe")) std::tie(image.width, image.height) = read_size(box);
       if (box.type == box_tag("colr") && box.contents.size() >= 4 &&
           boxes_.reader(box.contents).be32() == box_tag("nclx")) {
-        picture.colour = box.contents;
+        image.colour = box.contents;
       }
     }
-    if (picture.config.empty()) boxes_.damaged(fmt::format("item {} has no decoder settings", id));
-    if (picture.width == 0) boxes_.damaged(fmt::format("item {} has no size", id));
-    picture.parts = boxes_.item_data(id);
-    return picture;
+    if (image.config.empty()) boxes_.damaged(fmt::format("item {} has no decoder settings", id));
+    if (image.width == 0) boxes_.damaged(fmt::format("item {} has no size", id));
+    image.parts = boxes_.item_data(id);
+    return image;
   }
 
   // Types are four characters; those of a damaged file are anything.
@@ -77,57 +77,55 @@ class Container {
     return {width, height};
   }
 
-  void read_grid(HeifPicture& picture) const {
+  void read_grid(HeifImage& image) const {
     const auto parts = boxes_.item_data(boxes_.primary());
     if (parts.empty()) boxes_.damaged("a grid without data");
     ByteReader in = boxes_.reader(parts[0]);
     in.skip(1);  // version
     const size_t size = (in.u8() & 1) != 0 ? 4 : 2;
-    picture.rows = in.u8() + 1;
-    picture.columns = in.u8() + 1;
-    picture.width = static_cast<int64_t>(in.big_endian(size));
-    picture.height = static_cast<int64_t>(in.big_endian(size));
+    image.rows = in.u8() + 1;
+    image.columns = in.u8() + 1;
+    image.width = static_cast<int64_t>(in.big_endian(size));
+    image.height = static_cast<int64_t>(in.big_endian(size));
 
     const std::vector<uint32_t> ids = boxes_.sources_of(boxes_.primary());
-    const int64_t count = picture.rows * picture.columns;
+    const int64_t count = image.rows * image.columns;
     if (static_cast<int64_t>(ids.size()) != count) {
       boxes_.damaged(
-          fmt::format("{} tiles for a grid of {}x{}", ids.size(), picture.columns, picture.rows));
+          fmt::format("{} tiles for a grid of {}x{}", ids.size(), image.columns, image.rows));
     }
     if (count > kMaxTiles) {
-      fail("{}: a grid of {} tiles, expected at most {}", name_, count, kMaxTiles);
+      fail("{}: a grid of {} tiles, expected at most {} (a fixed limit)", name_, count, kMaxTiles);
     }
     uint64_t total = 0;
     for (const uint32_t id : ids) {
-      picture.tiles.push_back(coded_picture(id));
-      total += picture.tiles.back().data_bytes();
+      image.tiles.push_back(coded_image(id));
+      total += image.tiles.back().data_bytes();
     }
     if (total > boxes_.file_bytes()) boxes_.damaged("tiles share their data");
-    check_grid(picture);
+    check_grid(image);
   }
 
-  // The tiles must be of one size and none of them beyond the picture.
-  void check_grid(const HeifPicture& picture) const {
-    const int64_t width = picture.tiles[0].width, height = picture.tiles[0].height;
+  // The tiles must be of one size and none of them beyond the image.
+  void check_grid(const HeifImage& image) const {
+    const int64_t width = image.tiles[0].width, height = image.tiles[0].height;
     const auto fits = [](int64_t whole, int64_t tiles, int64_t side) {
       return tiles * side >= whole && (tiles - 1) * side < whole &&
              (tiles == 1 || side >= kMinTileSide);
     };
-    for (const CodedPicture& tile : picture.tiles) {
+    for (const CodedImage& tile : image.tiles) {
       if (tile.width != width || tile.height != height) boxes_.damaged("tiles of different sizes");
     }
-    if (!fits(picture.width, picture.columns, width) ||
-        !fits(picture.height, picture.rows, height)) {
-      boxes_.damaged(fmt::format("{}x{} tiles of {}x{} pixels for a picture of {}x{}",
-                                 picture.columns, picture.rows, width, height, picture.width,
-                                 picture.height));
+    if (!fits(image.width, image.columns, width) || !fits(image.height, image.rows, height)) {
+      boxes_.damaged(fmt::format("{}x{} tiles of {}x{} pixels for an image of {}x{}", image.columns,
+                                 image.rows, width, height, image.width, image.height));
     }
   }
 
-  // Each kind at most once, as the standard demands: every one of them is a pass over the picture.
-  void read_transforms(HeifPicture& picture) const {
+  // Each kind at most once, as the standard demands: every one of them is a pass over the image.
+  void read_transforms(HeifImage& image) const {
     using Kind = HeifTransform::Kind;
-    int64_t width = picture.width, height = picture.height;
+    int64_t width = image.width, height = image.height;
     std::set<uint32_t> seen;
     for (const HeifBox& box : boxes_.properties_of(boxes_.primary())) {
       ByteReader in = boxes_.reader(box.contents);
@@ -136,27 +134,27 @@ class Container {
         continue;
       }
       if (!seen.insert(box.type).second) {
-        boxes_.damaged(fmt::format("two boxes {} for one picture", type_name(box.type)));
+        boxes_.damaged(fmt::format("two boxes {} for one image", type_name(box.type)));
       }
       if (box.type == box_tag("irot")) {
         const int turns = in.u8() & 3;
         for (int i = 0; i < turns; ++i) {
-          picture.transforms.push_back({.kind = Kind::kTurnLeft});
+          image.transforms.push_back({.kind = Kind::kTurnLeft});
           std::swap(width, height);
         }
       } else if (box.type == box_tag("imir")) {
-        picture.transforms.push_back(
+        image.transforms.push_back(
             {.kind = (in.u8() & 1) == 0 ? Kind::kFlipRows : Kind::kFlipColumns});
       } else {
         const HeifTransform crop = read_crop(in, width, height);
         width = crop.width;
         height = crop.height;
-        picture.transforms.push_back(crop);
+        image.transforms.push_back(crop);
       }
     }
   }
 
-  // Fractions: width, height, and how far the centre is from the picture's.
+  // Fractions: width, height, and how far the centre is from the image's.
   HeifTransform read_crop(ByteReader& in, int64_t width, int64_t height) const {
     double value[4];
     for (double& v : value) {
@@ -172,7 +170,7 @@ class Container {
     crop.top = std::llround((static_cast<double>(height) - value[1]) / 2 + value[3]);
     if (crop.width < 1 || crop.height < 1 || crop.left < 0 || crop.top < 0 ||
         crop.left + crop.width > width || crop.top + crop.height > height) {
-      boxes_.damaged(fmt::format("a crop to {}x{} at ({}, {}) of a picture of {}x{}", crop.width,
+      boxes_.damaged(fmt::format("a crop to {}x{} at ({}, {}) of an image of {}x{}", crop.width,
                                  crop.height, crop.left, crop.top, width, height));
     }
     return crop;
@@ -184,13 +182,13 @@ class Container {
 
 }  // namespace
 
-uint64_t CodedPicture::data_bytes() const {
+uint64_t CodedImage::data_bytes() const {
   uint64_t total = 0;
   for (const auto& part : parts) total += part.size();
   return total;
 }
 
-HeifPicture read_heif_container(std::span<const uint8_t> bytes, const std::string& name) {
+HeifImage read_heif_container(std::span<const uint8_t> bytes, const std::string& name) {
   return Container(bytes, name).primary();
 }
 

@@ -1,4 +1,4 @@
-// A decoded picture.
+// A decoded image.
 #pragma once
 
 #include <cstddef>

@@ -20,8 +20,8 @@ namespace vig {
 namespace {
 
 // A progressive file may repeat scans of a few bytes each, and every one of them visits
-// coefficients of the whole picture, in about 1 ns each. Honest encoders visit each of them up to
-// four times in about ten scans. The limit allows that for the largest pictures and ends within 2
+// coefficients of the whole image, in about 1 ns each. Honest encoders visit each of them up to
+// four times in about ten scans. The limit allows that for the largest images and ends within 2
 // s.
 constexpr int kMaxScans = 500;
 constexpr uint64_t kMaxVisits = uint64_t{3} << 29;
@@ -47,7 +47,7 @@ int find_orientation(std::span<const uint8_t> jpeg) {
 
 // libjpeg reports errors by longjmp, so no object with a destructor may live in a frame between
 // `guarded` and libjpeg.
-class JpegDecoder : public PictureDecoder {
+class JpegDecoder : public ImageDecoder {
  public:
   JpegDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : name_(name) {
@@ -93,7 +93,7 @@ class JpegDecoder : public PictureDecoder {
     return *static_cast<JpegDecoder*>(cinfo->client_data);
   }
 
-  // Oddities that cost no pixels. All other warnings mean that part of the picture is guesswork.
+  // Oddities that cost no pixels. All other warnings mean that part of the image is guesswork.
   static bool is_harmless(int code) {
     return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
            code == JWRN_BOGUS_ICC || code == JWRN_NOT_SEQUENTIAL || code == JWRN_BOGUS_PROGRESSION;
@@ -143,16 +143,16 @@ class JpegDecoder : public PictureDecoder {
     }
     const uint64_t most = cinfo_.arith_code ? kMaxArithmeticVisits : kMaxVisits;
     if (visits_ <= most && counted_scans_ <= kMaxScans) return true;
-    std::snprintf(message_, sizeof(message_),
-                  "%d scans that visit %llu coefficients, expected at most %d and %llu%s",
-                  counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
-                  static_cast<unsigned long long>(most),
-                  cinfo_.arith_code ? " with arithmetic coding" : "");
+    std::snprintf(
+        message_, sizeof(message_),
+        "%d scans that visit %llu coefficients, expected at most %d and %llu%s (fixed limits)",
+        counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
+        static_cast<unsigned long long>(most), cinfo_.arith_code ? " with arithmetic coding" : "");
     return false;
   }
 
-  // Pictures of several scans keep all coefficients. Beside them there are the sample rows of one
-  // row of blocks with its neighbours, which count for pictures that are very wide.
+  // Images of several scans keep all coefficients. Beside them there are the sample rows of one
+  // row of blocks with its neighbours, which count for images that are very wide.
   uint64_t working_bytes() {
     constexpr uint64_t kFixed = uint64_t{1} << 20;  // tables
     constexpr uint64_t kBlockBytes = DCTSIZE2 * sizeof(JCOEF);
@@ -217,8 +217,8 @@ class JpegDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_jpeg(std::span<const uint8_t> bytes, const std::string& name,
-                                          const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_jpeg(std::span<const uint8_t> bytes, const std::string& name,
+                                        const DecodeOptions& options) {
   return std::make_unique<JpegDecoder>(bytes, name, options);
 }
 

@@ -7,7 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/picture_file.h"
+#include "vig/image/image_file.h"
 #include "vig/image/png_reader.h"
 
 namespace vig {
@@ -23,8 +23,8 @@ void check_png(std::span<const uint8_t> bytes, const std::string& name) {
     return;
   }
   if (bytes.empty()) fail("{}: the file is empty; {}", name, kExpected);
-  check_signature(bytes, name);  // says what it is if no picture at all
-  fail("{}: a picture in another format than PNG; {}", name, kExpected);
+  check_signature(bytes, name);  // says what it is if no image at all
+  fail("{}: an image in another format than PNG; {}", name, kExpected);
 }
 
 // What every pixel of the file takes while it is decoded.
@@ -78,16 +78,16 @@ LabelMap decode_open(PngReader& reader, Kind kind, const std::string& name) {
   return map;
 }
 
-// As load_waiting of pictures: what does not fit beside others is dropped and read again when
+// As load_waiting of images: what does not fit beside others is dropped and read again when
 // there is room for all of it.
-LabelMap load_waiting(const PictureSource& source, const DecodeOptions& options) {
-  MemoryBudget& budget = picture_memory();
+LabelMap load_waiting(const ImageSource& source, const DecodeOptions& options) {
+  MemoryBudget& budget = image_memory();
   budget.raise_capacity(decoding_limit(options));
   const uint64_t limit = budget.limit();
   for (uint64_t decoding = 0;;) {
     if (source.copied > limit || decoding > limit - source.copied) {
       fail(
-          "{}: decoding takes {} bytes of memory, over the limit of {} (it grows with "
+          "{}: decoding takes {} bytes of memory, over the limit of {} (raise it with "
           "--max-pixels)",
           source.name, source.copied + decoding, limit);
     }
@@ -110,10 +110,12 @@ LabelMap load_waiting(const PictureSource& source, const DecodeOptions& options)
 
 }  // namespace
 
-LabelMap load_label_map(const PictureSource& source, const DecodeOptions& options) {
+LabelMap load_label_map(const ImageSource& source, const DecodeOptions& options) {
   if (source.bytes > max_file_bytes(options)) {
-    fail("{}: {} bytes, longer than the {} bytes allowed for a label map", source.name,
-         source.bytes, max_file_bytes(options));
+    fail(
+        "{}: {} bytes, longer than the {} bytes allowed for a label map (raise it with "
+        "--max-pixels)",
+        source.name, source.bytes, max_file_bytes(options));
   }
   try {
     return load_waiting(source, options);
@@ -128,7 +130,7 @@ LabelMap decode_label_map(std::span<const uint8_t> bytes, const std::string& nam
 }
 
 LabelMap read_label_map(const std::string& path, const DecodeOptions& options) {
-  PictureFile file(path, PictureFile::Kind::kRegular);
+  ImageFile file(path, ImageFile::Kind::kRegular);
   const uint64_t size = *file.size();
   return load_label_map({path, size, size,
                          [&](std::vector<uint8_t>& scratch) {

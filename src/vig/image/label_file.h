@@ -16,8 +16,8 @@ namespace vig {
 // Palette and gray PNG files of 1 to 8 bits, and gray ones of 16 bits whose values are all below
 // 256. Values are taken as they are: gray of 2 bits gives 0 to 3. Colour, transparency and other
 // formats throw, as do larger files than DecodeOptions::max_pixels allows. Decoding takes its
-// memory from picture_memory, as pictures do; the label map itself is not counted after it.
-LabelMap load_label_map(const PictureSource& source, const DecodeOptions& options = {});
+// memory from image_memory, as images do; the label map itself is not counted after it.
+LabelMap load_label_map(const ImageSource& source, const DecodeOptions& options = {});
 LabelMap decode_label_map(std::span<const uint8_t> bytes, const std::string& name,
                           const DecodeOptions& options = {});
 LabelMap read_label_map(const std::string& path, const DecodeOptions& options = {});

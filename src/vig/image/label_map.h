@@ -1,4 +1,4 @@
-// A class for every pixel of a picture.
+// A class for every pixel of an image.
 #pragma once
 
 #include <cstddef>

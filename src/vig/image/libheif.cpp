@@ -102,10 +102,10 @@ class BoxWriter {
   std::vector<size_t> open_;
 };
 
-// The smallest file around one coded picture.
-std::vector<uint8_t> make_file(const CodedPicture& picture, std::span<const uint8_t> data) {
-  const bool av1 = picture.codec == HeifCodec::kAv1;
-  const size_t boxes = picture.config.size() + picture.colour.size() + 512;
+// The smallest file around one coded image.
+std::vector<uint8_t> make_file(const CodedImage& coded, std::span<const uint8_t> data) {
+  const bool av1 = coded.codec == HeifCodec::kAv1;
+  const size_t boxes = coded.config.size() + coded.colour.size() + 512;
   BoxWriter out;
   out.reserve(boxes + data.size());
   out.begin("ftyp");
@@ -154,16 +154,16 @@ std::vector<uint8_t> make_file(const CodedPicture& picture, std::span<const uint
   } else {
     out.begin("hvcC");
   }
-  out.append(picture.config);
+  out.append(coded.config);
   out.end();
   out.begin("ispe", 0);
-  out.number(static_cast<uint64_t>(picture.width), 4);
-  out.number(static_cast<uint64_t>(picture.height), 4);
+  out.number(static_cast<uint64_t>(coded.width), 4);
+  out.number(static_cast<uint64_t>(coded.height), 4);
   out.end();
-  const int properties = picture.colour.empty() ? 2 : 3;
+  const int properties = coded.colour.empty() ? 2 : 3;
   if (properties == 3) {
     out.begin("colr");
-    out.append(picture.colour);
+    out.append(coded.colour);
     out.end();
   }
   out.end();
@@ -178,48 +178,47 @@ std::vector<uint8_t> make_file(const CodedPicture& picture, std::span<const uint
   return out.take();
 }
 
-void check(const heif_error& error, const CodedPicture& picture, const std::string& name) {
+void check(const heif_error& error, const CodedImage& coded, const std::string& name) {
   if (error.code == heif_error_Ok) return;
   if (error.code == heif_error_Memory_allocation_error &&
       error.subcode != heif_suberror_Security_limit_exceeded) {
     throw std::bad_alloc();
   }
-  fail("{}: damaged {}: {}", name, picture.codec == HeifCodec::kAv1 ? "AVIF" : "HEIC",
-       error.message);
+  fail("{}: damaged {}: {}", name, coded.codec == HeifCodec::kAv1 ? "AVIF" : "HEIC", error.message);
 }
 
 }  // namespace
 
-Image decode_coded(const CodedPicture& picture, std::span<const uint8_t> data,
+Image decode_coded(const CodedImage& coded, std::span<const uint8_t> data,
                    const std::string& name) {
   const Library& heif = Library::get(name);
-  const std::vector<uint8_t> file = make_file(picture, data);
+  const std::vector<uint8_t> file = make_file(coded, data);
   const std::unique_ptr<heif_context, decltype(heif.context_free)> context(heif.context_alloc(),
                                                                            heif.context_free);
   const std::unique_ptr<heif_decoding_options, decltype(heif.options_free)> options(
       heif.options_alloc(), heif.options_free);
   if (context == nullptr || options == nullptr) throw std::bad_alloc();
   heif.set_max_decoding_threads(context.get(), 0);  // none beside the caller's
-  check(heif.read_from_memory(context.get(), file.data(), file.size(), nullptr), picture, name);
+  check(heif.read_from_memory(context.get(), file.data(), file.size(), nullptr), coded, name);
 
   heif_image_handle* raw_handle = nullptr;
-  check(heif.get_primary_image_handle(context.get(), &raw_handle), picture, name);
+  check(heif.get_primary_image_handle(context.get(), &raw_handle), coded, name);
   const std::unique_ptr<heif_image_handle, decltype(heif.image_handle_release)> handle(
       raw_handle, heif.image_handle_release);
   options->convert_hdr_to_8bit = 1;
   heif_image* raw_image = nullptr;
   check(heif.decode_image(handle.get(), &raw_image, heif_colorspace_RGB,
                           heif_chroma_interleaved_RGB, options.get()),
-        picture, name);
+        coded, name);
   const std::unique_ptr<heif_image, decltype(heif.image_release)> decoded(raw_image,
                                                                           heif.image_release);
   const int width = heif.image_get_width(decoded.get(), heif_channel_interleaved);
   const int height = heif.image_get_height(decoded.get(), heif_channel_interleaved);
   int stride = 0;
   const uint8_t* plane = heif.image_get_plane(decoded.get(), heif_channel_interleaved, &stride);
-  if (plane == nullptr || width != picture.width || height != picture.height) {
-    fail("{}: damaged HEIC or AVIF: a coded picture of {}x{} pixels, expected {}x{}", name, width,
-         height, picture.width, picture.height);
+  if (plane == nullptr || width != coded.width || height != coded.height) {
+    fail("{}: damaged HEIC or AVIF: a coded image of {}x{} pixels, expected {}x{}", name, width,
+         height, coded.width, coded.height);
   }
   Image image(width, height);
   for (int y = 0; y < height; ++y) {

@@ -1,6 +1,6 @@
-// HEVC and AV1 pictures decoded by libheif.
+// HEVC and AV1 images decoded by libheif.
 //
-// The library is loaded when the first such picture is met: with the codecs that it draws in it
+// The library is loaded when the first such image is met: with the codecs that it draws in it
 // would take longer to load than the whole program.
 #pragma once
 
@@ -13,9 +13,8 @@
 
 namespace vig {
 
-// `data` holds the parts of `picture` in one piece. The result has the declared size. Throws Error
+// `data` holds the parts of `image` in one piece. The result has the declared size. Throws Error
 // naming `name`, also where the library is missing.
-Image decode_coded(const CodedPicture& picture, std::span<const uint8_t> data,
-                   const std::string& name);
+Image decode_coded(const CodedImage& image, std::span<const uint8_t> data, const std::string& name);
 
 }  // namespace vig

@@ -18,7 +18,7 @@ uint32_t pixel_count(int width, int height) {
   }
   const uint64_t pixels = static_cast<uint64_t>(width) * static_cast<uint64_t>(height);
   if (pixels > std::numeric_limits<uint32_t>::max()) {
-    fail("a mask of {}x{} pixels, expected fewer than 2^32", width, height);
+    fail("a mask of {}x{} pixels, expected fewer than 2^32 (a fixed limit)", width, height);
   }
   return static_cast<uint32_t>(pixels);
 }
@@ -51,7 +51,7 @@ std::vector<uint32_t> runs_between(const std::vector<uint32_t>& changes, uint32_
 // are computed, so that time follows the columns and not the length of an edge.
 constexpr double kFine = 5;
 constexpr int64_t kColumnStep = 2;
-// Coordinates beyond mean the same as these: products with sides of pictures stay exact in int64.
+// Coordinates beyond mean the same as these: products with sides of images stay exact in int64.
 constexpr double kFarthest = 1e12;
 constexpr uint64_t kMaxChanges = uint64_t{1} << 24;  // of one polygon
 
@@ -81,7 +81,7 @@ class PolygonFiller {
     const int64_t last = std::min<int64_t>((high - 1 - kColumnStep) / 5, width_ - 1);
     if (high - 1 < kColumnStep || last < first) return;
     if (static_cast<uint64_t>(last - first) + 1 > kMaxChanges - changes_.size()) {
-      fail("a polygon that crosses more than {} columns of the picture", kMaxChanges);
+      fail("a polygon that crosses more than {} columns of the image (a fixed limit)", kMaxChanges);
     }
     for (int64_t column = first; column <= last; ++column) {
       const int64_t u = 5 * column + kColumnStep;

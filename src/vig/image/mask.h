@@ -11,7 +11,7 @@
 
 namespace vig {
 
-// Runs over the picture column by column, each from the top; the first run is one of zeros and may
+// Runs over the image column by column, each from the top; the first run is one of zeros and may
 // be empty. The runs add up to width * height.
 struct Mask {
   int width = 0;
@@ -26,11 +26,11 @@ struct Mask {
 // pixels[y * width + x], where anything but 0 counts as 1.
 Mask encode_mask(std::span<const uint8_t> pixels, int width, int height);
 std::vector<uint8_t> decode_mask(const Mask& mask);  // of zeros and ones, row by row
-// The same for a part of the picture, in time that its ones and the part take.
+// The same for a part of the image, in time that its ones and the part take.
 std::vector<uint8_t> decode_mask(const Mask& mask, int left, int top, int width, int height);
 
 // COCO's compressed text for the runs. Reading throws Error where the text is none, or its runs do
-// not fill the picture; `where` begins the message.
+// not fill the image; `where` begins the message.
 std::string mask_text(const Mask& mask);
 Mask mask_from_text(const std::string& where, std::string_view text, int width, int height);
 

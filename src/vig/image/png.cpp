@@ -28,7 +28,7 @@ int find_orientation(std::span<const uint8_t> png) {
   return 1;
 }
 
-class PngDecoder : public PictureDecoder {
+class PngDecoder : public ImageDecoder {
  public:
   PngDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : name_(name), reader_(bytes, name, options) {
@@ -72,8 +72,8 @@ class PngDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_png(std::span<const uint8_t> bytes, const std::string& name,
-                                         const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_png(std::span<const uint8_t> bytes, const std::string& name,
+                                       const DecodeOptions& options) {
   return std::make_unique<PngDecoder>(bytes, name, options);
 }
 

@@ -1,4 +1,4 @@
-// A PNG file in memory, opened with libpng: what pictures and label maps share.
+// A PNG file in memory, opened with libpng: what images and label maps share.
 #pragma once
 
 #include <png.h>

@@ -18,7 +18,7 @@ constexpr std::string_view kFormat = "PBM, PGM or PPM";
 bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 
-class PnmDecoder : public PictureDecoder {
+class PnmDecoder : public ImageDecoder {
  public:
   PnmDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : in_(bytes, name, kFormat), name_(name) {
@@ -145,8 +145,8 @@ class PnmDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_pnm(std::span<const uint8_t> bytes, const std::string& name,
-                                         const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_pnm(std::span<const uint8_t> bytes, const std::string& name,
+                                       const DecodeOptions& options) {
   return std::make_unique<PnmDecoder>(bytes, name, options);
 }
 

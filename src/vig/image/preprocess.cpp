@@ -10,7 +10,7 @@
 namespace vig {
 namespace {
 
-// Where a crop starts along one axis; negative when the picture is smaller, by the padding before
+// Where a crop starts along one axis; negative when the image is smaller, by the padding before
 // it.
 int64_t crop_start(int64_t side, int64_t crop) {
   if (crop > side) return -((crop - side) / 2);
@@ -21,7 +21,7 @@ int64_t crop_start(int64_t side, int64_t crop) {
 
 void check_sides(int width, int height) {
   if (width < 1 || height < 1 || width > kMaxResizeSide || height > kMaxResizeSide) {
-    fail_usage("a picture of {}x{} pixels, expected sides of 1 to {}", width, height,
+    fail_usage("an image of {}x{} pixels, expected sides of 1 to {}", width, height,
                kMaxResizeSide);
   }
 }
@@ -42,7 +42,7 @@ struct Size {
   int64_t width = 0, height = 0;
 };
 
-// Of the whole picture, its aspect kept.
+// Of the whole image, its aspect kept.
 Size scaled_size(const Recipe& recipe, int width, int height) {
   const double factor = std::min(static_cast<double>(recipe.longest) / std::max(width, height),
                                  static_cast<double>(recipe.resize) / std::min(width, height));

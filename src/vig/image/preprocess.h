@@ -1,6 +1,6 @@
-// A picture becomes a network's input by the numbers of a Recipe: with a crop, as torchvision's
-// Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow pictures; without one, the whole
-// picture, for networks that answer for every pixel.
+// An image becomes a network's input by the numbers of a Recipe: with a crop, as torchvision's
+// Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow images; without one, the whole
+// image, for networks that answer for every pixel.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace vig {
 
-// Where the network's input lies in the picture, for mapping answers back.
+// Where the network's input lies in the image, for mapping answers back.
 // Positions are continuous: pixel (x, y) covers [x, x + 1) by [y, y + 1).
 struct Placement {
   int source_width = 0, source_height = 0;
   int64_t resized_width = 0, resized_height = 0;  // at last, where it is resized twice
-  // Input position = resized position - crop. Negative where the resized picture is smaller than
+  // Input position = resized position - crop. Negative where the resized image is smaller than
   // the input; then `-crop` pixels before it and the rest after it are padding.
   int64_t crop_x = 0, crop_y = 0;
   int input_width = 0, input_height = 0;
@@ -33,7 +33,7 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// The recipe's geometry for a picture of this size. With a crop, the short side becomes
+// The recipe's geometry for an image of this size. With a crop, the short side becomes
 // recipe.resize, the long one int(resize * long / short); the crop is centred, halves rounded to
 // even. Without one, both sides are multiplied by the smaller of resize / short and longest / long,
 // halves rounded up and at least 1, and then made the next multiples of recipe.multiple.
@@ -41,10 +41,10 @@ Placement place(const Recipe& recipe, int width, int height);
 
 // Writes input_width * input_height * 3 floats, [row, column, channel]: (x / 255 - mean) / std.
 // Padding around a crop is black, so it becomes -mean / std; that of Framing::kPad is 0. Only the
-// cropped part of the picture is resized.
+// cropped part of the image is resized.
 Placement preprocess(const Image& image, const Recipe& recipe, float* out);
 
-// The last step of it: every value of a picture to (x / 255 - mean) / std.
+// The last step of it: every value of an image to (x / 255 - mean) / std.
 void normalise(const Image& image, const Recipe& recipe, float* out);
 
 // The steps before, in 8 bits; of recipes with a crop.

@@ -1,4 +1,4 @@
-// A rectangle of a resized picture, without resizing the rest of it.
+// A rectangle of a resized image, without resizing the rest of it.
 #pragma once
 
 #include "vig/base/recipe.h"

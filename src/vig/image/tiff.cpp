@@ -25,7 +25,7 @@ namespace {
 // Bounds the memory of one row; more samples than colour and a few masks are not a photograph.
 constexpr int kMaxSamples = 16;
 
-class TiffDecoder : public PictureDecoder {
+class TiffDecoder : public ImageDecoder {
  public:
   TiffDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : bytes_(bytes), name_(name), options_(options) {
@@ -33,7 +33,7 @@ class TiffDecoder : public PictureDecoder {
     errno = 0;
     TIFFOpenOptions* open = TIFFOpenOptionsAlloc();
     if (open == nullptr) throw std::bad_alloc();
-    // Room for a strip or tile that holds the whole picture as four 16-bit channels.
+    // Room for a strip or tile that holds the whole image as four 16-bit channels.
     room_ = std::clamp<int64_t>(options.max_pixels, 1 << 20, int64_t{1} << 40) * 8;
     TIFFOpenOptionsSetMaxSingleMemAlloc(open, room_);
     TIFFOpenOptionsSetErrorHandlerExtR(open, &keep_first_message, this);
@@ -128,25 +128,28 @@ class TiffDecoder : public PictureDecoder {
             static_cast<uint64_t>(TIFFTileSize(tiff_))};
   }
 
-  // Tiles may be larger than the picture, and all may share the same bytes of the file, so neither
-  // its size nor the picture's bounds the work.
+  // Tiles may be larger than the image, and all may share the same bytes of the file, so neither
+  // its size nor the image's bounds the work.
   void check_work(const Pieces& pieces) {
     const uint64_t pixels =
         static_cast<uint64_t>(header_.width) * static_cast<uint64_t>(header_.height);
     const uint64_t own = (pixels * samples_ * bits_ + 7) / 8;
-    // Four times for tiles that reach beyond the picture's edges; in all, as four 16-bit channels.
+    // Four times for tiles that reach beyond the image's edges; in all, as four 16-bit channels.
     constexpr uint64_t kPadding = uint64_t{64} << 20;
     const uint64_t most = std::min(own * 4, static_cast<uint64_t>(room_)) + kPadding;
     if (pieces.bytes == 0 || pieces.bytes > most || pieces.count > most / pieces.bytes) {
       fail(
-          "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for a "
-          "picture of {}x{} pixels",
-          name_, pieces.count, pieces.bytes, most, header_.width, header_.height);
+          "{}: a TIFF of {} strips or tiles of {} bytes, expected at most {} bytes in all for an "
+          "image of {}x{} pixels ({})",
+          name_, pieces.count, pieces.bytes, most, header_.width, header_.height,
+          own * 4 > static_cast<uint64_t>(room_) ? "raise it with --max-pixels" : "a fixed limit");
     }
     const uint64_t most_pieces = (uint64_t{1} << 16) + pixels / 1024;
     if (pieces.count > most_pieces) {
-      fail("{}: a TIFF of {} strips or tiles, expected at most {} for a picture of {}x{} pixels",
-           name_, pieces.count, most_pieces, header_.width, header_.height);
+      fail(
+          "{}: a TIFF of {} strips or tiles, expected at most {} for an image of {}x{} pixels (a "
+          "fixed limit)",
+          name_, pieces.count, most_pieces, header_.width, header_.height);
     }
     constexpr uint64_t kShared = uint64_t{16} << 20;
     uint64_t packed = 0;
@@ -174,8 +177,8 @@ class TiffDecoder : public PictureDecoder {
     }
   }
 
-  // Beside the picture: the file's bytes of one piece, the piece decoded unless it is read row by
-  // row, and what its decoder keeps of it; where libtiff converts, also its own picture of 4 bytes
+  // Beside the image: the file's bytes of one piece, the piece decoded unless it is read row by
+  // row, and what its decoder keeps of it; where libtiff converts, also its own image of 4 bytes
   // per pixel and the pieces of other planes.
   uint64_t working_bytes(const Pieces& pieces) {
     constexpr uint64_t kFixed = uint64_t{4} << 20;
@@ -255,7 +258,7 @@ class TiffDecoder : public PictureDecoder {
     if (photometric_ == PHOTOMETRIC_PALETTE) {
       std::array<uint16_t*, 3> map = {};
       if (TIFFGetField(tiff_, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) != 1) {
-        fail("{}: damaged TIFF: a palette picture without a palette", name_);
+        fail("{}: damaged TIFF: a palette image without a palette", name_);
       }
       // Some writers put 8-bit values into the 16-bit palette.
       bool wide = false;
@@ -382,8 +385,8 @@ class TiffDecoder : public PictureDecoder {
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_tiff(std::span<const uint8_t> bytes, const std::string& name,
-                                          const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_tiff(std::span<const uint8_t> bytes, const std::string& name,
+                                        const DecodeOptions& options) {
   return std::make_unique<TiffDecoder>(bytes, name, options);
 }
 

@@ -37,11 +37,11 @@ WebPBitstreamFeatures read_features(std::span<const uint8_t> bytes, const std::s
   WebPBitstreamFeatures features;
   const VP8StatusCode status = WebPGetFeatures(bytes.data(), bytes.size(), &features);
   if (status == VP8_STATUS_NOT_ENOUGH_DATA) fail("{}: damaged WebP: the file ends early", name);
-  if (status != VP8_STATUS_OK) fail("{}: damaged WebP: no valid picture header", name);
+  if (status != VP8_STATUS_OK) fail("{}: damaged WebP: no valid image header", name);
   return features;
 }
 
-// Draws the picture in `bytes` at (x, y).
+// Draws the image in `bytes` at (x, y).
 void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image& image, int x,
                  int y) {
   uint8_t* out = image.row(y) + x * 3;
@@ -59,7 +59,7 @@ void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image&
   }
 }
 
-class WebpDecoder : public PictureDecoder {
+class WebpDecoder : public ImageDecoder {
  public:
   WebpDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
       : bytes_(bytes), name_(name) {
@@ -77,7 +77,7 @@ class WebpDecoder : public PictureDecoder {
     if (const auto exif = find_chunk(bytes, "EXIF")) header_.orientation = exif_orientation(*exif);
   }
 
-  // Where the first frame of an animation does not cover the canvas, the picture is black.
+  // Where the first frame of an animation does not cover the canvas, the image is black.
   Image decode() override {
     Image image(header_.width, header_.height);
     decode_into(bytes_, name_, image, x_, y_);
@@ -100,7 +100,7 @@ class WebpDecoder : public PictureDecoder {
     return features;
   }
 
-  // Lossy pictures take rows. Lossless ones, and the alpha of lossy ones, are decoded to 32 bits
+  // Lossy images take rows. Lossless ones, and the alpha of lossy ones, are decoded to 32 bits
   // per pixel; besides there are prefix codes: a group of five tables for each block of 4x4 pixels,
   // up to 2^16 groups, each of which takes some bits of the file.
   uint64_t working_bytes(const WebPBitstreamFeatures& features) const {
@@ -117,15 +117,15 @@ class WebpDecoder : public PictureDecoder {
     return rows + w * h * pixel_bytes + groups * kGroupBytes;
   }
 
-  std::span<const uint8_t> bytes_;  // of the picture, or of its first frame
+  std::span<const uint8_t> bytes_;  // of the image, or of its first frame
   const std::string& name_;
   int x_ = 0, y_ = 0;  // of that frame
 };
 
 }  // namespace
 
-std::unique_ptr<PictureDecoder> open_webp(std::span<const uint8_t> bytes, const std::string& name,
-                                          const DecodeOptions& options) {
+std::unique_ptr<ImageDecoder> open_webp(std::span<const uint8_t> bytes, const std::string& name,
+                                        const DecodeOptions& options) {
   return std::make_unique<WebpDecoder>(bytes, name, options);
 }
 

@@ -13,7 +13,7 @@
 
 namespace vig {
 
-// One head of one picture or window. Where `rows` is null, token t is row t of q, k, v and o.
+// One head of one image or window. Where `rows` is null, token t is row t of q, k, v and o.
 struct AttentionArgs {
   int64_t tokens = 0;    // T >= 1
   int64_t head_dim = 0;  // D >= 1, the same for q, k and v

@@ -83,7 +83,7 @@ constexpr size_t kBlockFloats = 1 << 14;
 constexpr size_t kMostTaps = 31 * 31;
 constexpr int kMostSide = 8;
 
-// Lines [top, bottom) and columns [left, right) of the output of one picture.
+// Lines [top, bottom) and columns [left, right) of the output of one image.
 struct Block {
   int64_t top, bottom, left, right;
 };

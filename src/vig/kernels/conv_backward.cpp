@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// A run of positions on one line of one picture.
+// A run of positions on one line of one image.
 struct LineRun {
   const float* image;
   int64_t y;
@@ -172,7 +172,7 @@ void depthwise_weight_rows(const DepthwiseWeightArgs& args) {
 
 // A position of the input in the padded grid, and the windows that hold it.
 struct Reached {
-  int64_t first_window;  // of its picture
+  int64_t first_window;  // of its image
   int64_t y, x;
 
   Reached(const Windows& w, const ConvGrid& g, int64_t row)

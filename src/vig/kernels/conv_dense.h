@@ -18,7 +18,7 @@
 namespace vig {
 
 struct ConvShape {
-  ConvGrid in;  // of one picture
+  ConvGrid in;  // of one image
   Windows windows;
   int64_t out_channels = 0;
   int64_t groups = 1;  // divides the channels of input and output

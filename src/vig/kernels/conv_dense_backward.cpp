@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBlockRows = 256;  // whose pixels are gathered together
 
-// One window that is the grid: the convolution is a product whose rows are pictures, and so is dx.
+// One window that is the grid: the convolution is a product whose rows are images, and so is dx.
 // Turned around it would meet one tap of dy among kernel * kernel outside of it.
 bool covers_grid(const ConvShape& shape) {
   const Windows& w = shape.windows;

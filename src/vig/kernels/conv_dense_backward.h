@@ -11,7 +11,7 @@ namespace vig {
 
 // dx. With stride 1 it is a convolution of dy with the kernel turned around; else every output
 // hands its gradient to a patch, and patches are summed where they overlap. A window as large as
-// the grid makes it one product for the batch. Pictures are independent, so that threads can share
+// the grid makes it one product for the batch. Images are independent, so that threads can share
 // a batch.
 struct ConvInputBackwardArgs {
   ConvShape shape;                // of the forward convolution
@@ -19,7 +19,7 @@ struct ConvInputBackwardArgs {
   const float* panels = nullptr;  // made by conv_input_backward_pack
   int64_t first_image = 0;
   int64_t last_image = 0;
-  float* dx = nullptr;       // the whole batch; the pictures named are overwritten
+  float* dx = nullptr;       // the whole batch; the images named are overwritten
   float* scratch = nullptr;  // conv_input_backward_scratch, not shared between threads
 };
 

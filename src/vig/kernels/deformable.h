@@ -21,7 +21,7 @@ struct DeformableGrid {
   int64_t width = 0;  // both below 2^23, height * width below 2^31
 };
 
-// One picture.
+// One image.
 struct DeformableArgs {
   const DeformableGrid* levels = nullptr;
   int64_t level_count = 0;
@@ -32,8 +32,7 @@ struct DeformableArgs {
   int64_t head_dim = 0;           // D
   const float* values = nullptr;  // [positions of all levels, H * D]
   int64_t values_stride = 0;
-  const float* offsets =
-      nullptr;  // [queries, H, L, P, (x, y)], from the first query of the picture
+  const float* offsets = nullptr;  // [queries, H, L, P, (x, y)], from the first query of the image
   int64_t offsets_stride = 0;
   const float* logits = nullptr;  // [queries, H, L, P]
   int64_t logits_stride = 0;

@@ -1,4 +1,4 @@
-// Which position of which picture a row is.
+// Which position of which image a row is.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Maps on another grid, every channel by itself: bilinear with half-pixel centres, the border
 // repeated and no antialiasing, or the nearest row and column. Maps are [batch, height, width,
-// channels]; resize.h is for pictures.
+// channels]; resize.h is for images.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ class KeptBoxes {
   }
 
   // Boxes of which the above cannot be counted on are compared with all: those with numbers far
-  // from any picture's, and all where the threshold lets boxes of too many sizes meet.
+  // from any image's, and all where the threshold lets boxes of too many sizes meet.
   bool is_ordinary(const float* box) const {
     constexpr float kLargest = 1e6f, kSmallest = 1e-2f, kLeastThreshold = 0.2f;
     for (int i = 0; i < 4; ++i) {

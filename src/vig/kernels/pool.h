@@ -28,7 +28,7 @@ void max_pool(const MaxPoolArgs& args);
 // The mean of each of cells x cells parts of a map, per channel. Part i of an axis of n positions
 // is [floor(i n / cells), ceil((i + 1) n / cells)): parts overlap where cells do not divide n.
 struct CellPoolArgs {
-  const float* in = nullptr;  // one picture, rows in_stride apart
+  const float* in = nullptr;  // one image, rows in_stride apart
   int64_t in_stride = 0;
   ConvGrid grid;
   int64_t cells = 1;

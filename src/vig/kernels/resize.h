@@ -1,4 +1,4 @@
-// Antialiased resize of 8-bit RGB pictures, the same integers as Pillow's Image.resize.
+// Antialiased resize of 8-bit RGB images, the same integers as Pillow's Image.resize.
 //
 // Axes: x columns, y rows; pixels are 3 interleaved bytes, rows are contiguous.
 //

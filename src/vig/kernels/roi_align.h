@@ -1,6 +1,6 @@
 // RoIAlign: the mean of a map in each cell of a box, by bilinear samples ("aligned" form).
 //
-// A map [height, width, C]; a box (x1, y1, x2, y2) in pixels of the picture, of which a pixel of
+// A map [height, width, C]; a box (x1, y1, x2, y2) in pixels of the image, of which a pixel of
 // the map spans 1 / scale; n x n cells. Per axis:
 //   start = x1 scale - 0.5,  length = x2 scale - 0.5 - start,  cell = length / n,  in float32
 //   g = sampling_ratio, or ceil(cell) where that is 0, samples of a cell, at
@@ -20,7 +20,7 @@ struct RoiMap {
   int64_t stride = 0;           // between positions
   int64_t height = 0;
   int64_t width = 0;
-  float scale = 1.0f;  // 1 / stride of the level in the picture
+  float scale = 1.0f;  // 1 / stride of the level in the image
 };
 
 struct RoiAlignArgs {

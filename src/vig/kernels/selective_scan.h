@@ -5,7 +5,7 @@
 //   h[e, i] = exp(dt[e] A[e, i]) h[e, i] + dt[e] u[e] B[i]      h = 0 before the first step
 //   y[e] = sum over i of C[i] h[e, i] + D[e] u[e]
 // Channels never meet: any range of them gives the bits of all, so that work may be split over
-// pictures, directions and channels. Nothing divides by a decay.
+// images, directions and channels. Nothing divides by a decay.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <hwy/highway.h>
+#include <hwy/targets.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 
@@ -32,17 +33,24 @@ std::string typed(std::string_view name) {
 // What dispatch can pick from, one bit a target, the lowest the best.
 int64_t available() { return hwy::SupportedTargets() & HWY_TARGETS; }
 
+std::vector<std::string> names(int64_t targets) {
+  std::vector<std::string> found;
+  for (; targets != 0; targets &= targets - 1) found.push_back(name_for_people(targets & -targets));
+  return found;
+}
+
+// The sets of a build for all machines.
+#if HWY_ARCH_X86
+constexpr int64_t kPortable = HWY_AVX3 | HWY_AVX2 | HWY_SSE4 | HWY_STATIC_TARGET;
+#else
+constexpr int64_t kPortable = HWY_TARGETS;
+#endif
+
 }  // namespace
 
 std::string simd_target() { return name_for_people(available() & -available()); }
 
-std::vector<std::string> simd_targets() {
-  std::vector<std::string> names;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    names.push_back(name_for_people(target));
-  }
-  return names;
-}
+std::vector<std::string> simd_targets() { return names(available()); }
 
 void use_simd_target(std::string_view name) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -51,7 +59,28 @@ void use_simd_target(std::string_view name) {
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return;
   }
-  fail_usage("instruction set \"{}\": this machine has {}", name, fmt::join(simd_targets(), ", "));
+  fail_usage(
+      "instruction set \"{}\": expected one that is compiled and that this machine has: {} "
+      "(-DVIG_NATIVE=OFF compiles all)",
+      name, fmt::join(simd_targets(), ", "));
+}
+
+std::string simd_warning() {
+  return simd_warning(names(HWY_TARGETS), names(hwy::SupportedTargets() & kPortable));
+}
+
+std::string simd_warning(const std::vector<std::string>& compiled,
+                         const std::vector<std::string>& machine) {
+  const auto used =
+      std::find_first_of(compiled.begin(), compiled.end(), machine.begin(), machine.end());
+  const bool baseline = used == compiled.end() || used + 1 == compiled.end();
+  if (!baseline || compiled.size() < 2 || machine.empty() || machine[0] == compiled.back())
+    return "";
+  return fmt::format(
+      "this build has kernels for {}, which this machine lacks, so they run as {} code, many times "
+      "slower than with {}: delete the folder build and run ./vig again, or configure with "
+      "-DVIG_NATIVE=OFF",
+      compiled[0], compiled.back(), machine[0]);
 }
 
 }  // namespace vig

@@ -31,7 +31,7 @@ void run_part(const UpsampleConvArgs& args, int64_t part) {
   product.function = args.function;
   product.first_panel = args.first_block;
   product.last_panel = args.last_block;
-  // Lines are counted over the batch: a picture has an even number of them.
+  // Lines are counted over the batch: an image has an even number of them.
   for (int64_t row = args.first_row; row < args.last_row;) {
     const int64_t line = row / out_width, from = row % out_width;
     const int64_t to = std::min(out_width, from + args.last_row - row);

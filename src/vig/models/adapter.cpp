@@ -80,14 +80,14 @@ Value conv_ffn(Builder& b, Value c, const std::string& name, const AdapterNumber
 GridSize size_of(const Grid& grid) { return {grid.height, grid.width}; }
 
 // c1 to c4, at strides 4, 8, 16 and 32.
-Pyramid spatial_prior(Builder& b, Value picture, const std::string& name, int width, int d) {
+Pyramid spatial_prior(Builder& b, Value image, const std::string& name, int width, int d) {
   const auto conv = [&](Value x, const std::string& layer, int number, int channels, int stride) {
     const Value y = conv_norm(b, x, fmt::format("{}.{}.{}", name, layer, number),
                               fmt::format("{}.{}.{}", name, layer, number + 1), channels,
                               {.kernel = 3, .stride = stride, .padding = 1}, 1e-5f);
     return b.activation(y, Elementwise::kRelu);
   };
-  Value x = conv(picture, "stem", 0, width, 2);
+  Value x = conv(image, "stem", 0, width, 2);
   x = conv(x, "stem", 3, width, 1);
   x = conv(x, "stem", 6, width, 1);
   Pyramid raw;
@@ -103,10 +103,10 @@ Pyramid spatial_prior(Builder& b, Value picture, const std::string& name, int wi
   return maps;
 }
 
-void check(const VigAdapter& adapter, const Grid& picture, ModelTask task) {
-  if (picture.height % 32 != 0 || picture.width % 32 != 0) {
-    fail_usage("[adapter] a picture of {}x{}, expected sides that are multiples of 32",
-               picture.height, picture.width);
+void check(const VigAdapter& adapter, const Grid& image, ModelTask task) {
+  if (image.height % 32 != 0 || image.width % 32 != 0) {
+    fail_usage("[adapter] an image of {}x{}, expected sides that are multiples of 32", image.height,
+               image.width);
   }
   if (adapter.patch_size != 16) {
     fail_usage("[adapter] patch_size is {}, expected 16", adapter.patch_size);
@@ -150,14 +150,14 @@ Value extractor(Builder& b, Value c, Value x, const std::string& name,
   return b.residual(c, conv_ffn(b, u, name + ".ffn", numbers, grids), drop_rate);
 }
 
-Pyramid VigAdapter::maps(Builder& b, Value picture, const BackboneUse& use) const {
+Pyramid VigAdapter::maps(Builder& b, Value image, const BackboneUse& use) const {
   VigNumbers::check();
-  vig::check(*this, b.grid(picture), use.task);
+  vig::check(*this, b.grid(image), use.task);
   const int own_level = head_level(*this), d = embed_dim;
-  Value x = b.named(vig_tokens(b, picture, *this, use.image_size, kPrefix), own("tokens"));
+  Value x = b.named(vig_tokens(b, image, *this, use.image_size, kPrefix), own("tokens"));
 
   b.set_level(own_level);
-  const Pyramid prior = spatial_prior(b, picture, own("spm"), conv_inplane, d);
+  const Pyramid prior = spatial_prior(b, image, own("spm"), conv_inplane, d);
   std::vector<Value> levels;
   GridSizes grids;
   for (int k = 0; k < 3; ++k) {

@@ -1,8 +1,8 @@
 // ViT-Adapter around a plain ViG: Vision Transformer Adapter for Dense Predictions.
 //
-// D embedding width, H x W token grid (picture / 16), c the rows of three grids, 2H x 2W, H x W and
+// D embedding width, H x W token grid (image / 16), c the rows of three grids, 2H x 2W, H x W and
 // H/2 x W/2, one behind the other.
-//   c1, c2, c3, c4 = spatial_prior(picture);  c = [c2 | c3 | c4] + level_embed
+//   c1, c2, c3, c4 = spatial_prior(image);  c = [c2 | c3 | c4] + level_embed
 //   for every interaction: x = injector(x, c);  x = its blocks of ViG;  c = extractor(c, x)
 // and further extractors at the end. Maps are norm(part of c + x on its grid); the largest is
 // up(c2) + c1 + x.
@@ -36,8 +36,8 @@ struct VigAdapter : VigNumbers, AdapterNumbers {
   }
   int64_t all_blocks() const { return depth; }
   int third_width() const { return embed_dim; }
-  // Throws a usage error for pictures whose sides are no multiples of 32.
-  Pyramid maps(Builder& b, Value picture, const BackboneUse& use) const;
+  // Throws a usage error for images whose sides are no multiples of 32.
+  Pyramid maps(Builder& b, Value image, const BackboneUse& use) const;
   std::map<std::string, std::string> shown_by(const TensorShapes& shapes) const;
 };
 

@@ -69,12 +69,12 @@ struct ModelConfig {
   virtual void visit_fields(FieldVisitor& visitor) = 0;
   // How many blocks it would have, asked before anything is built.
   virtual int64_t blocks() const = 0;
-  // The graph that sees the picture.
+  // The graph that sees the image.
   virtual Graph build(int height, int width) const = 0;
   virtual ModelTask task() const { return ModelTask::kClassify; }
   // The numbers of a detector's plain code; null where it is none.
   virtual const DetectorNumbers* detector() const { return nullptr; }
-  // Whether it refuses pictures of another size than it was made for.
+  // Whether it refuses images of another size than it was made for.
   virtual bool fixed_size() const { return false; }
   // Further graphs of the model, with inputs of their own: what plain code calls after the first or
   // between others, such as a head for every box. Parameters of one name are one parameter.

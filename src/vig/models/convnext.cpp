@@ -98,7 +98,7 @@ Graph ConvNeXtConfig::build(int height, int width) const {
   }
   const ModuleNames module{names == Names::kTimm};
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, module.stem(0), dims[0], {.kernel = 4, .stride = 4}, kInit);
   x = b.named(b.layer_norm(x, module.stem(1), ln_eps), "stem");
   const int count = static_cast<int>(blocks());

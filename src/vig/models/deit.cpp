@@ -73,7 +73,7 @@ Graph DeitConfig::build(int height, int width) const {
                patch_size);
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = patch_size});
   const Grid grid = b.grid(b.named(x, "patch_embed"));
   x = b.insert_rows(x, b.tokens("cls_token", 1, embed_dim, kInit), 0);

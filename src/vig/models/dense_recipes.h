@@ -1,11 +1,11 @@
-// How pictures reach networks of dense prediction.
+// How images reach networks of dense prediction.
 #pragma once
 
 #include "vig/base/recipe.h"
 
 namespace vig {
 
-// The short side becomes `size`; windows of size x size slide by `stride`, 0: the whole picture.
+// The short side becomes `size`; windows of size x size slide by `stride`, 0: the whole image.
 constexpr Recipe segmentation_recipe(int size, int stride) {
   Recipe recipe;
   recipe.framing = Framing::kStretch;

@@ -91,7 +91,7 @@ class Network {
       : config_(config), timm_(config.names == Names::kTimm) {}
 
   Graph build(int height, int width) {
-    Value x = b_.input("picture", {height, width, 3});
+    Value x = b_.input("image", {height, width, 3});
     const PairNames stem =
         timm_ ? PairNames{"conv_stem", "bn1"} : PairNames{"features.0.0", "features.0.1"};
     x = conv_norm(x, stem, config_.stem_channels,

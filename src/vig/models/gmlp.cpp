@@ -4,7 +4,7 @@
 // h = gelu(fc1(norm(x)));  u, v = halves of h;  x += fc2(u * (W gate_norm(v) + b)).
 // head(mean(norm(x))). Parameter names are timm's.
 //
-// W [T, T] belongs to one grid: pictures of another size than image_size x image_width are refused.
+// W [T, T] belongs to one grid: images of another size than image_size x image_width are refused.
 #include <cmath>
 
 #include "vig/base/error.h"
@@ -74,12 +74,12 @@ Graph GmlpConfig::build(int height, int width) const {
   const int made_width = image_width > 0 ? image_width : image_size;
   if (height != image_size || width != made_width) {
     fail_usage(
-        "[gmlp] the picture is {} x {}, expected {} x {}: the weights over tokens belong to one "
+        "[gmlp] the image is {} x {}, expected {} x {}: the weights over tokens belong to one "
         "size (fields image_size and image_width)",
         height, width, image_size, made_width);
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   const float deviation = 1.0f / (std::sqrt(3.0f) * static_cast<float>(patch_size));
   x = b.conv(x, "stem.proj", embed_dim, {.kernel = patch_size, .stride = patch_size},
              normal_init(deviation));

@@ -148,7 +148,7 @@ void LocalVimConfig::check(int height, int width) const {
   }
   if (class_token && (height != image_size || width != image_size)) {
     fail_usage(
-        "[localvim] the picture is {} x {}, expected {} x {}: with class_token=true the network "
+        "[localvim] the image is {} x {}, expected {} x {}: with class_token=true the network "
         "runs at the size it was made for (field image_size)",
         height, width, image_size, image_size);
   }
@@ -157,7 +157,7 @@ void LocalVimConfig::check(int height, int width) const {
 Graph LocalVimConfig::build(int height, int width) const {
   check(height, width);
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "patch_embed.proj", embed_dim,
              {.kernel = patch_size, .stride = patch_size, .padding = kEndPadding});
   b.named(x, "patch_embed");

@@ -103,7 +103,7 @@ Graph LocalVMambaConfig::build(int height, int width) const {
                kDirections, blocks());
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "patch_embed.0", dims[0], {.kernel = 4, .stride = 4});
   x = b.named(b.layer_norm(x, "patch_embed.2", ln_eps), "patch_embed");
   const int count = static_cast<int>(blocks());

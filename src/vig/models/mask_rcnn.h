@@ -4,7 +4,7 @@
 // Three graphs, C pyramid channels, A anchors per cell, K classes, s sides:
 //
 //   input                  outputs
-//   picture                p2 .. p5 [.., C]; rpn_cls0 .. 4 [.., A]; rpn_reg0 .. 4 [.., 4 A]
+//   image                p2 .. p5 [.., C]; rpn_cls0 .. 4 [.., A]; rpn_reg0 .. 4 [.., 4 A]
 //   box_features  [s,s,C]  box_cls [K + 1], the background last; box_reg [4 K]
 //   mask_features [s,s,C]  mask_logits [2 s, 2 s, K]
 //
@@ -59,7 +59,7 @@ struct MaskRcnnConfig : ConfigOf<MaskRcnnConfig<Backbone>> {
   Graph build(int height, int width) const override {
     Builder b;
     const BackboneUse use{task(), this->image_size, this->drop_path};
-    const Pyramid maps = backbone.maps(b, b.input("picture", {height, width, 3}), use);
+    const Pyramid maps = backbone.maps(b, b.input("image", {height, width, 3}), use);
     b.set_level(head_level(backbone));
     proposal_head(b, feature_pyramid(b, maps, head.fpn_channels), head);
     return std::move(b).finish();

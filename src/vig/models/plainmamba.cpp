@@ -1,7 +1,7 @@
 // PlainMamba: Improving Non-Hierarchical Mamba in Visual Recognition.
 //
 // d embedding width, E = 2 d inner width, R rank of the steps, N states, tokens row by row.
-// x = stem(picture) + position;  x += mamba(norm(x));  head(mean(ln1(x))).
+// x = stem(image) + position;  x += mamba(norm(x));  head(mean(ln1(x))).
 //   mamba(x) = out_proj(silu(z) * sum over four snakes of scan(u)), u = silu(conv2d(x')), x'|z =
 //   in_proj(x)
 // The snakes go by rows and by columns, forward and backward. As released, only u follows them: raw
@@ -19,7 +19,7 @@ constexpr Init kInit = normal_init(0.02f);
 constexpr int kMaxStemConvs = 64;
 
 struct PlainMambaConfig : ConfigOf<PlainMambaConfig> {
-  int image_width = 0;  // of the picture that the position table was made for; 0: image_size
+  int image_width = 0;  // of the image that the position table was made for; 0: image_size
   int patch_size = 16;
   int embed_dim = 192;
   int depth = 24;
@@ -130,7 +130,7 @@ Graph PlainMambaConfig::build(int height, int width) const {
       table_width < patch_size) {
     fail_usage(
         "[plainmamba] patch_size={}, image_size={} and image_width={}, expected an even patch and "
-        "pictures that are no smaller",
+        "images that are no smaller",
         patch_size, image_size, image_width);
   }
   if (conv_size % 2 == 0) fail_usage("[plainmamba] conv_size={}, expected an odd one", conv_size);
@@ -139,7 +139,7 @@ Graph PlainMambaConfig::build(int height, int width) const {
   }
   check_width("plainmamba", "expand", expand, embed_dim);
   Builder b;
-  Value x = b.named(stem(b, b.input("picture", {height, width, 3}), *this), "patch_embed");
+  Value x = b.named(stem(b, b.input("image", {height, width, 3}), *this), "patch_embed");
   x = b.add_position(x, "backbone.pos_embed", image_size / patch_size, table_width / patch_size,
                      kInit);
   b.named(x, "tokens");

@@ -1,4 +1,4 @@
-// A backbone of dense prediction: four maps of a picture, and what a head must know of them.
+// A backbone of dense prediction: four maps of an image, and what a head must know of them.
 #pragma once
 
 #include <array>

@@ -80,7 +80,7 @@ ModelSpec find_model(std::string_view name) {
 
 void override_field(ModelSpec& spec, const std::string& field, const std::string& value) {
   set_field(*spec.config, spec.name, field, value);
-  // Without a crop image_size is what the tables of positions belong to, and pictures have any
+  // Without a crop image_size is what the tables of positions belong to, and images have any
   // size.
   if (field == "image_size" && spec.recipe.framing == Framing::kCrop) {
     spec.recipe = spec.recipe.with_size(spec.config->image_size);

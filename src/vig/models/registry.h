@@ -37,11 +37,11 @@ bool is_inner_activation(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
 
-// The picture that a model is described with where nobody asks for another: the crop of a
-// classifier, the window of a segmentation network, the largest wide picture of a detector.
+// The image that a model is described with where nobody asks for another: the crop of a
+// classifier, the window of a segmentation network, the largest wide image of a detector.
 GridSize described_size(const ModelSpec& spec);
 
-// The graphs of a model, the one that sees the picture first. Each lists the parameters of all.
+// The graphs of a model, the one that sees the image first. Each lists the parameters of all.
 std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width);
 // The first of them, which is the only one of most models.
 Graph build_graph(const ModelSpec& spec, int height, int width);

@@ -1,7 +1,7 @@
 // RegNetY: Designing Network Design Spaces, as torchvision and timm build it.
 //
 // Stages of w channels, each of which halves the grid; groups of g channels; q squeezed ones.
-// x = relu(norm(conv 3 x 3(picture)));
+// x = relu(norm(conv 3 x 3(image)));
 // x = relu(shortcut(x) + norm(1 x 1(gate(relu(norm(3 x 3 in groups(relu(norm(1 x 1(x))))))))));
 // fc(mean(x)). Parameter names are torchvision's or timm's.
 #include <array>
@@ -52,7 +52,7 @@ class Network {
       : config_(config), timm_(config.names == Names::kTimm) {}
 
   Graph build(int height, int width) {
-    Value x = b_.input("picture", {height, width, 3});
+    Value x = b_.input("image", {height, width, 3});
     x = relu(conv_norm(x, "stem", config_.stem_width, {.kernel = 3, .stride = 2, .padding = 1}));
     b_.named(x, "stem");
     const int count = static_cast<int>(config_.blocks());

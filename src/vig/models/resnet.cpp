@@ -2,7 +2,7 @@
 // stride sits in the 3 x 3 convolution).
 //
 // w planes of the stem; stage s has planes p = 2^s w and blocks of e p channels.
-// x = pool(relu(norm(conv(picture))));  x = relu(shortcut(x) + block(x));  fc(mean(x)).
+// x = pool(relu(norm(conv(image))));  x = relu(shortcut(x) + block(x));  fc(mean(x)).
 // Parameter names are torchvision's.
 
 #include "vig/base/error.h"
@@ -38,7 +38,7 @@ class Network {
 
   Graph build(int height, int width) {
     const int w = config_.base_planes;
-    Value x = b_.input("picture", {height, width, 3});
+    Value x = b_.input("image", {height, width, 3});
     x = conv_norm(x, "conv1", "bn1", w, {.kernel = 7, .stride = 2, .padding = 3});
     x = relu(b_.named(x, "bn1"));
     x = b_.named(b_.max_pool(x, {.kernel = 3, .stride = 2, .padding = 1}), "maxpool");

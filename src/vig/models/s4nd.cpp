@@ -206,7 +206,7 @@ Graph S4ndConfig::build(int height, int width) const {
                l_max, kMostTaps);
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = patch_size});
   b.named(x, "patch_embed");
   for (int i = 0; i < 2 * depth; ++i) {

@@ -6,7 +6,7 @@
 // Parameter names are those of the released checkpoints, or timm's.
 //
 // A window is never larger than the grid of its stage at image_size x image_width, which the tables
-// of positions belong to. Other pictures keep these windows: grids that they do not fill are
+// of positions belong to. Other images keep these windows: grids that they do not fill are
 // padded, as timm does, and so is an odd grid before a merge.
 //
 // As a backbone of dense prediction, by the names of the released segmentation code: what the
@@ -62,8 +62,8 @@ class Stages {
          std::string prefix = "")
       : b_(b), config_(config), drop_path_(drop_path), names_(names), prefix_(std::move(prefix)) {}
 
-  // What each of them puts out, of pictures whose windows are those of `image_size`.
-  std::vector<Value> build(Value picture, int image_size) {
+  // What each of them puts out, of images whose windows are those of `image_size`.
+  std::vector<Value> build(Value image, int image_size) {
     config_.check(image_size);
     const int patch = config_.patch_size;
     // The grid that the weights were made for.
@@ -71,7 +71,7 @@ class Stages {
               (config_.image_width > 0 ? config_.image_width : image_size) / patch, 0};
     const std::string embed = prefix_ + "patch_embed";
     Value x =
-        b_.conv(picture, embed + ".proj", config_.embed_dim, {.kernel = patch, .stride = patch});
+        b_.conv(image, embed + ".proj", config_.embed_dim, {.kernel = patch, .stride = patch});
     x = b_.named(b_.layer_norm(x, embed + ".norm", config_.ln_eps), embed);
     std::vector<Value> stages;
     for (size_t s = 0; s < config_.depths.size(); ++s) {
@@ -158,8 +158,7 @@ struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
   Graph build(int height, int width) const override {
     Builder b;
     const std::vector<Value> stages =
-        Stages(b, *this, drop_path, names)
-            .build(b.input("picture", {height, width, 3}), image_size);
+        Stages(b, *this, drop_path, names).build(b.input("image", {height, width, 3}), image_size);
     for (size_t s = 0; s < stages.size(); ++s) b.output(fmt::format("stage{}", s), stages[s]);
     b.next_level();
     const Value x = b.named(b.layer_norm(stages.back(), "norm", ln_eps), "norm");
@@ -190,10 +189,10 @@ struct SwinPyramid : SwinNumbers {
                patch_size);
   }
   int third_width() const { return 4 * embed_dim; }
-  Pyramid maps(Builder& b, Value picture, const BackboneUse& use) const {
+  Pyramid maps(Builder& b, Value image, const BackboneUse& use) const {
     check_stages();
-    const std::vector<Value> stages = Stages(b, *this, use.drop_path, Names::kOfficial, "backbone.")
-                                          .build(picture, use.image_size);
+    const std::vector<Value> stages =
+        Stages(b, *this, use.drop_path, Names::kOfficial, "backbone.").build(image, use.image_size);
     b.next_level();
     Pyramid maps;
     for (size_t k = 0; k < maps.size(); ++k) {

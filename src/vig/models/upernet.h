@@ -51,13 +51,13 @@ struct UperNetConfig : ConfigOf<UperNetConfig<Backbone>> {
   Graph build(int height, int width) const override {
     Builder b;
     const BackboneUse use{task(), this->image_size, this->drop_path};
-    const Pyramid maps = backbone.maps(b, b.input("picture", {height, width, 3}), use);
+    const Pyramid maps = backbone.maps(b, b.input("image", {height, width, 3}), use);
     b.set_level(head_level(backbone));
     uper_head(b, maps, head, this->classes);
     return std::move(b).finish();
   }
   std::vector<Graph> further_graphs() const override {
-    // Its operations are the same on every grid; this one is of a picture of 512 x 512.
+    // Its operations are the same on every grid; this one is of an image of 512 x 512.
     const Grid map{32, 32, backbone.third_width()};
     return {auxiliary_head(map, head, this->classes, head_level(backbone))};
   }

@@ -1,7 +1,7 @@
 // ViG: Linear-complexity Visual Sequence Learning with Gated Linear Attention.
 //
 // d embedding width, p patch size, m FFN hidden width; tokens row by row.
-// x = stem(picture) + position;  x += mixer(norm(x));  x += ffn(norm(x));  head(mean(norm(x))).
+// x = stem(image) + position;  x += mixer(norm(x));  x += ffn(norm(x));  head(mean(norm(x))).
 // Parameter names and order of operations are those of the released checkpoints.
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
@@ -20,7 +20,7 @@ struct VigConfig : ConfigOf<VigConfig>, VigNumbers {
   Graph build(int height, int width) const override {
     check();
     Builder b;
-    Value x = vig_tokens(b, b.input("picture", {height, width, 3}), *this, image_size);
+    Value x = vig_tokens(b, b.input("image", {height, width, 3}), *this, image_size);
     for (int i = 0; i < depth; ++i) x = vig_block(b, x, i, *this, drop_path);
     b.next_level();
     x = b.named(b.rms_norm(x, "norm", kVigNormEps), "norm");

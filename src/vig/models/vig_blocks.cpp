@@ -13,7 +13,7 @@ constexpr float kLayerScaleInit = 1.0f;
 constexpr Init kPositionInit = truncated_normal_init(0.02f);
 constexpr std::array<std::string_view, 4> kMixingNames = {"causal", "shared", "gated", "two_layer"};
 
-// Kernels and strides of the stem, and so the token grid of a picture.
+// Kernels and strides of the stem, and so the token grid of an image.
 struct Stem {
   Builder::ConvShape first;
   Builder::ConvShape second;  // conv_stem only
@@ -25,13 +25,13 @@ Stem stem_shape(const VigNumbers& numbers) {
   return {{p / 2 + 1, p / 2, 1}, {3, 2, 1}};
 }
 
-Value stem(Builder& b, Value picture, const VigNumbers& numbers, const std::string& name) {
+Value stem(Builder& b, Value image, const VigNumbers& numbers, const std::string& name) {
   const int d = numbers.embed_dim;
   const Stem shape = stem_shape(numbers);
   if (!numbers.conv_stem) {
-    return b.named(b.conv(picture, name, d, shape.first), name);
+    return b.named(b.conv(image, name, d, shape.first), name);
   }
-  Value x = b.conv(picture, name + ".0", d / 2, shape.first);
+  Value x = b.conv(image, name + ".0", d / 2, shape.first);
   x = b.layer_norm(x, name + ".1", kStemEps);
   x = b.activation(x, Elementwise::kSilu);
   x = b.conv(x, name + ".3", d, shape.second);
@@ -39,7 +39,7 @@ Value stem(Builder& b, Value picture, const VigNumbers& numbers, const std::stri
   return b.named(x, name);
 }
 
-// Side of the token grid that a square picture of `size` gives.
+// Side of the token grid that a square image of `size` gives.
 int grid_side(const VigNumbers& numbers, int size) {
   const auto out = [&](int n, const Builder::ConvShape& c) {
     if (n + 2 * c.padding < c.kernel) {
@@ -124,9 +124,9 @@ VigNumbers VigNumbers::base() {
   return numbers;
 }
 
-Value vig_tokens(Builder& b, Value picture, const VigNumbers& numbers, int image_size,
+Value vig_tokens(Builder& b, Value image, const VigNumbers& numbers, int image_size,
                  const std::string& prefix) {
-  const Value x = stem(b, picture, numbers, prefix + "patch_embed.proj");
+  const Value x = stem(b, image, numbers, prefix + "patch_embed.proj");
   if (!numbers.position) return x;
   const int side = grid_side(numbers, image_size);
   return b.add_position(x, prefix + "pos_embed", side, side, kPositionInit);

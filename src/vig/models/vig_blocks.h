@@ -44,9 +44,9 @@ struct VigNumbers {
 inline constexpr float kVigNormEps = 1e-6f;
 inline constexpr Init kVigLinearInit = normal_init(0.02f);
 
-// The patch embedding and the position table, which is that of pictures of `image_size`. Every name
+// The patch embedding and the position table, which is that of images of `image_size`. Every name
 // begins with `prefix`.
-Value vig_tokens(Builder& b, Value picture, const VigNumbers& numbers, int image_size,
+Value vig_tokens(Builder& b, Value image, const VigNumbers& numbers, int image_size,
                  const std::string& prefix = "");
 // Block `number`, which begins a level of its own. The last block has the drop rate `drop_path`.
 Value vig_block(Builder& b, Value x, int number, const VigNumbers& numbers, float drop_path,

@@ -22,7 +22,7 @@ struct VigHConfig : ConfigOf<VigHConfig>, VigHNumbers {
   Graph build(int height, int width) const override {
     Builder b;
     const std::vector<Value> stages =
-        vig_h_stages(b, b.input("picture", {height, width, 3}), *this, drop_path);
+        vig_h_stages(b, b.input("image", {height, width, 3}), *this, drop_path);
     for (size_t s = 0; s < stages.size(); ++s) b.output(fmt::format("stage{}", s), stages[s]);
     b.next_level();
     const std::string norm = "classifier.norm";

@@ -71,12 +71,12 @@ VigHNumbers VigHNumbers::miniature() {
   return numbers;
 }
 
-std::vector<Value> vig_h_stages(Builder& b, Value picture, const VigHNumbers& numbers,
+std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHNumbers& numbers,
                                 float drop_path, const std::string& prefix) {
   numbers.check();
   const size_t stages = numbers.dims.size();
   std::vector<Value> outputs;
-  Value x = b.conv(picture, prefix + "patch_embed.0", numbers.dims[0] / 2, kHalve);
+  Value x = b.conv(image, prefix + "patch_embed.0", numbers.dims[0] / 2, kHalve);
   x = b.activation(b.layer_norm(x, prefix + "patch_embed.2", kVigHNormEps), Elementwise::kGelu);
   x = b.conv(x, prefix + "patch_embed.5", numbers.dims[0], kHalve);
   x = b.named(b.layer_norm(x, prefix + "patch_embed.7", kVigHNormEps), prefix + "patch_embed");

@@ -10,7 +10,7 @@
 namespace vig {
 
 struct VigHNumbers {
-  int patch_size = 4;  // the stem halves the picture twice: 4 is the only value
+  int patch_size = 4;  // the stem halves the image twice: 4 is the only value
   std::vector<int> dims = {96, 192, 384, 768};
   std::vector<int> depths = {2, 2, 5, 2};
   std::vector<int> heads = {3, 6, 12, 24};
@@ -31,7 +31,7 @@ inline constexpr Init kVigHLinearInit = truncated_normal_init(0.02f);
 
 // What the blocks of each stage put out, before its downsampling. Every name begins with `prefix`;
 // each block begins a level, and the last one has the drop rate `drop_path`.
-std::vector<Value> vig_h_stages(Builder& b, Value picture, const VigHNumbers& numbers,
+std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHNumbers& numbers,
                                 float drop_path, const std::string& prefix = "");
 
 }  // namespace vig

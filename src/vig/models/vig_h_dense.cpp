@@ -22,9 +22,9 @@ struct VigHPyramid : VigHNumbers {
     check_stages();
     return dims[2];
   }
-  Pyramid maps(Builder& b, Value picture, const BackboneUse& use) const {
+  Pyramid maps(Builder& b, Value image, const BackboneUse& use) const {
     check_stages();
-    const std::vector<Value> stages = vig_h_stages(b, picture, *this, use.drop_path, "backbone.");
+    const std::vector<Value> stages = vig_h_stages(b, image, *this, use.drop_path, "backbone.");
     b.next_level();
     Pyramid maps;
     for (size_t k = 0; k < maps.size(); ++k) {

@@ -17,7 +17,7 @@ namespace {
 constexpr Init kInit = truncated_normal_init(0.02f);
 
 struct VimConfig : ConfigOf<VimConfig> {
-  int image_width = 0;  // of the picture that the position table was made for; 0: image_size
+  int image_width = 0;  // of the image that the position table was made for; 0: image_size
   int patch_size = 16;
   int stride = 16;
   int embed_dim = 192;
@@ -100,7 +100,7 @@ Graph VimConfig::build(int height, int width) const {
                image_size, image_width, patch_size);
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(
       x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = stride},
       normal_init(1.0f / std::sqrt(3.0f * static_cast<float>(int64_t{patch_size} * patch_size))));

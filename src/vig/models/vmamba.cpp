@@ -102,7 +102,7 @@ Graph VMambaConfig::build(int height, int width) const {
   }
   const Builder::ConvShape half{.kernel = 3, .stride = 2, .padding = 1};
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "patch_embed.0", dims[0] / 2, half);
   x = b.activation(b.layer_norm(x, "patch_embed.2", ln_eps), Elementwise::kGelu);
   x = b.conv(x, "patch_embed.5", dims[0], half);

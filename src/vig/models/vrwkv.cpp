@@ -4,7 +4,7 @@
 //   att(x) = output(sigmoid(receptance(mix_r(x))) * biwkv(key(mix_k(x)), value(mix_v(x))))
 //   ffn(x) = sigmoid(receptance(mix_r(x))) * value(relu(key(mix_k(x)))^2)
 // x += g1 att(ln1(x)) and x += g2 ffn(ln2(x)), or with the norms inside the branches,
-// x += g1 ln1(att(x)); head(mean(ln1(x))). The picture is padded with zeros to whole patches.
+// x += g1 ln1(att(x)); head(mean(ln1(x))). The image is padded with zeros to whole patches.
 // Parameter names are those of the released checkpoints.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 constexpr Init kInit = normal_init(0.02f);
 
 struct VrwkvConfig : ConfigOf<VrwkvConfig> {
-  int image_width = 0;  // of the picture that the position table was made for; 0: image_size
+  int image_width = 0;  // of the image that the position table was made for; 0: image_size
   int patch_size = 16;
   int embed_dim = 192;
   int depth = 12;
@@ -154,7 +154,7 @@ Graph VrwkvConfig::build(int height, int width) const {
                image_size, image_width, patch_size);
   }
   Builder b;
-  Value x = b.input("picture", {height, width, 3});
+  Value x = b.input("image", {height, width, 3});
   x = b.conv(x, "backbone.patch_embed.projection", embed_dim,
              {.kernel = patch_size, .stride = patch_size, .padding = kEndPadding});
   b.named(x, "patch_embed");

@@ -1,4 +1,4 @@
-// Softmax attention, over the whole picture and inside windows.
+// Softmax attention, over the whole image and inside windows.
 #include <cmath>
 
 #include "vig/onnx/ops.h"

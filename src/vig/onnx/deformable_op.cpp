@@ -1,4 +1,4 @@
-// The sampling of multi-scale deformable attention. Heads stand beside pictures, so that GridSample
+// The sampling of multi-scale deformable attention. Heads stand beside images, so that GridSample
 // takes every level as a batch of maps [batch * heads, D, H, W] and its places as [batch * heads,
 // queries, points, (x, y)] from -1 to 1 over the whole map, which is x W - 0.5 in pixels.
 #include "vig/onnx/ops.h"

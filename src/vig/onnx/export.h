@@ -14,7 +14,7 @@ namespace vig {
 struct OnnxOptions {
   // Gated linear attention as ONNX Runtime's own operator com.microsoft.LinearAttention.
   bool ort = false;
-  // Height and width of the picture are symbolic, too. Throws a usage error that names the
+  // Height and width of the image are symbolic, too. Throws a usage error that names the
   // operation where one of the graph fixes the size.
   bool any_size = false;
   std::vector<std::string> outputs = {"logits"};  // names of the graph's outputs

@@ -143,7 +143,7 @@ void OpWriter::add_output(const std::string& name) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     ::onnx::TensorShapeProto::Dimension& axis = *shape.add_dim();
     if (any_size() && i > 0) {  // of planes
-      // The sides of a result follow from the picture's, but inference has no name for them.
+      // The sides of a result follow from the image's, but inference has no name for them.
       if (graph_.find_input(name) >= 0) axis.set_dim_param(i == 1 ? "height" : "width");
     } else {
       axis.set_dim_value(sizes[i]);
@@ -182,7 +182,7 @@ std::string OpWriter::per_channel(Form form, const std::vector<float>& values) {
 void OpWriter::fix_size() const {
   if (!any_size()) return;
   const std::string label = graph_.label(static_cast<int>(node_id_));
-  fail_usage("--size any: {}{} fixes the size of the picture; give --size N or HEIGHTxWIDTH",
+  fail_usage("--size any: {}{} fixes the size of the image; give --size N or HEIGHTxWIDTH",
              op_name(node_->op), label.empty() ? "" : fmt::format(" ({})", label));
 }
 

@@ -40,7 +40,7 @@ class OpWriter {
   std::string in(size_t operand, Form form);
   std::string rows(size_t operand) { return in(operand, Form::kRows); }
   std::string planes(size_t operand) { return in(operand, Form::kPlanes); }
-  // Whether the operand is a learned row, the same for all pictures, with a batch of 1.
+  // Whether the operand is a learned row, the same for all images, with a batch of 1.
   bool is_constant(size_t operand) const;
 
   void give(Form form, const std::string& name);
@@ -76,7 +76,7 @@ class OpWriter {
 
   NodeWriter& nodes() { return nodes_; }
   // Says which shape a value has, for operators that shape inference does not know.
-  void declare(const std::string& name, const Axes& sizes_of_picture);
+  void declare(const std::string& name, const Axes& sizes_of_image);
   void use_ort_domain() { ort_domain_ = true; }
   bool uses_ort_domain() const { return ort_domain_; }
 

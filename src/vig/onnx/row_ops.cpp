@@ -10,7 +10,7 @@ namespace vig::onnx_format {
 
 void write(const InputOp& op, OpWriter& to) { to.give_input(op.name); }
 
-// The table is resized here, once, as the size of the picture is known.
+// The table is resized here, once, as the size of the image is known.
 void write(const AddPositionOp& op, OpWriter& to) {
   to.fix_size();
   const int64_t channels = to.grid().channels;
@@ -65,7 +65,7 @@ void write(const InsertRowsOp& op, OpWriter& to) {
   NodeWriter& nodes = to.nodes();
   const std::string x = to.rows(0);
   std::string more = to.rows(1);
-  if (to.is_constant(1)) {  // the same rows for every picture of the batch
+  if (to.is_constant(1)) {  // the same rows for every image of the batch
     const std::string batch = nodes.add("Shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
     const std::string shape =
         nodes.concat({batch, nodes.integers({to.grid(1).positions(), to.grid(1).channels})}, 0);

@@ -9,6 +9,7 @@
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/runtime/machine.h"
+#include "vig/runtime/packed_model.h"
 
 namespace vig {
 namespace {
@@ -35,15 +36,15 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// The pictures as [batch, 3, height, width], the layout that other engines read.
+// The images as [batch, 3, height, width], the layout that other engines read.
 void write_planes(const BenchSetting& setting, MemoryFile& file) {
   constexpr int kChannels = 3;
   std::vector<float> row(static_cast<size_t>(setting.width));
-  std::vector<float> picture(row.size() * static_cast<size_t>(setting.height) * kChannels);
+  std::vector<float> values(row.size() * static_cast<size_t>(setting.height) * kChannels);
   for (int image = 0; image < setting.batch; ++image) {
-    fill_bench_picture(image, setting, picture.data());
+    fill_bench_image(image, setting, values.data());
     for (int channel = 0; channel < kChannels; ++channel) {
-      const float* in = picture.data() + channel;
+      const float* in = values.data() + channel;
       for (int y = 0; y < setting.height; ++y) {
         for (float& value : row) {
           value = *in;
@@ -72,7 +73,8 @@ double relative_difference(const std::vector<float>& ours, const std::vector<flo
   return largest == 0 ? 0 : largest / largest_magnitude(ours);
 }
 
-std::vector<std::string> rival_environment(const std::string& model, const BenchSetting& setting) {
+std::vector<std::string> baseline_environment(const std::string& model,
+                                              const BenchSetting& setting) {
   return {"VIG_MODEL=" + model, fmt::format("VIG_HEIGHT={}", setting.height),
           fmt::format("VIG_WIDTH={}", setting.width), fmt::format("VIG_BATCH={}", setting.batch),
           fmt::format("VIG_THREADS={}", setting.threads)};
@@ -81,29 +83,30 @@ std::vector<std::string> rival_environment(const std::string& model, const Bench
 struct Rounds {
   std::vector<double> seconds;   // of each run of the network
   std::vector<double> slowness;  // of each round of the peak loop, seconds per GFLOP
-  std::vector<double> rival;     // of each run of the rival, seconds
+  std::vector<double> baseline;  // of each run of the baseline, seconds
   bool complete = true;
 };
 
 // The engines change places from round to round, so that neither always follows the other. Whoever
-// comes next finds the rival's threads at rest.
-void run_turns(BenchWork& work, double turn, Rival* rival, bool rival_first, Rounds& rounds) {
-  const auto rival_turn = [&] {
-    const std::vector<double> times = rival->time(turn);
-    rounds.rival.insert(rounds.rival.end(), times.begin(), times.end());
-    rival->rest();
+// comes next finds the baseline's threads at rest.
+void run_turns(BenchWork& work, double turn, Baseline* baseline, bool baseline_first,
+               Rounds& rounds) {
+  const auto baseline_turn = [&] {
+    const std::vector<double> times = baseline->time(turn);
+    rounds.baseline.insert(rounds.baseline.end(), times.begin(), times.end());
+    baseline->rest();
   };
-  if (rival != nullptr && rival_first) rival_turn();
+  if (baseline != nullptr && baseline_first) baseline_turn();
   const Clock::time_point start = Clock::now();
   do {
     const Clock::time_point run_start = Clock::now();
     work.run();
     rounds.seconds.push_back(since(run_start));
   } while (since(start) < turn);
-  if (rival != nullptr && !rival_first) rival_turn();
+  if (baseline != nullptr && !baseline_first) baseline_turn();
 }
 
-Rounds run_rounds(BenchWork& work, const BenchOptions& options, Rival* rival) {
+Rounds run_rounds(BenchWork& work, const BenchOptions& options, Baseline* baseline) {
   Rounds rounds;
   // A short measurement has short rounds, so that it stays short.
   const Clock::time_point warm_start = Clock::now();
@@ -119,13 +122,14 @@ Rounds run_rounds(BenchWork& work, const BenchOptions& options, Rival* rival) {
     }
     rounds.slowness.push_back(1 / measure_machine_peak(work.threads(), peak_seconds));
     try {
-      run_turns(work, model_seconds, rival, round % 2 == 1, rounds);
-    } catch (const RivalStopped&) {
+      run_turns(work, model_seconds, baseline, round % 2 == 1, rounds);
+    } catch (const BaselineStopped&) {
       rounds.complete = false;
       break;
     }
   }
-  if (rounds.seconds.empty() || (rival != nullptr && rounds.rival.empty())) throw BenchStopped();
+  if (rounds.seconds.empty() || (baseline != nullptr && rounds.baseline.empty()))
+    throw BenchStopped();
   return rounds;
 }
 
@@ -138,10 +142,10 @@ void summarise(Rounds rounds, BenchResult& result) {
   result.gflops = 2e-9 * static_cast<double>(result.macs.total()) * batch / result.best;
   result.peak_gflops = 1 / mean_of_first_quarter(rounds.slowness);
   result.peak_share = result.gflops / result.peak_gflops;
-  if (!result.rival) return;
-  static_cast<RunTimes&>(*result.rival) = summarise_times(rounds.rival);
-  result.rival->ratio = result.best / result.rival->best;
-  result.rival->ratio_median = result.median / result.rival->median;
+  if (!result.baseline) return;
+  static_cast<RunTimes&>(*result.baseline) = summarise_times(rounds.baseline);
+  result.baseline->ratio = result.best / result.baseline->best;
+  result.baseline->ratio_median = result.median / result.baseline->median;
 }
 
 }  // namespace
@@ -154,8 +158,8 @@ void check_bench(const ModelSource& source, const BenchSetting& setting,
                setting.threads);
   }
   if (source.spec.config->task() == ModelTask::kDetect &&
-      (setting.batch > 1 || !options.rival.command.empty())) {
-    fail_usage("{} is a detector, which is measured picture by picture and without a rival",
+      (setting.batch > 1 || !options.baseline.command.empty())) {
+    fail_usage("{} is a detector, which is measured image by image and without a baseline",
                source.name);
   }
 }
@@ -186,27 +190,28 @@ void Bench::prove_answer(BenchWork& work, const std::vector<float>& alone) const
   }
 }
 
-RivalResult Bench::prove_rival(Rival& rival, const BenchSetting& setting, const std::string& other,
-                               const std::vector<float>& logits) const {
-  RivalResult result;
-  result.engine = rival.name();
+BaselineResult Bench::prove_baseline(Baseline& baseline, const BenchSetting& setting,
+                                     const std::string& other,
+                                     const std::vector<float>& logits) const {
+  BaselineResult result;
+  result.engine = baseline.name();
   result.same_network = other.empty();
   result.model = result.same_network ? source_.name : other;
-  MemoryFile pictures("pictures");
-  write_planes(setting, pictures);
+  MemoryFile images("images");
+  write_planes(setting, images);
   const std::vector<float> theirs =
-      rival.run(pictures, setting.batch, setting.height, setting.width);
+      baseline.run(images, setting.batch, setting.height, setting.width);
   if (!result.same_network) return result;
   if (theirs.size() != logits.size()) {
-    fail("[bench] {} answers with {} logits where {} has {}", rival.name(), theirs.size(),
+    fail("[bench] {} answers with {} logits where {} has {}", baseline.name(), theirs.size(),
          source_.name, logits.size());
   }
   result.difference = relative_difference(logits, theirs);
-  if (!(*result.difference <= kRivalTolerance)) {
+  if (!(*result.difference <= kBaselineTolerance)) {
     fail(
         "[bench] the logits of {} differ from those of {} by {:.2g} of the largest, expected at "
         "most {:.0e}",
-        rival.name(), source_.name, *result.difference, kRivalTolerance);
+        baseline.name(), source_.name, *result.difference, kBaselineTolerance);
   }
   return result;
 }
@@ -236,16 +241,17 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
     result.packed_bytes = timed->packed_bytes();
     result.proposals = timed->proposals();
     result.objects = timed->objects();
-    std::optional<Rival> rival;
+    std::optional<Baseline> baseline;
     try {
-      if (!options.rival.command.empty()) {
-        rival.emplace(options.rival, rival_environment(source_.name, setting), options.keep_going);
-        result.rival = prove_rival(*rival, setting, options.rival.other, alone);
-        rival->rest();
+      if (!options.baseline.command.empty()) {
+        baseline.emplace(options.baseline, baseline_environment(source_.name, setting),
+                         options.keep_going);
+        result.baseline = prove_baseline(*baseline, setting, options.baseline.other, alone);
+        baseline->rest();
       }
-      rounds = run_rounds(*timed, options, rival ? &*rival : nullptr);
-      if (rival && rounds.complete) result.rival->process_bytes = rival->memory();
-    } catch (const RivalStopped&) {
+      rounds = run_rounds(*timed, options, baseline ? &*baseline : nullptr);
+      if (baseline && rounds.complete) result.baseline->process_bytes = baseline->memory();
+    } catch (const BaselineStopped&) {
       throw BenchStopped();
     }
     result.process_bytes = process_peak();

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "vig/pipeline/baseline.h"
 #include "vig/pipeline/bench_statistics.h"
 #include "vig/pipeline/bench_work.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/pipeline/rival.h"
 #include "vig/runtime/session.h"
 
 namespace vig {
@@ -26,16 +26,16 @@ namespace vig {
 struct BenchOptions {
   double seconds = 3;    // per setting, about
   bool profile = false;  // also time every kind of operation, in a session of its own
-  // Asked between rounds, and while a rival is waited for; false ends the measurement with what
+  // Asked between rounds, and while a baseline is waited for; false ends the measurement with what
   // there is.
   std::function<bool()> keep_going;
   // Started once for each setting, with VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS
   // in its environment.
-  RivalOptions rival;
+  BaselineOptions baseline;
 };
 
 // Times are those of a run of the whole batch.
-struct RivalResult : RunTimes {
+struct BaselineResult : RunTimes {
   std::string engine;  // its own name for itself
   std::string model;   // the network it runs
   bool same_network = true;
@@ -54,7 +54,7 @@ struct BenchStopped {};
 struct BenchResult : RunTimes {
   std::string model;
   BenchSetting setting;
-  MacCount macs;         // of one picture; of a detector with its boxes and objects
+  MacCount macs;         // of one image; of a detector with its boxes and objects
   size_t proposals = 0;  // of a detector: boxes that went through the box head, and objects
   size_t objects = 0;    // that went through the mask head
   bool complete = true;  // false when keep_going ended it early
@@ -71,12 +71,12 @@ struct BenchResult : RunTimes {
   std::vector<ProfileEntry> profile;
   int profile_runs = 0;
   double profile_seconds = 0;  // of all profile runs, by the clock
-  std::optional<RivalResult> rival;
+  std::optional<BaselineResult> baseline;
 };
 
-// Largest difference of a rival's logits, as a share of our largest one, with which it still counts
-// as the same answer.
-inline constexpr double kRivalTolerance = 1e-4;
+// Largest difference of a baseline's logits, as a share of our largest one, with which it still
+// counts as the same answer.
+inline constexpr double kBaselineTolerance = 1e-4;
 
 // Throws a usage error for a setting that cannot be measured.
 void check_bench(const ModelSource& source, const BenchSetting& setting,
@@ -87,17 +87,17 @@ class Bench {
   explicit Bench(const ModelSource& source);
 
   // Proves the answer first: finite, the same bits when run again and with one thread. Throws when
-  // it is not, because the speed of a wrong answer is of no interest. A rival that runs the same
-  // network must give the same logits within kRivalTolerance. Throws BenchStopped, too.
+  // it is not, because the speed of a wrong answer is of no interest. A baseline that runs the same
+  // network must give the same logits within kBaselineTolerance. Throws BenchStopped, too.
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 
  private:
   // `score`: of a detector, see above.
   std::unique_ptr<BenchWork> work(const BenchSetting& setting, float score, bool profile) const;
   void prove_answer(BenchWork& work, const std::vector<float>& alone) const;
-  // `other`: see RivalOptions. `logits` are ours.
-  RivalResult prove_rival(Rival& rival, const BenchSetting& setting, const std::string& other,
-                          const std::vector<float>& logits) const;
+  // `other`: see BaselineOptions. `logits` are ours.
+  BaselineResult prove_baseline(Baseline& baseline, const BenchSetting& setting,
+                                const std::string& other, const std::vector<float>& logits) const;
   bool detects() const { return source_.spec.config->task() == ModelTask::kDetect; }
 
   ModelSource source_;                        // without its file

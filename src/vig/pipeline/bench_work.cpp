@@ -20,20 +20,19 @@ MacCount times(MacCount count, size_t factor) {
   return count;
 }
 
-// A picture that fills the network's input and is stored in that size.
-DensePicture bench_picture(const BenchSetting& setting) {
-  DensePicture picture;
-  picture.placement = {setting.width, setting.height, setting.width, setting.height, 0, 0,
-                       setting.width, setting.height};
-  picture.input.resize(static_cast<size_t>(setting.height) * static_cast<size_t>(setting.width) *
-                       3);
-  fill_bench_picture(0, setting, picture.input.data());
-  return picture;
+// An image that fills the network's input and is stored in that size.
+DenseImage bench_image(const BenchSetting& setting) {
+  DenseImage image;
+  image.placement = {setting.width, setting.height, setting.width, setting.height, 0, 0,
+                     setting.width, setting.height};
+  image.input.resize(static_cast<size_t>(setting.height) * static_cast<size_t>(setting.width) * 3);
+  fill_bench_image(0, setting, image.input.data());
+  return image;
 }
 
 }  // namespace
 
-void fill_bench_picture(int image, const BenchSetting& setting, float* out) {
+void fill_bench_image(int image, const BenchSetting& setting, float* out) {
   const int64_t count = int64_t{setting.height} * setting.width * 3;
   uint32_t state = 12345u + 7919u * static_cast<uint32_t>(image);
   for (int64_t i = 0; i < count; ++i) {
@@ -49,7 +48,7 @@ NetworkWork::NetworkWork(std::shared_ptr<const PackedModel> model, const ModelSp
           {.batch = setting.batch, .threads = setting.threads, .profile = profile, .keep = {}}) {
   check_threads(session_.threads(), setting.threads);
   for (int image = 0; image < setting.batch; ++image) {
-    fill_bench_picture(image, setting, session_.input(image));
+    fill_bench_image(image, setting, session_.input(image));
   }
 }
 
@@ -70,7 +69,7 @@ std::vector<float> NetworkWork::answer() const {
 DetectorWork::DetectorWork(const ModelSource& source, const BenchSetting& setting, float score,
                            bool profile)
     : detector_(source, {.threads = setting.threads}, {.score = score}),
-      picture_(bench_picture(setting)),
+      image_(bench_image(setting)),
       profile_(profile) {
   check_threads(threads(), setting.threads);
   for (const Graph& graph : build_graphs(source.spec, setting.height, setting.width)) {
@@ -79,7 +78,7 @@ DetectorWork::DetectorWork(const ModelSource& source, const BenchSetting& settin
 }
 
 void DetectorWork::run() {
-  found_ = detector_.detect(picture_, &trace_);
+  found_ = detector_.detect(image_, &trace_);
   ++runs_;
   if (!profile_) return;
   stages_.resize(trace_.stages.size());
@@ -100,7 +99,7 @@ std::vector<float> DetectorWork::answer() const {
 }
 
 MacCount DetectorWork::stage_macs(const std::string& stage) const {
-  if (stage == kPictureStage) return graph_macs_.at(0);
+  if (stage == kImageStage) return graph_macs_.at(0);
   if (stage == kBoxStage) return times(graph_macs_.at(1), proposals());
   if (stage == kMaskStage) return times(graph_macs_.at(2), objects());
   return {};
@@ -108,7 +107,7 @@ MacCount DetectorWork::stage_macs(const std::string& stage) const {
 
 MacCount DetectorWork::macs() const {
   MacCount all;
-  for (const char* stage : {kPictureStage, kBoxStage, kMaskStage}) all += stage_macs(stage);
+  for (const char* stage : {kImageStage, kBoxStage, kMaskStage}) all += stage_macs(stage);
   return all;
 }
 

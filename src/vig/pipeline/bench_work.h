@@ -7,6 +7,7 @@
 
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 
 namespace vig {
@@ -18,19 +19,19 @@ struct BenchSetting {
   int threads = 1;
 };
 
-// Numbers like a normalised picture's, [height, width, 3], different for each picture of a batch.
-void fill_bench_picture(int image, const BenchSetting& setting, float* out);
+// Numbers like a normalised image's, [height, width, 3], different for each image of a batch.
+void fill_bench_image(int image, const BenchSetting& setting, float* out);
 
 class BenchWork {
  public:
   virtual ~BenchWork() = default;
 
-  // Once for all pictures of the batch.
+  // Once for all images of the batch.
   virtual void run() = 0;
   // All numbers that the last run answered with.
   virtual std::vector<float> answer() const = 0;
   virtual int threads() const = 0;
-  virtual MacCount macs() const = 0;  // of one picture
+  virtual MacCount macs() const = 0;  // of one image
   virtual size_t arena_bytes() const = 0;
   virtual size_t scratch_bytes() const = 0;
   virtual size_t packed_bytes() const = 0;  // of the weights
@@ -62,7 +63,7 @@ class NetworkWork final : public BenchWork {
   Session session_;
 };
 
-// A picture from the network's input to the masks of its objects. Objects are those above `score`.
+// An image from the network's input to the masks of its objects. Objects are those above `score`.
 class DetectorWork final : public BenchWork {
  public:
   DetectorWork(const ModelSource& source, const BenchSetting& setting, float score, bool profile);
@@ -70,7 +71,7 @@ class DetectorWork final : public BenchWork {
   void run() override;
   std::vector<float> answer() const override;
   int threads() const override { return detector_.runner().team()->size(); }
-  // Of the picture's network and of the heads, once for every box and every object of the last run.
+  // Of the image's network and of the heads, once for every box and every object of the last run.
   MacCount macs() const override;
   size_t arena_bytes() const override { return trace_.arena_bytes; }
   size_t scratch_bytes() const override { return trace_.scratch_bytes; }
@@ -86,8 +87,8 @@ class DetectorWork final : public BenchWork {
   MacCount stage_macs(const std::string& stage) const;
 
   Detector detector_;
-  DensePicture picture_;
-  std::vector<MacCount> graph_macs_;  // of the picture, a box and a mask
+  DenseImage image_;
+  std::vector<MacCount> graph_macs_;  // of the image, a box and a mask
   bool profile_;
   int runs_ = 0;
   DetectTrace trace_;

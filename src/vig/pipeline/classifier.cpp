@@ -7,20 +7,20 @@ namespace vig {
 Classifier::Classifier(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
 
-void Classifier::classify(const SampleSource& pictures, int top,
+void Classifier::classify(const SampleSource& images, int top,
                           const HandleResults<Classification>& handle, int size) const {
   const auto classes = static_cast<size_t>(model_classes(runner_->spec()));
   const auto decode = [&](const Session& session, int image) {
     const std::span<const float> logits(session.output("logits", image), classes);
     return decode_classes(logits, top, runner_->classes());
   };
-  run_pictures<Classification>(*runner_, pictures, size, decode, handle);
+  run_images<Classification>(*runner_, images, size, decode, handle);
 }
 
-std::vector<ClassifiedPicture> Classifier::classify(const SampleSource& pictures, int top,
-                                                    int size) const {
-  std::vector<ClassifiedPicture> all;
-  classify(pictures, top, collect_results(all), size);
+std::vector<ClassifiedImage> Classifier::classify(const SampleSource& images, int top,
+                                                  int size) const {
+  std::vector<ClassifiedImage> all;
+  classify(images, top, collect_results(all), size);
   return all;
 }
 

@@ -1,18 +1,18 @@
-// Pictures to classes.
+// Images to classes.
 #pragma once
 
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "vig/data/picture_files.h"
-#include "vig/pipeline/picture_results.h"
+#include "vig/data/image_files.h"
+#include "vig/pipeline/image_results.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/classification.h"
 
 namespace vig {
 
-using ClassifiedPicture = PictureResult<Classification>;
+using ClassifiedImage = ImageResult<Classification>;
 
 // For any number of threads, as a Runner is.
 class Classifier {
@@ -21,12 +21,11 @@ class Classifier {
   // On a network that others use as well.
   explicit Classifier(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
-  // One answer per picture, in order; the `top` best classes of each. `size` is the side of the
+  // One answer per image, in order; the `top` best classes of each. `size` is the side of the
   // network's input; 0: RunOptions::size.
-  std::vector<ClassifiedPicture> classify(const SampleSource& pictures, int top,
-                                          int size = 0) const;
+  std::vector<ClassifiedImage> classify(const SampleSource& images, int top, int size = 0) const;
   // Hands them out batch by batch.
-  void classify(const SampleSource& pictures, int top, const HandleResults<Classification>& handle,
+  void classify(const SampleSource& images, int top, const HandleResults<Classification>& handle,
                 int size = 0) const;
 
  private:

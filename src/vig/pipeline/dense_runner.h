@@ -1,5 +1,5 @@
 // What segmentation and detection share: one packed model, sessions by input size, and one path
-// that takes pictures of any size to the network's input.
+// that takes images of any size to the network's input.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "vig/base/error.h"
 #include "vig/image/preprocess.h"
-#include "vig/pipeline/picture_results.h"
+#include "vig/pipeline/image_results.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig {
@@ -27,8 +27,8 @@ inline constexpr const char* kShrunkWarning = "shrunk";
 // As many objects as the model gives at most.
 inline constexpr const char* kMostObjectsWarning = "most_objects";
 
-// A picture on its way: as it is, and as the network sees it.
-struct DensePicture {
+// An image on its way: as it is, and as the network sees it.
+struct DenseImage {
   size_t index = 0;  // in the source
   std::shared_ptr<const Image> image;
   Target target;  // what the source says of it
@@ -47,30 +47,34 @@ class DenseRunner {
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
   const Recipe& recipe() const { return recipe_; }
-  const Graph& graph() const { return graphs_.front(); }  // sees the picture, of any size
-  // Of the graph that sees the picture, with the threads of all.
+  const Graph& graph() const { return graphs_.front(); }  // sees the image, of any size
+  // Of the graph that sees the image, with the threads of all.
   SessionPool& sessions() const { return *sessions_; }
   const std::shared_ptr<ThreadTeam>& team() const { return team_; }
   // The other graph with this input, for `batch` at once. Null where there is none.
   std::unique_ptr<SessionPool> further_sessions(const std::string& input, int batch) const;
 
-  // One pass of pictures. All functions are called by the caller's thread; while one picture is
+  // Throws when this many windows of `side` pixels, which the file asks for, take far more work for
+  // an image than the file's bytes suggest.
+  void check_windows(const Placement& placement, int side, int64_t windows) const;
+
+  // One pass of images. All functions are called by the caller's thread; while one image is
   // worked at, the next is decoded.
   struct Pass {
-    std::vector<size_t> order = {};  // of the pictures; empty: as they stand
+    std::vector<size_t> order = {};  // of the images; empty: as they stand
     // May throw Error, which becomes a problem.
-    std::function<void(DensePicture& picture)> on_picture = {};
-    // A picture that cannot be read or answered.
-    std::function<void(size_t picture, const std::string& sentence)> on_problem = {};
-    // After each picture; false ends the pass.
+    std::function<void(DenseImage& image)> on_image = {};
+    // An image that cannot be read or answered.
+    std::function<void(size_t image, const std::string& sentence)> on_problem = {};
+    // After each image; false ends the pass.
     std::function<bool()> on_done = {};
   };
-  // False when on_done ended the pass before the last picture.
-  bool run(const SampleSource& pictures, const Pass& pass) const;
+  // False when on_done ended the pass before the last image.
+  bool run(const SampleSource& images, const Pass& pass) const;
 
  private:
-  void prepare(const Image& image, DensePicture& picture) const;
-  void check_scale(DensePicture& picture) const;
+  void prepare(const Image& pixels, DenseImage& image) const;
+  void check_scale(DenseImage& image) const;
 
   std::string name_;
   ModelSpec spec_;
@@ -86,9 +90,9 @@ class DenseRunner {
   std::unique_ptr<SessionPool> sessions_;
 };
 
-// An answer with its picture, for drawing it, and what the source said of it.
+// An answer with its image, for drawing it, and what the source said of it.
 template <class Answer>
-struct DenseResult : PictureResult<Answer> {
+struct DenseResult : ImageResult<Answer> {
   size_t index = 0;  // in the source
   std::shared_ptr<const Image> image;
   Target target;
@@ -99,37 +103,37 @@ struct DenseResult : PictureResult<Answer> {
 template <class Answer>
 using HandleDense = std::function<bool(const DenseResult<Answer>& result)>;
 
-// `decode(picture)` gives the answer, or throws Error; it may add to the picture's warnings. False
-// when `handle` ended the work before the last picture.
+// `decode(image)` gives the answer, or throws Error; it may add to the image's warnings. False
+// when `handle` ended the work before the last image.
 template <class Answer, class Decode>
-bool run_dense(const DenseRunner& runner, const SampleSource& pictures,
+bool run_dense(const DenseRunner& runner, const SampleSource& images,
                const std::vector<size_t>& order, const Decode& decode,
                const HandleDense<Answer>& handle) {
   DenseResult<Answer> result;
   DenseRunner::Pass pass;
   pass.order = order;
-  const auto begin = [&](size_t picture) {
+  const auto begin = [&](size_t image) {
     result = {};
-    result.name = pictures.path(picture);
-    result.index = picture;
+    result.name = images.path(image);
+    result.index = image;
   };
-  pass.on_problem = [&](size_t picture, const std::string& sentence) {
-    begin(picture);
+  pass.on_problem = [&](size_t image, const std::string& sentence) {
+    begin(image);
     result.error = sentence;
   };
-  pass.on_picture = [&](DensePicture& picture) {
-    begin(picture.index);
-    result.answer = decode(picture);
-    result.image = std::move(picture.image);
-    result.target = std::move(picture.target);
-    result.warnings = std::move(picture.warnings);
+  pass.on_image = [&](DenseImage& image) {
+    begin(image.index);
+    result.answer = decode(image);
+    result.image = std::move(image.image);
+    result.target = std::move(image.target);
+    result.warnings = std::move(image.warnings);
   };
   pass.on_done = [&] {
     const bool more = handle(result);
-    result = {};  // with the picture's memory, which the next one may wait for
+    result = {};  // with the image's memory, which the next one may wait for
     return more;
   };
-  return runner.run(pictures, pass);
+  return runner.run(images, pass);
 }
 
 }  // namespace vig

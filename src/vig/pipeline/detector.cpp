@@ -71,9 +71,11 @@ Detector::Detector(const ModelSource& source, const RunOptions& options,
   constexpr int kMostProposals = 10000, kMostDetections = 1000;
   if (numbers_.proposals > kMostProposals || numbers_.proposals_per_level > kMostProposals ||
       numbers_.detections > kMostDetections) {
-    fail("{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {}",
-         source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
-         kMostProposals, kMostProposals, kMostDetections);
+    fail(
+        "{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {} (fixed "
+        "limits)",
+        source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
+        kMostProposals, kMostProposals, kMostDetections);
   }
   if (detect.score >= 0) numbers_.min_score = detect.score;
   for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
@@ -86,10 +88,10 @@ Detector::Detector(const ModelSource& source, const RunOptions& options,
 void Detector::check_graphs() const {
   const int classes = model_classes(runner_.spec());
   const auto anchors = static_cast<int64_t>(numbers_.anchor_ratios.size());
-  const Graph& picture = runner_.graph();
+  const Graph& image = runner_.graph();
   for (size_t i = 0; i < numbers_.strides.size(); ++i) {
-    check_channels(picture, fmt::format("rpn_cls{}", i), anchors);
-    check_channels(picture, fmt::format("rpn_reg{}", i), 4 * anchors);
+    check_channels(image, fmt::format("rpn_cls{}", i), anchors);
+    check_channels(image, fmt::format("rpn_reg{}", i), 4 * anchors);
   }
   const SessionPool::Lease boxes =
       box_heads_->take(numbers_.roi_side, numbers_.roi_side, kBoxBatch);
@@ -101,7 +103,7 @@ void Detector::check_graphs() const {
   for (int i = 0; i < numbers_.roi_levels; ++i) {
     for (const Session* head : {&*boxes, &*masks}) {
       const Graph& graph = head->graph();
-      check_channels(picture, fmt::format("p{}", i + 2),
+      check_channels(image, fmt::format("p{}", i + 2),
                      graph.node(graph.inputs.at(0).node).grid.channels);
     }
   }
@@ -146,15 +148,15 @@ class Detector::Watch {
   Clock::time_point last_ = Clock::now();
 };
 
-Detections Detector::detect(const DensePicture& picture, DetectTrace* trace) const {
+Detections Detector::detect(const DenseImage& image, DetectTrace* trace) const {
   Watch watch(trace);
-  const Placement& placement = picture.placement;
+  const Placement& placement = image.placement;
   const SessionPool::Lease session =
       runner_.sessions().take(placement.input_height, placement.input_width, 1);
   watch.uses(*session);
-  std::ranges::copy(picture.input, session->input(0));
+  std::ranges::copy(image.input, session->input(0));
   session->run(1);
-  watch.end(kPictureStage);
+  watch.end(kImageStage);
   const Levels levels = pyramid_of(*session, numbers_.roi_levels);
   std::vector<Proposal> proposals = find_boxes(*session, placement);
   std::vector<Box> boxes;
@@ -164,14 +166,13 @@ Detections Detector::detect(const DensePicture& picture, DetectTrace* trace) con
   return add_masks(levels, classify_boxes(levels, boxes, placement, watch), placement, watch);
 }
 
-std::vector<Proposal> Detector::find_boxes(const Session& picture,
-                                           const Placement& placement) const {
+std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement& placement) const {
   std::vector<ProposalLevel> levels;
   for (size_t i = 0; i < numbers_.strides.size(); ++i) {
     const std::string scores = fmt::format("rpn_cls{}", i);
-    const Grid& grid = output_grid(picture.graph(), scores);
-    levels.push_back({grid.height, grid.width, picture.output(scores, 0),
-                      picture.output(fmt::format("rpn_reg{}", i), 0)});
+    const Grid& grid = output_grid(image.graph(), scores);
+    levels.push_back({grid.height, grid.width, image.output(scores, 0),
+                      image.output(fmt::format("rpn_reg{}", i), 0)});
   }
   return find_proposals(levels, numbers_, numbers_.proposals_per_level,
                         static_cast<float>(placement.resized_width),
@@ -262,21 +263,21 @@ void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, si
   if (!finite) fail("the network's numbers are not finite");
 }
 
-void keep_above(float score, DetectedPicture& picture) {
+void keep_above(float score, DetectedImage& image) {
   const auto removed = std::erase_if(
-      picture.answer, [&](const Detection& detection) { return !(detection.score > score); });
+      image.answer, [&](const Detection& detection) { return !(detection.score > score); });
   if (removed == 0) return;
-  std::erase_if(picture.warnings,
+  std::erase_if(image.warnings,
                 [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });
 }
 
-bool Detector::detect(const SampleSource& pictures, const HandleDense<Detections>& handle,
+bool Detector::detect(const SampleSource& images, const HandleDense<Detections>& handle,
                       const std::vector<size_t>& order) const {
-  const auto decode = [&](DensePicture& picture) {
+  const auto decode = [&](DenseImage& image) {
     DetectTrace trace;
-    Detections found = detect(picture, &trace);
+    Detections found = detect(image, &trace);
     if (trace.most_objects) {
-      picture.warnings.push_back(
+      image.warnings.push_back(
           {kMostObjectsWarning,
            fmt::format("the network finds at most {} objects in an image, and there may be more; "
                        "give a larger --set detections=N, or parts of the image",
@@ -284,14 +285,14 @@ bool Detector::detect(const SampleSource& pictures, const HandleDense<Detections
     }
     return found;
   };
-  return run_dense<Detections>(runner_, pictures, order, decode, handle);
+  return run_dense<Detections>(runner_, images, order, decode, handle);
 }
 
-std::vector<DetectedPicture> Detector::detect(const SampleSource& pictures) const {
-  std::vector<DetectedPicture> all;
-  detect(pictures, [&](const DetectedPicture& result) {
+std::vector<DetectedImage> Detector::detect(const SampleSource& images) const {
+  std::vector<DetectedImage> all;
+  detect(images, [&](const DetectedImage& result) {
     all.push_back(result);
-    all.back().image = nullptr;  // its memory may be what the next picture waits for
+    all.back().image = nullptr;  // its memory may be what the next image waits for
     return true;
   });
   return all;

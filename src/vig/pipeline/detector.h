@@ -1,4 +1,4 @@
-// Pictures to objects with boxes and masks.
+// Images to objects with boxes and masks.
 #pragma once
 
 #include <memory>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/pipeline/dense_runner.h"
 #include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/detection.h"
@@ -15,7 +15,7 @@
 
 namespace vig {
 
-using DetectedPicture = DenseResult<Detections>;
+using DetectedImage = DenseResult<Detections>;
 
 // What objects must be above that are shown to people, unless they say another score.
 inline constexpr double kShownScore = 0.3;
@@ -39,10 +39,10 @@ struct DetectTrace {
 
 // Leaves out objects whose score is not above this. Where one is left out the limit of objects cut
 // off none with a higher score, and its warning goes as well.
-void keep_above(float score, DetectedPicture& picture);
+void keep_above(float score, DetectedImage& image);
 
 // Names of the stages that run the networks; the others are plain code.
-inline constexpr const char* kPictureStage = "picture network";
+inline constexpr const char* kImageStage = "image network";
 inline constexpr const char* kBoxStage = "box head";
 inline constexpr const char* kMaskStage = "mask head";
 
@@ -55,15 +55,15 @@ class Detector {
   const DenseRunner& runner() const { return runner_; }
   const DetectorNumbers& numbers() const { return numbers_; }
 
-  // The objects of a picture, best first, in the picture as it is stored. Throws Error where the
+  // The objects of an image, best first, in the image as it is stored. Throws Error where the
   // network's numbers are not finite. Fills the trace, where one is given.
-  Detections detect(const DensePicture& picture, DetectTrace* trace = nullptr) const;
+  Detections detect(const DenseImage& image, DetectTrace* trace = nullptr) const;
 
-  // One answer per picture, in order.
-  std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
-  // Hands them out one by one. `order`: of the pictures; empty: as they stand. False when `handle`
+  // One answer per image, in order.
+  std::vector<DetectedImage> detect(const SampleSource& images) const;
+  // Hands them out one by one. `order`: of the images; empty: as they stand. False when `handle`
   // ended the work before the last one.
-  bool detect(const SampleSource& pictures, const HandleDense<Detections>& handle,
+  bool detect(const SampleSource& images, const HandleDense<Detections>& handle,
               const std::vector<size_t>& order = {}) const;
 
  private:
@@ -72,7 +72,7 @@ class Detector {
   class Watch;  // fills a trace
 
   void check_graphs() const;
-  std::vector<Proposal> find_boxes(const Session& picture, const Placement& placement) const;
+  std::vector<Proposal> find_boxes(const Session& image, const Placement& placement) const;
   std::vector<ScoredBox> classify_boxes(const Levels& levels, const std::vector<Box>& proposals,
                                         const Placement& placement, Watch& watch) const;
   Detections add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,

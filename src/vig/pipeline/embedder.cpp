@@ -10,8 +10,8 @@ namespace vig {
 Embedder::Embedder(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
 
-void Embedder::embed(const SampleSource& pictures, Kind kind,
-                     const HandleResults<Embedding>& handle, int size) const {
+void Embedder::embed(const SampleSource& images, Kind kind, const HandleResults<Embedding>& handle,
+                     int size) const {
   const bool map = kind == Kind::kMap;
   const char* const output = map ? "features" : "pooled";
   const auto decode = [&](const Session& session, int image) -> Embedding {
@@ -24,13 +24,12 @@ void Embedder::embed(const SampleSource& pictures, Kind kind,
     }
     return {map, grid.height, grid.width, grid.channels, std::move(values)};
   };
-  run_pictures<Embedding>(*runner_, pictures, size, decode, handle);
+  run_images<Embedding>(*runner_, images, size, decode, handle);
 }
 
-std::vector<EmbeddedPicture> Embedder::embed(const SampleSource& pictures, Kind kind,
-                                             int size) const {
-  std::vector<EmbeddedPicture> all;
-  embed(pictures, kind, collect_results(all), size);
+std::vector<EmbeddedImage> Embedder::embed(const SampleSource& images, Kind kind, int size) const {
+  std::vector<EmbeddedImage> all;
+  embed(images, kind, collect_results(all), size);
   return all;
 }
 

@@ -1,18 +1,18 @@
-// Pictures to vectors.
+// Images to vectors.
 #pragma once
 
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "vig/data/picture_files.h"
-#include "vig/pipeline/picture_results.h"
+#include "vig/data/image_files.h"
+#include "vig/pipeline/image_results.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/embedding.h"
 
 namespace vig {
 
-using EmbeddedPicture = PictureResult<Embedding>;
+using EmbeddedImage = ImageResult<Embedding>;
 
 // For any number of threads, as a Runner is.
 class Embedder {
@@ -26,11 +26,11 @@ class Embedder {
   // On a network that others use as well.
   explicit Embedder(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
-  // One answer per picture, in order. `size` is the side of the network's input; 0:
+  // One answer per image, in order. `size` is the side of the network's input; 0:
   // RunOptions::size.
-  std::vector<EmbeddedPicture> embed(const SampleSource& pictures, Kind kind, int size = 0) const;
+  std::vector<EmbeddedImage> embed(const SampleSource& images, Kind kind, int size = 0) const;
   // Hands them out batch by batch.
-  void embed(const SampleSource& pictures, Kind kind, const HandleResults<Embedding>& handle,
+  void embed(const SampleSource& images, Kind kind, const HandleResults<Embedding>& handle,
              int size = 0) const;
 
  private:

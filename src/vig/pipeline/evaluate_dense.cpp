@@ -16,20 +16,20 @@ namespace {
 template <class Answer, class Run, class Add>
 void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseRun& result,
            const Run& run, const Add& add) {
-  const HandleDense<Answer> handle = [&](const DenseResult<Answer>& picture) {
-    std::string problem = picture.error;
+  const HandleDense<Answer> handle = [&](const DenseResult<Answer>& image) {
+    std::string problem = image.error;
     if (problem.empty()) {
       try {
-        const double score = add(picture);
-        ++result.pictures;
-        if (options.on_score) options.on_score(picture.index, score);
+        const double score = add(image);
+        ++result.images;
+        if (options.on_score) options.on_score(image.index, score);
       } catch (const Error& error) {
-        problem = fmt::format("{}: {}", data.place(picture.index), error.what());
+        problem = fmt::format("{}: {}", data.place(image.index), error.what());
       }
     }
     if (!problem.empty()) {
       ++result.skipped;
-      if (options.on_problem) options.on_problem(picture.index, problem);
+      if (options.on_problem) options.on_problem(image.index, problem);
     }
     return !options.on_done || options.on_done();
   };
@@ -78,10 +78,10 @@ SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& da
       [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
         return segmenter.segment(data, handle, order);
       },
-      [&](const SegmentedPicture& picture) {
+      [&](const SegmentedImage& image) {
         SegmentationMetrics one(classes);
-        one.add(picture.answer.labels,
-                matched_labels(std::any_cast<const LabelMap&>(picture.target), output_of));
+        one.add(image.answer.labels,
+                matched_labels(std::any_cast<const LabelMap&>(image.target), output_of));
         result.metrics.merge(one);
         return one.mean_iou();
       });
@@ -101,10 +101,10 @@ DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
       [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
         return detector.detect(data, handle, order);
       },
-      [&](const DetectedPicture& picture) {
-        const auto& objects = std::any_cast<const Objects&>(picture.target);
+      [&](const DetectedImage& image) {
+        const auto& objects = std::any_cast<const Objects&>(image.target);
         const std::vector<CocoTruth> truths = matched_objects(objects, output_of);
-        const std::vector<CocoAnswer> answers = coco_answers(picture.answer);
+        const std::vector<CocoAnswer> answers = coco_answers(image.answer);
         CocoMetrics one(classes, CocoShape::kBox);
         one.add(objects.image, truths, answers);
         result.has_masks = result.has_masks && std::ranges::all_of(truths, [](const auto& truth) {

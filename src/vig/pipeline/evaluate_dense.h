@@ -1,4 +1,4 @@
-// Labelled pictures through a segmentation network or a detector, counted.
+// Labelled images through a segmentation network or a detector, counted.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct DenseEvaluateOptions {
 };
 
 struct DenseRun {
-  int64_t pictures = 0;
+  int64_t images = 0;
   int64_t skipped = 0;  // samples without an answer
   double seconds = 0;   // decoding included
   bool complete = true;
 
   double images_per_second() const {
-    return seconds > 0 ? static_cast<double>(pictures) / seconds : 0;
+    return seconds > 0 ? static_cast<double>(images) / seconds : 0;
   }
 };
 

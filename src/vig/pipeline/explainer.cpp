@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/runtime/packed_model.h"
 
 namespace vig {
 namespace {
@@ -62,7 +63,7 @@ int chosen_node(const Graph& graph, const std::string& model,
   return node;
 }
 
-// Where the rows of the picture's grid stand in a sequence, and the grid: a class token is a row
+// Where the rows of the image's grid stand in a sequence, and the grid: a class token is a row
 // besides them.
 struct TokenGrid {
   int height = 0, width = 0;
@@ -142,7 +143,7 @@ SeenPart seen_part(const Placement& placement) {
 Explainer::Explainer(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
 
-void Explainer::evidence(const SampleSource& pictures, const EvidenceRequest& request,
+void Explainer::evidence(const SampleSource& images, const EvidenceRequest& request,
                          const HandleResults<Evidence>& handle, int size) const {
   linear_classifier(runner_->graph(), runner_->name());
   const int last = model_classes(runner_->spec()) - 1;
@@ -179,10 +180,10 @@ void Explainer::evidence(const SampleSource& pictures, const EvidenceRequest& re
     }
     return evidence;
   };
-  run_pictures<Evidence>(*runner_, pictures, size, decode, handle);
+  run_images<Evidence>(*runner_, images, size, decode, handle);
 }
 
-void Explainer::attention(const SampleSource& pictures, const AttentionRequest& request,
+void Explainer::attention(const SampleSource& images, const AttentionRequest& request,
                           const HandleResults<LayerAttention>& handle, int size) const {
   const int node = chosen_node(runner_->graph(), runner_->name(), request);
   const auto inside = [](double value) { return value >= 0 && value <= 1; };
@@ -218,7 +219,7 @@ void Explainer::attention(const SampleSource& pictures, const AttentionRequest& 
     }
     return attention;
   };
-  run_pictures<LayerAttention>(keeping, pictures, size, decode, handle);
+  run_images<LayerAttention>(keeping, images, size, decode, handle);
 }
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// Pictures to reasons: which places speak for a class, and which places a token looks at.
+// Images to reasons: which places speak for a class, and which places a token looks at.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/image/preprocess.h"
-#include "vig/pipeline/picture_results.h"
+#include "vig/pipeline/image_results.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/classification.h"
 #include "vig/tasks/explanation.h"
 
 namespace vig {
 
-// The part of the network's input in the coordinates of the picture.
+// The part of the network's input in the coordinates of the image.
 SeenPart seen_part(const Placement& placement);
 
 // What each token of the last grid adds to a class: the mean over the map is the class's logit.
@@ -35,14 +35,14 @@ struct LayerAttention {
   TokenMap map;
 };
 
-using PictureEvidence = PictureResult<Evidence>;
-using PictureAttention = PictureResult<LayerAttention>;
+using ImageEvidence = ImageResult<Evidence>;
+using ImageAttention = ImageResult<LayerAttention>;
 
 // For any number of threads, as a Runner is.
 class Explainer {
  public:
   struct EvidenceRequest {
-    int about = -1;    // class; -1: the best one of each picture
+    int about = -1;    // class; -1: the best one of each image
     int against = -1;  // class; -1: none
   };
   struct AttentionRequest {
@@ -60,9 +60,9 @@ class Explainer {
   // Both throw (usage) where no exact view of this kind exists for the network: evidence needs a
   // classifier that is linear in the mean of its tokens, attention a layer that mixes tokens by
   // gated linear or softmax attention.
-  void evidence(const SampleSource& pictures, const EvidenceRequest& request,
+  void evidence(const SampleSource& images, const EvidenceRequest& request,
                 const HandleResults<Evidence>& handle, int size = 0) const;
-  void attention(const SampleSource& pictures, const AttentionRequest& request,
+  void attention(const SampleSource& images, const AttentionRequest& request,
                  const HandleResults<LayerAttention>& handle, int size = 0) const;
 
  private:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "vig/base/error.h"
@@ -15,8 +14,6 @@
 
 namespace vig {
 namespace {
-
-using nlohmann::json;
 
 constexpr JsonLimits kConfigLimits{size_t{1} << 20, 8};
 
@@ -45,11 +42,11 @@ const std::set<std::string> kScanTensors = {
 };
 
 // 4, true, "gated", [1, 2] and lists of such in the form override_field takes.
-std::string field_text(const json& value) {
+std::string field_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const json& entry : value) {
+  for (const Json& entry : value) {
     if (!text.empty()) text += ',';
     text += field_text(entry);
   }
@@ -57,21 +54,21 @@ std::string field_text(const json& value) {
 }
 
 // Where the case says what family it is: in "config" or beside it.
-std::string family_of(const std::string& file, const json& description) {
-  for (const json& place : {description["config"], description}) {
-    if (place.is_object() && place.contains("family") && place["family"].is_string()) {
-      return place["family"].get<std::string>();
+std::string family_of(const std::string& file, const Json& description) {
+  for (const Json* place : {&description["config"], &description}) {
+    if (place->contains("family") && place->at("family").is_string()) {
+      return place->at("family").get<std::string>();
     }
   }
   fail("{}: expected an object \"config\" with a \"family\"", file);
 }
 
 // Sizes of the input are stated, not chosen: whether `key` is one. Throws where it is another's.
-bool states_input(const std::string& key, const json& value, const Shape& input) {
+bool states_input(const std::string& key, const Json& value, const Shape& input) {
   const auto axis = kInputAxes.find(key);
   if (axis == kInputAxes.end() && key != "run_img_size") return false;
-  const json expected =
-      axis != kInputAxes.end() ? json(input[axis->second]) : json{input[2], input[3]};
+  const Json expected =
+      axis != kInputAxes.end() ? Json(input[axis->second]) : Json::array({input[2], input[3]});
   if (value != expected) {
     fail("{} is {}, but the input is {}", key, printable(value.dump(), 40), input.str());
   }
@@ -80,7 +77,7 @@ bool states_input(const std::string& key, const json& value, const Shape& input)
 
 // Sets the field that an argument of the original code means.
 void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
-                  const json& value) {
+                  const Json& value) {
   const auto fixed = family.fixed_arguments.find(key);
   if (fixed != family.fixed_arguments.end()) {
     if (!fixed->second.empty() && field_text(value) != fixed->second) {
@@ -92,7 +89,7 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
   for (const auto* names : {&kFieldNames, &family.argument_fields}) {
     if (names->contains(key)) field = names->at(key);
   }
-  // [height, width] of a picture.
+  // [height, width] of an image.
   if (field == "image_size" && value.is_array() && value.size() == 2) {
     override_field(spec, field, value[0].dump());
     if (value[0] != value[1] && model_fields(spec).contains("image_width")) {
@@ -106,20 +103,20 @@ void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
 }
 
 // A table, such as one of stages: KEY_fields names its columns, each of which is an argument.
-void set_columns(ModelSpec& spec, const Family& family, const json& names, const json& rows) {
-  for (size_t column = 0; column < names.size(); ++column) {
-    json values = json::array();
-    for (const json& row : rows) values.push_back(row.at(column));
+void set_columns(ModelSpec& spec, const Family& family, const Json& names, const Json& rows) {
+  for (size_t column = 0; column < names.elements().size(); ++column) {
+    Json values = Json::array();
+    for (const Json& row : rows) values.push_back(row.at(column));
     set_argument(spec, family, names.at(column).get<std::string>(), values);
   }
 }
 
-ModelSpec spec_from(const std::string& file, const json& description, const Shape& input,
+ModelSpec spec_from(const std::string& file, const Json& description, const Shape& input,
                     const TensorShapes& parameters) {
   try {
     const Family& family = find_family(family_of(file, description));
     ModelSpec spec = find_model(family.base);
-    const json& config = description["config"];
+    const Json& config = description["config"];
     if (!config.is_object()) fail("expected an object \"config\"");
     // What the case does not say, its parameters show, such as whose names they have.
     if (parameters) override_fields(spec, spec.config->fields_shown_by(parameters));
@@ -137,10 +134,10 @@ ModelSpec spec_from(const std::string& file, const json& description, const Shap
     }
     check_depth(spec);
     return spec;
+  } catch (const JsonError&) {
+    fail("{}: expected plain values in \"config\"", file);
   } catch (const Error& error) {
     fail("{}: {}", file, printable(error.what(), 400));
-  } catch (const json::exception&) {
-    fail("{}: expected plain values in \"config\"", file);
   }
 }
 
@@ -227,28 +224,28 @@ std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, 
 
 GoldenConfig parse_golden_config(const std::string& file, std::string_view text, const Shape& input,
                                  const TensorShapes& parameters) {
-  const json description = parse_strict_json(file, text, kConfigLimits);
+  const Json description = parse_strict_json(file, text, kConfigLimits);
   if (is_dense_description(description)) {
     GoldenConfig config;
     config.spec = spec_from(file, plain_description(description), input, parameters);
     set_windows(file, description, input, config.spec.recipe);
-    config.pictures = described_pictures(file, description, input);
+    config.images = described_images(file, description, input);
     return config;
   }
-  if (!description.is_object() || !description.contains("config")) {
+  if (!description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
   GoldenConfig config;
   config.spec = spec_from(file, description, input, parameters);
   if (!description.contains("activations")) return config;
   // Names of tensors, or shapes by the names of modules.
-  const json& promised = description["activations"];
+  const Json& promised = description["activations"];
   if (promised.is_object()) {
     for (const auto& [name, shape] : promised.items()) config.activations.push_back("act/" + name);
     return config;
   }
   if (!promised.is_array()) fail("{}: expected \"activations\" to be an array or an object", file);
-  for (const json& name : promised) {
+  for (const Json& name : promised) {
     if (!name.is_string()) {
       fail("{}: expected \"activations\" to be names, found {}", file, printable(name.dump(), 80));
     }
@@ -276,8 +273,8 @@ GoldenCase open_golden_case(const std::string& file) {
     };
     GoldenConfig config = parse_golden_config(
         beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
-    golden.pictures = std::move(config.pictures);
-    if (golden.pictures.empty()) {
+    golden.images = std::move(config.images);
+    if (golden.images.empty()) {
       golden.versions = versions_of(config.spec, *golden.tensors);
     } else {
       golden.kind = GoldenCase::Kind::kDense;

@@ -29,7 +29,7 @@ struct GoldenCase {
   std::shared_ptr<const Checkpoint> tensors;
   ModelSpec spec;                       // of a network; a scan has none
   std::vector<GoldenVersion> versions;  // of a network, that of `spec` and "output" first
-  std::vector<Placement> pictures;      // of a network of dense prediction, in its input
+  std::vector<Placement> images;        // of a network of dense prediction, in its input
 
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
@@ -45,7 +45,7 @@ std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, 
 // What the text beside a network's tensors says.
 struct GoldenConfig {
   ModelSpec spec;
-  std::vector<Placement> pictures;       // of a network of dense prediction
+  std::vector<Placement> images;         // of a network of dense prediction
   std::vector<std::string> activations;  // names of tensors that the case promises to hold
 };
 

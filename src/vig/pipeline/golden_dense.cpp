@@ -1,6 +1,5 @@
 #include "vig/pipeline/golden_dense.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "vig/base/error.h"
@@ -9,8 +8,6 @@
 namespace vig {
 namespace {
 
-using nlohmann::json;
-
 // Said about the case or its training, not about the network at work.
 const std::set<std::string> kNotes = {"op",          "seed",  "note",   "tolerance",
                                       "tensors",     "train", "images", "original_size",
@@ -18,11 +15,9 @@ const std::set<std::string> kNotes = {"op",          "seed",  "note",   "toleran
                                       "backbone",    "test"};
 
 // [height, width] of the text, by its key.
-GridSize size_at(const std::string& file, const json& from, const char* key) {
-  const json value = from.is_object() && from.contains(key) ? from[key] : json();
-  const auto side = [](const json& one) {
-    return one.is_number_integer() && one >= 1 && one <= 65536;
-  };
+GridSize size_at(const std::string& file, const Json& from, const char* key) {
+  const Json value = from.contains(key) ? from[key] : Json();
+  const auto side = [](const Json& one) { return one.is_integer(1, 65536); };
   if (!value.is_array() || value.size() != 2 || !side(value[0]) || !side(value[1])) {
     fail("{}: expected \"{}\" to be [height, width], found {}", file, key,
          printable(value.dump(), 60));
@@ -32,12 +27,10 @@ GridSize size_at(const std::string& file, const json& from, const char* key) {
 
 }  // namespace
 
-bool is_dense_description(const json& description) {
-  return description.is_object() && description.contains("backbone");
-}
+bool is_dense_description(const Json& description) { return description.contains("backbone"); }
 
-json plain_description(const json& description) {
-  json config = {{"family", description.contains("fpn_channels") ? "vig_maskrcnn" : "vig_upernet"}};
+Json plain_description(const Json& description) {
+  Json config = {{"family", description.contains("fpn_channels") ? "vig_maskrcnn" : "vig_upernet"}};
   for (const auto& [key, value] : description.items()) {
     if (!kNotes.contains(key)) config[key] = value;
   }
@@ -45,7 +38,8 @@ json plain_description(const json& description) {
     if (!description.contains(part) || !description[part].is_object()) continue;
     for (const auto& [key, value] : description[part].items()) {
       if (key == "silu") {  // one word for two fields
-        config["silu_after_dwconv"] = config["silu_before_o_proj"] = value;
+        config["silu_after_dwconv"] = value;
+        config["silu_before_o_proj"] = value;
       } else if (key == "interaction_indexes") {  // first and last block of each
         config["interactions"] = value.size();
       } else {
@@ -53,31 +47,33 @@ json plain_description(const json& description) {
       }
     }
   }
+  config.sort_keys();
   return {{"config", config}};
 }
 
-std::vector<Placement> described_pictures(const std::string& file, const json& description,
-                                          const Shape& input) {
+std::vector<Placement> described_images(const std::string& file, const Json& description,
+                                        const Shape& input) {
   const auto height = static_cast<int>(input[2]), width = static_cast<int>(input[3]);
-  std::vector<Placement> pictures;
+  std::vector<Placement> images;
   if (description.contains("images")) {
-    for (const json& image : description["images"]) {
+    if (!description["images"].is_array()) fail("{}: expected \"images\" to be an array", file);
+    for (const Json& image : description["images"]) {
       const GridSize stored = size_at(file, image, "ori_shape");
       const GridSize resized = size_at(file, image, "img_shape");
-      pictures.push_back(
+      images.push_back(
           {stored.width, stored.height, resized.width, resized.height, 0, 0, width, height});
     }
   } else {
     const GridSize stored = size_at(file, description, "original_size");
-    pictures.push_back({stored.width, stored.height, width, height, 0, 0, width, height});
+    images.push_back({stored.width, stored.height, width, height, 0, 0, width, height});
   }
-  if (static_cast<int64_t>(pictures.size()) != input[0]) {
-    fail("{}: describes {} pictures, but the input is {}", file, pictures.size(), input.str());
+  if (static_cast<int64_t>(images.size()) != input[0]) {
+    fail("{}: describes {} images, but the input is {}", file, images.size(), input.str());
   }
-  return pictures;
+  return images;
 }
 
-void set_windows(const std::string& file, const json& description, const Shape& input,
+void set_windows(const std::string& file, const Json& description, const Shape& input,
                  Recipe& recipe) {
   const int side = static_cast<int>(std::min(input[2], input[3]));
   recipe.crop = side;  // the size that the networks are packed at

@@ -7,6 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/recognise.h"
 #include "vig/weights/model_info.h"
 
@@ -30,7 +31,7 @@ std::shared_ptr<const Graph> own_graph(const ModelSpec& spec) {
   return std::make_shared<const Graph>(build_graph(spec, size.height, size.width));
 }
 
-// In multiply-adds of one picture. Narrow networks take longer than theirs: every operation costs a
+// In multiply-adds of one image. Narrow networks take longer than theirs: every operation costs a
 // position about as much as 512 of them, and every head of a scan as 2048.
 double estimate_work(const Graph& graph) {
   constexpr double kOperation = 512, kHead = 2048;
@@ -44,6 +45,20 @@ double estimate_work(const Graph& graph) {
     work += per_position * static_cast<double>(node.grid.positions());
   }
   return work;
+}
+
+// For one image, by the size of the file.
+struct WorkLimits {
+  double work, bytes;
+};
+
+WorkLimits work_limits(size_t file_bytes) {
+  // Per byte of the file: a float32 number may meet 16384 positions, as many as an image of
+  // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
+  constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
+  constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
+  const auto size = static_cast<double>(file_bytes);
+  return {std::max(kWorkPerByte * size, kWorkFloor), std::max(kBytesPerByte * size, kBytesFloor)};
 }
 
 // What a file says of itself beside its architecture.
@@ -139,7 +154,9 @@ ModelSource finish(ModelSource source, const ModelRequest& request) {
 
 }  // namespace
 
-ModelSource find_source(const ModelRequest& request) {
+ModelSource find_source(const ModelRequest& given) {
+  ModelRequest request = given;
+  request.model = resolve_model(given.model, given.task);
   if (is_zoo_name(request.model)) {
     if (!request.arch.empty()) {
       fail_usage("--arch {} says what a file holds, and {} is a model's name", request.arch,
@@ -220,25 +237,19 @@ void check_own_work(const ModelSource& source) {
 }
 
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch) {
-  // Per byte of the file: a float32 number may meet 16384 positions, as many as a picture of
-  // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
-  constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
-  constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
-  const auto size = static_cast<double>(file_bytes);
-  const double most_work = std::max(kWorkPerByte * size, kWorkFloor);
-  const double most_bytes = std::max(kBytesPerByte * size, kBytesFloor);
-  const auto pictures = static_cast<double>(batch);
-  const double work = pictures * as_input(file, [&] { return estimate_work(graph); });
+  const auto [most_work, most_bytes] = work_limits(file_bytes);
+  const auto images = static_cast<double>(batch);
+  const double work = images * as_input(file, [&] { return estimate_work(graph); });
   double bytes = 0;
   for (const Node& node : graph.nodes) {
     const auto elements = static_cast<double>(node.grid.elements());
-    bytes = std::max(bytes, pictures * elements * sizeof(float));
+    bytes = std::max(bytes, images * elements * sizeof(float));
   }
   if (work <= most_work && bytes <= most_bytes) return;
   const Grid& input = graph.nodes.front().grid;
   const bool memory = work <= most_work;
   fail(
-      "{}: {} picture{} of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
+      "{}: {} image{} of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
       "--size N for a smaller input",
       file, batch, batch == 1 ? "" : "s", input.height, input.width,
       memory ? fmt::format("make a value of {:.0f} bytes", bytes)
@@ -246,16 +257,42 @@ void check_work(const std::string& file, size_t file_bytes, const Graph& graph, 
       memory ? most_bytes : most_work, file_bytes);
 }
 
+void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
+                   double scale) {
+  // Every operation of a window costs at least as much as this many multiply-adds. Windows share
+  // out an image several times as large as they are, and overlap.
+  constexpr double kCall = 1 << 18, kWindows = 8;
+  const WorkLimits limits = work_limits(file_bytes);
+  const double most_work = kWindows * scale * limits.work, most_bytes = scale * limits.bytes;
+  const auto count = static_cast<double>(windows);
+  const double work =
+      count * (estimate_work(graph) + kCall * static_cast<double>(graph.nodes.size()));
+  const Grid& logits = graph.node(graph.find_output("logits")).grid;  // kept until the last window
+  const double bytes = count * static_cast<double>(logits.elements()) * sizeof(float);
+  if (work <= most_work && bytes <= most_bytes) return;
+  const Grid& input = graph.nodes.front().grid;
+  const bool memory = work <= most_work;
+  fail(
+      "{}: {} windows of {}x{} would {}, expected at most {:.0f} for a file of {} bytes; give "
+      "--window N for larger windows, --whole for none, or --size N for a smaller input",
+      file, windows, input.height, input.width,
+      memory ? fmt::format("make logits of {:.0f} bytes", bytes)
+             : fmt::format("take the time of {:.0f} multiply-adds", work),
+      memory ? most_bytes : most_work, file_bytes);
+}
+
 void check_depth(const ModelSpec& spec) {
   const int64_t blocks = spec.config->blocks();
   if (blocks > kMaxBlocks) {
-    fail_usage("model {} of {} blocks, expected at most {}", spec.name, blocks, kMaxBlocks);
+    fail_usage("model {} of {} blocks, expected at most {} (a fixed limit)", spec.name, blocks,
+               kMaxBlocks);
   }
 }
 
 void check_input_size(int height, int width) {
   if (height >= 1 && width >= 1 && height <= kMaxInputSide && width <= kMaxInputSide) return;
-  fail_usage("an input of {}x{} pixels, expected sides from 1 to {}", height, width, kMaxInputSide);
+  fail_usage("an input of {}x{} pixels, expected sides from 1 to {} (a fixed limit)", height, width,
+             kMaxInputSide);
 }
 
 }  // namespace vig

@@ -20,17 +20,20 @@
 namespace vig {
 
 struct ModelRequest {
-  std::string model;  // a model of the zoo, or a file; a zoo name wins (write ./NAME for the file)
-  std::string arch;   // what the file holds, when it does not say or says it wrongly
+  // A model of the zoo, a bundled model (default, segment, detect; empty: the one of `task`), or a
+  // file. Names win: write ./NAME for a file that is called so.
+  std::string model;
+  std::string arch;  // what the file holds, when it does not say or says it wrongly
   std::map<std::string, std::string> fields;  // over everything else; see override_field
   bool ema = false;                           // averaged weights of a training checkpoint
+  ModelTask task = ModelTask::kClassify;      // whose bundled model an empty name means
 };
 
 // What is known about a model before its numbers are touched.
 struct ModelSource {
   enum class Known { kByName, kByMetadata, kByShapes, kByHand };
 
-  std::string name;  // as the caller gave it
+  std::string name;  // as the caller gave it; of a bundled model its file
   ModelSpec spec;    // overridden and with the recipe that belongs to the weights
   Known known = Known::kByName;
   std::vector<std::string> classes;              // empty: the outputs are numbered
@@ -68,12 +71,17 @@ std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 // before a graph of them fills the memory.
 void check_depth(const ModelSpec& spec);
 
-// Throws when a picture of the file's own input size needs far more work or memory than the file's
+// Throws when an image of the file's own input size needs far more work or memory than the file's
 // bytes suggest: a small file must not occupy a machine for minutes. Not for sizes that a caller
 // chose.
 void check_own_work(const ModelSource& source);
-// The same for any graph of a file of `file_bytes` that runs `batch` pictures at once.
+// The same for any graph of a file of `file_bytes` that runs `batch` images at once.
 void check_work(const std::string& file, size_t file_bytes, const Graph& graph, int64_t batch);
+// Throws when `windows` runs of a segmentation network, one after the other for one image, need
+// far more work or memory than the file's bytes suggest. `scale`: of the input that a caller chose,
+// over the usual one.
+void check_windows(const std::string& file, size_t file_bytes, const Graph& graph, int64_t windows,
+                   double scale);
 
 // What stands in a file is input, even where the same words of a caller would be bad usage.
 template <typename Function>
@@ -85,7 +93,7 @@ auto as_input(const std::string& file, Function&& function) {
   }
 }
 
-// The largest side of an input picture.
+// The largest side of an input image.
 inline constexpr int kMaxInputSide = 8192;
 
 // Throws unless both sides are from 1 to kMaxInputSide.

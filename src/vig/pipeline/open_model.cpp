@@ -23,10 +23,10 @@ OpenModel::OpenModel(ModelSource source, const RunOptions& options) : source_(st
 }
 
 Session OpenModel::session(int height, int width, int batch) const {
-  constexpr int kMostPictures = 4096;
+  constexpr int kMostImages = 4096;
   check_input_size(height, width);
-  if (batch < 1 || batch > kMostPictures) {
-    fail_usage("a batch of {} pictures, expected 1 to {}", batch, kMostPictures);
+  if (batch < 1 || batch > kMostImages) {
+    fail_usage("a batch of {} images, expected 1 to {}", batch, kMostImages);
   }
   const SessionPool& pool = runner_      ? runner_->sessions()
                             : segmenter_ ? segmenter_->runner().sessions()
@@ -42,29 +42,29 @@ const std::shared_ptr<const Runner>& OpenModel::runner() const {
   return runner_;
 }
 
-std::vector<ClassifiedPicture> OpenModel::classify(const SampleSource& pictures, int top,
-                                                   int size) const {
-  return Classifier(runner()).classify(pictures, top, size);
-}
-
-std::vector<EmbeddedPicture> OpenModel::embed(const SampleSource& pictures, Embedder::Kind kind,
-                                              int size) const {
-  return Embedder(runner()).embed(pictures, kind, size);
-}
-
-std::vector<PictureEvidence> OpenModel::evidence(const SampleSource& pictures,
-                                                 const Explainer::EvidenceRequest& request,
+std::vector<ClassifiedImage> OpenModel::classify(const SampleSource& images, int top,
                                                  int size) const {
-  std::vector<PictureEvidence> all;
-  Explainer(runner()).evidence(pictures, request, collect_results(all), size);
+  return Classifier(runner()).classify(images, top, size);
+}
+
+std::vector<EmbeddedImage> OpenModel::embed(const SampleSource& images, Embedder::Kind kind,
+                                            int size) const {
+  return Embedder(runner()).embed(images, kind, size);
+}
+
+std::vector<ImageEvidence> OpenModel::evidence(const SampleSource& images,
+                                               const Explainer::EvidenceRequest& request,
+                                               int size) const {
+  std::vector<ImageEvidence> all;
+  Explainer(runner()).evidence(images, request, collect_results(all), size);
   return all;
 }
 
-std::vector<PictureAttention> OpenModel::attention(const SampleSource& pictures,
-                                                   const Explainer::AttentionRequest& request,
-                                                   int size) const {
-  std::vector<PictureAttention> all;
-  Explainer(runner()).attention(pictures, request, collect_results(all), size);
+std::vector<ImageAttention> OpenModel::attention(const SampleSource& images,
+                                                 const Explainer::AttentionRequest& request,
+                                                 int size) const {
+  std::vector<ImageAttention> all;
+  Explainer(runner()).attention(images, request, collect_results(all), size);
   return all;
 }
 
@@ -78,12 +78,12 @@ const Detector& OpenModel::detector() const {
   return *detector_;
 }
 
-std::vector<SegmentedPicture> OpenModel::segment(const SampleSource& pictures) const {
-  return segmenter().segment(pictures);
+std::vector<SegmentedImage> OpenModel::segment(const SampleSource& images) const {
+  return segmenter().segment(images);
 }
 
-std::vector<DetectedPicture> OpenModel::detect(const SampleSource& pictures) const {
-  return detector().detect(pictures);
+std::vector<DetectedImage> OpenModel::detect(const SampleSource& images) const {
+  return detector().detect(images);
 }
 
 }  // namespace vig

@@ -1,7 +1,7 @@
 // One network, opened once, for whatever it can do: what C, Python and the server hold.
 //
 //   const OpenModel model(find_source(request), options);
-//   const auto answers = model.classify(PictureBytes({{"cat", bytes}}), 5);
+//   const auto answers = model.classify(ImageBytes({{"cat", bytes}}), 5);
 //
 // The tasks share the weights and the threads. For any number of threads, which work as those of
 // Runner do.
@@ -28,23 +28,22 @@ class OpenModel {
   const std::vector<std::string>& classes() const { return source_.classes; }
   int class_count() const { return model_classes(source_.spec); }
 
-  // An answer per picture, in order. A task that the network is not for throws a usage error.
+  // An answer per image, in order. A task that the network is not for throws a usage error.
   // `size` is the side of the input; 0: RunOptions::size.
-  std::vector<ClassifiedPicture> classify(const SampleSource& pictures, int top,
-                                          int size = 0) const;
-  std::vector<EmbeddedPicture> embed(const SampleSource& pictures, Embedder::Kind kind,
-                                     int size = 0) const;
-  std::vector<PictureEvidence> evidence(const SampleSource& pictures,
-                                        const Explainer::EvidenceRequest& request,
+  std::vector<ClassifiedImage> classify(const SampleSource& images, int top, int size = 0) const;
+  std::vector<EmbeddedImage> embed(const SampleSource& images, Embedder::Kind kind,
+                                   int size = 0) const;
+  std::vector<ImageEvidence> evidence(const SampleSource& images,
+                                      const Explainer::EvidenceRequest& request,
+                                      int size = 0) const;
+  std::vector<ImageAttention> attention(const SampleSource& images,
+                                        const Explainer::AttentionRequest& request,
                                         int size = 0) const;
-  std::vector<PictureAttention> attention(const SampleSource& pictures,
-                                          const Explainer::AttentionRequest& request,
-                                          int size = 0) const;
-  std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
-  std::vector<DetectedPicture> detect(const SampleSource& pictures) const;
+  std::vector<SegmentedImage> segment(const SampleSource& images) const;
+  std::vector<DetectedImage> detect(const SampleSource& images) const;
 
-  // For numbers instead of pictures: a session of its own on the weights and threads of all, for
-  // the graph that sees the picture at this size. Throws a usage error for sizes out of bounds.
+  // For numbers instead of images: a session of its own on the weights and threads of all, for
+  // the graph that sees the image at this size. Throws a usage error for sizes out of bounds.
   Session session(int height, int width, int batch) const;
 
   // What does the work; each throws where the network is for another task.

@@ -40,7 +40,7 @@ std::vector<ModelSpec> matching_models(const Checkpoint& checkpoint) {
     try {
       override_fields(spec, shape_fields(spec, checkpoint));
       if (!has_same_parameters(spec, checkpoint)) continue;
-    } catch (const Error&) {  // no class or picture size that this model could have
+    } catch (const Error&) {  // no class or image size that this model could have
       continue;
     }
     bool published = false;

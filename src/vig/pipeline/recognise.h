@@ -11,7 +11,7 @@
 namespace vig {
 
 // The fields that every checkpoint of `spec` shows by itself and that differ between published
-// models of one variant: the number of classes, and the picture size of the position table.
+// models of one variant: the number of classes, and the image size of the position table.
 std::map<std::string, std::string> shape_fields(const ModelSpec& spec,
                                                 const Checkpoint& checkpoint);
 

@@ -5,26 +5,23 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "vig/pipeline/json_text.h"
 
 namespace vig {
 
-using nlohmann::ordered_json;
-
 namespace {
 
-ordered_json score_json(const ClassScore& score) {
-  ordered_json row = {{"index", score.index}};
+Json score_json(const ClassScore& score) {
+  Json row = {{"index", score.index}};
   if (!score.name.empty()) row["name"] = score.name;
   row["probability"] = short_number(score.probability);
   row["logit"] = short_number(score.logit);
   return row;
 }
 
-ordered_json as_list(const std::vector<ImageWarning>& warnings) {
-  ordered_json list = ordered_json::array();
+Json as_list(const std::vector<ImageWarning>& warnings) {
+  Json list = Json::array();
   for (const ImageWarning& one : warnings) {
     list.push_back({{"kind", one.kind}, {"message", one.message}});
   }
@@ -32,7 +29,7 @@ ordered_json as_list(const std::vector<ImageWarning>& warnings) {
 }
 
 // The map by hand, because it is long.
-std::string with_map(const ordered_json& entry, const TokenMap& map) {
+std::string with_map(const Json& entry, const TokenMap& map) {
   std::string text = json_text(entry);
   text.pop_back();  // the brace
   return fmt::format("{},\"shape\":[{},{}],\"values\":[{}]}}", text, map.height, map.width,
@@ -45,26 +42,26 @@ std::string warnings_json(const std::vector<ImageWarning>& warnings) {
   return json_text(as_list(warnings));
 }
 
-std::string explanation_json(const PictureEvidence& picture, const std::string& drawn) {
-  ordered_json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+std::string explanation_json(const ImageEvidence& image, const std::string& drawn) {
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  if (!drawn.empty()) entry["picture"] = drawn;
-  entry["class"] = score_json(picture.answer.about);
-  if (picture.answer.against) entry["against"] = score_json(*picture.answer.against);
-  return with_map(entry, picture.answer.map);
+  if (!drawn.empty()) entry["image"] = drawn;
+  entry["class"] = score_json(image.answer.about);
+  if (image.answer.against) entry["against"] = score_json(*image.answer.against);
+  return with_map(entry, image.answer.map);
 }
 
-std::string explanation_json(const PictureAttention& picture, const std::string& drawn) {
-  ordered_json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+std::string explanation_json(const ImageAttention& image, const std::string& drawn) {
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  const LayerAttention& attention = picture.answer;
-  if (!drawn.empty()) entry["picture"] = drawn;
+  const LayerAttention& attention = image.answer;
+  if (!drawn.empty()) entry["image"] = drawn;
   entry["layer"] = attention.layer;
   if (attention.head >= 0) entry["head"] = attention.head;
   entry["row"] = attention.row;
@@ -72,43 +69,41 @@ std::string explanation_json(const PictureAttention& picture, const std::string&
   return with_map(entry, attention.map);
 }
 
-std::string classification_json(const ClassifiedPicture& picture,
-                                const ClassificationText& options) {
-  ordered_json entry = {{"file", picture.name}};
+std::string classification_json(const ClassifiedImage& image, const ClassificationText& options) {
+  Json entry = {{"file", image.name}};
   if (!options.model.empty()) entry["model"] = options.model;
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
   if (options.threshold > 0) {
-    entry["none_of_them"] = none_of_them(picture.answer, options.threshold);
+    entry["none_of_them"] = none_of_them(image.answer, options.threshold);
   }
-  entry["classes"] = ordered_json::array();
-  for (const ClassScore& score : picture.answer.scores) {
+  entry["classes"] = Json::array();
+  for (const ClassScore& score : image.answer.scores) {
     entry["classes"].push_back(score_json(score));
   }
   return json_text(entry);
 }
 
 // By hand, because a map has a hundred thousand values.
-std::string embedding_json(const EmbeddedPicture& picture) {
-  const std::string file = json_text(picture.name);
-  if (!picture.error.empty()) {
-    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(picture.error));
+std::string embedding_json(const EmbeddedImage& image) {
+  const std::string file = json_text(image.name);
+  if (!image.error.empty()) {
+    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(image.error));
   }
   return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
-                     fmt::join(picture.answer.shape(), ","), fmt::join(picture.answer.values, ","));
+                     fmt::join(image.answer.shape(), ","), fmt::join(image.answer.values, ","));
 }
 
-std::string segmentation_json(const SegmentedPicture& picture,
-                              const std::vector<std::string>& classes,
+std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
                               const SegmentationFiles& files) {
-  ordered_json entry = {{"file", picture.name}};
-  if (!picture.error.empty()) {
-    entry["error"] = picture.error;
+  Json entry = {{"file", image.name}};
+  if (!image.error.empty()) {
+    entry["error"] = image.error;
     return json_text(entry);
   }
-  const LabelMap& labels = picture.answer.labels;
+  const LabelMap& labels = image.answer.labels;
   entry["width"] = labels.width;
   entry["height"] = labels.height;
   for (const auto& [key, file] : {std::pair{"overlay", &files.overlay},
@@ -116,14 +111,14 @@ std::string segmentation_json(const SegmentedPicture& picture,
                                   {"probabilities", &files.probabilities}}) {
     if (!file->empty()) entry[key] = *file;
   }
-  if (!picture.warnings.empty()) entry["warnings"] = as_list(picture.warnings);
-  entry["classes"] = ordered_json::array();
+  if (!image.warnings.empty()) entry["warnings"] = as_list(image.warnings);
+  entry["classes"] = Json::array();
   std::map<uint8_t, int64_t> pixels;
   for (const uint8_t label : labels.labels) ++pixels[label];
   std::vector<std::pair<uint8_t, int64_t>> areas(pixels.begin(), pixels.end());
   std::ranges::stable_sort(areas, std::greater(), &std::pair<uint8_t, int64_t>::second);
   for (const auto& [label, area] : areas) {
-    ordered_json row = {{"index", label}};
+    Json row = {{"index", label}};
     if (label < classes.size()) row["name"] = classes[label];
     row["pixels"] = area;
     row["share"] = static_cast<double>(area) / static_cast<double>(labels.labels.size());
@@ -137,16 +132,15 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
                            const std::vector<ImageWarning>& warnings) {
   const auto label = static_cast<size_t>(detection.label);
   const Box& box = detection.box;
-  ordered_json entry = {{"image_id", image_id},
-                        {"category_id", detection.label + 1},
-                        {"bbox",
-                         {short_number(box.x1), short_number(box.y1), short_number(box.width()),
-                          short_number(box.height())}},
-                        {"score", short_number(detection.score)},
-                        {"segmentation",
-                         {{"size", {detection.mask.height, detection.mask.width}},
-                          {"counts", mask_text(detection.mask)}}},
-                        {"file_name", file}};
+  Json entry = {{"image_id", image_id},
+                {"category_id", detection.label + 1},
+                {"bbox", Json::array({short_number(box.x1), short_number(box.y1),
+                                      short_number(box.width()), short_number(box.height())})},
+                {"score", short_number(detection.score)},
+                {"segmentation",
+                 {{"size", Json::array({detection.mask.height, detection.mask.width})},
+                  {"counts", mask_text(detection.mask)}}},
+                {"file_name", file}};
   if (label < classes.size()) entry["category_name"] = classes[label];
   if (!warnings.empty()) entry["warnings"] = as_list(warnings);
   return json_text(entry);
@@ -154,28 +148,28 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
 
 std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {
   const ClassificationMetrics& metrics = result.metrics;
-  ordered_json json = {{"model", title.model},
-                       {"arch", title.arch},
-                       {"data", title.data},
-                       {"split", title.split},
-                       {"pictures", metrics.count},
-                       {"skipped", result.skipped},
-                       {"complete", result.complete},
-                       {"top1", metrics.top1()},
-                       {"top5", metrics.top5()},
-                       {"balanced_accuracy", metrics.balanced_accuracy()},
-                       {"macro_f1", metrics.macro_f1()},
-                       {"loss", metrics.loss()},
-                       {"seconds", result.seconds},
-                       {"images_per_second", result.images_per_second()},
-                       {"classes", ordered_json::array()},
-                       {"confusion", ordered_json::array()}};
+  Json json = {{"model", title.model},
+               {"arch", title.arch},
+               {"data", title.data},
+               {"split", title.split},
+               {"images", metrics.count},
+               {"skipped", result.skipped},
+               {"complete", result.complete},
+               {"top1", metrics.top1()},
+               {"top5", metrics.top5()},
+               {"balanced_accuracy", metrics.balanced_accuracy()},
+               {"macro_f1", metrics.macro_f1()},
+               {"loss", metrics.loss()},
+               {"seconds", result.seconds},
+               {"images_per_second", result.images_per_second()},
+               {"classes", Json::array()},
+               {"confusion", Json::array()}};
   if (!metrics.has_top5()) json["top5"] = nullptr;
   const std::vector<ClassMetrics> classes = metrics.per_class();
   for (size_t i = 0; i < classes.size(); ++i) {
     json["classes"].push_back({{"index", i},
                                {"name", title.class_names[i]},
-                               {"pictures", classes[i].count},
+                               {"images", classes[i].count},
                                {"answered", classes[i].answered},
                                {"correct", classes[i].correct},
                                {"recall", classes[i].recall()},  // null when there is none
@@ -183,7 +177,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
   }
   for (const auto& [pair, count] : metrics.confusion) {
     json["confusion"].push_back(
-        {{"label", pair.first}, {"answer", pair.second}, {"pictures", count}});
+        {{"label", pair.first}, {"answer", pair.second}, {"images", count}});
   }
   return json_text(json, 2);
 }

@@ -20,11 +20,11 @@ struct ClassificationText {
   std::string model = "";
   double threshold = 0;
 };
-std::string classification_json(const ClassifiedPicture& picture,
+std::string classification_json(const ClassifiedImage& image,
                                 const ClassificationText& options = {});
 
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
-std::string embedding_json(const EmbeddedPicture& picture);
+std::string embedding_json(const EmbeddedImage& image);
 
 // A list on one line: [{"kind", "message"}, ...].
 std::string warnings_json(const std::vector<ImageWarning>& warnings);
@@ -34,23 +34,22 @@ struct SegmentationFiles {
   std::string overlay, labels, probabilities;
 };
 // An object on one line: {"file", "width", "height", "classes", ...} or {"file", "error"}. The
-// classes are those of the picture, the largest first, with their pixels. "warnings" is there where
+// classes are those of the image, the largest first, with their pixels. "warnings" is there where
 // there are any.
-std::string segmentation_json(const SegmentedPicture& picture,
-                              const std::vector<std::string>& classes,
+std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
                               const SegmentationFiles& files = {});
 
-// One object of a picture on one line, in COCO's format of results: image_id, category_id (the
+// One object of an image on one line, in COCO's format of results: image_id, category_id (the
 // label + 1), bbox [x, y, width, height], score, segmentation {"size": [height, width], "counts"};
 // besides file_name and, where there are any, category_name and the warnings of the image.
 std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,
                            const std::vector<std::string>& classes,
                            const std::vector<ImageWarning>& warnings = {});
 
-// An object on one line with the class or the layer that is explained, the drawn `picture` unless
+// An object on one line with the class or the layer that is explained, the drawn `image` unless
 // empty, and the map: {"file", ..., "shape", "values"}; or {"file", "error"}.
-std::string explanation_json(const PictureEvidence& picture, const std::string& drawn);
-std::string explanation_json(const PictureAttention& picture, const std::string& drawn);
+std::string explanation_json(const ImageEvidence& image, const std::string& drawn);
+std::string explanation_json(const ImageAttention& image, const std::string& drawn);
 
 // What was evaluated, and on what.
 struct EvaluationTitle {

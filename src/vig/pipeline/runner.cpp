@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
 #include "vig/image/preprocess.h"
@@ -17,7 +18,7 @@ Runner::Runner(const ModelSource& source, const RunOptions& options)
       classes_(source.classes),
       options_(options) {
   check_task(source, ModelTask::kClassify);
-  if (options.batch < 0) fail_usage("a batch of {} pictures, expected at least 1", options.batch);
+  if (options.batch < 0) fail_usage("a batch of {} images, expected at least 1", options.batch);
   if (options.size == 0 && source.has_weights()) check_own_work(source);
   const int size = recipe().crop;
   const bool own = size == spec_.recipe.crop;
@@ -36,7 +37,7 @@ SessionOptions Runner::session_options(int size) const {
   session.threads = options_.threads;
   session.team = options_.team;
   // While one batch runs, the next is decoded.
-  session.slots = options_.pictures > static_cast<size_t>(session.batch) ? 2 : 1;
+  session.slots = options_.images > static_cast<size_t>(session.batch) ? 2 : 1;
   return session;
 }
 
@@ -72,22 +73,22 @@ Recipe Runner::recipe(int size) const {
 
 int Runner::batch(int size) const {
   const int most = options_.batch != 0 ? options_.batch : default_batch(size);
-  return static_cast<int>(std::clamp<size_t>(options_.pictures, 1, static_cast<size_t>(most)));
+  return static_cast<int>(std::clamp<size_t>(options_.images, 1, static_cast<size_t>(most)));
 }
 
-bool Runner::run(const SampleSource& pictures, const Pass& pass) const {
+bool Runner::run(const SampleSource& images, const Pass& pass) const {
   const Recipe recipe = this->recipe(pass.size);
   const ThreadTeam::Share share(*sessions_->shared_team());
   const SessionPool::Lease session = sessions_->take(recipe.crop, recipe.crop, batch(recipe.crop));
-  const std::vector<size_t> order = pass.order.empty() ? plain_order(pictures.size()) : pass.order;
+  const std::vector<size_t> order = pass.order.empty() ? plain_order(images.size()) : pass.order;
   const auto batches = make_batches(order, static_cast<size_t>(session->batch()), LastBatch::kKeep);
   std::vector<float*> inputs;
   for (int i = 0; i < session->slots(); ++i) inputs.push_back(session->input(0, i));
-  // For one picture no thread is started, nor where other callers fill the machine.
+  // For one image no thread is started, nor where other callers fill the machine.
   const auto threads = static_cast<size_t>(session->threads());
   const bool one_thread = order.size() == 1 || share.alone();
   const int decoders = one_thread ? 0 : static_cast<int>(std::min(threads, order.size()));
-  Loader loader({std::shared_ptr<const void>(), &pictures}, {.workers = decoders});
+  Loader loader({std::shared_ptr<const void>(), &images}, {.workers = decoders});
   loader.start(
       batches,
       static_cast<size_t>(
@@ -104,12 +105,12 @@ bool Runner::run(const SampleSource& pictures, const Pass& pass) const {
     }
     auto problem = batch->problems.begin();
     size_t image = 0;
-    for (const size_t picture : batches[batch->index]) {
-      if (image < good && batch->samples[image] == picture) {
-        if (pass.on_values) pass.on_values(picture, *session, static_cast<int>(image));
+    for (const size_t sample : batches[batch->index]) {
+      if (image < good && batch->samples[image] == sample) {
+        if (pass.on_values) pass.on_values(sample, *session, static_cast<int>(image));
         ++image;
-      } else if (problem != batch->problems.end() && problem->sample == picture) {
-        if (pass.on_problem) pass.on_problem(picture, problem->sentence);
+      } else if (problem != batch->problems.end() && problem->sample == sample) {
+        if (pass.on_problem) pass.on_problem(sample, problem->sentence);
         ++problem;
       }
     }

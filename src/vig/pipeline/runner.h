@@ -1,5 +1,5 @@
-// What every picture task shares: one packed model, sessions by input size, and one path that takes
-// pictures from wherever they come through the network.
+// What every image task shares: one packed model, sessions by input size, and one path that takes
+// images from wherever they come through the network.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace vig {
 
 struct RunOptions {
-  int threads = 0;  // of the network and of the decoders; 0: all of the machine
-  int batch = 1;    // most pictures that run together; 0: default_batch
+  int threads = 0;  // of the network and of the decoders; 0: default_threads()
+  int batch = 1;    // most images that run together; 0: default_batch
   int size = 0;     // side of the network's input; 0: the one that belongs to the weights
-  // How many pictures there will be, where that is known: memory for more is not taken.
-  size_t pictures = std::numeric_limits<size_t>::max();
+  // How many images there will be, where that is known: memory for more is not taken.
+  size_t images = std::numeric_limits<size_t>::max();
   // What sessions of several sizes may take together; see SessionPool.
   uint64_t session_bytes = physical_memory() / 4;
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
@@ -35,7 +35,7 @@ struct RunOptions {
 class Runner {
  public:
   // Binds and packs the weights and makes the first session, so that everything that can be wrong
-  // with a model is thrown here. Where the file decides on the size, so is an Error if a picture
+  // with a model is thrown here. Where the file decides on the size, so is an Error if an image
   // would take far more work than the file suggests (check_own_work).
   Runner(const ModelSource& source, const RunOptions& options);
 
@@ -48,28 +48,28 @@ class Runner {
   const Graph& graph() const { return *graph_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
-  // How pictures are preprocessed for an input of `size`; 0 stands for RunOptions::size.
+  // How images are preprocessed for an input of `size`; 0 stands for RunOptions::size.
   Recipe recipe(int size = 0) const;
 
   // With the weights and threads that sessions share.
   const SessionPool& sessions() const { return *sessions_; }
 
-  // One pass of pictures through the network. All functions are called by the caller's thread.
+  // One pass of images through the network. All functions are called by the caller's thread.
   struct Pass {
     int size = 0;                    // side of the input; 0: RunOptions::size
-    std::vector<size_t> order = {};  // of the pictures; empty: as they stand
-    // A picture that went through, and where its values stand until the function returns.
-    std::function<void(size_t picture, const Session& session, int image)> on_values = {};
-    // A picture that cannot be read.
-    std::function<void(size_t picture, const std::string& sentence)> on_problem = {};
-    // After each batch, with the number of its pictures; false ends the pass.
-    std::function<bool(size_t pictures)> on_batch = {};
+    std::vector<size_t> order = {};  // of the images; empty: as they stand
+    // An image that went through, and where its values stand until the function returns.
+    std::function<void(size_t sample, const Session& session, int image)> on_values = {};
+    // An image that cannot be read.
+    std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
+    // After each batch, with the number of its images; false ends the pass.
+    std::function<bool(size_t images)> on_batch = {};
   };
-  // Pictures are decoded straight into a session's input, by several threads ahead of the network
+  // Images are decoded straight into a session's input, by several threads ahead of the network
   // unless other callers keep those busy.
-  // Calls come in the order of the pictures, whatever the number of threads. False when on_batch
+  // Calls come in the order of the images, whatever the number of threads. False when on_batch
   // ended the pass before the last batch.
-  bool run(const SampleSource& pictures, const Pass& pass) const;
+  bool run(const SampleSource& images, const Pass& pass) const;
 
  private:
   Runner() = default;
@@ -85,7 +85,7 @@ class Runner {
   std::unique_ptr<SessionPool> sessions_;
 };
 
-// As many pictures together as fill the machine without needing much more memory than one large
+// As many images together as fill the machine without needing much more memory than one large
 // one would: 8 at 224, 2 at 448, 1 from 640 on.
 int default_batch(int size);
 

@@ -8,11 +8,11 @@ namespace vig {
 namespace {
 
 // The part of an input that a window shows, into the session's own.
-void copy_window(const DensePicture& picture, const InputWindow& window, float* out) {
-  const auto wide = static_cast<size_t>(picture.placement.input_width) * 3;
+void copy_window(const DenseImage& image, const InputWindow& window, float* out) {
+  const auto wide = static_cast<size_t>(image.placement.input_width) * 3;
   const size_t row = static_cast<size_t>(window.width) * 3;
-  const float* first = picture.input.data() + static_cast<size_t>(window.y) * wide +
-                       static_cast<size_t>(window.x) * 3;
+  const float* first =
+      image.input.data() + static_cast<size_t>(window.y) * wide + static_cast<size_t>(window.x) * 3;
   for (int y = 0; y < window.height; ++y) {
     std::copy_n(first + static_cast<size_t>(y) * wide, row, out + static_cast<size_t>(y) * row);
   }
@@ -32,7 +32,8 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
     fail("{}: windows of {} pixels at every {} of them, expected at least {}", runner_.name(),
          window_, stride_, window_ / 4);
   }
-  if (!segment.window) return;
+  own_windows_ = !segment.window;
+  if (own_windows_) return;
   window_ = *segment.window;
   stride_ = 2 * window_ / 3;
   if (window_ < 0 || window_ > kMaxInputSide || window_ % recipe.multiple != 0 ||
@@ -42,8 +43,8 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
   }
 }
 
-Segmentation Segmenter::segment(const DensePicture& picture) const {
-  const Placement& placement = picture.placement;
+Segmentation Segmenter::segment(const DenseImage& image) const {
+  const Placement& placement = image.placement;
   const int classes = model_classes(runner_.spec());
   const double bytes = 4.0 * classes * placement.source_width * placement.source_height;
   if (probabilities_ && bytes > static_cast<double>(physical_memory()) / 2) {
@@ -52,17 +53,22 @@ Segmentation Segmenter::segment(const DensePicture& picture) const {
         "the memory",
         classes, placement.source_width, placement.source_height, bytes);
   }
-  return label_pixels(logits(picture), placement.source_width, placement.source_height,
+  return label_pixels(logits(image), placement.source_width, placement.source_height,
                       probabilities_, *runner_.team());
 }
 
-LogitField Segmenter::logits(const DensePicture& picture) const {
-  const Placement& placement = picture.placement;
+LogitField Segmenter::logits(const DenseImage& image) const {
+  const Placement& placement = image.placement;
+  if (own_windows_) {
+    runner_.check_windows(
+        placement, window_,
+        count_windows(placement.input_width, placement.input_height, window_, stride_));
+  }
   std::vector<WindowLogits> windows;
   for (const InputWindow& window :
        sliding_windows(placement.input_width, placement.input_height, window_, stride_)) {
     const SessionPool::Lease session = runner_.sessions().take(window.height, window.width, 1);
-    copy_window(picture, window, session->input(0));
+    copy_window(image, window, session->input(0));
     session->run(1);
     const Grid& grid = session->graph().node(session->graph().find_output("logits")).grid;
     const float* logits = session->output("logits", 0);
@@ -72,18 +78,17 @@ LogitField Segmenter::logits(const DensePicture& picture) const {
                     std::move(windows));
 }
 
-bool Segmenter::segment(const SampleSource& pictures, const HandleDense<Segmentation>& handle,
+bool Segmenter::segment(const SampleSource& images, const HandleDense<Segmentation>& handle,
                         const std::vector<size_t>& order) const {
   return run_dense<Segmentation>(
-      runner_, pictures, order, [&](const DensePicture& picture) { return segment(picture); },
-      handle);
+      runner_, images, order, [&](const DenseImage& image) { return segment(image); }, handle);
 }
 
-std::vector<SegmentedPicture> Segmenter::segment(const SampleSource& pictures) const {
-  std::vector<SegmentedPicture> all;
-  segment(pictures, [&](const SegmentedPicture& result) {
+std::vector<SegmentedImage> Segmenter::segment(const SampleSource& images) const {
+  std::vector<SegmentedImage> all;
+  segment(images, [&](const SegmentedImage& result) {
     all.push_back(result);
-    all.back().image = nullptr;  // its memory may be what the next picture waits for
+    all.back().image = nullptr;  // its memory may be what the next image waits for
     return true;
   });
   return all;

@@ -1,22 +1,22 @@
-// Pictures to a class for every pixel.
+// Images to a class for every pixel.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/pipeline/dense_runner.h"
 #include "vig/tasks/label_pixels.h"
 #include "vig/tasks/segmentation.h"
 
 namespace vig {
 
-using SegmentedPicture = DenseResult<Segmentation>;
+using SegmentedImage = DenseResult<Segmentation>;
 
 struct SegmentOptions {
-  // Side of the windows that slide over the picture, by two thirds of it; 0: the network sees the
-  // whole picture at once. Not given: as the weights' recipe says.
+  // Side of the windows that slide over the image, by two thirds of it; 0: the network sees the
+  // whole image at once. Not given: as the weights' recipe says.
   std::optional<int> window = {};
   bool probabilities = false;
 };
@@ -29,24 +29,26 @@ class Segmenter {
 
   const DenseRunner& runner() const { return runner_; }
 
-  // The picture as it is stored, labelled: the logits of its windows are resized to them, averaged,
-  // resized to the picture, and the best class is taken. Throws Error where the network's numbers
+  // The image as it is stored, labelled: the logits of its windows are resized to them, averaged,
+  // resized to the image, and the best class is taken. Throws Error where the network's numbers
   // are not finite, and where probabilities are asked for that do not fit half of the memory.
-  Segmentation segment(const DensePicture& picture) const;
-  // The logits of its windows, as the network gives them.
-  LogitField logits(const DensePicture& picture) const;
+  Segmentation segment(const DenseImage& image) const;
+  // The logits of its windows, as the network gives them. Throws Error where the file asks for more
+  // windows than its bytes suggest.
+  LogitField logits(const DenseImage& image) const;
 
-  // One answer per picture, in order.
-  std::vector<SegmentedPicture> segment(const SampleSource& pictures) const;
-  // Hands them out one by one. `order`: of the pictures; empty: as they stand. False when `handle`
+  // One answer per image, in order.
+  std::vector<SegmentedImage> segment(const SampleSource& images) const;
+  // Hands them out one by one. `order`: of the images; empty: as they stand. False when `handle`
   // ended the work before the last one.
-  bool segment(const SampleSource& pictures, const HandleDense<Segmentation>& handle,
+  bool segment(const SampleSource& images, const HandleDense<Segmentation>& handle,
                const std::vector<size_t>& order = {}) const;
 
  private:
   DenseRunner runner_;
   int window_ = 0;
-  int stride_ = 0;  // 0: no windows
+  int stride_ = 0;            // 0: no windows
+  bool own_windows_ = false;  // the file decides on them
   bool probabilities_ = false;
 };
 

@@ -38,7 +38,7 @@ Arrangement arrangement(const std::string& where, const Shape& shape, int64_t ba
                     (tokens == 1 && shape == Shape{batch, channels});
   if (!last && first) return Arrangement::kChannelsFirst;
   if (!last) {
-    fail("{} is {}, expected {} pictures of a {}x{} grid of {} channels", where, shape.str(), batch,
+    fail("{} is {}, expected {} images of a {}x{} grid of {} channels", where, shape.str(), batch,
          grid.height, grid.width, channels);
   }
   return Arrangement::kChannelsLast;
@@ -84,8 +84,8 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
   const Shape& shape = golden.tensor("input").shape;
   const int64_t batch = shape[0];
   if (shape[2] > kMaxInputSide || shape[3] > kMaxInputSide || batch > kMaxInputSide) {
-    fail("{}: the input is {}, expected sizes of at most {}", golden.file, shape.str(),
-         kMaxInputSide);
+    fail("{}: the input is {}, expected sizes of at most {} (a fixed limit)", golden.file,
+         shape.str(), kMaxInputSide);
   }
   const Graph graph = as_input(golden.file, [&] {
     return build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));

@@ -24,17 +24,17 @@ ModelSource source_of(const GoldenCase& golden) {
   return source;
 }
 
-std::vector<DensePicture> pictures_of(const GoldenCase& golden) {
+std::vector<DenseImage> images_of(const GoldenCase& golden) {
   const TensorView& input = golden.tensor("input");
   const std::vector<float> values = channels_last(to_floats(input), input.shape[0], 3);
-  const size_t size = values.size() / golden.pictures.size();
-  std::vector<DensePicture> pictures(golden.pictures.size());
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    pictures[i].placement = golden.pictures[i];
+  const size_t size = values.size() / golden.images.size();
+  std::vector<DenseImage> images(golden.images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    images[i].placement = golden.images[i];
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(i * size);
-    pictures[i].input.assign(first, first + static_cast<std::ptrdiff_t>(size));
+    images[i].input.assign(first, first + static_cast<std::ptrdiff_t>(size));
   }
-  return pictures;
+  return images;
 }
 
 // Of whole numbers: error and largest are how many differ, and how many there are.
@@ -108,22 +108,22 @@ std::vector<float> values_of(const LogitField& field) {
 
 void verify_segmenter(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
   const ModelSource source = source_of(golden);
-  const DensePicture picture = pictures_of(golden).at(0);
+  const DenseImage image = images_of(golden).at(0);
   const int64_t classes = model_classes(golden.spec);
   RunOptions run;
   run.threads = options.threads;
   const Segmenter whole(source, run, {.window = 0}), windows(source, run);
-  const Placement& place = picture.placement;
+  const Placement& place = image.placement;
   const Shape shape{1, classes, place.input_height, place.input_width};
   for (const auto& [name, segmenter] :
        {std::pair("logits_whole", &whole), std::pair("logits_slide", &windows)}) {
     answers.numbers(name, channels_last(answers.floats(name, shape), 1, classes),
-                    values_of(segmenter->logits(picture)));
+                    values_of(segmenter->logits(image)));
   }
   const Shape pixels{place.source_height, place.source_width};
   std::vector<int64_t> expected = answers.whole("pred", pixels);
   const std::vector<float> margin = answers.floats("margin", pixels);
-  const LabelMap labels = windows.segment(picture).labels;
+  const LabelMap labels = windows.segment(image).labels;
   const std::vector<int64_t> found(labels.labels.begin(), labels.labels.end());
   for (size_t i = 0; i < expected.size(); ++i) {
     if (margin[i] <= kLeastMargin) expected[i] = found[i];
@@ -135,11 +135,11 @@ void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Ans
   RunOptions run;
   run.threads = options.threads;
   const Detector detector(source_of(golden), run);
-  const std::vector<DensePicture> pictures = pictures_of(golden);
-  for (size_t i = 0; i < pictures.size(); ++i) {
+  const std::vector<DenseImage> images = images_of(golden);
+  for (size_t i = 0; i < images.size(); ++i) {
     const std::string number = fmt::format("/{}", i);
     DetectTrace trace;
-    const Detections found = detector.detect(pictures[i], &trace);
+    const Detections found = detector.detect(images[i], &trace);
     std::vector<float> proposals, boxes;
     for (const Proposal& one : trace.proposals) {
       proposals.insert(proposals.end(),
@@ -152,7 +152,7 @@ void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Ans
     }
     answers.boxes("proposals" + number, proposals);
     answers.boxes("dets" + number, boxes);
-    const Placement& place = pictures[i].placement;
+    const Placement& place = images[i].placement;
     const auto count = static_cast<int64_t>(found.size());
     answers.counts("labels" + number, answers.whole("labels" + number, {count}), labels);
     // Only where the case has them are masks spread out: the text alone says how large they are.

@@ -6,7 +6,7 @@
 
 namespace vig {
 
-// Runs the pictures of the case through the whole of Segmenter or Detector and adds a check for
+// Runs the images of the case through the whole of Segmenter or Detector and adds a check for
 // each of its answers. Throws where the case lacks one of them.
 void verify_answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report);
 

@@ -64,16 +64,16 @@ int64_t Executor::column_tasks(const Region& region) const {
 
 int64_t Executor::tasks(const Region& region, int images) const {
   if (region.rider >= 0) return 2 * static_cast<int64_t>(images);
-  if (region.picture) return plan_.picture_step(region.first).tasks(bindings_, images);
+  if (region.image) return plan_.image_step(region.first).tasks(bindings_, images);
   const int64_t rows = images * region.positions;
   return splits_columns(region, rows) ? column_tasks(region) : tile_count(region, rows);
 }
 
-void Executor::run(const Region& region, int images, int64_t task, float* scratch,
+void Executor::run(const Region& region, int images, int64_t task, std::byte* scratch,
                    double* times) const {
   Clock clock(times);
-  if (region.picture) {
-    plan_.picture_step(region.first).run_task(bindings_, images, task, region.pass, scratch);
+  if (region.image) {
+    plan_.image_step(region.first).run_task(bindings_, images, task, region.pass, scratch);
     return clock.book(region.first);
   }
   const int64_t rows = images * region.positions;
@@ -103,7 +103,7 @@ void Executor::run_steps(const Region& region, const Tile& tile, Clock& clock) c
 }
 
 void Executor::run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const {
-  const PictureStep& rider = plan_.picture_step(region.rider);
+  const ImageStep& rider = plan_.image_step(region.rider);
   const bool back = task % 2 == 1;
   const bool second = region.pass == 1;
   SweepPart part;

@@ -12,10 +12,10 @@ class Executor {
   Executor(const Plan& plan, const Bindings& bindings, int threads)
       : plan_(plan), bindings_(bindings), threads_(threads) {}
 
-  // How many independent tasks a region has for `images` pictures.
+  // How many independent tasks a region has for `images` images.
   int64_t tasks(const Region& region, int images) const;
   // `times` (one per step, in seconds, of this worker) may be null.
-  void run(const Region& region, int images, int64_t task, float* scratch, double* times) const;
+  void run(const Region& region, int images, int64_t task, std::byte* scratch, double* times) const;
 
  private:
   class Clock;
@@ -24,7 +24,7 @@ class Executor {
   int64_t column_tasks(const Region& region) const;
   bool splits_columns(const Region& region, int64_t rows) const;
   void run_steps(const Region& region, const Tile& tile, Clock& clock) const;
-  // A half of a picture: all its tiles, with the sweep that rides along.
+  // A half of an image: all its tiles, with the sweep that rides along.
   void run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const;
 
   const Plan& plan_;

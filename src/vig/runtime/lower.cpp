@@ -36,7 +36,7 @@ void lower_units(const Graph& graph, const std::vector<int>& keep, Program& prog
 Program lower(const Graph& graph, const std::vector<int>& keep) {
   Program program;
   program.wanted.assign(graph.nodes.size(), false);
-  for (const Node& node : graph.nodes) program.values.push_back(node.grid);
+  for (const Node& node : graph.nodes) program.values.push_back({node.grid});
   for (const Output& input : graph.inputs) {
     program.inputs.push_back(input.node);
     program.wanted[input.node] = true;

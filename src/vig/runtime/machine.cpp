@@ -24,4 +24,6 @@ std::string machine_simd() { return simd_target(); }
 
 void use_machine_simd(std::string_view name) { use_simd_target(name); }
 
+std::string machine_warning() { return simd_warning(); }
+
 }  // namespace vig

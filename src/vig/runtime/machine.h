@@ -16,8 +16,12 @@ std::string machine_cpu();
 // The instruction set that the engine runs with here: "AVX-512", "AVX2", "NEON".
 std::string machine_simd();
 
-// Makes the engine run with another set that this machine has; throws when it has no such set. Call
-// it before the first model is loaded.
+// Makes the engine run with another set that is compiled and that this machine has; throws if there
+// is none of this name. Call it before the first model is loaded.
 void use_machine_simd(std::string_view name);
+
+// One sentence if the engine was compiled for the instruction set of another machine and is slow on
+// this one; empty otherwise.
+std::string machine_warning();
 
 }  // namespace vig

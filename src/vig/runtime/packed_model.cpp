@@ -1,13 +1,16 @@
+#include "vig/runtime/packed_model.h"
+
 #include <algorithm>
 
 #include "vig/base/error.h"
 #include "vig/runtime/program.h"
-#include "vig/runtime/session.h"
 
 namespace vig {
 namespace {
 
-size_t aligned(size_t floats) { return (floats + 15) / 16 * 16; }
+size_t aligned(size_t bytes) {
+  return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
+}
 
 }  // namespace
 
@@ -34,7 +37,7 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   model->layouts_.resize(params.size());
   // In the order in which they run, so that the end of one is followed by what is needed next.
   std::vector<const Step*> packing_steps;
-  size_t floats = 0;
+  size_t bytes = 0;
   for (const Program& program : programs) {
     for (const auto& step : program.steps) {
       const auto packing = step->packing(params);
@@ -46,17 +49,17 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
              packing->layout);
       }
       layout = packing->layout;
-      floats += aligned(packing->floats);
+      bytes += aligned(packing->bytes);
       packing_steps.push_back(step.get());
     }
   }
-  model->buffer_ = Buffer(floats * sizeof(float));
-  float* next = model->buffer_.floats();
+  model->buffer_ = Buffer(bytes);
+  auto* next = static_cast<std::byte*>(model->buffer_.data());
   for (const Step* step : packing_steps) {
     const auto packing = step->packing(params);
     step->pack(params, *model->weights_, next);
     model->packed_[packing->param] = next;
-    next += aligned(packing->floats);
+    next += aligned(packing->bytes);
   }
   return model;
 }

@@ -9,14 +9,14 @@
 namespace vig {
 namespace {
 
-constexpr int64_t kAlign = 16;  // floats: one cache line
+constexpr int64_t kAlign = 64;  // one cache line
 
-int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign; }
+int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 // Rows a multiple of 2 KB apart would fall into the same few sets of the cache.
-int64_t scratch_stride(int64_t channels) {
-  const int64_t stride = aligned(channels);
-  return stride % 512 == 0 ? stride + kAlign : stride;
+int64_t scratch_stride(const ProgramValue& value) {
+  const int64_t stride = aligned(value.grid.channels * value.element_bytes());
+  return stride % 2048 == 0 ? stride + kAlign : stride;
 }
 
 // When a value is made and last read, in steps and in regions.
@@ -41,7 +41,7 @@ std::vector<Life> lives_of(const Plan& plan) {
     };
     for (int i = region.first; i < region.last; ++i) {
       read(i);
-      if (region.picture && region.pass > 0) continue;  // made by the first pass
+      if (region.image && region.pass > 0) continue;  // made by the first pass
       // A region of one step need not go by tiles, so its result is never a worker's alone, even
       // when nobody reads it.
       const bool alone = region.last - region.first == 1;
@@ -71,24 +71,24 @@ void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& p
   std::vector<size_t> values;
   for (size_t v = 0; v < lives.size(); ++v) {
     if (!lives[v].crosses) continue;
-    const Grid& grid = plan.program.values[v];
-    blocks.push_back({lives[v].region, lives[v].last_region, batch * grid.elements()});
+    const ProgramValue& value = plan.program.values[v];
+    blocks.push_back({lives[v].region, lives[v].last_region, batch * value.bytes()});
     values.push_back(v);
-    plan.places[v].stride = grid.channels;
+    plan.places[v].stride = value.grid.channels * value.element_bytes();
   }
-  std::vector<PictureStep*> owners;
+  std::vector<ImageStep*> owners;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
-    if (region.pass > 0 || (!region.picture && region.rider < 0)) continue;
-    const int index = region.picture ? region.first : region.rider;
-    auto& step = static_cast<PictureStep&>(*plan.program.steps[index]);
-    step.share_out({region.positions, batch, threads, !region.picture});
+    if (region.pass > 0 || (!region.image && region.rider < 0)) continue;
+    const int index = region.image ? region.first : region.rider;
+    auto& step = static_cast<ImageStep&>(*plan.program.steps[index]);
+    step.share_out({region.positions, batch, threads, !region.image});
     blocks.push_back(
-        {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_floats(batch)});
-    plan.scratch_floats = std::max(plan.scratch_floats, step.task_floats());
+        {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_bytes(batch)});
+    plan.scratch_bytes = std::max(plan.scratch_bytes, step.task_bytes());
     owners.push_back(&step);
   }
-  plan.arena_floats = place_lifetimes(blocks);
+  plan.arena_bytes = place_lifetimes(blocks);
   for (size_t i = 0; i < values.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
   for (size_t i = 0; i < owners.size(); ++i) {
     owners[i]->place_state(blocks[values.size() + i].offset);
@@ -102,20 +102,21 @@ void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
   for (int i = region.first; i < region.last; ++i) {
     const int v = plan.step(i).result();
     if (lives[v].crosses) continue;
-    const int64_t stride = scratch_stride(plan.program.values[v].channels);
+    const int64_t stride = scratch_stride(plan.program.values[v]);
     blocks.push_back({lives[v].step, lives[v].last_step, stride});
     values.push_back(v);
-    plan.places[v] = {true, 0, stride};
+    plan.places[v].scratch = true;
+    plan.places[v].stride = stride;
   }
-  const int64_t row = place_lifetimes(blocks);  // floats of one row
-  // A sweep's tiles are fixed by the picture; see regions.cpp.
+  const int64_t row = place_lifetimes(blocks);  // bytes of one row
+  // A sweep's tiles are fixed by the image; see regions.cpp.
   if (region.rider < 0 && row > 0) {
     const int64_t strip = gemm_strip_rows();
-    const int64_t fit = kTileFloats / row / strip * strip;
+    const int64_t fit = kTileBytes / row / strip * strip;
     region.tile_rows = std::clamp(fit, strip, kMaxTileRows);
   }
-  for (Lifetime& block : blocks) block.floats *= region.tile_rows;
-  plan.scratch_floats = std::max(plan.scratch_floats, place_lifetimes(blocks));
+  for (Lifetime& block : blocks) block.bytes *= region.tile_rows;
+  plan.scratch_bytes = std::max(plan.scratch_bytes, place_lifetimes(blocks));
   for (size_t i = 0; i < blocks.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
 }
 
@@ -125,7 +126,7 @@ int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return blocks[a].floats > blocks[b].floats; });
+                   [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
   int64_t total = 0;
   std::vector<size_t> placed;  // by offset
   for (size_t index : order) {
@@ -134,10 +135,10 @@ int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
     for (size_t other_index : placed) {
       const Lifetime& other = blocks[other_index];
       if (other.last < block.first || block.last < other.first) continue;
-      if (block.offset + block.floats <= other.offset) break;
-      block.offset = std::max(block.offset, aligned(other.offset + other.floats));
+      if (block.offset + block.bytes <= other.offset) break;
+      block.offset = std::max(block.offset, aligned(other.offset + other.bytes));
     }
-    total = std::max(total, block.offset + block.floats);
+    total = std::max(total, block.offset + block.bytes);
     const auto at = std::upper_bound(placed.begin(), placed.end(), index, [&](size_t a, size_t b) {
       return blocks[a].offset < blocks[b].offset;
     });
@@ -150,12 +151,25 @@ Plan make_plan(Program program, int batch, int threads) {
   Plan plan;
   plan.program = std::move(program);
   plan.regions = make_regions(plan.program, batch, threads);
-  plan.places.resize(plan.program.values.size());
+  for (const ProgramValue& value : plan.program.values) {
+    plan.places.push_back({.element_bytes = value.element_bytes()});
+  }
   const std::vector<Life> lives = lives_of(plan);
   place_arena(lives, batch, threads, plan);
   for (Region& region : plan.regions) place_scratch(lives, region, plan);
-  plan.scratch_floats = aligned(plan.scratch_floats);
+  plan.scratch_bytes = aligned(plan.scratch_bytes);
   return plan;
+}
+
+void bind_plan(Plan& plan, const PackedModel& model) {
+  const Operands operands(plan.program.values, model);
+  for (const auto& step : plan.program.steps) step->bind(operands);
+}
+
+size_t Plan::bound_bytes() const {
+  size_t bytes = 0;
+  for (const auto& step : program.steps) bytes += step->bound_bytes();
+  return bytes;
 }
 
 }  // namespace vig

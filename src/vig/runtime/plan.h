@@ -1,4 +1,6 @@
-// Where everything lies and what runs when, for one graph and one batch size. Immutable.
+// Where everything lies and what runs when, for one graph, batch size and number of threads. Made
+// once, immutable from then on, and shared by the sessions that run it: what changes from session
+// to session is memory, not the plan.
 //
 // Steps are grouped into regions. A tile region is a chain of row-wise steps over the same
 // positions: a worker takes a tile of rows and runs the whole chain on it, so what is made and last
@@ -15,9 +17,9 @@
 namespace vig {
 
 struct Region {
-  bool picture = false;     // one pass of a PictureStep
+  bool image = false;       // one pass of an ImageStep
   int first = 0, last = 0;  // steps [first, last)
-  int64_t positions = 0;    // rows per picture
+  int64_t positions = 0;    // rows per image
   // A sweeping step that rides along with the tiles: its first pass takes each tile after the
   // steps, its second pass before them, while the rows are in the cache. -1: none.
   int rider = -1;
@@ -29,25 +31,28 @@ struct Plan {
   Program program;
   std::vector<Region> regions;
   std::vector<Place> places;  // of every value
-  int64_t arena_floats = 0;
-  int64_t scratch_floats = 0;  // per worker
+  int64_t arena_bytes = 0;
+  int64_t scratch_bytes = 0;  // per worker
 
   const Step& step(int index) const { return *program.steps[index]; }
-  const PictureStep& picture_step(int index) const {
-    return static_cast<const PictureStep&>(step(index));
+  const ImageStep& image_step(int index) const {
+    return static_cast<const ImageStep&>(step(index));
   }
+  size_t bound_bytes() const;  // held by the steps
 };
 
 // Whether so few rows are better split over the columns of each product.
 bool few_rows(int64_t rows, int threads);
 
 Plan make_plan(Program program, int batch, int threads = 1);
+// Lets every step make what depends on weights and sizes. `model` outlives the plan.
+void bind_plan(Plan& plan, const PackedModel& model);
 
 // Places blocks that live over [first, last] (both included) so that no two alive at once overlap.
 struct Lifetime {
   int first = 0, last = 0;
-  int64_t floats = 0;
-  int64_t offset = 0;  // result, a multiple of 16
+  int64_t bytes = 0;
+  int64_t offset = 0;  // result, a multiple of 64
 };
 int64_t place_lifetimes(std::vector<Lifetime>& blocks);  // returns the total
 

@@ -12,7 +12,7 @@ namespace vig {
 
 struct Program {
   std::vector<std::unique_ptr<Step>> steps;
-  std::vector<Grid> values;  // grid of every value
+  std::vector<ProgramValue> values;
   std::vector<bool> wanted;  // values that must be readable after the run
   std::vector<int> inputs;   // values that are there before the first step, and stay
 };

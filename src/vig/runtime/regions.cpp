@@ -12,9 +12,9 @@ std::vector<Region> separate_regions(const Program& program, int batch, int thre
   std::vector<int> home(program.values.size(), -1);  // region that makes each value
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = *program.steps[i];
-    const bool picture = step.reach() == Reach::kPicture;
-    const int64_t positions = program.values[step.result()].positions();
-    bool joins = !regions.empty() && !picture && !regions.back().picture &&
+    const bool image = step.reach() == Reach::kImage;
+    const int64_t positions = program.values[step.result()].grid.positions();
+    bool joins = !regions.empty() && !image && !regions.back().image &&
                  regions.back().positions == positions;
     // A step that is split over columns stands alone.
     if (joins && few_rows(batch * positions, threads)) {
@@ -24,9 +24,9 @@ std::vector<Region> separate_regions(const Program& program, int batch, int thre
       joins = joins && home[value] != static_cast<int>(regions.size()) - 1;
     }
     const int index = static_cast<int>(i);
-    if (!joins) regions.push_back({picture, index, index, positions});
+    if (!joins) regions.push_back({image, index, index, positions});
     regions.back().last = index + 1;
-    const int passes = picture ? static_cast<const PictureStep&>(step).passes() : 1;
+    const int passes = image ? static_cast<const ImageStep&>(step).passes() : 1;
     for (int pass = 1; pass < passes; ++pass) {
       regions.push_back({true, index, index + 1, positions, -1, pass});
     }
@@ -35,7 +35,7 @@ std::vector<Region> separate_regions(const Program& program, int batch, int thre
   return regions;
 }
 
-// Whether workers share out evenly over halves of pictures.
+// Whether workers share out evenly over halves of images.
 bool halves_fill_workers(int batch, int threads) {
   const int64_t halves = 2 * static_cast<int64_t>(batch);
   return halves % threads == 0 || halves >= 8 * static_cast<int64_t>(threads);
@@ -50,11 +50,11 @@ bool gathers(const Program& program, const Region& region, int value) {
 }
 
 // Whether a tile of the most rows stays in the cache. The tiles of a sweep are fixed by the
-// picture, so rows too wide for them must go by tiles of their own.
+// image, so rows too wide for them must go by tiles of their own.
 bool fits_full_tiles(const Program& program, const Region& region) {
   for (int i = region.first; i < region.last; ++i) {
-    const Grid& made = program.values[program.steps[i]->result()];
-    if (made.channels * kMaxTileRows > kTileFloats) return false;
+    const ProgramValue& made = program.values[program.steps[i]->result()];
+    if (made.grid.channels * made.element_bytes() * kMaxTileRows > kTileBytes) return false;
   }
   return true;
 }
@@ -63,13 +63,13 @@ bool fits_full_tiles(const Program& program, const Region& region) {
 // same.
 void let_sweeps_ride(const Program& program, std::vector<Region>& regions) {
   for (size_t r = 1; r + 2 < regions.size(); ++r) {
-    if (!regions[r].picture || regions[r].pass != 0) continue;
+    if (!regions[r].image || regions[r].pass != 0) continue;
     const int index = regions[r].first;
-    const auto& step = static_cast<const PictureStep&>(*program.steps[index]);
+    const auto& step = static_cast<const ImageStep&>(*program.steps[index]);
     if (!step.sweeps()) continue;
     Region &before = regions[r - 1], &after = regions[r + 2];
     const int64_t positions = regions[r].positions;
-    if (before.picture || after.picture || before.rider >= 0 || before.positions != positions ||
+    if (before.image || after.image || before.rider >= 0 || before.positions != positions ||
         after.positions != positions || few_rows(positions, 2) ||
         gathers(program, after, step.result()) || !fits_full_tiles(program, before) ||
         !fits_full_tiles(program, after)) {

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <map>
 #include <optional>
-#include <thread>
+#include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/kernels/denormals.h"
 #include "vig/runtime/executor.h"
 
@@ -37,77 +38,98 @@ SessionOptions check_options(const Graph& graph, SessionOptions options) {
 
 }  // namespace
 
-struct Session::Impl {
+// Immutable once the first session is made.
+struct SessionPlan {
   std::shared_ptr<const PackedModel> model;
   Graph graph;
-  SessionOptions options;
+  SessionOptions options;  // as they came out
   Plan plan;
+};
+
+struct Session::Impl {
+  std::shared_ptr<const SessionPlan> shared;
+  std::vector<Place> places;  // as planned, but for the slot of the first input that runs
   Buffer arena;
   Buffer scratch;
   std::vector<TaskCounter> counters;
   std::optional<Bindings> bindings;
   std::optional<Executor> executor;
   std::vector<std::vector<double>> times;  // [worker][step], when profiling
-  int64_t pictures_run = 0;
-  int64_t first_slot = 0;  // its place in the arena; the others follow what the plan placed
+  int64_t images_run = 0;
 
-  Impl(std::shared_ptr<const PackedModel> packed, Graph g, Program program, SessionOptions o)
-      : model(std::move(packed)), graph(std::move(g)), options(std::move(o)) {
+  Impl(std::shared_ptr<const PackedModel> packed, Graph g, Program program, SessionOptions o) {
+    auto made = std::make_shared<SessionPlan>();
+    shared = made;
+    SessionOptions& options = made->options;
+    options = std::move(o);
+    const auto before_memory = std::exchange(options.before_memory, nullptr);
+    made->model = std::move(packed);
+    made->graph = std::move(g);
+    made->plan = make_plan(std::move(program), options.batch, options.threads);
     // Memory first: where it is limited, stacks of threads must not take what the work needs.
-    make_room(std::move(program));
+    make_room(before_memory);
     if (options.team == nullptr) options.team = std::make_shared<ThreadTeam>(options.threads);
     if (options.team->size() < options.threads) {
       options.threads = options.team->size();
-      make_room(std::move(plan.program));
+      made->plan = make_plan(std::move(made->plan.program), options.batch, options.threads);
+      make_room(before_memory);
     }
-    options.before_memory = nullptr;
-    bindings.emplace(plan.program.values, plan.places, *model, arena.floats());
-    executor.emplace(plan, *bindings, options.threads);
-    for (const auto& step : plan.program.steps) step->bind(*bindings);
-    if (options.profile) {
-      times.assign(options.threads, std::vector<double>(plan.program.steps.size(), 0.0));
-    }
+    bind_plan(made->plan, *made->model);
+    prepare();
+  }
+  Impl(std::shared_ptr<const SessionPlan> plan, const std::function<void(size_t)>& before_memory)
+      : shared(std::move(plan)) {
+    make_room(before_memory);
+    prepare();
   }
 
-  // Plans for the number of threads, and takes the memory that the plan needs.
-  void make_room(Program program) {
-    plan = make_plan(std::move(program), options.batch, options.threads);
+  const SessionOptions& options() const { return shared->options; }
+  const Plan& plan() const { return shared->plan; }
+
+  // Takes the memory that the plan needs.
+  void make_room(const std::function<void(size_t bytes)>& before_memory) {
     arena = Buffer();  // frees the old ones before the new are taken
     scratch = Buffer();
-    if (first_input() >= 0) first_slot = plan.places[first_input()].offset;
-    const auto arena_size = static_cast<size_t>(slot_offset(options.slots) * sizeof(float));
-    const size_t scratch_size =
-        static_cast<size_t>(plan.scratch_floats * options.threads) * sizeof(float);
-    if (options.before_memory) options.before_memory(arena_size + scratch_size);
+    places = plan().places;
+    const auto arena_size = static_cast<size_t>(slot_offset(options().slots));
+    const auto scratch_size = static_cast<size_t>(plan().scratch_bytes * options().threads);
+    if (before_memory) before_memory(arena_size + scratch_size);
     arena = Buffer(arena_size);
     scratch = Buffer(scratch_size);
-    counters = std::vector<TaskCounter>(plan.regions.size() * static_cast<size_t>(options.threads));
+    counters =
+        std::vector<TaskCounter>(plan().regions.size() * static_cast<size_t>(options().threads));
   }
 
-  int first_input() const { return graph.inputs.empty() ? -1 : graph.inputs[0].node; }
-  // Of one picture.
-  int64_t input_floats() const {
-    return first_input() < 0 ? 0 : plan.program.values[first_input()].elements();
+  void prepare() {
+    bindings.emplace(plan().program.values, places, *shared->model, start());
+    executor.emplace(plan(), *bindings, options().threads);
+    if (options().profile) {
+      times.assign(options().threads, std::vector<double>(plan().program.steps.size(), 0.0));
+    }
   }
+
+  std::byte* start() { return static_cast<std::byte*>(arena.data()); }
+  int first_input() const {
+    return shared->graph.inputs.empty() ? -1 : shared->graph.inputs[0].node;
+  }
+  // Of one image.
+  int64_t input_bytes() const {
+    return first_input() < 0 ? 0 : plan().program.values[first_input()].bytes();
+  }
+  // In the arena; slots after the first follow what the plan placed.
   int64_t slot_offset(int slot) const {
-    if (slot == 0) return first_slot;
-    return plan.arena_floats + (slot - 1) * ((options.batch * input_floats() + 15) / 16 * 16);
-  }
-
-  size_t bound_bytes() const {
-    size_t bytes = 0;
-    for (const auto& step : plan.program.steps) bytes += step->bound_bytes();
-    return bytes;
+    if (slot == 0) return first_input() < 0 ? 0 : plan().places[first_input()].offset;
+    return plan().arena_bytes + (slot - 1) * ((options().batch * input_bytes() + 63) / 64 * 64);
   }
 
   // One worker's part of a run, which is all of it if there is no other.
   void work(int images, int worker, bool alone) {
     const FlushDenormals flush;
-    float* const mine = scratch.floats() + plan.scratch_floats * worker;
+    std::byte* const mine = static_cast<std::byte*>(scratch.data()) + plan().scratch_bytes * worker;
     double* const clock = times.empty() ? nullptr : times[worker].data();
-    const int workers = options.threads;
-    for (size_t r = 0; r < plan.regions.size(); ++r) {
-      const Region& region = plan.regions[r];
+    const int workers = options().threads;
+    for (size_t r = 0; r < plan().regions.size(); ++r) {
+      const Region& region = plan().regions[r];
       const int64_t tasks = executor->tasks(region, images);
       for (int turn = 0; turn < workers; ++turn) {
         const int share = (worker + turn) % workers;
@@ -119,19 +141,19 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      if (!alone) options.team->barrier();
+      if (!alone) options().team->barrier();
     }
   }
 
   void run(int images, int slot, bool alone) {
-    if (first_input() >= 0) plan.places[first_input()].offset = slot_offset(slot);
+    if (first_input() >= 0) places[first_input()].offset = slot_offset(slot);
     for (TaskCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
     if (alone) {
       work(images, 0, alone);
     } else {
-      options.team->run([&](int worker) { work(images, worker, alone); });
+      options().team->run([&](int worker) { work(images, worker, alone); });
     }
-    pictures_run += images;
+    images_run += images;
   }
 };
 
@@ -153,24 +175,30 @@ Session::Session(Graph graph, std::shared_ptr<const Weights> weights,
                                  std::move(checked));
 }
 
+Session::Session(std::shared_ptr<const SessionPlan> plan,
+                 std::function<void(size_t bytes)> before_memory)
+    : impl_(std::make_unique<Impl>(std::move(plan), before_memory)) {}
+
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-const Graph& Session::graph() const { return impl_->graph; }
-int Session::batch() const { return impl_->options.batch; }
-int Session::threads() const { return impl_->options.threads; }
-int Session::slots() const { return impl_->options.slots; }
-const std::shared_ptr<const PackedModel>& Session::model() const { return impl_->model; }
-const std::shared_ptr<ThreadTeam>& Session::team() const { return impl_->options.team; }
+const Graph& Session::graph() const { return impl_->shared->graph; }
+int Session::batch() const { return impl_->options().batch; }
+int Session::threads() const { return impl_->options().threads; }
+int Session::slots() const { return impl_->options().slots; }
+const std::shared_ptr<const PackedModel>& Session::model() const { return impl_->shared->model; }
+const std::shared_ptr<ThreadTeam>& Session::team() const { return impl_->options().team; }
+const std::shared_ptr<const SessionPlan>& Session::plan() const { return impl_->shared; }
 
 float* Session::input(int image, int slot) {
   if (graph().inputs.empty()) fail_usage("the graph has no inputs");
   if (image < 0 || image >= batch() || slot < 0 || slot >= slots()) {
-    fail_usage("slot {} of picture {} asked for, expected one of {} slots and {} pictures", slot,
-               image, slots(), batch());
+    fail_usage("slot {} of image {} asked for, expected one of {} slots and {} images", slot, image,
+               slots(), batch());
   }
-  return impl_->arena.floats() + impl_->slot_offset(slot) + image * impl_->input_floats();
+  return reinterpret_cast<float*>(impl_->start() + impl_->slot_offset(slot) +
+                                  image * impl_->input_bytes());
 }
 
 float* Session::input(std::string_view name, int image) {
@@ -182,7 +210,7 @@ float* Session::input(std::string_view name, int image) {
 
 void Session::run(int images, int slot, bool alone) {
   if (images < 1 || images > batch()) {
-    fail_usage("{} pictures for a session of at most {}", images, batch());
+    fail_usage("{} images for a session of at most {}", images, batch());
   }
   if (slot < 0 || slot >= slots()) {
     fail_usage("slot {} is to run, expected one of {}", slot, slots());
@@ -191,36 +219,37 @@ void Session::run(int images, int slot, bool alone) {
 }
 
 const float* Session::output(std::string_view name, int image) const {
-  const int node = impl_->graph.find_output(name);
+  const int node = graph().find_output(name);
   if (node < 0) fail_usage("the model has no output '{}'", name);
   return value(node, image);
 }
 
 const float* Session::value(int node, int image) const {
-  if (node < 0 || node >= static_cast<int>(impl_->graph.nodes.size()) || image < 0 ||
-      image >= batch()) {
-    fail_usage("value {} of picture {} asked for, expected one of {} values and {} pictures", node,
-               image, impl_->graph.nodes.size(), batch());
+  if (node < 0 || node >= static_cast<int>(graph().nodes.size()) || image < 0 || image >= batch()) {
+    fail_usage("value {} of image {} asked for, expected one of {} values and {} images", node,
+               image, graph().nodes.size(), batch());
   }
-  const Place& place = impl_->plan.places[node];
-  if (place.scratch || place.offset < 0 || !impl_->plan.program.wanted[node]) {
+  const Plan& plan = impl_->plan();
+  const Place& place = impl_->places[node];
+  if (place.scratch || place.offset < 0 || !plan.program.wanted[node]) {
     fail_usage("value {} of the graph was not kept", node);
   }
-  return impl_->arena.floats() + place.offset + image * impl_->plan.program.values[node].elements();
+  return reinterpret_cast<const float*>(impl_->start() + place.offset +
+                                        image * plan.program.values[node].bytes());
 }
 
-size_t Session::arena_bytes() const { return impl_->arena.bytes() + impl_->bound_bytes(); }
+size_t Session::arena_bytes() const { return impl_->arena.bytes() + impl_->plan().bound_bytes(); }
 size_t Session::scratch_bytes() const { return impl_->scratch.bytes(); }
 
 std::vector<ProfileEntry> Session::profile() const {
   std::map<std::string, ProfileEntry> kinds;
-  const auto& steps = impl_->plan.program.steps;
+  const auto& steps = impl_->plan().program.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
     ProfileEntry& entry = kinds[steps[i]->kind()];
     entry.kind = steps[i]->kind();
     for (const std::vector<double>& worker : impl_->times) entry.seconds += worker[i];
-    entry.macs.dense += steps[i]->macs.dense * impl_->pictures_run;
-    entry.macs.scan += steps[i]->macs.scan * impl_->pictures_run;
+    entry.macs.dense += steps[i]->macs.dense * impl_->images_run;
+    entry.macs.scan += steps[i]->macs.scan * impl_->images_run;
   }
   std::vector<ProfileEntry> result;
   for (auto& [kind, entry] : kinds) result.push_back(std::move(entry));
@@ -228,7 +257,5 @@ std::vector<ProfileEntry> Session::profile() const {
             [](const ProfileEntry& a, const ProfileEntry& b) { return a.seconds > b.seconds; });
   return result;
 }
-
-int default_threads() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 }  // namespace vig

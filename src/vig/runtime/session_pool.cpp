@@ -24,26 +24,34 @@ SessionPool::SessionPool(Session first, MakeGraph make_graph, size_t max_bytes,
 }
 
 SessionPool::Lease SessionPool::take(int height, int width, int batch) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(
-        idle_, [&](const Entry& entry) { return entry.fits(height, width, batch); });
-    if (found != idle_.end()) {
-      used_.splice(used_.begin(), idle_, found);
-      return {this, found};
-    }
-  }
-  SessionOptions options;
-  options.batch = batch;
-  options.slots = slots_;
-  options.keep = keep_;
-  options.team = team_;
-  options.before_memory = [this](size_t bytes) {
+  const auto fits = [&](const Entry& entry) { return entry.fits(height, width, batch); };
+  const auto before_memory = [this](size_t bytes) {
     std::unique_lock lock(mutex_);
     const Entries evicted = evict(bytes);
     lock.unlock();
   };
-  Session session(model_, make_graph_(height, width), options);
+  std::shared_ptr<const SessionPlan> plan;  // of a session of this size in use
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(idle_, fits);
+    if (found != idle_.end()) {
+      used_.splice(used_.begin(), idle_, found);
+      return {this, found};
+    }
+    const auto busy = std::ranges::find_if(used_, fits);
+    if (busy != used_.end()) plan = busy->session.plan();
+  }
+  const auto make = [&] {
+    if (plan != nullptr) return Session(std::move(plan), before_memory);
+    SessionOptions options;
+    options.batch = batch;
+    options.slots = slots_;
+    options.keep = keep_;
+    options.team = team_;
+    options.before_memory = before_memory;
+    return Session(model_, make_graph_(height, width), options);
+  };
+  Session session = make();
   const size_t bytes = session.bytes();
   Entries made;
   made.push_back({std::move(session), bytes});

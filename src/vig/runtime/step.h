@@ -1,7 +1,7 @@
 // A step is what a kernel does in one call: the unit that programs, plans and the executor handle
 // without knowing what it computes. Each step has a file in runtime/steps.
 //
-// Values are numbered. A value is rows of channels; a row is one position of one picture.
+// Values are numbered. A value is rows of channels; a row is one position of one image.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace vig {
 // Which rows of its operands a row of a step's result needs.
 enum class Reach {
   kRow,         // the same row alone
-  kNeighbours,  // others of the picture, so the operands must be complete
-  kPicture,     // all of the picture: such a step divides its work itself, see PictureStep
+  kNeighbours,  // others of the image, so the operands must be complete
+  kImage,       // all of the image: such a step divides its work itself, see ImageStep
 };
 
 // Weights in the layout of a kernel.
 struct Packing {
   int param = -1;      // index of the parameter that is packed
   std::string layout;  // programs of one model must agree on it
-  size_t floats = 0;
+  size_t bytes = 0;
 };
 
 class Step {
@@ -38,17 +38,17 @@ class Step {
   virtual std::vector<int> operands() const = 0;
   virtual Reach reach() const { return Reach::kRow; }
   virtual const char* kind() const = 0;  // for the profile
-  MacCount macs;                         // per picture
+  MacCount macs;                         // per image
 
-  // What it packs, and doing that: `to` has room for packing().floats.
+  // What it packs, and doing that: `to` has room for packing().bytes and is aligned to 64 of them.
   virtual std::optional<Packing> packing(const std::vector<ParamSpec>&) const { return {}; }
-  virtual void pack(const std::vector<ParamSpec>&, const Weights&, float*) const {}
+  virtual void pack(const std::vector<ParamSpec>&, const Weights&, void* /*to*/) const {}
 
-  // Called once before the first run, to make what depends on weights and sizes.
-  virtual void bind(const Bindings&) {}
+  // Called once by the plan, to make what depends on weights and sizes. Const from then on.
+  virtual void bind(const Operands&) {}
   virtual size_t bound_bytes() const { return 0; }  // held by it
 
-  // Computes the tile's rows of the result. Not called where reach() is kPicture.
+  // Computes the tile's rows of the result. Not called where reach() is kImage.
   virtual void run(const Bindings&, const Tile&) const {}
   // Whether blocks of its columns can be computed independently, and how many there are. A tile may
   // then ask for some of them.
@@ -61,47 +61,49 @@ class Step {
 
 // How a step's work is to be shared out.
 struct Workload {
-  int64_t positions = 0;  // rows per picture
+  int64_t positions = 0;  // rows per image
   int batch = 1;
   int threads = 1;
-  bool rides = false;  // see PictureStep::sweeps
+  bool rides = false;  // see ImageStep::sweeps
 };
 
-// Consecutive rows of a picture in one direction.
+inline constexpr int64_t kFloatBytes = sizeof(float);
+
+// Consecutive rows of an image in one direction.
 struct SweepPart {
   int64_t image = 0;
-  int64_t first = 0, last = 0;  // rows of the picture
+  int64_t first = 0, last = 0;  // rows of the image
   bool backward = false;
   int pass = 0;
   bool resume = false;  // from the state of the rows before
 };
 
-// A step that needs all of a picture. It divides its work into tasks, and may go over the rows more
+// A step that needs all of an image. It divides its work into tasks, and may go over the rows more
 // than once: each pass is finished before the next begins.
-class PictureStep : public Step {
+class ImageStep : public Step {
  public:
   using Step::Step;
-  Reach reach() const final { return Reach::kPicture; }
+  Reach reach() const final { return Reach::kImage; }
 
   virtual int passes() const { return 1; }
-  // Whether it goes over the rows in order, in two passes over two halves of the picture: first the
+  // Whether it goes over the rows in order, in two passes over two halves of the image: first the
   // front half forward and the back half backward, then, from the states the first pass left, the
-  // front half backward and the back half forward. Two workers can then share a picture, each with
+  // front half backward and the back half forward. Two workers can then share an image, each with
   // the rows it has made itself, and the passes can ride along with the steps before and after
   // them, tile by tile, while the rows are in the cache.
   virtual bool sweeps() const { return false; }
 
   // Called by the plan, before anything below.
   virtual void share_out(const Workload&) {}
-  virtual int64_t state_floats(int /*batch*/) const { return 0; }  // kept from pass to pass
-  virtual int64_t task_floats() const { return 0; }                // scratch of a running task
-  void place_state(int64_t offset) { state_ = offset; }            // in the arena
+  virtual int64_t state_bytes(int /*batch*/) const { return 0; }  // kept from pass to pass
+  virtual int64_t task_bytes() const { return 0; }                // scratch of a running task
+  void place_state(int64_t offset) { state_ = offset; }           // in the arena, in bytes
   int64_t state_offset() const { return state_; }
 
   virtual int64_t tasks(const Bindings&, int images) const = 0;
-  // `scratch` is the worker's, with room for task_floats().
+  // `scratch` is the worker's, with room for task_bytes() and aligned to 64 bytes.
   virtual void run_task(const Bindings&, int images, int64_t task, int pass,
-                        float* scratch) const = 0;
+                        std::byte* scratch) const = 0;
   // A tile of a sweep, all channels.
   virtual void run_part(const Bindings&, const SweepPart&) const {}
 
@@ -116,7 +118,7 @@ struct SweepTiles {
   int64_t count() const;
   int64_t start(int64_t tile) const;  // start(count()) is last
 
-  // Of one half of a picture.
+  // Of one half of an image.
   static SweepTiles of_half(int64_t positions, bool back);
 };
 
@@ -124,7 +126,7 @@ struct SweepTiles {
 // cache.
 inline constexpr int64_t kMaxTileRows = 112;
 
-// Most floats of a tile's rows in a worker's scratch, so that they stay in that cache.
-inline constexpr int64_t kTileFloats = (int64_t{2} << 20) / 4;
+// Most bytes of a tile's rows in a worker's scratch, so that they stay in that cache.
+inline constexpr int64_t kTileBytes = int64_t{2} << 20;
 
 }  // namespace vig

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "vig/base/error.h"
 #include "vig/image/encode_png.h"
+#include "vig/image/image_size.h"
 #include "vig/image/label_file.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/pipeline/results_json.h"
@@ -27,32 +28,32 @@ constexpr std::array kRoutes = {
     Route{"/v1/explain", AnswerKind::kExplain}, Route{"/v1/segment", AnswerKind::kSegment},
     Route{"/v1/detect", AnswerKind::kDetect}};
 
-PictureBytes source_of(std::span<const SentPicture> pictures, const DecodeOptions& decode) {
-  std::vector<PictureBytes::File> files;
-  for (const SentPicture& one : pictures) {
+ImageBytes source_of(std::span<const SentImage> images, const DecodeOptions& decode) {
+  std::vector<ImageBytes::File> files;
+  for (const SentImage& one : images) {
     files.push_back(
         {one.name, {reinterpret_cast<const uint8_t*>(one.bytes.data()), one.bytes.size()}});
   }
-  return PictureBytes(std::move(files), decode);
+  return ImageBytes(std::move(files), decode);
 }
 
-// The map of an explanation over its picture.
-std::string drawn_map(const PictureBytes& pictures, size_t i, const Recipe& recipe,
+// The map of an explanation over its image.
+std::string drawn_map(const ImageBytes& images, size_t i, const Recipe& recipe,
                       const TokenMap& map) {
   constexpr double kOpacity = 0.7;
-  const Sample sample = pictures.load(i);
+  const Sample sample = images.load(i);
   const Placement placement = place(recipe, sample.image->width, sample.image->height);
   return png_uri(encode_png(draw_explanation(*sample.image, seen_part(placement), map, kOpacity)));
 }
 
 template <class Result>
 std::vector<Answer> explained(const std::vector<Result>& found, const AnswerRequest& request,
-                              const PictureBytes& pictures, const Recipe& recipe) {
+                              const ImageBytes& images, const Recipe& recipe) {
   std::vector<Answer> answers;
   for (size_t i = 0; i < found.size(); ++i) {
     const bool good = found[i].error.empty();
     std::string drawn;
-    if (good && request.draw) drawn = drawn_map(pictures, i, recipe, found[i].answer.map);
+    if (good && request.draw) drawn = drawn_map(images, i, recipe, found[i].answer.map);
     answers.push_back({good, explanation_json(found[i], drawn)});
   }
   return answers;
@@ -63,51 +64,51 @@ std::string failed_json(const std::string& name, const std::string& error) {
 }
 
 std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& request,
-                              const PictureBytes& pictures) {
+                              const ImageBytes& images) {
   std::vector<Answer> answers;
   const std::vector<Color> palette =
       class_palette(static_cast<size_t>(model.class_count()), model.classes());
-  model.segmenter().segment(pictures, [&](const SegmentedPicture& picture) {
+  model.segmenter().segment(images, [&](const SegmentedImage& result) {
     SegmentationFiles files;
-    const bool good = picture.error.empty();
-    if (good) files.labels = png_uri(encode_label_map(picture.answer.labels, palette));
+    const bool good = result.error.empty();
+    if (good) files.labels = png_uri(encode_label_map(result.answer.labels, palette));
     if (good && request.draw) {
       files.overlay = png_uri(
-          encode_png(draw_segmentation(*picture.image, picture.answer.labels, model.classes())));
+          encode_png(draw_segmentation(*result.image, result.answer.labels, model.classes())));
     }
-    answers.push_back({good, segmentation_json(picture, model.classes(), files)});
+    answers.push_back({good, segmentation_json(result, model.classes(), files)});
     return true;
   });
   return answers;
 }
 
 std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& request,
-                             const PictureBytes& pictures) {
+                             const ImageBytes& images) {
   std::vector<Answer> answers;
-  model.detector().detect(pictures, [&](const DetectedPicture& all) {
-    DetectedPicture picture = all;
-    keep_above(static_cast<float>(request.score), picture);
-    if (!picture.error.empty()) {
-      answers.push_back({false, failed_json(picture.name, picture.error)});
+  model.detector().detect(images, [&](const DetectedImage& all) {
+    DetectedImage result = all;
+    keep_above(static_cast<float>(request.score), result);
+    if (!result.error.empty()) {
+      answers.push_back({false, failed_json(result.name, result.error)});
       return true;
     }
     std::string json =
-        fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(picture.name),
-                    picture.image->width, picture.image->height);
+        fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(result.name),
+                    result.image->width, result.image->height);
     if (request.draw) {
       OverlayOptions options;
       options.labels = request.labels;
       json += fmt::format(",\"overlay\":\"{}\"",
-                          png_uri(encode_png(draw_detections(*picture.image, picture.answer,
+                          png_uri(encode_png(draw_detections(*result.image, result.answer,
                                                              model.classes(), options))));
     }
-    if (!picture.warnings.empty()) {
-      json += fmt::format(",\"warnings\":{}", warnings_json(picture.warnings));
+    if (!result.warnings.empty()) {
+      json += fmt::format(",\"warnings\":{}", warnings_json(result.warnings));
     }
     json += ",\"detections\":[";
-    for (size_t i = 0; i < picture.answer.size(); ++i) {
+    for (size_t i = 0; i < result.answer.size(); ++i) {
       if (i > 0) json += ',';
-      json += detection_json(picture.answer[i], 1, picture.name, model.classes());
+      json += detection_json(result.answer[i], 1, result.name, model.classes());
     }
     answers.push_back({true, json + "]}"});
     return true;
@@ -116,17 +117,17 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
 }
 
 std::vector<Answer> answers_of(const OpenModel& model, const AnswerRequest& request,
-                               const PictureBytes& pictures) {
+                               const ImageBytes& images) {
   std::vector<Answer> answers;
   switch (request.kind) {
     case AnswerKind::kClassify:
-      for (const auto& one : model.classify(pictures, request.top, request.size)) {
+      for (const auto& one : model.classify(images, request.top, request.size)) {
         answers.push_back({one.error.empty(), classification_json(one, {"", request.threshold})});
       }
       break;
     case AnswerKind::kEmbed: {
       const auto kind = request.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
-      for (const auto& one : model.embed(pictures, kind, request.size)) {
+      for (const auto& one : model.embed(images, kind, request.size)) {
         answers.push_back({one.error.empty(), embedding_json(one)});
       }
       break;
@@ -134,16 +135,16 @@ std::vector<Answer> answers_of(const OpenModel& model, const AnswerRequest& requ
     case AnswerKind::kExplain: {
       const Recipe recipe = model.runner()->recipe(request.size);
       if (request.attention.x >= 0) {
-        return explained(model.attention(pictures, request.attention, request.size), request,
-                         pictures, recipe);
+        return explained(model.attention(images, request.attention, request.size), request, images,
+                         recipe);
       }
-      return explained(model.evidence(pictures, request.evidence, request.size), request, pictures,
+      return explained(model.evidence(images, request.evidence, request.size), request, images,
                        recipe);
     }
     case AnswerKind::kSegment:
-      return segmented(model, request, pictures);
+      return segmented(model, request, images);
     case AnswerKind::kDetect:
-      return detected(model, request, pictures);
+      return detected(model, request, images);
   }
   return answers;
 }
@@ -170,16 +171,30 @@ std::string key_of(const AnswerRequest& request) {
                      request.attention.layer, request.attention.head);
 }
 
-std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
-                                    std::span<const SentPicture> sent,
-                                    const DecodeOptions& decode) {
-  std::vector<SentPicture> good;
-  std::ranges::copy_if(sent, std::back_inserter(good), &std::string::empty, &SentPicture::error);
+int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode) {
+  int64_t pixels = 0;
+  for (const SentImage& one : images) {
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(one.bytes.data()),
+                                         one.bytes.size());
+    try {
+      const ImageSize size = read_image_size(
+          {one.name, bytes.size(), 0, [&](std::vector<uint8_t>&) { return bytes; }}, decode);
+      pixels += int64_t{size.width} * size.height;
+    } catch (const Error&) {  // its result will say why
+    }
+  }
+  return pixels;
+}
+
+std::vector<Answer> answer_images(const OpenModel& model, const AnswerRequest& request,
+                                  std::span<const SentImage> sent, const DecodeOptions& decode) {
+  std::vector<SentImage> good;
+  std::ranges::copy_if(sent, std::back_inserter(good), &std::string::empty, &SentImage::error);
   std::vector<Answer> found;
   if (!good.empty()) found = answers_of(model, request, source_of(good, decode));
   std::vector<Answer> answers;
   size_t next = 0;
-  for (const SentPicture& one : sent) {
+  for (const SentImage& one : sent) {
     if (one.error.empty()) {
       answers.push_back(std::move(found.at(next++)));
     } else {

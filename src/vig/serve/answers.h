@@ -1,6 +1,7 @@
-// Pictures of requests through a network, and the answers as JSON.
+// Images of requests through a network, and the answers as JSON.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@ struct AnswerRequest {
   double threshold = 0;
   double score = 0;                     // that objects must be above
   bool map = false;                     // of an embedding
-  bool draw = false;                    // the answer over the picture, too, as a data address
+  bool draw = false;                    // the answer over the image, too, as a data address
   LabelText labels = LabelText::kAuto;  // of drawn objects
   Explainer::EvidenceRequest evidence;
   Explainer::AttentionRequest attention{-1, -1};  // where x is not below 0
@@ -38,9 +39,11 @@ struct Answer {
   std::string json;  // an object
 };
 
-// An answer for each picture. Throws Error where the request does not fit the model.
-std::vector<Answer> answer_pictures(const OpenModel& model, const AnswerRequest& request,
-                                    std::span<const SentPicture> pictures,
-                                    const DecodeOptions& decode);
+// Pixels of all images whose headers can be read. Decodes none of them.
+int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode);
+
+// An answer for each image. Throws Error where the request does not fit the model.
+std::vector<Answer> answer_images(const OpenModel& model, const AnswerRequest& request,
+                                  std::span<const SentImage> images, const DecodeOptions& decode);
 
 }  // namespace vig

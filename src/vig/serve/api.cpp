@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <nlohmann/json.hpp>
-#include <random>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
@@ -12,30 +10,17 @@
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/access.h"
 #include "vig/serve/answers.h"
+#include "vig/serve/get_routes.h"
 #include "vig/serve/http_error.h"
 #include "vig/serve/openapi.h"
-#include "vig/serve/page.h"
 #include "vig/serve/request_body.h"
+#include "vig/serve/response_bytes.h"
 #include "vig/serve/task_options.h"
-#include "vig/tasks/class_colors.h"
 
 namespace vig {
 namespace {
 
-using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-const char* task_name(ModelTask task) {
-  switch (task) {
-    case ModelTask::kClassify:
-      return "classify";
-    case ModelTask::kSegment:
-      return "segment";
-    case ModelTask::kDetect:
-      return "detect";
-  }
-  return "";
-}
 
 constexpr std::array<std::string_view, 6> kGetRoutes = {"/",        "/health",       "/ready",
                                                         "/metrics", "/openapi.json", "/v1/models"};
@@ -48,51 +33,16 @@ HttpResponse response_to(const HttpError& error) {
   return error_response(error.status(), error.kind(), error.what());
 }
 
+// Of PNG files that do not compress, in base64.
+uint64_t drawn_bytes(int64_t pixels) { return 4 * static_cast<uint64_t>(pixels); }
+
+HttpResponse no_room() {
+  return error_response(503, "too_many_response_bytes",
+                        "the responses under way have too many bytes; try again later", 1);
+}
+
 HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
-}
-
-ordered_json model_entry(const HostedModel& hosted, int max_size) {
-  const OpenModel& model = *hosted.model;
-  const Recipe& recipe = model.source().spec.recipe;
-  ordered_json entry = {{"name", hosted.name},
-                        {"task", task_name(model.task())},
-                        {"arch", model.source().spec.name},
-                        {"classes", model.classes()},
-                        {"class_count", model.class_count()},
-                        {"size", recipe.crop},
-                        {"max_size", max_size}};
-  if (recipe.framing == Framing::kCrop) {
-    entry["seen"] =
-        short_number(static_cast<float>(recipe.crop) / static_cast<float>(recipe.resize));
-  }
-  if (model.task() != ModelTask::kClassify) {
-    for (const Color& color :
-         class_palette(static_cast<size_t>(model.class_count()), model.classes())) {
-      entry["colors"].push_back(fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]));
-    }
-  }
-  return entry;
-}
-
-// A browser runs only those scripts and styles of the page that bear the number of this response,
-// and asks no other address.
-HttpResponse page_response() {
-  std::random_device random;
-  const std::string nonce =
-      fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-  HttpResponse response;
-  response.content_type = "text/html; charset=utf-8";
-  response.policy = fmt::format(
-      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; img-src data: blob:; "
-      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      nonce);
-  response.body = page_text();
-  const std::string mark = "NONCE";
-  for (size_t at = 0; (at = response.body.find(mark, at)) != std::string::npos;) {
-    response.body.replace(at, mark.size(), nonce);
-  }
-  return response;
 }
 
 // A request whose body is not looked at yet.
@@ -104,10 +54,11 @@ struct Unread {
 
 // A request that waits for a network.
 struct Asked {
-  std::unique_ptr<const std::string> body;  // holds the pictures, and stays where it is
-  RequestBody pictures;
+  std::unique_ptr<const std::string> body;  // holds the images, and stays where it is
+  RequestBody images;
   AnswerRequest request;
   const HostedModel* model = nullptr;
+  std::shared_ptr<ResponseBytes::Held> held;  // of a response with drawings, which is large
   Clock::time_point since;
   Respond respond;
 };
@@ -121,6 +72,7 @@ struct Api::Impl {
       : models(std::move(hosted)),
         options(api_options),
         metrics(counters),
+        responses(api_options.all_response_bytes),
         queue(api_options.queue, [this](Batch& batch) { guarded([&] { run(batch); }); }),
         // Bodies take time to read, which the server's thread does not have. Large ones
         // do not keep the others waiting.
@@ -147,19 +99,21 @@ struct Api::Impl {
   void read(std::vector<BatchQueue<Unread>::Entry>& batch) {
     guarded([&] { accept(batch.front().work); });
   }
-  std::string model_list() const;
   Respond counted(std::string route, Respond respond);
   void refuse(const Respond& respond, const HttpResponse& response, const std::string& kind);
   void accept(Unread& unread);
   void enqueue(Unread& unread);
+  int64_t check_pixels(const Asked& asked) const;
   void refuse_late(Batch& batch);
   void run(Batch& batch);
   std::vector<Answer> answers(const Batch& batch, HttpResponse& failed) const;
-  HttpResponse join(std::span<const Answer> answers, const std::string& model);
+  HttpResponse join(std::span<Answer> answers, const std::string& model);
+  HttpResponse bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held);
 
   const std::vector<HostedModel> models;
   const ApiOptions options;
   ServerMetrics& metrics;
+  const ResponseBytes responses;
   std::atomic<bool> stopping = false;
   BatchQueue<Asked> queue;    // after the others, which its threads use
   BatchQueue<Unread> bodies;  // last: add to the queue
@@ -211,32 +165,60 @@ void Api::Impl::accept(Unread& unread) {
   }
 }
 
+// How many there are, after the limits of drawing.
+int64_t Api::Impl::check_pixels(const Asked& asked) const {
+  const int64_t pixels = pixels_of(asked.images.images, options.decode);
+  if (!asked.request.draw) return pixels;
+  if (pixels > options.max_drawn_pixels) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels, expected at most {} in a "
+                                "request (--max-drawn-pixels); ask without draw, or for fewer "
+                                "images at a time",
+                                pixels, options.max_drawn_pixels));
+  }
+  if (drawn_bytes(pixels) > responses.most_of_one()) {
+    throw HttpError(413, "too_many_pixels",
+                    fmt::format("the images to draw on have {} pixels and may become {} bytes, "
+                                "expected at most {} in a response (--max-responses)",
+                                pixels, drawn_bytes(pixels), responses.most_of_one()));
+  }
+  return pixels;
+}
+
 void Api::Impl::enqueue(Unread& unread) {
   BatchQueue<Asked>::Entry entry;
   Asked& asked = entry.work;
   asked.since = Clock::now();
   asked.body = std::make_unique<const std::string>(std::move(unread.request.body));
-  asked.pictures =
-      read_request_body(unread.request.content_type, *asked.body, options.most_pictures);
-  GivenOptions given = merged_options(read_query(unread.request.query), asked.pictures.options);
-  if (asked.pictures.pictures.empty()) bad_request("the request has no picture");
+  asked.images = read_request_body(unread.request.content_type, *asked.body, options.most_images);
+  GivenOptions given = merged_options(read_query(unread.request.query), asked.images.options);
+  if (asked.images.images.empty()) bad_request("the request has no image");
   asked.model = &find(take_option(given, "model"), task_of(unread.kind));
   asked.request =
       read_answer_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
   asked.respond = unread.respond;
-  entry.pictures = asked.pictures.pictures.size();
+  entry.images = asked.images.images.size();
   // Answers grow with the input, of which a request names the size.
   const int64_t pixels = std::max(1, asked.request.size) * int64_t{std::max(1, asked.request.size)};
   constexpr int64_t kMostPixels = int64_t{8} << 20;  // of all inputs
   if (const int64_t most = std::max<int64_t>(1, kMostPixels / pixels);
-      static_cast<int64_t>(entry.pictures) > most) {
-    throw HttpError(413, "too_many_pictures",
-                    fmt::format("more than {} pictures at size {}", most, asked.request.size));
+      static_cast<int64_t>(entry.images) > most) {
+    throw HttpError(
+        413, "too_many_images",
+        fmt::format("more than {} images at size {} (a fixed limit)", most, asked.request.size));
   }
-  entry.key = fmt::format("{}|{}", asked.model->name, key_of(asked.request));
+  const int64_t image_pixels = check_pixels(asked);
+  constexpr int64_t kDrawing = 8;  // times as long as decoding
+  entry.large = image_pixels * (asked.request.draw ? kDrawing : 1) > options.large_pixels;
+  entry.key = fmt::format("{}|{}|{}", entry.large, asked.model->name, key_of(asked.request));
+  if (asked.request.draw) {
+    asked.held = responses.hold(drawn_bytes(image_pixels));
+    if (!asked.held) return refuse(unread.respond, no_room(), "too_many_response_bytes");
+  }
   if (queue.add(entry)) return;
   refuse(unread.respond,
-         error_response(503, "queue_full", "too many pictures wait; try again later", 1),
+         error_response(503, "queue_full",
+                        "too many images wait (raise the limit with --queue); try again later", 1),
          "queue_full");
 }
 
@@ -245,7 +227,8 @@ void Api::Impl::refuse_late(Batch& batch) {
   std::erase_if(batch, [&](const BatchQueue<Asked>::Entry& entry) {
     if (Clock::now() - entry.work.since <= most) return false;
     refuse(entry.work.respond,
-           error_response(503, "waited_too_long", "the pictures waited too long", 1),
+           error_response(503, "waited_too_long",
+                          "the images waited too long (raise the limit with --request-seconds)", 1),
            "waited_too_long");
     return true;
   });
@@ -253,14 +236,14 @@ void Api::Impl::refuse_late(Batch& batch) {
 
 std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed) const {
   try {
-    std::vector<SentPicture> pictures;
+    std::vector<SentImage> images;
     for (const auto& entry : batch) {
-      const auto& own = entry.work.pictures.pictures;
-      pictures.insert(pictures.end(), own.begin(), own.end());
+      const auto& own = entry.work.images.images;
+      images.insert(images.end(), own.begin(), own.end());
     }
-    metrics.batch(pictures.size());
+    metrics.batch(images.size());
     const Asked& first = batch.front().work;
-    return answer_pictures(*first.model->model, first.request, pictures, options.decode);
+    return answer_images(*first.model->model, first.request, images, options.decode);
   } catch (const Error& error) {
     const bool usage = error.code() == ErrorCode::kUsage;
     failed = error_response(usage ? 400 : 422, usage ? "bad_request" : "no_answer", error.what());
@@ -275,18 +258,40 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
   return {};
 }
 
-HttpResponse Api::Impl::join(std::span<const Answer> answers, const std::string& model) {
+HttpResponse Api::Impl::join(std::span<Answer> answers, const std::string& model) {
   HttpResponse response;
   if (std::ranges::none_of(answers, &Answer::good)) {
-    metrics.error("bad_picture");
+    metrics.error("bad_image");
     response.status = 422;
   }
   response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
+  size_t bytes = response.body.size() + 3;
+  for (const Answer& one : answers) bytes += one.json.size() + 1;
+  response.body.reserve(bytes);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i > 0) response.body += ',';
     response.body += answers[i].json;
+    answers[i].json = {};  // may be large
   }
   response.body += "]}\n";
+  return response;
+}
+
+// The response with its bytes counted, or why it cannot be sent. `held`: those it had before.
+HttpResponse Api::Impl::bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held) {
+  const uint64_t bytes = response.body.size();
+  if (bytes > responses.most_of_one()) {
+    metrics.error("response_too_large");
+    return error_response(413, "response_too_large",
+                          fmt::format("the response has {} bytes, expected at most {} "
+                                      "(--max-responses); ask for fewer images at a time",
+                                      bytes, responses.most_of_one()));
+  }
+  if (held ? !held->set(bytes) : !(held = responses.hold(bytes))) {
+    metrics.error("too_many_response_bytes");
+    return no_room();
+  }
+  response.held = std::move(held);
   return response;
 }
 
@@ -294,35 +299,30 @@ void Api::Impl::run(Batch& batch) {
   refuse_late(batch);
   if (batch.empty()) return;
   HttpResponse failed;
-  const std::vector<Answer> found = answers(batch, failed);
+  std::vector<Answer> found = answers(batch, failed);
   size_t next = 0;
-  for (const auto& entry : batch) {
+  for (auto& entry : batch) {
     if (found.empty()) {
       entry.work.respond(failed);
     } else {
-      entry.work.respond(
-          join(std::span(found).subspan(next, entry.pictures), entry.work.model->name));
+      const auto own = std::span(found).subspan(next, entry.images);
+      entry.work.respond(bounded(join(own, entry.work.model->name), std::move(entry.work.held)));
     }
-    next += entry.pictures;
+    next += entry.images;
   }
-}
-
-std::string Api::Impl::model_list() const {
-  ordered_json list = ordered_json::array();
-  for (const HostedModel& one : models) list.push_back(model_entry(one, options.max_size));
-  return json_text({{"models", list}}) + "\n";
 }
 
 HttpResponse Api::Impl::get(const std::string& path) const {
   HttpResponse response;
   if (path == "/ready" && (stopping || queue.full())) {
-    return error_response(503, stopping ? "stopping" : "queue_full",
-                          stopping ? "this server ends" : "too many pictures wait", 1);
+    return error_response(
+        503, stopping ? "stopping" : "queue_full",
+        stopping ? "this server ends" : "too many images wait (raise the limit with --queue)", 1);
   }
   if (path == "/health" || path == "/ready") {
     response.body = "{\"status\":\"ok\"}\n";
   } else if (path == "/v1/models") {
-    response.body = model_list();
+    response.body = model_list(models, options.max_size);
   } else if (path == "/openapi.json") {
     response.body = openapi_text(options.max_size);
   } else if (path == "/metrics") {
@@ -363,9 +363,8 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
     return refused(404, "no_such_route", fmt::format("there is no {}", printable(head.path, 100)));
   }
   if (head.method != (task ? "POST" : "GET")) {
-    HttpResponse response =
-        refused(405, "wrong_method",
-                task ? "this route takes POST with a picture" : "this route takes GET");
+    HttpResponse response = refused(
+        405, "wrong_method", task ? "this route takes POST with an image" : "this route takes GET");
     response.allow = task ? "POST" : "GET, HEAD";
     return response;
   }
@@ -381,9 +380,11 @@ void Api::handle(HttpRequest request, Respond respond) {
   constexpr size_t kLarge = size_t{1} << 20;
   const bool large = entry.work.request.body.size() > kLarge;
   if ((large ? impl_->large_bodies : impl_->bodies).add(entry)) return;
-  impl_->refuse(entry.work.respond,
-                error_response(503, "queue_full", "too many requests wait; try again later", 1),
-                "queue_full");
+  impl_->refuse(
+      entry.work.respond,
+      error_response(503, "queue_full",
+                     "too many requests wait (raise the limit with --queue); try again later", 1),
+      "queue_full");
 }
 
 void Api::refused(int status) { impl_->note(kOtherRoute, status, 0); }

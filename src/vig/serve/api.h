@@ -23,10 +23,17 @@ struct HostedModel {
 };
 
 struct ApiOptions {
-  std::string token;          // that clients must show; empty: none
-  bool local_hosts = false;   // only requests that name this machine as their host
-  size_t most_pictures = 32;  // of one request
-  int max_size = 1024;        // side of an input that clients may ask for
+  std::string token;         // that clients must show; empty: none
+  bool local_hosts = false;  // only requests that name this machine as their host
+  size_t most_images = 32;   // of one request
+  int max_size = 1024;       // side of an input that clients may ask for
+  int64_t max_drawn_pixels = int64_t{32} << 20;  // of all images of a request that are drawn on
+  // Of all responses from the moment on when they are begun until they are sent. An eighth is kept
+  // for responses of at most 1 MiB.
+  uint64_t all_response_bytes = uint64_t{512} << 20;
+  // Requests whose images have more pixels leave one worker of the queue to the others. Drawing
+  // takes many times as long as decoding, and counts eight times.
+  int64_t large_pixels = int64_t{32} << 20;
   DecodeOptions decode;
   BatchQueueOptions queue;
   double wait_seconds = 30;             // what waited longer for a network is refused

@@ -53,7 +53,9 @@ void HttpConnection::end_if_idle() {
 }
 
 void HttpConnection::refuse_connection() {
-  refuse_request({503, "too_many_connections", "too many connections are open"}, 1);
+  refuse_request({503, "too_many_connections",
+                  "too many connections are open (raise the limit with --max-connections)"},
+                 1);
 }
 
 void HttpConnection::read_request() {
@@ -75,24 +77,41 @@ void HttpConnection::read_head() {
   head_only_ = false;
   // From the first byte to the last of the body, however slowly they come.
   stream_.expires_after(duration(server_->options.request_seconds));
-  begin_request(parser_, server_->options);
-  http::async_read_header(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](ErrorCode error, size_t) { self->head_is_read(error); });
+  reader_.emplace(server_->options);
+  parse_head();
 }
 
-void HttpConnection::head_is_read(ErrorCode error) {
+void HttpConnection::read_more(void (HttpConnection::*parse)(ErrorCode end)) {
+  constexpr size_t kMost = size_t{1} << 14;  // at a time: thousands of clients may be slow
+  stream_.async_read_some(buffer_.prepare(std::min(kMost, kReadAhead - buffer_.size())),
+                          [self = shared_from_this(), parse](ErrorCode error, size_t bytes) {
+                            self->buffer_.commit(bytes);
+                            if (error == asio::error::eof) error = self->reader_->end_of_stream();
+                            (self.get()->*parse)(error);
+                          });
+}
+
+void HttpConnection::parse_head(ErrorCode end) {
+  if (end) return refuse_request(end);
+  const ErrorCode error = reader_->read_head(buffer_);
+  if (error == http::error::need_more) return read_more(&HttpConnection::parse_head);
   if (error) return refuse_request(error);
-  const auto& head = parser_->get();
+  head_is_read();
+}
+
+void HttpConnection::head_is_read() {
+  const auto& head = reader_->message();
   version_ = head.version();
   head_only_ = head.method() == http::verb::head;
   if (const auto refusal = refusal_of_head(head)) return refuse_request(*refusal);
+  // Fields that follow the body are not those of the head.
+  request_ = read_fields(head);
+  keep_alive_ = head.keep_alive();
   if (server_->handlers.refuse) {
-    if (auto refusal = server_->handlers.refuse(read_fields(head))) {
-      return answer(std::move(*refusal), parser_->is_done() && head.keep_alive());
+    if (auto refusal = server_->handlers.refuse(request_)) {
+      return answer(std::move(*refusal), reader_->is_done() && keep_alive_);
     }
   }
-  parser_->eager(true);
   if (beast::iequals(head[http::field::expect], "100-continue")) {
     continue_.emplace(http::status::continue_, head.version());
     http::async_write(stream_, *continue_, [self = shared_from_this()](ErrorCode failed, size_t) {
@@ -106,7 +125,7 @@ void HttpConnection::head_is_read(ErrorCode error) {
 
 // Bytes that have come, not those announced: whoever sends nothing takes nothing from others.
 bool HttpConnection::reserve_body() {
-  const uint64_t bytes = parser_->get().body().size();
+  const uint64_t bytes = reader_->message().body().size();
   const uint64_t more = bytes - std::min(bytes, reserved_);
   if (more > server_->options.all_body_bytes - server_->body_bytes) return false;
   reserved_ += more;
@@ -119,24 +138,24 @@ void HttpConnection::release_body() {
   reserved_ = 0;
 }
 
-void HttpConnection::read_body() {
-  if (parser_->is_done()) return request_is_read();
-  http::async_read_some(
-      stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode error, size_t) {
-        if (error) return self->refuse_request(error);
-        if (self->reserve_body()) return self->read_body();
-        self->refuse_request({503, "too_many_bytes", "the requests under way have too many bytes"},
-                             1);
-      });
+void HttpConnection::read_body(ErrorCode end) {
+  if (end) return refuse_request(end);
+  const ErrorCode error = reader_->read_body(buffer_);
+  if (error && error != http::error::need_more) return refuse_request(error);
+  if (!reserve_body()) {
+    return refuse_request(
+        {503, "too_many_bytes",
+         "the requests under way have too many bytes (raise the limit with --max-bodies)"},
+        1);
+  }
+  if (error) return read_more(&HttpConnection::read_body);
+  request_is_read();
 }
 
 void HttpConnection::request_is_read() {
   stream_.expires_never();
-  auto message = parser_->release();
-  keep_alive_ = message.keep_alive();
-  HttpRequest request = read_fields(message);
-  request.body = std::move(message.body());
-  server_->handlers.handle(std::move(request), make_respond());
+  request_.body = std::move(reader_->release().body());
+  server_->handlers.handle(std::move(request_), make_respond());
 }
 
 Respond HttpConnection::make_respond() {
@@ -185,6 +204,7 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
   }
   response_.keep_alive(keep && !server_->stopping);
   response_.body() = std::move(from.body);
+  held_ = std::move(from.held);
   response_.prepare_payload();
   stream_.expires_after(duration(server_->options.request_seconds));
   const auto done = [self = shared_from_this()](ErrorCode error, size_t) {
@@ -200,8 +220,12 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
 
 void HttpConnection::is_answered(ErrorCode error) {
   release_body();
+  const bool keep = response_.keep_alive();
+  serializer_.reset();
+  response_ = {};  // an idle connection keeps nothing of it
+  held_.reset();
   if (error) return close();
-  if (response_.keep_alive()) return read_request();
+  if (keep) return read_request();
   // What the client still sends is read for a moment: closing with unread bytes would reset the
   // connection and take the answer away from the client.
   ErrorCode ignored;

@@ -70,8 +70,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   struct Pending;
 
   void read_head();
-  void head_is_read(ErrorCode error);
-  void read_body();
+  void parse_head(ErrorCode end = {});
+  void head_is_read();
+  void read_body(ErrorCode end = {});
+  // Calls `parse` when more bytes are there, with an error when none will come.
+  void read_more(void (HttpConnection::*parse)(ErrorCode end));
   void request_is_read();
   void refuse_request(ErrorCode error);
   void refuse_request(const HttpRefusal& refusal, int retry_after = 0);
@@ -85,11 +88,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::beast::tcp_stream stream_;
   const std::shared_ptr<HttpState> server_;
   boost::beast::flat_buffer buffer_{kReadAhead};
-  std::optional<RequestParser> parser_;
+  std::optional<RequestReader> reader_;
+  HttpRequest request_;  // without its body, which is still read
   std::optional<boost::beast::http::response<boost::beast::http::empty_body>> continue_;
   boost::beast::http::response<boost::beast::http::string_body> response_;
   std::optional<boost::beast::http::response_serializer<boost::beast::http::string_body>>
       serializer_;
+  std::shared_ptr<const void> held_;  // of the response
   std::array<char, 4096> discarded_{};
   size_t discarded_bytes_ = 0;
   uint64_t reserved_ = 0;  // of HttpState::body_bytes

@@ -1,5 +1,7 @@
 #include "vig/serve/http_request.h"
 
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
 namespace vig {
@@ -24,19 +26,74 @@ bool has_one_length(const RequestMessage& head) {
 
 }  // namespace
 
-void begin_request(std::optional<RequestParser>& parser, const HttpOptions& options) {
-  parser.emplace();
-  parser->header_limit(static_cast<uint32_t>(options.header_bytes));
-  parser->body_limit(options.body_bytes);
+RequestReader::RequestReader(const HttpOptions& options)
+    : head_room_(options.header_bytes), body_room_(options.body_bytes) {
+  parser_.header_limit(static_cast<uint32_t>(options.header_bytes));
+  parser_.body_limit(options.body_bytes);
+}
+
+// The parser sees no byte beyond the room, so that where the limit is does not depend on how the
+// network cuts the bytes into pieces.
+RequestReader::ErrorCode RequestReader::read(beast::flat_buffer& buffer, uint64_t& room,
+                                             ErrorCode no_room) {
+  if (buffer.size() == 0) return http::error::need_more;
+  const size_t seen = static_cast<size_t>(std::min<uint64_t>(buffer.size(), room));
+  if (seen == 0) return no_room;
+  ErrorCode error;
+  const bool in_head = !parser_.is_header_done();
+  const auto* const bytes = static_cast<const char*>(buffer.data().data());
+  const size_t used = parser_.put(boost::asio::buffer(bytes, seen), error);
+  bool folded = false;  // a line goes on in the next one, which parsers read differently
+  for (size_t i = 0; in_head && i < used; ++i) {
+    folded = folded || (line_begins_ && (bytes[i] == ' ' || bytes[i] == '\t'));
+    line_begins_ = bytes[i] == '\n';
+  }
+  buffer.consume(used);
+  room -= used;
+  if (folded) return http::error::bad_obs_fold;
+  if (error != http::error::need_more) return error;
+  if (seen - used == room) return no_room;
+  return buffer.size() < kReadAhead ? error : http::error::buffer_overflow;
+}
+
+RequestReader::ErrorCode RequestReader::read_head(beast::flat_buffer& buffer) {
+  parser_.eager(false);
+  ErrorCode error;
+  while (!error && !parser_.is_header_done()) {
+    error = read(buffer, head_room_, http::error::header_limit);
+  }
+  return error;
+}
+
+RequestReader::ErrorCode RequestReader::read_body(beast::flat_buffer& buffer) {
+  parser_.eager(true);
+  ErrorCode error;
+  while (!error && !parser_.is_done()) {
+    error = read(buffer, body_room_, http::error::body_limit);
+  }
+  return error;
+}
+
+RequestReader::ErrorCode RequestReader::end_of_stream() const {
+  return parser_.got_some() ? http::error::partial_message : http::error::end_of_stream;
 }
 
 std::optional<HttpRefusal> refusal_of_head(const RequestMessage& head) {
   if (!has_one_length(head)) {
     return HttpRefusal{400, "bad_http", "expected one length, or the coding chunked alone"};
   }
+  // Nobody would read their bodies alike.
+  if (head.version() < 11 && head.count(http::field::transfer_encoding) > 0) {
+    return HttpRefusal{400, "bad_http", "expected no transfer coding in a request of HTTP/1.0"};
+  }
   const size_t hosts = head.count(http::field::host);
-  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) {
-    return HttpRefusal{400, "bad_http", "expected one host"};
+  const bool one_host =
+      hosts == 1 ? !read_fields(head).host.empty() : hosts == 0 && head.version() < 11;
+  if (!one_host) return HttpRefusal{400, "bad_http", "expected one host"};
+  if (head.count(http::field::origin) > 1 || head.count(http::field::authorization) > 1 ||
+      head.count(http::field::content_type) > 1) {
+    return HttpRefusal{400, "bad_http",
+                       "expected at most one Origin, Authorization and Content-Type"};
   }
   return std::nullopt;
 }
@@ -47,13 +104,23 @@ std::optional<HttpRefusal> refusal_of_error(const beast::error_code& error) {
     return std::nullopt;
   }
   if (error == http::error::body_limit) {
-    return HttpRefusal{413, "too_large", "the body is larger than this server accepts"};
+    return HttpRefusal{
+        413, "too_large",
+        "the body is larger than this server accepts (raise the limit with --max-body)"};
   }
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return HttpRefusal{431, "header_too_large", "the header is larger than this server accepts"};
+  if (error == http::error::header_limit) {
+    return HttpRefusal{431, "header_too_large",
+                       "the header is larger than this server accepts (a fixed limit)"};
+  }
+  if (error == http::error::buffer_overflow) {
+    return HttpRefusal{431, "header_too_large",
+                       "the header of a chunk is larger than this server accepts (a fixed limit)"};
   }
   if (error == http::error::partial_message || error == http::error::end_of_stream) {
     return HttpRefusal{400, "partial_request", "the request ends before its end"};
+  }
+  if (error == http::error::bad_obs_fold) {
+    return HttpRefusal{400, "bad_http", "a line of the header goes on in the next one"};
   }
   return HttpRefusal{400, "bad_http", "the request is not HTTP/1.1 as this server reads it"};
 }

@@ -1,7 +1,6 @@
 #include "vig/serve/http_server.h"
 
 #include <boost/asio/post.hpp>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/pipeline/json_text.h"

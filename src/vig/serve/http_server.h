@@ -26,9 +26,10 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  int retry_after = 0;      // seconds; 0: not said
-  std::string policy = {};  // Content-Security-Policy; empty: none
-  std::string allow = {};   // the methods of the route; empty: not said
+  int retry_after = 0;                    // seconds; 0: not said
+  std::string policy = {};                // Content-Security-Policy; empty: none
+  std::string allow = {};                 // the methods of the route; empty: not said
+  std::shared_ptr<const void> held = {};  // dropped when the response is sent, or lost
 };
 
 // {"error": {"kind", "message"}}

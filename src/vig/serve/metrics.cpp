@@ -36,9 +36,9 @@ void ServerMetrics::error(std::string_view kind) {
   ++errors_[std::string(kind)];
 }
 
-void ServerMetrics::batch(size_t pictures) {
+void ServerMetrics::batch(size_t images) {
   const std::lock_guard lock(mutex_);
-  batches_.add(static_cast<double>(pictures), kBatches);
+  batches_.add(static_cast<double>(images), kBatches);
 }
 
 std::string ServerMetrics::text(const Gauges& gauges) const {
@@ -69,11 +69,10 @@ std::string ServerMetrics::text(const Gauges& gauges) const {
   for (const auto& [route, values] : latencies_) {
     histogram("vig_request_seconds", fmt::format("route=\"{}\"", route), values, kSeconds);
   }
-  heading(text, "vig_batch_pictures", "histogram",
-          "Pictures that went through a network together.");
-  if (batches_.all > 0) histogram("vig_batch_pictures", "", batches_, kBatches);
-  heading(text, "vig_queue_pictures", "gauge", "Pictures that wait for a network.");
-  fmt::format_to(out, "vig_queue_pictures {}\n", gauges.queue);
+  heading(text, "vig_batch_images", "histogram", "Images that went through a network together.");
+  if (batches_.all > 0) histogram("vig_batch_images", "", batches_, kBatches);
+  heading(text, "vig_queue_images", "gauge", "Images that wait for a network.");
+  fmt::format_to(out, "vig_queue_images {}\n", gauges.queue);
   heading(text, "vig_connections", "gauge", "Open connections.");
   fmt::format_to(out, "vig_connections {}\n", gauges.connections);
   heading(text, "vig_memory_bytes", "gauge", "Resident memory of the process.");

@@ -18,7 +18,7 @@ class ServerMetrics {
  public:
   void request(std::string_view route, int status, double seconds);
   void error(std::string_view kind);
-  void batch(size_t pictures);
+  void batch(size_t images);
 
   // What is asked for at the moment of writing.
   struct Gauges {

@@ -64,29 +64,31 @@ std::optional<std::string> parameter(std::string_view header, std::string_view n
 void add_option(std::map<std::string, std::string>& options, const std::string& name,
                 std::string value) {
   if (value.size() > kLongestOption) {
-    bad_request("option {} has {} bytes, expected at most {}", printable(name, 40), value.size(),
-                kLongestOption);
+    bad_request("option {} has {} bytes, expected at most {} (a fixed limit)", printable(name, 40),
+                value.size(), kLongestOption);
   }
-  if (options.size() == kMostOptions) bad_request("more than {} options", kMostOptions);
+  if (options.size() == kMostOptions)
+    bad_request("more than {} options (a fixed limit)", kMostOptions);
   if (!options.emplace(name, std::move(value)).second) {
     bad_request("option {} is given twice", printable(name, 40));
   }
 }
 
-[[noreturn]] void too_many_pictures(size_t most) {
-  throw HttpError(413, "too_many_pictures", fmt::format("more than {} pictures", most));
+[[noreturn]] void too_many_images(size_t most) {
+  throw HttpError(413, "too_many_images",
+                  fmt::format("more than {} images (raise the limit with --images)", most));
 }
 
-void add_picture(RequestBody& request, std::string name, std::string_view bytes, size_t most) {
-  if (request.pictures.size() == most) too_many_pictures(most);
-  request.pictures.push_back({std::move(name), bytes});
+void add_image(RequestBody& request, std::string name, std::string_view bytes, size_t most) {
+  if (request.images.size() == most) too_many_images(most);
+  request.images.push_back({std::move(name), bytes});
 }
 
-std::string picture_name(const std::optional<std::string>& file, size_t number) {
-  if (!file) return fmt::format("picture {}", number);
+std::string image_name(const std::optional<std::string>& file, size_t number) {
+  if (!file) return fmt::format("image {}", number);
   const size_t slash = file->find_last_of("/\\");
   const std::string name = slash == std::string::npos ? *file : file->substr(slash + 1);
-  return name.empty() ? fmt::format("picture {}", number) : printable(name, 200);
+  return name.empty() ? fmt::format("image {}", number) : printable(name, 200);
 }
 
 // The headers of a part by name, and what follows them. Throws where the part has no end of
@@ -100,7 +102,8 @@ Part read_part(std::string_view part) {
   constexpr size_t kLongestHeaders = 8192;
   const size_t end = part.substr(0, kLongestHeaders).find("\r\n\r\n");
   if (end == std::string_view::npos) {
-    bad_request("a part of the form has no end of its headers within {} bytes", kLongestHeaders);
+    bad_request("a part of the form has no end of its headers within {} bytes (a fixed limit)",
+                kLongestHeaders);
   }
   Part result;
   result.content = part.substr(end + 4);
@@ -137,8 +140,8 @@ RequestBody read_multipart(std::string_view content_type, std::string_view body,
     body.remove_prefix(end + next.size());
     const std::optional<std::string> file = parameter(part.disposition, "filename");
     const std::optional<std::string> name = parameter(part.disposition, "name");
-    if (file || !name || *name == "picture") {
-      add_picture(request, picture_name(file, request.pictures.size() + 1), part.content, most);
+    if (file || !name || *name == "image") {
+      add_image(request, image_name(file, request.images.size() + 1), part.content, most);
     } else {
       add_option(request.options, *name, std::string(part.content));
     }
@@ -146,16 +149,16 @@ RequestBody read_multipart(std::string_view content_type, std::string_view body,
   return request;
 }
 
-// {"picture": TEXT, "pictures": [TEXT, ...], OPTION: TEXT, NUMBER or BOOLEAN}, read in one pass:
+// {"image": TEXT, "images": [TEXT, ...], OPTION: TEXT, NUMBER or BOOLEAN}, read in one pass:
 // what is anything else is refused where it stands, so that memory stays in proportion to the body.
 class JsonReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit JsonReader(size_t most_pictures) : most_pictures_(most_pictures) {}
+  explicit JsonReader(size_t most_images) : most_images_(most_images) {}
 
   RequestBody take() {
     for (size_t i = 0; i < request_.decoded.size(); ++i) {
-      add_picture(request_, picture_name(std::nullopt, i + 1), request_.decoded[i], most_pictures_);
-      request_.pictures.back().error = errors_[i];
+      add_image(request_, image_name(std::nullopt, i + 1), request_.decoded[i], most_images_);
+      request_.images.back().error = errors_[i];
     }
     return std::move(request_);
   }
@@ -169,17 +172,17 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override {
     if (depth_ == 0) return false;
     const bool list = depth_ == 2;
-    if (!list && key_ != "picture") {
-      if (key_ == "pictures") bad_request("pictures is not a list");
+    if (!list && key_ != "image") {
+      if (key_ == "images") bad_request("images is not a list");
       add_option(request_.options, key_, std::move(text));
       return true;
     }
-    if (request_.decoded.size() == most_pictures_) too_many_pictures(most_pictures_);
+    if (request_.decoded.size() == most_images_) too_many_images(most_images_);
     request_.decoded.emplace_back();
     errors_.emplace_back();
     try {
       request_.decoded.back() = decode_base64(text);
-    } catch (const HttpError& error) {  // of this picture, not of the others
+    } catch (const HttpError& error) {  // of this image, not of the others
       errors_.back() = error.what();
     }
     return true;
@@ -191,8 +194,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& text) override {
     key_ = std::move(text);
-    bool& given = key_ == "picture" ? has_picture_ : has_pictures_;
-    if ((key_ == "picture" || key_ == "pictures") && std::exchange(given, true)) {
+    bool& given = key_ == "image" ? has_image_ : has_images_;
+    if ((key_ == "image" || key_ == "images") && std::exchange(given, true)) {
       bad_request("{} is given twice", key_);
     }
     return true;
@@ -202,8 +205,8 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool start_array(size_t) override {
-    if (depth_ != 1 || key_ != "pictures") {
-      bad_request("{} is a list, expected an object with a list of pictures", shown_key());
+    if (depth_ != 1 || key_ != "images") {
+      bad_request("{} is a list, expected an object with a list of images", shown_key());
     }
     depth_ = 2;
     return true;
@@ -220,7 +223,7 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
   std::string shown_key() const { return depth_ == 0 ? "the body" : printable(key_, 40); }
   bool scalar(std::string text) {
     if (depth_ == 0) return false;
-    if (depth_ == 2 || key_ == "picture" || key_ == "pictures" || text == "null") {
+    if (depth_ == 2 || key_ == "image" || key_ == "images" || text == "null") {
       bad_request("{} is {}, expected a text{}", shown_key(), printable(text, 40),
                   text == "null" ? " or a number" : " in base64");
     }
@@ -228,12 +231,12 @@ class JsonReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  const size_t most_pictures_;
+  const size_t most_images_;
   RequestBody request_;
   std::string key_;
   std::vector<std::string> errors_;  // of request_.decoded
-  bool has_picture_ = false, has_pictures_ = false;
-  int depth_ = 0;  // 1: in the object, 2: in the list of pictures
+  bool has_image_ = false, has_images_ = false;
+  int depth_ = 0;  // 1: in the object, 2: in the list of images
 };
 
 RequestBody read_json(std::string_view body, size_t most) {
@@ -321,12 +324,12 @@ std::map<std::string, std::string> read_query(std::string_view query) {
 }
 
 RequestBody read_request_body(std::string_view content_type, std::string_view body,
-                              size_t most_pictures) {
+                              size_t most_images) {
   const std::string_view type = media_type(content_type);
   if (same_text(type, "multipart/form-data")) {
-    return read_multipart(content_type, body, most_pictures);
+    return read_multipart(content_type, body, most_images);
   }
-  if (same_text(type, "application/json")) return read_json(body, most_pictures);
+  if (same_text(type, "application/json")) return read_json(body, most_images);
   const bool raw = type.empty() || same_text(type, "application/octet-stream") ||
                    same_text(type.substr(0, 6), "image/") ||
                    same_text(type, "application/x-www-form-urlencoded");  // what curl says
@@ -336,7 +339,7 @@ RequestBody read_request_body(std::string_view content_type, std::string_view bo
                                 printable(std::string(type), 100)));
   }
   RequestBody request;
-  if (!body.empty()) add_picture(request, "picture", body, most_pictures);
+  if (!body.empty()) add_image(request, "image", body, most_images);
   return request;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 template <typename Number>
 Number take_number(GivenOptions& given, const std::string& name, Number otherwise, Number least,
-                   Number most) {
+                   Number most, std::string_view raised_with = "") {
   const auto found = given.find(name);
   if (found == given.end()) return otherwise;
   const std::string value = take_option(given, name);
@@ -20,8 +20,8 @@ Number take_number(GivenOptions& given, const std::string& name, Number otherwis
   const char* const end = value.data() + value.size();
   const auto [last, error] = std::from_chars(value.data(), end, result);
   if (error != std::errc() || last != end || !(result >= least && result <= most)) {
-    bad_request("option {} is {}, expected a number from {} to {}", name, printable(value, 40),
-                least, most);
+    bad_request("option {} is {}, expected a number from {} to {}{}", name, printable(value, 40),
+                least, most, raised_with);
   }
   return result;
 }
@@ -83,7 +83,9 @@ AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const Ope
   constexpr int kMany = 1 << 20;
   AnswerRequest request;
   request.kind = kind;
-  const auto take_size = [&] { return take_number(given, "size", 0, 1, max_size); };
+  const auto take_size = [&] {
+    return take_number(given, "size", 0, 1, max_size, " (raise the limit with --max-size)");
+  };
   switch (kind) {
     case AnswerKind::kClassify:
       request.top = take_number(given, "top", 5, 1, kMany);

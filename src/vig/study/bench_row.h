@@ -15,7 +15,7 @@ namespace vig::study {
 struct BenchRequest {
   std::string model;                // a name of the zoo
   std::vector<std::string> fields;  // "attention=materialised", as --set takes them
-  int size = 0;                     // side of the picture; 0: the model's own
+  int size = 0;                     // side of the image; 0: the model's own
   int batch = 1;
   double seconds = 2;  // where the options name none
   double bytes = 0;    // that it needs, about; more than the machine has leaves the row out

@@ -15,7 +15,7 @@ bool is_uncounted(const Graph& graph, const Node& node) {
 }
 
 // Of what a scan counts truly.
-int64_t rivals_scan(const Node& node, int64_t scan) {
+int64_t baselines_scan(const Node& node, int64_t scan) {
   if (const auto* op = std::get_if<SelectiveScanOp>(&node.op)) {
     return scan / (4 * op->states + 2) * (9 * op->states + 1);
   }
@@ -71,7 +71,7 @@ Counts count_ways(const Graph& graph) {
     const MacCount macs = count_macs(graph, node);
     counts.all += macs;
     if (!is_uncounted(graph, node)) counts.without_down_proj += macs.total();
-    counts.rivals_way += macs.dense + rivals_scan(node, macs.scan);
+    counts.baselines_way += macs.dense + baselines_scan(node, macs.scan);
   }
   return counts;
 }

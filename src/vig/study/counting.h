@@ -11,8 +11,8 @@ struct Counts {
   // a function that a FLOP counter does not see. The other networks lose nothing.
   int64_t without_down_proj = 0;
   // With 9 N + 1 instead of 4 N + 2 for a token and channel of a selective scan, and 29 instead of
-  // 11 for bi-WKV, as the rivals' own papers have it.
-  int64_t rivals_way = 0;
+  // 11 for bi-WKV, as the baselines' own papers have it.
+  int64_t baselines_way = 0;
 };
 
 Counts count_ways(const Graph& graph);

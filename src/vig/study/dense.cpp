@@ -49,9 +49,9 @@ void count_variants(const std::string& backbone, const Graph& dense, GridSize si
                                   return param.name.starts_with("backbone.");
                                 }));
   // Both classifiers end in the same matrix, which the difference cancels.
-  const std::string rival = "vrwkv" + backbone.substr(backbone.find('_'));
+  const std::string baseline = "vrwkv" + backbone.substr(backbone.find('_'));
   set("with_vrwkv_blocks", count_backbone(dense).multiply_adds - count_macs(classifier).total() +
-                               multiply_adds_of(rival, size));
+                               multiply_adds_of(baseline, size));
 }
 
 Row count(const std::string& model) {

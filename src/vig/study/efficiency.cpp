@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPatch = 16;
-constexpr const char* kRivalScript = "../../bench/rivals/onnxruntime.mjs";
+constexpr const char* kBaselineScript = "../../bench/baselines/onnxruntime.mjs";
 
 // Bytes of the logits of one head of DeiT-T.
 double logit_bytes(int size) {
@@ -24,14 +24,14 @@ double logit_bytes(int size) {
   return 4 * tokens * tokens;
 }
 
-// Where bench/rivals is installed: its script; empty elsewhere.
-std::string rival_script(const StudyOptions& options) {
-  if (options.rivals.empty()) return "";
-  const fs::path script = (fs::path(options.rivals) / kRivalScript).lexically_normal();
+// Where bench/baselines is installed: its script; empty elsewhere.
+std::string baseline_script(const StudyOptions& options) {
+  if (options.baselines.empty()) return "";
+  const fs::path script = (fs::path(options.baselines) / kBaselineScript).lexically_normal();
   std::error_code ignored;
   const bool there =
       fs::exists(script, ignored) &&
-      fs::exists(fs::path(options.rivals) / "node_modules/onnxruntime-node", ignored);
+      fs::exists(fs::path(options.baselines) / "node_modules/onnxruntime-node", ignored);
   return there ? script.string() : "";
 }
 
@@ -39,7 +39,7 @@ std::vector<std::string> keys(const StudyOptions& options) {
   std::vector<std::string> keys;
   for (const int size : kEfficiencySizes) {
     for (const Contender& contender : contenders()) {
-      if (contender.onnxruntime && rival_script(options).empty()) continue;
+      if (contender.onnxruntime && baseline_script(options).empty()) continue;
       keys.push_back(efficiency_key(contender, size));
     }
   }
@@ -70,23 +70,25 @@ void measure_onnxruntime(int size, const StudyContext& context, Row& row) {
            "--force"},
           log, context);
   const std::string command =
-      fmt::format("VIG_RIVALS={} exec node {} {} \"$VIG_THREADS\"",
-                  quoted(fs::absolute(context.options.rivals).string()),
-                  quoted(rival_script(context.options)), quoted(fs::absolute(network).string()));
+      fmt::format("VIG_BASELINES={} exec node {} {} \"$VIG_THREADS\"",
+                  quoted(fs::absolute(context.options.baselines).string()),
+                  quoted(baseline_script(context.options)), quoted(fs::absolute(network).string()));
   const std::vector<Figures> results = run_bench(
-      request, {"--rival", command, "--rival-other", "deit_t", "--rival-timeout", "600"}, context);
+      request, {"--baseline", command, "--baseline-other", "deit_t", "--baseline-timeout", "600"},
+      context);
   std::error_code ignored;
   fs::remove(network, ignored);
-  if (results.size() != 2) fail("[efficiency] vig bench --rival gave {} results", results.size());
-  const Figures &ours = results[0], &rival = results[1];
-  const double best = figure(rival, "best_quarter_ms").value_or(0);
-  row.set("median_ms", figure(rival, "median_ms").value_or(0));
+  if (results.size() != 2)
+    fail("[efficiency] vig bench --baseline gave {} results", results.size());
+  const Figures &ours = results[0], &baseline = results[1];
+  const double best = figure(baseline, "best_quarter_ms").value_or(0);
+  row.set("median_ms", figure(baseline, "median_ms").value_or(0));
   row.set("best_ms", best);
-  row.set("spread", figure(rival, "spread").value_or(0));
+  row.set("spread", figure(baseline, "spread").value_or(0));
   row.set("images_per_second", 1e3 / best);
-  if (const auto bytes = figure(rival, "process_bytes")) row.set("process_bytes", *bytes);
+  if (const auto bytes = figure(baseline, "process_bytes")) row.set("process_bytes", *bytes);
   row.set("vig_t_ms", figure(ours, "best_quarter_ms").value_or(0));
-  row.set("engine", rival.at("engine"));
+  row.set("engine", baseline.at("engine"));
 }
 
 Row measure(const std::string& key, const StudyContext& context) {

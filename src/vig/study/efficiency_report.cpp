@@ -77,7 +77,7 @@ double paper_count(int size) {
       count_ways(build_graph(find_model("vig_t"), size, size)).without_down_proj);
 }
 
-// ---- the picture --------------------------------------------------------------------------
+// ---- the image --------------------------------------------------------------------------
 
 // The DeiT-T that a panel's factor compares ViG-T with.
 size_t compared(const Figure& figure, Quantity quantity) {
@@ -89,7 +89,7 @@ size_t compared(const Figure& figure, Quantity quantity) {
 PlotPanel panel(const Figure& figure, Quantity quantity, const char* title, const PlotAxis& y) {
   PlotPanel panel;
   panel.title = title;
-  panel.x = {.label = "side of the picture, pixels", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "side of the image, pixels", .scale = Scale::kLog, .ticks = {}};
   for (const int size : kEfficiencySizes) panel.x.ticks.push_back(size);
   panel.y = y;
   constexpr int kColours[] = {0, 1, 5, 2, 3, 4};
@@ -106,26 +106,26 @@ PlotPanel panel(const Figure& figure, Quantity quantity, const char* title, cons
     }
     panel.series.push_back(std::move(series));
   }
-  const size_t rival = compared(figure, quantity);
-  const Value high = figure.value(rival, kClaimed, quantity);
+  const size_t baseline = compared(figure, quantity);
+  const Value high = figure.value(baseline, kClaimed, quantity);
   const Value low = figure.value(kVig, kClaimed, quantity);
   if (high && low && *high > *low) {
     panel.gaps.push_back(
-        {kClaimed, *high, *low, ratio_text(figure.factor(rival, kClaimed, quantity))});
+        {kClaimed, *high, *low, ratio_text(figure.factor(baseline, kClaimed, quantity))});
   }
   return panel;
 }
 
-std::string picture(const Figure& figure) {
+std::string image(const Figure& figure) {
   Plot plot;
-  plot.title = "What a picture costs, from 224 to 2048 pixels a side";
+  plot.title = "What an image costs, from 224 to 2048 pixels a side";
   plot.subtitle = conditions_sentence(figure.results());
   plot.panels = {
       panel(figure, Quantity::kMultiplyAdds, "Multiply-adds",
             {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "", .prefixes = true}),
       panel(figure, Quantity::kBytes, "Peak memory of the process",
             {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "B", .prefixes = true}),
-      panel(figure, Quantity::kSeconds, "Time for one picture",
+      panel(figure, Quantity::kSeconds, "Time for one image",
             {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "s", .prefixes = true})};
   const auto name = [&](Quantity quantity) { return contender(compared(figure, quantity)).name; };
   plot.note = fmt::format(
@@ -294,12 +294,12 @@ Presentation present_efficiency(const Results& results) {
   std::string text = conditions_sentence(results) + "\n";
   text += "\n" + claims_markdown(claims(figure));
   text += "\nMultiply-adds:\n\n" + table(figure, Quantity::kMultiplyAdds);
-  text += "\nTime for one picture:\n\n" + table(figure, Quantity::kSeconds);
+  text += "\nTime for one image:\n\n" + table(figure, Quantity::kSeconds);
   text += "\nPeak memory of the process, weights included:\n\n" + table(figure, Quantity::kBytes);
   for (const Row& row : results.rows) {
     if (!row.note.empty()) text += fmt::format("\n{}: {}.\n", row.key, row.note);
   }
-  return {picture(figure), text};
+  return {image(figure), text};
 }
 
 }  // namespace vig::study

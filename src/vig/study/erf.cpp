@@ -2,10 +2,10 @@
 //
 // Rows: MODEL/initial is the full-size network at 224 with initial weights, MODEL/given the same
 // with weights that the user gave, MODEL/miniature-initial and MODEL/miniature-trained a miniature
-// before and after training. Columns: `size` of the input, `pictures` averaged over, `parameters`,
+// before and after training. Columns: `size` of the input, `images` averaged over, `parameters`,
 // `area20`, `area50` and `area99` (area of the centred square that holds so many percent of the
-// gradient, as a share of the picture), `outer_level` (mean gradient of a pixel outside of the
-// centred half of the picture, as a share of the mean gradient), `field` (ReceptiveField::text).
+// gradient, as a share of the image), `outer_level` (mean gradient of a pixel outside of the
+// centred half of the image, as a share of the mean gradient), `field` (ReceptiveField::text).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,8 +85,8 @@ std::vector<std::string> keys(const StudyOptions& options) {
 Row measure(const std::string& key, const StudyContext& context) {
   const size_t slash = key.find('/');
   const std::string model = key.substr(0, slash), kind = key.substr(slash + 1);
-  if (context.options.pictures.empty()) {
-    fail_usage("--pictures: expected picture files or folders to average over, found nothing");
+  if (context.options.images.empty()) {
+    fail_usage("--images: expected image files or folders to average over, found nothing");
   }
   const fs::path csv = context.folder / "field.csv", log = context.folder / "field.log";
   std::vector<std::string> arguments = {"receptive-field"};
@@ -110,8 +110,7 @@ Row measure(const std::string& key, const StudyContext& context) {
       arguments.end(),
       {"--size", fmt::format("{}", size), "--seed", fmt::format("{}", kSeed), "--threads",
        fmt::format("{}", context.options.threads), "--csv", csv.string(), "--"});
-  arguments.insert(arguments.end(), context.options.pictures.begin(),
-                   context.options.pictures.end());
+  arguments.insert(arguments.end(), context.options.images.begin(), context.options.images.end());
   run_vig(arguments, log, context);
   const auto lines = parse_csv(read_text(csv), csv.string());
   if (lines.size() != 2 || lines[0].size() != lines[1].size()) {
@@ -131,7 +130,7 @@ std::string percent(std::optional<double> share) {
 }
 
 std::string summary(const Row& row) {
-  return fmt::format("99 % of the gradient in {} of the picture", percent(row.number("area99")));
+  return fmt::format("99 % of the gradient in {} of the image", percent(row.number("area99")));
 }
 
 // The kind of rows that the claims are about: weights of the user's, else trained miniatures, else
@@ -147,11 +146,11 @@ Kind best_kind(const Results& results) {
   return kInitial;
 }
 
-// "exhibits a global ERF like DeiT": the outer half of the picture counts at least half as much as
+// "exhibits a global ERF like DeiT": the outer half of the image counts at least half as much as
 // it does for DeiT. "fail": less than half.
 Claim coverage_claim(const char* model, const char* sentence, bool global, const Kind& kind,
                      const Results& results) {
-  Claim claim{sentence, "a picture", ""};
+  Claim claim{sentence, "an image", ""};
   const auto own = results.number(key_of(model, kind), "outer_level");
   const auto deit = results.number(key_of("deit_t", kind), "outer_level");
   if (!own || !deit) return claim;
@@ -169,7 +168,7 @@ std::vector<Claim> claims(const Results& results) {
                      true, kind, results),
       coverage_claim("resnet50", "The convolutional ResNet50 fails to", false, kind, results),
       coverage_claim("swin_t", "The window-attention-based Swin fails to", false, kind, results)};
-  Claim locality{"Locality injection enlarges the area of intensive response", "a picture", ""};
+  Claim locality{"Locality injection enlarges the area of intensive response", "an image", ""};
   const auto with = results.number(key_of("vig_t", kind), "area50");
   const auto without = results.number(key_of("gla_t_gated", kind), "area50");
   if (with && without) {
@@ -181,7 +180,7 @@ std::vector<Claim> claims(const Results& results) {
   for (Claim& claim : all) {
     if (claim.here.empty()) continue;
     claim.remark = fmt::format("rows \"{}\"", kind.name);
-    // No window or stack of convolutions is small beside a picture of 64 pixels.
+    // No window or stack of convolutions is small beside an image of 64 pixels.
     if (kind.key == kAfter.key) {
       claim.remark += fmt::format(", {0} x {0} pixels, a short training", kMiniatureInput);
     }
@@ -192,7 +191,7 @@ std::vector<Claim> claims(const Results& results) {
 Presentation present(const Results& results) {
   std::vector<FieldRow> sheet;
   std::vector<std::vector<std::string>> table;
-  std::string pictures;
+  std::string images;
   for (const Kind& kind : kKinds) {
     FieldRow fields{std::string(kind.name), {}};
     for (const Contender& contender : kContenders) {
@@ -202,12 +201,12 @@ Presentation present(const Results& results) {
           {contender.name,
            fmt::format("99 % in {}, outer {:.2f}", percent(row->number("area99")),
                        row->number("outer_level").value_or(0)),
-           field_picture(row->text("field"))});
+           field_image(row->text("field"))});
       table.push_back({fmt::format("{}, {}", contender.name, kind.name), row->text("size"),
                        percent(row->number("area20")), percent(row->number("area50")),
                        percent(row->number("area99")),
                        fmt::format("{:.3f}", row->number("outer_level").value_or(0))});
-      pictures = row->text("pictures");
+      images = row->text("images");
     }
     if (!fields.tiles.empty()) sheet.push_back(std::move(fields));
   }
@@ -219,13 +218,13 @@ Presentation present(const Results& results) {
       fmt::format(
           "\nThe absolute gradient of the centre of the last feature map, summed over its "
           "positive channels, "
-          "by the pixels, averaged over {} pictures. The columns say in which share of the picture "
+          "by the pixels, averaged over {} images. The columns say in which share of the image "
           "the centred square lies that holds 20, 50 and 99 % of the gradient; the outer level is "
-          "the mean gradient of a pixel outside of the centred half of the picture as a share of "
-          "the mean gradient, 1 for a field that is the same everywhere. The paper shows pictures "
+          "the mean gradient of a pixel outside of the centred half of the image as a share of "
+          "the mean gradient, 1 for a field that is the same everywhere. The paper shows images "
           "of networks trained on ImageNet and no numbers. A field counts as global here when its "
           "outer level is at least half of DeiT's.\n\n",
-          pictures.empty() ? "no" : pictures) +
+          images.empty() ? "no" : images) +
       markdown_table({"network", "input:", "20 % in:", "50 % in:", "99 % in:", "outer level:"},
                      table) +
       "\n" + claims_markdown(claims(results));
@@ -239,9 +238,9 @@ Study erf_study() {
   study.name = "erf";
   study.sentence =
       "Effective receptive fields of ViG with and without locality, DeiT, Swin and ResNet50.";
-  study.arguments = " --data cifar10.tar.gz --pictures photos";
+  study.arguments = " --data cifar10.tar.gz --images photos";
   study.duration = "5 minutes";
-  study.columns = {{"parameters"}, {"size"},   {"pictures"},    {"area20"},
+  study.columns = {{"parameters"}, {"size"},   {"images"},      {"area20"},
                    {"area50"},     {"area99"}, {"outer_level"}, {"field", Column::Kind::kText}};
   study.keys = keys;
   study.measure = measure;

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/runtime/session.h"
 #include "vig/study/child.h"
 #include "vig/study/results.h"
 
@@ -46,7 +46,7 @@ void delete_file(const fs::path& file) {
 const std::string& data_of(const StudyContext& context) {
   if (context.options.data.empty()) {
     fail_usage(
-        "--data: expected a folder or archive with train/ and test/ of small pictures, such as "
+        "--data: expected a folder or archive with train/ and test/ of small images, such as "
         "CIFAR-10, found nothing");
   }
   return context.options.data;
@@ -85,12 +85,12 @@ std::string training_sentence(const std::string& settings) {
   return fmt::format(
       "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads where the "
       "network "
-      "has such numbers), takes {0} x {0} pictures and is trained from fresh weights by `vig "
+      "has such numbers), takes {0} x {0} images and is trained from fresh weights by `vig "
       "train` "
-      "with the preset `small`, batch 128, 2 % of the training pictures held out, AdamW with a "
+      "with the preset `small`, batch 128, 2 % of the training images held out, AdamW with a "
       "peak "
       "learning rate of 2e-3, a tenth of the run as warm-up and cosine decay ({1}); the averaged "
-      "weights at the end (EMA 0.99) are tested on all pictures of `test/`.\n",
+      "weights at the end (EMA 0.99) are tested on all images of `test/`.\n",
       kMiniatureSize, settings);
 }
 
@@ -102,7 +102,7 @@ fs::path run_training(const std::string& name, std::vector<std::string> argument
   if (error) fail("{}: cannot make the folder: {}", context.runs.string(), error.message());
   arguments.insert(arguments.begin(), "train");
   arguments.insert(arguments.end(), {"--out", folder.string()});
-  // All cores is what a run says that names no number, so that it resumes on another machine.
+  // The default is what a run says that names no number, so that it resumes on another machine.
   const int threads = context.options.threads;
   if (threads != default_threads()) {
     arguments.insert(arguments.end(), {"--threads", fmt::format("{}", threads)});
@@ -146,17 +146,17 @@ Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext&
            fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
            "--csv", csv.string()},
           log, context);
-  // index,class,pictures,answered,correct,...
+  // index,class,images,answered,correct,...
   const auto lines = parse_csv(read_text(csv), csv.string());
   Accuracy accuracy;
   double correct = 0;
   for (size_t i = 1; i < lines.size(); ++i) {
     if (lines[i].size() < 5) fail("{}: line {}: expected 5 cells or more", csv.string(), i + 1);
-    accuracy.pictures += std::stod(lines[i][2]);
+    accuracy.images += std::stod(lines[i][2]);
     correct += std::stod(lines[i][4]);
   }
-  if (accuracy.pictures == 0) fail("{}: no picture was tested", csv.string());
-  accuracy.top1 = correct / accuracy.pictures;
+  if (accuracy.images == 0) fail("{}: no image was tested", csv.string());
+  accuracy.top1 = correct / accuracy.images;
   delete_file(csv);
   delete_file(log);
   return accuracy;

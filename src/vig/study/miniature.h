@@ -1,6 +1,6 @@
 // Small versions of the paper's networks, trained alike, for studies that need trained weights.
 //
-// All have about 300,000 parameters, take 32 x 32 pictures in patches of 4 x 4 (64 tokens) and are
+// All have about 300,000 parameters, take 32 x 32 images in patches of 4 x 4 (64 tokens) and are
 // trained with one preset and budget. A run lies in RUNS/MODEL-seedN and resumes where it was
 // stopped; studies that ask for the same network share it.
 #pragma once
@@ -21,7 +21,7 @@ std::vector<std::string> miniature_fields(const std::string& model);
 // Numbers that a weight file holds.
 int64_t file_parameters(const std::filesystem::path& weights);
 
-// Passes over the training pictures: what the options say, or the budget of the tables in the tree.
+// Passes over the training images: what the options say, or the budget of the tables in the tree.
 double miniature_epochs(const StudyOptions& options);
 // "data=cifar10.tar.gz epochs=2", for the settings of a study.
 std::string data_and_epochs(const StudyOptions& options, double epochs);
@@ -41,7 +41,7 @@ std::filesystem::path trained_miniature(const std::string& model, int seed,
 
 struct Accuracy {
   double top1 = 0;
-  double pictures = 0;
+  double images = 0;
 };
 // Of a weight file on the test split of the options' data, by `vig eval` at this input size.
 Accuracy measure_accuracy(const std::filesystem::path& weights, int size,

@@ -1,7 +1,7 @@
-// Whether a detector can learn at all: eight annotated pictures by heart.
+// Whether a detector can learn at all: eight annotated images by heart.
 //
 // Rows: EPOCH holds `step`, `loss` (of training), `box_ap`, `box_ap50`, `mask_ap` and `mask_ap50`
-// of the averaged weights, as training validates them on the same eight pictures; `engine` holds
+// of the averaged weights, as training validates them on the same eight images; `engine` holds
 // the figures of the last weights as `vig eval` measures them.
 #include <fmt/ranges.h>
 
@@ -26,13 +26,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kEngine = "engine";
-constexpr size_t kPictures = 8, kMostObjects = 5;
+constexpr size_t kImages = 8, kMostObjects = 5;
 constexpr int kValidations = 10;
 constexpr double kEpochs = 200;
 constexpr double kGoal = 0.95;
 
 constexpr const char* kModel = "vig_h_t_maskrcnn";
-// Widths as those of the model that comes with the program, and narrow heads: the pictures are few.
+// Widths as those of the model that comes with the program, and narrow heads: the images are few.
 constexpr const char* kFields[] = {"dims=64,128,256,128", "depths=2,4,2,1",  "heads=2,4,8,4",
                                    "drop_path=0",         "fpn_channels=96", "fc_channels=256",
                                    "mask_channels=96",    "anchor_scale=4"};
@@ -57,13 +57,13 @@ std::vector<std::string> keys(const StudyOptions& options) {
   return keys;
 }
 
-// ---- the pictures -------------------------------------------------------------------------
+// ---- the images -------------------------------------------------------------------------
 
-// The first pictures of the training split with a few objects, none of them a crowd. None is taller
+// The first images of the training split with a few objects, none of them a crowd. None is taller
 // than wide, or the canvas of all would be a large square.
-std::vector<size_t> chosen_pictures(const CocoDataset& data) {
+std::vector<size_t> chosen_images(const CocoDataset& data) {
   std::vector<size_t> chosen;
-  for (size_t i = 0; i < data.size() && chosen.size() < kPictures; ++i) {
+  for (size_t i = 0; i < data.size() && chosen.size() < kImages; ++i) {
     if (data.width(i) < data.height(i) || data.object_count(i) > kMostObjects) continue;
     const std::vector<Object> objects = data.objects(i).objects;
     const auto is_plain = [](const Object& one) { return !one.crowd && !one.mask.runs.empty(); };
@@ -119,13 +119,13 @@ void make_folder(const fs::path& folder) {
   if (error) fail("{}: cannot make the folder: {}", folder.string(), error.message());
 }
 
-// A folder of the eight pictures, to be trained and validated with. Made once.
-fs::path pictures_folder(const StudyContext& context) {
+// A folder of the eight images, to be trained and validated with. Made once.
+fs::path images_folder(const StudyContext& context) {
   const std::string& path = context.options.data;
   if (path.empty()) {
     fail_usage("--data: expected a folder or archive with COCO's annotations, found nothing");
   }
-  const fs::path folder = context.folder / "pictures";
+  const fs::path folder = context.folder / "images";
   const fs::path last = folder / "annotations/instances_val.json";  // written at last
   std::error_code ignored;
   if (fs::exists(last, ignored)) return folder;
@@ -133,11 +133,10 @@ fs::path pictures_folder(const StudyContext& context) {
   const std::optional<CocoDataset>& found = splits.train ? splits.train : splits.whole;
   if (!found) fail("{}: holds no split \"train\"", path);
   const CocoDataset data = found->for_training();
-  const std::vector<size_t> chosen = chosen_pictures(data);
-  if (chosen.size() < kPictures) {
-    fail(
-        "{}: {} pictures, none taller than wide, with 1 to {} objects that have masks, expected {}",
-        path, chosen.size(), kMostObjects, kPictures);
+  const std::vector<size_t> chosen = chosen_images(data);
+  if (chosen.size() < kImages) {
+    fail("{}: {} images, none taller than wide, with 1 to {} objects that have masks, expected {}",
+         path, chosen.size(), kMostObjects, kImages);
   }
   for (const char* split : {"train", "val"}) {
     make_folder(folder / split);
@@ -158,9 +157,9 @@ fs::path pictures_folder(const StudyContext& context) {
 
 // ---- rows ---------------------------------------------------------------------------------
 
-fs::path trained(const fs::path& pictures, const StudyContext& context) {
+fs::path trained(const fs::path& images, const StudyContext& context) {
   const double epochs = epochs_of(context.options);
-  std::vector<std::string> arguments = {pictures.string(),
+  std::vector<std::string> arguments = {images.string(),
                                         "--preset",
                                         "detect",
                                         "--model",
@@ -206,7 +205,7 @@ Row row_of_epoch(const fs::path& csv, const std::string& epoch) {
   fail("{}: no line of epoch {}", csv.string(), epoch);
 }
 
-Row measure_engine(const fs::path& weights, const fs::path& pictures, const StudyContext& context) {
+Row measure_engine(const fs::path& weights, const fs::path& images, const StudyContext& context) {
   ModelRequest request;
   request.model = weights.string();
   RunOptions run;
@@ -217,7 +216,7 @@ Row measure_engine(const fs::path& weights, const fs::path& pictures, const Stud
     context.tick();
     return context.keep_going();
   };
-  const CocoSplits splits = open_coco(pictures.string(), {.splits = {"val"}});
+  const CocoSplits splits = open_coco(images.string(), {.splits = {"val"}});
   const DetectionEvaluation found = evaluate(detector, splits.val.value(), options);
   if (!found.complete) throw Stopped();
   Row row;
@@ -229,8 +228,8 @@ Row measure_engine(const fs::path& weights, const fs::path& pictures, const Stud
 }
 
 Row measure(const std::string& key, const StudyContext& context) {
-  const fs::path pictures = pictures_folder(context), run = trained(pictures, context);
-  if (key == kEngine) return measure_engine(run / "last.safetensors", pictures, context);
+  const fs::path images = images_folder(context), run = trained(images, context);
+  if (key == kEngine) return measure_engine(run / "last.safetensors", images, context);
   return row_of_epoch(run / "metrics.csv", key);
 }
 
@@ -242,9 +241,9 @@ std::string summary(const Row& row) {
 // ---- what is shown ------------------------------------------------------------------------
 
 Claim learns_by_heart(const Results& results) {
-  Claim claim{fmt::format("A detector learns {} pictures by heart: AP50 of boxes and of masks, "
+  Claim claim{fmt::format("A detector learns {} images by heart: AP50 of boxes and of masks, "
                           "measured by the engine",
-                          kPictures),
+                          kImages),
               "at least 95 %", "", Verdict::kNotMeasured};
   const Row* row = results.find(kEngine);
   if (row == nullptr) return claim;
@@ -270,11 +269,11 @@ Presentation present(const Results& results) {
     masks.points.emplace_back(epoch, 100 * row.number("mask_ap50").value_or(0));
   }
   Plot plot;
-  plot.title = "A detector that learns eight pictures by heart";
+  plot.title = "A detector that learns eight images by heart";
   plot.subtitle = conditions_sentence(results);
   plot.panel_width = 460;
   PlotPanel panel;
-  panel.title = "AP50 on the pictures of training";
+  panel.title = "AP50 on the images of training";
   panel.x = {.label = "epochs"};
   panel.y = {.label = "AP50, %"};
   panel.series = {boxes, masks};
@@ -283,10 +282,10 @@ Presentation present(const Results& results) {
       plot_svg(plot),
       conditions_sentence(results) + "\n" +
           fmt::format("\n`{}` with {} is trained from fresh weights on the first {} "
-                      "pictures of the training split that are not taller than wide and have at "
+                      "images of the training split that are not taller than wide and have at "
                       "most {} objects and no crowd, "
                       "with a short side of {}, and validated on the same.\n\n",
-                      kModel, fmt::join(kFields, ", "), kPictures, kMostObjects, kSize) +
+                      kModel, fmt::join(kFields, ", "), kImages, kMostObjects, kSize) +
           markdown_table(
               {"epoch", "step:", "loss:", "box AP:", "box AP50:", "mask AP:", "mask AP50:"}, rows) +
           "\n" + claims_markdown({learns_by_heart(results)})};
@@ -297,7 +296,7 @@ Presentation present(const Results& results) {
 Study overfit_study() {
   Study study;
   study.name = "overfit";
-  study.sentence = "AP50 of a small detector on the eight pictures that it is trained with.";
+  study.sentence = "AP50 of a small detector on the eight images that it is trained with.";
   study.arguments = " --data coco-mini";
   study.duration = "10 minutes";
   study.columns = {{"step"}, {"loss"}, {"box_ap"}, {"box_ap50"}, {"mask_ap"}, {"mask_ap50"}};

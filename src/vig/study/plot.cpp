@@ -262,7 +262,7 @@ class Drawing {
         top, height, width);
     add(out, "<text class=\"soft\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
         left + width / 2, top + height + 38, svg_label(panel.x.label, 80).xml);
-    // What the picture is about is drawn last, over the others.
+    // What the image is about is drawn last, over the others.
     for (const bool strong : {false, true}) {
       for (const PlotSeries& series : panel.series) {
         if (series.strong == strong) draw_series(out, panel, series, at_x, at_y);

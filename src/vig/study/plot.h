@@ -23,7 +23,7 @@ struct PlotSeries {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y) in order of x; not drawable: a gap
   int colour = -1;      // place in the palette; -1: the place of the name in the legend
-  bool strong = false;  // the one that the picture is about
+  bool strong = false;  // the one that the image is about
   bool dashed = false;
 };
 

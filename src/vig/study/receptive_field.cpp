@@ -53,7 +53,7 @@ void ReceptiveField::add(std::span<const float> gradient) {
          size_);
   }
   for (const float value : gradient) {
-    if (!std::isfinite(value)) fail("the gradient of the picture is not finite");
+    if (!std::isfinite(value)) fail("the gradient of the image is not finite");
   }
   for (size_t i = 0; i < gradient.size(); ++i) sums_[i / 3] += std::fabs(gradient[i]);
 }
@@ -111,7 +111,7 @@ std::string ReceptiveField::text(int side) const {
   return text;
 }
 
-Image field_picture(std::string_view text) {
+Image field_image(std::string_view text) {
   const int side = static_cast<int>(std::lround(std::sqrt(static_cast<double>(text.size()))));
   if (side == 0 || static_cast<size_t>(side) * side != text.size()) {
     fail("[receptive field] {} characters, expected a square number", text.size());
@@ -148,7 +148,7 @@ std::string field_sheet_svg(const std::string& title, std::span<const FieldRow> 
                      "<image x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" "
                      "href=\"{}\"/>\n",
                      x, y + kText, kTile, kTile,
-                     jpeg_uri(encode_jpeg(enlarged(tile.picture), kQuality)));
+                     jpeg_uri(encode_jpeg(enlarged(tile.image), kQuality)));
       fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x, y + kText + kTile + 16,
                      svg_label(tile.note, 60).xml);
       x += kTile + kGap;

@@ -1,5 +1,5 @@
-// Effective receptive fields: which pixels of a picture one position of a network's last feature
-// map responds to, as a picture and in figures.
+// Effective receptive fields: which pixels of an image one position of a network's last feature
+// map responds to, as an image and in figures.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 namespace vig::study {
 
 // The contribution of every pixel of an input of size x size, row by row: the absolute gradient
-// summed over the colours, added up over pictures. Not negative.
+// summed over the colours, added up over images. Not negative.
 class ReceptiveField {
  public:
   explicit ReceptiveField(int size);
@@ -21,7 +21,7 @@ class ReceptiveField {
   double at(int y, int x) const { return sums_[static_cast<size_t>(y) * size_ + x]; }
   double total() const;
 
-  // Adds one picture's gradient, [size, size, 3]. Throws Error where a value is not finite.
+  // Adds one image's gradient, [size, size, 3]. Throws Error where a value is not finite.
   void add(std::span<const float> gradient);
 
   // The area of the smallest square around the centre pixel (size / 2, size / 2) that holds at
@@ -48,14 +48,14 @@ class ReceptiveField {
   std::vector<double> sums_;
 };
 
-// What text() gave, as a picture: black where there is nothing, white at the largest contribution.
+// What text() gave, as an image: black where there is nothing, white at the largest contribution.
 // Throws Error where it is no such text.
-Image field_picture(std::string_view text);
+Image field_image(std::string_view text);
 
-// One field of a sheet: a title above the picture and a note below it.
+// One field of a sheet: a title above the image and a note below it.
 struct FieldTile {
   std::string title, note;
-  Image picture;
+  Image image;
 };
 
 // Fields beside each other, with a name before them.
@@ -64,7 +64,7 @@ struct FieldRow {
   std::vector<FieldTile> tiles;
 };
 
-// All rows as one SVG that holds the pictures itself.
+// All rows as one SVG that holds the images itself.
 std::string field_sheet_svg(const std::string& title, std::span<const FieldRow> rows);
 
 }  // namespace vig::study

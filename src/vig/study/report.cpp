@@ -43,7 +43,7 @@ std::optional<Results> find_results(const fs::path& folder, const Study& study) 
 std::string study_block(const Study& study, const fs::path& folder, Report& report) {
   const std::optional<Results> results = find_results(folder, study);
   const Presentation shown = study.present(results.value_or(Results()));
-  report.pictures[study.name + ".svg"] = shown.svg;
+  report.images[study.name + ".svg"] = shown.svg;
   return fmt::format("Command: `./vig study {0}{1}` ({2} on 2 cores).\n\n![{3}]({0}.svg)\n\n{4}",
                      study.name, study.arguments, study.duration, study.sentence, shown.markdown);
 }

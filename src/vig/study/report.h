@@ -9,7 +9,7 @@ namespace vig::study {
 
 struct Report {
   std::string document;
-  std::map<std::string, std::string> pictures;  // file name, beside the document: SVG
+  std::map<std::string, std::string> images;  // file name, beside the document: SVG
 };
 
 // Makes anew what stands between the lines `<!-- study NAME -->` or `<!-- table NAME -->` and

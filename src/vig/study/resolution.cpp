@@ -2,7 +2,7 @@
 // at larger ones.
 //
 // Rows: MODEL/SIZE holds `size` (of the tested input), `parameters` (of the miniature), `top1`
-// (share of the test pictures) and `pictures` (tested). All rows of a model test the same weights.
+// (share of the test images) and `images` (tested). All rows of a model test the same weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,16 +52,16 @@ Row measure(const std::string& key, const StudyContext& context) {
   row.set("size", fmt::format("{}", size));
   row.set("parameters", fmt::format("{}", file_parameters(weights)));
   row.set("top1", accuracy.top1);
-  row.set("pictures", accuracy.pictures);
+  row.set("images", accuracy.images);
   return row;
 }
 
 std::string summary(const Row& row) {
-  return fmt::format("{:.2f} % of {:.0f} test pictures", 100 * row.number("top1").value_or(0),
-                     row.number("pictures").value_or(0));
+  return fmt::format("{:.2f} % of {:.0f} test images", 100 * row.number("top1").value_or(0),
+                     row.number("images").value_or(0));
 }
 
-// ViG's lead over another network at one size, and twice its standard error: pictures are drawn
+// ViG's lead over another network at one size, and twice its standard error: images are drawn
 // at random, and each is right or wrong.
 struct Lead {
   double points = 0;
@@ -73,7 +73,7 @@ std::optional<Lead> lead(const Results& results, const char* other, int size) {
   if (a == nullptr || b == nullptr) return std::nullopt;
   const auto variance = [](const Row& row) {
     const double p = row.number("top1").value_or(0);
-    return p * (1 - p) / std::max(1.0, row.number("pictures").value_or(1));
+    return p * (1 - p) / std::max(1.0, row.number("images").value_or(1));
   };
   return Lead{a->number("top1").value_or(0) - b->number("top1").value_or(0),
               2 * std::sqrt(variance(*a) + variance(*b))};
@@ -98,7 +98,7 @@ Claim growth_claim(const Contender& other, const Results& results) {
   claim.here = leads;
   if (!known) return claim;
   claim.verdict = ahead ? Verdict::kHolds : behind ? Verdict::kFails : Verdict::kUndecided;
-  if (!ahead && !behind) claim.remark = "leads within the error of the test pictures";
+  if (!ahead && !behind) claim.remark = "leads within the error of the test images";
   return claim;
 }
 
@@ -114,7 +114,7 @@ std::vector<Claim> claims(const Results& results) {
     sentence.verdict = found->points > found->error    ? Verdict::kHolds
                        : found->points < -found->error ? Verdict::kFails
                                                        : Verdict::kUndecided;
-    sentence.remark = "the direction; the number is that of other networks and pictures";
+    sentence.remark = "the direction; the number is that of other networks and images";
   }
   all.push_back(sentence);
   for (const Contender& other : kContenders) {
@@ -129,7 +129,7 @@ Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> rows;
   PlotPanel panel;
   panel.title = results.conditions.settings;
-  panel.x = {.label = "side of the test pictures", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "side of the test images", .scale = Scale::kLog, .ticks = {}};
   for (const int size : kSizes) panel.x.ticks.push_back(size);
   panel.y = {.label = "top-1, %"};
   for (const Contender& contender : kContenders) {
@@ -151,12 +151,12 @@ Presentation present(const Results& results) {
       conditions_sentence(results) + "\n" + training_sentence(results.conditions.settings) +
       fmt::format(
           "\nTop-1 in percent by the side of the tested input, all trained at {} with seed "
-          "{}. Small pictures are enlarged, so larger inputs show larger objects and no more "
+          "{}. Small images are enlarged, so larger inputs show larger objects and no more "
           "detail; position embeddings are resized. The paper's figure has ViG-T, DeiT-T, "
           "Vim-T, VRWKV-T and ResNet50, trained at 224 and tested from 224 to 2048, and "
-          "prints no numbers. A verdict allows for the error of the test pictures, not for that "
+          "prints no numbers. A verdict allows for the error of the test images, not for that "
           "of the seed: the roadmap's seeds differ by up to a percent and a half. It is one on "
-          "networks that saw each picture a few times, not on ones trained to the end.\n\n",
+          "networks that saw each image a few times, not on ones trained to the end.\n\n",
           kMiniatureSize, kSeed) +
       markdown_table(titles, rows) + "\n" + claims_markdown(claims(results));
   Plot plot;
@@ -178,7 +178,7 @@ Study resolution_study() {
       "Accuracy of trained miniatures of ViG, DeiT, VRWKV and ResNet at larger test sizes.";
   study.arguments = " --data cifar10.tar.gz";
   study.duration = "20 minutes";
-  study.columns = {{"size"}, {"parameters"}, {"top1"}, {"pictures"}};
+  study.columns = {{"size"}, {"parameters"}, {"top1"}, {"images"}};
   study.keys = keys;
   study.measure = measure;
   study.summary = summary;

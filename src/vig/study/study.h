@@ -1,5 +1,5 @@
 // A study makes a table or figure of the paper again on this machine: rows that are measured one by
-// one, and a presentation of all rows as a picture and a Markdown table with a verdict on each
+// one, and a presentation of all rows as an image and a Markdown table with a verdict on each
 // claim of the paper.
 //
 // A folder holds NAME.csv, to which every finished row is added at once, and at the end NAME.svg
@@ -18,15 +18,15 @@ namespace vig::study {
 
 // What somebody may ask of a study besides its name.
 struct StudyOptions {
-  int threads = 0;                         // 0: all processors
-  double seconds = 0;                      // of each timing; 0: the study's own choice
-  std::string data;                        // pictures to train with; empty: the study's own choice
-  double epochs = 0;                       // of trained networks; 0: the study's own choice
-  std::vector<std::string> pictures = {};  // files and folders, for studies that only look at them
-  std::vector<std::string> weights = {};   // "MODEL=FILE", for studies that take weights
-  std::string rivals;                      // folder in which bench/rivals is installed; empty: none
-  std::vector<std::string> rows;           // keys, or parts of keys between "/"; empty: all
-  bool force = false;                      // begins anew instead of resuming
+  int threads = 0;                        // 0: default_threads()
+  double seconds = 0;                     // of each timing; 0: the study's own choice
+  std::string data;                       // images to train with; empty: the study's own choice
+  double epochs = 0;                      // of trained networks; 0: the study's own choice
+  std::vector<std::string> images = {};   // files and folders, for studies that only look at them
+  std::vector<std::string> weights = {};  // "MODEL=FILE", for studies that take weights
+  std::string baselines;          // folder in which bench/baselines is installed; empty: none
+  std::vector<std::string> rows;  // keys, or parts of keys between "/"; empty: all
+  bool force = false;             // begins anew instead of resuming
 };
 
 // What all rows of a CSV file have in common. Rows of other conditions are not comparable.

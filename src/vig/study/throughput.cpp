@@ -50,7 +50,7 @@ Row measure(const std::string& key, const StudyContext& context) {
   row.set("size", size);
   row.set("parameters", fmt::format("{}", graph.param_count()));
   row.set("without_down_proj", fmt::format("{}", counts.without_down_proj));
-  row.set("rivals_multiply_adds", fmt::format("{}", counts.rivals_way));
+  row.set("baselines_multiply_adds", fmt::format("{}", counts.baselines_way));
   measure_bench(request, context, row);
   return row;
 }
@@ -62,7 +62,7 @@ Study throughput_study() {
   study.name = "throughput";
   study.sentence = "Parameters, multiply-adds and images/s of every model of the paper's tables.";
   study.duration = "10 minutes";
-  study.columns = {{"size"}, {"parameters"}, {"without_down_proj"}, {"rivals_multiply_adds"}};
+  study.columns = {{"size"}, {"parameters"}, {"without_down_proj"}, {"baselines_multiply_adds"}};
   study.columns.insert(study.columns.end(), bench_columns().begin(), bench_columns().end());
   study.keys = keys;
   study.measure = measure;

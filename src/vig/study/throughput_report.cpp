@@ -43,16 +43,16 @@ std::string params_verdict(const PaperRow& paper, const Row& row) {
 
 std::string flops_verdict(const PaperRow& paper, const Row& row) {
   const std::string printed = printed_flops(paper);
-  const Value here = multiply_adds(row), rivals = row.number("rivals_multiply_adds"),
+  const Value here = multiply_adds(row), baselines = row.number("baselines_multiply_adds"),
               uncounted = row.number("without_down_proj");
-  if (printed.empty() || !here || !rivals || !uncounted) return "";
+  if (printed.empty() || !here || !baselines || !uncounted) return "";
   if (rounds_to(*here, printed)) return fmt::format("{}", verdict_text(Verdict::kHolds));
-  if (rounds_to(*rivals, printed)) {
+  if (rounds_to(*baselines, printed)) {
     return fmt::format("{} (with {} by its authors' count)", verdict_text(Verdict::kHolds),
-                       giga_text(rivals));
+                       giga_text(baselines));
   }
   std::string detail = fmt::format("{:+.1f} %", 100 * (parse_printed(printed).value / *here - 1));
-  if (*rivals > *here) detail += fmt::format("; {} by its authors' count", giga_text(rivals));
+  if (*baselines > *here) detail += fmt::format("; {} by its authors' count", giga_text(baselines));
   if (*uncounted < *here) detail += fmt::format("; {} without down_proj", giga_text(uncounted));
   return fmt::format("{} ({})", verdict_text(Verdict::kFails), detail);
 }
@@ -228,7 +228,7 @@ std::vector<Claim> accuracy_claims() {
   return list;
 }
 
-// ---- the picture --------------------------------------------------------------------------
+// ---- the image --------------------------------------------------------------------------
 
 // "ViG-H" of "ViG-H-T".
 std::string family_of(std::string_view label) {
@@ -238,7 +238,7 @@ std::string family_of(std::string_view label) {
 PlotPanel panel(PaperTable which, const char* title, const Results& results) {
   PlotPanel panel;
   panel.title = title;
-  panel.x = {.label = "multiply-adds of a picture", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "multiply-adds of an image", .scale = Scale::kLog, .ticks = {}};
   panel.y = {.label = "", .scale = Scale::kLog, .ticks = {}};
   panel.x.prefixes = true;
   int colours = 0;

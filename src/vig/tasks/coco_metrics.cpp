@@ -48,7 +48,7 @@ double overlap_of(const CocoAnswer& answer, const CocoTruth& truth, CocoShape sh
   return mask_iou(answer.mask, truth.mask, truth.crowd);
 }
 
-// Objects of one picture and class in the order in which an answer is compared with them.
+// Objects of one image and class in the order in which an answer is compared with them.
 struct Candidates {
   std::vector<size_t> order;  // those that count first
   std::vector<uint8_t> ignored;
@@ -100,20 +100,20 @@ CocoMetrics::CocoMetrics(int classes, CocoShape shape, const Limits& limits)
   }
 }
 
-CocoMetrics::Picture CocoMetrics::match(std::span<const CocoTruth* const> truths,
-                                        std::span<const CocoAnswer* const> answers) const {
-  Picture picture;
-  picture.matches.resize(answers.size());
+CocoMetrics::LabelMatches CocoMetrics::match(std::span<const CocoTruth* const> truths,
+                                             std::span<const CocoAnswer* const> answers) const {
+  LabelMatches matched;
+  matched.matches.resize(answers.size());
   std::vector<double> iou(answers.size() * truths.size());
   for (size_t i = 0; i < answers.size(); ++i) {
     for (size_t j = 0; j < truths.size(); ++j) {
       iou[i * truths.size() + j] = overlap_of(*answers[i], *truths[j], shape_);
     }
-    picture.matches[i].score = answers[i]->score;
+    matched.matches[i].score = answers[i]->score;
   }
   for (size_t range = 0; range < kCocoAreas; ++range) {
     const Candidates objects = candidates(truths, range);
-    picture.positives[range] = std::ranges::count(objects.ignored, 0);
+    matched.positives[range] = std::ranges::count(objects.ignored, 0);
     for (int threshold = 0; threshold < kCocoThresholds; ++threshold) {
       const auto bit = static_cast<uint16_t>(1 << threshold);
       std::vector<uint8_t> taken(truths.size());
@@ -128,7 +128,7 @@ CocoMetrics::Picture CocoMetrics::match(std::span<const CocoTruth* const> truths
           best = overlap;
           found = j;
         }
-        Match& match = picture.matches[i];
+        Match& match = matched.matches[i];
         if (found) {
           taken[*found] = 1;
           match.found[range] |= bit;
@@ -142,7 +142,7 @@ CocoMetrics::Picture CocoMetrics::match(std::span<const CocoTruth* const> truths
       }
     }
   }
-  return picture;
+  return matched;
 }
 
 void CocoMetrics::check(std::span<const CocoTruth> truths,
@@ -174,50 +174,50 @@ void CocoMetrics::add(int64_t image, std::span<const CocoTruth> truths,
                       std::span<const CocoAnswer> answers) {
   check(truths, answers);
   if (std::abs(static_cast<double>(image)) > kMaxWhole) {
-    fail("[metrics] the picture number {}, expected at most 2^53", image);
+    fail("[metrics] the image number {}, expected at most 2^53", image);
   }
-  if (images_.contains(image)) fail("[metrics] the picture {} is added twice", image);
+  if (images_.contains(image)) fail("[metrics] the image {} is added twice", image);
   std::map<int, std::pair<std::vector<const CocoTruth*>, std::vector<const CocoAnswer*>>> by_class;
   for (const CocoTruth& truth : truths) by_class[truth.label].first.push_back(&truth);
   for (const CocoAnswer& answer : answers) by_class[answer.label].second.push_back(&answer);
-  std::map<int, Picture> pictures;
+  std::map<int, LabelMatches> by_label;
   for (auto& [label, objects] : by_class) {
     auto& found = objects.second;
     std::ranges::stable_sort(found, std::greater<>(), &CocoAnswer::score);
     if (found.size() > static_cast<size_t>(limits_[2])) {
       found.resize(static_cast<size_t>(limits_[2]));
     }
-    pictures.emplace(label, match(objects.first, found));
+    by_label.emplace(label, match(objects.first, found));
   }
-  images_.emplace(image, std::move(pictures));
+  images_.emplace(image, std::move(by_label));
 }
 
 void CocoMetrics::merge(const CocoMetrics& other) {
   if (other.classes_ != classes_ || other.shape_ != shape_ || other.limits_ != limits_) {
     fail_usage("[metrics] sums of different classes, shapes or limits do not add up");
   }
-  for (const auto& [image, pictures] : other.images_) images_.emplace(image, pictures);
+  for (const auto& [image, by_label] : other.images_) images_.emplace(image, by_label);
 }
 
 int64_t CocoMetrics::positives(int label, CocoArea area) const {
   int64_t sum = 0;
-  for (const auto& [image, pictures] : images_) {
-    const auto found = pictures.find(label);
-    if (found != pictures.end()) sum += found->second.positives[static_cast<size_t>(area)];
+  for (const auto& [image, by_label] : images_) {
+    const auto found = by_label.find(label);
+    if (found != by_label.end()) sum += found->second.positives[static_cast<size_t>(area)];
   }
   return sum;
 }
 
-// The answers of one class over all pictures, the best first, of equal scores in the order of
-// pictures and ranks.
+// The answers of one class over all images, the best first, of equal scores in the order of
+// images and ranks.
 std::vector<CocoMetrics::Ranked> CocoMetrics::ranked(int label) const {
   if (label < 0 || label >= classes_) {
     fail_usage("[metrics] class {} is asked for of {}", label, classes_);
   }
   std::vector<Ranked> all;
-  for (const auto& [image, pictures] : images_) {
-    const auto found = pictures.find(label);
-    if (found == pictures.end()) continue;
+  for (const auto& [image, by_label] : images_) {
+    const auto found = by_label.find(label);
+    if (found == by_label.end()) continue;
     const std::vector<Match>& matches = found->second.matches;
     for (size_t rank = 0; rank < matches.size(); ++rank) {
       all.push_back({&matches[rank], static_cast<int>(rank)});

@@ -37,7 +37,7 @@ struct CocoBox {
 // Overlap over union; where `truth` is a crowd, over the area of `answer`.
 double coco_box_iou(const CocoBox& answer, const CocoBox& truth, bool crowd);
 
-// An object that a picture shows.
+// An object that an image shows.
 struct CocoTruth {
   CocoBox box = {};
   int label = 0;
@@ -57,11 +57,11 @@ struct CocoAnswer {
 enum class CocoShape { kBox, kMask };
 
 // What COCO's evaluator prints, in its order. NaN where there is nothing to find (it prints -1).
-// AP allows 100 answers per picture and class, where that is one of the limits; the other figures
+// AP allows 100 answers per image and class, where that is one of the limits; the other figures
 // the largest limit.
 struct CocoFigures {
   double ap = 0, ap50 = 0, ap75 = 0, ap_small = 0, ap_medium = 0, ap_large = 0;
-  // Recall with at most limits[0], [1] and [2] answers per picture and class, then by area.
+  // Recall with at most limits[0], [1] and [2] answers per image and class, then by area.
   double ar_first = 0, ar_second = 0, ar_third = 0, ar_small = 0, ar_medium = 0, ar_large = 0;
 
   std::array<double, 12> all() const;
@@ -74,18 +74,18 @@ class CocoMetrics {
   CocoMetrics() = default;
   CocoMetrics(int classes, CocoShape shape, const Limits& limits = {1, 10, 100});
 
-  // One picture by its number, which decides the order of equal scores. The order of truths and
+  // One image by its number, which decides the order of equal scores. The order of truths and
   // answers counts where IoU or scores are equal. Throws Error, and counts nothing, for a label
   // that is no class, a score that is not finite, a size that is not finite, masks of different
   // sizes, and a number that was added before.
   void add(int64_t image, std::span<const CocoTruth> truths, std::span<const CocoAnswer> answers);
-  // The pictures of `other` that are not here already.
+  // The images of `other` that are not here already.
   void merge(const CocoMetrics& other);
 
   int classes() const { return classes_; }
   CocoShape shape() const { return shape_; }
   const Limits& limits() const { return limits_; }
-  size_t pictures() const { return images_.size(); }
+  size_t images() const { return images_.size(); }
   int64_t positives(int label, CocoArea area = CocoArea::kAll) const;  // objects to be found
 
   CocoFigures figures() const;
@@ -110,14 +110,14 @@ class CocoMetrics {
     std::array<uint16_t, kCocoAreas> found = {};    // matched to an object
     std::array<uint16_t, kCocoAreas> ignored = {};  // neither right nor wrong
   };
-  // What one picture says of one class.
-  struct Picture {
+  // What one image says of one class.
+  struct LabelMatches {
     std::array<int64_t, kCocoAreas> positives = {};
     std::vector<Match> matches;  // the best first
   };
   struct Ranked {
     const Match* match;
-    int rank;  // among the answers of its picture and class
+    int rank;  // among the answers of its image and class
   };
   struct Curve {
     std::array<double, kCocoRecalls> precision;
@@ -125,8 +125,8 @@ class CocoMetrics {
   };
 
   void check(std::span<const CocoTruth> truths, std::span<const CocoAnswer> answers) const;
-  Picture match(std::span<const CocoTruth* const> truths,
-                std::span<const CocoAnswer* const> answers) const;
+  LabelMatches match(std::span<const CocoTruth* const> truths,
+                     std::span<const CocoAnswer* const> answers) const;
   std::vector<Ranked> ranked(int label) const;
   int main_limit() const;
   Curve curve(std::span<const Ranked> answers, int64_t positives, int threshold, CocoArea area,
@@ -135,8 +135,8 @@ class CocoMetrics {
   int classes_ = 0;
   CocoShape shape_ = CocoShape::kBox;
   Limits limits_ = {1, 10, 100};
-  // By picture and class, so that pictures of several processes are told apart.
-  std::map<int64_t, std::map<int, Picture>> images_;
+  // By image and class, so that images of several processes are told apart.
+  std::map<int64_t, std::map<int, LabelMatches>> images_;
 };
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// CocoMetrics as a list of numbers: classes, shape, limits and pictures; for each picture its
+// CocoMetrics as a list of numbers: classes, shape, limits and images; for each image its
 // number and classes; for each class its label, positives and answers; for each answer its score,
 // what was found and what is ignored. All but scores are whole and below 2^53.
 #include <cmath>
@@ -56,14 +56,14 @@ std::vector<double> CocoMetrics::packed() const {
   std::vector<double> numbers = {static_cast<double>(classes_), static_cast<double>(shape_)};
   for (const int limit : limits_) numbers.push_back(limit);
   numbers.push_back(static_cast<double>(images_.size()));
-  for (const auto& [image, pictures] : images_) {
+  for (const auto& [image, by_label] : images_) {
     numbers.push_back(static_cast<double>(image));
-    numbers.push_back(static_cast<double>(pictures.size()));
-    for (const auto& [label, picture] : pictures) {
+    numbers.push_back(static_cast<double>(by_label.size()));
+    for (const auto& [label, matched] : by_label) {
       numbers.push_back(label);
-      for (const int64_t count : picture.positives) numbers.push_back(static_cast<double>(count));
-      numbers.push_back(static_cast<double>(picture.matches.size()));
-      for (const Match& match : picture.matches) {
+      for (const int64_t count : matched.positives) numbers.push_back(static_cast<double>(count));
+      numbers.push_back(static_cast<double>(matched.matches.size()));
+      for (const Match& match : matched.matches) {
         numbers.push_back(match.score);
         numbers.push_back(join_sets(match.found));
         numbers.push_back(join_sets(match.ignored));
@@ -82,14 +82,14 @@ void CocoMetrics::merge_packed(std::span<const double> numbers) {
   if (!same) {
     fail_usage("[metrics] sums of different classes, shapes or limits do not add up");
   }
-  std::map<int64_t, std::map<int, Picture>> images;
+  std::map<int64_t, std::map<int, LabelMatches>> images;
   for (int64_t left = from.whole(0, kMaxWhole); left > 0; --left) {
-    std::map<int, Picture>& pictures = images[from.whole(-kMaxWhole, kMaxWhole)];
+    std::map<int, LabelMatches>& by_label = images[from.whole(-kMaxWhole, kMaxWhole)];
     for (int64_t labels = from.whole(0, classes_); labels > 0; --labels) {
-      Picture& picture = pictures[static_cast<int>(from.whole(0, classes_ - 1))];
-      for (int64_t& count : picture.positives) count = from.whole(0, kMaxWhole);
+      LabelMatches& matched = by_label[static_cast<int>(from.whole(0, classes_ - 1))];
+      for (int64_t& count : matched.positives) count = from.whole(0, kMaxWhole);
       for (int64_t answers = from.whole(0, limits_[2]); answers > 0; --answers) {
-        Match& match = picture.matches.emplace_back();
+        Match& match = matched.matches.emplace_back();
         match.score = from.next();
         match.found = from.sets();
         match.ignored = from.sets();

@@ -35,7 +35,7 @@ struct Layout {
   }
 };
 
-// From white to the full colour. The root lets single mistakes among many pictures show.
+// From white to the full colour. The root lets single mistakes among many images show.
 std::string shade(double share, bool right) {
   constexpr double kBlue[] = {23, 78, 148}, kRed[] = {184, 48, 24};
   const double strength = std::sqrt(std::clamp(share, 0.0, 1.0));
@@ -192,7 +192,7 @@ class Drawing {
           "{} "
           "of {} {}</text>\n",
           left_, top + kListLine * static_cast<double>(i + 1), kListFont, name(one.label).xml,
-          name(one.answer).xml, one.pictures, of(one.label).count, unit_);
+          name(one.answer).xml, one.images, of(one.label).count, unit_);
     }
   }
 
@@ -213,7 +213,7 @@ std::vector<Confusion> largest_confusions(const ClassificationMetrics& metrics, 
   for (const auto& [pair, count] : metrics.confusion) {
     if (pair.first != pair.second) found.push_back({pair.first, pair.second, count});
   }
-  std::ranges::stable_sort(found, std::greater<>(), &Confusion::pictures);
+  std::ranges::stable_sort(found, std::greater<>(), &Confusion::images);
   found.resize(std::min(found.size(), most));
   return found;
 }

@@ -1,4 +1,4 @@
-// What a classifier takes for what, as a picture.
+// What a classifier takes for what, as an image.
 #pragma once
 
 #include <span>
@@ -17,16 +17,16 @@ namespace vig {
 // confusions are listed below. `names` is empty (numbers stand instead) or has one name per class.
 // `unit`: what is counted.
 std::string confusion_svg(const ClassificationMetrics& metrics, std::span<const std::string> names,
-                          std::string_view title, std::string_view unit = "pictures");
+                          std::string_view title, std::string_view unit = "images");
 
 struct Confusion {
   int label = 0;
   int answer = 0;  // not the label
-  int64_t pictures = 0;
+  int64_t images = 0;
 
   bool operator==(const Confusion&) const = default;
 };
-// The `most` pairs with the most pictures, largest first; of equal ones in order of label and
+// The `most` pairs with the most images, largest first; of equal ones in order of label and
 // answer.
 std::vector<Confusion> largest_confusions(const ClassificationMetrics& metrics, size_t most);
 

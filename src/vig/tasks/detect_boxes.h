@@ -22,8 +22,8 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
                                     const DetectorNumbers& numbers);
 
 // `logits` is [proposals, classes + 1], the last of them for no object; `deltas` is [proposals,
-// classes, 4]. Proposals are positions in the network's input, the result in the picture: decoded,
-// clipped to the resized picture and mapped back by `placement`, where the softmax of the logits is
+// classes, 4]. Proposals are positions in the network's input, the result in the image: decoded,
+// clipped to the resized image and mapped back by `placement`, where the softmax of the logits is
 // above numbers.min_score; then chosen. Throws where a logit is not finite.
 std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<const float> logits,
                                     std::span<const float> deltas, int classes,

@@ -1,4 +1,4 @@
-// What a detector says of a picture.
+// What a detector says of an image.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 namespace vig {
 
 struct Detection {
-  Box box;  // in the picture as it is stored
+  Box box;  // in the image as it is stored
   int label = 0;
   float score = 0;
-  Mask mask;  // of the whole picture
+  Mask mask;  // of the whole image
 };
 
-// Of one picture, the best first.
+// Of one image, the best first.
 using Detections = std::vector<Detection>;
 
 }  // namespace vig

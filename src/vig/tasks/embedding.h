@@ -1,4 +1,4 @@
-// A picture as numbers: one vector, or one vector for each cell of the network's last grid.
+// An image as numbers: one vector, or one vector for each cell of the network's last grid.
 #pragma once
 
 #include <vector>

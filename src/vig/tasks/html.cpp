@@ -31,7 +31,7 @@ std::string html_begin(std::string_view title) {
 
 std::string html_end() { return "</body></html>\n"; }
 
-std::string html_picture(std::span<const uint8_t> jpeg) {
+std::string html_image(std::span<const uint8_t> jpeg) {
   if (jpeg.empty()) return "<div class=\"none\">not readable any more</div>";
   return fmt::format("<img alt=\"\" src=\"{}\"/>", jpeg_uri(jpeg));
 }

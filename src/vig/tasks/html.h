@@ -1,4 +1,4 @@
-// What our pages of pictures share: each is one file that needs nothing else, no script, no font,
+// What our pages of images share: each is one file that needs nothing else, no script, no font,
 // no address.
 #pragma once
 
@@ -13,7 +13,7 @@ std::string html_escaped(std::string_view text);
 // Everything up to and with the heading.
 std::string html_begin(std::string_view title);
 std::string html_end();
-// A picture as large as its figure, or a word on its absence where there are no bytes.
-std::string html_picture(std::span<const uint8_t> jpeg);
+// An image as large as its figure, or a word on its absence where there are no bytes.
+std::string html_image(std::span<const uint8_t> jpeg);
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// Pictures inside a page or an SVG, so that it needs no other file.
+// Images inside a page or an SVG, so that it needs no other file.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ void mix(const float* a, const float* b, float weight, size_t count, float* out)
   for (size_t i = 0; i < count; ++i) out[i] = other * a[i] + weight * b[i];
 }
 
-// Rows of the field for one band of the picture, of which the last two are kept.
+// Rows of the field for one band of the image, of which the last two are kept.
 class FieldRows {
  public:
   explicit FieldRows(const LogitField& field)
@@ -133,7 +133,7 @@ Segmentation label_pixels(const LogitField& field, int width, int height, bool p
                           ThreadTeam& team) {
   constexpr int kBandRows = 16;
   if (field.classes() > kNoLabel) {
-    fail("{} classes, expected at most {}", field.classes(), kNoLabel);
+    fail("{} classes, expected at most {} (a fixed limit)", field.classes(), kNoLabel);
   }
   const auto classes = static_cast<size_t>(field.classes());
   Segmentation result;

@@ -37,7 +37,7 @@ class LogitField {
   std::vector<WindowLogits> windows_;
 };
 
-// The field resized to a picture of width x height (bilinear, half-pixel centres) and the best
+// The field resized to an image of width x height (bilinear, half-pixel centres) and the best
 // class of every pixel, of equal ones the first. `probabilities`: the softmax of all classes, too.
 // The same bits for any team. Throws where a logit is not finite, and for more than 255 classes.
 Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,

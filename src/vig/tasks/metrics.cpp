@@ -84,11 +84,11 @@ double ClassificationMetrics::macro_f1() const {
 
 std::vector<ClassMetrics> ClassificationMetrics::per_class() const {
   std::vector<ClassMetrics> result(static_cast<size_t>(std::max(classes, 0)));
-  for (const auto& [pair, pictures] : confusion) {
+  for (const auto& [pair, images] : confusion) {
     const auto [label, answer] = pair;
-    result[static_cast<size_t>(label)].count += pictures;
-    result[static_cast<size_t>(answer)].answered += pictures;
-    if (label == answer) result[static_cast<size_t>(label)].correct += pictures;
+    result[static_cast<size_t>(label)].count += images;
+    result[static_cast<size_t>(answer)].answered += images;
+    if (label == answer) result[static_cast<size_t>(label)].correct += images;
   }
   return result;
 }

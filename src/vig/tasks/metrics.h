@@ -1,4 +1,4 @@
-// How well a classifier does on labelled pictures. Training's own validation and `vig eval` count
+// How well a classifier does on labelled images. Training's own validation and `vig eval` count
 // with the same code.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace vig {
 
 // What happened to one class. A share of nothing is NaN.
 struct ClassMetrics {
-  int64_t count = 0;     // pictures that show it
-  int64_t answered = 0;  // pictures it was the answer for
+  int64_t count = 0;     // images that show it
+  int64_t answered = 0;  // images it was the answer for
   int64_t correct = 0;   // both
 
   double precision() const;  // correct / answered
@@ -30,16 +30,16 @@ struct ClassificationMetrics {
   int classes = 0;
   int64_t count = 0;
   int64_t top1_hits = 0;
-  int64_t top5_hits = 0;  // with fewer than 5 classes every picture is one
+  int64_t top5_hits = 0;  // with fewer than 5 classes every image is one
   double loss_sum = 0;    // cross-entropy, natural logarithm
-  // (label, answer) to the number of pictures; pairs that never occurred are absent, because a full
+  // (label, answer) to the number of images; pairs that never occurred are absent, because a full
   // table of many thousand classes would not fit the memory.
   std::map<std::pair<int, int>, int64_t> confusion;
 
   ClassificationMetrics() = default;
   explicit ClassificationMetrics(int class_count) : classes(class_count) {}
 
-  // One picture: a logit per class, and the class it shows. The best logit is the answer, of equal
+  // One image: a logit per class, and the class it shows. The best logit is the answer, of equal
   // ones the smaller index, as in decode_classes. Throws, and counts nothing, when a logit is not
   // finite or the sizes do not fit.
   void add(std::span<const float> logits, int label);
@@ -48,9 +48,9 @@ struct ClassificationMetrics {
   double top1() const;
   double top5() const;
   double loss() const;
-  // Every class counts the same, however many pictures show it.
-  double balanced_accuracy() const;  // mean recall of the classes that pictures show
-  double macro_f1() const;           // mean F1 of the classes that pictures or answers name
+  // Every class counts the same, however many images show it.
+  double balanced_accuracy() const;  // mean recall of the classes that images show
+  double macro_f1() const;           // mean F1 of the classes that images or answers name
   // With up to five classes all five best are always all of them.
   bool has_top5() const { return classes > 5; }
   // One entry per class.

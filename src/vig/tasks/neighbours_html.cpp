@@ -9,22 +9,22 @@
 namespace vig {
 namespace {
 
-void append_figure(std::string& html, const ShownPicture& picture, const std::string& caption) {
+void append_figure(std::string& html, const ShownImage& image, const std::string& caption) {
   fmt::format_to(std::back_inserter(html),
                  "<figure>{}<figcaption>{}<div class=\"file\">{}</div>"
                  "</figcaption></figure>\n",
-                 html_picture(picture.jpeg), caption, html_escaped(picture.file));
+                 html_image(image.jpeg), caption, html_escaped(image.file));
 }
 
 }  // namespace
 
 std::string neighbours_html(std::span<const ShownQuery> queries) {
-  std::string html = html_begin("Pictures and those most like them");
+  std::string html = html_begin("Images and those most like them");
   for (const ShownQuery& query : queries) {
     html += "<main>\n";
-    append_figure(html, query.query, "<b>the picture</b>");
-    for (const ShownPicture& picture : query.neighbours) {
-      append_figure(html, picture, fmt::format("cosine {:.4f}", picture.cosine));
+    append_figure(html, query.query, "<b>the image</b>");
+    for (const ShownImage& image : query.neighbours) {
+      append_figure(html, image, fmt::format("cosine {:.4f}", image.cosine));
     }
     html += "</main>\n<hr/>\n";
   }

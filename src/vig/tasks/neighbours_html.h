@@ -1,4 +1,4 @@
-// A page of pictures beside those that are most like them.
+// A page of images beside those that are most like them.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace vig {
 
-struct ShownPicture {
+struct ShownImage {
   std::string file;
   float cosine = 1;
-  std::vector<uint8_t> jpeg;  // a small picture; empty where it could not be read
+  std::vector<uint8_t> jpeg;  // a small image; empty where it could not be read
 };
 
 struct ShownQuery {
-  ShownPicture query;
-  std::vector<ShownPicture> neighbours;
+  ShownImage query;
+  std::vector<ShownImage> neighbours;
 };
 
 // One HTML page that needs nothing else, as mistakes_html.

@@ -49,8 +49,8 @@ struct LegendEntry {
   Color color;
 };
 
-// Columns of entries below the picture, the first ones in the first column.
-Image with_legend(const Image& picture, const std::vector<LegendEntry>& entries, int dot) {
+// Columns of entries below the image, the first ones in the first column.
+Image with_legend(const Image& image, const std::vector<LegendEntry>& entries, int dot) {
   const int letter = kFontWidth * dot, margin = 4 * dot, line = (kFontHeight + 4) * dot;
   const int swatch = kFontHeight * dot;
   int longest = 0, value = 0;
@@ -59,23 +59,23 @@ Image with_legend(const Image& picture, const std::vector<LegendEntry>& entries,
     value = std::max(value, text_width(entry.value) / kFontWidth);
   }
   const int fixed = swatch + margin + (value + 1) * letter + 3 * margin;
-  const int room = std::max(1, picture.width - 2 * margin);
+  const int room = std::max(1, image.width - 2 * margin);
   const int letters = std::max(1, std::min({longest, 24, (room - fixed) / letter}));
   const int column = fixed + letters * letter;
   const int count = static_cast<int>(entries.size());
   const int columns = std::clamp(room / std::max(1, column), 1, std::max(1, count));
   const int rows = (count + columns - 1) / columns;
-  const int width = std::max(picture.width, std::min(column + 2 * margin, picture.width * 4));
+  const int width = std::max(image.width, std::min(column + 2 * margin, image.width * 4));
 
-  Image sheet(width, picture.height + rows * line + 2 * margin);
+  Image sheet(width, image.height + rows * line + 2 * margin);
   fill_rectangle(sheet, 0, 0, sheet.width, sheet.height, kPaperColor);
-  for (int y = 0; y < picture.height; ++y) {
-    std::copy_n(picture.row(y), picture.row_bytes(), sheet.row(y));
+  for (int y = 0; y < image.height; ++y) {
+    std::copy_n(image.row(y), image.row_bytes(), sheet.row(y));
   }
   for (int i = 0; i < count; ++i) {
     const LegendEntry& entry = entries[static_cast<size_t>(i)];
     const int x = margin + i / rows * column;
-    const int y = picture.height + margin + i % rows * line + 2 * dot;
+    const int y = image.height + margin + i % rows * line + 2 * dot;
     fill_rectangle(sheet, x, y, swatch, swatch, entry.color);
     draw_rectangle(sheet, x, y, swatch, swatch, dot, darker(entry.color));
     const int text = x + swatch + margin;
@@ -202,7 +202,7 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
                         std::span<const std::string> classes, const OverlayOptions& options) {
   if (image.width < 1 || image.height < 1 || labels.width != image.width ||
       labels.height != image.height) {
-    fail_usage("[overlay] labels of {}x{} pixels for a picture of {}x{}", labels.width,
+    fail_usage("[overlay] labels of {}x{} pixels for an image of {}x{}", labels.width,
                labels.height, image.width, image.height);
   }
   const DrawingScale scale = drawing_scale(image.width, image.height);
@@ -257,7 +257,7 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
 
 Image draw_detections(const Image& image, const Detections& detections,
                       std::span<const std::string> classes, const OverlayOptions& options) {
-  if (image.width < 1 || image.height < 1) fail_usage("[overlay] a picture without pixels");
+  if (image.width < 1 || image.height < 1) fail_usage("[overlay] an image without pixels");
   const DrawingScale scale = drawing_scale(image.width, image.height);
   Image drawn = enlarged(image, scale.image);
   std::vector<size_t> shown;  // the best first
@@ -278,7 +278,7 @@ Image draw_detections(const Image& image, const Detections& detections,
     const Mask& mask = detections[shown[i]].mask;
     if (mask.width == 0) continue;
     if (mask.width != image.width || mask.height != image.height) {
-      fail_usage("[overlay] a mask of {}x{} pixels for a picture of {}x{}", mask.width, mask.height,
+      fail_usage("[overlay] a mask of {}x{} pixels for an image of {}x{}", mask.width, mask.height,
                  image.width, image.height);
     }
     draw_mask(drawn, mask, scale, class_color(shown[i]), options);

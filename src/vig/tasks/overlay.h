@@ -14,7 +14,7 @@
 
 namespace vig {
 
-// What shares of a picture the classes have.
+// What shares of an image the classes have.
 struct AreaShare {
   int label = 0;
   double share = 0;  // of the labelled pixels

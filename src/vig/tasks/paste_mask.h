@@ -1,4 +1,4 @@
-// The small mask of a box, laid into the picture.
+// The small mask of a box, laid into the image.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace vig {
 
-// The probabilities [side, side] of a mask, spread over a box of a picture: pixel (x, y) samples at
+// The probabilities [side, side] of a mask, spread over a box of an image: pixel (x, y) samples at
 // ((x + 0.5 - x1) / (x2 - x1), (y + 0.5 - y1) / (y2 - y1)), bilinearly between the centres of cells
 // and with zeros around them. An empty box has no mask: all is 0.
 class SpreadMask {
@@ -18,7 +18,7 @@ class SpreadMask {
 
   // The probabilities of the pixels (x, 0), (x, 1), ...
   void column(int x, std::span<float> out);
-  // Columns and rows outside these are 0: [first, last) in a picture of this width or height.
+  // Columns and rows outside these are 0: [first, last) in an image of this width or height.
   struct Range {
     int first = 0, last = 0;
   };
@@ -32,7 +32,7 @@ class SpreadMask {
   std::vector<float> line_;  // the cells of one column of pixels
 };
 
-// The pixels of a picture where the probability is at least a half.
+// The pixels of an image where the probability is at least a half.
 Mask paste_mask(std::span<const float> probabilities, int side, const Box& box, int width,
                 int height);
 

@@ -19,7 +19,7 @@ void append_figure(std::string& html, const ShownMistake& mistake,
                    std::span<const std::string> names) {
   const auto out = std::back_inserter(html);
   const Prediction& prediction = mistake.prediction;
-  html += "<figure>" + html_picture(mistake.jpeg);
+  html += "<figure>" + html_image(mistake.jpeg);
   fmt::format_to(out,
                  "<figcaption><b>{}</b>, answered <b class=\"wrong\">{}</b>"
                  "<div class=\"file\">{}</div><table>",

@@ -1,4 +1,4 @@
-// The answers to single pictures: as a table, and the most confident mistakes as a page.
+// The answers to single images: as a table, and the most confident mistakes as a page.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Prediction {
   }
 };
 
-// A line for each picture: its file, its label and whether the answer is right (where `labelled`),
+// A line for each image: its file, its label and whether the answer is right (where `labelled`),
 // with a threshold the class that reaches it or "none of them", then index, class and probability
 // of the `top` best answers, best first, then the error. `names` is empty (numbers stand instead)
 // or has one name per class.
@@ -40,10 +40,10 @@ std::string predictions_csv(std::span<const Prediction> predictions,
 // the most confident first; of equal ones the earlier one first.
 std::vector<size_t> surest_mistakes(std::span<const Prediction> predictions, size_t most);
 
-// One mistake and its picture.
+// One mistake and its image.
 struct ShownMistake {
   Prediction prediction;
-  std::vector<uint8_t> jpeg;  // a small picture; empty where it could not be read again
+  std::vector<uint8_t> jpeg;  // a small image; empty where it could not be read again
 };
 
 // One HTML page that needs nothing else: no script, no font, no address. `summary` stands below the

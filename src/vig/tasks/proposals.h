@@ -21,7 +21,7 @@ struct Proposal {
   float score = 0;  // sigmoid of the logit
 };
 
-// The `per_level` best anchors of each level, decoded, clipped to a picture of width x height, the
+// The `per_level` best anchors of each level, decoded, clipped to an image of width x height, the
 // empty ones dropped, suppressed among those of their level; then the numbers.proposals best of
 // all, best first. Of equal logits the earlier level and anchor is the better one. A level for each
 // of numbers.strides. Throws where a logit is not finite.

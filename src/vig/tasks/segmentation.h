@@ -1,4 +1,4 @@
-// What a segmentation network says of a picture.
+// What a segmentation network says of an image.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace vig {
 
 struct Segmentation {
-  LabelMap labels;  // of the picture as it is stored, kNoLabel nowhere
+  LabelMap labels;  // of the image as it is stored, kNoLabel nowhere
   // Where asked for: the softmax of the classes, [height, width, classes].
   std::vector<float> probabilities;
 };

@@ -62,14 +62,14 @@ void SegmentationMetrics::add(const LabelMap& answer, const LabelMap& truth) {
       confusion_[label * classes + answered] += pairs[label * 256 + answered];
     }
   }
-  ++pictures_;
+  ++images_;
 }
 
 void SegmentationMetrics::merge(const SegmentationMetrics& other) {
   if (other.classes_ != classes_) {
     fail_usage("[metrics] sums of {} and {} classes do not add up", classes_, other.classes_);
   }
-  pictures_ += other.pictures_;
+  images_ += other.images_;
   for (size_t i = 0; i < confusion_.size(); ++i) confusion_[i] += other.confusion_[i];
 }
 
@@ -115,7 +115,7 @@ double SegmentationMetrics::pixel_accuracy() const {
 }
 
 std::vector<double> SegmentationMetrics::sums() const {
-  std::vector<double> numbers = {static_cast<double>(pictures_)};
+  std::vector<double> numbers = {static_cast<double>(images_)};
   for (const int64_t count : confusion_) numbers.push_back(static_cast<double>(count));
   return numbers;
 }
@@ -124,7 +124,7 @@ void SegmentationMetrics::set_sums(const std::vector<double>& sums) {
   if (sums.size() != confusion_.size() + 1) {
     fail_usage("[metrics] {} sums for {} classes", sums.size(), classes_);
   }
-  pictures_ = static_cast<int64_t>(sums[0]);
+  images_ = static_cast<int64_t>(sums[0]);
   for (size_t i = 0; i < confusion_.size(); ++i) {
     confusion_[i] = static_cast<int64_t>(sums[i + 1]);
   }

@@ -20,20 +20,20 @@ struct ClassOverlap {
   bool operator==(const ClassOverlap&) const = default;
 };
 
-// Counts of pixels, so that those of several processes and pictures add up exactly; shares are
-// taken of the sums, not picture by picture.
+// Counts of pixels, so that those of several processes and images add up exactly; shares are
+// taken of the sums, not image by image.
 class SegmentationMetrics {
  public:
   SegmentationMetrics() = default;
   explicit SegmentationMetrics(int classes);  // 1 to 255
 
-  // One picture. Pixels whose truth is kNoLabel do not count. Throws Error, and counts nothing,
+  // One image. Pixels whose truth is kNoLabel do not count. Throws Error, and counts nothing,
   // when the sizes differ or a label that counts is none of the classes.
   void add(const LabelMap& answer, const LabelMap& truth);
   void merge(const SegmentationMetrics& other);  // of as many classes
 
   int classes() const { return classes_; }
-  int64_t pictures() const { return pictures_; }
+  int64_t images() const { return images_; }
   int64_t pixels() const;  // labelled ones
   // Pixels labelled `label` that were answered `answer`.
   int64_t confused(int label, int answer) const;
@@ -45,7 +45,7 @@ class SegmentationMetrics {
   double mean_accuracy() const;
   double pixel_accuracy() const;  // all pixels alike
 
-  // The counts as numbers to be summed over processes: exact up to 2^53 pixels. The pictures,
+  // The counts as numbers to be summed over processes: exact up to 2^53 pixels. The images,
   // then label by label the pixels of each answer.
   std::vector<double> sums() const;
   void set_sums(const std::vector<double>& sums);
@@ -54,7 +54,7 @@ class SegmentationMetrics {
 
  private:
   int classes_ = 0;
-  int64_t pictures_ = 0;
+  int64_t images_ = 0;
   std::vector<int64_t> confusion_;  // [label * classes + answer]
 };
 

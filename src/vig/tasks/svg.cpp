@@ -71,9 +71,9 @@ Axis make_axis(double low, double high, bool whole, bool widen) {
   if (low > high) return {0, 1, 0.2, 0, 6};  // no values
   const double least = std::max({std::abs(low), std::abs(high), 1e-3}) * 1e-9;
   if (high - low < least) {  // one value
-    const double room = std::max(std::abs(low) * 0.1, 0.5);
+    const double room = std::abs(low) * 0.1;
     low -= room;
-    high += room;
+    high += low == 0 ? 1 : room;
   }
   Axis axis{low, high, nice_step(high - low), 0, 0};
   if (whole && !widen) axis.step = std::max(axis.step, 1.0);
@@ -109,7 +109,7 @@ Axis axis_of(std::span<const ChartPanel> panels, bool widen, Coordinate coordina
 
 std::string mark_text(const Axis& axis, int i) {
   const double value = std::abs(axis.mark(i)) < axis.step * 1e-6 ? 0 : axis.mark(i);
-  if (axis.step < 1e-6 || std::abs(value) >= 1e7) return fmt::format("{:.6g}", value);
+  if (axis.step < 0.9e-5 || std::abs(value) >= 1e7) return fmt::format("{:.6g}", value);
   const int digits = std::max(0, -static_cast<int>(std::floor(std::log10(axis.step) + 1e-6)));
   return fmt::format("{:.{}f}", value, digits);
 }
@@ -117,19 +117,18 @@ std::string mark_text(const Axis& axis, int i) {
 constexpr const char* kColours[] = {"#1f5fa8", "#d1581b", "#2f8f4e", "#8e4aa8",
                                     "#b8336a", "#7a6a1f", "#2a9aa8", "#555555"};
 constexpr double kLeft = 76, kTop = 44, kWidth = 560, kBetween = 28, kBelow = 56;
-constexpr double kLegendFont = 12, kNoteLine = 16;
+constexpr double kLabelFont = 12, kNoteLine = 16;
 
-// A point, a line down to the axis, and the text on the side that has room.
-std::string mark_svg(const ChartMark& mark, double x, double y, double bottom) {
-  const bool left = x > kLeft + kWidth / 2;
+// A point, a line through the panel, and the text above the panel, where no curve is.
+std::string mark_svg(const ChartMark& mark, double x, double y, double top, double bottom) {
+  const SvgLabel label = svg_label(mark.text, 60);
+  const double half = std::min(kLabelFont * label.width, kWidth) / 2;
   return fmt::format(
       "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#888\" stroke-dasharray=\"3 3\"/>\n"
-      "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"4\" fill=\"#fff\" stroke=\"#222\" "
+      "<circle cx=\"{0:.1f}\" cy=\"{3:.1f}\" r=\"4\" fill=\"#fff\" stroke=\"#222\" "
       "stroke-width=\"1.5\"/>\n"
-      "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"{5}\" stroke=\"#fff\" "
-      "stroke-width=\"3\" paint-order=\"stroke\">{6}</text>\n",
-      x, y, bottom, left ? x - 8 : x + 8, y + 18 < bottom - 6 ? y + 18 : y - 10,
-      left ? "end" : "start", svg_label(mark.text, 60).xml);
+      "<text x=\"{4:.1f}\" y=\"{5:.1f}\" text-anchor=\"middle\">{6}</text>\n",
+      x, top, bottom, y, std::clamp(x, kLeft + half, kLeft + kWidth - half), top - 7, label.xml);
 }
 
 // Cut at spaces into lines of at most `most` characters, where that can be.
@@ -173,7 +172,7 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
                  "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
                  "fill=\"none\" stroke=\"#888\"/>\n",
                  kLeft, top, kWidth, panel.height);
-  fmt::format_to(out, "<text transform=\"translate(18 {:.1f}) rotate(-90)\" {}>{}</text>\n",
+  fmt::format_to(out, "<text transform=\"translate(14 {:.1f}) rotate(-90)\" {}>{}</text>\n",
                  top + panel.height / 2, "text-anchor=\"middle\"",
                  svg_label(panel.y_label, 40).xml);
   for (size_t s = 0; s < panel.series.size(); ++s) {
@@ -201,10 +200,10 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
     fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"3\"/>\n",
                    kLeft + kWidth + 12, legend, colour);
     fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\">{}</text>\n",
-                   kLeft + kWidth + 36, legend + 4, kLegendFont, svg_label(series.name, 32).xml);
+                   kLeft + kWidth + 36, legend + 4, kLabelFont, svg_label(series.name, 32).xml);
   }
   if (panel.mark.has_value() && drawable(panel.mark->x) && drawable(panel.mark->y)) {
-    svg += mark_svg(*panel.mark, at_x(panel.mark->x), at_y(panel.mark->y), top + panel.height);
+    svg += mark_svg(*panel.mark, at_x(panel.mark->x), at_y(panel.mark->y), top, top + panel.height);
   }
   return svg;
 }
@@ -242,13 +241,13 @@ std::string line_chart_svg(std::string_view title, std::string_view x_label,
   for (const ChartPanel& panel : panels) {
     bottom += panel.height + kBetween;
     for (const Series& series : panel.series) {
-      legend = std::max(legend, kLegendFont * svg_label(series.name, 32).width);
+      legend = std::max(legend, kLabelFont * svg_label(series.name, 32).width);
     }
   }
   const double width = kLeft + kWidth + 48 + legend;
   const std::vector<std::string_view> notes = lines_of(note, 100);
   const double height = bottom + kBelow + kNoteLine * static_cast<double>(notes.size());
-  std::string svg = svg_head(width, height, 12, title, kLeft);
+  std::string svg = svg_head(width, height, kLabelFont, title, kLeft);
   double top = kTop;
   for (size_t i = 0; i < panels.size(); ++i) {
     svg += panel_svg(panels[i], x, top, i + 1 == panels.size());

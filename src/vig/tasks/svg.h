@@ -1,4 +1,4 @@
-// Pictures of numbers as SVG: one text that needs no script, font or link, on a light background.
+// Images of numbers as SVG: one text that needs no script, font or link, on a light background.
 #pragma once
 
 #include <optional>

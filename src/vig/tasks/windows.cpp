@@ -11,10 +11,14 @@ struct Span {
   int first = 0, count = 0;
 };
 
+int64_t count_spans(int size, int side, int stride) {
+  return std::max<int64_t>(int64_t{size} - side + stride - 1, 0) / stride + 1;
+}
+
 std::vector<Span> spans(int size, int side, int stride) {
   std::vector<Span> all;
-  const int64_t steps = std::max<int64_t>(int64_t{size} - side + stride - 1, 0) / stride + 1;
-  for (int64_t i = 0; i < steps; ++i) {
+  const int64_t count = count_spans(size, side, stride);
+  for (int64_t i = 0; i < count; ++i) {
     const auto last = static_cast<int>(std::min<int64_t>(i * stride + side, size));
     const int first = std::max(last - side, 0);
     all.push_back({first, last - first});
@@ -22,12 +26,22 @@ std::vector<Span> spans(int size, int side, int stride) {
   return all;
 }
 
-}  // namespace
-
-std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride) {
+void check(int width, int height, int side, int stride) {
   if (width < 1 || height < 1 || stride < 0 || (stride > 0 && side < 1)) {
     fail_usage("windows of {} pixels, {} apart, over {}x{} pixels", side, stride, width, height);
   }
+}
+
+}  // namespace
+
+int64_t count_windows(int width, int height, int side, int stride) {
+  check(width, height, side, stride);
+  if (stride == 0) return 1;
+  return count_spans(width, side, stride) * count_spans(height, side, stride);
+}
+
+std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride) {
+  check(width, height, side, stride);
   if (stride == 0) return {{0, 0, width, height}};
   std::vector<InputWindow> windows;
   for (const Span& y : spans(height, side, stride)) {

@@ -1,6 +1,7 @@
-// Windows that slide over a picture too large to be seen at once.
+// Windows that slide over an image too large to be seen at once.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace vig {
@@ -11,8 +12,10 @@ struct InputWindow {
 };
 
 // Windows of side x side pixels, `stride` apart, row by row; the last ones of an axis are moved
-// back so that they end with the picture. A picture shorter than `side` along an axis is seen whole
-// there. A stride of 0: one window, the whole picture.
+// back so that they end with the image. An image shorter than `side` along an axis is seen whole
+// there. A stride of 0: one window, the whole image.
 std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride);
+// How many there are, without making them.
+int64_t count_windows(int width, int height, int side, int stride);
 
 }  // namespace vig

@@ -46,7 +46,7 @@ at::Tensor batch_norm(const at::Tensor& x, const BatchNormTensors& tensors, floa
 
 bool has_batch_norms(std::span<const Graph> graphs) { return !batch_norms(graphs).empty(); }
 
-int64_t inseparable_pictures(std::span<const Graph> graphs, int64_t group) {
+int64_t inseparable_images(std::span<const Graph> graphs, int64_t group) {
   return has_batch_norms(graphs) ? group : 1;
 }
 

@@ -40,11 +40,11 @@ class Step {
         workers_(std::min(threads, batch)),
         shards_(parameters_, workers_.size()),
         optimizer_(options_, parameters_, workers_) {
-    pictures_ = at::empty({batch, size, size, 3}, at::kFloat);
+    images_ = at::empty({batch, size, size, 3}, at::kFloat);
     targets_ = at::zeros({batch, model_classes(spec)}, at::kFloat);
     RandomStream stream(2);
-    for (int64_t i = 0; i < pictures_.numel(); ++i) {
-      pictures_.data_ptr<float>()[i] = stream.uniform(-2, 2);
+    for (int64_t i = 0; i < images_.numel(); ++i) {
+      images_.data_ptr<float>()[i] = stream.uniform(-2, 2);
     }
     for (int64_t i = 0; i < batch; ++i) {
       targets_[i][static_cast<int64_t>(stream.below(targets_.size(1)))] = 1;
@@ -60,11 +60,11 @@ class Step {
       ForwardOptions own = options;
       own.statistics = &statistics[pass.shard];
       const at::Tensor logits =
-          forward_logits(graph_, pass.values, pictures_.narrow(0, pass.first, pass.count), own);
+          forward_logits(graph_, pass.values, images_.narrow(0, pass.first, pass.count), own);
       return soft_cross_entropy(logits, targets_.narrow(0, pass.first, pass.count));
     };
-    const int64_t batch = pictures_.size(0);
-    return run_shards({workers_, shards_, alone_, 1, inseparable_pictures({&graph_, 1})}, batch,
+    const int64_t batch = images_.size(0);
+    return run_shards({workers_, shards_, alone_, 1, inseparable_images({&graph_, 1})}, batch,
                       batch, loss)
         .loss;
   }
@@ -87,7 +87,7 @@ class Step {
   Shards shards_;
   AdamW optimizer_;
   Group alone_;
-  at::Tensor pictures_, targets_;
+  at::Tensor images_, targets_;
 };
 
 void prove(Step& step) {

@@ -1,4 +1,4 @@
-// How fast a network trains here: forward, backward and the optimiser's step on random pictures, as
+// How fast a network trains here: forward, backward and the optimiser's step on random images, as
 // a share of what the machine can do, and beside the same network in LibTorch's own operations with
 // the scan as its expansion. All take turns, and the fastest quarters are compared, because the
 // machine is shared with others.

@@ -11,6 +11,8 @@
 namespace vig::train {
 namespace {
 
+constexpr std::string_view kLossPanel = "loss";
+
 // "run" of "/photos/run/"; of ".", where it lies.
 std::string last_name(const std::string& path) {
   std::error_code ignored;
@@ -18,6 +20,19 @@ std::string last_name(const std::string& path) {
   if (!whole.has_filename()) whole = whole.parent_path();
   const std::string name = whole.filename().string();
   return name.empty() ? path : name;
+}
+
+bool ends_above_validation(const Columns& columns, const std::vector<MetricsRow>& rows) {
+  const auto loss = std::ranges::find(columns.val, kLossPanel, &Column::panel);
+  if (rows.empty() || loss == columns.val.end()) return false;
+  return rows.back().train_loss > rows.back().val[static_cast<size_t>(loss - columns.val.begin())];
+}
+
+// What stands below the curves.
+std::string caption(const CurvesInfo& info, const std::vector<MetricsRow>& rows) {
+  std::string text = ends_above_validation(info.columns, rows) ? info.note : "";
+  if (info.best_note.empty()) return text;
+  return fmt::format("{}{}The best network is {}.", text, text.empty() ? "" : " ", info.best_note);
 }
 
 }  // namespace
@@ -28,7 +43,7 @@ std::string curves_title(const std::string& run, const std::string& model,
 }
 
 std::string curves_svg(const CurvesInfo& info, const std::vector<MetricsRow>& rows) {
-  std::vector<ChartPanel> panels = {{"loss", {{"training", {}}}, {}}};
+  std::vector<ChartPanel> panels = {{std::string(kLossPanel), {{"training", {}}}, {}}};
   for (const MetricsRow& row : rows) {
     panels[0].series[0].points.emplace_back(row.epoch, row.train_loss);
   }
@@ -57,7 +72,7 @@ std::string curves_svg(const CurvesInfo& info, const std::vector<MetricsRow>& ro
   ChartPanel& rate =
       panels.emplace_back(ChartPanel{"learning rate", {{"learning rate", {}}}, {}, 110});
   for (const MetricsRow& row : rows) rate.series[0].points.emplace_back(row.epoch, row.lr);
-  return line_chart_svg(info.title, "epoch", panels, info.note);
+  return line_chart_svg(info.title, "epoch", panels, caption(info, rows));
 }
 
 }  // namespace vig::train

@@ -8,17 +8,17 @@
 namespace vig::train {
 namespace {
 
-int64_t count_steps(int64_t pictures, int batch, const Group& group) {
+int64_t count_steps(int64_t images, int batch, const Group& group) {
   if (batch % group.size() != 0) {
     fail_usage("--batch is {}, expected a multiple of the {} processes", batch, group.size());
   }
-  return (pictures + batch - 1) / batch;
+  return (images + batch - 1) / batch;
 }
 
 Deal make_deal(const TrainedModel& model, const TrainOptions& options, int64_t batch,
                const Group& group) {
   const int64_t most = std::max<int64_t>(1, batch / group.size());
-  return {group.rank(), group.size(), std::min(most, pictures_together(model, options))};
+  return {group.rank(), group.size(), std::min(most, images_together(model, options))};
 }
 
 }  // namespace
@@ -38,15 +38,15 @@ Epochs::Epochs(Task& task, const TrainOptions& options, Group& group)
     : task_(task),
       options_(options),
       group_(group),
-      pictures_(static_cast<int64_t>(task.data().train->size())),
-      steps_(count_steps(pictures_, options.batch, group)),
+      images_(static_cast<int64_t>(task.data().train->size())),
+      steps_(count_steps(images_, options.batch, group)),
       deal_(make_deal(task.model(), options, batch(), group)),
       loader_(task.data().train, {options.loaders, 3}) {}
 
-int64_t Epochs::batch() const { return std::min<int64_t>(options_.batch, pictures_); }
+int64_t Epochs::batch() const { return std::min<int64_t>(options_.batch, images_); }
 
 int64_t Epochs::asked(int64_t step) const {
-  return std::min<int64_t>(options_.batch, pictures_ - step % steps_ * options_.batch);
+  return std::min<int64_t>(options_.batch, images_ - step % steps_ * options_.batch);
 }
 
 Batch& Epochs::next(int64_t step) {
@@ -69,7 +69,7 @@ void Epochs::begin(int64_t epoch, int64_t step) {
   const auto times =
       std::make_shared<const std::vector<std::vector<size_t>>>(cut(times_before(order)));
   const RandomStream stream = augmentation_stream(options_, epoch);
-  loader_.start(cut(order), task_.picture_floats(),
+  loader_.start(cut(order), task_.image_floats(),
                 [this, stream, times](const Loader::Slot& slot, const Image& image, Target& target,
                                       float* out) {
                   const size_t before = (*times)[slot.batch][slot.position];
@@ -79,10 +79,10 @@ void Epochs::begin(int64_t epoch, int64_t step) {
                 });
 }
 
-// An epoch deals the pictures out anew: what one process has reported, no other reports again.
+// An epoch deals the images out anew: what one process has reported, no other reports again.
 void Epochs::share_reported() {
   if (group_.size() == 1) return;
-  std::vector<double> reported(static_cast<size_t>(pictures_));
+  std::vector<double> reported(static_cast<size_t>(images_));
   for (const size_t sample : loader_.reported()) reported[sample] = 1;
   group_.sum(reported);
   for (size_t i = 0; i < reported.size(); ++i) {

@@ -10,7 +10,7 @@
 
 namespace vig::train {
 
-// What the pictures of an epoch are augmented by, each by the fork of its own number.
+// What the images of an epoch are augmented by, each by the fork of its own number.
 RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch);
 
 // The samples of an epoch in their order. One that comes several times is augmented anew each time.
@@ -21,10 +21,10 @@ class Epochs {
   // Throws (usage) when the batch cannot be shared by the processes.
   Epochs(Task& task, const TrainOptions& options, Group& group);
 
-  int64_t steps() const { return steps_; }  // of an epoch; the last may have fewer pictures
-  // Pictures of all processes in a whole step: the batch, or all where there are fewer.
+  int64_t steps() const { return steps_; }  // of an epoch; the last may have fewer images
+  // Images of all processes in a whole step: the batch, or all where there are fewer.
   int64_t batch() const;
-  // Pictures of all processes in step `step` of the run, if all can be read.
+  // Images of all processes in step `step` of the run, if all can be read.
   int64_t asked(int64_t step) const;
 
   // How the processes share a step: groups that are normalised together stay together, where there
@@ -41,7 +41,7 @@ class Epochs {
   const Task& task_;
   const TrainOptions& options_;
   Group& group_;
-  const int64_t pictures_, steps_;
+  const int64_t images_, steps_;
   const Deal deal_;
   Loader loader_;
   int64_t open_ = -1;  // the epoch that the loader is in

@@ -14,12 +14,12 @@
 namespace vig::train {
 namespace {
 
-// The draws of one operation for one picture of the batch.
+// The draws of one operation for one image of the batch.
 RandomStream draws_of(const ForwardOptions& options, std::string_view purpose, int64_t index,
                       int number) {
   return RandomStream(options.seed)
       .fork(purpose)
-      .fork(static_cast<uint64_t>(options.picture(index)))
+      .fork(static_cast<uint64_t>(options.image(index)))
       .fork(static_cast<uint64_t>(number));
 }
 
@@ -28,7 +28,7 @@ float draw_factor(RandomStream& stream, double rate) {
   return stream.chance(rate) ? 0.0f : static_cast<float>(1.0 / (1.0 - rate));
 }
 
-// Of a branch, for each picture: [batch, 1, 1, 1].
+// Of a branch, for each image: [batch, 1, 1, 1].
 at::Tensor branch_factors(const ForwardOptions& options, int branch, double rate, int64_t batch) {
   at::Tensor factors = at::empty({batch, 1, 1, 1}, at::kFloat);
   for (int64_t i = 0; i < batch; ++i) {
@@ -38,7 +38,7 @@ at::Tensor branch_factors(const ForwardOptions& options, int branch, double rate
   return factors;
 }
 
-// Of the channels of each picture: [batch, 1, 1, channels].
+// Of the channels of each image: [batch, 1, 1, channels].
 at::Tensor channel_factors(const ForwardOptions& options, int number, double rate, int64_t batch,
                            int64_t channels) {
   at::Tensor factors = at::empty({batch, 1, 1, channels}, at::kFloat);
@@ -75,7 +75,7 @@ class ForwardPass {
     return i < node.params.size() ? params_[node.params[i]] : at::Tensor();
   }
   at::Tensor param(size_t i) const { return param(*node_, i); }
-  // Of the node's value, for so many pictures.
+  // Of the node's value, for so many images.
   std::vector<int64_t> sizes(int64_t batch) const {
     return {batch, node_->grid.height, node_->grid.width, node_->grid.channels};
   }
@@ -369,10 +369,10 @@ std::vector<at::Tensor> forward(const Graph& graph, const std::vector<at::Tensor
 }
 
 at::Tensor forward_logits(const Graph& graph, const std::vector<at::Tensor>& params,
-                          const at::Tensor& pictures, const ForwardOptions& options) {
+                          const at::Tensor& images, const ForwardOptions& options) {
   const int node = graph.find_output("logits");
   if (node < 0) fail("[train] the network has no output \"logits\"");
-  return forward(graph, params, {pictures}, options)[node].flatten(1);
+  return forward(graph, params, {images}, options)[node].flatten(1);
 }
 
 }  // namespace vig::train

@@ -17,14 +17,14 @@ struct ForwardOptions {
   // the CPU have the latter alone.
   bool kernels = true;
   // Stochastic depth: a residual's branch is left out with the probability that the graph gives it.
-  // Draws belong to (seed, picture).
+  // Draws belong to (seed, image).
   bool drop_branches = false;
   uint64_t seed = 0;
-  int64_t first_picture = 0;  // of the batch, among those of the step that this process has
-  Deal deal = {};             // which those are
-  // The number of a picture of the batch among all of the step's.
-  int64_t picture(int64_t index) const { return deal.place(first_picture + index); }
-  // Batch norms normalise by the statistics of the pictures and add them here; by the running
+  int64_t first_image = 0;  // of the batch, among those of the step that this process has
+  Deal deal = {};           // which those are
+  // The number of an image of the batch among all of the step's.
+  int64_t image(int64_t index) const { return deal.place(first_image + index); }
+  // Batch norms normalise by the statistics of the images and add them here; by the running
   // statistics where this is null.
   BatchStatistics* statistics = nullptr;
 };
@@ -36,8 +36,8 @@ std::vector<at::Tensor> forward(const Graph& graph, const std::vector<at::Tensor
                                 const std::vector<at::Tensor>& inputs,
                                 const ForwardOptions& options);
 
-// The output "logits", [batch, classes], of a graph whose only input is the pictures.
+// The output "logits", [batch, classes], of a graph whose only input is the images.
 at::Tensor forward_logits(const Graph& graph, const std::vector<at::Tensor>& params,
-                          const at::Tensor& pictures, const ForwardOptions& options);
+                          const at::Tensor& images, const ForwardOptions& options);
 
 }  // namespace vig::train

@@ -27,7 +27,7 @@ struct KernelOps {
   static at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, float eps, int groups);
   static at::Tensor activation(const at::Tensor& x, Elementwise function);
   static at::Tensor scale(const at::Tensor& x, const at::Tensor& weight);
-  // The rows of a table's grid on the grid of the picture: [1, op.height, op.width, channels].
+  // The rows of a table's grid on the grid of the image: [1, op.height, op.width, channels].
   static at::Tensor resize_position(const at::Tensor& table, const AddPositionOp& op);
   static at::Tensor swiglu(const at::Tensor& x);
   // Weights may be undefined: then that side is not normalised.

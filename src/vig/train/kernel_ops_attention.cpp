@@ -18,7 +18,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Where the heads of a picture lie in rows of [q | k | v].
+// Where the heads of an image lie in rows of [q | k | v].
 struct Heads {
   int64_t count, head_dim, batch, positions;
 

@@ -27,7 +27,7 @@ std::vector<int64_t> numbers_of(const DeformableOp& op) {
   return numbers;
 }
 
-// The call of the kernel for one picture after the other.
+// The call of the kernel for one image after the other.
 class Call {
  public:
   Call(const at::Tensor& values, const at::Tensor& offsets, const at::Tensor& logits,
@@ -49,14 +49,14 @@ class Call {
   Call(const Call&) = delete;
 
   template <class T>
-  static T* picture(const at::Tensor& tensor, int64_t image) {
+  static T* of_image(const at::Tensor& tensor, int64_t image) {
     return tensor.data_ptr<float>() + image * tensor.stride(0);
   }
 
-  const DeformableArgs& picture(int64_t image) {
-    args_.values = picture<const float>(values_, image);
-    args_.offsets = picture<const float>(offsets_, image);
-    args_.logits = picture<const float>(logits_, image);
+  const DeformableArgs& of_image(int64_t image) {
+    args_.values = of_image<const float>(values_, image);
+    args_.offsets = of_image<const float>(offsets_, image);
+    args_.logits = of_image<const float>(logits_, image);
     return args_;
   }
 
@@ -74,8 +74,8 @@ struct Deformable : Function<Deformable> {
                                values.options());
     Call call(values, offsets, logits, numbers);
     for (int64_t i = 0; i < values.size(0); ++i) {
-      DeformableArgs args = call.picture(i);
-      args.out = Call::picture<float>(out, i);
+      DeformableArgs args = call.of_image(i);
+      args.out = Call::of_image<float>(out, i);
       vig::deformable(args);
     }
     ctx->save_for_backward({values, offsets, logits});
@@ -92,13 +92,13 @@ struct Deformable : Function<Deformable> {
     Call call(values, offsets, logits, ctx->saved_data["numbers"].toIntVector());
     for (int64_t i = 0; i < values.size(0); ++i) {
       DeformableBackwardArgs args;
-      args.forward = call.picture(i);
-      args.grad_out = Call::picture<const float>(grad_out, i);
+      args.forward = call.of_image(i);
+      args.grad_out = Call::of_image<const float>(grad_out, i);
       args.grad_out_stride = args.dvalues_stride = values.size(3);
-      args.dvalues = Call::picture<float>(dvalues, i);
-      args.doffsets = Call::picture<float>(doffsets, i);
+      args.dvalues = Call::of_image<float>(dvalues, i);
+      args.doffsets = Call::of_image<float>(doffsets, i);
       args.doffsets_stride = offsets.size(3);
-      args.dlogits = Call::picture<float>(dlogits, i);
+      args.dlogits = Call::of_image<float>(dlogits, i);
       args.dlogits_stride = logits.size(3);
       deformable_backward(args);
     }

@@ -16,7 +16,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// Where one head of one picture lies in rows of [q | k | v] and of gates.
+// Where one head of one image lies in rows of [q | k | v] and of gates.
 struct Scan {
   GlaOp op;
   int64_t batch, tokens, qkv_width, gate_width;

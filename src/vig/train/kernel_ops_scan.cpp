@@ -25,7 +25,7 @@ std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
   return sizes;
 }
 
-// Floats from channel `first` on of the rows of picture i, by `index` if there is one.
+// Floats from channel `first` on of the rows of image i, by `index` if there is one.
 template <class T>
 BasicSequence<T> sequence(const at::Tensor& x, int64_t i, int64_t first,
                           const int32_t* index = nullptr) {
@@ -152,8 +152,7 @@ struct SelectiveScan : Function<SelectiveScan> {
       moves = scan_moves(direction.path, height, width);
       args.b_added = {added->data_ptr<float>(), args.states, moves.data()};
     }
-    void set_picture(const at::Tensor& u, const at::Tensor& steps, const at::Tensor& bc,
-                     int64_t i) {
+    void set_image(const at::Tensor& u, const at::Tensor& steps, const at::Tensor& bc, int64_t i) {
       args.u = sequence<const float>(u, i, direction.u_first, tokens.data());
       args.raw = sequence<const float>(steps, i, direction.step_first, others.data());
       args.b = sequence<const float>(bc, i, direction.rate_first, others.data());
@@ -171,7 +170,7 @@ struct SelectiveScan : Function<SelectiveScan> {
     Buffer state(selective_scan_state_floats(call.args.channels, call.args.states) * sizeof(float));
     call.args.state = state.floats();
     for (int64_t i = 0; i < u.size(0); ++i) {
-      call.set_picture(u, steps, bc, i);
+      call.set_image(u, steps, bc, i);
       call.args.y = sequence<float>(y, i, 0, call.targets.data());
       vig::selective_scan(call.args);
     }
@@ -205,7 +204,7 @@ struct SelectiveScan : Function<SelectiveScan> {
       args.db_added = {dadded.data_ptr<float>(), states, call.moves.data()};
     }
     for (int64_t i = 0; i < u.size(0); ++i) {
-      call.set_picture(u, steps, bc, i);
+      call.set_image(u, steps, bc, i);
       args.scan = call.args;
       args.dy = sequence<const float>(dy, i, 0, call.targets.data());
       args.du = sequence<float>(du, i, call.direction.u_first, call.tokens.data());

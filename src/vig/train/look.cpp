@@ -31,7 +31,7 @@ void write_look(Task& task, const TrainOptions& options, const std::string& fold
   std::error_code error;
   fs::create_directories(to, error);
   if (error) fail("{}: {}", to.string(), error.message());
-  std::vector<float> input(task.picture_floats());
+  std::vector<float> input(task.image_floats());
   int left = options.look;
   for (size_t i = 0; i < order.size() && left > 0; ++i) {
     if (times[i] > 0) continue;

@@ -21,7 +21,7 @@ struct Column {
 
 // Those of a task, beside the loop's own: epoch, step, learning rate, training loss, speed.
 struct Columns {
-  std::vector<Column> train;  // means over the training pictures since the row before
+  std::vector<Column> train;  // means over the training images since the row before
   std::vector<Column> val;
 };
 

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "vig/base/recipe.h"
 #include "vig/data/augment.h"
 #include "vig/data/mixup.h"
 #include "vig/data/view.h"
@@ -23,7 +25,10 @@ struct TrainOptions {
   std::string arch;             // what the file holds, where it does not say
   std::map<std::string, std::string> fields;  // --set, over the model's
   int size = 0;                               // of the input; 0: the model's own
-  bool probe = false;                         // only the classifier learns
+  // Of a run that resumes: the preprocessing that it has used so far, instead of what follows from
+  // model and size.
+  std::optional<Recipe> recipe = {};
+  bool probe = false;  // only the classifier learns
 
   // Data.
   double val_share = 0.1;  // of the training split, where the data has no validation split
@@ -36,18 +41,18 @@ struct TrainOptions {
   ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
   std::string sampling = "natural";    // or balanced
   std::string class_weights = "none";  // balanced, or a number for each class
-  int look = 0;                        // training pictures to write with their targets drawn
+  int look = 0;                        // training images to write with their targets drawn
 
   // Length.
   double epochs = 300;
   int batch = 1024;       // of all processes and accumulated passes together
-  int accumulate = 0;     // passes of a thread over its pictures of a step; 0: as memory asks
-  int threads = 0;        // 0: all of the machine
+  int accumulate = 0;     // passes of a thread over its images of a step; 0: as memory asks
+  int threads = 0;        // 0: default_threads()
   double eval_every = 1;  // epochs between validations
   int patience = 0;       // validations without a better network that end the run; 0: none do
-  // Pictures whose batch norm statistics and, in detection, whose losses are normalised together.
+  // Images whose batch norm statistics and, in detection, whose losses are normalised together.
   int norm_group = 16;
-  // Detection: boxes of a picture that the two stages learn from.
+  // Detection: boxes of an image that the two stages learn from.
   int proposal_samples = 256, box_samples = 512;
 
   // Optimiser.
@@ -76,38 +81,41 @@ struct TrainOptions {
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
   f("task", o.task, "Task to train for: classify, segment or detect; empty: what the data is for");
-  f("model", o.model, "Model of the zoo to train, or weight file to fine-tune");
+  f("model", o.model,
+    "Model of the zoo to train, weight file to fine-tune, or a model that comes with vig: default, "
+    "segment, detect");
   f("arch", o.arch, "Model that the weight file holds, when the file does not say");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
   f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");
   f("val-share", o.val_share,
     "Share of the training split held out for validation, when there is no validation split");
-  f("max-pixels", o.max_pixels, "Skip pictures with more pixels than this");
+  f("max-pixels", o.max_pixels, "Skip images with more pixels than this");
   f("ignore-orientation", o.ignore_orientation, "Ignore the orientation stored in EXIF");
-  f("loaders", o.loaders, "Threads that decode and augment pictures");
-  f("seed", o.seed, "Seed of the initial weights, the order of pictures and all augmentation");
+  f("loaders", o.loaders, "Threads that decode and augment images");
+  f("seed", o.seed, "Seed of the initial weights, the order of images and all augmentation");
   f("sampling", o.sampling,
-    "Classification: natural, every picture once an epoch; or balanced, every class equally often");
+    "Classification: natural, every image once an epoch; or balanced, every class equally often");
   f("class-weights", o.class_weights,
     "Classification and segmentation: weights of the classes in the loss: none, balanced, or "
     "numbers such as 1,2.5, one for each class in their order");
   f("look", o.look,
-    "Training pictures to write into the folder of the run, as the network sees them, with labels "
+    "Training images to write into the folder of the run, as the network sees them, with labels "
     "or objects drawn");
   f("epochs", o.epochs, "Passes over the training split");
-  f("batch", o.batch, "Pictures of one optimiser step, over all processes");
+  f("batch", o.batch, "Images of one optimiser step, over all processes");
   f("accumulate", o.accumulate,
-    "Gradient accumulation: passes of a thread over its pictures of a step; 0: as memory allows");
-  f("threads", o.threads, "Threads of each process; 0: its share of the machine's cores");
+    "Gradient accumulation: passes of a thread over its images of a step; 0: as memory allows");
+  f("threads", o.threads,
+    "Threads of each process; 0: its share of the processors that affinity and CPU quotas allow");
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
   f("patience", o.patience,
     "Early stopping: validations without a better network that end the run; 0: none do");
   f("norm-group", o.norm_group,
-    "Pictures that share batch norm statistics and the normalisers of detection losses");
+    "Images that share batch norm statistics and the normalisers of detection losses");
   f("proposal-samples", o.proposal_samples,
-    "Detection: anchors of a picture that the proposals learn from");
+    "Detection: anchors of an image that the proposals learn from");
   f("box-samples", o.box_samples,
-    "Detection: boxes of a picture that the heads of boxes and masks learn from");
+    "Detection: boxes of an image that the heads of boxes and masks learn from");
   f("lr", o.lr, "Peak learning rate");
   f("lr-batch", o.lr_batch,
     "Batch size that the learning rates are given for, scaled to the real one; 0: not scaled");
@@ -128,15 +136,15 @@ void visit_options(Options& o, F&& f) {
   f("layer-decay", o.layer_decay,
     "Layer-wise decay: factor of the learning rate from each block to the one before it");
   f("ema", o.ema, "Decay of the exponential moving average of the weights; 0: no average");
-  f("crop", o.augment.crop, "Crop of a training picture: center, resized or padded");
-  f("scale-min", o.augment.scale_min, "Smallest area of a resized crop, as a share of the picture");
-  f("scale-max", o.augment.scale_max, "Largest area of a resized crop, as a share of the picture");
+  f("crop", o.augment.crop, "Crop of a training image: center, resized or padded");
+  f("scale-min", o.augment.scale_min, "Smallest area of a resized crop, as a share of the image");
+  f("scale-max", o.augment.scale_max, "Largest area of a resized crop, as a share of the image");
   f("ratio-min", o.augment.ratio_min, "Smallest width / height of a resized crop");
   f("ratio-max", o.augment.ratio_max, "Largest width / height of a resized crop");
   f("pad", o.augment.pad,
     "Padding on each side before a padded crop, as a share of the input size");
   f("flip", o.augment.flip, "Probability of a horizontal flip");
-  f("rand-augment", o.augment.rand_augment_ops, "RandAugment operations on each picture; 0: none");
+  f("rand-augment", o.augment.rand_augment_ops, "RandAugment operations on each image; 0: none");
   f("rand-augment-magnitude", o.augment.rand_augment_magnitude, "RandAugment magnitude, 0 to 10");
   f("rand-augment-std", o.augment.rand_augment_deviation,
     "Standard deviation of the RandAugment magnitude");
@@ -148,7 +156,7 @@ void visit_options(Options& o, F&& f) {
   f("cutout", o.augment.cutout,
     "Side of the square that cutout removes, as a share of the input size; 0: none");
   f("resize-min", o.view.resize_min,
-    "Segmentation and detection: smallest size of a picture, as a factor of the usual one");
+    "Segmentation and detection: smallest size of an image, as a factor of the usual one");
   f("resize-max", o.view.resize_max, "The largest size");
   f("flip-vertical", o.view.flip_vertical,
     "Segmentation and detection: probability of a vertical flip");

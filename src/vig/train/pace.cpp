@@ -16,11 +16,11 @@ void Pace::Average::add(double value) {
   weight_ = keep_ * weight_ + 1;
 }
 
-void Pace::add_step(double seconds, int64_t pictures) {
+void Pace::add_step(double seconds, int64_t images) {
   if (++steps_ <= kWarmUp) return;
   seconds_ += seconds;
   step_.add(seconds);
-  pictures_.add(static_cast<double>(pictures));
+  images_.add(static_cast<double>(images));
 }
 
 void Pace::add_validation(double seconds) { validation_.add(seconds); }
@@ -33,7 +33,7 @@ bool Pace::measured() const {
 
 double Pace::images_per_second() const {
   if (!measured() || step_.value() <= 0) return kUnknown;
-  return pictures_.value() / step_.value();
+  return images_.value() / step_.value();
 }
 
 double Pace::seconds_left(const WorkLeft& left) const {
@@ -42,8 +42,8 @@ double Pace::seconds_left(const WorkLeft& left) const {
   const double steps = static_cast<double>(left.steps) * step_.value();
   const double validation = !validation_.empty() ? validation_.value()
                             : step_.value() <= 0 ? 0
-                                                 : static_cast<double>(left.val_pictures) /
-                                                       (3 * pictures_.value() / step_.value());
+                                                 : static_cast<double>(left.val_images) /
+                                                       (3 * images_.value() / step_.value());
   double checkpoints = static_cast<double>(left.validations);
   if (left.checkpoint_minutes > 0) {
     checkpoints += steps / (60 * left.checkpoint_minutes);

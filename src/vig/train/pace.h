@@ -10,7 +10,7 @@ namespace vig::train {
 struct WorkLeft {
   int64_t steps = 0;
   int64_t validations = 0;  // each followed by a checkpoint
-  int64_t val_pictures = 0;
+  int64_t val_images = 0;
   double checkpoint_minutes = 0;  // between further checkpoints
 };
 
@@ -18,12 +18,12 @@ struct WorkLeft {
 // slower than the rest, as memory is touched for the first time, or faster, as batches wait ready.
 class Pace {
  public:
-  void add_step(double seconds, int64_t pictures);
+  void add_step(double seconds, int64_t images);
   void add_validation(double seconds);  // what it writes included
   void add_checkpoint(double seconds);
 
   double images_per_second() const;
-  // Validation counts as measured; before the first, a picture as a third of a training step's,
+  // Validation counts as measured; before the first, an image as a third of a training step's,
   // since a backward pass takes as long as two forward passes.
   double seconds_left(const WorkLeft& left) const;
 
@@ -44,7 +44,7 @@ class Pace {
 
   int64_t steps_ = 0;   // all of them
   double seconds_ = 0;  // of those that count
-  Average step_{0.98}, pictures_{0.98}, validation_{0.5}, checkpoint_{0.5};
+  Average step_{0.98}, images_{0.98}, validation_{0.5}, checkpoint_{0.5};
 };
 
 }  // namespace vig::train

@@ -28,7 +28,7 @@ at::Tensor PlainOps::deformable(const at::Tensor& values, const at::Tensor& offs
   const int64_t batch = values.size(0), heads = op.heads, points = op.points;
   const auto levels = static_cast<int64_t>(op.levels.size());
   const int64_t queries = offsets.size(1) * offsets.size(2), width = values.size(3);
-  // Heads beside pictures: [batch * heads, Q, ..].
+  // Heads beside images: [batch * heads, Q, ..].
   const auto by_head = [&](const at::Tensor& x) {
     return x.reshape({batch, queries, heads, -1}).transpose(1, 2).flatten(0, 1);
   };

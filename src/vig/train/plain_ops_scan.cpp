@@ -113,7 +113,7 @@ at::Tensor PlainOps::long_conv(const at::Tensor& x, const at::Tensor& taps, int6
       .reshape({x.size(0), x.size(1), x.size(2), copies * channels});
 }
 
-// A matrix of all pairs of tokens for every channel, so that small pictures only are for it.
+// A matrix of all pairs of tokens for every channel, so that small images only are for it.
 at::Tensor PlainOps::bi_wkv(const at::Tensor& k, const at::Tensor& v, const at::Tensor& decay,
                             const at::Tensor& first, const BiWkvOp& op) {
   const int64_t tokens = k.size(1) * k.size(2), chunk = (tokens + 31) / 32;

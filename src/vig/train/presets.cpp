@@ -16,7 +16,7 @@ namespace vig::train {
 namespace {
 
 // From here on the paper's presets are the better ones.
-constexpr size_t kManyPictures = 100000;
+constexpr size_t kManyImages = 100000;
 constexpr int kLargeSide = 128;
 constexpr size_t kManyLabelMaps = 10000;
 constexpr size_t kManyAnnotated = 50000;
@@ -33,7 +33,7 @@ TrainOptions imagenet() {
   return options;
 }
 
-// Thousands of small pictures, tens of epochs: gentle augmentation, a high learning rate that falls
+// Thousands of small images, tens of epochs: gentle augmentation, a high learning rate that falls
 // to nothing, averaged weights that follow within an epoch.
 TrainOptions small() {
   TrainOptions options;
@@ -50,7 +50,7 @@ TrainOptions small() {
   return options;
 }
 
-// The paper's, for vig_t under UperNet: 160,000 steps of 16 on ADE20K's 20,210 pictures. The
+// The paper's, for vig_t under UperNet: 160,000 steps of 16 on ADE20K's 20,210 images. The
 // original normalises batches of 2 on each of its devices together.
 TrainOptions ade20k() {
   TrainOptions options;
@@ -93,7 +93,7 @@ TrainOptions coco() {
   return options;
 }
 
-// Hundreds of pictures with label maps, on a few cores.
+// Hundreds of images with label maps, on a few cores.
 TrainOptions segment() {
   TrainOptions options = ade20k();
   options.epochs = 40;
@@ -109,7 +109,7 @@ TrainOptions segment() {
   return options;
 }
 
-// Hundreds of pictures with objects, on a few cores: fewer boxes a picture.
+// Hundreds of images with objects, on a few cores: fewer boxes an image.
 TrainOptions detect() {
   TrainOptions options = coco();
   options.epochs = 40;
@@ -138,34 +138,34 @@ constexpr Preset kPresets[] = {{"imagenet", imagenet}, {"small", small}, {"ade20
 const char* preset_for(const DataFacts& data) {
   switch (data.task) {
     case ModelTask::kSegment:
-      return data.pictures >= kManyLabelMaps ? "ade20k" : "segment";
+      return data.images >= kManyLabelMaps ? "ade20k" : "segment";
     case ModelTask::kDetect:
-      return data.pictures >= kManyAnnotated ? "coco" : "detect";
+      return data.images >= kManyAnnotated ? "coco" : "detect";
     case ModelTask::kClassify:
       break;
   }
-  return data.pictures >= kManyPictures && data.short_side >= kLargeSide ? "imagenet" : "small";
+  return data.images >= kManyImages && data.short_side >= kLargeSide ? "imagenet" : "small";
 }
 
 std::string reason(const DataFacts& data) {
-  const std::string found = fmt::format("{} pictures with a typical short side of {} pixels",
-                                        data.pictures, data.short_side);
+  const std::string found =
+      fmt::format("{} images with a typical short side of {} pixels", data.images, data.short_side);
   if (data.task == ModelTask::kSegment) {
     return fmt::format("{} and label maps (ade20k is for {} and more)", found, kManyLabelMaps);
   }
   if (data.task == ModelTask::kDetect) {
     return fmt::format("{} and objects (coco is for {} and more)", found, kManyAnnotated);
   }
-  return fmt::format("{} (imagenet is for {} and more of at least {})", found, kManyPictures,
+  return fmt::format("{} (imagenet is for {} and more of at least {})", found, kManyImages,
                      kLargeSide);
 }
 
-// Options that follow the number of pictures and their size.
+// Options that follow the number of images and their size.
 void fit_classifier(const DataFacts& data, const std::map<std::string, std::string>& given,
                     int usual_batch, TrainOptions& options) {
   // Some sixteen steps an epoch and a thousand in all; Adam's rate follows the root of the batch.
   if (!given.contains("batch")) {
-    while (options.batch > 8 && static_cast<size_t>(options.batch) * 16 > data.pictures) {
+    while (options.batch > 8 && static_cast<size_t>(options.batch) * 16 > data.images) {
       options.batch /= 2;
     }
   }
@@ -174,17 +174,17 @@ void fit_classifier(const DataFacts& data, const std::map<std::string, std::stri
         std::round(1e5 * options.lr * std::sqrt(options.batch / double(usual_batch))) / 1e5;
   }
   if (!given.contains("epochs")) {
-    const double steps = std::ceil(static_cast<double>(data.pictures) / options.batch);
+    const double steps = std::ceil(static_cast<double>(data.images) / options.batch);
     options.epochs = std::clamp(std::ceil(1000 / std::max(1.0, steps)), options.epochs, 100.0);
   }
-  // Small pictures are enlarged, or the network would see few patches of them.
+  // Small images are enlarged, or the network would see few patches of them.
   if (!given.contains("model") && !given.contains("size") && data.short_side > 0 &&
       data.short_side < 112) {
     options.size = std::max(64, (2 * data.short_side + 8) / 16 * 16);
   }
 }
 
-// Of a dense network the size of small pictures, in whole patches.
+// Of a dense network the size of small images, in whole patches.
 void fit_dense(const DataFacts& data, const std::map<std::string, std::string>& given,
                TrainOptions& options) {
   const int largest = data.task == ModelTask::kSegment ? 512 : 800;
@@ -192,7 +192,7 @@ void fit_dense(const DataFacts& data, const std::map<std::string, std::string>& 
     options.size = std::max(64, data.short_side / 32 * 32);
   }
   if (!given.contains("epochs")) {
-    const double steps = std::ceil(static_cast<double>(data.pictures) / options.batch);
+    const double steps = std::ceil(static_cast<double>(data.images) / options.batch);
     options.epochs = std::clamp(std::ceil(2000 / std::max(1.0, steps)), 10.0, 200.0);
   }
 }
@@ -224,8 +224,8 @@ DataFacts measure_data(const std::string& path, const TrainOptions& options) {
   DataFacts facts;
   facts.task = task_of(options, path);
   const auto measure = [&](const SampleSource& source) {
-    const PictureFacts found = picture_facts(source);
-    facts.pictures = found.pictures;
+    const ImageFacts found = image_facts(source);
+    facts.images = found.images;
     facts.short_side = found.short_side;
   };
   switch (facts.task) {

@@ -11,18 +11,18 @@
 namespace vig::train {
 
 // The paper's are "imagenet", "ade20k" (segmentation) and "coco" (detection). For less data and
-// fewer cores are "small" (classification of thousands of small pictures), "segment" and "detect".
+// fewer cores are "small" (classification of thousands of small images), "segment" and "detect".
 // Throws a usage error that lists the names for another one.
 TrainOptions preset_options(const std::string& preset);
 const std::vector<std::string>& preset_names();
 
 struct DataFacts {
-  size_t pictures = 0;  // of the training split, those for validation among them
-  int short_side = 0;   // the median of some pictures', in pixels; 0: none could be read
+  size_t images = 0;   // of the training split, those for validation among them
+  int short_side = 0;  // the median of some images', in pixels; 0: none could be read
   ModelTask task = ModelTask::kClassify;
 };
 
-// Opens the data and decodes a few pictures of it, always the same ones.
+// Opens the data and decodes a few images of it, always the same ones.
 DataFacts measure_data(const std::string& path, const TrainOptions& options);
 
 struct ChosenPreset {
@@ -31,7 +31,7 @@ struct ChosenPreset {
 };
 
 // Of the presets the one for such data, with `given` (option to text) over it. What is not given
-// follows the data: batch, learning rate and epochs for few pictures and, unless a model is given,
+// follows the data: batch, learning rate and epochs for few images and, unless a model is given,
 // the input size for small ones.
 ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given);
 

@@ -77,10 +77,10 @@ at::Tensor align_plain(const at::Tensor& map, const at::Tensor& boxes, float sca
                        to.data_ptr<float>() + r * to.stride(0));
       return to[r].to(map.options());
     };
-    const at::Tensor picture = map[static_cast<int64_t>(box[0])];
-    const at::Tensor high = at::matmul(fill(box + 2, height, rows), picture.flatten(1, 2));
-    out.push_back(at::matmul(fill(box + 1, width, columns),
-                             high.view({options.side, width, picture.size(2)})));
+    const at::Tensor image = map[static_cast<int64_t>(box[0])];
+    const at::Tensor high = at::matmul(fill(box + 2, height, rows), image.flatten(1, 2));
+    out.push_back(
+        at::matmul(fill(box + 1, width, columns), high.view({options.side, width, image.size(2)})));
   }
   return at::stack(out);
 }
@@ -102,7 +102,7 @@ at::Tensor roi_align(const std::vector<at::Tensor>& maps, const at::Tensor& boxe
   for (int64_t r = 0; r < all.size(0); ++r) {
     const float* box = all.data_ptr<float>() + r * 5;
     if (!(box[0] >= 0 && box[0] < static_cast<float>(maps[0].size(0)))) {
-      fail("[roi_align] picture {} of box {}, expected one of {}", box[0], r, maps[0].size(0));
+      fail("[roi_align] image {} of box {}, expected one of {}", box[0], r, maps[0].size(0));
     }
     of_level[static_cast<size_t>(roi_level(box + 1, options.finest_scale, levels))].push_back(r);
   }

@@ -15,7 +15,7 @@ struct RoiAlign {
   int sampling_ratio = 0;
 };
 
-// maps: [batch, height_l, width_l, C] of each level. boxes: [R, 5] on the CPU, the picture's number
+// maps: [batch, height_l, width_l, C] of each level. boxes: [R, 5] on the CPU, the image's number
 // and x1, y1, x2, y2. The result is [R, side, side, C]. On the CPU by our kernels, elsewhere or
 // where `kernels` is false in LibTorch's own operations.
 at::Tensor roi_align(const std::vector<at::Tensor>& maps, const at::Tensor& boxes,

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
 #include "vig/base/folder_entries.h"
+#include "vig/base/utf8.h"
 #include "vig/train/event_file.h"
 #include "vig/train/state.h"
 #include "vig/weights/atomic_file.h"
@@ -14,7 +14,6 @@ namespace vig::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr const char* kFiles[] = {
     "checkpoint.safetensors",  "best.safetensors", "last.safetensors", "metrics.csv", "curves.svg",
@@ -22,7 +21,9 @@ constexpr const char* kFiles[] = {
 
 // As a checkpoint gives it back: paths need not be UTF-8, but JSON is.
 Texts as_stored(const Texts& texts) {
-  return Json::parse(Json(texts).dump(-1, ' ', false, Json::error_handler_t::replace)).get<Texts>();
+  Texts stored;
+  for (const auto& [name, text] : texts) stored[as_utf8(name)] = as_utf8(text);
+  return stored;
 }
 
 }  // namespace
@@ -66,11 +67,11 @@ void remove_temporaries(const std::string& folder) {
 void check_apart(const std::string& data, const std::string& out) {
   std::error_code error;
   if (!fs::is_directory(data, error)) return;
-  const fs::path pictures = fs::canonical(data, error);
+  const fs::path images = fs::canonical(data, error);
   if (error) return;  // opening it says why
   const fs::path folder = fs::weakly_canonical(out, error);
-  if (error || std::ranges::mismatch(pictures, folder).in1 != pictures.end()) return;
-  fail_usage("--out {} lies inside of {}, where it would be taken for pictures; name another place",
+  if (error || std::ranges::mismatch(images, folder).in1 != images.end()) return;
+  fail_usage("--out {} lies inside of {}, where it would be taken for images; name another place",
              out, data);
 }
 

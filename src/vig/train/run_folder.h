@@ -32,7 +32,7 @@ class RunFolder {
   // As given, with what the checkpoint knows of the run's past.
   const Texts& description() const { return description_; }
 
-  // run.json, and the names of the validation pictures where they were held out.
+  // run.json, and the names of the validation images where they were held out.
   void write_record(const std::string& json, const TaskData& data) const;
   void write_metrics(const CurvesInfo& info, const std::vector<MetricsRow>& rows) const;
 
@@ -43,7 +43,7 @@ class RunFolder {
   FolderLock lock_;
 };
 
-// Throws when the run's folder lies among the pictures, where it would be taken for a class.
+// Throws when the run's folder lies among the images, where it would be taken for a class.
 void check_apart(const std::string& data, const std::string& out);
 
 // Removes what a process that was killed while writing left in a run's folder.

@@ -2,22 +2,24 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <type_traits>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
+#include "vig/weights/model_info.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kFieldPrefix = "model.";
+constexpr const char* kPreprocessing = "preprocessing";
 
 std::optional<double> as_number(const std::string& text) {
   double number = 0;
@@ -34,11 +36,14 @@ Json by_form(const std::string& text) {
     const size_t end = std::min(text.find(',', start), text.size());
     const std::string part = text.substr(start, end - start);
     if (!as_number(part).has_value()) return text;
-    list.push_back(Json::parse(part, nullptr, false));
-    if (list.back().is_discarded()) return text;  // JSON knows no inf
+    try {
+      list.push_back(parse_strict_json("", part));
+    } catch (const Error&) {  // JSON knows no inf
+      return text;
+    }
     start = end + 1;
   }
-  return list.size() == 1 ? list.front() : list;
+  return list.size() == 1 ? list[0] : list;
 }
 
 double number_of(const Texts& texts, const std::string& name) {
@@ -57,6 +62,13 @@ void add_later_options(Texts& stored, const Texts& asked) {
   }
 }
 
+// Older versions wrote 0 where the input had the model's own size, and no preprocessing.
+void add_real_size(Texts& stored, const Texts& asked) {
+  if (stored.contains(kPreprocessing) || !asked.contains(kPreprocessing)) return;
+  stored[kPreprocessing] = asked.at(kPreprocessing);
+  if (stored["size"] == "0") stored["size"] = asked.at("size");
+}
+
 // More patience, 0 being endless, changes nothing that has happened: the run stays the one it is.
 void allow_patience(Texts& stored, const Texts& asked) {
   if (!stored.contains("patience") || !asked.contains("patience")) return;
@@ -66,12 +78,34 @@ void allow_patience(Texts& stored, const Texts& asked) {
   if (more) stored["patience"] = asked.at("patience");
 }
 
+bool is_zoo_name(const std::string& name) {
+  return std::ranges::find(model_zoo(), name, &ModelSpec::name) != model_zoo().end();
+}
+
 // Options by their names of today.
 void rename_options(Texts& stored) {
   if (auto parts = stored.extract("parts"); !parts.empty()) {
     parts.key() = "accumulate";
     stored.insert(std::move(parts));
   }
+}
+
+// What the best network is worth that so few images have chosen.
+std::string few_images_note(const Task& task, size_t images) {
+  const std::string start = fmt::format("{} image{} to validate on (below {}): ", images,
+                                        images == 1 ? "" : "s", kFewValidation);
+  const std::vector<double> halves(task.columns().val.size(), 0.5);
+  const double most = task.best_error(halves);
+  if (!(most > 0)) {
+    return start + fmt::format(
+                       "differences in {} may be chance; compare the best and the last "
+                       "network on other images",
+                       task.best_by());
+  }
+  return start + fmt::format(
+                     "{} has a standard error of up to {:.1f} points; the best network is "
+                     "the last one within it of the highest",
+                     task.best_by(), 100 * most);
 }
 
 }  // namespace
@@ -83,8 +117,9 @@ Texts run_identity(const RunFacts& facts) {
   for (const auto& [field, value] : model_fields(facts.spec)) {
     texts[std::string(kFieldPrefix) + field] = value;
   }
+  texts[kPreprocessing] = encode_recipe(facts.spec.recipe);
   texts["processes"] = std::to_string(facts.processes);
-  texts["train_pictures"] = std::to_string(facts.data.train->size());
+  texts["train_images"] = std::to_string(facts.data.train->size());
   texts["train_names"] = facts.data.train_mark;
   if (facts.data.val != nullptr) texts["val_names"] = facts.data.val_mark;
   texts["steps_per_epoch"] = std::to_string(facts.steps_per_epoch);
@@ -100,14 +135,17 @@ RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity) {
   summary.parameters = model.beginning.loaded + model.beginning.fresh;
   summary.height = model.height;
   summary.width = model.width;
-  summary.train_pictures = facts.data.train->size();
-  summary.val_pictures = facts.data.val != nullptr ? facts.data.val->size() : 0;
+  summary.train_images = facts.data.train->size();
+  summary.val_images = facts.data.val != nullptr ? facts.data.val->size() : 0;
   summary.ignored_files = facts.data.ignored;
   summary.steps_per_epoch = facts.steps_per_epoch;
   summary.batch = facts.options.batch;
   summary.beginning = model.beginning;
   if (identity.contains("extended")) summary.extended = identity.at("extended");
   summary.task = task.summary();
+  if (summary.val_images > 0 && summary.val_images < kFewValidation) {
+    summary.task.notes.push_back(few_images_note(task, summary.val_images));
+  }
   return summary;
 }
 
@@ -118,8 +156,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   std::error_code ignored;
   const auto place = std::filesystem::absolute(facts.data_path, ignored);
   json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
-  json["train_pictures"] = data.train->size();
-  json["val_pictures"] = data.val != nullptr ? data.val->size() : 0;
+  json["train_images"] = data.train->size();
+  json["val_images"] = data.val != nullptr ? data.val->size() : 0;
   json["validation"] = data.val == nullptr     ? Json(nullptr)
                        : data.held_out.empty() ? Json("val")
                                                : Json("validation.txt");
@@ -142,11 +180,11 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   for (const auto& [field, value] : model_fields(facts.spec)) {
     json[std::string(kFieldPrefix) + field] = by_form(value);
   }
+  json[kPreprocessing] = parse_strict_json(kPreprocessing, encode_recipe(facts.spec.recipe));
   for (const char* name : {"train_names", "val_names"}) {
     if (identity.contains(name)) json[name] = identity.at(name);
   }
-  // Paths need not be UTF-8, but files of JSON are.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1) + "\n";
 }
 
 int64_t total_steps(double epochs, int64_t steps_per_epoch) {
@@ -164,6 +202,7 @@ int64_t plan_begin(const Texts& identity) {
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
   rename_options(stored);
   add_later_options(stored, asked);
+  add_real_size(stored, asked);
   const std::string patience = stored.contains("patience") ? stored.at("patience") : "0";
   allow_patience(stored, asked);
   // Older versions left the last partial batch of an epoch out and knew no balanced accuracy.
@@ -171,7 +210,7 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
   if (old) {
     const double batch = std::max(1.0, number_of(stored, "batch"));
     stored["steps_per_epoch"] =
-        fmt::format("{}", std::floor(number_of(stored, "train_pictures") / batch));
+        fmt::format("{}", std::floor(number_of(stored, "train_images") / batch));
     stored["best_by"] = "top-1";
   }
   for (const char* past : {"preset", "extended"}) {
@@ -211,9 +250,15 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
   fail_usage("{} holds another run ({}{}); give the same options or another folder", path,
              fmt::join(differences, "; "),
              old ? "; it was begun by an older version, which left out an epoch's last partial "
-                   "batch, could leave a class without validation pictures and chose the best "
+                   "batch, could leave a class without validation images and chose the best "
                    "network by top-1 alone"
                  : "");
+}
+
+TrainOptions with_real_size(TrainOptions options, const Recipe& recipe) {
+  if (options.size == 0)
+    options.size = recipe.framing == Framing::kPad ? recipe.resize : recipe.crop;
+  return options;
 }
 
 TrainOptions stored_options(Texts identity) {
@@ -232,6 +277,13 @@ TrainOptions stored_options(Texts identity) {
     // Classes come from the data, here as at the start.
     const std::string field = name.substr(kFieldPrefix.size());
     if (field != "classes") options.fields[field] = value;
+  }
+  if (const auto found = identity.find(kPreprocessing); found != identity.end()) {
+    options.recipe = read_recipe("the checkpoint's preprocessing", found->second);
+  } else if (options.size == 0 && !is_zoo_name(options.model)) {
+    // Of older versions. The size of a file's input is in the file and need not be its image_size,
+    // which would replace it.
+    options.fields.erase("image_size");
   }
   return options;
 }

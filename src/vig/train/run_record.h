@@ -28,14 +28,14 @@ struct RunSummary {
   std::string model;
   int64_t parameters = 0;
   int height = 0, width = 0;  // of the input
-  size_t train_pictures = 0, val_pictures = 0;
+  size_t train_images = 0, val_images = 0;
   size_t ignored_files = 0;
   int64_t steps_per_epoch = 0, steps = 0;
   int64_t warmup_steps = 0;    // all of them: the learning rate never falls
   int64_t first_step = 0;      // > 0: the run resumes
   bool stopped_early = false;  // and has nothing left to do: --patience has ended it
   std::string extended;        // the epochs it was planned for before it was given more
-  int64_t batch = 0;           // asked for; larger than train_pictures: every step has all of them
+  int64_t batch = 0;           // asked for; larger than train_images: every step has all of them
   Beginning beginning;
   TaskSummary task;
 };
@@ -44,7 +44,7 @@ struct RunSummary {
 RunSummary summarise(const RunFacts& facts, Task& task, const Texts& identity);
 
 // All that changes the result, as texts: not where the data lies, how far apart checkpoints are and
-// who loads pictures.
+// who loads images.
 Texts run_identity(const RunFacts& facts);
 
 // run.json: all options and facts of the run, numbers as numbers. `stopped_early` is the last row
@@ -65,7 +65,10 @@ int64_t plan_begin(const Texts& identity);
 // what they differ, when it is another run; `path` is its folder.
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step);
 
-// The options of a run by its identity; fields of the model among them.
+// The options with the size of the input that the run really has, where they leave it to the model.
+TrainOptions with_real_size(TrainOptions options, const Recipe& recipe);
+
+// The options of a run by its identity; fields of the model and preprocessing among them.
 TrainOptions stored_options(Texts identity);
 
 }  // namespace vig::train

@@ -7,11 +7,11 @@
 namespace vig::train {
 namespace {
 
-// Sums over pictures: loss / asked, number of pictures, then the figures.
+// Sums over images: loss / asked, number of images, then the figures.
 using Sums = std::vector<double>;
-constexpr size_t kLoss = 0, kPictures = 1, kFigures = 2;
+constexpr size_t kLoss = 0, kImages = 1, kFigures = 2;
 
-// Forward and backward passes over the pictures from `begin` to `end`.
+// Forward and backward passes over the images from `begin` to `end`.
 void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, int64_t asked,
                const ShardLoss& loss, Sums& sums) {
   Parameters& parameters = loop.shards[shard];
@@ -22,23 +22,23 @@ void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, 
   for (int64_t pass = 0; pass < loop.passes; ++pass) {
     const int64_t first = start(pass), count = start(pass + 1) - first;
     if (count == 0) continue;
-    // These pictures' part of the mean over the whole step.
+    // These images' part of the mean over the whole step.
     const ShardWork work{shard, parameters.views(), first, count,
                          std::span(sums).subspan(kFigures)};
     const at::Tensor part = loss(work) * (static_cast<double>(count) / static_cast<double>(asked));
     part.backward();
     sums[kLoss] += part.item<double>();
-    sums[kPictures] += static_cast<double>(count);
+    sums[kImages] += static_cast<double>(count);
   }
 }
 
 }  // namespace
 
-StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, const ShardLoss& loss) {
+StepSums run_shards(const ShardLoop& loop, int64_t images, int64_t asked, const ShardLoss& loss) {
   const Shards& shards = loop.shards;
   std::vector<Sums> shard_sums(shards.size(), Sums(kFigures + loop.figures));
   const auto begin = [&](size_t shard) {
-    return run_begin(pictures, static_cast<int64_t>(shard), static_cast<int64_t>(shards.size()),
+    return run_begin(images, static_cast<int64_t>(shard), static_cast<int64_t>(shards.size()),
                      loop.inseparable);
   };
   int64_t backward_passes = 0;
@@ -61,31 +61,31 @@ StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, cons
   }
   loop.group.sum(sums);
   const double all = static_cast<double>(asked);
-  if (sums[kPictures] > 0 && sums[kPictures] < all) {
-    sums[kLoss] *= all / sums[kPictures];
-    shards[0].gradients().mul_(all / sums[kPictures]);
+  if (sums[kImages] > 0 && sums[kImages] < all) {
+    sums[kLoss] *= all / sums[kImages];
+    shards[0].gradients().mul_(all / sums[kImages]);
   }
-  return {sums[kLoss], sums[kPictures], {sums.begin() + kFigures, sums.end()}};
+  return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}};
 }
 
 // Losses of dense networks are normalised group by group, as batch norms are.
-int64_t pictures_together(const TrainedModel& model, const TrainOptions& options) {
+int64_t images_together(const TrainedModel& model, const TrainOptions& options) {
   if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
-  return inseparable_pictures(model.graphs, options.norm_group);
+  return inseparable_images(model.graphs, options.norm_group);
 }
 
-// What a backward pass needs must be kept, some 75 MB a picture for vig_t at 224, and several times
-// as much a pixel for a dense network: one group at a time. Other devices take all pictures at
+// What a backward pass needs must be kept, some 75 MB an image for vig_t at 224, and several times
+// as much a pixel for a dense network: one group at a time. Other devices take all images at
 // once.
-int64_t count_passes(const TrainOptions& options, int64_t pictures, const TrainedModel& model) {
+int64_t count_passes(const TrainOptions& options, int64_t images, const TrainedModel& model) {
   if (options.accumulate > 0) return options.accumulate;
   if (options.device != "cpu") return 1;
-  constexpr int64_t kPixels = 8 * 224 * 224, kMostPictures = 16;
+  constexpr int64_t kPixels = 8 * 224 * 224, kMostImages = 16;
   const bool dense = model.spec.config->task() != ModelTask::kClassify;
   const int64_t most =
       dense ? options.norm_group
-            : std::clamp<int64_t>(kPixels / model.height / model.width, 1, kMostPictures);
-  return (pictures + most - 1) / most;
+            : std::clamp<int64_t>(kPixels / model.height / model.width, 1, kMostImages);
+  return (images + most - 1) / most;
 }
 
 }  // namespace vig::train

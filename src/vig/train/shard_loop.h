@@ -1,4 +1,4 @@
-// The gradient of one step: its pictures cut into shards, one a thread, each through the network
+// The gradient of one step: its images cut into shards, one a thread, each through the network
 // and back.
 #pragma once
 
@@ -18,39 +18,39 @@ struct ShardLoop {
   Workers& workers;
   Shards& shards;
   Group& group;
-  int64_t passes = 1;       // of a thread over its pictures: gradient accumulation
-  int64_t inseparable = 1;  // pictures that pass together, see pictures_together
+  int64_t passes = 1;       // of a thread over its images: gradient accumulation
+  int64_t inseparable = 1;  // images that pass together, see images_together
   size_t figures = 0;       // that the loss adds to `sums`
 };
 
-// Some pictures of this process, to be passed through the network by one thread.
+// Some images of this process, to be passed through the network by one thread.
 struct ShardWork {
   size_t shard = 0;
   const std::vector<at::Tensor>& values;  // the shard's parameters
-  int64_t first = 0, count = 0;           // pictures
-  std::span<double> sums;                 // figures summed over the pictures
+  int64_t first = 0, count = 0;           // images
+  std::span<double> sums;                 // figures summed over the images
 };
 
-// The mean loss, differentiable, of the pictures of a pass. Adds what else it measures to the sums.
+// The mean loss, differentiable, of the images of a pass. Adds what else it measures to the sums.
 // Called by several threads at a time.
 using ShardLoss = std::function<at::Tensor(const ShardWork& work)>;
 
 // Over all processes.
 struct StepSums {
-  double loss = 0;  // mean over the pictures
-  double pictures = 0;
+  double loss = 0;  // mean over the images
+  double images = 0;
   std::vector<double> figures;
 };
 
-// The gradients of the first shard become those of the mean loss over the pictures of all
-// processes. This one has `pictures`; all together have `asked`, or fewer where some could not be
+// The gradients of the first shard become those of the mean loss over the images of all
+// processes. This one has `images`; all together have `asked`, or fewer where some could not be
 // read.
-StepSums run_shards(const ShardLoop& loop, int64_t pictures, int64_t asked, const ShardLoss& loss);
+StepSums run_shards(const ShardLoop& loop, int64_t images, int64_t asked, const ShardLoss& loss);
 
-// Pictures that pass through the network together, where there are as many.
-int64_t pictures_together(const TrainedModel& model, const TrainOptions& options);
+// Images that pass through the network together, where there are as many.
+int64_t images_together(const TrainedModel& model, const TrainOptions& options);
 
-// Passes of a thread over its `pictures` of a step, as --accumulate or memory asks.
-int64_t count_passes(const TrainOptions& options, int64_t pictures, const TrainedModel& model);
+// Passes of a thread over its `images` of a step, as --accumulate or memory asks.
+int64_t count_passes(const TrainOptions& options, int64_t images, const TrainedModel& model);
 
 }  // namespace vig::train

@@ -2,34 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
 #include "vig/weights/safetensors.h"
+#include "vig/weights/strict_json.h"
 
 namespace vig::train {
 namespace {
 
-using nlohmann::json;
-
 // Doubles go through text that reads back as the same bits; JSON has no NaN.
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-double number(const json& value) {
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double number(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-json numbers(const std::vector<double>& values) {
-  json list = json::array();
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
   for (const double value : values) list.push_back(number(value));
   return list;
 }
-std::vector<double> numbers(const json& list) {
+std::vector<double> numbers(const Json& list) {
   std::vector<double> values;
-  for (const json& value : list) values.push_back(number(value));
+  for (const Json& value : list) values.push_back(number(value));
   return values;
 }
 
-json to_json(const MetricsRow& r) {
+Json to_json(const MetricsRow& r) {
   return {{"epoch", number(r.epoch)},
           {"step", r.step},
           {"lr", number(r.lr)},
@@ -40,7 +39,7 @@ json to_json(const MetricsRow& r) {
           {"seconds", number(r.seconds)}};
 }
 
-MetricsRow row_from_json(const json& j) {
+MetricsRow row_from_json(const Json& j) {
   // Older versions knew classification alone and wrote a list: epoch, step, lr, training loss and
   // top-1, validation loss, top-1 and top-5, speed, seconds and, later on, balanced accuracy.
   if (j.is_array()) {
@@ -64,8 +63,8 @@ MetricsRow row_from_json(const json& j) {
           number(j.at("seconds"))};
 }
 
-json to_json(const RunState& s) {
-  json rows = json::array();
+Json to_json(const RunState& s) {
+  Json rows = Json::array();
   for (const MetricsRow& row : s.rows) rows.push_back(to_json(row));
   return {{"step", s.step},
           {"loss_sum", number(s.loss_sum)},
@@ -79,7 +78,7 @@ json to_json(const RunState& s) {
           {"rows", rows}};
 }
 
-RunState from_json(const json& j) {
+RunState from_json(const Json& j) {
   RunState s;
   s.step = j.at("step").get<int64_t>();
   s.loss_sum = number(j.at("loss_sum"));
@@ -89,9 +88,9 @@ RunState from_json(const json& j) {
   s.sums = j.contains("sums") ? numbers(j.at("sums")) : std::vector{number(j.at("hits"))};
   s.row_seconds = number(j.at("row_seconds"));
   s.seconds = number(j.at("seconds"));
-  s.row_due = j.value("row_due", false);
+  s.row_due = j.contains("row_due") && j.at("row_due").get<bool>();
   s.best_step = j.at("best_step").get<int64_t>();
-  for (const json& row : j.at("rows")) s.rows.push_back(row_from_json(row));
+  for (const Json& row : j.at("rows")) s.rows.push_back(row_from_json(row));
   return s;
 }
 
@@ -111,8 +110,8 @@ const MetricsRow* RunState::best() const {
   return found == rows.end() ? nullptr : &*found;
 }
 
-int64_t RunState::rows_without_better(int64_t from) const {
-  const int64_t since = std::max(best_step, from);
+int64_t RunState::rows_since(int64_t highest_step, int64_t from) const {
+  const int64_t since = std::max(highest_step, from);
   return std::ranges::count_if(rows, [&](const MetricsRow& row) { return row.step > since; });
 }
 
@@ -120,8 +119,8 @@ MetricsRow RunState::open_row() const {
   MetricsRow row;
   row.step = step;
   row.train_loss = loss_steps > 0 ? loss_sum / loss_steps : 0;
-  const double pictures = static_cast<double>(std::max<int64_t>(1, seen));
-  for (const double sum : sums) row.train.push_back(sum / pictures);
+  const double images = static_cast<double>(std::max<int64_t>(1, seen));
+  for (const double sum : sums) row.train.push_back(sum / images);
   row.images_per_second = static_cast<double>(seen) / std::max(1e-9, row_seconds);
   return row;
 }
@@ -149,9 +148,11 @@ void write_checkpoint(const std::string& path, const RunState& state, Parameters
     tensors.push_back(
         {name, {host.back().data_ptr<float>(), DType::kF32, Shape{host.back().numel()}}});
   }
+  Json words = to_json(state);
+  words.sort_keys();
   write_safetensors(
       path, tensors,
-      {{"vig.train.state", to_json(state).dump()}, {"vig.train.run", json(description).dump()}});
+      {{"vig.train.state", words.dump()}, {"vig.train.run", Json(description).dump()}});
 }
 
 namespace {
@@ -162,11 +163,16 @@ const std::string& metadata(const SafeTensors& file, const std::string& path, co
   return found->second;
 }
 
+Json parse_metadata(const std::string& text) {
+  return parse_strict_json("", text, {.bytes = SafeTensors::kMaxHeader, .depth = 4});
+}
+
 RunState read_state(const SafeTensors& file, const std::string& path) {
+  const std::string& text = metadata(file, path, "vig.train.state");
   try {
-    RunState state = from_json(json::parse(metadata(file, path, "vig.train.state")));
+    RunState state = from_json(parse_metadata(text));
     if (state.step >= 0) return state;
-  } catch (const json::exception&) {  // as below
+  } catch (const Error&) {  // as below
   }
   fail("{}: the state of the run cannot be read", path);
 }
@@ -175,10 +181,15 @@ RunState read_state(const SafeTensors& file, const std::string& path) {
 
 std::map<std::string, std::string> read_description(const std::string& path) {
   const SafeTensors file = SafeTensors::open(path);
+  const std::string& text = metadata(file, path, "vig.train.run");
   try {
-    return json::parse(metadata(file, path, "vig.train.run"))
-        .get<std::map<std::string, std::string>>();
-  } catch (const json::exception&) {
+    const Json words = parse_metadata(text);
+    std::map<std::string, std::string> description;
+    for (const auto& [name, value] : words.items()) {
+      description[name] = value.get<std::string>();
+    }
+    return description;
+  } catch (const Error&) {
     fail("{}: the description of the run cannot be read", path);
   }
 }

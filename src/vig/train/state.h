@@ -15,7 +15,7 @@ namespace vig::train {
 
 struct RunState {
   int64_t step = 0;  // steps done
-  // Since the last row: the loss, pictures, and the task's own sums over pictures (Columns::train).
+  // Since the last row: the loss, images, and the task's own sums over images (Columns::train).
   double loss_sum = 0;
   double loss_steps = 0;  // a partial batch counts as its share of a whole one
   int64_t seen = 0;
@@ -29,8 +29,8 @@ struct RunState {
 
   // The row of the best network; null: none yet.
   const MetricsRow* best() const;
-  // Rows since the best network, of those after the step `from`.
-  int64_t rows_without_better(int64_t from) const;
+  // Rows after both steps: the one of the highest figure, and `from`.
+  int64_t rows_since(int64_t highest_step, int64_t from) const;
   // A row of what was summed since the last one; what the sums do not say is left out.
   MetricsRow open_row() const;
   // Adds it, and the sums begin anew.

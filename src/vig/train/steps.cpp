@@ -10,7 +10,7 @@
 namespace vig::train {
 namespace {
 
-// Rates that follow the batch follow the pictures that there are.
+// Rates that follow the batch follow the images that there are.
 Schedule make_schedule(TrainOptions options, const Epochs& epochs, int64_t steps) {
   options.batch = static_cast<int>(epochs.batch());
   return Schedule(options, epochs.steps(), steps);
@@ -44,7 +44,7 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
   const StepBatch ready = task_.prepare(batch, stream);
   const at::Device device(options_.device);
   const std::vector<Graph>& graphs = task_.model().graphs;
-  const int64_t inseparable = pictures_together(task_.model(), options_);
+  const int64_t inseparable = images_together(task_.model(), options_);
   // A backbone that does not learn keeps its statistics, too.
   const bool moves = has_batch_norms(graphs) && !options_.probe;
   std::vector<BatchStatistics> statistics(moves ? shards_.size() : 0,
@@ -54,11 +54,11 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
     options.kernels = options_.kernels;
     options.drop_branches = task_.model().drops;
     options.seed = stream.bits_at(0);
-    options.first_picture = pass.first;
+    options.first_image = pass.first;
     options.deal = epochs_.deal();
     if (moves) options.statistics = &statistics[pass.shard];
-    const at::Tensor pictures = ready.pictures.narrow(0, pass.first, pass.count).to(device);
-    return task_.loss({pass.values, pictures, ready.targets, pass.first, options, batch.targets},
+    const at::Tensor images = ready.images.narrow(0, pass.first, pass.count).to(device);
+    return task_.loss({pass.values, images, ready.targets, pass.first, options, batch.targets},
                       pass.sums);
   };
   const StepSums sums =
@@ -76,8 +76,8 @@ StepResult Steps::run(RunState& state, const std::function<void(const Batch&)>& 
   Batch& batch = epochs_.next(state.step);
   loaded(batch);
   const StepSums sums = compute_gradients(batch, state.step);
-  if (sums.pictures == 0) {
-    fail("none of the pictures of step {} can be read; the last good checkpoint stays",
+  if (sums.images == 0) {
+    fail("none of the images of step {} can be read; the last good checkpoint stays",
          state.step + 1);
   }
   check_finite("loss", sums.loss, state.step + 1);
@@ -86,13 +86,13 @@ StepResult Steps::run(RunState& state, const std::function<void(const Batch&)>& 
   result.lr = schedule_.lr(state.step);
   result.gradient_norm = optimizer_.step(result.lr);
   check_finite("gradient", result.gradient_norm, state.step + 1);
-  result.pictures = epochs_.asked(state.step);
+  result.images = epochs_.asked(state.step);
 
-  // Every picture counts the same in the mean of an epoch.
-  const double weight = static_cast<double>(result.pictures) / static_cast<double>(epochs_.batch());
+  // Every image counts the same in the mean of an epoch.
+  const double weight = static_cast<double>(result.images) / static_cast<double>(epochs_.batch());
   state.loss_steps += weight;
   state.loss_sum += weight * sums.loss;
-  state.seen += std::llround(sums.pictures);
+  state.seen += std::llround(sums.images);
   for (size_t i = 0; i < sums.figures.size(); ++i) state.sums[i] += sums.figures[i];
   ++state.step;
   return result;

@@ -16,7 +16,7 @@ struct StepResult {
   double loss = 0;
   double lr = 0;
   double gradient_norm = 0;
-  int64_t pictures = 0;  // of all processes, those that could not be read among them
+  int64_t images = 0;  // of all processes, those that could not be read among them
 };
 
 class Steps {
@@ -26,13 +26,13 @@ class Steps {
 
   int64_t count() const { return count_; }  // of the whole run
   int64_t per_epoch() const { return epochs_.steps(); }
-  // Passes of a thread over its pictures of a step.
+  // Passes of a thread over its images of a step.
   int64_t passes() const { return passes_; }
   const Schedule& schedule() const { return schedule_; }
   AdamW& optimizer() { return optimizer_; }
 
   // Does the step after `state.step`, for which `loaded` gets its batch first. Throws, and leaves
-  // the state as it is, when no picture can be read, or loss or gradient are not finite.
+  // the state as it is, when no image can be read, or loss or gradient are not finite.
   StepResult run(RunState& state, const std::function<void(const Batch&)>& loaded);
 
  private:

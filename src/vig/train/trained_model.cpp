@@ -1,9 +1,10 @@
 #include "vig/train/trained_model.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
+#include "vig/train/pyramid_fields.h"
 #include "vig/weights/model_info.h"
 #include "vig/weights/safetensors.h"
 
@@ -43,6 +44,18 @@ void take_fields(const ModelSpec& classifier, ModelSpec& spec) {
   for (const auto& [field, value] : model_fields(classifier)) {
     if (field == "classes" || field == "drop_path" || !known.contains(field)) continue;
     override_field(spec, field, value);
+  }
+}
+
+// Completes the network of a small classifier's backbone, and says with what.
+void add_stages(const ModelSpec& classifier, const TrainOptions& options, ModelPlan& plan) {
+  const auto fields = pyramid_fields(classifier, plan.spec, options.fields);
+  if (fields.empty()) return;
+  override_fields(plan.spec, fields);
+  plan.added = fmt::format("the classifier has fewer stages than the 4 that {} needs; added:",
+                           task_name(task_of(plan.spec)));
+  for (const auto& [field, value] : fields) {
+    plan.added += fmt::format(" --set {}={}", field, value);
   }
 }
 
@@ -115,7 +128,9 @@ ModelSource classifier_source(const TrainOptions& options) {
   request.arch = options.arch;
   request.fields = options.fields;
   const bool from_file = find_source(request).has_weights();
-  if (!from_file && options.size > 0) request.fields["image_size"] = std::to_string(options.size);
+  if (!from_file && options.size > 0 && !options.recipe.has_value()) {
+    request.fields["image_size"] = std::to_string(options.size);
+  }
   return find_source(request);
 }
 
@@ -157,7 +172,10 @@ ModelPlan plan_model(const TrainOptions& options, const std::vector<std::string>
       const bool named = !arch.empty() && task_of(find_model(arch)) == task;
       plan.from_classifier = true;
       plan.spec = named ? find_model(arch) : dense_counterpart(plan.source.spec.name, task);
-      if (plan.source.has_weights()) take_fields(plan.source.spec, plan.spec);
+      if (plan.source.has_weights()) {
+        take_fields(plan.source.spec, plan.spec);
+        add_stages(plan.source.spec, options, plan);
+      }
     } else if (task_of(plan.spec) != task) {
       fail_usage("{} is a model for {}, and the data is for {}", options.model,
                  task_name(task_of(plan.spec)), task_name(task));
@@ -166,7 +184,9 @@ ModelPlan plan_model(const TrainOptions& options, const std::vector<std::string>
   }
   const Recipe recipe = plan.spec.recipe;
   override_field(plan.spec, "classes", std::to_string(classes.size()));
-  plan.spec.recipe = options.size > 0 ? sized(recipe, options.size) : recipe;
+  plan.spec.recipe = options.recipe.has_value() ? *options.recipe
+                     : options.size > 0         ? sized(recipe, options.size)
+                                                : recipe;
   check_depth(plan.spec);
   const double drop_path = plan.spec.config->drop_path;
   if (!(drop_path < 1)) fail_usage("field drop_path is {}, expected 0 to below 1", drop_path);
@@ -183,6 +203,7 @@ TrainedModel make_trained_model(const TrainOptions& options, const ModelPlan& pl
   const bool keep_head = !plan.from_classifier && same_count &&
                          (source.classes.empty() || source.classes == plan.classes);
   Beginning beginning;
+  beginning.added = plan.added;
   beginning.fresh_reason = plan.from_classifier
                                ? fmt::format("the file is a classifier, {}", source.spec.name)
                                : fmt::format("the file's {} classes are not these {}",
@@ -232,8 +253,7 @@ void write_trained_model(const std::string& path, const TrainedModel& model, con
   info.overrides = changed_fields(model.spec);
   info.classes = model.classes;
   info.recipe = model.spec.recipe;
-  write_safetensors(path, tensors,
-                    encode_model_info(info, {{"vig.training", nlohmann::json(notes).dump()}}));
+  write_safetensors(path, tensors, encode_model_info(info, {{"vig.training", Json(notes).dump()}}));
 }
 
 }  // namespace vig::train

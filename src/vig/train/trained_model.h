@@ -20,6 +20,7 @@ struct Beginning {
   int64_t loaded = 0, fresh = 0, learning = 0;
   std::vector<std::string> fresh_names;  // of tensors or of modules, where a file gives the others
   std::string fresh_reason;              // why these are
+  std::string added;                     // a sentence on fields that the program has chosen
 };
 
 struct TrainedModel {
@@ -28,7 +29,7 @@ struct TrainedModel {
   int height = 0, width = 0;  // of the input
   double drop_path = 0;       // of the last block; 0 where nothing is dropped
   bool drops = false;         // whether training leaves anything out: branches or channels
-  // The one that sees the picture first, at that size. Each lists the parameters of all.
+  // The one that sees the image first, at that size. Each lists the parameters of all.
   std::vector<Graph> graphs;
   Beginning beginning;
   Parameters parameters;
@@ -42,11 +43,13 @@ struct ModelPlan {
   ModelSpec spec;
   std::vector<std::string> classes;
   bool from_classifier = false;  // the source's tensors are those of the backbone
+  std::string added = {};        // as in Beginning
 };
 
 // The model of the options for `task`. A classifier, by name or as a file, stands for the backbone
 // of the zoo's model for that task: NAME_... for the classifier NAME, or the one that options.arch
-// names. Throws where there is none.
+// names. A classifier with too few stages gets further ones, see pyramid_fields.h. Throws where
+// there is no such model.
 ModelPlan plan_model(const TrainOptions& options, const std::vector<std::string>& classes,
                      ModelTask task);
 

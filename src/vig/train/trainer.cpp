@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
+#include "vig/train/best_network.h"
 #include "vig/train/look.h"
 #include "vig/train/pace.h"
 #include "vig/train/processes/agreement.h"
@@ -28,14 +29,14 @@ double seconds_since(Clock::time_point start) {
 int thread_count(const TrainOptions& options) {
   if (options.device != "cpu") return 1;
   if (options.threads > 0) return options.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return default_threads();
 }
 
 class Run {
  public:
   Run(std::unique_ptr<Task> task, const TrainOptions& options, const std::string& data,
       const std::string& out, const TrainEvents& events, Group& group)
-      : options_(options),
+      : options_(with_real_size(options, task->model().spec.recipe)),
         events_(events),
         group_(group),
         task_(std::move(task)),
@@ -76,10 +77,10 @@ class Run {
         saved = Clock::now();
         reach(RunPoint::kSaved);
       }
-      if (stop) return {false, false, state_, best_sentence()};
+      if (stop) return {false, false, state_, best_sentence(), best_note()};
     }
     if (stopped_early() && group_.rank() == 0) write_record();
-    return {true, stopped_early(), state_, best_sentence()};
+    return {true, stopped_early(), state_, best_sentence(), best_note()};
   }
 
  private:
@@ -87,9 +88,12 @@ class Run {
 
   // The rows of metrics say so, hence it is the same for a run that was interrupted.
   bool stopped_early() const {
-    return options_.patience > 0 && state_.step < steps_.count() && !state_.row_due &&
-           state_.rows_without_better(plan_begin_) >= options_.patience;
+    const MetricsRow* high = options_.patience > 0 ? highest() : nullptr;
+    return high != nullptr && state_.step < steps_.count() && !state_.row_due &&
+           state_.rows_since(high->step, plan_begin_) >= options_.patience;
   }
+
+  const MetricsRow* highest() const { return highest_row(*task_, state_.rows); }
 
   void write_record() const {
     const MetricsRow* last = stopped_early() ? &state_.rows.back() : nullptr;
@@ -142,7 +146,7 @@ class Run {
     state_.seconds += took;
     state_.row_seconds += took;
     state_.row_due = state_.step == steps_.count() || state_.step % eval_steps_ == 0;
-    pace_.add_step(took, result.pictures);
+    pace_.add_step(took, result.images);
     if (group_.rank() != 0 || !events_.step) return;
     events_.step({state_.step, steps_.count(), epoch(), result.loss, result.lr,
                   result.gradient_norm, pace_.images_per_second(), seconds_left()});
@@ -155,7 +159,7 @@ class Run {
     if (left.steps > 0) {
       left.validations += (steps_.count() - 1) / eval_steps_ - state_.step / eval_steps_ + 1;
     }
-    left.val_pictures = validates() ? static_cast<int64_t>(task_->data().val->size()) : 0;
+    left.val_images = validates() ? static_cast<int64_t>(task_->data().val->size()) : 0;
     left.checkpoint_minutes = options_.checkpoint_minutes;
     return pace_.seconds_left(left);
   }
@@ -178,19 +182,19 @@ class Run {
     state_.seconds += seconds_since(start);
     row.seconds = state_.seconds;
 
-    const MetricsRow* best = state_.best();
-    const bool better = best == nullptr || !validates() || task_->better(row.val, best->val);
-    if (better) state_.best_step = state_.step;
+    const bool best = becomes_best(*task_, state_.rows, row);
+    if (best) state_.best_step = state_.step;
     state_.close_row(row);
     if (group_.rank() == 0) {
       Texts notes = model_notes(row, task_->columns());
       const double scale = task_->data().smallest_scale;
       if (scale > 0) notes["smallest_scale"] = fmt::format("{:.6g}", scale);
-      if (better) write_trained_model(folder_.best(), model_, best_values(), notes);
+      if (best) write_trained_model(folder_.best(), model_, best_values(), notes);
       write_trained_model(folder_.last(), model_, best_values(), notes);
       curves_.best_step = state_.best_step;
       curves_.best_column = task_->best_column();
       curves_.best_label = task_->best_label(state_.best()->val);
+      curves_.best_note = best_note();
       folder_.write_metrics(curves_, state_.rows);
     }
     pace_.add_validation(seconds_since(start));
@@ -201,6 +205,14 @@ class Run {
   std::string best_sentence() const {
     const MetricsRow* best = state_.best();
     return best != nullptr && validates() ? task_->best_sentence(best->val) : "";
+  }
+
+  // Why the best network is not the one with the highest figure; empty: it is.
+  std::string best_note() const {
+    const MetricsRow* high = highest();
+    if (!validates() || high == nullptr || high->step == state_.best_step) return "";
+    return fmt::format("the last within one standard error of the highest ({} at epoch {:.6g})",
+                       task_->best_label(high->val), high->epoch);
   }
 
   bool validate(std::vector<double>& figures) {
@@ -268,7 +280,7 @@ TrainResult train(const TrainOptions& options, const std::string& data, const st
 TrainResult train(std::unique_ptr<Task> task, const TrainOptions& options, const std::string& data,
                   const std::string& out, const TrainEvents& events, Group& group) {
   if (options.patience > 0 && task->data().val == nullptr) {
-    fail_usage("--patience is {}, but there are no pictures to validate on", options.patience);
+    fail_usage("--patience is {}, but there are no images to validate on", options.patience);
   }
   return Run(std::move(task), options, data, out, events, group).run();
 }

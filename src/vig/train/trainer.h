@@ -5,8 +5,8 @@
 //   checkpoint.safetensors  all that is needed to resume exactly where the run stood
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
-//   validation.txt          the pictures kept for validation, where the data names none
-//   look/NUMBER.png         training pictures as the network sees them, where they were asked for
+//   validation.txt          the images kept for validation, where the data names none
+//   look/NUMBER.png         training images as the network sees them, where they were asked for
 #pragma once
 
 #include <functional>
@@ -51,7 +51,8 @@ struct TrainResult {
   bool finished = false;       // else it was stopped
   bool stopped_early = false;  // finished, before its last epoch: --patience has ended it
   RunState state;
-  std::string best;  // Task::best_sentence of the best network; empty: nothing was measured
+  std::string best;       // Task::best_sentence of the best network; empty: nothing was measured
+  std::string best_note;  // why it is not the one with the highest figure; empty: it is
 };
 
 // Trains on `data`, which the task opens, into the folder `out`, resuming from its checkpoint if it

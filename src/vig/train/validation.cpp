@@ -16,21 +16,21 @@ std::optional<std::vector<double>> Validator::run(const std::vector<at::Tensor>&
                                                   const std::function<bool(const Batch&)>& each) {
   const std::vector<size_t> order = plain_order(loader_.source().size());
   loader_.start(make_batches(order, batch_, LastBatch::kKeep, {group_.rank(), group_.size()}),
-                task_.picture_floats(),
+                task_.image_floats(),
                 [this](const Loader::Slot&, const Image& image, Target& target, float* out) {
                   task_.write_validation(image, target, out);
                 });
   const std::unique_ptr<Evaluator> evaluator = task_.new_evaluator();
-  double pictures = 0;
+  double images = 0;
   while (const Batch* batch = loader_.next()) {
     if (!each(*batch)) return std::nullopt;
     if (batch->samples.empty()) continue;
     evaluator->add(*batch, values, workers_);
-    pictures += static_cast<double>(batch->samples.size());
+    images += static_cast<double>(batch->samples.size());
   }
-  group_.sum({&pictures, 1});
-  if (pictures == 0) {
-    fail("none of the {} validation pictures can be read; the last good checkpoint stays",
+  group_.sum({&images, 1});
+  if (images == 0) {
+    fail("none of the {} validation images can be read; the last good checkpoint stays",
          order.size());
   }
   return evaluator->figures(group_);

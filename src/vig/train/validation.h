@@ -1,4 +1,4 @@
-// Measuring the network of a run on the validation pictures.
+// Measuring the network of a run on the validation images.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace vig::train {
 
 class Validator {
  public:
-  // Pictures go through the network `batch` at a time, those of all processes together.
+  // Images go through the network `batch` at a time, those of all processes together.
   Validator(const Task& task, int loaders, Workers& workers, Group& group, size_t batch);
 
   // What the network with these parameters does, in the task's columns. `each` is called with every
   // batch; where it returns false, which must be so on all processes, nothing is measured. Throws
-  // when no picture can be read.
+  // when no image can be read.
   std::optional<std::vector<double>> run(const std::vector<at::Tensor>& values,
                                          const std::function<bool(const Batch&)>& each);
 

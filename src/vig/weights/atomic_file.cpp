@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -106,6 +107,18 @@ void remove_leftovers(const std::filesystem::path& target) {
 
 std::string partial_name(const std::string& path) { return path + ".partial"; }
 
+int rename_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // A file system without that call: a second name, which is never an existing one, then the first
+  // name is removed.
+  if (::link(from.c_str(), to.c_str()) != 0) return errno;
+  if (::unlink(from.c_str()) == 0) return 0;
+  const int error = errno;
+  ::unlink(to.c_str());
+  return error;
+}
+
 void remove_temporary_files() noexcept {
   const pid_t self = ::getpid();
   for (const Listed& listed : g_listed) {
@@ -173,16 +186,23 @@ void AtomicFile::commit_text(std::string_view text) {
   commit();
 }
 
-void AtomicFile::commit() { finish(target_); }
+void AtomicFile::commit() { finish(target_, /*replace=*/true); }
 
-void AtomicFile::commit_partial() { finish(partial_name(target_)); }
+bool AtomicFile::commit_new() { return finish(target_, /*replace=*/false); }
 
-void AtomicFile::finish(const std::string& name) {
+void AtomicFile::commit_partial() { finish(partial_name(target_), /*replace=*/true); }
+
+bool AtomicFile::finish(const std::string& name, bool replace) {
   if (::fsync(fd_) != 0) fail("{}: cannot be written: {}", path_, std::strerror(errno));
   // Renamed while it is open, since the lock ends with the descriptor; its bytes are on the disk.
-  if (::rename(temporary_.c_str(), name.c_str()) != 0) {
-    fail("{}: cannot be written: {}", path_, std::strerror(errno));
+  int error = 0;
+  if (!replace) {
+    error = rename_new(temporary_, name);
+    if (error == EEXIST) return false;
+  } else if (::rename(temporary_.c_str(), name.c_str()) != 0) {
+    error = errno;
   }
+  if (error != 0) fail("{}: cannot be written: {}", path_, std::strerror(error));
   ::close(std::exchange(fd_, -1));
   temporary_.clear();
   unlist_temporary(listed_);
@@ -195,6 +215,7 @@ void AtomicFile::finish(const std::string& name) {
     ::fsync(directory);
     ::close(directory);
   }
+  return true;
 }
 
 }  // namespace vig

@@ -25,12 +25,14 @@ class AtomicFile {
   void rewrite_begin(const void* data, size_t bytes);  // over what was written first
   void commit();
   void commit_text(std::string_view text);  // writes it first
+  // As commit(), but never over another file: false where the name is taken.
+  bool commit_new();
   // For work that was stopped: the file appears as partial_name() of the target, which stays as it
   // was.
   void commit_partial();
 
  private:
-  void finish(const std::string& name);
+  bool finish(const std::string& name, bool replace);
 
   std::string path_;       // as the caller named it, for messages
   std::string target_;     // with links resolved
@@ -41,6 +43,10 @@ class AtomicFile {
 
 // "vectors.npy.partial"
 std::string partial_name(const std::string& path);
+
+// Renames a file without replacing another. Gives 0, or the number of the error: EEXIST where `to`
+// is taken. The file has one name afterwards, whatever happens.
+int rename_new(const std::string& from, const std::string& to);
 
 // Removes the temporary files of this process, for a signal handler that is about to end it: calls
 // only what is allowed there.

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
 #include "vig/base/printable.h"
+#include "vig/base/utf8.h"
 #include "vig/weights/strict_json.h"
 
 namespace vig {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kMaxSize = 65536;
 constexpr int kMaxMultiple = 1024;
@@ -22,21 +22,21 @@ constexpr int kMaxMultiple = 1024;
 constexpr JsonLimits kClassesLimits{size_t{4} << 20, 1};
 constexpr JsonLimits kFieldsLimits{size_t{64} << 10, 2};
 
-Interpolation interpolation_from(const std::string& where, const json& value) {
+Interpolation interpolation_from(const std::string& where, const Json& value) {
   if (value == "bilinear") return Interpolation::kBilinear;
   if (value == "bicubic") return Interpolation::kBicubic;
   fail("{}: expected interpolation \"bilinear\" or \"bicubic\", found {}", where,
        printable(value.dump(), 40));
 }
 
-Framing framing_from(const std::string& where, const json& value) {
+Framing framing_from(const std::string& where, const Json& value) {
   if (value == "pad") return Framing::kPad;
   if (value == "stretch") return Framing::kStretch;
   fail("{}: expected framing \"pad\" or \"stretch\", found {}", where, printable(value.dump(), 40));
 }
 
-int size_from(const std::string& where, const std::string& key, const json& value, int least = 1) {
-  if (!value.is_number_integer() || value < least || value > kMaxSize) {
+int size_from(const std::string& where, const std::string& key, const Json& value, int least = 1) {
+  if (!value.is_integer(least, kMaxSize)) {
     fail("{}: expected {} from {} to {}, found {}", where, key, least, kMaxSize,
          printable(value.dump(), 40));
   }
@@ -44,7 +44,7 @@ int size_from(const std::string& where, const std::string& key, const json& valu
 }
 
 std::array<float, 3> channels_from(const std::string& where, const std::string& key,
-                                   const json& value) {
+                                   const Json& value) {
   std::array<float, 3> channels{};
   bool good = value.is_array() && value.size() == channels.size();
   for (size_t i = 0; good && i < channels.size(); ++i) {
@@ -101,7 +101,7 @@ constexpr std::string_view kRecipeKeys[] = {"resize",  "crop",     "interpolatio
                                             "mean",    "std",      "framing",
                                             "longest", "multiple", "window_stride"};
 
-Recipe recipe_from(const std::string& where, const json& value) {
+Recipe recipe_from(const std::string& where, const Json& value) {
   if (!value.is_object()) fail("{}: expected a JSON object", where);
   // An unknown key would be a step of preprocessing that we silently leave out.
   for (const auto& [key, unused] : value.items()) {
@@ -109,7 +109,7 @@ Recipe recipe_from(const std::string& where, const json& value) {
       fail("{}: unknown key \"{}\"", where, printable(key, 40));
     }
   }
-  const auto at = [&](const char* key) -> const json& {
+  const auto at = [&](const char* key) -> const Json& {
     if (!value.contains(key)) fail("{}: expected \"{}\", found none", where, key);
     return value[key];
   };
@@ -133,13 +133,13 @@ Recipe recipe_from(const std::string& where, const json& value) {
   return recipe;
 }
 
-std::map<std::string, std::string> overrides_from(const std::string& where, const json& value) {
+std::map<std::string, std::string> overrides_from(const std::string& where, const Json& value) {
   if (!value.is_object()) fail("{}: expected a JSON object", where);
   std::map<std::string, std::string> overrides;
   for (const auto& [key, setting] : value.items()) {
     if (setting.is_string()) {
       overrides[key] = setting.get<std::string>();
-    } else if (setting.is_number() || setting.is_boolean()) {  // as people write them by hand
+    } else if (setting.is_number() || setting.is_bool()) {  // as people write them by hand
       overrides[key] = setting.dump();
     } else {
       fail("{}: expected a text for \"{}\"", where, printable(key, 40));
@@ -148,10 +148,10 @@ std::map<std::string, std::string> overrides_from(const std::string& where, cons
   return overrides;
 }
 
-std::vector<std::string> classes_from(const std::string& where, const json& value) {
+std::vector<std::string> classes_from(const std::string& where, const Json& value) {
   if (!value.is_array()) fail("{}: expected a JSON array", where);
   std::vector<std::string> classes;
-  for (const json& name : value) {
+  for (const Json& name : value) {
     if (!name.is_string()) fail("{}: expected names, found {}", where, printable(name.dump(), 40));
     classes.push_back(name.get<std::string>());
   }
@@ -159,18 +159,15 @@ std::vector<std::string> classes_from(const std::string& where, const json& valu
 }
 
 // 0.485f as 0.485, not as the 17 digits of the double beside it.
-json shortest(const std::array<float, 3>& channels) {
-  json list = json::array();
-  for (float value : channels) list.push_back(json::parse(fmt::format("{}", value)));
-  return list;
-}
-
-std::string dump(const std::string& key, const json& value) {
-  try {
-    return value.dump();
-  } catch (const json::exception&) {
-    fail("metadata {}: expected UTF-8 text, found something else", key);
+Json shortest(const std::array<float, 3>& channels) {
+  Json list = Json::array();
+  for (float value : channels) {
+    const std::string text = fmt::format("{}", value);
+    const bool whole = text.find_first_of(".e") == std::string::npos;
+    list.push_back(whole ? Json(static_cast<int64_t>(value))
+                         : Json(std::strtod(text.c_str(), nullptr)));
   }
+  return list;
 }
 
 }  // namespace
@@ -198,10 +195,9 @@ std::optional<double> read_smallest_scale(const Metadata& metadata) {
   if (found == metadata.end()) return std::nullopt;
   std::string text;
   try {
-    const json words = parse_strict_json("vig.training", found->second, kFieldsLimits);
-    if (words.is_object()) text = words.value("smallest_scale", "");
+    const Json words = parse_strict_json("vig.training", found->second, kFieldsLimits);
+    if (words.contains("smallest_scale")) text = words["smallest_scale"].get<std::string>();
   } catch (const Error&) {  // not written by this program
-  } catch (const json::exception&) {
   }
   double scale = 0;
   const char* const end = text.data() + text.size();
@@ -214,9 +210,7 @@ std::optional<double> read_smallest_scale(const Metadata& metadata) {
 
 void check_class_names(const std::string& where, const std::vector<std::string>& classes) {
   for (const std::string& name : classes) {
-    try {
-      json(name).dump();
-    } catch (const json::exception&) {
+    if (!is_utf8(name)) {
       fail("{}: the class name \"{}\" is not in UTF-8, as weight files must be", where,
            printable(name));
     }
@@ -225,13 +219,21 @@ void check_class_names(const std::string& where, const std::vector<std::string>&
 
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
   if (info.arch.empty()) fail("metadata vig.arch: expected a name, found nothing");
-  const Recipe& recipe = info.recipe;
-  check_recipe("metadata vig.recipe", recipe);
   check_class_names("metadata vig.classes", info.classes);
+  for (const auto& [field, value] : info.overrides) {
+    if (is_utf8(field) && is_utf8(value)) continue;
+    fail("metadata vig.overrides: expected UTF-8 text, found something else");
+  }
   metadata["vig.arch"] = info.arch;
-  metadata["vig.overrides"] = dump("vig.overrides", json(info.overrides));
-  metadata["vig.classes"] = dump("vig.classes", json(info.classes));
-  json words = {
+  metadata["vig.overrides"] = Json(info.overrides).dump();
+  metadata["vig.classes"] = Json(info.classes).dump();
+  metadata["vig.recipe"] = encode_recipe(info.recipe);
+  return metadata;
+}
+
+std::string encode_recipe(const Recipe& recipe) {
+  check_recipe("metadata vig.recipe", recipe);
+  Json words = {
       {"resize", recipe.resize},
       {"crop", recipe.crop},
       {"interpolation", recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic"},
@@ -243,8 +245,12 @@ Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
     words["multiple"] = recipe.multiple;
     words["window_stride"] = recipe.window_stride;
   }
-  metadata["vig.recipe"] = dump("vig.recipe", words);
-  return metadata;
+  words.sort_keys();
+  return words.dump();
+}
+
+Recipe read_recipe(const std::string& where, const std::string& text) {
+  return recipe_from(where, parse_strict_json(where, text, kFieldsLimits));
 }
 
 }  // namespace vig

@@ -5,7 +5,7 @@
 //   vig.overrides  {"classes": "10", ...}       what differs from the variant's defaults
 //   vig.classes    ["cat", "dog", ...]          names of the outputs, in order
 //   vig.recipe     {"resize": 256, "crop": 224, "interpolation": "bicubic",
-//                   "mean": [r, g, b], "std": [r, g, b]}; of networks that see the whole picture
+//                   "mean": [r, g, b], "std": [r, g, b]}; of networks that see the whole image
 //                   also "framing": "pad" or "stretch", "longest", "multiple", "window_stride"
 #pragma once
 
@@ -43,5 +43,10 @@ void check_class_names(const std::string& where, const std::vector<std::string>&
 // Puts `info` into `metadata`, replacing what it said before and keeping all other keys (`format`).
 // Throws when the recipe or a text could not be read back.
 Metadata encode_model_info(const ModelInfo& info, Metadata metadata = {});
+
+// The text of vig.recipe alone, and back. Both throw where the other could not follow; `where`
+// begins the message.
+std::string encode_recipe(const Recipe& recipe);
+Recipe read_recipe(const std::string& where, const std::string& text);
 
 }  // namespace vig

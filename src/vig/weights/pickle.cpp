@@ -22,7 +22,7 @@ class PickleReader : PickleMachine {
         bad(fmt::format("has opcode 0x{:02x}, which no state dict needs", static_cast<int>(op)));
       }
       if (stack_.size() > kMaxStack) {
-        bad(fmt::format("piles up more than {} values", kMaxStack));
+        bad(fmt::format("piles up more than {} values (a fixed limit)", kMaxStack));
       }
     }
     Pickle pickle;
@@ -121,7 +121,7 @@ class PickleReader : PickleMachine {
       case kMark:
         marks_.push_back(stack_.size());
         if (marks_.size() > kMaxStack) {
-          bad(fmt::format("opens more than {} groups", kMaxStack));
+          bad(fmt::format("opens more than {} groups (a fixed limit)", kMaxStack));
         }
         return true;
       case kPop:

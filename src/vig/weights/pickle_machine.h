@@ -75,7 +75,8 @@ class PickleMachine {
   // --- values and stack --------------------------------------------------------------------------
 
   Value& push_new(Kind kind) {
-    if (values_.size() == kMaxValues) bad(fmt::format("holds more than {} values", kMaxValues));
+    if (values_.size() == kMaxValues)
+      bad(fmt::format("holds more than {} values (a fixed limit)", kMaxValues));
     stack_.push_back(static_cast<Id>(values_.size()));
     values_.emplace_back().kind = kind;
     return values_.back();
@@ -118,7 +119,8 @@ class PickleMachine {
   // none: they are counted before they are stored.
   void count_items(size_t count) {
     items_ += count;
-    if (items_ > kMaxItems) bad(fmt::format("holds more than {} references", kMaxItems));
+    if (items_ > kMaxItems)
+      bad(fmt::format("holds more than {} references (a fixed limit)", kMaxItems));
   }
 
   void extend(Value& value, Kind kind, std::span<const Id> items) {
@@ -135,7 +137,8 @@ class PickleMachine {
     top();  // checks that there is one
     // Writers of pickles number their slots from 0 or 1 on, so that an array holds them; a hash
     // table could be filled with numbers that all collide.
-    if (slot >= kMaxMemo) bad(fmt::format("stores more than {} values for later", kMaxMemo));
+    if (slot >= kMaxMemo)
+      bad(fmt::format("stores more than {} values for later (a fixed limit)", kMaxMemo));
     if (slot >= memo_.size()) memo_.resize(slot + 1, kNoValue);
     memo_used_ += memo_[slot] == kNoValue;
     memo_[slot] = stack_.back();

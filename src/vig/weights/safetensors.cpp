@@ -66,7 +66,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         fail("{}: metadata names \"{}\" twice", file_, printable(name));
       }
       if (metadata.size() == SafeTensors::kMaxMetadataKeys) {
-        fail("{}: expected at most {} keys of metadata, found more", file_,
+        fail("{}: expected at most {} keys of metadata (a fixed limit), found more", file_,
              SafeTensors::kMaxMetadataKeys);
       }
     } else if (name != "dtype" && name != "shape" && name != "data_offsets") {
@@ -113,7 +113,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (place_ != Place::kNumbers) refuse("a number");
     if (value > static_cast<uint64_t>(INT64_MAX)) refuse("a number beyond 63 bits");
-    if (numbers_->size() == SafeTensors::kMaxRank) refuse("more than 64 numbers");
+    if (numbers_->size() == SafeTensors::kMaxRank) refuse("more than 64 numbers (a fixed limit)");
     numbers_->push_back(static_cast<int64_t>(value));
     return true;
   }
@@ -134,7 +134,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   void add_entry() {
     if (entries.size() == SafeTensors::kMaxTensors) {
-      fail("{}: expected at most {} tensors, found more", file_, SafeTensors::kMaxTensors);
+      fail("{}: expected at most {} tensors (a fixed limit), found more", file_,
+           SafeTensors::kMaxTensors);
     }
     entries.push_back({key_, {}, {}, {}});
   }
@@ -239,8 +240,8 @@ SafeTensors SafeTensors::from_bytes(const std::string& path, std::span<const uns
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | bytes[static_cast<size_t>(i)];
   if (length > SafeTensors::kMaxHeader) {
-    fail("{}: expected a safetensors header of at most {} bytes, found one of {}", path,
-         SafeTensors::kMaxHeader, length);
+    fail("{}: expected a safetensors header of at most {} bytes (a fixed limit), found one of {}",
+         path, SafeTensors::kMaxHeader, length);
   }
   if (length > bytes.size() - 8) {
     fail("{}: expected a safetensors header of {} bytes, found a file of {}", path, length,

@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_set>
 
 #include "vig/base/error.h"
+#include "vig/base/json.h"
 #include "vig/base/printable.h"
+#include "vig/base/utf8.h"
 #include "vig/weights/atomic_file.h"
 #include "vig/weights/safetensors.h"
 
@@ -15,11 +16,10 @@ constexpr size_t kAlignment = 64;
 
 // JSON for a text; names from elsewhere may not be UTF-8, which JSON cannot hold.
 std::string quoted(const std::string& path, const std::string& text) {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
+  if (!is_utf8(text)) {
     fail("{}: cannot be written: the name \"{}\" is not UTF-8", path, printable(text));
   }
+  return Json(text).dump();
 }
 
 }  // namespace
@@ -28,9 +28,11 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
                        const Metadata& metadata) {
   if (tensors.size() > SafeTensors::kMaxTensors ||
       metadata.size() > SafeTensors::kMaxMetadataKeys) {
-    fail("{}: cannot be written: {} tensors and {} keys of metadata, and readers accept {} and {}",
-         path, tensors.size(), metadata.size(), SafeTensors::kMaxTensors,
-         SafeTensors::kMaxMetadataKeys);
+    fail(
+        "{}: cannot be written: {} tensors and {} keys of metadata, and readers accept {} and {} "
+        "(fixed limits)",
+        path, tensors.size(), metadata.size(), SafeTensors::kMaxTensors,
+        SafeTensors::kMaxMetadataKeys);
   }
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -43,7 +45,6 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
     end += tensors[i].view.bytes();
   }
 
-  // Written by hand because nlohmann's objects sort their keys and we keep the caller's order.
   std::string header = "{";
   if (!metadata.empty()) {
     header += "\"__metadata__\":{";
@@ -68,8 +69,10 @@ void write_safetensors(const std::string& path, std::span<const NamedTensor> ten
   header.resize((header.size() + 8 + kAlignment - 1) / kAlignment * kAlignment - 8, ' ');
 
   if (header.size() > SafeTensors::kMaxHeader) {
-    fail("{}: cannot be written: its header would have {} bytes, and readers accept {}", path,
-         header.size(), SafeTensors::kMaxHeader);
+    fail(
+        "{}: cannot be written: its header would have {} bytes, and readers accept {} (a fixed "
+        "limit)",
+        path, header.size(), SafeTensors::kMaxHeader);
   }
 
   unsigned char length[8];

@@ -1,9 +1,10 @@
 // JSON from untrusted files: small, flat, and saying everything once.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "vig/base/json.h"
 
 namespace vig {
 
@@ -14,7 +15,8 @@ struct JsonLimits {
 
 // Throws one sentence that begins with `where` on anything that is not JSON, is longer or deeper
 // than the limits, or gives a key of an object twice (JSON leaves open which of the two counts).
-nlohmann::json parse_strict_json(const std::string& where, std::string_view text,
-                                 const JsonLimits& limits = {});
+// Members of objects come in the order of their keys.
+Json parse_strict_json(const std::string& where, std::string_view text,
+                       const JsonLimits& limits = {});
 
 }  // namespace vig

@@ -59,13 +59,14 @@ class StateDictReader {
         fail("{}: tensor \"{}\" is given twice", file_, printable(key.text));
       }
       if (tensors.size() == kMaxTensors) {
-        fail("{}: expected at most {} tensors, found more", file_, kMaxTensors);
+        fail("{}: expected at most {} tensors (a fixed limit), found more", file_, kMaxTensors);
       }
       tensors.push_back(rebuild(key.text, *call));
       const StridedTensor& tensor = tensors.back();
       claimed += static_cast<uint64_t>(tensor.shape.elements()) * dtype_size(tensor.dtype);
       if (claimed / kMaxSharing > file_bytes_) {
-        fail("{}: its tensors claim far more bytes than the file's {}", file_, file_bytes_);
+        fail("{}: its tensors claim more than {} times the file's {} bytes (a fixed limit)", file_,
+             kMaxSharing, file_bytes_);
       }
     }
     if (tensors.empty()) fail("{}: expected a state dict, found no tensors", file_);
@@ -139,7 +140,8 @@ class StateDictReader {
     if (offset.kind != Kind::kInt || !sizes || !strides || sizes->size() != strides->size()) {
       bad("is described in an unknown way");
     }
-    if (sizes->size() > kMaxRank) bad("has too many axes");
+    if (sizes->size() > kMaxRank)
+      bad(fmt::format("has more than {} axes (a fixed limit)", kMaxRank));
     if (offset.integer < 0) bad("begins before its storage");
 
     const auto storage = storages_.find(ref.key);

@@ -107,22 +107,22 @@ vig::ModelRequest request_of(const char* name, const vig_options& options) {
   return request;
 }
 
-// Pictures in the caller's memory.
-class GivenPictures final : public vig::SampleSource {
+// Images in the caller's memory.
+class GivenImages final : public vig::SampleSource {
  public:
-  GivenPictures(const vig_picture* pictures, size_t count, const vig::DecodeOptions& decode)
-      : pictures_(pictures), count_(count), decode_(decode) {
-    if (pictures == nullptr && count > 0) vig::fail_usage("{} pictures at no address", count);
+  GivenImages(const vig_image* images, size_t count, const vig::DecodeOptions& decode)
+      : images_(images), count_(count), decode_(decode) {
+    if (images == nullptr && count > 0) vig::fail_usage("{} images at no address", count);
   }
 
   size_t size() const override { return count_; }
-  std::string place(size_t sample) const override { return fmt::format("picture {}", sample); }
+  std::string place(size_t sample) const override { return fmt::format("image {}", sample); }
   vig::Sample load(size_t sample) const override {
-    const vig_picture& one = pictures_[sample];
+    const vig_image& one = images_[sample];
     const auto* const bytes = static_cast<const uint8_t*>(one.data);
     if (one.data == nullptr) vig::fail("{}: has no bytes", place(sample));
     if (one.width == 0 && one.height == 0) {
-      return vig::PictureBytes({{place(sample), {bytes, one.size}}}, decode_).load(0);
+      return vig::ImageBytes({{place(sample), {bytes, one.size}}}, decode_).load(0);
     }
     const size_t row = 3 * static_cast<size_t>(std::max(one.width, 0));
     const size_t stride = one.stride == 0 ? row : one.stride;
@@ -133,7 +133,7 @@ class GivenPictures final : public vig::SampleSource {
         (one.size - row) / stride < height - 1) {
       vig::fail(
           "{}: {} x {} pixels, {} bytes from row to row, in {} bytes, expected rows of pixels "
-          "inside of the bytes, at most {} pixels",
+          "inside of the bytes, at most {} pixels (raise it with max_pixels)",
           place(sample), one.width, one.height, stride, one.size, decode_.max_pixels);
     }
     auto image = std::make_shared<vig::Image>(one.width, one.height);
@@ -144,7 +144,7 @@ class GivenPictures final : public vig::SampleSource {
   }
 
  private:
-  const vig_picture* const pictures_;
+  const vig_image* const images_;
   const size_t count_;
   const vig::DecodeOptions decode_;
 };
@@ -165,15 +165,15 @@ void set_map(vig_result::Answer& answer, const vig::TokenMap& map) {
   answer.channels = 1;
 }
 
-// Runs `work(pictures)`, which gives a result per picture, and stores each by
+// Runs `work(images)`, which gives a result per image, and stores each by
 // `store(result, answer, what the pipeline said)`.
 template <typename Work, typename Store>
-vig_status answer(const vig_model* model, const vig_picture* pictures, size_t count,
-                  vig_result** out, const Work& work, const Store& store) noexcept {
+vig_status answer(const vig_model* model, const vig_image* images, size_t count, vig_result** out,
+                  const Work& work, const Store& store) noexcept {
   return guarded([&] {
     if (model == nullptr || out == nullptr) vig::fail_usage("a model or a result at no address");
     *out = nullptr;
-    const GivenPictures source(pictures, count, model->decode);
+    const GivenImages source(images, count, model->decode);
     const auto found = work(model->model, source);
     auto result = std::make_unique<vig_result>();
     result->names = model->names;
@@ -280,10 +280,10 @@ const char* vig_result_warning(const vig_result* result, size_t i, size_t k) {
 }
 void vig_free_result(vig_result* result) { delete result; }
 
-vig_status vig_classify(const vig_model* model, const vig_picture* pictures, size_t count, int top,
+vig_status vig_classify(const vig_model* model, const vig_image* images, size_t count, int top,
                         vig_result** result) {
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         if (top < 1) vig::fail_usage("the best {} classes, expected at least 1", top);
         return open.classify(source, top);
@@ -299,11 +299,11 @@ const vig_class_score* vig_result_scores(const vig_result* result, size_t i, siz
   return one == nullptr || one->scores.empty() ? nullptr : one->scores.data();
 }
 
-vig_status vig_embed(const vig_model* model, const vig_picture* pictures, size_t count, int map,
+vig_status vig_embed(const vig_model* model, const vig_image* images, size_t count, int map,
                      vig_result** result) {
   using Kind = vig::Embedder::Kind;
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.embed(source, map != 0 ? Kind::kMap : Kind::kPooled);
       },
@@ -324,10 +324,10 @@ const float* vig_result_values(const vig_result* result, size_t i, int* rows, in
   return one == nullptr || one->values.empty() ? nullptr : one->values.data();
 }
 
-vig_status vig_evidence(const vig_model* model, const vig_picture* pictures, size_t count,
-                        int label, int against, vig_result** result) {
+vig_status vig_evidence(const vig_model* model, const vig_image* images, size_t count, int label,
+                        int against, vig_result** result) {
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.evidence(source, {label, against});
       },
@@ -338,10 +338,10 @@ vig_status vig_evidence(const vig_model* model, const vig_picture* pictures, siz
       });
 }
 
-vig_status vig_attention(const vig_model* model, const vig_picture* pictures, size_t count,
-                         double x, double y, int layer, int head, vig_result** result) {
+vig_status vig_attention(const vig_model* model, const vig_image* images, size_t count, double x,
+                         double y, int layer, int head, vig_result** result) {
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.attention(source, {x, y, layer, head});
       },
@@ -350,10 +350,10 @@ vig_status vig_attention(const vig_model* model, const vig_picture* pictures, si
       });
 }
 
-vig_status vig_segment(const vig_model* model, const vig_picture* pictures, size_t count,
+vig_status vig_segment(const vig_model* model, const vig_image* images, size_t count,
                        vig_result** result) {
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [](const OpenModel& open, const vig::SampleSource& source) { return open.segment(source); },
       [](const vig_result&, vig_result::Answer& to, const vig::Segmentation& from) {
         to.labels = from.labels;
@@ -367,10 +367,10 @@ const uint8_t* vig_result_labels(const vig_result* result, size_t i, int* width,
   return one == nullptr || one->labels.labels.empty() ? nullptr : one->labels.labels.data();
 }
 
-vig_status vig_detect(const vig_model* model, const vig_picture* pictures, size_t count,
+vig_status vig_detect(const vig_model* model, const vig_image* images, size_t count,
                       vig_result** result) {
   return answer(
-      model, pictures, count, result,
+      model, images, count, result,
       [](const OpenModel& open, const vig::SampleSource& source) { return open.detect(source); },
       [](const vig_result& all, vig_result::Answer& to, const vig::Detections& from) {
         to.found = from;

@@ -13,7 +13,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/base/suggestion.h"
-#include "vig/bindings/python/pictures.h"
+#include "vig/bindings/python/images.h"
 #include "vig/bindings/python/results.h"
 #include "vig/bindings/python/session.h"
 
@@ -43,12 +43,12 @@ class ModelObject {
     return kTasks[static_cast<int>(model_->task())];
   }
 
-  // Runs `work(model, pictures)` without Python's lock. One answer for one picture, a list for a
-  // list. A bad picture throws; with `skip_errors` its place in the list holds the error.
+  // Runs `work(model, images)` without Python's lock. One answer for one image, a list for a
+  // list. A bad image throws; with `skip_errors` its place in the list holds the error.
   template <typename Work>
   py::object answer(const py::object& given, bool skip_errors, const Work& work) const {
-    const GivenPictures pictures(given, decode_);
-    const auto answers = without_lock([&] { return work(*model_, pictures); });
+    const GivenImages images(given, decode_);
+    const auto answers = without_lock([&] { return work(*model_, images); });
     py::list all;
     for (const auto& one : answers) {
       if constexpr (requires { one.warnings; }) {
@@ -58,13 +58,13 @@ class ModelObject {
       }
       if (one.error.empty()) {
         all.append(as_object(one.answer, names_));
-      } else if (skip_errors && !pictures.single()) {
+      } else if (skip_errors && !images.single()) {
         all.append(py::module_::import("vig").attr("Error")(printable(one.error, 8192)));
       } else {
         throw Error(ErrorCode::kInput, one.error);
       }
     }
-    if (pictures.single()) return all[0];
+    if (images.single()) return all[0];
     return all;
   }
 
@@ -150,26 +150,26 @@ ModelObject load(const py::object& file, const LoadOptions& options) {
 
 py::object classify(const ModelObject& self, const py::object& x, int top, int size, bool skip) {
   if (top < 1) fail_usage("top={}, expected at least 1", top);
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
-    return model.classify(pictures, top, size);
+  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    return model.classify(images, top, size);
   });
 }
 
 py::object embed(const ModelObject& self, const py::object& x, bool map, int size, bool skip) {
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
-    return model.embed(pictures, map ? Embedder::Kind::kMap : Embedder::Kind::kPooled, size);
+  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    return model.embed(images, map ? Embedder::Kind::kMap : Embedder::Kind::kPooled, size);
   });
 }
 
 py::object segment(const ModelObject& self, const py::object& x, bool skip) {
-  return self.answer(x, skip, [](const OpenModel& model, const SampleSource& pictures) {
-    return model.segment(pictures);
+  return self.answer(x, skip, [](const OpenModel& model, const SampleSource& images) {
+    return model.segment(images);
   });
 }
 
 py::object detect(const ModelObject& self, const py::object& x, double score, bool skip) {
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
-    auto answers = model.detect(pictures);
+  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    auto answers = model.detect(images);
     for (auto& one : answers) keep_above(static_cast<float>(score), one);
     return answers;
   });
@@ -189,13 +189,13 @@ py::object explain(const ModelObject& self, const py::object& x, const ClassChoi
   if (at) {
     const Explainer::AttentionRequest request{at->first, at->second, layer.value_or(-1),
                                               head.value_or(-1)};
-    return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
-      return model.attention(pictures, request, size);
+    return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+      return model.attention(images, request, size);
     });
   }
   const Explainer::EvidenceRequest request{self.label(about), self.label(against)};
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& pictures) {
-    return model.evidence(pictures, request, size);
+  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    return model.evidence(images, request, size);
   });
 }
 

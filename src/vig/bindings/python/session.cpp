@@ -12,16 +12,16 @@
 namespace vig::python {
 namespace {
 
-// [pictures, height, width, channels] over memory that belongs to `owner`.
-py::array view(const float* first, const float* second, int pictures, const Grid& grid,
+// [images, height, width, channels] over memory that belongs to `owner`.
+py::array view(const float* first, const float* second, int images, const Grid& grid,
                const py::object& owner) {
   constexpr py::ssize_t kFloat = sizeof(float);
   const py::ssize_t row = kFloat * grid.channels * grid.width;
-  // Where there is one picture the step does not matter.
-  const py::ssize_t picture = second == nullptr ? row * grid.height : kFloat * (second - first);
+  // Where there is one image the step does not matter.
+  const py::ssize_t image = second == nullptr ? row * grid.height : kFloat * (second - first);
   return py::array(py::dtype::of<float>(),
-                   std::vector<py::ssize_t>{pictures, grid.height, grid.width, grid.channels},
-                   std::vector<py::ssize_t>{picture, row, kFloat * grid.channels, kFloat}, first,
+                   std::vector<py::ssize_t>{images, grid.height, grid.width, grid.channels},
+                   std::vector<py::ssize_t>{image, row, kFloat * grid.channels, kFloat}, first,
                    owner);
 }
 
@@ -34,15 +34,15 @@ SessionObject::SessionObject(std::shared_ptr<const OpenModel> model, int height,
     : model_(std::move(model)), session_(model_->session(height, width, batch)) {}
 
 py::array SessionObject::input(const py::object& self) {
-  const int pictures = session_.batch();
-  return view(session_.input(0), pictures > 1 ? session_.input(1) : nullptr, pictures,
+  const int images = session_.batch();
+  return view(session_.input(0), images > 1 ? session_.input(1) : nullptr, images,
               grid_of(session_.graph(), session_.graph().inputs.at(0).node), self);
 }
 
-void SessionObject::run(std::optional<int> pictures) {
-  const int count = pictures.value_or(session_.batch());
+void SessionObject::run(std::optional<int> images) {
+  const int count = images.value_or(session_.batch());
   if (count < 1 || count > session_.batch()) {
-    fail_usage("{} pictures in a session for {}, expected 1 to {}", count, session_.batch(),
+    fail_usage("{} images in a session for {}, expected 1 to {}", count, session_.batch(),
                session_.batch());
   }
   ran_ = without_lock([&] {
@@ -84,7 +84,7 @@ void add_session(py::module_& module) {
       .def_property_readonly(
           "input", [](const py::object& self) { return self.cast<SessionObject&>().input(self); })
       .def_property_readonly("output_names", &SessionObject::output_names)
-      .def("run", &SessionObject::run, py::arg("pictures") = py::none())
+      .def("run", &SessionObject::run, py::arg("images") = py::none())
       .def(
           "output",
           [](const py::object& self, const std::string& name) {

@@ -1,4 +1,4 @@
-// A network for numbers instead of pictures, whose memory arrays of NumPy look at.
+// A network for numbers instead of images, whose memory arrays of NumPy look at.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -23,9 +23,9 @@ class SessionObject {
   // The session's own memory, float32 [batch, height, width, channels]; `self` is kept by it.
   py::array input(const py::object& self);
   // Without Python's lock; one caller at a time.
-  void run(std::optional<int> pictures);
+  void run(std::optional<int> images);
   std::vector<std::string> output_names() const;
-  // Of the pictures that ran last: memory that the next run overwrites.
+  // Of the images that ran last: memory that the next run overwrites.
   py::array output(const py::object& self, const std::string& name) const;
   std::string text() const;
 

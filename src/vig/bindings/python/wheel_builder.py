@@ -53,9 +53,9 @@ def _build(settings):
     """The folder with the package: the compiled part for this very Python."""
     folder = (settings or {}).get("build-dir")
     if not folder:
-        folder = os.path.join(ROOT, "build", "release")
+        folder = os.path.join(ROOT, "build", "python")
         _run("cmake", "--preset", "python", "-DPython_EXECUTABLE=" + sys.executable)
-    _run("cmake", "--build", folder, "--target", "vig_python", "--parallel", str(os.cpu_count() or 1))
+    _run("cmake", "--build", folder, "--target", "vig_python", "--parallel", str(len(os.sched_getaffinity(0))))
     return os.path.join(folder, "python", "vig")
 
 

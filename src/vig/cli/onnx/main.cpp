@@ -7,9 +7,7 @@
 
 namespace {
 
-void fill(CLI::App& app, vig::cli::Command& chosen) {
-  vig::cli::add_convert(app, chosen, vig::cli::write_onnx);
-}
+void fill(vig::cli::CommandLine& line) { vig::cli::add_convert(line, vig::cli::write_onnx); }
 
 }  // namespace
 
@@ -18,5 +16,5 @@ int main(int argc, char** argv) {
   // `vig convert` is how people know it, and what the help of the command says.
   const bool command = argc > 1 && argv[1][0] != '-';
   return vig::cli::run_program(command ? "vig" : "vig-onnx",
-                               "Writes ONNX files of ViG and its rivals.", fill, argc, argv);
+                               "Writes ONNX files of ViG and its baselines.", fill, argc, argv);
 }

@@ -12,13 +12,13 @@
 namespace vig::cli {
 namespace {
 
-InputSize picture_size(const ModelSource& source, const ConvertOptions& options) {
+InputSize image_size(const ModelSource& source, const ConvertOptions& options) {
   const GridSize own = described_size(source.spec);
   if (options.size.empty() || options.size == "any") return {own.height, own.width};
   return parse_size(options.size);
 }
 
-// The network for pictures of this size.
+// The network for images of this size.
 Graph build(const ModelSource& source, const InputSize& size) {
   const Graph graph = build_graph(source.spec, size.height, size.width);
   const std::string reason = difference(graph, *source.graph);
@@ -46,7 +46,9 @@ std::map<std::string, std::string> metadata(const ModelSource& source) {
 }  // namespace
 
 std::string write_onnx(const ModelSource& source, const ConvertOptions& options) {
-  const InputSize size = picture_size(source, options);
+  const InputSize size = image_size(source, options);
+  const bool own_size = options.size.empty() || options.size == "any";
+  if (own_size && source.has_weights()) check_own_work(source);
   const Graph graph = build(source, size);
   OnnxOptions wanted;
   wanted.ort = options.ort;
@@ -57,7 +59,7 @@ std::string write_onnx(const ModelSource& source, const ConvertOptions& options)
   file.commit_text(export_onnx(graph, *source_weights(source), wanted));
   const std::string sides =
       wanted.any_size ? "height, width" : fmt::format("{}, {}", size.height, size.width);
-  return fmt::format("opset 17{}, picture [batch, 3, {}]", wanted.ort ? " and com.microsoft" : "",
+  return fmt::format("opset 17{}, image [batch, 3, {}]", wanted.ort ? " and com.microsoft" : "",
                      sides);
 }
 

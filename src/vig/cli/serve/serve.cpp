@@ -10,17 +10,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/base/printable.h"
+#include "vig/base/processors.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/program.h"
-#include "vig/pipeline/default_model.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/api.h"
 
@@ -35,9 +33,11 @@ struct ServeOptions {
   int batch = 0;  // 0: by the size of the input
   double wait_ms = 2;
   size_t queue = 256;
-  size_t pictures = 32;
+  size_t images = 32;
   int max_size = 1024;
   int64_t max_pixels = DecodeOptions().max_pixels;
+  int64_t max_drawn_pixels = ApiOptions().max_drawn_pixels;
+  uint64_t max_responses = ApiOptions().all_response_bytes;
   double memory_gb = 0;  // of sessions; 0: a quarter of the machine's
   std::string log = "lines";
 };
@@ -68,16 +68,9 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
   return {std::filesystem::path(text).stem().string(), text};
 }
 
-// Those that come with vig, one for each task.
-std::vector<std::string> default_models() {
-  return {"default=" + default_model_file(program_file()),
-          "segment=" + default_model_file(program_file(), ModelTask::kSegment),
-          "detect=" + default_model_file(program_file(), ModelTask::kDetect)};
-}
-
 std::vector<HostedModel> open_models(const ServeOptions& options) {
-  const std::vector<std::string> models =
-      options.models.empty() ? default_models() : options.models;
+  std::vector<std::string> models = options.models;
+  if (models.empty()) models = {"default", "segment", "detect"};  // those that come with vig
   RunOptions run;
   run.batch = options.batch;
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
@@ -87,7 +80,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
-    const auto [name, file] = name_and_file(text);
+    const auto [name, file] = name_and_file(text.empty() ? "default" : text);
     if (!names.insert(name).second) {
       fail_usage("two models are called {}: give one another name by -m NAME=FILE",
                  printable(name, 60));
@@ -189,9 +182,11 @@ ApiOptions api_options_of(const ServeOptions& options) {
   ApiOptions api_options;
   api_options.token = chosen_token(options);
   api_options.local_hosts = api_options.token.empty() && !options.open;
-  api_options.most_pictures = std::min(options.pictures, options.queue);
+  api_options.most_images = std::min(options.images, options.queue);
   api_options.max_size = options.max_size;
   api_options.decode.max_pixels = options.max_pixels;
+  api_options.max_drawn_pixels = options.max_drawn_pixels;
+  api_options.all_response_bytes = options.max_responses;
   if (options.batch > 0) api_options.queue.batch = static_cast<size_t>(options.batch);
   // One batch on all threads, or one on each; at least one is decoded while another runs.
   api_options.queue.workers = std::max(2, options.threads);
@@ -236,53 +231,51 @@ int serve(ServeOptions options) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, Command& chosen) {
+void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
-  CLI::App* command =
-      app.add_subcommand("serve", "Answer pictures over HTTP, with a page to try it");
+  Command& command = line.add_command("serve", "Answer images over HTTP, with a page to try it");
   command
-      ->add_option(
+      .option(
           "-m,--model", options->models,
-          "Weight file, or NAME=FILE; several times for several models (default: the models "
-          "that come with vig)")
-      ->type_name("FILE");
-  command->add_option("--listen", options->http.address, "Address to listen on")
-      ->capture_default_str()
-      ->type_name("ADDRESS");
-  command->add_option("--port", options->http.port, "Port; 0 takes any free one")
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_flag(
-      "--open", options->open,
-      "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
-  add_threads(*command, options->threads);
+          "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
+          "several times for several models (default: the three that come with vig)")
+      .value("FILE");
+  command.option("--listen", options->http.address, "Address to listen on")
+      .show_default()
+      .value("ADDRESS");
+  command.option("--port", options->http.port, "Port; 0 takes any free one")
+      .show_default()
+      .value("N");
+  command.flag("--open", options->open,
+               "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
+  add_threads(command, options->threads);
   const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
                        const char* unit) {
-    command->add_option(name, value, text)
-        ->check(in_range(least, most).description(""))
-        ->capture_default_str()
-        ->type_name(unit);
+    command.option(name, value, text).range(least, most).show_default().value(unit);
   };
   command
-      ->add_option(
-          "--batch", options->batch,
-          "Most pictures that run together (default: 8 at 224 x 224, fewer of larger ones)")
-      ->check(in_range(1, 4096).description(""))
-      ->type_name("N");
-  add("--wait", options->wait_ms, "Longest wait of a picture for others to run with", 0.0, 1000.0,
+      .option("--batch", options->batch,
+              "Most images that run together (default: 8 at 224 x 224, fewer of larger ones)")
+      .range(1, 4096)
+      .value("N");
+  add("--wait", options->wait_ms, "Longest wait of an image for others to run with", 0.0, 1000.0,
       "MS");
-  add("--queue", options->queue, "Pictures that may wait; further ones get 503", size_t{1},
+  add("--queue", options->queue, "Images that may wait; further ones get 503", size_t{1},
       size_t{1} << 20, "N");
-  add("--pictures", options->pictures, "Most pictures of one request", size_t{1}, size_t{4096},
-      "N");
+  add("--images", options->images, "Most images of one request", size_t{1}, size_t{4096}, "N");
   add("--max-body", options->http.body_bytes, "Most bytes of a request", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
   add("--max-size", options->max_size, "Largest side of an input that clients may ask for", 1,
       kMaxInputSide, "N");
   add("--max-bodies", options->http.all_body_bytes, "Most bytes of all requests under way",
       uint64_t{1}, uint64_t{1} << 40, "BYTES");
-  add("--max-pixels", options->max_pixels, "Reject pictures with more pixels than this", int64_t{1},
+  add("--max-pixels", options->max_pixels, "Reject images with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
+  add("--max-drawn-pixels", options->max_drawn_pixels,
+      "Most pixels of the images of one request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
+  add("--max-responses", options->max_responses,
+      "Most bytes of all responses under way; further ones get 503", uint64_t{8} << 20,
+      uint64_t{1} << 40, "BYTES");
   add("--max-connections", options->http.connections, "Connections that may be open", size_t{1},
       size_t{1} << 20, "N");
   add("--request-seconds", options->http.request_seconds,
@@ -293,16 +286,16 @@ void add_serve(CLI::App& app, Command& chosen) {
       0.0, 3600.0, "S");
   add("--memory", options->memory_gb,
       "Memory for inputs of several sizes; 0 is a quarter of the machine's", 0.0, 1e6, "GB");
-  command->add_option("--log", options->log, "Lines on standard error: lines, json or none")
-      ->check(one_of({"lines", "json", "none"}))
-      ->capture_default_str()
-      ->type_name("FORM");
-  command->footer(
-      "Clients send a picture by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
+  command.option("--log", options->log, "Lines on standard error: lines, json or none")
+      .one_of({"lines", "json", "none"})
+      .show_default()
+      .value("FORM");
+  command.footer =
+      "Clients send an image by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
       "/v1/detect; /openapi.json describes everything, / is a page. With VIG_TOKEN set clients "
       "must\n"
-      "send the header \"Authorization: Bearer TOKEN\".");
-  command->callback([&chosen, options] { chosen = [options] { return serve(*options); }; });
+      "send the header \"Authorization: Bearer TOKEN\".";
+  command.run = [options] { return serve(*options); };
 }
 
 }  // namespace vig::cli

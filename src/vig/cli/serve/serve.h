@@ -1,12 +1,10 @@
 // `vig serve`: networks over HTTP.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "vig/cli/commands.h"
 
 namespace vig::cli {
 
-void add_serve(CLI::App& app, Command& chosen);
+void add_serve(CommandLine& line);
 
 }  // namespace vig::cli

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <thread>
+#include <optional>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -26,23 +26,23 @@ struct BenchCommand {
   std::string csv;
 };
 
-nlohmann::ordered_json to_json(const BenchCommand& command, const train::BenchResult& r, int size) {
-  nlohmann::ordered_json json = {{"model", command.model.model},
-                                 {"size", size},
-                                 {"batch", command.options.batch},
-                                 {"threads", command.options.threads},
-                                 {"simd", simd_target()},
-                                 {"steps", r.steps},
-                                 {"median_ms", 1e3 * r.median},
-                                 {"p95_ms", 1e3 * r.p95},
-                                 {"spread", r.spread},
-                                 {"best_quarter_ms", 1e3 * r.best},
-                                 {"images_per_second", r.images_per_second},
-                                 {"gflops", r.gflops},
-                                 {"peak_gflops", r.peak_gflops},
-                                 {"peak_share", r.peak_share},
-                                 {"peak_disturbed", !disturbed_peak(r.peak_share).empty()},
-                                 {"process_mb", static_cast<double>(r.process_bytes) / 1e6}};
+Json to_json(const BenchCommand& command, const train::BenchResult& r, int size) {
+  Json json = {{"model", command.model.model},
+               {"size", size},
+               {"batch", command.options.batch},
+               {"threads", command.options.threads},
+               {"simd", simd_target()},
+               {"steps", r.steps},
+               {"median_ms", 1e3 * r.median},
+               {"p95_ms", 1e3 * r.p95},
+               {"spread", r.spread},
+               {"best_quarter_ms", 1e3 * r.best},
+               {"images_per_second", r.images_per_second},
+               {"gflops", r.gflops},
+               {"peak_gflops", r.peak_gflops},
+               {"peak_share", r.peak_share},
+               {"peak_disturbed", !disturbed_peak(r.peak_share).empty()},
+               {"process_mb", static_cast<double>(r.process_bytes) / 1e6}};
   if (r.expansion_best > 0) {
     json["expansion_ms"] = 1e3 * r.expansion_best;
     json["times_faster"] = r.expansion_best / r.best;
@@ -50,14 +50,15 @@ nlohmann::ordered_json to_json(const BenchCommand& command, const train::BenchRe
   return json;
 }
 
-std::string to_csv(const nlohmann::ordered_json& json) {
+std::string to_csv(const Json& json) {
   std::string names, values;
   for (const auto& [name, value] : json.items()) {
-    names += (names.empty() ? "" : ",") + name;
-    values += (values.empty() ? "" : ",") +
-              (value.is_string()         ? csv_quoted(value.get<std::string>())
-               : value.is_number_float() ? fmt::format("{:.4f}", value.get<double>())
-                                         : value.dump());
+    const std::string cell = value.is_string()  ? csv_quoted(value.get<std::string>())
+                             : value.is_float() ? fmt::format("{:.4f}", value.get<double>())
+                                                : value.dump();
+    const char* const comma = names.empty() ? "" : ",";
+    names += comma + name;
+    values += comma + cell;
   }
   return names + "\n" + values + "\n";
 }
@@ -72,7 +73,7 @@ int run_bench(const BenchCommand& command) {
   catch_interrupt();
   const train::BenchResult r = train::bench_training(source.spec, options);
   const int size = options.size > 0 ? options.size : source.spec.recipe.crop;
-  const nlohmann::ordered_json json = to_json(command, r, size);
+  const Json json = to_json(command, r, size);
   if (command.json) {
     print_json(json);
   } else {
@@ -102,34 +103,33 @@ int run_bench(const BenchCommand& command) {
 
 }  // namespace
 
-void add_train_bench(CLI::App& app, Command& chosen) {
+void add_train_bench(CommandLine& line) {
   auto command = std::make_shared<BenchCommand>();
-  command->options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App* sub =
-      app.add_subcommand("bench", "Measure the speed of training as a share of the machine's peak");
-  sub->add_option("model", command->model.model, "Model name or weight file")
-      ->required()
-      ->type_name("MODEL");
-  add_model_changes(*sub, command->model);
-  sub->add_option("--size", command->options.size,
-                  "Height and width of the input in pixels (default: the model's own)")
-      ->check(in_range(1, 8192).description(""))
-      ->type_name("N");
-  sub->add_option("--batch", command->options.batch, "Pictures of one optimiser step")
-      ->check(in_range(1, 4096).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  add_threads(*sub, command->options.threads);
-  sub->add_option("--seconds", command->options.seconds, "Approximate measuring time in seconds")
-      ->check(in_range(0.01, 86400.0).description(""))
-      ->capture_default_str()
-      ->type_name("S");
-  sub->add_flag("--alone", command->alone,
-                "Do not measure LibTorch's own operations for comparison");
-  sub->add_option("--csv", command->csv, "Also write the result to this CSV file")
-      ->type_name("FILE");
-  add_json(*sub, command->json);
-  sub->callback([&chosen, command] { chosen = [command] { return run_bench(*command); }; });
+  command->options.threads = default_threads();
+  Command& sub =
+      line.add_command("bench", "Measure the speed of training as a share of the machine's peak");
+  sub.option("model", command->model.model,
+             "Model name, weight file, or a model that comes with vig: default, segment, detect")
+      .required()
+      .value("MODEL");
+  add_model_changes(sub, command->model);
+  sub.option("--size", command->options.size,
+             "Height and width of the input in pixels (default: the model's own)")
+      .range(1, 8192)
+      .value("N");
+  sub.option("--batch", command->options.batch, "Images of one optimiser step")
+      .range(1, 4096)
+      .show_default()
+      .value("N");
+  add_threads(sub, command->options.threads);
+  sub.option("--seconds", command->options.seconds, "Approximate measuring time in seconds")
+      .range(0.01, 86400.0)
+      .show_default()
+      .value("S");
+  sub.flag("--alone", command->alone, "Do not measure LibTorch's own operations for comparison");
+  sub.option("--csv", command->csv, "Also write the result to this CSV file").value("FILE");
+  add_json(sub, command->json);
+  sub.run = [command] { return run_bench(*command); };
 }
 
 }  // namespace vig::cli

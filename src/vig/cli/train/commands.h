@@ -5,8 +5,8 @@
 
 namespace vig::cli {
 
-void add_train(CLI::App& app, Command& chosen);
-void add_train_bench(CLI::App& app, Command& chosen);
-void add_receptive_field(CLI::App& app, Command& chosen);
+void add_train(CommandLine& line);
+void add_train_bench(CommandLine& line);
+void add_receptive_field(CommandLine& line);
 
 }  // namespace vig::cli

@@ -83,17 +83,18 @@ void Display::begin(const RunSummary& run) {
   say(fmt::format("{}: {} parameters, {} x {} input, {}\n", run.model, grouped(run.parameters),
                   run.height, run.width, run.task.subject));
   say(beginning_text(run));
-  say(fmt::format("{} pictures to train on, {} to validate on; {} steps of {} an epoch\n",
-                  count(run.train_pictures), count(run.val_pictures), grouped(run.steps),
+  if (!run.beginning.added.empty()) say(run.beginning.added + "\n");
+  say(fmt::format("{} images to train on, {} to validate on; {} steps of {} an epoch\n",
+                  count(run.train_images), count(run.val_images), grouped(run.steps),
                   grouped(run.steps_per_epoch)));
   if (run.ignored_files > 0) {
-    say(fmt::format("{} files that are no pictures are left alone\n", run.ignored_files));
+    say(fmt::format("{} files that are no images are left alone\n", run.ignored_files));
   }
-  if (static_cast<size_t>(run.batch) > run.train_pictures) {
-    say(fmt::format("a batch of {} is more than there is: every step has all {} pictures\n",
-                    grouped(run.batch), count(run.train_pictures)));
+  if (static_cast<size_t>(run.batch) > run.train_images) {
+    say(fmt::format("a batch of {} is more than there is: every step has all {} images\n",
+                    grouped(run.batch), count(run.train_images)));
   }
-  if (run.val_pictures == 0) {
+  if (run.val_images == 0) {
     complain("nothing to validate on: the last network counts as the best");
   }
   for (const std::string& warning : run.task.warnings) complain(warning);
@@ -163,7 +164,9 @@ void Display::end(const train::TrainResult& result, const std::string& out) {
   if (result.best.empty()) return say(fmt::format("done: {}/last.safetensors\n", out));
   const double epoch =
       static_cast<double>(result.state.best_step) / static_cast<double>(steps_per_epoch_);
-  say(fmt::format("best: {} at epoch {:.6g}, in {}/best.safetensors\n", result.best, epoch, out));
+  const std::string note = result.best_note.empty() ? "" : ", " + result.best_note;
+  say(fmt::format("best: {} at epoch {:.6g}{}, in {}/best.safetensors\n", result.best, epoch, note,
+                  out));
 }
 
 void Display::hide() {

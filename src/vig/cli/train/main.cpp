@@ -7,10 +7,10 @@
 
 namespace {
 
-void fill(CLI::App& app, vig::cli::Command& chosen) {
-  vig::cli::add_train(app, chosen);
-  vig::cli::add_train_bench(app, chosen);
-  vig::cli::add_receptive_field(app, chosen);
+void fill(vig::cli::CommandLine& line) {
+  vig::cli::add_train(line);
+  vig::cli::add_train_bench(line);
+  vig::cli::add_receptive_field(line);
 }
 
 }  // namespace

@@ -4,20 +4,20 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/file_roles.h"
-#include "vig/cli/find_pictures.h"
+#include "vig/cli/find_images.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/progress.h"
 #include "vig/cli/train/commands.h"
-#include "vig/data/picture_files.h"
+#include "vig/data/image_files.h"
 #include "vig/image/preprocess.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/train/input_gradient.h"
 #include "vig/train/parameters.h"
 #include "vig/train/workers.h"
@@ -32,8 +32,9 @@ struct FieldCommand {
   ModelOptions model;
   std::vector<std::string> inputs;
   int size = 0;
-  int pictures = 20;
+  int images = 20;
   int threads = 1;
+  int64_t max_pixels = DecodeOptions().max_pixels;
   uint64_t seed = 1;
   bool json = false;
   std::string csv, svg;
@@ -65,20 +66,21 @@ class Network {
 
 struct Measured {
   ReceptiveField field;
-  int pictures = 0;  // that the field is the sum of
+  int images = 0;  // that the field is the sum of
   int broken = 0;
 };
 
-// The first `most` pictures that can be read, some at a time, added in their order.
-Measured measure(const Network& network, const std::vector<std::string>& files, int size, int most,
-                 int threads) {
+// The first images that can be read, some at a time, added in their order.
+Measured measure(const Network& network, const std::vector<std::string>& files, int size,
+                 const FieldCommand& command) {
   Measured measured{ReceptiveField(size)};
-  const PictureFiles source(files);
-  train::Workers workers(threads);
-  Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "pictures");
-  for (size_t next = 0; next < files.size() && measured.pictures < most && !interrupted();) {
+  const int most = command.images;
+  const ImageFiles source(files, {.max_pixels = command.max_pixels});
+  train::Workers workers(command.threads);
+  Progress progress(std::min<int64_t>(most, static_cast<int64_t>(files.size())), "images");
+  for (size_t next = 0; next < files.size() && measured.images < most && !interrupted();) {
     const size_t count = std::min({static_cast<size_t>(workers.size()), files.size() - next,
-                                   static_cast<size_t>(most - measured.pictures)});
+                                   static_cast<size_t>(most - measured.images)});
     std::vector<at::Tensor> gradients(count);
     std::vector<std::string> problems(count);
     workers.each([&](int worker) {
@@ -99,7 +101,7 @@ Measured measure(const Network& network, const std::vector<std::string>& files, 
       }
       measured.field.add(
           {gradients[i].data_ptr<float>(), static_cast<size_t>(gradients[i].numel())});
-      ++measured.pictures;
+      ++measured.images;
       progress.advance(1);
     }
     next += count;
@@ -116,12 +118,12 @@ int cells_of(int size) {
 }
 
 int run_field(const FieldCommand& command) {
-  const FoundPictures found = find_pictures(command.inputs);
+  const FoundImages found = find_images(command.inputs);
   FileRoles roles;
   roles.write("--csv", command.csv, /*stoppable=*/false);
   roles.write("--svg", command.svg, /*stoppable=*/false);
-  roles.read("model", command.model.model);
-  for (const std::string& file : found.files) roles.read("picture", file);
+  roles.read("model", resolve_model(command.model.model));
+  for (const std::string& file : found.files) roles.read("image", file);
   roles.check();
   const ModelSource source = find_source(command.model.request());
   const int size = command.size > 0 ? command.size : source.spec.recipe.crop;
@@ -131,29 +133,29 @@ int run_field(const FieldCommand& command) {
   const Network network(source, size, command.seed);
   catch_interrupt();
   for (const std::string& problem : found.problems) complain(problem);
-  const Measured measured = measure(network, found.files, size, command.pictures, command.threads);
+  const Measured measured = measure(network, found.files, size, command);
   if (interrupted()) return interrupted_exit();
-  if (measured.pictures == 0) {
-    fail("none of the {} pictures could be read", found.files.size());
+  if (measured.images == 0) {
+    fail("none of the {} images could be read", found.files.size());
   }
   const ReceptiveField& field = measured.field;
-  nlohmann::ordered_json json = {{"model", source.name},
-                                 {"weights", source.has_weights() ? "file" : "initial"},
-                                 {"parameters", network.parameters()},
-                                 {"size", size},
-                                 {"pictures", measured.pictures},
-                                 {"area20", field.area_holding(0.2)},
-                                 {"area50", field.area_holding(0.5)},
-                                 {"area99", field.area_holding(0.99)},
-                                 {"outer_level", field.outer_level()}};
+  Json json = {{"model", source.name},
+               {"weights", source.has_weights() ? "file" : "initial"},
+               {"parameters", network.parameters()},
+               {"size", size},
+               {"images", measured.images},
+               {"area20", field.area_holding(0.2)},
+               {"area50", field.area_holding(0.5)},
+               {"area99", field.area_holding(0.99)},
+               {"outer_level", field.outer_level()}};
   const std::string text = field.text(cells_of(size));
   if (command.json) {
     print_json(json);
   } else {
-    print(fmt::format("{} at {} x {}, {} weights, {} pictures\n", source.name, size, size,
-                      source.has_weights() ? "the file's" : "initial", measured.pictures));
+    print(fmt::format("{} at {} x {}, {} weights, {} images\n", source.name, size, size,
+                      source.has_weights() ? "the file's" : "initial", measured.images));
     for (const double share : {0.2, 0.5, 0.99}) {
-      print(fmt::format("  {:2.0f} % of the gradient in the centred {:.1f} % of the picture\n",
+      print(fmt::format("  {:2.0f} % of the gradient in the centred {:.1f} % of the image\n",
                         100 * share, 100 * field.area_holding(share)));
     }
     print(fmt::format("  a pixel of the outer half has {:.3f} of the mean gradient\n",
@@ -172,7 +174,7 @@ int run_field(const FieldCommand& command) {
   if (svg) {
     const study::FieldTile tile{source.name,
                                 fmt::format("99 % in {:.0f} %", 100 * field.area_holding(0.99)),
-                                study::field_picture(text)};
+                                study::field_image(text)};
     const study::FieldRow row{source.has_weights() ? "weights" : "initial", {tile}};
     svg->commit_text(study::field_sheet_svg("Effective receptive field", std::span(&row, 1)));
   }
@@ -181,40 +183,42 @@ int run_field(const FieldCommand& command) {
 
 }  // namespace
 
-void add_receptive_field(CLI::App& app, Command& chosen) {
+void add_receptive_field(CommandLine& line) {
   auto command = std::make_shared<FieldCommand>();
-  command->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App* sub = app.add_subcommand(
+  command->threads = default_threads();
+  Command& sub = line.add_command(
       "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
-  sub->add_option("model", command->model.model,
-                  "Model name (with initial random weights) or weight file")
-      ->required()
-      ->type_name("MODEL");
-  sub->add_option("pictures", command->inputs, "Picture files, folders or quoted patterns")
-      ->required()
-      ->type_name("PICTURE ...");
-  add_model_changes(*sub, command->model);
-  sub->add_option("--size", command->size,
-                  "Height and width of the input in pixels (default: the model's own)")
-      ->check(in_range(1, 2048).description(""))
-      ->type_name("N");
-  sub->add_option("--count", command->pictures, "Average over the first N readable pictures")
-      ->check(in_range(1, 1000000).description(""))
-      ->capture_default_str()
-      ->type_name("N");
-  sub->add_option("--seed", command->seed, "Seed of the initial weights of a model name")
-      ->capture_default_str()
-      ->type_name("N");
-  add_threads(*sub, command->threads);
-  sub->add_option("--csv", command->csv, "Also write the figures and the field to this CSV file")
-      ->type_name("FILE");
-  sub->add_option("--svg", command->svg, "Also draw the field into this SVG file")
-      ->type_name("FILE");
-  add_json(*sub, command->json);
-  sub->footer(
+  sub.option(
+         "model", command->model.model,
+         "Model name (with initial random weights), weight file, or a model that comes with vig: "
+         "default, segment, detect")
+      .required()
+      .value("MODEL");
+  sub.option("images", command->inputs, "Image files, folders or quoted patterns")
+      .required()
+      .value("IMAGE ...");
+  add_model_changes(sub, command->model);
+  sub.option("--size", command->size,
+             "Height and width of the input in pixels (default: the model's own)")
+      .range(1, 2048)
+      .value("N");
+  sub.option("--count", command->images, "Average over the first N readable images")
+      .range(1, 1000000)
+      .show_default()
+      .value("N");
+  sub.option("--seed", command->seed, "Seed of the initial weights of a model name")
+      .show_default()
+      .value("N");
+  add_threads(sub, command->threads);
+  add_max_pixels(sub, command->max_pixels);
+  sub.option("--csv", command->csv, "Also write the figures and the field to this CSV file")
+      .value("FILE");
+  sub.option("--svg", command->svg, "Also draw the field into this SVG file").value("FILE");
+  add_json(sub, command->json);
+  sub.footer =
       "The field is the absolute gradient of the centre of the last feature map, summed over its\n"
-      "positive channels, by the pixels of the picture, summed over colours and pictures.");
-  sub->callback([&chosen, command] { chosen = [command] { return run_field(*command); }; });
+      "positive channels, by the pixels of the image, summed over colours and images.";
+  sub.run = [command] { return run_field(*command); };
 }
 
 }  // namespace vig::cli

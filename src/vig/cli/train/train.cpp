@@ -6,13 +6,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "vig/base/error.h"
+#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
@@ -43,9 +42,9 @@ struct TrainCommand {
 // behind it, if there is one already.
 std::string default_out(const std::string& data) {
   std::error_code ignored;
-  fs::path pictures = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
-  if (!pictures.has_filename()) pictures = pictures.parent_path();
-  std::string name = pictures.filename().string();
+  fs::path images = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
+  if (!images.has_filename()) images = images.parent_path();
+  std::string name = images.filename().string();
   for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip", ".csv"}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - std::string_view(ending).size());
@@ -54,7 +53,7 @@ std::string default_out(const std::string& data) {
   }
   fs::path place;
   const fs::path here = fs::weakly_canonical(fs::current_path(ignored), ignored);
-  if (std::ranges::mismatch(pictures, here).in1 == pictures.end()) place = pictures.parent_path();
+  if (std::ranges::mismatch(images, here).in1 == images.end()) place = images.parent_path();
   const std::string start = (place / (name.empty() ? "run" : name + "-run")).string();
   std::string out = start;
   for (int number = 2; fs::exists(fs::symlink_status(out, ignored)); ++number) {
@@ -69,7 +68,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
-    if (options.model == "default") options.model = default_model_file(program_file());
+    options.model = resolve_model(options.model);
     for (const auto& [field, value] : parse_fields(command.fields)) options.fields[field] = value;
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";
@@ -100,8 +99,7 @@ void say_stopping() {
 // One process of the run.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
                 const train::GroupPlace& place) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (options.threads == 0) options.threads = std::max(1, cores / place.local_size);
+  if (options.threads == 0) options.threads = std::max(1, default_threads() / place.local_size);
   const bool speaks = place.rank == 0;
   const StopSignals signals(
       [&] {
@@ -162,43 +160,41 @@ int run_train(TrainCommand command) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Command& chosen) {
+void add_train(CommandLine& line) {
   auto command = std::make_shared<TrainCommand>();
-  CLI::App* sub = app.add_subcommand(
-      "train", "Train or fine-tune a network on your pictures: classes, label maps or objects");
-  sub->add_option(
-         "data", command->data,
-         "Folder, .tar, .tar.gz or .zip with CLASS/PICTURE, or with train/, val/ and test/ of "
-         "such folders; a .csv of path,label or path,label,split; with pictures and label maps "
-         "for segmentation; or with COCO annotations, or their .json file, for detection")
-      ->required()
-      ->type_name("DATA");
-  sub->add_option("--out", command->out,
-                  "Folder of the run, which resumes if it was interrupted (default: a new folder "
-                  "DATA-run)")
-      ->type_name("FOLDER");
-  sub->add_option(
+  Command& sub = line.add_command(
+      "train", "Train or fine-tune a classifier, segmentation network or detector");
+  sub.option("data", command->data,
+             "Folder, .tar, .tar.gz or .zip with CLASS/IMAGE, or with train/, val/ and test/ of "
+             "such folders; a .csv of path,label or path,label,split; with images and label maps "
+             "for segmentation; or with COCO annotations, or their .json file, for detection")
+      .required()
+      .value("DATA");
+  sub.option("--out", command->out,
+             "Folder of the run, which resumes if it was interrupted (default: a new folder "
+             "DATA-run)")
+      .value("FOLDER");
+  sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
-         "paper's; small (thousands of small pictures), segment and detect, for less data "
+         "paper's; small (thousands of small images), segment and detect, for less data "
          "(default: "
          "chosen by the data)")
-      ->check(offers(train::preset_names()))
-      ->type_name("NAME");
-  sub->add_option("--recipe", command->preset)->group("");  // its name in older versions
-  sub->add_option("--processes", command->processes,
-                  "Number of processes on this machine that train together; for several machines "
-                  "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
-      ->capture_default_str()
-      ->check(in_range(1, 1024).description(""))
-      ->type_name("N");
-  sub->add_option("--workers", command->processes)  // its name in older versions
-      ->check(in_range(1, 1024).description(""))
-      ->group("");
-  sub->add_option("--set", command->fields,
-                  "Set a field of the model, such as depth=6; may be repeated")
-      ->type_name("FIELD=VALUE")
-      ->allow_extra_args(false);
+      .offers(train::preset_names())
+      .value("NAME");
+  sub.option("--recipe", command->preset, "").hidden();  // its name in older versions
+  sub.option("--processes", command->processes,
+             "Number of processes on this machine that train together; for several machines "
+             "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
+      .show_default()
+      .range(1, 1024)
+      .value("N");
+  sub.option("--workers", command->processes, "")  // its name in older versions
+      .range(1, 1024)
+      .hidden();
+  sub.option("--set", command->fields, "Set a field of the model, such as depth=6; may be repeated")
+      .value("FIELD=VALUE")
+      .one_each();
   std::vector<std::map<std::string, std::string>> presets;
   for (const std::string& name : train::preset_names()) {
     presets.push_back(option_texts(train::preset_options(name)));
@@ -219,18 +215,24 @@ void add_train(CLI::App& app, Command& chosen) {
     const auto keep = [command, key = std::string(name)](const auto& given) {
       command->texts[key] = fmt::format("{}", given);
     };
-    CLI::Option* added =
-        std::is_same_v<decltype(value), bool&>  // --NAME is yes, --NAME=false is no
-            ? sub->add_flag_function(option, [keep](int64_t times) { keep(times > 0); })
-            : sub->add_option_function<std::string>(option, keep)
-                  ->type_name(network ? "MODEL" : "VALUE");
-    added->description(fmt::format("{} [{}]", help, values))->group("Preset");
+    const std::string described = fmt::format("{} [{}]", help, values);
+    // --NAME of a flag is yes, --NAME=false is no.
+    Option& added = std::is_same_v<decltype(value), bool&>
+                        ? sub.flag(option, Option::TakeFlag(keep), described)
+                        : sub.option(option, Option::TakeText(keep), described)
+                              .value(network ? "MODEL" : "VALUE");
+    added.group("Preset");
   });
   // Its name in older versions.
-  sub->add_option_function<std::string>(
-         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; })
-      ->group("");
-  sub->footer(
+  sub.option(
+         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; }, "")
+      .hidden();
+  sub.footer =
+      "The data decides the task, or --task: folders of classes and lists train a classifier, "
+      "images\n"
+      "with label maps a segmentation network, images with COCO annotations a detector. A "
+      "classifier\n"
+      "as --model gives the backbone of the other two.\n"
       "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
       "most\n"
       "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"
@@ -239,8 +241,8 @@ void add_train(CLI::App& app, Command& chosen) {
       "one\n"
       "that stopped early. N processes give the weights of one up to rounding, if --batch and the "
       "rest\n"
-      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).");
-  sub->callback([&chosen, command] { chosen = [command] { return run_train(*command); }; });
+      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).";
+  sub.run = [command] { return run_train(*command); };
 }
 
 }  // namespace vig::cli

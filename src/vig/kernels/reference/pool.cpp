@@ -45,7 +45,7 @@ std::pair<int64_t, int64_t> part(int64_t i, int64_t size, int64_t cells) {
           static_cast<int64_t>(std::ceil(end - 1e-9))};
 }
 
-// f(cell, row of the map, size of the cell) for every position of every cell of one picture.
+// f(cell, row of the map, size of the cell) for every position of every cell of one image.
 template <class F>
 void each_of_cells(const ConvGrid& g, int64_t cells, const F& f) {
   for (int64_t cell = 0; cell < cells * cells; ++cell) {

@@ -1,4 +1,4 @@
-// Reference implementation of kernels/resize.h: resizes the whole picture with plain loops, then
+// Reference implementation of kernels/resize.h: resizes the whole image with plain loops, then
 // cuts the window.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Softmax attention among all tokens of a picture.
+// Softmax attention among all tokens of an image.
 //
 // A task is some queries of one head. It packs the head's keys and values for itself: that is a
 // small part of the work, and whatever is stored beside the operands is a worker's and linear in
@@ -14,10 +14,10 @@ namespace {
 
 int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }  // whole cache lines
 
-class AttentionStep final : public PictureStep {
+class AttentionStep final : public ImageStep {
  public:
   AttentionStep(int qkv, int out, const AttentionOp& op, const Grid& grid)
-      : PictureStep(out),
+      : ImageStep(out),
         qkv_(qkv),
         op_(op),
         tokens_(grid.positions()),
@@ -26,7 +26,7 @@ class AttentionStep final : public PictureStep {
   std::vector<int> operands() const override { return {qkv_}; }
   const char* kind() const override { return "attention"; }
 
-  // Heads of all pictures, halved until they share out evenly or are many.
+  // Heads of all images, halved until they share out evenly or are many.
   void share_out(const Workload& load) override {
     const int64_t heads = static_cast<int64_t>(load.batch) * op_.heads;
     const int64_t most =
@@ -37,10 +37,11 @@ class AttentionStep final : public PictureStep {
       parts_ *= 2;
     }
   }
-  int64_t task_floats() const override { return packed_floats() + scratch_floats(); }
+  int64_t task_bytes() const override { return (packed_floats() + scratch_floats()) * kFloatBytes; }
 
   int64_t tasks(const Bindings&, int images) const override { return images * op_.heads * parts_; }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t part = task % parts_, head = task / parts_ % op_.heads;
     const int64_t row = task / parts_ / op_.heads * tokens_;
     AttentionArgs args;

@@ -20,10 +20,10 @@ class BatchNormStep final : public Step {
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "norm"; }
 
-  void bind(const Bindings& bindings) override {
-    const int64_t channels = bindings.channels(result());
+  void bind(const Operands& operands) override {
+    const int64_t channels = operands.channels(result());
     const ChannelAffine affine =
-        affine_of(norm_, channels, [&](int param) { return bindings.weight(param); });
+        affine_of(norm_, channels, [&](int param) { return operands.weight(param); });
     scale_.assign(affine.scale.begin(), affine.scale.end());
     shift_.assign(affine.shift.begin(), affine.shift.end());
   }

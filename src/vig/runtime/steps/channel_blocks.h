@@ -1,4 +1,4 @@
-// Work on whole sequences, shared out over pictures and blocks of channels that never meet.
+// Work on whole sequences, shared out over images and blocks of channels that never meet.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A map times one row of channels a picture.
+// A map times one row of channels an image.
 #include <algorithm>
 
 #include "vig/runtime/steps/steps.h"
@@ -19,7 +19,7 @@ class ChannelGateStep final : public Step {
     args.kind = kProduct;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
-    // A tile may hold rows of several pictures.
+    // A tile may hold rows of several images.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t image = row / tile.positions;
       args.rows = std::min(tile.last, (image + 1) * tile.positions) - row;

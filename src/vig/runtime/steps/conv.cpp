@@ -32,20 +32,21 @@ class ConvStep final : public Step {
     const std::string layout =
         spec_.op.groups == 1 ? "panels" : fmt::format("panels of {} groups", spec_.op.groups);
     return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
-                   conv_packed_floats(filters(params[spec_.weight].shape))};
+                   conv_packed_floats(filters(params[spec_.weight].shape)) * sizeof(float)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
-            float* to) const override {
+            void* room) const override {
+    auto* to = static_cast<float*>(room);
     const Shape& shape = params[spec_.weight].shape;
     const FoldedWeights folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
     conv_pack(filters(shape), folded.weight.data(), folded.bias.data(), to);
   }
 
-  void bind(const Bindings& bindings) override {
-    const Grid& in = bindings.grid(spec_.in);
-    shape_ = filters(bindings.shape(spec_.weight));
+  void bind(const Operands& operands) override {
+    const Grid& in = operands.grid(spec_.in);
+    shape_ = filters(operands.shape(spec_.weight));
     shape_.in = {in.height, in.width, in.channels};
-    shape_.windows = windows_of(spec_.op, in, bindings.grid(result()));
+    shape_.windows = windows_of(spec_.op, in, operands.grid(result()));
   }
 
   bool has_columns() const override { return true; }

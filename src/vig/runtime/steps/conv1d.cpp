@@ -24,16 +24,17 @@ class Conv1dStep final : public Step {
 
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
     return Packing{spec_.weight, "taps",
-                   static_cast<size_t>(params[spec_.weight].shape.elements())};
+                   static_cast<size_t>(params[spec_.weight].shape.elements()) * sizeof(float)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
-            float* to) const override {
+            void* room) const override {
+    auto* to = static_cast<float*>(room);
     conv1d_taps(weights.data(static_cast<size_t>(spec_.weight)), params[spec_.weight].shape[0],
                 spec_.op.width, to);
   }
 
-  void bind(const Bindings& bindings) override {
-    const Grid& from = bindings.grid(spec_.in);
+  void bind(const Operands& operands) override {
+    const Grid& from = operands.grid(spec_.in);
     if (spec_.op.ordered) order_ = scan_rows(spec_.op.path, from.height, from.width);
   }
   size_t bound_bytes() const override { return order_.size() * sizeof(int32_t); }
@@ -48,7 +49,7 @@ class Conv1dStep final : public Step {
     args.taps = bindings.packed(spec_.weight);
     if (spec_.bias >= 0) args.bias = bindings.weight(spec_.bias);
     args.function = spec_.function;
-    // The tile's rows of one picture after the other.
+    // The tile's rows of one image after the other.
     for (int64_t row = tile.first; row < tile.last;) {
       const int64_t at = row % tile.positions, end = tile.positions - 1;
       const int64_t rows = std::min(tile.last - row, tile.positions - at);

@@ -43,7 +43,7 @@ class DeformableStep final : public Step {
     args.logits_stride = bindings.stride(logits_);
     args.out_stride = bindings.stride(result());
     const int64_t positions = bindings.grid(values_).positions();
-    // The tile's rows of one picture after the other.
+    // The tile's rows of one image after the other.
     for (int64_t row = tile.first; row < tile.last;) {
       const int64_t image = row / tile.positions;
       args.first_query = row % tile.positions;

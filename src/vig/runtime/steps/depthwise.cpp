@@ -28,10 +28,11 @@ class DepthwiseStep final : public Step {
     const Shape& shape = params[spec_.weight].shape;
     const int64_t bias = has_bias() ? shape[0] : 0;
     return Packing{spec_.weight, packed_layout("taps", spec_.bias, spec_.norm),
-                   static_cast<size_t>(shape.elements() + bias)};
+                   static_cast<size_t>(shape.elements() + bias) * sizeof(float)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
-            float* to) const override {
+            void* room) const override {
+    auto* to = static_cast<float*>(room);
     const Shape& shape = params[spec_.weight].shape;
     const FoldedWeights folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
     depthwise_taps(folded.weight.data(), shape[0], spec_.op.kernel, to);

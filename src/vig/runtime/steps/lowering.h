@@ -29,7 +29,7 @@ class Lowering {
     return i < node.params.size() ? node.params[i] : -1;
   }
   int param(size_t i) const { return param(node(unit_.node), i); }
-  const Grid& grid(int value) const { return program_.values[value]; }
+  const Grid& grid(int value) const { return program_.values[value].grid; }
   // Whether a value must be readable after the run.
   bool wanted(int value) const { return program_.wanted[value]; }
   MacCount macs() const { return count_macs(graph_, node(unit_.node)); }
@@ -37,7 +37,7 @@ class Lowering {
 
   // A value that is no node of the graph.
   int fresh(const Grid& grid) {
-    program_.values.push_back(grid);
+    program_.values.push_back({grid});
     program_.wanted.push_back(false);
     return static_cast<int>(program_.values.size()) - 1;
   }

@@ -18,8 +18,8 @@ class MapResizeStep final : public Step {
   Reach reach() const override { return Reach::kNeighbours; }
   const char* kind() const override { return residual_ >= 0 ? "resize + add" : "resize"; }
 
-  void bind(const Bindings& bindings) override {
-    const Grid &in = bindings.grid(in_), &out = bindings.grid(result());
+  void bind(const Operands& operands) override {
+    const Grid &in = operands.grid(in_), &out = operands.grid(result());
     const auto make = resampling_ == Resampling::kBilinear ? MapGrids::bilinear : MapGrids::nearest;
     grids_ = make(in.height, in.width, out.height, out.width);
   }

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels that one task averages
 
-// Some channels of one picture at a time.
-class ChannelsPoolStep : public PictureStep {
+// Some channels of one image at a time.
+class ChannelsPoolStep : public ImageStep {
  public:
-  ChannelsPoolStep(int in, int out) : PictureStep(out), in_(in) {}
+  ChannelsPoolStep(int in, int out) : ImageStep(out), in_(in) {}
 
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pool"; }
@@ -30,7 +30,8 @@ class PoolStep final : public ChannelsPoolStep {
  public:
   using ChannelsPoolStep::ChannelsPoolStep;
 
-  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+  void run_task(const Bindings& bindings, int images, int64_t task, int,
+                std::byte*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images;
     const int64_t column = task / images * kColumns;
@@ -44,7 +45,8 @@ class CellPoolStep final : public ChannelsPoolStep {
  public:
   CellPoolStep(int in, int out, int cells) : ChannelsPoolStep(in, out), cells_(cells) {}
 
-  void run_task(const Bindings& bindings, int images, int64_t task, int, float*) const override {
+  void run_task(const Bindings& bindings, int images, int64_t task, int,
+                std::byte*) const override {
     const Grid& grid = bindings.grid(in_);
     const int64_t image = task % images, column = task / images * kColumns;
     CellPoolArgs args;

@@ -33,11 +33,11 @@ class PositionStep final : public Step {
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pointwise"; }
 
-  void bind(const Bindings& bindings) override {
-    const int64_t channels = bindings.channels(result());
-    table_ = bindings.weight(param_);
+  void bind(const Operands& operands) override {
+    const int64_t channels = operands.channels(result());
+    table_ = operands.weight(param_);
     if (op_.rows == op_.height && op_.cols == op_.width && extra_stay()) return;
-    fitted_ = Buffer(static_cast<size_t>(bindings.grid(result()).elements()) * sizeof(float));
+    fitted_ = Buffer(static_cast<size_t>(operands.grid(result()).elements()) * sizeof(float));
     fit_positions(op_, table_, channels, fitted_.floats());
     table_ = fitted_.floats();
   }
@@ -51,7 +51,7 @@ class PositionStep final : public Step {
     args.a.stride = in.stride;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
-    // A tile may reach over several pictures; the table begins anew with each.
+    // A tile may reach over several images; the table begins anew with each.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t at = row % tile.positions;
       args.rows = std::min(tile.last - row, tile.positions - at);

@@ -42,11 +42,12 @@ std::optional<Packing> ProductStep::packing(const std::vector<ParamSpec>& params
   std::string layout = spec_.paired ? "paired panels" : "panels";
   if (spec_.groups > 1) layout += fmt::format(" of {} ranges", spec_.groups);
   return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
-                 floats * static_cast<size_t>(spec_.groups)};
+                 floats * static_cast<size_t>(spec_.groups) * sizeof(float)};
 }
 
 void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weights,
-                       float* to) const {
+                       void* room) const {
+  auto* to = static_cast<float*>(room);
   const Shape& shape = params[spec_.weight].shape;
   const float* weight = weights.data(static_cast<size_t>(spec_.weight));
   const float* bias = spec_.bias < 0 ? nullptr : weights.data(static_cast<size_t>(spec_.bias));
@@ -64,9 +65,9 @@ void ProductStep::pack(const std::vector<ParamSpec>& params, const Weights& weig
   }
 }
 
-void ProductStep::bind(const Bindings& bindings) {
-  const Shape& shape = bindings.shape(spec_.weight);
-  matrix_ = {bindings.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
+void ProductStep::bind(const Operands& operands) {
+  const Shape& shape = operands.shape(spec_.weight);
+  matrix_ = {operands.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
              spec_.paired};
   group_floats_ = static_cast<int64_t>(group_floats(shape, spec_.groups, spec_.paired));
 }

@@ -27,8 +27,8 @@ class ProductStep final : public Step {
   std::vector<int> operands() const override;
   const char* kind() const override;
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override;
-  void pack(const std::vector<ParamSpec>& params, const Weights& weights, float* to) const override;
-  void bind(const Bindings& bindings) override;
+  void pack(const std::vector<ParamSpec>& params, const Weights& weights, void* to) const override;
+  void bind(const Operands& operands) override;
   void run(const Bindings& bindings, const Tile& tile) const override;
   bool has_columns() const override { return true; }
   int64_t column_blocks() const override;

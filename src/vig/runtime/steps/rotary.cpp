@@ -18,13 +18,13 @@ class RotaryStep final : public Step {
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "pointwise"; }
 
-  void bind(const Bindings& bindings) override {
-    const Grid& grid = bindings.grid(result());
+  void bind(const Operands& operands) override {
+    const Grid& grid = operands.grid(result());
     tables_ = Buffer(static_cast<size_t>(2 * grid.elements()) * sizeof(float));
     float* const cos = tables_.floats();
     float* const sin = cos + grid.elements();
     for (const auto& [param, table] : {std::pair(cos_, cos), std::pair(sin_, sin)}) {
-      resize_positions({bindings.weight(param), op_.rows, op_.cols, grid.channels, table,
+      resize_positions({operands.weight(param), op_.rows, op_.cols, grid.channels, table,
                         grid.height, grid.width});
     }
     rotary_signs(sin, grid.elements(), sin);
@@ -38,7 +38,7 @@ class RotaryStep final : public Step {
     args.in_stride = in.stride;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
-    // A tile may reach over several pictures; the tables begin anew with each.
+    // A tile may reach over several images; the tables begin anew with each.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t at = row % tile.positions;
       args.rows = std::min(tile.last - row, tile.positions - at);

@@ -20,7 +20,7 @@ void copy_rows(const Copy& copy, int64_t rows, int64_t channels) {
   }
 }
 
-// A result that is made of runs of other rows, picture by picture.
+// A result that is made of runs of other rows, image by image.
 class RowsStep : public Step {
  public:
   using Step::Step;
@@ -47,7 +47,7 @@ class RowsStep : public Step {
     int64_t stride = 0;
     int64_t rows = 0;  // at least 1
   };
-  // Where row `at` of a picture's result comes from, and how many after it.
+  // Where row `at` of an image's result comes from, and how many after it.
   virtual Run run_at(const Bindings& bindings, int64_t image, int64_t at) const = 0;
 
   static Run rows_of(const Bindings& bindings, int value, int64_t image, int64_t first,

@@ -27,7 +27,7 @@ class QShiftStep final : public Step {
     args.channels = grid.channels;
     args.mixes = static_cast<int>(mixes_.size());
     args.out_stride = bindings.stride(result());
-    // The tile's rows of one picture after the other.
+    // The tile's rows of one image after the other.
     for (int64_t row = tile.first; row < tile.last;) {
       args.first_row = row % tile.positions;
       args.last_row = std::min(tile.positions, args.first_row + tile.last - row);
@@ -47,7 +47,7 @@ class QShiftStep final : public Step {
   std::vector<int> mixes_;  // parameters
 };
 
-class WkvStep final : public PictureStep {
+class WkvStep final : public ImageStep {
  public:
   struct Spec {
     int k = -1, v = -1, out = -1;
@@ -56,17 +56,18 @@ class WkvStep final : public PictureStep {
     int64_t positions = 0;
     int64_t channels = 0;
   };
-  explicit WkvStep(const Spec& spec) : PictureStep(spec.out), spec_(spec) {}
+  explicit WkvStep(const Spec& spec) : ImageStep(spec.out), spec_(spec) {}
 
   std::vector<int> operands() const override { return {spec_.k, spec_.v}; }
   const char* kind() const override { return "wkv"; }
 
   void share_out(const Workload& load) override { blocks_ = {spec_.channels, load}; }
-  int64_t task_floats() const override {
-    return static_cast<int64_t>(wkv_scratch_floats(spec_.positions));
+  int64_t task_bytes() const override {
+    return static_cast<int64_t>(wkv_scratch_floats(spec_.positions)) * kFloatBytes;
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t block = task % blocks_.count(), first = blocks_.first(block);
     const int64_t row = task / blocks_.count() * spec_.positions;
     WkvArgs args;

@@ -11,10 +11,10 @@ namespace {
 
 enum Param : size_t { kD, kInvDt, kC, kB, kAReal, kAImag, kP, kLength };
 
-class S4ConvStep final : public PictureStep {
+class S4ConvStep final : public ImageStep {
  public:
   S4ConvStep(const Node& node, const Grid& in, int result, Elementwise function)
-      : PictureStep(result),
+      : ImageStep(result),
         op_(std::get<S4ConvOp>(node.op)),
         in_(node.inputs[0]),
         params_(node.params),
@@ -25,10 +25,12 @@ class S4ConvStep final : public PictureStep {
   const char* kind() const override { return "long convolution"; }
 
   std::optional<Packing> packing(const std::vector<ParamSpec>&) const override {
-    return Packing{params_[kC], "taps", static_cast<size_t>(op_.copies) * copy_floats()};
+    return Packing{params_[kC], "taps",
+                   static_cast<size_t>(op_.copies) * copy_floats() * sizeof(float)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
-            float* to) const override {
+            void* room) const override {
+    auto* to = static_cast<float*>(room);
     const auto data = [&](Param which) {
       return weights.data(static_cast<size_t>(params_[which]));
     };
@@ -66,13 +68,14 @@ class S4ConvStep final : public PictureStep {
   }
 
   void share_out(const Workload& load) override { blocks_ = {grid_.channels, load}; }
-  int64_t task_floats() const override {
-    return static_cast<int64_t>(long_conv_floats(grid_.positions()));
+  int64_t task_bytes() const override {
+    return static_cast<int64_t>(long_conv_floats(grid_.positions())) * kFloatBytes;
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
 
-  // Some channels of a picture, all copies.
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  // Some channels of an image, all copies.
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t block = task % blocks_.count(), first = blocks_.first(block);
     const int64_t row = task / blocks_.count() * grid_.positions();
     LongConvArgs args;

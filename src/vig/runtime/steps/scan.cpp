@@ -1,7 +1,7 @@
 // The scan of gated linear attention, in one direction or both.
 //
-// In both directions it sweeps (see PictureStep::sweeps). Where there are more workers than halves
-// of pictures, the passes share out the heads, and if that is not enough, blocks of their value
+// In both directions it sweeps (see ImageStep::sweeps). Where there are more workers than halves
+// of images, the passes share out the heads, and if that is not enough, blocks of their value
 // columns. A pass goes tile by tile in either case, so bits are the same.
 #include <cmath>
 
@@ -14,10 +14,10 @@
 namespace vig {
 namespace {
 
-class ScanStep final : public PictureStep {
+class ScanStep final : public ImageStep {
  public:
   ScanStep(int qkv, int alpha, int out, const GlaOp& op)
-      : PictureStep(out), qkv_(qkv), alpha_(alpha), op_(op) {}
+      : ImageStep(out), qkv_(qkv), alpha_(alpha), op_(op) {}
 
   std::vector<int> operands() const override { return {qkv_, alpha_}; }
   const char* kind() const override { return "scan"; }
@@ -36,16 +36,16 @@ class ScanStep final : public PictureStep {
       blocks_ *= 2;
     }
   }
-  // One state for each picture, head, block and direction.
-  int64_t state_floats(int batch) const override {
-    return batch * op_.heads * blocks_ * passes() * block_floats();
+  // One state for each image, head, block and direction.
+  int64_t state_bytes(int batch) const override {
+    return batch * op_.heads * blocks_ * passes() * block_bytes();
   }
 
-  // Counted by picture, half, head and block, so that a worker's share is a run of rows.
+  // Counted by image, half, head and block, so that a worker's share is a run of rows.
   int64_t tasks(const Bindings&, int images) const override {
     return images * passes() * op_.heads * blocks_;
   }
-  void run_task(const Bindings& bindings, int, int64_t task, int pass, float*) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int pass, std::byte*) const override {
     const Columns columns{task / blocks_ % op_.heads, task % blocks_};
     const int64_t half = task / blocks_ / op_.heads;
     SweepPart part;
@@ -80,10 +80,10 @@ class ScanStep final : public PictureStep {
     int64_t head = 0, block = 0;
   };
 
-  int64_t block_floats() const {
+  int64_t block_bytes() const {
     const auto floats =
         static_cast<int64_t>(gla_state_floats(op_.key_dim, op_.value_dim / blocks_));
-    return (floats + 15) / 16 * 16;  // whole cache lines
+    return (floats * kFloatBytes + 63) / 64 * 64;  // whole cache lines
   }
 
   void scan(const Bindings& bindings, const SweepPart& part, const Columns& columns) const {
@@ -118,7 +118,8 @@ class ScanStep final : public PictureStep {
     args.o_stride = bindings.stride(result());
     const int64_t unit = (part.image * op_.heads + columns.head) * blocks_ + columns.block;
     const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
-    args.state = bindings.arena() + state_offset() + state * block_floats();
+    args.state =
+        reinterpret_cast<float*>(bindings.arena() + state_offset() + state * block_bytes());
     gla(args);
   }
 

@@ -8,10 +8,10 @@
 namespace vig {
 namespace {
 
-class SelectiveScanStep final : public PictureStep {
+class SelectiveScanStep final : public ImageStep {
  public:
   SelectiveScanStep(const Node& node, int result)
-      : PictureStep(result),
+      : ImageStep(result),
         op_(std::get<SelectiveScanOp>(node.op)),
         inputs_(node.inputs),
         params_(node.params),
@@ -21,17 +21,17 @@ class SelectiveScanStep final : public PictureStep {
   std::vector<int> operands() const override { return inputs_; }
   const char* kind() const override { return "selective scan"; }
 
-  void bind(const Bindings& bindings) override {
+  void bind(const Operands& operands) override {
     const int64_t channels = op_.channels, states = op_.states;
     const size_t sets = op_.shared ? 1 : op_.directions.size();
     rates_ = Buffer(sets * static_cast<size_t>(channels * states) * sizeof(float));
     bias_.resize(sets * static_cast<size_t>(channels));
     for (size_t d = 0; d < sets; ++d) {
-      selective_scan_rates(param(bindings, d, 0, states), channels, states,
+      selective_scan_rates(param(operands, d, 0, states), channels, states,
                            rates_.floats() + made(d) * channels * states);
       for (int64_t e = 0; e < channels; ++e) {
         bias_[static_cast<size_t>(made(d) * channels + e)] =
-            op_.bias_factor * param(bindings, d, 2, 1)[e];
+            op_.bias_factor * param(operands, d, 2, 1)[e];
       }
     }
     for (const ScanDirection& direction : op_.directions) {
@@ -55,13 +55,15 @@ class SelectiveScanStep final : public PictureStep {
   }
 
   void share_out(const Workload& load) override { blocks_ = {op_.channels, load}; }
-  int64_t task_floats() const override {
-    return static_cast<int64_t>(selective_scan_state_floats(blocks_.width(), op_.states));
+  int64_t task_bytes() const override {
+    return static_cast<int64_t>(selective_scan_state_floats(blocks_.width(), op_.states)) *
+           kFloatBytes;
   }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks_.count(); }
 
-  // Some channels of a picture in all directions, which add up in the result.
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  // Some channels of an image in all directions, which add up in the result.
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t image = task / blocks_.count(), block = task % blocks_.count();
     const int64_t first = blocks_.first(block);
     SelectiveScanArgs args;
@@ -113,10 +115,10 @@ class SelectiveScanStep final : public PictureStep {
   // Which of the rates and biases made before the first run are a direction's.
   int64_t made(size_t direction) const { return op_.shared ? 0 : static_cast<int64_t>(direction); }
   // Parameter `which` of a direction: its own, or its rows of the one for all.
-  const float* param(const Bindings& bindings, size_t direction, size_t which,
+  const float* param(const Operands& operands, size_t direction, size_t which,
                      int64_t row_floats) const {
-    if (params_.size() > 4) return bindings.weight(params_[3 * direction + which]);
-    return bindings.weight(params_[which]) +
+    if (params_.size() > 4) return operands.weight(params_[3 * direction + which]);
+    return operands.weight(params_[which]) +
            (op_.first_set + made(direction)) * op_.channels * row_floats;
   }
 

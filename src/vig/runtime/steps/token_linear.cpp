@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // channels of a task: whole panels of any instruction set
 
-class TokenLinearStep final : public PictureStep {
+class TokenLinearStep final : public ImageStep {
  public:
   struct Spec {
     int in = -1, out = -1;
@@ -20,16 +20,17 @@ class TokenLinearStep final : public PictureStep {
     Grid grid;
   };
   explicit TokenLinearStep(const Spec& spec)
-      : PictureStep(spec.out), spec_(spec), tokens_(spec.grid.positions()) {}
+      : ImageStep(spec.out), spec_(spec), tokens_(spec.grid.positions()) {}
 
   std::vector<int> operands() const override { return {spec_.in}; }
   const char* kind() const override { return "token linear"; }
 
   std::optional<Packing> packing(const std::vector<ParamSpec>&) const override {
     return Packing{spec_.weight, "rows behind their bias",
-                   static_cast<size_t>(tokens_ * (tokens_ + 1))};
+                   static_cast<size_t>(tokens_ * (tokens_ + 1)) * sizeof(float)};
   }
-  void pack(const std::vector<ParamSpec>&, const Weights& weights, float* to) const override {
+  void pack(const std::vector<ParamSpec>&, const Weights& weights, void* room) const override {
+    auto* to = static_cast<float*>(room);
     const float* from = weights.data(static_cast<size_t>(spec_.weight));
     const float* bias = weights.data(static_cast<size_t>(spec_.bias));
     for (int64_t t = 0; t < tokens_; ++t, from += tokens_) {
@@ -38,9 +39,10 @@ class TokenLinearStep final : public PictureStep {
     }
   }
 
-  int64_t task_floats() const override { return copy_floats() + panel_floats(); }
+  int64_t task_bytes() const override { return (copy_floats() + panel_floats()) * kFloatBytes; }
   int64_t tasks(const Bindings&, int images) const override { return images * blocks(); }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t column = task % blocks() * kColumns, row = task / blocks() * tokens_;
     const int64_t width = std::min<int64_t>(kColumns, spec_.grid.channels - column);
     std::fill_n(scratch, width, 1.0f);

@@ -25,18 +25,20 @@ class UpsampleConvStep final : public Step {
 
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {
     const Shape& shape = params[spec_.weight].shape;
-    return Packing{spec_.weight, "panels of 4 filters", upsample_packed_floats(shape[0], shape[1])};
+    return Packing{spec_.weight, "panels of 4 filters",
+                   upsample_packed_floats(shape[0], shape[1]) * sizeof(float)};
   }
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
-            float* to) const override {
+            void* room) const override {
+    auto* to = static_cast<float*>(room);
     const Shape& shape = params[spec_.weight].shape;
     upsample_pack(weights.data(static_cast<size_t>(spec_.weight)),
                   weights.data(static_cast<size_t>(spec_.bias)), shape[0], shape[1], to);
   }
 
-  void bind(const Bindings& bindings) override {
-    const Grid& in = bindings.grid(spec_.in);
-    shape_ = {in.height, in.width, in.channels, bindings.channels(result())};
+  void bind(const Operands& operands) override {
+    const Grid& in = operands.grid(spec_.in);
+    shape_ = {in.height, in.width, in.channels, operands.channels(result())};
   }
 
   bool has_columns() const override { return true; }

@@ -14,7 +14,7 @@
 namespace vig {
 namespace {
 
-class WindowAttentionStep final : public PictureStep {
+class WindowAttentionStep final : public ImageStep {
  public:
   struct Spec {
     int qkv = -1, out = -1;
@@ -22,7 +22,7 @@ class WindowAttentionStep final : public PictureStep {
     WindowAttentionOp op;
     Grid grid;  // of the result
   };
-  explicit WindowAttentionStep(const Spec& spec) : PictureStep(spec.out), spec_(spec) {
+  explicit WindowAttentionStep(const Spec& spec) : ImageStep(spec.out), spec_(spec) {
     const WindowAttentionOp& op = spec.op;
     const Grid& grid = spec.grid;
     windows_ = {grid.height,
@@ -36,19 +36,20 @@ class WindowAttentionStep final : public PictureStep {
   std::vector<int> operands() const override { return {spec_.qkv}; }
   const char* kind() const override { return "window attention"; }
 
-  // The layout is the same for pictures of all sizes.
+  // The layout is the same for images of all sizes.
   std::optional<Packing> packing(const std::vector<ParamSpec>&) const override {
     return Packing{
         spec_.table,
         fmt::format("bias of {} x {} windows", windows_.window_height, windows_.window_width),
-        static_cast<size_t>(spec_.op.heads * pairs())};
+        static_cast<size_t>(spec_.op.heads * pairs()) * sizeof(float)};
   }
-  void pack(const std::vector<ParamSpec>&, const Weights& weights, float* to) const override {
+  void pack(const std::vector<ParamSpec>&, const Weights& weights, void* room) const override {
+    auto* to = static_cast<float*>(room);
     relative_bias(weights.data(static_cast<size_t>(spec_.table)), windows_.window_height,
                   windows_.window_width, spec_.op.heads, to);
   }
 
-  void bind(const Bindings&) override {
+  void bind(const Operands&) override {
     const int64_t n = windows_.tokens();
     rows_.resize(static_cast<size_t>(windows_.count() * n));
     labels_.resize(rows_.size());
@@ -64,11 +65,12 @@ class WindowAttentionStep final : public PictureStep {
     return (rows_.size() + labels_.size()) * sizeof(int32_t) + parted_.size();
   }
 
-  int64_t task_floats() const override { return packed_floats() + scratch_floats(); }
+  int64_t task_bytes() const override { return (packed_floats() + scratch_floats()) * kFloatBytes; }
   int64_t tasks(const Bindings&, int images) const override {
     return images * windows_.count() * spec_.op.heads;
   }
-  void run_task(const Bindings& bindings, int, int64_t task, int, float* scratch) const override {
+  void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
+    auto* const scratch = reinterpret_cast<float*>(room);
     const int64_t heads = spec_.op.heads, n = windows_.tokens();
     const int64_t head = task % heads, window = task / heads % windows_.count();
     const int64_t row = task / heads / windows_.count() * spec_.grid.positions();

@@ -31,14 +31,13 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<float> picture_weights(const TrainOptions& options, std::span<const int64_t> pictures) {
+std::vector<float> image_weights(const TrainOptions& options, std::span<const int64_t> images) {
   if (options.class_weights == "none") return {};
-  if (options.class_weights != "balanced") return listed_weights(options, pictures.size());
-  const auto all =
-      static_cast<double>(std::accumulate(pictures.begin(), pictures.end(), int64_t{0}));
+  if (options.class_weights != "balanced") return listed_weights(options, images.size());
+  const auto all = static_cast<double>(std::accumulate(images.begin(), images.end(), int64_t{0}));
   std::vector<float> weights;
-  for (const int64_t count : pictures) {
-    const double even = static_cast<double>(pictures.size()) * static_cast<double>(count);
+  for (const int64_t count : images) {
+    const double even = static_cast<double>(images.size()) * static_cast<double>(count);
     weights.push_back(static_cast<float>(all / even));
   }
   return weights;

@@ -1,8 +1,8 @@
 // Weights of the classes in the loss: --class-weights.
 //
-// A weight w_c multiplies the share of class c in the target: of a picture's label, also where that
+// A weight w_c multiplies the share of class c in the target: of an image's label, also where that
 // is smoothed or mixed, and of each labelled pixel. The divisor stays what it is without weights:
-// the number of pictures, or of all pixels.
+// the number of images, or of all pixels.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace vig::train {
 
-// Of classification; empty: none. Balanced: N / (C n_c) for C classes of n_c pictures each, N in
-// all, so that the mean over the training pictures is 1. Throws a usage error when there are more
+// Of classification; empty: none. Balanced: N / (C n_c) for C classes of n_c images each, N in
+// all, so that the mean over the training images is 1. Throws a usage error when there are more
 // or fewer numbers than classes.
-std::vector<float> picture_weights(const TrainOptions& options, std::span<const int64_t> pictures);
+std::vector<float> image_weights(const TrainOptions& options, std::span<const int64_t> images);
 
 // The same of segmentation. Balanced: balanced_pixel_weights of what the label maps show.
 std::vector<float> pixel_weights(const TrainOptions& options, const LabelPairs& data);

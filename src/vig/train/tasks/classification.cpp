@@ -3,10 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
-#include "vig/data/picture_list.h"
+#include "vig/data/image_list.h"
 #include "vig/image/preprocess.h"
 #include "vig/tasks/metrics.h"
 #include "vig/train/tasks/class_weights.h"
@@ -17,7 +18,7 @@
 namespace vig::train {
 namespace {
 
-at::Tensor picture_tensor(float* data, int64_t count, int size) {
+at::Tensor image_tensor(float* data, int64_t count, int size) {
   return at::from_blob(data, {count, size, size, 3}, at::kFloat);
 }
 
@@ -31,17 +32,17 @@ class ClassEvaluator : public Evaluator {
   void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) override {
     const auto count = static_cast<int64_t>(batch.samples.size());
     const auto classes = static_cast<int64_t>(metrics_.classes);
-    const at::Tensor pictures = picture_tensor(batch.data, count, model_.width);
+    const at::Tensor images = image_tensor(batch.data, count, model_.width);
     at::Tensor logits = at::empty({count, classes}, at::kFloat);
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
-      const at::Tensor own = pictures.narrow(0, first, last - first).to(device_);
+      const at::Tensor own = images.narrow(0, first, last - first).to(device_);
       logits.narrow(0, first, last - first)
           .copy_(forward_logits(model_.graph(), values, own, options_));
     });
     if (!logits.isfinite().all().item<bool>()) {
       fail(
-          "the scores of validation pictures are not finite; the last good checkpoint stays (a "
+          "the scores of validation images are not finite; the last good checkpoint stays (a "
           "lower --lr may help)");
     }
     for (int64_t i = 0; i < count; ++i) {
@@ -51,7 +52,7 @@ class ClassEvaluator : public Evaluator {
   }
 
   std::vector<double> figures(Group& group) override {
-    // Four sums, then the pictures of each class and how many of them were recognised.
+    // Four sums, then the images of each class and how many of them were recognised.
     std::vector<double> sums = {static_cast<double>(metrics_.count),
                                 static_cast<double>(metrics_.top1_hits),
                                 static_cast<double>(metrics_.top5_hits), metrics_.loss_sum};
@@ -84,20 +85,21 @@ class Classification : public Task {
  public:
   Classification(const TrainOptions& options, const std::string& path, int processes)
       : options_(options),
-        pictures_(open_labelled_data(path, options, processes)),
-        model_(make_trained_model(options, pictures_.train.classes())),
-        best_by_(pictures_.val.has_value() ? choose_best_by(*pictures_.val) : BestBy::kTop1),
+        images_(open_labelled_data(path, options, processes)),
+        model_(make_trained_model(options, images_.train.classes())),
+        best_by_(images_.val.has_value() ? choose_best_by(*images_.val) : BestBy::kTop1),
         columns_(classification_columns(best_by_)) {
-    data_.train = std::make_shared<const Dataset>(pictures_.train);
-    data_.train_mark = listing_mark(pictures_.train);
-    data_.ignored = pictures_.ignored;
-    const std::vector<float> weights = picture_weights(options, class_counts(pictures_.train));
+    data_.train = std::make_shared<const Dataset>(images_.train);
+    data_.train_mark = listing_mark(images_.train);
+    data_.ignored = images_.ignored;
+    const std::vector<float> weights = image_weights(options, class_counts(images_.train));
     if (!weights.empty()) weights_ = at::tensor(weights);
-    if (options.sampling == "balanced") data_.groups = samples_by_class(pictures_.train);
-    if (pictures_.val.has_value()) {
-      data_.val = std::make_shared<const Dataset>(*pictures_.val);
-      data_.val_mark = listing_mark(*pictures_.val);
-      if (pictures_.held_out) data_.held_out = picture_list_text(*pictures_.val);
+    if (options.sampling == "balanced") data_.groups = samples_by_class(images_.train);
+    if (images_.val.has_value()) {
+      data_.val = std::make_shared<const Dataset>(*images_.val);
+      data_.val_mark = listing_mark(*images_.val);
+      if (images_.held_out) data_.held_out = image_list_text(*images_.val);
+      inverse_count_ = inverse_image_count(best_by_, class_counts(*images_.val));
     }
   }
 
@@ -109,28 +111,28 @@ class Classification : public Task {
     TaskSummary summary;
     summary.subject = fmt::format("{} classes", model_.classes.size());
     summary.columns = columns_;
-    summary.warnings = report_sentences(pictures_.report);
-    if (!pictures_.val.has_value()) return summary;
-    const std::vector<int64_t> counts = class_counts(*pictures_.val);
+    summary.warnings = report_sentences(images_.report);
+    if (!images_.val.has_value()) return summary;
+    const std::vector<int64_t> counts = class_counts(*images_.val);
     std::vector<std::string> unvalidated;
     for (size_t c = 0; c < counts.size(); ++c) {
       if (counts[c] == 0) unvalidated.push_back(model_.classes[c]);
     }
     if (!unvalidated.empty()) {
       summary.warnings.push_back(
-          fmt::format("no picture to validate on for {}: a class needs two pictures for that",
+          fmt::format("no image to validate on for {}: a class needs two images for that",
                       printable_list(unvalidated, 20)));
     }
     if (balanced()) {
       summary.notes.push_back(
-          fmt::format("classes have {} to {} pictures to validate on: the best network is the one "
-                      "with the best balanced accuracy, the mean of the classes' recalls",
+          fmt::format("classes have {} to {} images to validate on: the best network is chosen "
+                      "by balanced accuracy, the mean of the classes' recalls",
                       *std::ranges::min_element(counts), *std::ranges::max_element(counts)));
     }
     return summary;
   }
 
-  size_t picture_floats() const override {
+  size_t image_floats() const override {
     return static_cast<size_t>(model_.width) * static_cast<size_t>(model_.width) * 3;
   }
   void write_training(const Image& image, Target&, const RandomStream& stream,
@@ -149,12 +151,12 @@ class Classification : public Task {
     at::Tensor targets = at::empty({count, classes}, at::kFloat);
     mixup_batch(options_.mix, stream.fork("mix"), labels, model_.width, static_cast<int>(classes),
                 batch.data, targets.data_ptr<float>());
-    return {picture_tensor(batch.data, count, model_.width), {targets}};
+    return {image_tensor(batch.data, count, model_.width), {targets}};
   }
 
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
     const at::Tensor logits =
-        forward_logits(model_.graph(), pass.values, pass.pictures, pass.options);
+        forward_logits(model_.graph(), pass.values, pass.images, pass.options);
     const at::Tensor expected =
         pass.targets[0].narrow(0, pass.first, logits.size(0)).to(logits.device());
     sums[kTrainTop1] += logits.argmax(1).eq(expected.argmax(1)).sum().item<double>();
@@ -171,12 +173,16 @@ class Classification : public Task {
     const size_t column = best_column();
     return a[column] > b[column] || (a[column] == b[column] && a[kValLoss] < b[kValLoss]);
   }
+  double best_error(std::span<const double> figures) const override {
+    const double share = figures[best_column()];
+    return std::sqrt(share * (1 - share) * inverse_count_);
+  }
   std::string best_label(std::span<const double> figures) const override {
     return fmt::format("{:.2f} %{}", 100 * figures[best_column()], balanced() ? " balanced" : "");
   }
   std::string best_sentence(std::span<const double> figures) const override {
     const std::string top1 =
-        fmt::format("{:.2f} % of the validation pictures", 100 * figures[kValTop1]);
+        fmt::format("{:.2f} % of the validation images", 100 * figures[kValTop1]);
     if (!balanced()) return top1;
     return fmt::format("{:.2f} % balanced accuracy ({})", 100 * figures[kValBalanced], top1);
   }
@@ -188,10 +194,11 @@ class Classification : public Task {
   bool balanced() const { return best_by_ == BestBy::kBalanced; }
 
   const TrainOptions options_;
-  const LabelledData pictures_;
+  const LabelledData images_;
   TrainedModel model_;
   const BestBy best_by_;
   const Columns columns_;
+  double inverse_count_ = 0;
   at::Tensor weights_;  // of the classes in the loss; undefined: all are 1
   TaskData data_;
 };
@@ -208,6 +215,17 @@ BestBy choose_best_by(const Dataset& validation) {
   const bool even =
       std::ranges::all_of(counts, [&](int64_t count) { return count == counts.front(); });
   return even ? BestBy::kTop1 : BestBy::kBalanced;
+}
+
+double inverse_image_count(BestBy best_by, std::span<const int64_t> counts) {
+  double images = 0, inverses = 0, classes = 0;
+  for (const int64_t count : counts) {
+    if (count == 0) continue;
+    images += static_cast<double>(count);
+    inverses += 1 / static_cast<double>(count);
+    ++classes;
+  }
+  return best_by == BestBy::kTop1 ? 1 / images : inverses / (classes * classes);
 }
 
 Columns classification_columns(BestBy best_by) {
@@ -231,11 +249,11 @@ std::vector<int64_t> class_counts(const Dataset& dataset) {
   return counts;
 }
 
-double balanced_accuracy(std::span<const double> pictures, std::span<const double> correct) {
+double balanced_accuracy(std::span<const double> images, std::span<const double> correct) {
   double sum = 0, classes = 0;
-  for (size_t c = 0; c < pictures.size(); ++c) {
-    if (pictures[c] == 0) continue;
-    sum += correct[c] / pictures[c];
+  for (size_t c = 0; c < images.size(); ++c) {
+    if (images[c] == 0) continue;
+    sum += correct[c] / images[c];
     ++classes;
   }
   return classes == 0 ? kNotMeasured : sum / classes;

@@ -37,7 +37,7 @@ void check_data(Data& data, const TrainOptions& options, DataReport& report) {
   report.add(found);
 }
 
-// Some pictures for validation, by the seed alone, both parts in their order.
+// Some images for validation, by the seed alone, both parts in their order.
 template <class Data>
 void hold_out_share(DenseData<Data>& data, const TrainOptions& options) {
   const size_t size = data.train.size();
@@ -150,8 +150,8 @@ TaskData task_data(const SegmentationData& data) {
 }
 
 TaskData task_data(const DetectionData& data) {
-  return describe(data, [](const CocoDataset& pictures, size_t i) {
-    return mix_bits(static_cast<uint64_t>(pictures.image_id(i))) + pictures.object_count(i);
+  return describe(data, [](const CocoDataset& images, size_t i) {
+    return mix_bits(static_cast<uint64_t>(images.image_id(i))) + images.object_count(i);
   });
 }
 
@@ -171,9 +171,9 @@ std::vector<std::string> report_sentences(const DataReport& report) {
   return sentences;
 }
 
-PictureFacts picture_facts(const SampleSource& source) {
-  PictureFacts facts;
-  facts.pictures = source.size();
+ImageFacts image_facts(const SampleSource& source) {
+  ImageFacts facts;
+  facts.images = source.size();
   std::vector<int> sides;
   for (const Sides& sample : sampled_sizes(source)) {
     sides.push_back(std::min(sample.width, sample.height));

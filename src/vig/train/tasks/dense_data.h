@@ -24,8 +24,8 @@ struct DenseData {
 using SegmentationData = DenseData<LabelPairs>;
 using DetectionData = DenseData<CocoDataset>;
 
-// The training and the validation split, checked, or a share of the training pictures held out for
-// validation. A detector learns from pictures with objects alone. `processes` on this machine share
+// The training and the validation split, checked, or a share of the training images held out for
+// validation. A detector learns from images with objects alone. `processes` on this machine share
 // its memory. Throws what is wrong with the data as a whole.
 SegmentationData open_segmentation_data(const std::string& path, const TrainOptions& options,
                                         int processes);
@@ -43,12 +43,12 @@ TaskData task_data(const DetectionData& data);
 // The report in sentences: the first problems, and how many there are.
 std::vector<std::string> report_sentences(const DataReport& report);
 
-// The median of short sides of some pictures, always the same ones; 0: none could be read.
-struct PictureFacts {
-  size_t pictures = 0;
+// The median of short sides of some images, always the same ones; 0: none could be read.
+struct ImageFacts {
+  size_t images = 0;
   int short_side = 0;
 };
-PictureFacts picture_facts(const SampleSource& source);
+ImageFacts image_facts(const SampleSource& source);
 
 // The least factor by which training resizes the same images; 0: none could be read.
 double smallest_scale(const SampleSource& source, const Recipe& recipe, const ViewOptions& view);

@@ -9,26 +9,26 @@
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/detection_evaluator.h"
 #include "vig/train/tasks/detector_pass.h"
-#include "vig/train/tasks/validation_picture.h"
+#include "vig/train/tasks/validation_image.h"
 
 namespace vig::train {
 namespace {
 
 int padded(int side, int multiple) { return (side + multiple - 1) / multiple * multiple; }
 
-Sides canvas_of(const CocoDataset& pictures, const Recipe& recipe) {
+Sides canvas_of(const CocoDataset& images, const Recipe& recipe) {
   Sides canvas;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    const Sides sides = fitted_sides(recipe, 1.0f, {pictures.width(i), pictures.height(i)});
+  for (size_t i = 0; i < images.size(); ++i) {
+    const Sides sides = fitted_sides(recipe, 1.0f, {images.width(i), images.height(i)});
     canvas.width = std::max(canvas.width, padded(sides.width, recipe.multiple));
     canvas.height = std::max(canvas.height, padded(sides.height, recipe.multiple));
   }
   return canvas;
 }
 
-TrainedModel make_detector(const TrainOptions& options, const CocoDataset& pictures) {
-  const ModelPlan plan = plan_model(options, pictures.classes(), ModelTask::kDetect);
-  const Sides canvas = canvas_of(pictures, plan.spec.recipe);
+TrainedModel make_detector(const TrainOptions& options, const CocoDataset& images) {
+  const ModelPlan plan = plan_model(options, images.classes(), ModelTask::kDetect);
+  const Sides canvas = canvas_of(images, plan.spec.recipe);
   return make_trained_model(options, plan, canvas.height, canvas.width);
 }
 
@@ -47,9 +47,9 @@ Columns detection_columns() {
   return columns;
 }
 
-bool any_mask(const CocoDataset& pictures) {
-  for (size_t i = 0; i < std::min<size_t>(pictures.size(), 100); ++i) {
-    for (const Object& object : pictures.objects(i).objects) {
+bool any_mask(const CocoDataset& images) {
+  for (size_t i = 0; i < std::min<size_t>(images.size(), 100); ++i) {
+    for (const Object& object : images.objects(i).objects) {
       if (!object.mask.runs.empty()) return true;
     }
   }
@@ -60,14 +60,14 @@ class DetectionTask : public Task {
  public:
   DetectionTask(const TrainOptions& options, const std::string& path, int processes)
       : options_(options),
-        pictures_(open_detection_data(path, options, processes)),
-        model_(make_detector(options, pictures_.train)),
+        images_(open_detection_data(path, options, processes)),
+        model_(make_detector(options, images_.train)),
         columns_(detection_columns()),
-        data_(task_data(pictures_)),
-        masks_(any_mask(pictures_.val.has_value() ? *pictures_.val : pictures_.train)) {
+        data_(task_data(images_)),
+        masks_(any_mask(images_.val.has_value() ? *images_.val : images_.train)) {
     view_ = options.view;
     view_.flip = options.augment.flip;
-    data_.smallest_scale = smallest_scale(pictures_.train, model_.spec.recipe, view_);
+    data_.smallest_scale = smallest_scale(images_.train, model_.spec.recipe, view_);
   }
 
   const TaskData& data() const override { return data_; }
@@ -76,14 +76,14 @@ class DetectionTask : public Task {
 
   TaskSummary summary() const override {
     size_t objects = 0;
-    for (size_t i = 0; i < pictures_.train.size(); ++i) objects += pictures_.train.object_count(i);
+    for (size_t i = 0; i < images_.train.size(); ++i) objects += images_.train.object_count(i);
     TaskSummary summary;
     const size_t classes = model_.classes.size();
     summary.subject = fmt::format("{} {} of objects", classes, classes == 1 ? "class" : "classes");
     summary.columns = columns_;
-    summary.warnings = report_sentences(pictures_.report);
+    summary.warnings = report_sentences(images_.report);
     summary.notes.push_back(fmt::format(
-        "{} objects to learn from; pictures with a short side of {} and a long one of {} at most "
+        "{} objects to learn from; images with a short side of {} and a long one of {} at most "
         "are padded to {} x {}",
         objects, model_.spec.recipe.resize, model_.spec.recipe.longest, model_.height,
         model_.width));
@@ -94,7 +94,7 @@ class DetectionTask : public Task {
     return summary;
   }
 
-  size_t picture_floats() const override {
+  size_t image_floats() const override {
     return static_cast<size_t>(model_.height) * static_cast<size_t>(model_.width) * 3;
   }
   void write_training(const Image& image, Target& target, const RandomStream& stream,
@@ -105,10 +105,10 @@ class DetectionTask : public Task {
   void write_validation(const Image& image, Target& target, float*) const override {
     frame_validation(image, model_.spec.recipe, target);
   }
-  Image drawn(const float* picture, const Target& target) const override {
+  Image drawn(const float* image, const Target& target) const override {
     Detections shown;
     for (const PlacedObject& object : std::any_cast<const PlacedObjects&>(target).objects) {
-      std::vector<uint8_t> pixels(picture_floats() / 3);
+      std::vector<uint8_t> pixels(image_floats() / 3);
       for (int y = 0; y < model_.height; ++y) {
         for (int x = 0; x < model_.width; ++x) {
           pixels[static_cast<size_t>(y) * static_cast<size_t>(model_.width) +
@@ -118,7 +118,7 @@ class DetectionTask : public Task {
       shown.push_back(
           {object.box, object.label, 1.0f, encode_mask(pixels, model_.width, model_.height)});
     }
-    return draw_detections(input_image(picture, model_), shown, model_.classes);
+    return draw_detections(input_image(image, model_), shown, model_.classes);
   }
 
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
@@ -128,8 +128,8 @@ class DetectionTask : public Task {
 
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
     const DetectorPass detector(model_, model_.graph(), pass.values, pass.options);
-    const DetectorMaps maps = detector.maps(pass.pictures);
-    const int64_t all = pass.pictures.size(0);
+    const DetectorMaps maps = detector.maps(pass.images);
+    const int64_t all = pass.images.size(0);
     at::Tensor total;
     for (int64_t first = 0; first < all; first += options_.norm_group) {
       const int64_t count = std::min<int64_t>(options_.norm_group, all - first);
@@ -168,14 +168,14 @@ class DetectionTask : public Task {
   DetectionLosses group_losses(const DetectorPass& detector, const DetectorMaps& maps,
                                const ShardPass& pass, int64_t first, int64_t count) const {
     const DetectorNumbers& numbers = *model_.spec.config->detector();
-    std::vector<SampledPicture> proposals, boxes;
+    std::vector<SampledImage> proposals, boxes;
     std::vector<std::vector<Box>> lists;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = first + i;  // in the pass
       const auto& truth =
           std::any_cast<const PlacedObjects&>(pass.items[static_cast<size_t>(pass.first + number)]);
-      const auto picture = static_cast<uint64_t>(pass.options.picture(number));
-      const RandomStream stream = RandomStream(pass.options.seed).fork("samples").fork(picture);
+      const auto image = static_cast<uint64_t>(pass.options.image(number));
+      const RandomStream stream = RandomStream(pass.options.seed).fork("samples").fork(image);
       std::vector<Box> objects;
       for (const PlacedObject& object : truth.objects) objects.push_back(object.box);
       proposals.push_back({&truth, sample_anchors(detector, truth, objects, stream)});
@@ -226,7 +226,7 @@ class DetectionTask : public Task {
 
   const TrainOptions options_;
   ViewOptions view_;
-  const DetectionData pictures_;
+  const DetectionData images_;
   TrainedModel model_;
   const Columns columns_;
   TaskData data_;

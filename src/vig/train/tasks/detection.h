@@ -1,10 +1,10 @@
-// Detection: a picture's target is its Objects.
+// Detection: an image's target is its Objects.
 //
-// All pictures of a run are padded to one canvas: the largest sides, over the training pictures, of
-// a picture resized by the recipe, as multiples of recipe.multiple. Pictures of one shape waste
+// All images of a run are padded to one canvas: the largest sides, over the training images, of
+// an image resized by the recipe, as multiples of recipe.multiple. Images of one shape waste
 // nothing; wide and tall ones together share a square. Losses are normalised over groups of
-// options.norm_group pictures, the published rule for a device with so many, and groups count by
-// their pictures. Validation frames each picture by the recipe, as `vig eval` does.
+// options.norm_group images, the published rule for a device with so many, and groups count by
+// their images. Validation frames each image by the recipe, as `vig eval` does.
 #pragma once
 
 #include <memory>

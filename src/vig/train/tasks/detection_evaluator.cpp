@@ -8,11 +8,11 @@
 namespace vig::train {
 namespace {
 
-// [boxes, 5] of the one picture there is.
+// [boxes, 5] of the one image there is.
 at::Tensor roi_tensor(std::span<const Box> boxes) {
   BoxSamples samples;
   samples.boxes.assign(boxes.begin(), boxes.end());
-  samples.pictures.assign(boxes.size(), 0);
+  samples.images.assign(boxes.size(), 0);
   return samples.rois();
 }
 
@@ -65,15 +65,14 @@ class DetectionEvaluator : public Evaluator {
       at::NoGradGuard no_grad;
       for (int64_t i = first; i < last; ++i) {
         const auto place = static_cast<size_t>(i);
-        ValidationPicture picture = validation_picture(batch.targets[place]);
-        picture.input = picture.input.to(device_);
-        const auto graph = graphs_.at(picture.input.size(1), picture.input.size(2));
-        found[place] = detect(model_, *graph, values, picture, options_);
+        ValidationImage image = validation_image(batch.targets[place]);
+        image.input = image.input.to(device_);
+        const auto graph = graphs_.at(image.input.size(1), image.input.size(2));
+        found[place] = detect(model_, *graph, values, image, options_);
       }
     });
     for (size_t i = 0; i < found.size(); ++i) {
-      const auto& objects =
-          std::any_cast<const Objects&>(validation_picture(batch.targets[i]).truth);
+      const auto& objects = std::any_cast<const Objects&>(validation_image(batch.targets[i]).truth);
       std::vector<CocoTruth> truths = truths_of(objects);
       std::vector<CocoAnswer> answers;
       for (Detection& detection : found[i]) {
@@ -109,12 +108,12 @@ std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
 }
 
 Detections detect(const TrainedModel& model, const Graph& graph,
-                  const std::vector<at::Tensor>& values, const ValidationPicture& picture,
+                  const std::vector<at::Tensor>& values, const ValidationImage& image,
                   const ForwardOptions& options) {
   const DetectorNumbers& numbers = *model.spec.config->detector();
-  const Placement& placement = picture.placement;
+  const Placement& placement = image.placement;
   const DetectorPass pass(model, graph, values, options);
-  const DetectorMaps maps = pass.maps(picture.input);
+  const DetectorMaps maps = pass.maps(image.input);
   std::vector<Box> proposals;
   for (const Proposal& proposal : pass.proposals(maps, 0, numbers.proposals_per_level,
                                                  static_cast<int>(placement.resized_width),

@@ -6,17 +6,17 @@
 #include "vig/data/objects.h"
 #include "vig/tasks/detection.h"
 #include "vig/train/task.h"
-#include "vig/train/tasks/validation_picture.h"
+#include "vig/train/tasks/validation_image.h"
 
 namespace vig::train {
 
-// Of ValidationPictures with Objects: the figures of DetectionFigure.
+// Of ValidationImages with Objects: the figures of DetectionFigure.
 std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
                                                     const TrainOptions& options);
 
-// What the detector finds in a picture, as the engine does.
+// What the detector finds in an image, as the engine does.
 Detections detect(const TrainedModel& model, const Graph& graph,
-                  const std::vector<at::Tensor>& values, const ValidationPicture& picture,
+                  const std::vector<at::Tensor>& values, const ValidationImage& image,
                   const ForwardOptions& options);
 
 }  // namespace vig::train

@@ -19,11 +19,11 @@ at::Tensor delta_tensor(const std::vector<BoxDeltas>& deltas, const at::Tensor& 
   return tensor.to(like.device());
 }
 
-at::Tensor roi_tensor(std::span<const Box> boxes, std::span<const int64_t> pictures) {
+at::Tensor roi_tensor(std::span<const Box> boxes, std::span<const int64_t> images) {
   at::Tensor rois = at::empty({static_cast<int64_t>(boxes.size()), 5}, at::kFloat);
   float* row = rois.data_ptr<float>();
   for (size_t i = 0; i < boxes.size(); ++i, row += 5) {
-    row[0] = static_cast<float>(pictures[i]);
+    row[0] = static_cast<float>(images[i]);
     row[1] = boxes[i].x1;
     row[2] = boxes[i].y1;
     row[3] = boxes[i].x2;
@@ -37,19 +37,19 @@ bool has_mask(const PlacedObject* object) { return !object->mask.pixels.empty();
 }  // namespace
 
 LossPair proposal_losses(const at::Tensor& logits, const at::Tensor& deltas,
-                         std::span<const Box> anchors, std::span<const SampledPicture> pictures,
+                         std::span<const Box> anchors, std::span<const SampledImage> images,
                          const BoxDeltas& std) {
-  std::vector<int64_t> places, positive;  // in all pictures' anchors
+  std::vector<int64_t> places, positive;  // in all images' anchors
   std::vector<float> expected;
   std::vector<BoxDeltas> moves;
   double normaliser = 0;
-  for (size_t p = 0; p < pictures.size(); ++p) {
-    const Samples& samples = pictures[p].samples;
+  for (size_t p = 0; p < images.size(); ++p) {
+    const Samples& samples = images[p].samples;
     const int64_t first = static_cast<int64_t>(p * anchors.size());
     for (size_t i = 0; i < samples.positive.size(); ++i) {
       const auto object = static_cast<size_t>(samples.matched[i]);
       positive.push_back(first + samples.positive[i]);
-      moves.push_back(encode_box(pictures[p].truth->objects[object].box,
+      moves.push_back(encode_box(images[p].truth->objects[object].box,
                                  anchors[static_cast<size_t>(samples.positive[i])], std));
       places.push_back(positive.back());
       expected.push_back(1.0f);
@@ -69,25 +69,25 @@ LossPair proposal_losses(const at::Tensor& logits, const at::Tensor& deltas,
           (moved - delta_tensor(moves, deltas)).abs().sum() / normaliser};
 }
 
-at::Tensor BoxSamples::rois() const { return roi_tensor(boxes, pictures); }
+at::Tensor BoxSamples::rois() const { return roi_tensor(boxes, images); }
 
 at::Tensor BoxSamples::positive_rois() const {
   return rois().index_select(0, at::tensor(positive, at::kLong));
 }
 
 BoxSamples gather_samples(std::span<const std::vector<Box>> lists,
-                          std::span<const SampledPicture> pictures, int classes) {
+                          std::span<const SampledImage> images, int classes) {
   BoxSamples all;
-  for (size_t p = 0; p < pictures.size(); ++p) {
-    const Samples& samples = pictures[p].samples;
+  for (size_t p = 0; p < images.size(); ++p) {
+    const Samples& samples = images[p].samples;
     const auto add = [&](int64_t place, int64_t label) {
       all.boxes.push_back(lists[p][static_cast<size_t>(place)]);
-      all.pictures.push_back(static_cast<int64_t>(p));
+      all.images.push_back(static_cast<int64_t>(p));
       all.labels.push_back(label);
     };
     for (size_t i = 0; i < samples.positive.size(); ++i) {
       const PlacedObject& object =
-          pictures[p].truth->objects[static_cast<size_t>(samples.matched[i])];
+          images[p].truth->objects[static_cast<size_t>(samples.matched[i])];
       all.positive.push_back(static_cast<int64_t>(all.boxes.size()));
       all.objects.push_back(&object);
       add(samples.positive[i], object.label);

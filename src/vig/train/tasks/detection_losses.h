@@ -1,4 +1,4 @@
-// The five losses of a two-stage detector. Each is normalised over all pictures that are given
+// The five losses of a two-stage detector. Each is normalised over all images that are given
 // together: the published rule for a batch of that size.
 #pragma once
 
@@ -18,33 +18,33 @@ struct LossPair {
   at::Tensor classes, boxes;
 };
 
-// Objects of a picture and the boxes drawn to learn from them.
-struct SampledPicture {
+// Objects of an image and the boxes drawn to learn from them.
+struct SampledImage {
   const PlacedObjects* truth = nullptr;
   Samples samples;
 };
 
-// `logits` [pictures, anchors] and `deltas` [pictures, anchors, 4] of the proposals' network. With
-// N the sum over pictures of max(positives, 1) + max(negatives, 1): binary cross-entropy of the
+// `logits` [images, anchors] and `deltas` [images, anchors, 4] of the proposals' network. With
+// N the sum over images of max(positives, 1) + max(negatives, 1): binary cross-entropy of the
 // samples / N, and the absolute error of the deltas of positives, divided by `std`, / N.
 LossPair proposal_losses(const at::Tensor& logits, const at::Tensor& deltas,
-                         std::span<const Box> anchors, std::span<const SampledPicture> pictures,
+                         std::span<const Box> anchors, std::span<const SampledImage> images,
                          const BoxDeltas& std);
 
-// The samples of all pictures in one list: of each picture the positives, then the negatives.
+// The samples of all images in one list: of each image the positives, then the negatives.
 struct BoxSamples {
   std::vector<Box> boxes;
-  std::vector<int64_t> pictures;             // the picture of each
+  std::vector<int64_t> images;               // the image of each
   std::vector<int64_t> labels;               // `classes` for background
   std::vector<int64_t> positive;             // places in the list
   std::vector<const PlacedObject*> objects;  // of the positives
 
-  at::Tensor rois() const;           // [boxes, 5]: picture, x1, y1, x2, y2
+  at::Tensor rois() const;           // [boxes, 5]: image, x1, y1, x2, y2
   at::Tensor positive_rois() const;  // the same of the positives
 };
-// `lists` has the boxes of each picture that its samples are places of.
+// `lists` has the boxes of each image that its samples are places of.
 BoxSamples gather_samples(std::span<const std::vector<Box>> lists,
-                          std::span<const SampledPicture> pictures, int classes);
+                          std::span<const SampledImage> images, int classes);
 
 // `logits` [boxes, classes + 1] and `deltas` [boxes, 4 * classes] of the box head: the mean
 // cross-entropy, and the absolute error of the true class's deltas of positives / number of boxes.

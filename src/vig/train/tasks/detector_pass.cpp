@@ -64,8 +64,8 @@ std::vector<int64_t> DetectorPass::anchors_inside(int width, int height) const {
   return inside;
 }
 
-DetectorMaps DetectorPass::maps(const at::Tensor& pictures) const {
-  const std::vector<at::Tensor> nodes = forward(graph_, values_, {pictures}, options_);
+DetectorMaps DetectorPass::maps(const at::Tensor& images) const {
+  const std::vector<at::Tensor> nodes = forward(graph_, values_, {images}, options_);
   const auto value = [&](const char* name, size_t k) {
     return nodes[output_of(graph_, fmt::format("{}{}", name, k))];
   };
@@ -73,7 +73,7 @@ DetectorMaps DetectorPass::maps(const at::Tensor& pictures) const {
   for (int k = 0; k < numbers_.roi_levels; ++k) {
     maps.levels.push_back(value("p", static_cast<size_t>(k) + 2));
   }
-  const int64_t count = pictures.size(0);
+  const int64_t count = images.size(0);
   std::vector<at::Tensor> logits, deltas;
   for (size_t k = 0; k < grids_.size(); ++k) {
     logits.push_back(value("rpn_cls", k).reshape({count, -1}));
@@ -84,10 +84,10 @@ DetectorMaps DetectorPass::maps(const at::Tensor& pictures) const {
   return maps;
 }
 
-std::vector<Proposal> DetectorPass::proposals(const DetectorMaps& maps, int64_t picture,
+std::vector<Proposal> DetectorPass::proposals(const DetectorMaps& maps, int64_t image,
                                               int per_level, int width, int height) const {
-  const at::Tensor logits = maps.logits.select(0, picture).detach().to(at::kCPU).contiguous();
-  const at::Tensor deltas = maps.deltas.select(0, picture).detach().to(at::kCPU).contiguous();
+  const at::Tensor logits = maps.logits.select(0, image).detach().to(at::kCPU).contiguous();
+  const at::Tensor deltas = maps.deltas.select(0, image).detach().to(at::kCPU).contiguous();
   std::vector<ProposalLevel> levels;
   int64_t first = 0;
   for (const Level& grid : grids_) {
@@ -134,9 +134,9 @@ at::Tensor DetectorPass::masks(const DetectorMaps& maps, const at::Tensor& rois)
 }
 
 DetectionLosses DetectorPass::losses(const DetectorMaps& maps,
-                                     std::span<const SampledPicture> proposals,
+                                     std::span<const SampledImage> proposals,
                                      std::span<const std::vector<Box>> lists,
-                                     std::span<const SampledPicture> boxes) const {
+                                     std::span<const SampledImage> boxes) const {
   const auto [proposal_class, proposal_box] =
       proposal_losses(maps.logits, maps.deltas, anchors_, proposals, numbers_.proposal_std);
   const BoxSamples samples = gather_samples(lists, boxes, static_cast<int>(model_.classes.size()));

@@ -14,11 +14,11 @@
 
 namespace vig::train {
 
-// Of some pictures. Gradients flow through all.
+// Of some images. Gradients flow through all.
 struct DetectorMaps {
-  std::vector<at::Tensor> levels;  // p2 to p5, [pictures, height, width, channels]
-  at::Tensor logits;               // [pictures, anchors], all levels one behind the other
-  at::Tensor deltas;               // [pictures, anchors, 4]
+  std::vector<at::Tensor> levels;  // p2 to p5, [images, height, width, channels]
+  at::Tensor logits;               // [images, anchors], all levels one behind the other
+  at::Tensor deltas;               // [images, anchors, 4]
 
   DetectorMaps narrow(int64_t first, int64_t count) const;
 };
@@ -32,26 +32,26 @@ using DetectionLosses = std::array<at::Tensor, 5>;
 
 class DetectorPass {
  public:
-  // `graph` is the one of the picture, perhaps at another size than the model's own.
+  // `graph` is the one of the image, perhaps at another size than the model's own.
   DetectorPass(const TrainedModel& model, const Graph& graph, const std::vector<at::Tensor>& values,
                const ForwardOptions& options);
 
   const std::vector<Box>& anchors() const { return anchors_; }
-  // Whether an anchor belongs to a cell of a picture padded to width x height.
+  // Whether an anchor belongs to a cell of an image padded to width x height.
   std::vector<int64_t> anchors_inside(int width, int height) const;
 
-  DetectorMaps maps(const at::Tensor& pictures) const;
-  // Of one picture of the maps, inside of width x height; without gradients.
-  std::vector<Proposal> proposals(const DetectorMaps& maps, int64_t picture, int per_level,
-                                  int width, int height) const;
+  DetectorMaps maps(const at::Tensor& images) const;
+  // Of one image of the maps, inside of width x height; without gradients.
+  std::vector<Proposal> proposals(const DetectorMaps& maps, int64_t image, int per_level, int width,
+                                  int height) const;
   // `rois` is [boxes, 5], see BoxSamples.
   BoxAnswers boxes(const DetectorMaps& maps, const at::Tensor& rois) const;
   at::Tensor masks(const DetectorMaps& maps, const at::Tensor& rois) const;
 
-  // All losses of the pictures of the maps, with samples of anchors, and of `lists` of boxes.
-  DetectionLosses losses(const DetectorMaps& maps, std::span<const SampledPicture> proposals,
+  // All losses of the images of the maps, with samples of anchors, and of `lists` of boxes.
+  DetectionLosses losses(const DetectorMaps& maps, std::span<const SampledImage> proposals,
                          std::span<const std::vector<Box>> lists,
-                         std::span<const SampledPicture> boxes) const;
+                         std::span<const SampledImage> boxes) const;
 
  private:
   struct Level {

@@ -39,7 +39,7 @@ LabelledData open_labelled_data(const std::string& path, const TrainOptions& opt
   const Dataset& train = training_split(path, splits);
   check_class_names(path, train.classes());
   if (splits.val.has_value()) return {train, splits.val, false, splits.ignored, splits.report};
-  // Every class has pictures, so as many as classes are one each.
+  // Every class has images, so as many as classes are one each.
   if (options.val_share == 0 || train.size() == train.classes().size()) {
     return {train, std::nullopt, false, splits.ignored, splits.report};
   }

@@ -1,4 +1,4 @@
-// The labelled pictures of a training run.
+// The labelled images of a training run.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ struct LabelledData {
   Dataset train;
   std::optional<Dataset> val;
   bool held_out = false;  // val was taken from the training split, not a split of its own
-  size_t ignored = 0;     // files that are no pictures
+  size_t ignored = 0;     // files that are no images
   DataReport report;      // rows of a list that are left out
 };
 
-// Opens the training and the validation split, or holds out some training pictures for validation:
+// Opens the training and the validation split, or holds out some training images for validation:
 // at least one of every class that has two, and none at all where no class has. The test split is
 // not opened: it is for reporting at the end. `processes` on this machine share its memory. Throws
 // what is wrong with the data, class names that cannot be stored among it.

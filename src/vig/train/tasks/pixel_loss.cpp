@@ -29,10 +29,10 @@ Taps bilinear_taps(int64_t in, int64_t out) {
   return taps;
 }
 
-// One picture, [height, width, classes] of logits.
-class PictureLoss {
+// One image, [height, width, classes] of logits.
+class ImageLoss {
  public:
-  PictureLoss(const at::Tensor& logits, const at::Tensor& labels, const MaybeTensor& weights)
+  ImageLoss(const at::Tensor& logits, const at::Tensor& labels, const MaybeTensor& weights)
       : height_(logits.size(0)),
         width_(logits.size(1)),
         classes_(logits.size(2)),
@@ -142,8 +142,8 @@ class PixelCrossEntropy : public torch::autograd::Function<PixelCrossEntropy> {
     const at::Tensor gradient = at::zeros_like(logits);
     double sum = 0;
     for (int64_t i = 0; i < logits.size(0); ++i) {
-      PictureLoss picture(logits[i], labels[i], weights);
-      sum += picture.run(gradient[i].data_ptr<float>(), (*counts)[static_cast<size_t>(i)]);
+      ImageLoss image(logits[i], labels[i], weights);
+      sum += image.run(gradient[i].data_ptr<float>(), (*counts)[static_cast<size_t>(i)]);
     }
     const auto pixels = static_cast<double>(labels.numel());
     gradient.div_(pixels);
@@ -163,9 +163,9 @@ class PixelCrossEntropy : public torch::autograd::Function<PixelCrossEntropy> {
 PixelLoss pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                               const at::Tensor& weights) {
   PixelLoss result;
-  result.pictures.resize(static_cast<size_t>(logits.size(0)));
+  result.images.resize(static_cast<size_t>(logits.size(0)));
   result.loss = logits.is_cpu() ? PixelCrossEntropy::apply(logits, labels.contiguous(),
-                                                           maybe(weights), &result.pictures)
+                                                           maybe(weights), &result.images)
                                 : plain_pixel_cross_entropy(logits, labels, weights);
   return result;
 }

@@ -13,11 +13,11 @@ struct PixelCounts {
 };
 
 struct PixelLoss {
-  at::Tensor loss;                    // differentiable
-  std::vector<PixelCounts> pictures;  // one for each
+  at::Tensor loss;                  // differentiable
+  std::vector<PixelCounts> images;  // one for each
 };
 
-// Logits [pictures, h, w, classes] are resized to the labels [pictures, height, width], of bytes
+// Logits [images, h, w, classes] are resized to the labels [images, height, width], of bytes
 // with kNoLabel for pixels that do not count (bilinear, half-pixel centres). The sum over labelled
 // pixels of -log softmax, divided by the number of ALL pixels. On the CPU row by row, forward and
 // backward at once: nothing of the size of labels times classes is ever in memory.

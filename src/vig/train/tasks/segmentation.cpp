@@ -10,7 +10,7 @@
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/pixel_loss.h"
 #include "vig/train/tasks/segmentation_evaluator.h"
-#include "vig/train/tasks/validation_picture.h"
+#include "vig/train/tasks/validation_image.h"
 
 namespace vig::train {
 namespace {
@@ -48,13 +48,13 @@ class SegmentationTask : public Task {
   SegmentationTask(const TrainOptions& options, const std::string& path, int processes)
       : options_(options),
         view_(view_options(options)),
-        pictures_(open_segmentation_data(path, options, processes)),
-        model_(make_segmenter(options, pictures_.train.classes())),
+        images_(open_segmentation_data(path, options, processes)),
+        model_(make_segmenter(options, images_.train.classes())),
         columns_(segmentation_columns()),
-        data_(task_data(pictures_)) {
-    const std::vector<float> weights = pixel_weights(options, pictures_.train);
+        data_(task_data(images_)) {
+    const std::vector<float> weights = pixel_weights(options, images_.train);
     if (!weights.empty()) weights_ = at::tensor(weights);
-    data_.smallest_scale = smallest_scale(pictures_.train, model_.spec.recipe, view_);
+    data_.smallest_scale = smallest_scale(images_.train, model_.spec.recipe, view_);
   }
 
   const TaskData& data() const override { return data_; }
@@ -65,11 +65,11 @@ class SegmentationTask : public Task {
     TaskSummary summary;
     summary.subject = fmt::format("{} classes of pixels", model_.classes.size());
     summary.columns = columns_;
-    summary.warnings = report_sentences(pictures_.report);
+    summary.warnings = report_sentences(images_.report);
     return summary;
   }
 
-  size_t picture_floats() const override {
+  size_t image_floats() const override {
     return static_cast<size_t>(model_.height) * static_cast<size_t>(model_.width) * 3;
   }
   void write_training(const Image& image, Target& target, const RandomStream& stream,
@@ -80,8 +80,8 @@ class SegmentationTask : public Task {
   void write_validation(const Image& image, Target& target, float*) const override {
     frame_validation(image, model_.spec.recipe, target);
   }
-  Image drawn(const float* picture, const Target& target) const override {
-    return draw_segmentation(input_image(picture, model_), std::any_cast<const LabelMap&>(target),
+  Image drawn(const float* image, const Target& target) const override {
+    return draw_segmentation(input_image(image, model_), std::any_cast<const LabelMap&>(target),
                              model_.classes);
   }
 
@@ -97,11 +97,11 @@ class SegmentationTask : public Task {
   }
 
   at::Tensor loss(const ShardPass& pass, std::span<double> sums) const override {
-    const HeadLogits logits = segmentation_logits(model_, pass.values, pass.pictures, pass.options);
-    const at::Tensor labels = pass.targets[0].narrow(0, pass.first, pass.pictures.size(0));
+    const HeadLogits logits = segmentation_logits(model_, pass.values, pass.images, pass.options);
+    const at::Tensor labels = pass.targets[0].narrow(0, pass.first, pass.images.size(0));
     const PixelLoss main = pixel_cross_entropy(logits.main, labels, weights_);
-    for (const PixelCounts& picture : main.pictures) {
-      sums[kTrainPixels] += picture.right / std::max(picture.labelled, 1.0);
+    for (const PixelCounts& image : main.images) {
+      sums[kTrainPixels] += image.right / std::max(image.labelled, 1.0);
     }
     if (!logits.auxiliary.defined()) return main.loss;
     return main.loss +
@@ -134,7 +134,7 @@ class SegmentationTask : public Task {
  private:
   const TrainOptions options_;
   const ViewOptions view_;
-  const SegmentationData pictures_;
+  const SegmentationData images_;
   TrainedModel model_;
   const Columns columns_;
   TaskData data_;
@@ -144,14 +144,14 @@ class SegmentationTask : public Task {
 }  // namespace
 
 HeadLogits segmentation_logits(const TrainedModel& model, const std::vector<at::Tensor>& values,
-                               const at::Tensor& pictures, const ForwardOptions& options) {
+                               const at::Tensor& images, const ForwardOptions& options) {
   const Graph& graph = model.graph();
   const auto output = [](const Graph& of, const char* name) {
     const int node = of.find_output(name);
     if (node < 0) fail("[train] the network has no output \"{}\"", name);
     return static_cast<size_t>(node);
   };
-  const std::vector<at::Tensor> nodes = forward(graph, values, {pictures}, options);
+  const std::vector<at::Tensor> nodes = forward(graph, values, {images}, options);
   HeadLogits logits;
   logits.main = nodes[output(graph, "logits")];
   if (model.graphs.size() < 2) return logits;

@@ -7,7 +7,7 @@
 #include "vig/tasks/segmentation_metrics.h"
 #include "vig/tasks/windows.h"
 #include "vig/train/tasks/pixel_loss.h"
-#include "vig/train/tasks/validation_picture.h"
+#include "vig/train/tasks/validation_image.h"
 
 namespace vig::train {
 namespace {
@@ -34,12 +34,12 @@ class SegmentationEvaluator : public Evaluator {
       at::NoGradGuard no_grad;
       for (int64_t i = first; i < last; ++i) {
         const auto place = static_cast<size_t>(i);
-        answers[place] = answer(validation_picture(batch.targets[place]), values);
+        answers[place] = answer(validation_image(batch.targets[place]), values);
       }
     });
     for (size_t i = 0; i < answers.size(); ++i) {
       metrics_.add(answers[i].labels,
-                   std::any_cast<const LabelMap&>(validation_picture(batch.targets[i]).truth));
+                   std::any_cast<const LabelMap&>(validation_image(batch.targets[i]).truth));
       loss_ += answers[i].loss;
     }
   }
@@ -52,25 +52,25 @@ class SegmentationEvaluator : public Evaluator {
     sums.pop_back();
     SegmentationMetrics all(metrics_.classes());
     all.set_sums(sums);
-    return {loss / static_cast<double>(all.pictures()), all.mean_iou(), all.pixel_accuracy()};
+    return {loss / static_cast<double>(all.images()), all.mean_iou(), all.pixel_accuracy()};
   }
 
  private:
-  Answer answer(const ValidationPicture& picture, const std::vector<at::Tensor>& values) {
+  Answer answer(const ValidationImage& image, const std::vector<at::Tensor>& values) {
     const Recipe& recipe = model_.spec.recipe;
-    const Placement& placement = picture.placement;
+    const Placement& placement = image.placement;
     const int width = placement.input_width, height = placement.input_height;
     const int classes = metrics_.classes();
     const View whole{
         {placement.source_width, placement.source_height}, {width, height}, {0, 0, width, height}};
-    LabelMap truth = whole.labels(std::any_cast<const LabelMap&>(picture.truth));
+    LabelMap truth = whole.labels(std::any_cast<const LabelMap&>(image.truth));
     const at::Tensor labels = at::from_blob(truth.labels.data(), {1, height, width}, at::kByte);
     std::vector<WindowLogits> parts;
     double loss = 0, pixels = 0;
     for (const InputWindow& window :
          sliding_windows(width, height, recipe.crop, recipe.window_stride)) {
       const at::Tensor input =
-          picture.input.narrow(1, window.y, window.height).narrow(2, window.x, window.width);
+          image.input.narrow(1, window.y, window.height).narrow(2, window.x, window.width);
       const std::shared_ptr<const Graph> graph = graphs_.at(window.height, window.width);
       const int node = graph->find_output("logits");
       if (node < 0) fail("[train] the network has no output \"logits\"");

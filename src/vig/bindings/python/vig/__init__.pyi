@@ -8,9 +8,9 @@ __version__: str
 __all__: List[str]
 
 _Path = Union[str, "os.PathLike[str]"]
-# A path, the bytes of a file, uint8 [height, width, 3], or a picture of PIL.
-_Picture = Union[_Path, bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
-_Pictures = Union[List[_Picture], Tuple[_Picture, ...]]
+# A path, the bytes of a file, uint8 [height, width, 3], [height, width, 4] or [height, width], or an image of PIL.
+_Image = Union[_Path, bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
+_Images = Union[List[_Image], Tuple[_Image, ...]]
 _Class = Union[int, str]
 
 class Error(Exception): ...
@@ -83,7 +83,7 @@ class Session:
     def input(self) -> npt.NDArray[np.float32]: ...
     @property
     def output_names(self) -> List[str]: ...
-    def run(self, pictures: Optional[int] = None) -> None: ...
+    def run(self, images: Optional[int] = None) -> None: ...
     def output(self, name: str = "logits") -> npt.NDArray[np.float32]: ...
 
 class Model:
@@ -98,48 +98,48 @@ class Model:
     @property
     def size(self) -> int: ...
     @overload
-    def __call__(self, x: _Pictures, *, skip_errors: bool = False) -> List[Any]: ...
+    def __call__(self, x: _Images, *, skip_errors: bool = False) -> List[Any]: ...
     @overload
-    def __call__(self, x: _Picture, *, skip_errors: bool = False) -> Any: ...
+    def __call__(self, x: _Image, *, skip_errors: bool = False) -> Any: ...
     @overload
     def classify(
-        self, x: _Pictures, *, top: int = 5, size: int = 0, skip_errors: Literal[False] = False
+        self, x: _Images, *, top: int = 5, size: int = 0, skip_errors: Literal[False] = False
     ) -> List[Classification]: ...
     @overload
     def classify(
-        self, x: _Pictures, *, top: int = 5, size: int = 0, skip_errors: bool
+        self, x: _Images, *, top: int = 5, size: int = 0, skip_errors: bool
     ) -> List[Union[Classification, Error]]: ...
     @overload
     def classify(
-        self, x: _Picture, *, top: int = 5, size: int = 0, skip_errors: bool = False
+        self, x: _Image, *, top: int = 5, size: int = 0, skip_errors: bool = False
     ) -> Classification: ...
     @overload
     def embed(
-        self, x: _Pictures, *, map: bool = False, size: int = 0, skip_errors: Literal[False] = False
+        self, x: _Images, *, map: bool = False, size: int = 0, skip_errors: Literal[False] = False
     ) -> List[npt.NDArray[np.float32]]: ...
     @overload
     def embed(
-        self, x: _Pictures, *, map: bool = False, size: int = 0, skip_errors: bool
+        self, x: _Images, *, map: bool = False, size: int = 0, skip_errors: bool
     ) -> List[Union[npt.NDArray[np.float32], Error]]: ...
     @overload
     def embed(
-        self, x: _Picture, *, map: bool = False, size: int = 0, skip_errors: bool = False
+        self, x: _Image, *, map: bool = False, size: int = 0, skip_errors: bool = False
     ) -> npt.NDArray[np.float32]: ...
     @overload
-    def segment(self, x: _Pictures, *, skip_errors: bool = False) -> List[Segmentation]: ...
+    def segment(self, x: _Images, *, skip_errors: bool = False) -> List[Segmentation]: ...
     @overload
-    def segment(self, x: _Picture, *, skip_errors: bool = False) -> Segmentation: ...
+    def segment(self, x: _Image, *, skip_errors: bool = False) -> Segmentation: ...
     @overload
     def detect(
-        self, x: _Pictures, *, score: float = 0.3, skip_errors: bool = False
+        self, x: _Images, *, score: float = 0.3, skip_errors: bool = False
     ) -> List[List[Detection]]: ...
     @overload
     def detect(
-        self, x: _Picture, *, score: float = 0.3, skip_errors: bool = False
+        self, x: _Image, *, score: float = 0.3, skip_errors: bool = False
     ) -> List[Detection]: ...
     def explain(
         self,
-        x: Union[_Picture, _Pictures],
+        x: Union[_Image, _Images],
         *,
         about: Optional[_Class] = None,
         against: Optional[_Class] = None,

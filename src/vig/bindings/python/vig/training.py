@@ -78,7 +78,7 @@ def _arguments(options):
 
 
 def train(data, out, *, on_line=None, program=None, **options):
-    """Trains on the pictures below `data` into the folder `out`, and gives a TrainingRun.
+    """Trains on the images below `data` into the folder `out`, and gives a TrainingRun.
 
     `options` are those of `vig train`, with _ for -: train("photos", "run", preset="small", epochs=3).
     `on_line` is called with each line that the program prints; what it raises ends the run, which the same call

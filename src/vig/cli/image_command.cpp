@@ -1,0 +1,153 @@
+#include "vig/cli/image_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "vig/base/printable.h"
+#include "vig/cli/find_images.h"
+#include "vig/cli/image_stream.h"
+#include "vig/cli/interrupt.h"
+#include "vig/cli/options.h"
+#include "vig/cli/output.h"
+#include "vig/pipeline/default_model.h"
+
+namespace vig::cli {
+
+std::string NetworkOptions::model_file() const { return resolve_model(model.model, task); }
+
+DecodeOptions NetworkOptions::decode() const {
+  DecodeOptions decode;
+  decode.apply_orientation = !ignore_orientation;
+  decode.max_pixels = max_pixels;
+  return decode;
+}
+
+RunOptions NetworkOptions::run(size_t images) const {
+  RunOptions run;
+  run.threads = threads;
+  run.batch = batch;
+  run.size = size;
+  run.images = images;
+  run.on_fewer_threads = [](int started, int asked) {
+    complain(
+        fmt::format("runs on {} of {} threads: the system starts no more (limit of threads "
+                    "or memory)",
+                    started, asked));
+  };
+  return run;
+}
+
+void add_network_options(Command& command, NetworkOptions& options) {
+  command
+      .option("-m,--model", options.model.model,
+              "Weight file, .safetensors or .pth, or a model that comes with vig: default, segment "
+              "or detect (default: the one of the task)")
+      .value("FILE");
+  add_model_changes(command, options.model);
+  const bool classify = options.task == ModelTask::kClassify;
+  command
+      .option("--size", options.size,
+              fmt::format("{} in pixels, 1 to {} (default: from the weight file)",
+                          classify ? "Side of the network's square input"
+                                   : "Short side of images in the network's input",
+                          kMaxInputSide))
+      .range(1, kMaxInputSide)
+      .value("N");
+  if (classify) {
+    command
+        .option("--batch", options.batch,
+                "Batch size (default: 8 at 224 x 224, smaller for larger inputs)")
+        .range(1, 4096)
+        .value("N");
+  }
+  add_threads(command, options.threads);
+  command.flag("--ignore-orientation", options.ignore_orientation,
+               "Ignore the EXIF orientation, as torchvision does (default: rotate images by it)");
+  add_max_pixels(command, options.max_pixels);
+}
+
+void add_image_options(Command& command, ImageOptions& options) {
+  command
+      .option("images", options.inputs,
+              "Image files, folders (searched recursively) or quoted patterns; - reads "
+              "standard input")
+      .required()
+      .value("IMAGE");
+  add_network_options(command, options);
+  add_shard(command, options.shard);
+}
+
+ModelSource chosen_source(const NetworkOptions& options) {
+  ModelRequest request = options.model.request();
+  request.task = options.task;
+  return find_source(request);
+}
+
+std::string default_model_note(const ModelSource& source, const NetworkOptions& options) {
+  constexpr size_t kNamesShown = 20;
+  if (!options.model.model.empty()) return "";
+  return fmt::format("default model: {}, {} classes{}{}", source.spec.name,
+                     model_classes(source.spec), source.classes.empty() ? "" : ": ",
+                     printable_list(source.classes, kNamesShown));
+}
+
+std::string warning_lines(const std::vector<ImageWarning>& warnings) {
+  std::string lines;
+  for (const ImageWarning& one : warnings) lines += fmt::format("  warning: {}\n", one.message);
+  return lines;
+}
+
+ImageRun::ImageRun(const ImageOptions& options) : options_(options) {
+  const Shard shard = parse_shard(options.shard);
+  FoundImages found = find_images(options.inputs);
+  all_files_ = std::move(found.files);
+  first_ = shard.first(all_files_.size());
+  const std::span<const std::string> all(all_files_);
+  const auto own = all.subspan(first_, shard.last(all.size()) - first_);
+  files_.assign(own.begin(), own.end());
+  // What is wrong with the list is said by the job with its first part.
+  if (shard.index == 1) problems_ = std::move(found.problems);
+}
+
+FileRoles ImageRun::roles() const {
+  FileRoles roles;
+  roles.read("model", options_.model_file());
+  for (const std::string& file : all_files_) roles.read("image", file);
+  return roles;
+}
+
+void ImageRun::run(const std::function<void(const SampleSource& images)>& work) {
+  for (const std::string& problem : problems_) reject(problem);
+  catch_interrupt();
+  const CommandImages images(files_, options_.decode());
+  progress_.emplace(static_cast<int64_t>(files_.size()), "images");
+  try {
+    work(images);
+  } catch (const StreamInterrupted&) {
+  }
+  hide_progress();
+  if (!complete()) complain(fmt::format("stopped after {} of {} images", done_, files_.size()));
+}
+
+void ImageRun::hide_progress() { progress_->hide(); }
+
+bool ImageRun::advance(size_t images) {
+  flush_output();
+  done_ += static_cast<int64_t>(images);
+  progress_->advance(static_cast<int64_t>(images));
+  return !interrupted();
+}
+
+void ImageRun::reject(const std::string& reason) {
+  ++rejected_;
+  complain(reason);
+}
+
+int ImageRun::exit_status() const {
+  if (!complete()) return interrupted_exit();
+  return rejected_ == 0 ? 0 : 1;
+}
+
+}  // namespace vig::cli

@@ -1,0 +1,14 @@
+// `vig-study`: the program behind `vig study`, apart from `vig` so that nobody waits for the
+// paper's tables to compile who does not ask for them.
+#include "vig/cli/memory_lack.h"
+#include "vig/cli/program.h"
+#include "vig/cli/study/study.h"
+
+int main(int argc, char** argv) {
+  vig::cli::handle_memory_lack();
+  // `vig study` is how people know it, and what the help of the command says.
+  const bool command = argc > 1 && argv[1][0] != '-';
+  return vig::cli::run_program(command ? "vig" : "vig-study",
+                               "Makes the paper's tables and figures again.", vig::cli::add_study,
+                               argc, argv);
+}

@@ -1,0 +1,54 @@
+// The weights of a model in the layouts of its kernels. Immutable, shared by sessions of every size
+// on any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vig/base/buffer.h"
+#include "vig/graph/graph.h"
+#include "vig/weights/load.h"
+
+namespace vig {
+
+struct Program;
+
+class PackedModel {
+ public:
+  // `graph` may be built for any size: packing depends on parameters and fusion alone.
+  static std::shared_ptr<const PackedModel> make(const Graph& graph,
+                                                 std::shared_ptr<const Weights> weights);
+  // Of a model of several graphs, which share their parameters (share_parameters). A session is
+  // made for one of them.
+  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
+                                                 std::shared_ptr<const Weights> weights);
+  // For graphs already lowered.
+  static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
+                                                 std::span<const Program> programs,
+                                                 std::shared_ptr<const Weights> weights);
+  size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
+
+  // By index of the parameter.
+  const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
+  const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
+  // In its kernel's layout.
+  const float* packed(int index) const { return reinterpret_cast<const float*>(packed_[index]); }
+
+  // Throws unless `graph` is one of this model's, for any size, and `program` finds its weights
+  // packed as it needs them.
+  void check(const Graph& graph, const Program& program) const;
+
+ private:
+  PackedModel() = default;
+
+  std::vector<Graph> graphs_;  // at the sizes they were packed for
+  std::shared_ptr<const Weights> weights_;
+  std::vector<const std::byte*> packed_;
+  std::vector<std::string> layouts_;
+  Buffer buffer_;
+};
+
+}  // namespace vig
