@@ -215,7 +215,8 @@ class Answers(support.WithModels):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.assertRaises(UserWarning, model.detect, self.images[0])
-            vig.load(path, size=300).detect(self.images[0])  # not shrunk
+            # Not shrunk, and no object above this score was cut off.
+            self.assertEqual(vig.load(path, size=300).detect(self.images[0], score=1), [])
         self.assertEqual(len(found), len(entries))
         for one, entry in zip(found, entries):
             self.assertEqual(one.label + 1, entry["category_id"])
