@@ -215,6 +215,11 @@ TEST_F(Faults, MovingToAnotherFileSystemLosesNothing) {
   EXPECT_TRUE(contents(to) == moved) << names(contents(to));
   EXPECT_TRUE(contents(from).empty());
   EXPECT_GE(calls.files, 12);
+  // Of each image: a rename that cannot be, then open, write, flush, rename, and the folder's
+  // flush.
+  std::string letters = calls.letters;
+  letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
+  EXPECT_EQ(letters, "rowsrsrowsrs");
   for (const char* how : {"once", "always", "kill"}) {
     for (int64_t n = 1; n <= calls.files; ++n) {
       const std::string fault = "file:" + std::to_string(n) + ":" + how;
