@@ -67,8 +67,7 @@ TEST(HostileArchive, NamesOfTarAreAsLongAsPathsMayBe) {
            tar_header({.name = "n", .type = '2'}) + tar_end();
   };
   EXPECT_EQ(open.open(link(4096))->files().size(), 1u);
-  expect_error(ErrorCode::kInput,
-               {open.path(), "a name of more than 1048576 bytes (a fixed limit)"},
+  expect_error(ErrorCode::kInput, {open.path(), "a name of more than 4096 bytes (a fixed limit)"},
                [&] { open.open(link(4097)); });
 }
 
@@ -83,7 +82,9 @@ TEST(HostileArchive, HeadersOfTarAreNotEndless) {
              tar_entry({.name = "n"}, "content") + tar_end();
     };
     EXPECT_EQ(open(tar(1 << 20)).size(), 1u) << type;
-    expect_error(ErrorCode::kInput, {open.path(), "too long"}, [&] { open(tar((1 << 20) + 1)); });
+    expect_error(ErrorCode::kInput,
+                 {open.path(), "a header of more than 1048576 bytes (a fixed limit)"},
+                 [&] { open(tar((1 << 20) + 1)); });
   }
 }
 

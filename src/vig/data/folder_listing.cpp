@@ -35,8 +35,7 @@ class Lister {
       listing_ = {};
       listing_.problems.push_back(
           fmt::format("{}: links lead to this folder in more than {} ways (a fixed limit), "
-                      "expected none that lead to each "
-                      "other",
+                      "expected none that lead to each other",
                       printable(folder.string(), 4096), kMaxTimes));
       return false;
     }

@@ -99,7 +99,7 @@ uint64_t TarReader::read_number(Bytes field) const {
 }
 
 std::string TarReader::read_meta(uint64_t size) {
-  if (size > kMaxMeta) bad(fmt::format("a name of more than {} bytes (a fixed limit)", kMaxMeta));
+  if (size > kMaxMeta) bad(fmt::format("a header of more than {} bytes (a fixed limit)", kMaxMeta));
   return std::string(as_text(take(size)));
 }
 

@@ -98,7 +98,7 @@ void DenseRunner::check_windows(const Placement& placement, int side, int64_t wi
   if (windows == 1 || file_bytes_ == 0) return;
   const int height = placement.input_height, width = placement.input_width;
   const auto session = sessions_->take(std::min(height, side), std::min(width, side), 1);
-  constexpr double kUsualPixels = 512 * 2048;
+  constexpr double kUsualPixels = 512 * 512;
   const double scale = own_size_ ? 1 : std::max(1.0, double(height) * width / kUsualPixels);
   vig::check_windows(name_, file_bytes_, session->graph(), windows, scale);
 }
