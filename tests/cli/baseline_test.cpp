@@ -60,7 +60,7 @@ while read -r verb input output batch height width; do
 )" + changed + R"(
     name) echo 'Fake Engine 1.0' ;;
     run)
-      cat "$input" >values.f32
+      cat "$input" >image.f32
       printf '%s\n' "$batch $height $width" >>sizes
       cat logits.f32 >"$output"
       echo ok ;;

@@ -313,7 +313,7 @@ TEST_F(Eval, ColumnsAlignWithWideNames) {
   std::istringstream lines(result.out.substr(result.out.find("class ")));
   std::string line;
   std::getline(lines, line);
-  const size_t end = display_width(line.substr(0, line.find("images") + 8));
+  const size_t end = display_width(line.substr(0, line.find("images") + 6));
   for (int row = 0; row < 10; ++row) {
     std::getline(lines, line);
     const size_t number = line.find_first_of("0123456789");

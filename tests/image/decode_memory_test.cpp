@@ -73,7 +73,7 @@ TEST(DecodeMemory, BytesOfTheFileCount) {
     read(most, 0);
     expect_error(ErrorCode::kInput,
                  {"x: " + std::to_string(most + 1) + " bytes, longer than the " +
-                      std::to_string(most) + " bytes allowed for a ",
+                      std::to_string(most) + " bytes allowed for a",
                   " (raise it with --max-pixels)"},
                  [&] { read(most + 1, 0); });
     EXPECT_EQ(image_memory().used(), 0u);

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,10 +34,13 @@ inline std::string case_name(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }
 
-// The family that a case names.
+// The family that the description beside a case names; empty where there is none.
 inline std::string case_family(const std::string& file) {
-  const std::string name = case_name(file);
-  return name.substr(0, name.find('_'));
+  std::ifstream in(std::filesystem::path(file).replace_extension(".json"));
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  std::smatch match;
+  const std::regex family("\"family\"\\s*:\\s*\"([^\"]*)\"");
+  return std::regex_search(text, match, family) ? match[1].str() : "";
 }
 
 // The networks among them of families that there are, FAMILY_CASE.safetensors, each once.
@@ -45,9 +51,11 @@ inline std::vector<std::string> peer_cases() {
     std::error_code missing;
     for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
       const std::string name = entry.path().stem().string();
+      if (entry.path().extension() != ".safetensors") continue;
+      const std::string named = case_family(entry.path().string());
       const bool known = std::ranges::any_of(
-          model_families(), [&](const Family& family) { return family.name == case_family(name); });
-      if (!known || entry.path().extension() != ".safetensors") continue;
+          model_families(), [&](const Family& family) { return family.name == named; });
+      if (!known) continue;
       if (seen.insert(name).second) files.push_back(entry.path().string());
     }
   }

@@ -163,26 +163,25 @@ std::string other_table(const Task& task, const Figures& figures) {
 
 // Our share of what the paper prints for a baseline.
 Value share(const Task& task, const Figures& figures, const std::string& ours,
-            std::string_view baseline, const std::string& column) {
-  return ratio(figures.count(task, ours, column), parse_printed(task.row(baseline).flops).value);
+            std::string_view peer, const std::string& column) {
+  return ratio(figures.count(task, ours, column), parse_printed(task.row(peer).flops).value);
 }
 
-Value printed_share(const Task& task, std::string_view ours, std::string_view baseline) {
+Value printed_share(const Task& task, std::string_view ours, std::string_view peer) {
   return ratio(parse_printed(task.row(ours).flops).value,
-               parse_printed(task.row(baseline).flops).value);
+               parse_printed(task.row(peer).flops).value);
 }
 
 void add(std::string& list, const std::string& text) { list += (list.empty() ? "" : "; ") + text; }
 
 // Every size needs fewer FLOPs than its baseline.
-Claim cheaper(const Task& task, const Figures& figures, const char* where, const char* baseline) {
-  Claim claim{fmt::format("{}: ViG outperforms {} in terms of FLOPs", where, baseline), "", "",
+Claim cheaper(const Task& task, const Figures& figures, const char* where, const char* peer) {
+  Claim claim{fmt::format("{}: ViG outperforms {} in terms of FLOPs", where, peer), "", "",
               Verdict::kNotMeasured};
   std::optional<bool> holds;
   bool missing = false;
   for (const char* size : kSizes) {
-    const std::string ours = fmt::format("ViG-{}", size),
-                      other = fmt::format("{}-{}", baseline, size);
+    const std::string ours = fmt::format("ViG-{}", size), other = fmt::format("{}-{}", peer, size);
     add(claim.paper, ratio_text(printed_share(task, ours, other)));
     const Value here = share(task, figures, ours, other, "with_what_it_misses");
     missing = missing || !here;
@@ -215,36 +214,34 @@ Claim cheaper_than_vrwkv(const Task& task, const Figures& figures, const char* w
 }
 
 // "ViG-S surpasses ViT-S by 14G FLOPs."
-Claim fewer(const Figures& figures, const std::string& ours, const char* baseline, double printed,
+Claim fewer(const Figures& figures, const std::string& ours, const char* peer, double printed,
             int digits) {
   const Task& task = tasks()[1];
   const auto gap = [&](const char* column) {
     const Value here = figures.count(task, ours, column);
-    return here ? Value(1e-9 * (parse_printed(task.row(baseline).flops).value - *here)) : here;
+    return here ? Value(1e-9 * (parse_printed(task.row(peer).flops).value - *here)) : here;
   };
   const auto text = [](Value value) { return value ? fmt::format("{:.1f} G", *value) : ""; };
   const Value here = gap("with_what_it_misses");
   const double least = printed - (digits > 0 ? 0.05 : 0.5);
-  return {
-      fmt::format("ADE20K: {} needs {:.{}f}G FLOPs less than {}", ours, printed, digits, baseline),
-      fmt::format("{:.{}f}G", printed, digits), text(here),
-      verdict_of(here ? std::optional(*here >= least) : std::nullopt),
-      here ? text(gap("as_the_paper")) + " as the paper counts" : ""};
+  return {fmt::format("ADE20K: {} needs {:.{}f}G FLOPs less than {}", ours, printed, digits, peer),
+          fmt::format("{:.{}f}G", printed, digits), text(here),
+          verdict_of(here ? std::optional(*here >= least) : std::nullopt),
+          here ? text(gap("as_the_paper")) + " as the paper counts" : ""};
 }
 
 // A share of ViT's FLOPs that the text names, of detection: at most `most`.
 Claim share_of_vit(const Figures& figures, std::string text, const std::string& ours,
-                   const char* baseline, double most, bool lower) {
+                   const char* peer, double most, bool lower) {
   const Task& task = tasks()[0];
   const auto shown = [&](Value value) {
     return value && lower ? percent_text(1 - *value) : percent_text(value);
   };
-  const Value here = share(task, figures, ours, baseline, "with_what_it_misses");
-  return {std::move(text), shown(printed_share(task, ours, baseline)), shown(here),
-          verdict_of(here ? std::optional(*here < most) : std::nullopt),
-          here
-              ? shown(share(task, figures, ours, baseline, "as_the_paper")) + " as the paper counts"
-              : ""};
+  const Value here = share(task, figures, ours, peer, "with_what_it_misses");
+  return {
+      std::move(text), shown(printed_share(task, ours, peer)), shown(here),
+      verdict_of(here ? std::optional(*here < most) : std::nullopt),
+      here ? shown(share(task, figures, ours, peer, "as_the_paper")) + " as the paper counts" : ""};
 }
 
 // Multiply-adds of a pixel at the large image, as a multiple of those at the small one.
@@ -300,10 +297,10 @@ std::vector<Claim> accuracy_claims() {
     return fmt::format("{:+.1f}", std::stod(std::string(a)) - std::stod(std::string(b)));
   };
   std::vector<Claim> list;
-  for (const char* baseline : {"ViT", "VRWKV"}) {
+  for (const char* peer : {"ViT", "VRWKV"}) {
     for (const char* size : kSizes) {
       const std::string ours = fmt::format("ViG-{}", size),
-                        other = fmt::format("{}-{}", baseline, size);
+                        other = fmt::format("{}-{}", peer, size);
       const DenseRow &a = tasks()[0].row(ours), &b = tasks()[0].row(other);
       list.push_back({fmt::format("{} against {}: AP of boxes, AP of masks, mIoU", ours, other),
                       fmt::format("{}, {}, {}", gain(a.first, b.first), gain(a.second, b.second),
@@ -314,7 +311,7 @@ std::vector<Claim> accuracy_claims() {
   return list;
 }
 
-// ---- the image --------------------------------------------------------------------------
+// ---- the figure --------------------------------------------------------------------------
 
 PlotPanel panel(const Task& task, const Figures& figures) {
   PlotPanel panel;
