@@ -55,7 +55,7 @@ inline std::vector<std::string> peer_cases() {
       const std::string named = case_family(entry.path().string());
       const bool known = std::ranges::any_of(
           model_families(), [&](const Family& family) { return family.name == named; });
-      if (!known) continue;
+      if (!known || !name.starts_with(named + "_")) continue;
       if (seen.insert(name).second) files.push_back(entry.path().string());
     }
   }
