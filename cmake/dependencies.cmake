@@ -2,7 +2,7 @@
 
 # Those of the engine's libraries: whoever links these needs them as well, so find_package(vig) finds them
 # again (vigConfig.cmake.in).
-set(vig_packages Threads fmt nlohmann_json JPEG PNG TIFF ZLIB PkgConfig)
+set(vig_packages Threads fmt JPEG PNG TIFF ZLIB PkgConfig)
 foreach(package IN LISTS vig_packages)
   find_package(${package} REQUIRED)
 endforeach()
@@ -12,7 +12,8 @@ foreach(module IN LISTS vig_modules)
   pkg_check_modules(${module} REQUIRED IMPORTED_TARGET ${module})
 endforeach()
 
-# Those of the programs, and headers alone.
+# Headers alone, which no installed header includes.
+find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 pkg_check_modules(heif REQUIRED libheif)
 

@@ -2,33 +2,55 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vig::cli {
 namespace {
 
-// The type of an option's value, and the value itself where it is in a variable.
-struct Described {
-  const char* type;
-  std::string value;
-};
+using Type = OptionTarget::Type;
 
-struct Describe {
-  Described operator()(const bool*) const { return {"flag", ""}; }
-  Described operator()(const Option::TakeFlag&) const { return {"flag", ""}; }
-  Described operator()(const double* number) const {
-    return {"number", fmt::format("{:g}", *number)};
+const char* type_name(Type type) {
+  switch (type) {
+    case Type::kFlag:
+      return "flag";
+    case Type::kInt:
+    case Type::kInt64:
+    case Type::kUint16:
+    case Type::kUint64:
+      return "integer";
+    case Type::kDouble:
+      return "number";
+    case Type::kText:
+    case Type::kTexts:
+      return "text";
   }
-  Described operator()(const std::string* text) const { return {"text", *text}; }
-  Described operator()(const std::vector<std::string>*) const { return {"text", ""}; }
-  Described operator()(const Option::TakeText&) const { return {"text", ""}; }
-  template <class T>
-  Described operator()(const T* number) const {
-    return {"integer", fmt::format("{}", *number)};
+  return "";
+}
+
+std::string variable_text(const OptionTarget& target) {
+  switch (target.type) {
+    case Type::kInt:
+      return fmt::to_string(*static_cast<const int*>(target.variable));
+    case Type::kInt64:
+      return fmt::to_string(*static_cast<const int64_t*>(target.variable));
+    case Type::kUint16:
+      return fmt::to_string(*static_cast<const uint16_t*>(target.variable));
+    case Type::kUint64:
+      return fmt::to_string(*static_cast<const uint64_t*>(target.variable));
+    case Type::kDouble:
+      return fmt::format("{:g}", *static_cast<const double*>(target.variable));
+    case Type::kText:
+      return *static_cast<const std::string*>(target.variable);
+    case Type::kFlag:
+    case Type::kTexts:
+      break;
   }
-};
+  return "";
+}
 
 }  // namespace
 
-Option::Option(std::string names, Target to, std::string help)
+Option::Option(std::string names, OptionTarget to, std::string help)
     : declared(std::move(names)), target(std::move(to)) {
   for (size_t start = 0; start < declared.size();) {
     const size_t end = std::min(declared.find(',', start), declared.size());
@@ -40,8 +62,8 @@ Option::Option(std::string names, Target to, std::string help)
     }
     start = end + 1;
   }
-  text.type = std::visit(Describe(), target).type;
-  text.many = std::holds_alternative<std::vector<std::string>*>(target);
+  text.type = type_name(target.type);
+  text.many = target.type == Type::kTexts;
   text.help = std::move(help);
 }
 
@@ -56,19 +78,19 @@ Option& Option::required() {
 }
 
 Option& Option::show_default() {
-  text.preset = std::visit(Describe(), target).value;
+  if (target.variable != nullptr) text.preset = variable_text(target);
   return *this;
 }
 
-Option& Option::range(Integers ends) {
-  bounds = ends;
-  text.range = fmt::format("{} to {}", ends.first, ends.second);
+Option& Option::integer_range(int64_t least, int64_t most) {
+  integers = {true, least, most};
+  text.range = fmt::format("{} to {}", least, most);
   return *this;
 }
 
-Option& Option::range(Numbers ends) {
-  bounds = ends;
-  text.range = fmt::format("{:g} to {:g}", ends.first, ends.second);
+Option& Option::number_range(double least, double most) {
+  numbers = {true, least, most};
+  text.range = fmt::format("{:g} to {:g}", least, most);
   return *this;
 }
 
@@ -98,16 +120,29 @@ Option& Option::one_each(char between) {
   return *this;
 }
 
-Option& Command::add(std::string names, Option::Target target, std::string help) {
+Option& Command::flag(std::string names, bool& variable, std::string help) {
+  return options.emplace_back(std::move(names), variable, std::move(help));
+}
+
+Option& Command::flag(std::string names, OptionTarget::Take take, std::string help) {
+  return options.emplace_back(std::move(names), OptionTarget(Type::kFlag, std::move(take)),
+                              std::move(help));
+}
+
+Option& Command::option(std::string names, OptionTarget target, std::string help) {
   return options.emplace_back(std::move(names), std::move(target), std::move(help));
 }
 
+Option& Command::option(std::string names, OptionTarget::Take take, std::string help) {
+  return options.emplace_back(std::move(names), OptionTarget(Type::kText, std::move(take)),
+                              std::move(help));
+}
+
 Command& CommandLine::add_command(std::string name, std::string text) {
-  Command command;
+  Command& command = commands.emplace_back();
   command.name = std::move(name);
   command.summary = std::move(text);
-  commands.push_back(std::move(command));
-  return commands.back();
+  return command;
 }
 
 std::vector<std::string> CommandLine::command_names() const {

@@ -1,5 +1,5 @@
 // What a program takes on its command line, declared once: parsing, help, manual pages, shell
-// completion and documentation come from this table.
+// completion and documentation come from this table. Every command includes it, so it is plain.
 #pragma once
 
 #include <cstdint>
@@ -8,46 +8,67 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "vig/cli/describe.h"
 
 namespace vig::cli {
 
+// What the value of an option is written to: a variable, which holds the default, or a function,
+// which gets the text ("true" or "false" of a flag).
+struct OptionTarget {
+  enum class Type { kFlag, kInt, kInt64, kUint16, kUint64, kDouble, kText, kTexts };
+  using Take = std::function<void(const std::string&)>;
+
+  OptionTarget(bool& flag) : type(Type::kFlag), variable(&flag) {}
+  OptionTarget(int& number) : type(Type::kInt), variable(&number) {}
+  OptionTarget(int64_t& number) : type(Type::kInt64), variable(&number) {}
+  OptionTarget(uint16_t& number) : type(Type::kUint16), variable(&number) {}
+  OptionTarget(uint64_t& number) : type(Type::kUint64), variable(&number) {}
+  OptionTarget(double& number) : type(Type::kDouble), variable(&number) {}
+  OptionTarget(std::string& text) : type(Type::kText), variable(&text) {}
+  OptionTarget(std::vector<std::string>& texts) : type(Type::kTexts), variable(&texts) {}
+  OptionTarget(Type kind, Take function) : type(kind), take(std::move(function)) {}
+
+  Type type;
+  void* variable = nullptr;  // null: `take` is called
+  Take take;
+};
+
+// Numbers that an option takes, both ends included.
+template <class T>
+struct OptionRange {
+  bool set = false;
+  T least = 0;
+  T most = 0;
+};
+
 // An option, flag or positional of a command.
 struct Option {
-  using TakeFlag = std::function<void(bool)>;
-  using TakeText = std::function<void(const std::string&)>;
-  // What the value is written to. A variable holds the default.
-  using Target = std::variant<bool*, int*, int64_t*, uint16_t*, uint64_t*, double*, std::string*,
-                              std::vector<std::string>*, TakeFlag, TakeText>;
-  using Integers = std::pair<int64_t, int64_t>;
-  using Numbers = std::pair<double, double>;
-
   // `declared` are its names, separated by commas: "images", "--top", "-m,--model".
-  Option(std::string declared, Target target, std::string help);
+  Option(std::string declared, OptionTarget target, std::string help);
 
   // How the help calls its value: "FILE".
   Option& value(std::string name);
   Option& required();
   // The help shows the default.
   Option& show_default();
-  // Both ends belong to the range, which is of whole numbers unless they are of type double.
+  // Whole numbers, unless the ends are of type double.
   template <class T>
   Option& range(T least, T most) {
-    using Ends = std::conditional_t<std::is_floating_point_v<T>, Numbers, Integers>;
-    return range(Ends(least, most));
+    if constexpr (std::is_floating_point_v<T>) {
+      return number_range(least, most);
+    } else {
+      return integer_range(static_cast<int64_t>(least), static_cast<int64_t>(most));
+    }
   }
-  Option& range(Integers ends);
-  Option& range(Numbers ends);
   // The value is one of these.
   Option& one_of(std::vector<std::string> values);
   // The value is any; shell completion offers these.
   Option& offers(std::vector<std::string> values);
   // The title under which the help lists it.
   Option& group(std::string title);
-  // Neither help nor completion know it.
+  // Help, manual page and completion leave it out.
   Option& hidden() { return group(""); }
   // It is an error to give it without the option of this name, which is declared before it.
   Option& needs(std::string name);
@@ -56,40 +77,33 @@ struct Option {
 
   OptionText text;
   std::string declared;
-  Target target;
-  std::variant<std::monostate, Integers, Numbers> bounds;
+  OptionTarget target;
+  OptionRange<int64_t> integers;
+  OptionRange<double> numbers;
   bool choices_only = false;
   bool takes_one = false;
   char separator = '\0';
   std::string needed;
+
+ private:
+  Option& integer_range(int64_t least, int64_t most);
+  Option& number_range(double least, double most);
 };
 
-// "vig classify"
+// A command of a program, such as classify.
 struct Command {
-  Option& flag(std::string names, bool& variable, std::string help) {
-    return add(std::move(names), &variable, std::move(help));
-  }
-  Option& flag(std::string names, Option::TakeFlag take, std::string help) {
-    return add(std::move(names), std::move(take), std::move(help));
-  }
-  template <class T>
-  Option& option(std::string names, T& variable, std::string help) {
-    return add(std::move(names), Option::Target(std::in_place_type<T*>, &variable),
-               std::move(help));
-  }
-  Option& option(std::string names, Option::TakeText take, std::string help) {
-    return add(std::move(names), std::move(take), std::move(help));
-  }
-  Option& add(std::string names, Option::Target target, std::string help);
+  Option& flag(std::string names, bool& variable, std::string help);
+  Option& flag(std::string names, OptionTarget::Take take, std::string help);
+  Option& option(std::string names, OptionTarget target, std::string help);
+  Option& option(std::string names, OptionTarget::Take take, std::string help);
 
   std::string name;
   std::string summary;
   std::string footer;         // what the help says below the options
-  std::list<Option> options;  // each stays where it is
   std::function<int()> run;   // gives the exit status
+  std::list<Option> options;  // each stays at its address
 };
 
-// A program.
 struct CommandLine {
   Command& add_command(std::string name, std::string text);
   std::vector<std::string> command_names() const;
@@ -98,7 +112,7 @@ struct CommandLine {
   std::string summary;
   std::string version;
   std::string footer;
-  std::list<Command> commands;  // each stays where it is
+  std::list<Command> commands;  // each stays at its address
 };
 
 struct ParsedLine {
@@ -107,7 +121,7 @@ struct ParsedLine {
   std::string error;                 // what is wrong with the arguments, in one sentence
 };
 
-// Writes the values of options to where they belong.
+// Writes the values of options to their targets.
 ParsedLine parse(const CommandLine& line, int argc, const char* const* argv);
 
 std::string help_text(const CommandLine& line);

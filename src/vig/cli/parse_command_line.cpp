@@ -19,16 +19,11 @@ namespace {
 
 constexpr const char *kHelp = "Print help and exit", *kVersion = "Print the version and exit";
 
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-
 // CLI11's own range takes what is no number (nan) for one inside.
 template <class T>
-CLI::Validator within(const std::pair<T, T>& bounds) {
+CLI::Validator within(const OptionRange<T>& ends) {
   return CLI::Validator(
-      [range = CLI::Range(bounds.first, bounds.second)](std::string& text) -> std::string {
+      [range = CLI::Range(ends.least, ends.most)](std::string& text) -> std::string {
         double value = 0;
         if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) {
           return "expected a number, found " + text;
@@ -38,24 +33,42 @@ CLI::Validator within(const std::pair<T, T>& bounds) {
       "");
 }
 
-void add_option(CLI::App& app, const Option& option) {
+CLI::Option* add_by_type(CLI::App& app, const Option& option) {
   const std::string &names = option.declared, &help = option.text.help;
-  CLI::Option* const added =
-      std::visit(Overloaded{[&](bool* flag) { return app.add_flag(names, *flag, help); },
-                            [&](const Option::TakeFlag& take) {
-                              const auto given = [take](int64_t times) { take(times > 0); };
-                              return app.add_flag_function(names, given, help);  // -1: --NAME=false
-                            },
-                            [&](const Option::TakeText& take) {
-                              return app.add_option_function<std::string>(names, take, help);
-                            },
-                            [&](auto* variable) { return app.add_option(names, *variable, help); }},
-                 option.target);
+  const OptionTarget& target = option.target;
+  const auto add = [&]<class T>(T* variable) { return app.add_option(names, *variable, help); };
+  switch (target.type) {
+    case OptionTarget::Type::kFlag:
+      if (target.variable != nullptr) {
+        return app.add_flag(names, *static_cast<bool*>(target.variable), help);
+      }
+      return app.add_flag_function(  // --NAME=false is -1
+          names, [take = target.take](int64_t times) { take(times > 0 ? "true" : "false"); }, help);
+    case OptionTarget::Type::kInt:
+      return add(static_cast<int*>(target.variable));
+    case OptionTarget::Type::kInt64:
+      return add(static_cast<int64_t*>(target.variable));
+    case OptionTarget::Type::kUint16:
+      return add(static_cast<uint16_t*>(target.variable));
+    case OptionTarget::Type::kUint64:
+      return add(static_cast<uint64_t*>(target.variable));
+    case OptionTarget::Type::kDouble:
+      return add(static_cast<double*>(target.variable));
+    case OptionTarget::Type::kText:
+      if (target.variable != nullptr) return add(static_cast<std::string*>(target.variable));
+      return app.add_option_function<std::string>(names, target.take, help);
+    case OptionTarget::Type::kTexts:
+      break;
+  }
+  return add(static_cast<std::vector<std::string>*>(target.variable));
+}
+
+void add_option(CLI::App& app, const Option& option) {
+  CLI::Option* const added = add_by_type(app, option);
   if (!option.text.value.empty()) added->type_name(option.text.value);
   added->default_str(option.text.preset)->required(option.text.required)->group(option.text.group);
-  std::visit(
-      Overloaded{[](std::monostate) {}, [&](const auto& bounds) { added->check(within(bounds)); }},
-      option.bounds);
+  if (option.integers.set) added->check(within(option.integers));
+  if (option.numbers.set) added->check(within(option.numbers));
   if (option.choices_only) added->check(CLI::IsMember(option.text.choices).description(""));
   if (option.takes_one) added->allow_extra_args(false);
   if (option.separator != '\0') added->delimiter(option.separator);

@@ -212,15 +212,13 @@ void add_train(CommandLine& line) {
     // Networks have a short name in all commands.
     const bool network = std::string_view(name) == "model";
     const std::string option = fmt::format("{}--{}", network ? "-m," : "", name);
-    const auto keep = [command, key = std::string(name)](const auto& given) {
-      command->texts[key] = fmt::format("{}", given);
+    const OptionTarget::Take keep = [command, key = std::string(name)](const std::string& text) {
+      command->texts[key] = text;
     };
     const std::string described = fmt::format("{} [{}]", help, values);
-    // --NAME of a flag is yes, --NAME=false is no.
-    Option& added = std::is_same_v<decltype(value), bool&>
-                        ? sub.flag(option, Option::TakeFlag(keep), described)
-                        : sub.option(option, Option::TakeText(keep), described)
-                              .value(network ? "MODEL" : "VALUE");
+    const bool flag = std::is_same_v<decltype(value), bool&>;
+    Option& added = flag ? sub.flag(option, keep, described)
+                         : sub.option(option, keep, described).value(network ? "MODEL" : "VALUE");
     added.group("Preset");
   });
   // Its name in older versions.
