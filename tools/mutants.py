@@ -287,7 +287,7 @@ def changes_of(source):
                 first = semicolon + 1
             if first <= last and code._until(first, ("=", ")")) > last:
                 yield "condition", tokens[first].start, tokens[last].end, f"!({text_between(first, last)})"
-        elif token.text == "(" and code.in_body[i] and not (code.text(i - 1) in KEYWORDS or "fail" in code.text(i - 1)):
+        elif token.text == "(" and code.in_body[i] and not unordered(code.text(i - 1)):
             called = code.is_name(i - 1) or any(i - 1 == last for _, last in code.angles)
             parts = code.arguments(i) if called else []
             for (a, b), (c, d) in zip(parts, parts[1:]):
@@ -299,6 +299,11 @@ def changes_of(source):
         text = text_between(first, last) if last < len(tokens) else ""
         if text.count("\n") < 4 and text and code.is_expression(first, last):
             yield "statement", tokens[first].start, tokens[last].end, "{}"
+
+
+def unordered(name):
+    """No function, or one whose arguments may be swapped: equal means, or the words of an error."""
+    return name in KEYWORDS or name in ("min", "max", "swap") or "fail" in name
 
 
 def alike(code, one, other):

@@ -388,21 +388,19 @@ def main(arguments=None):
         threading.Thread(target=work, args=(Tree(root, folder / f"tree-{i}", files, options, stop), todo, results, failures))
         for i in range(min(options.workers, todo.qsize()))
     ]
-    interrupted = False
+    # By a handler: an exception inside of join makes Python 3.11 forget that the thread runs.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     for worker in workers:
         worker.start()
     for worker in workers:
         while worker.is_alive():
-            try:
-                worker.join(0.2)
-            except KeyboardInterrupt:
-                interrupted = True
-                stop.set()
+            worker.join(0.2)
     summarise(chosen, results, folder)
     if failures:
         print(failures[0] if isinstance(failures[0], SystemExit) else repr(failures[0]), file=sys.stderr)
         return 1
-    return 130 if interrupted else 0
+    return 130 if stop.is_set() else 0
 
 
 if __name__ == "__main__":

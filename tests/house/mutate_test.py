@@ -101,7 +101,8 @@ class Mutants(unittest.TestCase):
         self.assertEqual(found(SOURCE, "arguments"), [
             (26, "width, height", "height, width"), (31, "0x1F, 2.5f", "2.5f, 0x1F"),
         ])
-        calls = "void f() { a(x.w, x.h, 3); b(1, 2); c(x, 2); d(x, x); e(p->a(),\n q->b()); g<A, B>(m::k, n::k); }"
+        calls = "void f() { a(x.w, x.h, 3); b(1, 2); c(x, 2); d(x, x); e(p->a(),\n q->b()); g<A, B>(m::k, n::k);"
+        calls += " std::min(a, b); swap(a, b); fail(a, b); }"
         self.assertEqual([text for _, _, text in found(calls, "arguments")], [
             "x.h, x.w", "2, 1", "q->b(),\n p->a()", "n::k, m::k",
         ])
