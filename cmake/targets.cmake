@@ -38,6 +38,15 @@ function(vig_library name)
   set_target_properties(vig_${name} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
+# vig_unity(NAME...): compiles these libraries in groups of files, which halves the processor time of a first
+# build. Developers change single files, so they compile file by file; a test checks that files go together.
+function(vig_unity)
+  if(NOT VIG_DEVELOPER)
+    list(TRANSFORM ARGN PREPEND vig_ OUTPUT_VARIABLE libraries)
+    set_target_properties(${libraries} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # vig_quick(NAME): a library whose running takes no time worth saving is compiled with little optimisation.
 function(vig_quick name)
   target_compile_options(vig_${name} PRIVATE ${vig_quick_options})

@@ -67,8 +67,8 @@ bool fork_here(Call call, int64_t number) {
   return false;
 }
 
-// nlohmann::json allocates in its destructor, from where nothing can be thrown. A program has to
-// end itself then, as vig does.
+// Nothing can be thrown from a destructor that allocates. A program has to end itself then, as vig
+// does.
 [[noreturn]] void end_child() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);

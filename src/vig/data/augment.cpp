@@ -23,11 +23,11 @@ int draw_start(int side, int part, RandomStream& stream) {
 }
 
 // Width and height of a rectangle of random area and shape; not whole, perhaps too large.
-struct Sides {
+struct Extent {
   double width, height;
 };
-Sides draw_sides(double area_min, double area_max, double ratio_min, double ratio_max,
-                 RandomStream& stream) {
+Extent draw_sides(double area_min, double area_max, double ratio_min, double ratio_max,
+                  RandomStream& stream) {
   const double area = area_min + (area_max - area_min) * stream.uniform();
   const double low = std::log(ratio_min), high = std::log(ratio_max);
   const double ratio = std::exp(low + (high - low) * stream.uniform());
@@ -127,8 +127,8 @@ void erase(const AugmentOptions& options, int size, RandomStream stream, float* 
   if (!stream.chance(options.erase)) return;
   const double area = static_cast<double>(size) * size;
   for (int i = 0; i < kTries; ++i) {
-    const Sides sides = draw_sides(options.erase_area_min * area, options.erase_area_max * area,
-                                   options.erase_ratio, 1.0 / options.erase_ratio, stream);
+    const Extent sides = draw_sides(options.erase_area_min * area, options.erase_area_max * area,
+                                    options.erase_ratio, 1.0 / options.erase_ratio, stream);
     if (sides.width >= size || sides.height >= size) continue;
     CropBox box = {0, 0, static_cast<int>(sides.width), static_cast<int>(sides.height)};
     box.x = draw_start(size, box.width, stream);
@@ -186,8 +186,8 @@ CropBox draw_resized_crop(const AugmentOptions& options, int width, int height,
                           RandomStream stream) {
   const double area = static_cast<double>(width) * height;
   for (int i = 0; i < kTries; ++i) {
-    const Sides sides = draw_sides(options.scale_min * area, options.scale_max * area,
-                                   options.ratio_min, options.ratio_max, stream);
+    const Extent sides = draw_sides(options.scale_min * area, options.scale_max * area,
+                                    options.ratio_min, options.ratio_max, stream);
     if (sides.width < 1 || sides.width > width || sides.height < 1 || sides.height > height) {
       continue;
     }

@@ -9,7 +9,7 @@
 namespace vig {
 namespace {
 
-constexpr int kTries = 10;
+constexpr int kViewTries = 10;
 
 // Whether several classes are there, none of which has `most` of the labelled pixels or more.
 bool is_mixed(const LabelMap& map, float most) {
@@ -38,7 +38,7 @@ LabelMap augment_labels(const Image& image, const LabelMap& labels, const Recipe
   View view = draw_view(recipe, options, {image.width, image.height}, canvas, stream);
   RandomStream places = stream.fork("place");
   LabelMap seen;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kViewTries; ++i) {
     draw_place(view, places);
     seen = view.labels(labels);
     if (is_mixed(seen, options.one_class_most)) break;

@@ -18,7 +18,7 @@ namespace vig {
 namespace {
 
 constexpr int16_t kNoClass = -1;
-constexpr std::string_view kLayout =
+constexpr std::string_view kPairsLayout =
     "a list of lines \"IMAGE LABELS\", SPLIT.txt with such lines, SPLIT/ with SPLITannot/, or "
     "images/ with annotations/ or labels/";
 
@@ -137,7 +137,7 @@ class LabelPairsReader {
       std::optional<PairLayout> found = find_label_pairs(*files_);
       if (!found) {
         fail("{}: found no images with label maps among {} files, expected {}", path,
-             files_->archive()->files().size(), kLayout);
+             files_->archive()->files().size(), kPairsLayout);
       }
       layout_ = std::move(*found);
     }

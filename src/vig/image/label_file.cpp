@@ -80,7 +80,7 @@ LabelMap decode_open(PngReader& reader, Kind kind, const std::string& name) {
 
 // As load_waiting of images: what does not fit beside others is dropped and read again when
 // there is room for all of it.
-LabelMap load_waiting(const ImageSource& source, const DecodeOptions& options) {
+LabelMap load_map_waiting(const ImageSource& source, const DecodeOptions& options) {
   MemoryBudget& budget = image_memory();
   budget.raise_capacity(decoding_limit(options));
   const uint64_t limit = budget.limit();
@@ -118,7 +118,7 @@ LabelMap load_label_map(const ImageSource& source, const DecodeOptions& options)
         source.name, source.bytes, max_file_bytes(options));
   }
   try {
-    return load_waiting(source, options);
+    return load_map_waiting(source, options);
   } catch (const std::bad_alloc&) {
     fail("{}: not enough memory for the label map", source.name);
   }

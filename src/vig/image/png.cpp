@@ -14,7 +14,7 @@ constexpr size_t kSignatureBytes = 8;
 
 // EXIF may stand after the pixels, so libpng would have to read to the end; going through the
 // chunks is simpler and also works for files that lack it.
-int find_orientation(std::span<const uint8_t> png) {
+int find_png_orientation(std::span<const uint8_t> png) {
   size_t at = kSignatureBytes;
   while (png.size() - at >= 12) {
     const size_t size =
@@ -34,7 +34,7 @@ class PngDecoder : public ImageDecoder {
       : name_(name), reader_(bytes, name, options) {
     header_ = {.width = reader_.width(),
                .height = reader_.height(),
-               .orientation = find_orientation(bytes),
+               .orientation = find_png_orientation(bytes),
                .working_bytes = reader_.working_bytes()};
   }
 

@@ -13,7 +13,7 @@
 namespace vig {
 namespace {
 
-constexpr std::string_view kFormat = "PBM, PGM or PPM";
+constexpr std::string_view kPnm = "PBM, PGM or PPM";
 
 bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
@@ -21,20 +21,20 @@ bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 class PnmDecoder : public ImageDecoder {
  public:
   PnmDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
-      : in_(bytes, name, kFormat), name_(name) {
+      : in_(bytes, name, kPnm), name_(name) {
     in_.skip(1);  // 'P'
     const int kind = in_.u8() - '0';
     text_ = kind <= 3;
     bitmap_ = kind == 1 || kind == 4;
     if (!is_space(peek()) && peek() != '#') {
-      fail("{}: damaged {}: no space after P{}", name_, kFormat, kind);
+      fail("{}: damaged {}: no space after P{}", name_, kPnm, kind);
     }
     const uint32_t width = number(), height = number();
     if (!bitmap_) largest_ = number();
     if (largest_ < 1 || largest_ > 65535) {
-      fail("{}: damaged {}: samples up to {}, expected 1 to 65535", name_, kFormat, largest_);
+      fail("{}: damaged {}: samples up to {}, expected 1 to 65535", name_, kPnm, largest_);
     }
-    if (!is_space(peek())) fail("{}: damaged {}: no space after the header", name_, kFormat);
+    if (!is_space(peek())) fail("{}: damaged {}: no space after the header", name_, kPnm);
     in_.skip(1);
     check_size(name_, width, height, options);
     header_.width = static_cast<int>(width);
@@ -49,7 +49,7 @@ class PnmDecoder : public ImageDecoder {
                            : row_samples_ * (largest_ > 255 ? 2 : 1);
     const uint64_t expected = row_bytes_ * height - (text_ && !bitmap_ ? 1 : 0);
     if (expected > in_.remaining()) {
-      fail("{}: damaged {}: {} bytes of pixels, expected {}", name_, kFormat, in_.remaining(),
+      fail("{}: damaged {}: {} bytes of pixels, expected {}", name_, kPnm, in_.remaining(),
            expected);
     }
   }
@@ -98,12 +98,12 @@ class PnmDecoder : public ImageDecoder {
     if (bitmap_) {
       skip_space();
       const uint8_t c = in_.u8();
-      if (c != '0' && c != '1') fail("{}: damaged {}: bits other than 0 and 1", name_, kFormat);
+      if (c != '0' && c != '1') fail("{}: damaged {}: bits other than 0 and 1", name_, kPnm);
       return c == '1' ? 0 : 255;
     }
     const uint32_t value = number();
     if (value > largest_) {
-      fail("{}: damaged {}: a sample of {}, expected at most {}", name_, kFormat, value, largest_);
+      fail("{}: damaged {}: a sample of {}, expected at most {}", name_, kPnm, value, largest_);
     }
     return scaled_[value];
   }
@@ -115,7 +115,7 @@ class PnmDecoder : public ImageDecoder {
     int digits = 0;
     for (; digits <= kMaxDigits && is_digit(peek()); ++digits) value = value * 10 + in_.u8() - '0';
     if (digits == 0 || digits > kMaxDigits) {
-      fail("{}: damaged {}: no number of 1 to {} digits at byte {}", name_, kFormat, kMaxDigits,
+      fail("{}: damaged {}: no number of 1 to {} digits at byte {}", name_, kPnm, kMaxDigits,
            in_.position());
     }
     return value;

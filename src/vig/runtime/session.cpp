@@ -12,13 +12,14 @@
 #include "vig/runtime/executor.h"
 
 namespace vig {
-namespace {
 
 // Hands out one worker's share of a region's tasks, alone on its cache line. Worker w always begins
 // with the same part of the rows, whose values are in its cache, and helps the others afterwards.
 struct alignas(64) TaskCounter {
   std::atomic<int64_t> next{0};
 };
+
+namespace {
 
 SessionOptions check_options(const Graph& graph, SessionOptions options) {
   for (int node : options.keep) {

@@ -48,7 +48,7 @@ class Numbers {
   size_t at_ = 0;
 };
 
-constexpr int64_t kMaxWhole = int64_t{1} << 53;
+constexpr int64_t kMaxPacked = int64_t{1} << 53;
 
 }  // namespace
 
@@ -76,18 +76,18 @@ std::vector<double> CocoMetrics::packed() const {
 void CocoMetrics::merge_packed(std::span<const double> numbers) {
   Numbers from(numbers);
   const bool same =
-      from.whole(0, kMaxWhole) == classes_ && from.whole(0, 1) == static_cast<int64_t>(shape_) &&
-      from.whole(0, kMaxWhole) == limits_[0] && from.whole(0, kMaxWhole) == limits_[1] &&
-      from.whole(0, kMaxWhole) == limits_[2];
+      from.whole(0, kMaxPacked) == classes_ && from.whole(0, 1) == static_cast<int64_t>(shape_) &&
+      from.whole(0, kMaxPacked) == limits_[0] && from.whole(0, kMaxPacked) == limits_[1] &&
+      from.whole(0, kMaxPacked) == limits_[2];
   if (!same) {
     fail_usage("[metrics] sums of different classes, shapes or limits do not add up");
   }
   std::map<int64_t, std::map<int, LabelMatches>> images;
-  for (int64_t left = from.whole(0, kMaxWhole); left > 0; --left) {
-    std::map<int, LabelMatches>& by_label = images[from.whole(-kMaxWhole, kMaxWhole)];
+  for (int64_t left = from.whole(0, kMaxPacked); left > 0; --left) {
+    std::map<int, LabelMatches>& by_label = images[from.whole(-kMaxPacked, kMaxPacked)];
     for (int64_t labels = from.whole(0, classes_); labels > 0; --labels) {
       LabelMatches& matched = by_label[static_cast<int>(from.whole(0, classes_ - 1))];
-      for (int64_t& count : matched.positives) count = from.whole(0, kMaxWhole);
+      for (int64_t& count : matched.positives) count = from.whole(0, kMaxPacked);
       for (int64_t answers = from.whole(0, limits_[2]); answers > 0; --answers) {
         Match& match = matched.matches.emplace_back();
         match.score = from.next();

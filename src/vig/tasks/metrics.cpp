@@ -9,7 +9,7 @@
 namespace vig {
 namespace {
 
-constexpr int kTop = 5;
+constexpr int kTopFive = 5;
 
 double share(double part, int64_t whole) {
   return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : part / static_cast<double>(whole);
@@ -65,7 +65,7 @@ void ClassificationMetrics::add(std::span<const float> logits, int label) {
   }
   ++count;
   top1_hits += before == 0 ? 1 : 0;
-  top5_hits += before < kTop ? 1 : 0;
+  top5_hits += before < kTopFive ? 1 : 0;
   loss_sum += cross_entropy(logits, label, *best);
   ++confusion[{label, static_cast<int>(best - logits.begin())}];
 }

@@ -12,7 +12,7 @@
 namespace vig {
 namespace {
 
-int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }  // whole cache lines
+int64_t whole_lines(int64_t floats) { return (floats + 15) / 16 * 16; }  // whole cache lines
 
 class AttentionStep final : public ImageStep {
  public:
@@ -65,11 +65,11 @@ class AttentionStep final : public ImageStep {
  private:
   int64_t first_query(int64_t part) const { return tokens_ * part / parts_; }
   int64_t packed_floats() const {
-    return aligned(static_cast<int64_t>(attention_packed_floats(tokens_, head_dim_)));
+    return whole_lines(static_cast<int64_t>(attention_packed_floats(tokens_, head_dim_)));
   }
   int64_t scratch_floats() const {
     const int64_t queries = (tokens_ + parts_ - 1) / parts_;
-    return aligned(static_cast<int64_t>(
+    return whole_lines(static_cast<int64_t>(
         op_.materialised ? attention_materialised_scratch_floats(queries, tokens_, head_dim_)
                          : attention_scratch_floats(tokens_, head_dim_)));
   }

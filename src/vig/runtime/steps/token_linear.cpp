@@ -10,7 +10,7 @@
 namespace vig {
 namespace {
 
-constexpr int64_t kColumns = 64;  // channels of a task: whole panels of any instruction set
+constexpr int64_t kTaskColumns = 64;  // channels of a task: whole panels of any instruction set
 
 class TokenLinearStep final : public ImageStep {
  public:
@@ -43,8 +43,8 @@ class TokenLinearStep final : public ImageStep {
   int64_t tasks(const Bindings&, int images) const override { return images * blocks(); }
   void run_task(const Bindings& bindings, int, int64_t task, int, std::byte* room) const override {
     auto* const scratch = reinterpret_cast<float*>(room);
-    const int64_t column = task % blocks() * kColumns, row = task / blocks() * tokens_;
-    const int64_t width = std::min<int64_t>(kColumns, spec_.grid.channels - column);
+    const int64_t column = task % blocks() * kTaskColumns, row = task / blocks() * tokens_;
+    const int64_t width = std::min<int64_t>(kTaskColumns, spec_.grid.channels - column);
     std::fill_n(scratch, width, 1.0f);
     for (int64_t t = 0; t < tokens_; ++t) {
       std::copy_n(bindings.row(spec_.in, row + t) + column, width, scratch + (t + 1) * width);
@@ -60,10 +60,10 @@ class TokenLinearStep final : public ImageStep {
   }
 
  private:
-  int64_t blocks() const { return (spec_.grid.channels + kColumns - 1) / kColumns; }
-  int64_t copy_floats() const { return kColumns * (tokens_ + 1); }
+  int64_t blocks() const { return (spec_.grid.channels + kTaskColumns - 1) / kTaskColumns; }
+  int64_t copy_floats() const { return kTaskColumns * (tokens_ + 1); }
   int64_t panel_floats() const {
-    return static_cast<int64_t>(gemm_packed_floats(kColumns, tokens_ + 1, false));
+    return static_cast<int64_t>(gemm_packed_floats(kTaskColumns, tokens_ + 1, false));
   }
 
   Spec spec_;
