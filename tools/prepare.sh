@@ -107,7 +107,7 @@ follow() {
 # first_build PRESET: what somebody who waits for it the first time wants to know.
 first_build() {
   case $1 in
-    release) echo 'compiling the engine for the first time, which took 4 minutes on 2 cores' ;;
+    release) echo 'compiling the engine for the first time, which took 3 minutes on 2 cores' ;;
     training) echo 'compiling vig-train for the first time, which took 6 minutes on 2 cores' ;;
     onnx) echo 'compiling vig-onnx for the first time, which took 1 minute on 2 cores beside the engine' ;;
     study) echo 'compiling vig-study for the first time, which took 1 minute on 2 cores beside the engine' ;;
