@@ -133,12 +133,11 @@ std::function<void(const std::string&, int, double)> make_log(const std::string&
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     const auto second = std::chrono::floor<std::chrono::seconds>(now);
     const std::string time = fmt::format("{:%FT%T}.{:03}Z", second, (now - second).count());
-    const std::string line =
-        json ? json_text(
-                   {{"time", time}, {"route", route}, {"status", status}, {"seconds", seconds}}) +
-                   "\n"
-             : fmt::format("{} {} {} {:.1f} ms\n", time, status, route, 1000 * seconds);
-    lines->write(line);
+    if (!json) {
+      return lines->write(fmt::format("{} {} {} {:.1f} ms\n", time, status, route, 1000 * seconds));
+    }
+    const Json entry = {{"time", time}, {"route", route}, {"status", status}, {"seconds", seconds}};
+    lines->write(json_text(entry) + "\n");
   };
 }
 
