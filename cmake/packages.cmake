@@ -40,19 +40,19 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS ${heif})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "vig-train, vig-onnx")
 
 if(VIG_LIBRARY)
-  vig_package(library libvig1 libs "ViG networks, shared library for C
+  vig_package(library libvig0 libs "ViG networks, shared library for C
 ${about}
 This package has the shared library for programs that call C.")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS ${heif})
   # For packages of others that link it.
-  file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libvig 1 libvig1 (>= ${PROJECT_VERSION})\n")
+  file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libvig 0 libvig0 (>= ${PROJECT_VERSION})\n")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packaging/shlibs)
 
   # Who links the static libraries needs what these were built with: the engine's development packages, but
   # for those of the programs alone and those whose headers no library of ours shows.
   file(STRINGS tools/packages.txt lines)
   set(section)
-  set(needed "libvig1 (= ${package_version})")
+  set(needed "libvig0 (= ${package_version})")
   foreach(line IN LISTS lines)
     if(line MATCHES "^\\[(.*)\\]")
       set(section ${CMAKE_MATCH_1})

@@ -137,7 +137,7 @@ expect 'completion' '^classify$' inside bash -c \
 expect 'licence' 'MIT' inside cat /usr/share/doc/vig/copyright
 expect 'vig study' 'verdict on each claim' as_user vig study --help
 expect 'manual page of vig study' 'efficiency' inside zcat /usr/share/man/man1/vig-study.1.gz
-if has libvig1; then expect 'shared library' 'libvig\.so\.1' inside ldconfig -p; fi
+if has libvig0; then expect 'shared library' 'libvig\.so\.0' inside ldconfig -p; fi
 if has libvig-dev; then expect 'headers' 'vig_' inside cat /usr/include/vig/vig.h; fi
 if has vig-train; then
   expect 'vig train' '--preset' as_user vig train --help

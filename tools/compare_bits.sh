@@ -71,8 +71,8 @@ record() {
 photos=$work/photos
 mkdir -p -- "$photos/cat" "$photos/flower"
 for i in 1 2 3 4 5 6 7 8; do
-  cp -- "$root/tests/data/image/photos/cat_chelsea.png" "$photos/cat/$i.png"
-  cp -- "$root/tests/data/image/photos/flower.webp" "$photos/flower/$i.webp"
+  cp -- "$root/tests/fixtures/image/photos/cat_chelsea.png" "$photos/cat/$i.png"
+  cp -- "$root/tests/fixtures/image/photos/flower.webp" "$photos/flower/$i.webp"
 done
 
 make_tree old "$commit"

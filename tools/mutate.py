@@ -29,7 +29,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Folders below src/vig whose tests are not those of tests/FOLDER; the longest that fits holds.
 TESTS = {
+    "kernels/backward": "kernels",
     "kernels/reference": "kernels",
+    "torch": "train",
     "cli/train": "train",
     "cli/serve": "serve",
     "cli/onnx": "onnx",

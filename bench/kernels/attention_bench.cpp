@@ -13,7 +13,7 @@
 #include "kernels/rounds.h"
 #include "vig/base/buffer.h"
 #include "vig/kernels/attention.h"
-#include "vig/kernels/attention_backward.h"
+#include "vig/kernels/backward/attention.h"
 #include "vig/kernels/denormals.h"
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/window_attention.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/rounds.h"
-#include "vig/kernels/deformable_backward.h"
+#include "vig/kernels/backward/deformable.h"
 #include "vig/kernels/reference/deformable.h"
 
 namespace vig::bench {

@@ -10,7 +10,7 @@
 
 #include "kernels/rounds.h"
 #include "vig/base/buffer.h"
-#include "vig/kernels/long_conv_backward.h"
+#include "vig/kernels/backward/long_conv.h"
 #include "vig/kernels/reference/long_conv.h"
 #include "vig/kernels/s4_taps.h"
 

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." && pwd -P)
 # shellcheck source=tools/prepare.sh
 source "$root/tools/prepare.sh"
-photos=$root/tests/data/image/photos
+photos=$root/tests/fixtures/image/photos
 
 usage() {
   cat <<HELP
@@ -102,7 +102,7 @@ printf '%s, %s threads, %s clients\n\n' "${cpu:-unknown processor}" "$threads" "
 
 read -r _ batch < <(network 1,2,4,8,16,32 "$seconds" | sort -gr)
 # An image of the size that the default model is made for, and a photo.
-small=$root/tests/data/image/formats/photo.png
+small=$root/tests/fixtures/image/formats/photo.png
 photo=$photos/cat_progressive_320x240.jpg
 printf '| image | vig bench images/s (batch %s) | server images/s | share | median ms | p99 ms | p99 / median |\n' "$batch"
 printf '|---|---|---|---|---|---|---|\n'

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* The interface that this header describes. A library of another number must not be used. */
-#define VIG_ABI_VERSION 1
+#define VIG_ABI_VERSION 0
 VIG_API int vig_abi_version(void);
 /* The library's version, such as "0.1.0". */
 VIG_API const char *vig_version(void);

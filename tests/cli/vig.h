@@ -17,7 +17,7 @@
 namespace vig::test {
 
 inline std::string data(const std::string& name) {
-  return (std::filesystem::path(kTestData) / name).string();
+  return (std::filesystem::path(kFixtures) / name).string();
 }
 inline std::string golden(const std::string& name) { return data("golden/" + name); }
 

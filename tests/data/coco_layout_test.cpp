@@ -125,7 +125,7 @@ TEST(CocoLayout, DetectorsLearnFromImagesOf32PixelsOrMore) {
 
 // Annotations were drawn on the image as it is stored.
 TEST(CocoLayout, OrientationIsNotApplied) {
-  const fs::path turned = fs::path(kTestData) / "image/photos/hopper_orient6.webp";
+  const fs::path turned = fs::path(kFixtures) / "image/photos/hopper_orient6.webp";
   const Image stored = read_image(turned.string(), {.apply_orientation = false});
   ASSERT_NE(stored, read_image(turned.string()));
   const TempDir folder;

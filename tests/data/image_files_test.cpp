@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string photo(const std::string& name) {
-  return (fs::path(kTestData) / "image/photos" / name).string();
+  return (fs::path(kFixtures) / "image/photos" / name).string();
 }
 
 TEST(ImageFiles, LoadsWhatTheDecoderGives) {

@@ -165,7 +165,7 @@ TEST(LabelPairsLayout, ChecksMayLeaveFilesAlone) {
 
 // Label maps were drawn on the image as it is stored.
 TEST(LabelPairsLayout, OrientationIsNotApplied) {
-  const fs::path turned = fs::path(kTestData) / "image/photos/hopper_orient6.webp";
+  const fs::path turned = fs::path(kFixtures) / "image/photos/hopper_orient6.webp";
   const Image stored = read_image(turned.string(), {.apply_orientation = false});
   ASSERT_NE(stored, read_image(turned.string()));
   const TempDir dir;

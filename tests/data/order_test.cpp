@@ -142,8 +142,8 @@ TEST(Batches, GroupsStayTogether) {
   EXPECT_EQ(make_batches(plain_order(23), 12, LastBatch::kKeep, {1, 2, 4}),
             (Batches{{4, 5, 6, 7}, {16, 17, 18, 19}}));
   EXPECT_EQ(make_batches(plain_order(3), 12, LastBatch::kKeep, {1, 2, 4}), (Batches{{}}));
-  EXPECT_EQ((Deal{1, 2, 4}.place(5)), 13);
-  EXPECT_EQ((Deal{2, 3, 1}.place(4)), 14);
+  EXPECT_EQ((Deal{1, 2, 4}.position(5)), 13);
+  EXPECT_EQ((Deal{2, 3, 1}.position(4)), 14);
 }
 
 TEST(Batches, NonsenseIsRefused) {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kRoot(kSourceDir);
-const fs::path kData(kTestData);
+const fs::path kData(kFixtures);
 
 std::string words(std::string text) {
   std::erase(text, ' ');

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string data(const std::string& name) { return (fs::path(kTestData) / name).string(); }
+std::string data(const std::string& name) { return (fs::path(kFixtures) / name).string(); }
 
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;

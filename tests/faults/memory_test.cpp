@@ -27,7 +27,7 @@ namespace vig::test {
 namespace {
 
 std::string data(const std::string& name) {
-  return (std::filesystem::path(kTestData) / name).string();
+  return (std::filesystem::path(kFixtures) / name).string();
 }
 
 // How a process ended whose allocation failed. Anything else is a mistake.

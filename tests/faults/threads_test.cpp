@@ -14,9 +14,9 @@
 #include "support/tree.h"
 #include "vig/base/error.h"
 #include "vig/base/thread_team.h"
+#include "vig/bench/bench.h"
 #include "vig/data/dataset.h"
 #include "vig/data/loader.h"
-#include "vig/pipeline/bench.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/save_model.h"
 
@@ -24,7 +24,7 @@ namespace vig::test {
 namespace {
 
 std::string data(const std::string& name) {
-  return (std::filesystem::path(kTestData) / name).string();
+  return (std::filesystem::path(kFixtures) / name).string();
 }
 
 std::atomic<int64_t> g_first_failure{0};

@@ -76,7 +76,7 @@ TEST_F(Foreign, CheckpointsAreRecognisedAndImagesClassified) {
   EXPECT_EQ(source.spec.name, "mini_resnet_12");
   EXPECT_EQ(model_classes(source.spec), 5);
   const Classifier classifier(source, {.threads = 2});
-  const ImageFiles images({std::string(kTestData) + "/image/photos/cat_chelsea.png"});
+  const ImageFiles images({std::string(kFixtures) + "/image/photos/cat_chelsea.png"});
   const ClassifiedImage answer = classifier.classify(images, 5).front();
   EXPECT_EQ(answer.error, "");
   ASSERT_EQ(answer.answer.scores.size(), 5u);

@@ -1,5 +1,5 @@
 #include "fuzz/targets.h"
-#include "vig/pipeline/golden_case.h"
+#include "vig/verify/golden_case.h"
 
 namespace vig::fuzz {
 

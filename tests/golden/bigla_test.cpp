@@ -10,8 +10,8 @@
 #include "kernels/on_targets.h"
 #include "support/tree.h"
 #include "vig/base/buffer.h"
+#include "vig/kernels/backward/gla.h"
 #include "vig/kernels/gla.h"
-#include "vig/kernels/gla_backward.h"
 #include "vig/kernels/pointwise.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/gla_backward.h"
@@ -63,7 +63,7 @@ class Distance {
 // The inputs of a case, all arrays [B, T, H, K or V].
 struct Case {
   Case(const std::string& name, Map map)
-      : file(SafeTensors::open(std::string(test::kTestData) + "/golden/bigla-" + name +
+      : file(SafeTensors::open(std::string(test::kFixtures) + "/golden/bigla-" + name +
                                ".safetensors")),
         q(read(file, "q")),
         k(read(file, "k")),

@@ -119,7 +119,7 @@ inline DenseCase miniature_case(const std::string& file, const std::string& mode
   DenseCase made{file, file, {}, "", {"input"}, {}, 1e-4};
   made.graph = build_graph(find_model(model), 64, 96);
   const SafeTensors tensors =
-      SafeTensors::open(std::string(kTestData) + "/golden/dense/" + file + ".safetensors");
+      SafeTensors::open(std::string(kFixtures) + "/golden/dense/" + file + ".safetensors");
   for (const NamedTensor& tensor : tensors.tensors()) {
     if (tensor.name.starts_with("act/")) made.expect_module(tensor.name, tensor.name.substr(4));
   }

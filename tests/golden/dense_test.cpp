@@ -117,7 +117,7 @@ TEST(DenseGolden, MiniaturesHaveTheParametersOfTheFiles) {
     for (const ParamSpec& spec : build_graph(find_model(model), 64, 96).params) {
       ours.insert("param/" + spec.name);
     }
-    const std::string path = std::string(kTestData) + "/golden/dense/" + file + ".safetensors";
+    const std::string path = std::string(kFixtures) + "/golden/dense/" + file + ".safetensors";
     const SafeTensors tensors = SafeTensors::open(path);
     for (const NamedTensor& tensor : tensors.tensors()) {
       if (tensor.name.starts_with("param/")) theirs.insert(tensor.name);

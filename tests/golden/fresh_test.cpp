@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "support/peers.h"
-#include "vig/pipeline/golden_case.h"
+#include "vig/verify/golden_case.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/load.h"
 

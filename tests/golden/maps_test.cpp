@@ -152,7 +152,7 @@ TEST(PyramidPoolingGolden, TheEngineRunsTheModule) {
   options.ignore_unexpected = [](std::string_view) { return true; };
   const auto weights =
       load_weights(graph.params,
-                   std::make_shared<Checkpoint>(Checkpoint::open(std::string(test::kTestData) +
+                   std::make_shared<Checkpoint>(Checkpoint::open(std::string(test::kFixtures) +
                                                                  "/golden/dense/ppm.safetensors")),
                    options);
   Session session(PackedModel::make(graph, weights), graph, {.batch = 2, .threads = 2});

@@ -18,7 +18,7 @@ namespace vig::test {
 class OperatorCase {
  public:
   explicit OperatorCase(const std::string& name, const std::string& folder = "operators")
-      : file_(SafeTensors::open(std::string(kTestData) + "/golden/" + folder + "/" + name +
+      : file_(SafeTensors::open(std::string(kFixtures) + "/golden/" + folder + "/" + name +
                                 ".safetensors")) {}
 
   const TensorView& view(const std::string& name) const {

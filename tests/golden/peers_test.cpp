@@ -6,7 +6,7 @@
 
 #include "support/peers.h"
 #include "vig/models/registry.h"
-#include "vig/pipeline/verify.h"
+#include "vig/verify/verify.h"
 
 namespace vig::test {
 namespace {
@@ -43,7 +43,7 @@ TEST(Peers, EveryFamilyHasACase) {
   std::set<std::string> families;
   for (const std::string& file : peer_cases()) families.insert(case_family(file));
   for (const Family& family : model_families()) {
-    if (family.name.starts_with("vig")) continue;  // theirs are in tests/data/golden itself
+    if (family.name.starts_with("vig")) continue;  // theirs are in tests/fixtures/golden itself
     if (family.models[0].config->task() != ModelTask::kClassify) continue;  // see dense_test.cpp
     EXPECT_TRUE(families.contains(std::string(family.name))) << family.name;
   }

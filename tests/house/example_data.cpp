@@ -95,10 +95,10 @@ void write_example_data(const fs::path& folder) {
   run(folder, R"(
 mkdir -p photos/cat photos/flower holiday flowers/rose flowers/tulip
 for i in 1 2 3 4; do
-  cp tests/data/image/photos/cat_chelsea.png photos/cat/$i.png
-  cp tests/data/image/photos/flower.webp photos/flower/$i.webp
-  cp tests/data/image/photos/flower.webp flowers/rose/$i.webp
-  cp tests/data/image/photos/dice_lossy_alpha.webp flowers/tulip/$i.webp
+  cp tests/fixtures/image/photos/cat_chelsea.png photos/cat/$i.png
+  cp tests/fixtures/image/photos/flower.webp photos/flower/$i.webp
+  cp tests/fixtures/image/photos/flower.webp flowers/rose/$i.webp
+  cp tests/fixtures/image/photos/dice_lossy_alpha.webp flowers/tulip/$i.webp
 done
 mkdir split
 cp -r flowers split/val
@@ -111,7 +111,7 @@ cp examples/nuclei.png slide.png
 cp models/segment.safetensors scenes.safetensors
 cp models/detect.safetensors objects.safetensors
 printf '%s\n' rose tulip 3 4 5 6 7 8 9 10 >classes.txt
-./vig convert tests/data/golden/vig-mini-silu.pth flowers.safetensors --arch test_vig --classes classes.txt
+./vig convert tests/fixtures/golden/vig-mini-silu.pth flowers.safetensors --arch test_vig --classes classes.txt
 rm classes.txt
 )");
 }

@@ -17,7 +17,7 @@
 namespace vig::test {
 
 inline std::filesystem::path data_path(const std::string& name) {
-  return std::filesystem::path(kTestData) / "image" / name;
+  return std::filesystem::path(kFixtures) / "image" / name;
 }
 
 inline std::vector<uint8_t> read_bytes(const std::filesystem::path& path) {

@@ -126,7 +126,7 @@ TEST(Mask, TextHoldsLargeRunsAndDifferences) {
 TEST(Mask, TextsOfTheOriginal) {
   const GoldenTensors golden("coco-ap");
   const auto notes =
-      nlohmann::json::parse(read_file(std::string(kTestData) + "/golden/dense/coco-ap.json"));
+      nlohmann::json::parse(read_file(std::string(kFixtures) + "/golden/dense/coco-ap.json"));
   for (const std::string kind : {"gt", "dt"}) {
     const auto counts = golden.read(kind + "/rle_counts").values;
     const auto offsets = golden.read(kind + "/rle_offsets").values;

@@ -1,4 +1,4 @@
-#include "vig/kernels/attention_backward.h"
+#include "vig/kernels/backward/attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vig/kernels/conv1d_backward.h"
+#include "vig/kernels/backward/conv1d.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vig/kernels/conv_backward.h"
+#include "vig/kernels/backward/conv.h"
 
 #include <gtest/gtest.h>
 

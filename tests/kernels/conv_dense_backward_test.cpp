@@ -1,4 +1,4 @@
-#include "vig/kernels/conv_dense_backward.h"
+#include "vig/kernels/backward/conv_dense.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vig/kernels/deformable_backward.h"
+#include "vig/kernels/backward/deformable.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/sheet.h"
-#include "vig/kernels/deformable_backward.h"
+#include "vig/kernels/backward/deformable.h"
 
 namespace vig::test {
 

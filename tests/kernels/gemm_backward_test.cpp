@@ -1,4 +1,4 @@
-#include "vig/kernels/gemm_backward.h"
+#include "vig/kernels/backward/gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vig/kernels/gla_backward.h"
+#include "vig/kernels/backward/gla.h"
 
 #include <gtest/gtest.h>
 

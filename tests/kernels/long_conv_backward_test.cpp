@@ -1,4 +1,4 @@
-#include "vig/kernels/long_conv_backward.h"
+#include "vig/kernels/backward/long_conv.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "kernels/on_targets.h"
 #include "kernels/sheet.h"
-#include "vig/kernels/map_resize_backward.h"
+#include "vig/kernels/backward/map_resize.h"
 #include "vig/kernels/reference/map_resize.h"
 
 namespace vig {

@@ -1,4 +1,4 @@
-#include "vig/kernels/norm_backward.h"
+#include "vig/kernels/backward/norm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vig/kernels/pointwise_backward.h"
+#include "vig/kernels/backward/pointwise.h"
 
 #include <gtest/gtest.h>
 

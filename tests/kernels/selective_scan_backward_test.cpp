@@ -1,4 +1,4 @@
-#include "vig/kernels/selective_scan_backward.h"
+#include "vig/kernels/backward/selective_scan.h"
 
 #include <gtest/gtest.h>
 

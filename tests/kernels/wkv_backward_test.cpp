@@ -1,4 +1,4 @@
-#include "vig/kernels/wkv_backward.h"
+#include "vig/kernels/backward/wkv.h"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 const json& manifest() {
   static const json all =
-      json::parse(read_file(std::filesystem::path(kTestData) / "golden/dense/manifest.json"));
+      json::parse(read_file(std::filesystem::path(kFixtures) / "golden/dense/manifest.json"));
   return all;
 }
 
@@ -214,7 +214,7 @@ TEST(Dense, MapsAndOutputs) {
       EXPECT_EQ(spec.config->detector(), nullptr);
       continue;
     }
-    const DetectorNumbers* numbers = spec.config->detector();
+    const DetectorConfig* numbers = spec.config->detector();
     ASSERT_NE(numbers, nullptr);
     const int width = output_grid(graph, "p2").channels;
     for (int k = 0; k < 5; ++k) {

@@ -27,7 +27,7 @@ double giga(int64_t count) { return std::round(static_cast<double>(count) / 1e6)
 
 TEST(Published, EveryTensorOfTheReleasedCheckpoints) {
   const json manifest =
-      json::parse(read_file(std::filesystem::path(kTestData) / "golden/state_dict_manifest.json"));
+      json::parse(read_file(std::filesystem::path(kFixtures) / "golden/state_dict_manifest.json"));
   for (const char* model : kPublished) {
     std::map<std::string, std::vector<int64_t>> expected, actual;
     for (const auto& [name, shape] : manifest.at(model).at("tensors").items()) {

@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntimeOperator,
 void expect_scan_agrees(const std::string& name, bool ort, Executor execute) {
   SCOPED_TRACE(name);
   const SafeTensors file =
-      SafeTensors::open(std::string(kTestData) + "/golden/bigla-" + name + ".safetensors");
+      SafeTensors::open(std::string(kFixtures) + "/golden/bigla-" + name + ".safetensors");
   const auto read = [&](const char* tensor) { return to_floats(file.find(tensor)->view); };
   const Shape keys = file.find("q")->view.shape, values = file.find("v")->view.shape;
   const int64_t batch = keys[0], tokens = keys[1];

@@ -60,7 +60,7 @@ TEST_F(BundledModels, HaveNames) {
 }
 
 TEST_F(BundledModels, AnEmptyNameIsTheOneOfTheTask) {
-  const ImageFiles images({(fs::path(kTestData) / "image/photos/flower.webp").string()});
+  const ImageFiles images({(fs::path(kFixtures) / "image/photos/flower.webp").string()});
   ModelRequest request;
   EXPECT_EQ(Classifier(find_source(request)).classify(images, 1)[0].error, "");
   EXPECT_EQ(Embedder(find_source(request)).embed(images, Embedder::Kind::kPooled)[0].error, "");

@@ -49,7 +49,7 @@ struct SlideConfig : SegmenterConfig {
 
 struct DetectorConfig : ConfigOf<DetectorConfig> {
   static constexpr int kChannels = 6;
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
 
   DetectorConfig() {
     classes = 3;
@@ -62,7 +62,7 @@ struct DetectorConfig : ConfigOf<DetectorConfig> {
   }
   int64_t blocks() const override { return 1; }
   ModelTask task() const override { return ModelTask::kDetect; }
-  const DetectorNumbers* detector() const override { return &numbers; }
+  const DetectorConfig* detector() const override { return &numbers; }
   Graph build(int height, int width) const override {
     Builder b;
     Value x = conv(b, b.input("image", {height, width, 3}), "stem", kChannels, 2);

@@ -38,7 +38,7 @@ class OneByOne {
   }
 
  private:
-  const DetectorNumbers& numbers_;
+  const DetectorConfig& numbers_;
   SessionPool::Lease session_;
   std::vector<PyramidLevel> levels_;
 };
@@ -50,7 +50,7 @@ void expect_as_alone(const Detector& detector, const DenseImage& image) {
   ASSERT_GT(found.size(), 64u);             // the batch of the mask head
 
   const OneByOne alone(detector, image);
-  const DetectorNumbers& numbers = detector.numbers();
+  const DetectorConfig& numbers = detector.numbers();
   const auto box_heads = detector.runner().further_sessions("box_features", 1);
   const SessionPool::Lease box_head = box_heads->take(numbers.roi_side, numbers.roi_side, 1);
   const int classes = model_classes(detector.runner().spec());

@@ -17,11 +17,11 @@
 namespace vig::test {
 
 inline std::string golden(const std::string& name) {
-  return (std::filesystem::path(kTestData) / "golden" / name).string();
+  return (std::filesystem::path(kFixtures) / "golden" / name).string();
 }
 
 inline std::string image_file(const std::string& name) {
-  return (std::filesystem::path(kTestData) / "image" / name).string();
+  return (std::filesystem::path(kFixtures) / "image" / name).string();
 }
 
 // Fresh weights of a model without a word on what they are, as published checkpoints come.

@@ -8,8 +8,8 @@
 
 #include "pipeline/fixtures.h"
 #include "support/files.h"
+#include "vig/bench/bench.h"
 #include "vig/image/preprocess.h"
-#include "vig/pipeline/bench.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/open_model.h"

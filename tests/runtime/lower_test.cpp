@@ -21,8 +21,8 @@ Graph one_block(const std::string& model, Fields fields = {}, int size = 64) {
 
 TEST(Lower, ABlockOfVigT) {
   std::vector<std::string> kinds;
-  for (const auto& step : lower(one_block("vig_t", {{"depth", "1"}}), {}).steps) {
-    kinds.push_back(step->kind());
+  for (const auto& call : lower(one_block("vig_t", {{"depth", "1"}}), {}).calls) {
+    kinds.push_back(call->kind());
   }
   const std::vector<std::string> expected = {
       // the stem
@@ -39,13 +39,13 @@ TEST(Lower, ABlockOfVigT) {
 
 std::vector<std::string> kinds_of(const Program& program) {
   std::vector<std::string> kinds;
-  for (const auto& step : program.steps) kinds.push_back(step->kind());
+  for (const auto& call : program.calls) kinds.push_back(call->kind());
   return kinds;
 }
 
-// A pathway from a coarse map to a fine one. Dropping channels is no step, and hides nothing from
+// A pathway from a coarse map to a fine one. Dropping channels is no call, and hides nothing from
 // what is fused around it; its value is copied for those who want to see it.
-TEST(Lower, ResizedSumsAreOneStepAndDroppedChannelsNone) {
+TEST(Lower, ResizedSumsAreOneCallAndDroppedChannelsNone) {
   Builder b;
   const Value coarse = b.input("coarse", {4, 4, 8}), fine = b.input("fine", {8, 8, 8});
   const Value sum = b.add(fine, b.resize(coarse, 8, 8, Resampling::kNearest));
@@ -62,18 +62,18 @@ class Programs : public ::testing::TestWithParam<NetworkCase> {};
 INSTANTIATE_TEST_SUITE_P(Networks, Programs, ::testing::ValuesIn(network_cases()),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(Programs, StepsReadOnlyWhatIsThere) {
+TEST_P(Programs, CallsReadOnlyWhatIsThere) {
   const Graph graph = GetParam().graph();
   const Program program = lower(graph, {});
   ASSERT_EQ(program.wanted.size(), program.values.size());
   std::vector<bool> made(program.values.size(), false);
   for (int input : program.inputs) made[input] = true;
-  for (const auto& step : program.steps) {
-    for (int value : step->operands()) {
-      EXPECT_TRUE(made[value]) << step->kind() << " reads value " << value;
+  for (const auto& call : program.calls) {
+    for (int value : call->operands()) {
+      EXPECT_TRUE(made[value]) << call->kind() << " reads value " << value;
     }
-    EXPECT_FALSE(made[step->result()]) << step->kind() << " is made twice";
-    made[step->result()] = true;
+    EXPECT_FALSE(made[call->result()]) << call->kind() << " is made twice";
+    made[call->result()] = true;
   }
   for (const Output& output : graph.outputs) EXPECT_TRUE(made[output.node]) << output.name;
 }
@@ -82,7 +82,7 @@ TEST_P(Programs, FusingLosesNoMultiplyAdds) {
   const Graph graph = GetParam().graph();
   MacCount sum;
   const Program program = lower(graph, {});
-  for (const auto& step : program.steps) sum += step->macs;
+  for (const auto& call : program.calls) sum += call->macs;
   EXPECT_EQ(sum.dense, count_macs(graph).dense);
   EXPECT_EQ(sum.scan, count_macs(graph).scan);
 }

@@ -51,7 +51,7 @@ TEST(PlaceLifetimes, RandomBlocksNeverOverlapWhileAlive) {
     std::vector<Lifetime> blocks(static_cast<size_t>(below(25)));
     const int span = 1 + below(12);
     for (Lifetime& block : blocks) {
-      block.first = below(span) - 1;  // -1: there before the first step
+      block.first = below(span) - 1;  // -1: there before the first call
       block.last = block.first + below(span);
       block.bytes = below(4) == 0 ? below(12) : below(20000);
       block.offset = 12345;  // must not matter
@@ -92,9 +92,9 @@ void expect_apart(const std::vector<Alive>& alive, const std::string& where) {
 }
 
 struct Uses {
-  std::vector<int> made;                // step that makes each value, -1 for the image
-  std::vector<std::vector<int>> reads;  // steps that read it
-  std::vector<int> region;              // of each step, the first of its passes
+  std::vector<int> made;                // call that makes each value, -1 for the image
+  std::vector<std::vector<int>> reads;  // calls that read it
+  std::vector<int> region;              // of each call, the first of its passes
   std::vector<int> last_region;         // and the last
 };
 
@@ -102,23 +102,23 @@ Uses uses_of(const Plan& plan) {
   Uses uses;
   uses.made.assign(plan.program.values.size(), -1);
   uses.reads.resize(plan.program.values.size());
-  uses.region.assign(plan.program.steps.size(), -1);
-  uses.last_region.assign(plan.program.steps.size(), -1);
+  uses.region.assign(plan.program.calls.size(), -1);
+  uses.last_region.assign(plan.program.calls.size(), -1);
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
     const auto use = [&](int s, bool again) {
       uses.last_region[s] = static_cast<int>(r);
       EXPECT_EQ(uses.region[s], again ? static_cast<int>(r) - 1 : -1)
-          << "step " << s << " is in two regions that are not its passes";
+          << "call " << s << " is in two regions that are not its passes";
       if (!again) uses.region[s] = static_cast<int>(r);
     };
     for (int s = region.first; s < region.last; ++s) use(s, region.image && region.pass > 0);
     if (region.rider >= 0) use(region.rider, region.pass > 0);
   }
-  for (int s = 0; s < static_cast<int>(plan.program.steps.size()); ++s) {
-    EXPECT_GE(uses.region[s], 0) << "step " << s << " is in no region";
-    uses.made[plan.step(s).result()] = s;
-    for (int value : plan.step(s).operands()) uses.reads[value].push_back(s);
+  for (int s = 0; s < static_cast<int>(plan.program.calls.size()); ++s) {
+    EXPECT_GE(uses.region[s], 0) << "call " << s << " is in no region";
+    uses.made[plan.call(s).result()] = s;
+    for (int value : plan.call(s).operands()) uses.reads[value].push_back(s);
   }
   return uses;
 }
@@ -143,7 +143,7 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
       if (place.scratch || place.offset < 0) continue;
       const int born = uses_.made[v] < 0 ? -1 : uses_.region[uses_.made[v]];
       int last = plan_.program.wanted[v] ? regions : born;
-      for (int step : uses_.reads[v]) last = std::max(last, uses_.last_region[step]);
+      for (int call : uses_.reads[v]) last = std::max(last, uses_.last_region[call]);
       if (uses_.made[v] >= 0) last = std::max(last, uses_.last_region[uses_.made[v]]);
       if (r < born || r > last) continue;
       const int64_t bytes = kBatch * plan_.program.values[v].bytes();
@@ -152,33 +152,33 @@ TEST_P(Plans, NothingAliveInTheArenaOverlaps) {
           << "rows of the arena are dense";
       alive.push_back({v, place.offset, bytes});
     }
-    for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
-      if (plan_.step(s).reach() != Reach::kImage) continue;
+    for (int s = 0; s < static_cast<int>(plan_.program.calls.size()); ++s) {
+      if (plan_.call(s).reach() != Reach::kImage) continue;
       if (r < uses_.region[s] || r > uses_.last_region[s]) continue;
-      const ImageStep& step = plan_.image_step(s);
-      const int64_t bytes = step.state_bytes(kBatch);
-      EXPECT_LE(step.state_offset() + bytes, plan_.arena_bytes);
-      if (bytes > 0) alive.push_back({-1, step.state_offset(), bytes});
+      const ImageCall& call = plan_.image_call(s);
+      const int64_t bytes = call.state_bytes(kBatch);
+      EXPECT_LE(call.state_offset() + bytes, plan_.arena_bytes);
+      if (bytes > 0) alive.push_back({-1, call.state_offset(), bytes});
     }
     expect_apart(alive, "region " + std::to_string(r));
   }
 }
 
 TEST_P(Plans, NothingAliveInAWorkersScratchOverlaps) {
-  for (int s = 0; s < static_cast<int>(plan_.program.steps.size()); ++s) {
+  for (int s = 0; s < static_cast<int>(plan_.program.calls.size()); ++s) {
     std::vector<Alive> alive;
     for (int v = 0; v < static_cast<int>(plan_.places.size()); ++v) {
       const Place& place = plan_.places[v];
       if (!place.scratch || uses_.made[v] < 0) continue;
       int last = uses_.made[v];
-      for (int step : uses_.reads[v]) last = std::max(last, step);
+      for (int call : uses_.reads[v]) last = std::max(last, call);
       if (s < uses_.made[v] || s > last) continue;
       EXPECT_GE(place.stride, plan_.program.values[v].grid.channels * 4);
       const int64_t rows = plan_.regions[uses_.region[uses_.made[v]]].tile_rows;
       EXPECT_LE(place.offset + place.stride * rows, plan_.scratch_bytes);
       alive.push_back({v, place.offset, place.stride * rows});
     }
-    expect_apart(alive, "step " + std::to_string(s));
+    expect_apart(alive, "call " + std::to_string(s));
   }
 }
 
@@ -190,9 +190,9 @@ TEST_P(Plans, WhatOtherRowsOrLaterRegionsNeedIsInTheArena) {
     EXPECT_EQ(plan_.places[v].offset >= 0, exists) << "value " << v;
     if (!plan_.places[v].scratch) continue;
     EXPECT_FALSE(plan_.program.wanted[v]) << "value " << v;
-    for (int step : uses_.reads[v]) {
-      EXPECT_EQ(uses_.region[step], uses_.region[uses_.made[v]]) << "value " << v;
-      const std::vector<int> gathered = gathered_by(plan_.step(step));
+    for (int call : uses_.reads[v]) {
+      EXPECT_EQ(uses_.region[call], uses_.region[uses_.made[v]]) << "value " << v;
+      const std::vector<int> gathered = gathered_by(plan_.call(call));
       EXPECT_EQ(std::count(gathered.begin(), gathered.end(), v), 0) << "value " << v;
     }
   }
@@ -209,16 +209,16 @@ TEST_P(Plans, ARegionNeverGathersWhatItMakes) {
     if (region.rider >= 0) {
       EXPECT_EQ(region.rider, region.pass == 0 ? region.last : region.first - 1);
       for (int s = region.first; s < region.last; ++s) {
-        const std::vector<int> gathered = gathered_by(plan_.step(s));
-        const int scanned = plan_.step(region.rider).result();
+        const std::vector<int> gathered = gathered_by(plan_.call(s));
+        const int scanned = plan_.call(region.rider).result();
         EXPECT_EQ(std::count(gathered.begin(), gathered.end(), scanned), 0);
       }
     }
     for (int s = region.first; s < region.last; ++s) {
-      const Step& step = plan_.step(s);
-      EXPECT_EQ(region.image, step.reach() == Reach::kImage);
-      EXPECT_EQ(plan_.program.values[step.result()].grid.positions(), region.positions);
-      for (int v : gathered_by(step)) {
+      const KernelCall& call = plan_.call(s);
+      EXPECT_EQ(region.image, call.reach() == Reach::kImage);
+      EXPECT_EQ(plan_.program.values[call.result()].grid.positions(), region.positions);
+      for (int v : gathered_by(call)) {
         EXPECT_TRUE(uses_.made[v] < 0 || uses_.region[uses_.made[v]] < static_cast<int>(r));
       }
     }
@@ -264,7 +264,7 @@ TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
       const Plan plan = make_plan(lower(graph(tokens), {}), 1, threads);
       ASSERT_EQ(plan.regions.size(), 1u);
       const Bindings bindings(plan.program.values, plan.places, *model, nullptr);
-      const int64_t tasks = plan.image_step(0).tasks(bindings, 1);
+      const int64_t tasks = plan.image_call(0).tasks(bindings, 1);
       const int64_t queries = (tokens + tasks - 1) / tasks;
       EXPECT_GE(static_cast<size_t>(plan.scratch_bytes),
                 4 * (attention_packed_floats(tokens, 16) +

@@ -76,7 +76,7 @@ class ReferenceForward {
     const int64_t k = graph_.params[node_->params[0]].shape[-1], n = node_->grid.channels;
     for (int64_t g = 0; g < op.groups; ++g) {
       const int64_t rows = n / op.groups;
-      product(in(0).data() + op.first + g * op.step, in_grid(0).channels, k,
+      product(in(0).data() + op.first + g * op.group_stride, in_grid(0).channels, k,
               param(0) + g * rows * k, g * rows, rows);
     }
   }
@@ -467,7 +467,7 @@ class ReferenceForward {
       const auto tokens = scan_sources(op, direction.path, grid.height, grid.width, true);
       const auto others = scan_sources(op, direction.path, grid.height, grid.width, false);
       const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
-      const auto steps = scan_rows(direction.path, grid.height, grid.width);
+      const auto calls = scan_rows(direction.path, grid.height, grid.width);
       const auto moves = scan_moves(direction.path, grid.height, grid.width);
       const auto rows = [&](int operand, int64_t first, const std::vector<int32_t>& index) {
         const auto i = static_cast<size_t>(operand);
@@ -498,7 +498,7 @@ class ReferenceForward {
         args.scale = op.scale;
         if (op.gate >= 0) {
           const auto i = static_cast<size_t>(op.gate);
-          const int32_t* order = op.released_columns ? steps.data() : targets.data();
+          const int32_t* order = op.released_columns ? calls.data() : targets.data();
           args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, order};
         }
       }

@@ -172,8 +172,8 @@ TEST(Session, HoldsSeveralSlots) {
   }
 }
 
-// What steps keep besides the plan's memory: tables fitted to the grid, orders, folded norms.
-TEST(Session, CountsWhatItsStepsKeep) {
+// What calls keep besides the plan's memory: tables fitted to the grid, orders, folded norms.
+TEST(Session, CountsWhatItsCallsKeep) {
   constexpr int64_t kFloat = sizeof(float);
   struct Case {
     const char* name;
@@ -241,7 +241,7 @@ TEST(Session, ProfileCountsTheWorkOfAllRuns) {
   })) << "the most expensive kind comes first";
 }
 
-// Every moment is booked to one step: in one thread they cannot add up to more than has passed.
+// Every moment is booked to one call: in one thread they cannot add up to more than has passed.
 TEST(Session, ProfileBooksNoTimeTwice) {
   const Network network(network_case("test_vig"));
   Session session = network.session({.threads = 1, .profile = true});

@@ -159,7 +159,7 @@ TEST_P(TilesOnTarget, AScanGivesTheReferencesAnswer) {
 
 VIG_ON_EVERY_TARGET(TilesOnTarget);
 
-// Passes that ride along have a time of their own, beside that of the steps around them.
+// Passes that ride along have a time of their own, beside that of the calls around them.
 TEST(TileProfile, TheTimeOfARidingScanIsItsOwn) {
   const Network network(network_of({10, 23}, "vig_t"));
   const Plan plan = make_plan(lower(network.graph, {}), 1, 1);

@@ -27,11 +27,11 @@ using nlohmann::json;
 
 const fs::path kProgram = fs::path(kVig).replace_filename("vig-serve");
 const std::string kPhoto =
-    (fs::path(kTestData) / "image/photos/cat_progressive_320x240.jpg").string();
+    (fs::path(kFixtures) / "image/photos/cat_progressive_320x240.jpg").string();
 
 std::string write_model(const fs::path& file) {
   ModelRequest request;
-  request.model = (fs::path(kTestData) / "golden/vig-mini-silu.pth").string();
+  request.model = (fs::path(kFixtures) / "golden/vig-mini-silu.pth").string();
   request.arch = "test_vig";
   ModelSource source = find_source(request);
   for (int i = 0; i < 10; ++i) source.classes.push_back("class " + std::to_string(i));
@@ -228,7 +228,7 @@ TEST(ServeProgram, LimitsAreOptions) {
   };
   const std::string models = ask(port, request_text("GET", "/v1/models")).body;
   EXPECT_EQ(json::parse(models)["models"][0]["max_size"], 64);
-  const std::string pixel = read_file(fs::path(kTestData) / "image/photos/pixel_1x1.png");
+  const std::string pixel = read_file(fs::path(kFixtures) / "image/photos/pixel_1x1.png");
   EXPECT_EQ(post("/v1/classify?size=64", pixel).status, 200);
   EXPECT_EQ(post("/v1/classify?size=65", pixel).status, 400);
   const HttpAnswer large = post("/v1/classify", photo);  // 320 x 240

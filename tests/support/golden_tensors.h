@@ -20,9 +20,9 @@ struct GoldenTensor {
 
 class GoldenTensors {
  public:
-  // NAME.safetensors of tests/data/golden/dense.
+  // NAME.safetensors of tests/fixtures/golden/dense.
   explicit GoldenTensors(const std::string& name)
-      : bytes_(read_file(std::string(kTestData) + "/golden/dense/" + name + ".safetensors")) {
+      : bytes_(read_file(std::string(kFixtures) + "/golden/dense/" + name + ".safetensors")) {
     uint64_t size = 0;
     std::memcpy(&size, bytes_.data(), sizeof(size));
     header_ = nlohmann::json::parse(bytes_.substr(sizeof(size), size));

@@ -18,7 +18,7 @@
 namespace vig::test {
 
 inline std::filesystem::path peers_in_tree() {
-  return std::filesystem::path(kTestData) / "golden/peers";
+  return std::filesystem::path(kFixtures) / "golden/peers";
 }
 
 // May not exist.

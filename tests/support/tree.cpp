@@ -3,7 +3,7 @@
 namespace vig::test {
 
 const char* const kSourceDir = VIG_SOURCE_DIR;
-const char* const kTestData = VIG_SOURCE_DIR "/tests/data";
+const char* const kFixtures = VIG_SOURCE_DIR "/tests/fixtures";
 const char* const kBuildDir = VIG_BUILD_DIR;
 const char* const kCMake = VIG_CMAKE;
 const char* const kVig = VIG_BUILD_DIR "/bin/vig";

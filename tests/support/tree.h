@@ -5,7 +5,7 @@
 namespace vig::test {
 
 extern const char* const kSourceDir;
-extern const char* const kTestData;  // tests/data
+extern const char* const kFixtures;  // tests/fixtures
 extern const char* const kBuildDir;
 extern const char* const kCMake;
 extern const char* const kVig;  // the programs; those that were not built are not there

@@ -18,7 +18,7 @@ class DenseGolden {
  public:
   explicit DenseGolden(const std::string& name)
       : file_(SafeTensors::open(
-            (std::filesystem::path(kTestData) / "golden/dense" / (name + ".safetensors"))
+            (std::filesystem::path(kFixtures) / "golden/dense" / (name + ".safetensors"))
                 .string())) {}
 
   std::vector<float> floats(const std::string& name) const { return to_floats(view(name)); }

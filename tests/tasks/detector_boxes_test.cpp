@@ -31,7 +31,7 @@ void expect_near(std::span<const Box> found, std::span<const Box> expected, floa
 
 TEST(Anchors, AreThoseOfTheGoldenCase) {
   const DenseGolden golden("anchors");
-  const DetectorNumbers numbers;
+  const DetectorConfig numbers;
   const std::vector<std::pair<int, int>> grids = {{5, 7}, {3, 4}, {2, 2}, {1, 1}, {1, 1}};
   for (size_t level = 0; level < grids.size(); ++level) {
     const int stride = numbers.strides[level];
@@ -115,7 +115,7 @@ TEST(Proposals, AreThoseOfTheGoldenCase) {
   const DenseGolden golden("rpn-proposals");
   std::vector<std::vector<float>> memory;
   const std::vector<ProposalLevel> levels = golden_levels(golden, memory);
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.proposals = 40;
   const std::vector<Proposal> found = find_proposals(levels, numbers, 60, 91, 57);
   const std::vector<float> expected = golden.floats("output");
@@ -140,7 +140,7 @@ TEST(Proposals, RefuseWhatIsNotFinite) {
 
 // Equally good anchors are taken in their order, whatever the library's sort does.
 TEST(Proposals, OfEqualsTheFirstAreTaken) {
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.strides = {8};
   numbers.anchor_scale = 1;
   numbers.anchor_ratios = {1};
@@ -159,7 +159,7 @@ TEST(Proposals, OfEqualsTheFirstAreTaken) {
 }
 
 TEST(ChooseBoxes, KeepsAsManyAsAskedForTheBestFirst) {
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.detections = 2;
   const std::vector<ScoredBox> apart = {{{0, 0, 10, 10}, 0, 0.5f},
                                         {{20, 0, 30, 10}, 1, 0.9f},
@@ -179,7 +179,7 @@ TEST(ChooseBoxes, KeepsAsManyAsAskedForTheBestFirst) {
 
 // More than a library sorts by insertion, of three classes in turn.
 TEST(ChooseBoxes, EqualScoresKeepTheirOrder) {
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.detections = 40;
   std::vector<ScoredBox> apart;
   for (int i = 0; i < 50; ++i) {
@@ -198,7 +198,7 @@ TEST(DetectBoxes, ScoresMustBeAboveTheLeast) {
   const std::vector<Box> proposals = {{10, 10, 30, 20}};
   const std::vector<float> logits(2, 3.0f), deltas(4, 0.0f);  // a class and none: half each
   const Placement placement = {100, 100, 100, 100, 0, 0, 100, 100};
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.min_score = 0.5f;
   EXPECT_TRUE(detect_boxes(proposals, logits, deltas, 1, numbers, placement).empty());
   numbers.min_score = 0.499f;
@@ -208,7 +208,7 @@ TEST(DetectBoxes, ScoresMustBeAboveTheLeast) {
 TEST(ChooseBoxes, KeepsWhatTheGoldenCaseKeeps) {
   const DenseGolden golden("multiclass-nms");
   const std::vector<float> boxes = golden.floats("boxes"), scores = golden.floats("scores");
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   numbers.detections = 30;
   std::vector<ScoredBox> candidates;
   for (size_t i = 0; i < 50; ++i) {
@@ -263,7 +263,7 @@ TEST(DetectBoxes, RefusesWhatIsNotFinite) {
 
 TEST(RoiFeatures, LevelsAndFeaturesAreThoseOfTheGoldenCase) {
   const DenseGolden golden("roi-levels");
-  DetectorNumbers numbers;
+  DetectorConfig numbers;
   std::vector<std::vector<float>> memory;
   std::vector<PyramidLevel> levels;
   for (int i = 0; i < 4; ++i) {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <tuple>
 
-#include "vig/train/kernel_ops.h"
-#include "vig/train/plain_ops.h"
+#include "vig/torch/kernel_ops.h"
+#include "vig/torch/plain_ops.h"
 
 namespace vig::train {
 namespace {

@@ -1,5 +1,5 @@
 // Batch norm in training: its statistics, its gradients, and that neither depends on the threads.
-#include "vig/train/batch_norm.h"
+#include "vig/torch/batch_norm.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "foreign/mini_resnet.h"
 #include "runtime/networks.h"
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 
 namespace vig::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "golden/deformable_module.h"
-#include "vig/train/forward.h"
-#include "vig/train/kernel_ops.h"
-#include "vig/train/plain_ops.h"
+#include "vig/torch/forward.h"
+#include "vig/torch/kernel_ops.h"
+#include "vig/torch/plain_ops.h"
 
 namespace vig::train {
 namespace {

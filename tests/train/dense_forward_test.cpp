@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "golden/dense_cases.h"
-#include "vig/train/forward.h"
-#include "vig/train/parameters.h"
+#include "vig/torch/forward.h"
+#include "vig/torch/parameters.h"
 #include "vig/weights/load.h"
 
 namespace vig::train {

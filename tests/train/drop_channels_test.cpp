@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "vig/graph/builder.h"
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 
 namespace vig::test {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "runtime/networks.h"
-#include "vig/train/forward.h"
-#include "vig/train/parameters.h"
+#include "vig/torch/forward.h"
+#include "vig/torch/parameters.h"
 
 namespace vig::test {
 namespace {

@@ -1,5 +1,5 @@
 // What a forward pass asks of its graph.
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 
 #include <gtest/gtest.h>
 

@@ -8,13 +8,13 @@
 
 #include "support/peers.h"
 #include "support/tree.h"
-#include "vig/pipeline/golden_case.h"
-#include "vig/train/forward.h"
-#include "vig/train/kernel_ops.h"
-#include "vig/train/parameters.h"
-#include "vig/train/plain_ops.h"
+#include "vig/torch/forward.h"
+#include "vig/torch/kernel_ops.h"
+#include "vig/torch/parameters.h"
+#include "vig/torch/plain_ops.h"
+#include "vig/torch/tensor_memory.h"
 #include "vig/train/tasks/soft_cross_entropy.h"
-#include "vig/train/tensor_memory.h"
+#include "vig/verify/golden_case.h"
 #include "vig/weights/elements.h"
 
 namespace vig::train {
@@ -42,7 +42,7 @@ double distance(const at::Tensor& value, const at::Tensor& expected) {
 std::vector<std::string> cases(const std::string& prefix) {
   std::vector<std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(test::kTestData) + "/golden")) {
+       std::filesystem::directory_iterator(std::string(test::kFixtures) + "/golden")) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") && name.starts_with(prefix)) {
       files.push_back(entry.path().string());

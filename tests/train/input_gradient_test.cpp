@@ -1,14 +1,14 @@
 // The gradient of a network's centre by the image: against differences, and where it must be
 // zero.
-#include "vig/train/input_gradient.h"
+#include "vig/torch/input_gradient.h"
 
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
 #include "vig/graph/builder.h"
 #include "vig/models/registry.h"
-#include "vig/train/forward.h"
-#include "vig/train/parameters.h"
+#include "vig/torch/forward.h"
+#include "vig/torch/parameters.h"
 
 namespace vig::test {
 namespace {

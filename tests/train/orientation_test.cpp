@@ -25,7 +25,7 @@ class Orientation : public ::testing::Test {
   }
   std::string path(const char* name) const { return (folder_ / name).string(); }
 
-  const std::string turned_ = std::string(kTestData) + "/image/photos/hopper_orient6.webp";
+  const std::string turned_ = std::string(kFixtures) + "/image/photos/hopper_orient6.webp";
   TempDir folder_;
 };
 

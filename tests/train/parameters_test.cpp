@@ -1,5 +1,5 @@
 // Parameters that learn, and shards of them.
-#include "vig/train/parameters.h"
+#include "vig/torch/parameters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // RoIAlign over a pyramid in training.
-#include "vig/train/roi_align.h"
+#include "vig/torch/roi_align.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The taps of S4 in LibTorch's operations: those of the kernel, and their gradients.
-#include "vig/train/s4_taps.h"
+#include "vig/torch/s4_taps.h"
 
 #include <gtest/gtest.h>
 

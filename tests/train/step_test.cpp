@@ -7,7 +7,7 @@
 
 #include "train/fixtures.h"
 #include "vig/base/random.h"
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/tasks/classification.h"
 #include "vig/train/trained_model.h"

@@ -1,5 +1,5 @@
 // Memory of tensors that is kept for the next ones.
-#include "vig/train/tensor_memory.h"
+#include "vig/torch/tensor_memory.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ namespace {
 using Format = Checkpoint::Format;
 
 std::string golden(const std::string& name) {
-  return (std::filesystem::path(kTestData) / "golden" / name).string();
+  return (std::filesystem::path(kFixtures) / "golden" / name).string();
 }
 
 // The same miniature stands in a safetensors file under "param/NAME".

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kBroken = fs::path(kTestData) / "weights" / "broken";
+const fs::path kBroken = fs::path(kFixtures) / "weights" / "broken";
 
 std::string with_header(const std::string& header, const std::string& data = "") {
   return little_endian(header.size(), 8) + header + data;

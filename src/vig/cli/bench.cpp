@@ -1,4 +1,4 @@
-#include "vig/pipeline/bench.h"
+#include "vig/bench/bench.h"
 
 #include <fmt/format.h>
 

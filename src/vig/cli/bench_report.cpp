@@ -6,8 +6,8 @@
 
 #include "vig/base/printable.h"
 #include "vig/base/utf8.h"
+#include "vig/bench/statistics.h"
 #include "vig/cli/output.h"
-#include "vig/pipeline/bench_statistics.h"
 #include "vig/runtime/machine.h"
 
 namespace vig::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vig/pipeline/bench.h"
+#include "vig/bench/bench.h"
 
 namespace vig::cli {
 

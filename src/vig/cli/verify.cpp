@@ -1,4 +1,4 @@
-#include "vig/pipeline/verify.h"
+#include "vig/verify/verify.h"
 
 #include <fmt/format.h>
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "vig/base/deal.h"
+
 namespace vig {
 
 // 0 .. size - 1 in an order that depends on seed and epoch alone. size < 2^31.
@@ -24,17 +26,6 @@ std::vector<size_t> times_before(std::span<const size_t> order);
 std::vector<size_t> plain_order(size_t size);
 
 enum class LastBatch { kDrop, kKeep };  // when it would be smaller than the others
-
-// How processes share a batch: dealt out in turn, `together` samples at a time.
-struct Deal {
-  int rank = 0, ranks = 1;
-  int64_t together = 1;
-
-  // Place in the whole batch of sample `index` of this process.
-  int64_t place(int64_t index) const {
-    return (index / together * ranks + rank) * together + index % together;
-  }
-};
 
 // Cuts the order into batches of `batch_size` over all processes, which together see exactly the
 // batches that one process alone would see. All get equally many batches; in a last one that is

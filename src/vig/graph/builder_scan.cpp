@@ -22,11 +22,11 @@ Value Builder::linear_range(Value x, const RangeShape& shape, Init weight, Init 
   const LinearOp& op = shape.range;
   const int64_t in = shape.weight_shape[-1];
   const int64_t outputs = shape.weight_shape.elements() / in;
-  const int64_t end = op.first + static_cast<int64_t>(op.groups - 1) * op.step + in;
-  if (op.groups < 1 || op.first < 0 || op.step < 0 || end > out.channels ||
+  const int64_t end = op.first + static_cast<int64_t>(op.groups - 1) * op.group_stride + in;
+  if (op.groups < 1 || op.first < 0 || op.group_stride < 0 || end > out.channels ||
       outputs % op.groups != 0) {
     fail("[linear] {} groups of {} channels from {} on, {} apart, expected them within {} ({})",
-         op.groups, in, op.first, op.step, out.channels, shape.weight);
+         op.groups, in, op.first, op.group_stride, out.channels, shape.weight);
   }
   out.channels = static_cast<int>(outputs);
   std::vector<int> params = {param(shape.weight, shape.weight_shape, weight)};

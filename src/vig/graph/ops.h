@@ -69,11 +69,11 @@ int window_count(int size, int kernel, int stride, int padding);
 int window_padding(int size, int kernel, int stride, int padding);
 
 // y = x W^T + b. weight [out, in] (or [.., in], read as that), optional bias [out]. The outputs are
-// split into `groups`; group g reads the channels from `first` + g `step` on.
+// split into `groups`; group g reads the channels from `first` + g `group_stride` on.
 struct LinearOp {
   int groups = 1;
   int first = 0;
-  int step = 0;
+  int group_stride = 0;
   bool operator==(const LinearOp&) const = default;
 };
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "vig/base/detector_numbers.h"
 #include "vig/base/shape.h"
 #include "vig/graph/graph.h"
+#include "vig/models/detector_config.h"
 
 namespace vig {
 
@@ -73,7 +73,7 @@ struct ModelConfig {
   virtual Graph build(int height, int width) const = 0;
   virtual ModelTask task() const { return ModelTask::kClassify; }
   // The numbers of a detector's plain code; null where it is none.
-  virtual const DetectorNumbers* detector() const { return nullptr; }
+  virtual const DetectorConfig* detector() const { return nullptr; }
   // Whether it refuses images of another size than it was made for.
   virtual bool fixed_size() const { return false; }
   // Further graphs of the model, with inputs of their own: what plain code calls after the first or

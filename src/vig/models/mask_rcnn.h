@@ -1,5 +1,5 @@
 // Mask R-CNN on a feature pyramid, on any backbone: the networks. What happens between them
-// (anchors, proposals, RoIAlign, suppression) is plain code, see base/detector_numbers.h.
+// (anchors, proposals, RoIAlign, suppression) is plain code, see models/detector_config.h.
 //
 // Three graphs, C pyramid channels, A anchors per cell, K classes, s sides:
 //
@@ -25,7 +25,7 @@ struct MaskRcnnNumbers {
   int fc_channels = 1024;   // of the box head
   int mask_channels = 256;  // of the mask head
   int mask_convs = 4;
-  DetectorNumbers detector;
+  DetectorConfig detector;
 
   void visit(FieldVisitor& visitor);
   // Throws a usage error for numbers that must be a mistake.
@@ -54,7 +54,7 @@ struct MaskRcnnConfig : ConfigOf<MaskRcnnConfig<Backbone>> {
   }
   int64_t blocks() const override { return backbone.all_blocks(); }
   ModelTask task() const override { return ModelTask::kDetect; }
-  const DetectorNumbers* detector() const override { return &head.detector; }
+  const DetectorConfig* detector() const override { return &head.detector; }
 
   Graph build(int height, int width) const override {
     Builder b;

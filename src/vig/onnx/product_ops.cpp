@@ -106,7 +106,7 @@ void write_linear(const LinearOp& op, OpWriter& to) {
   Names parts;
   for (int64_t g = 0; g < op.groups; ++g) {
     std::string x = to.in(0, form);
-    const int64_t first = op.first + g * op.step;
+    const int64_t first = op.first + g * op.group_stride;
     if (inputs != to.grid(0).channels) x = nodes.slice(x, -1, first, first + inputs);
     const std::string name = op.groups > 1 ? fmt::format("{}_transposed_{}", weights.name, g)
                                            : fmt::format("{}_transposed", weights.name);

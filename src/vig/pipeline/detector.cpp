@@ -52,8 +52,8 @@ std::vector<PyramidLevel> pyramid_of(const Session& session, int levels) {
   return pyramid;
 }
 
-const DetectorNumbers& numbers_of(const ModelSource& source) {
-  const DetectorNumbers* numbers = source.spec.config->detector();
+const DetectorConfig& numbers_of(const ModelSource& source) {
+  const DetectorConfig* numbers = source.spec.config->detector();
   if (numbers == nullptr) fail("{}: a detector without its numbers", source.name);
   return *numbers;
 }

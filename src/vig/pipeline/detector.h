@@ -53,7 +53,7 @@ class Detector {
                     const DetectOptions& detect = {});
 
   const DenseRunner& runner() const { return runner_; }
-  const DetectorNumbers& numbers() const { return numbers_; }
+  const DetectorConfig& numbers() const { return numbers_; }
 
   // The objects of an image, best first, in the image as it is stored. Throws Error where the
   // network's numbers are not finite. Fills the trace, where one is given.
@@ -85,7 +85,7 @@ class Detector {
                    const Session& head, const Placement& placement, Detections& detections) const;
 
   DenseRunner runner_;
-  DetectorNumbers numbers_;
+  DetectorConfig numbers_;
   std::vector<bool> wanted_;  // by class
   std::unique_ptr<SessionPool> box_heads_, mask_heads_;
 };

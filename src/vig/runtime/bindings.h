@@ -1,4 +1,4 @@
-// Where a running step finds its operands: values in the arena or in a worker's scratch, weights.
+// Where a running call finds its operands: values in the arena or in a worker's scratch, weights.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace vig {
 namespace {
 
-constexpr int64_t kColumnTasks = 4;  // of a step split over columns, per worker
+constexpr int64_t kColumnTasks = 4;  // of a call split over columns, per worker
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -26,14 +26,14 @@ int64_t tile_start(int64_t rows, int64_t tile, int64_t tiles) {
 
 }  // namespace
 
-// Books the time since the last reading to a step.
+// Books the time since the last reading to a call.
 class Executor::Clock {
  public:
   explicit Clock(double* times) : times_(times), before_(times == nullptr ? 0.0 : seconds_now()) {}
-  void book(int step) {
+  void book(int call) {
     if (times_ == nullptr) return;
     const double now = seconds_now();
-    times_[step] += now - before_;
+    times_[call] += now - before_;
     before_ = now;
   }
 
@@ -55,16 +55,16 @@ int64_t Executor::tile_count(const Region& region, int64_t rows) const {
 
 bool Executor::splits_columns(const Region& region, int64_t rows) const {
   return region.last - region.first == 1 && few_rows(rows, threads_) &&
-         plan_.step(region.first).has_columns();
+         plan_.call(region.first).has_columns();
 }
 
 int64_t Executor::column_tasks(const Region& region) const {
-  return std::min<int64_t>(plan_.step(region.first).column_blocks(), kColumnTasks * threads_);
+  return std::min<int64_t>(plan_.call(region.first).column_blocks(), kColumnTasks * threads_);
 }
 
 int64_t Executor::tasks(const Region& region, int images) const {
   if (region.rider >= 0) return 2 * static_cast<int64_t>(images);
-  if (region.image) return plan_.image_step(region.first).tasks(bindings_, images);
+  if (region.image) return plan_.image_call(region.first).tasks(bindings_, images);
   const int64_t rows = images * region.positions;
   return splits_columns(region, rows) ? column_tasks(region) : tile_count(region, rows);
 }
@@ -73,7 +73,7 @@ void Executor::run(const Region& region, int images, int64_t task, std::byte* sc
                    double* times) const {
   Clock clock(times);
   if (region.image) {
-    plan_.image_step(region.first).run_task(bindings_, images, task, region.pass, scratch);
+    plan_.image_call(region.first).run_task(bindings_, images, task, region.pass, scratch);
     return clock.book(region.first);
   }
   const int64_t rows = images * region.positions;
@@ -82,7 +82,7 @@ void Executor::run(const Region& region, int images, int64_t task, std::byte* sc
   tile.scratch = scratch;
   if (region.rider >= 0) return run_half(region, task, tile, clock);
   if (splits_columns(region, rows)) {
-    const int64_t blocks = plan_.step(region.first).column_blocks();
+    const int64_t blocks = plan_.call(region.first).column_blocks();
     const int64_t tasks = column_tasks(region);
     tile.last = rows;
     tile.first_block = blocks * task / tasks;
@@ -92,18 +92,18 @@ void Executor::run(const Region& region, int images, int64_t task, std::byte* sc
     tile.first = tile_start(rows, task, tiles);
     tile.last = tile_start(rows, task + 1, tiles);
   }
-  run_steps(region, tile, clock);
+  run_calls(region, tile, clock);
 }
 
-void Executor::run_steps(const Region& region, const Tile& tile, Clock& clock) const {
+void Executor::run_calls(const Region& region, const Tile& tile, Clock& clock) const {
   for (int i = region.first; i < region.last; ++i) {
-    plan_.step(i).run(bindings_, tile);
+    plan_.call(i).run(bindings_, tile);
     clock.book(i);
   }
 }
 
 void Executor::run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const {
-  const ImageStep& rider = plan_.image_step(region.rider);
+  const ImageCall& rider = plan_.image_call(region.rider);
   const bool back = task % 2 == 1;
   const bool second = region.pass == 1;
   SweepPart part;
@@ -120,10 +120,10 @@ void Executor::run_half(const Region& region, int64_t task, Tile tile, Clock& cl
     part.resume = second || n > 0;
     tile.first = begin + part.first;
     tile.last = begin + part.last;
-    if (!second) run_steps(region, tile, clock);
+    if (!second) run_calls(region, tile, clock);
     rider.run_part(bindings_, part);
     clock.book(region.rider);
-    if (second) run_steps(region, tile, clock);
+    if (second) run_calls(region, tile, clock);
   }
 }
 

@@ -14,7 +14,7 @@ class Executor {
 
   // How many independent tasks a region has for `images` images.
   int64_t tasks(const Region& region, int images) const;
-  // `times` (one per step, in seconds, of this worker) may be null.
+  // `times` (one per call, in seconds, of this worker) may be null.
   void run(const Region& region, int images, int64_t task, std::byte* scratch, double* times) const;
 
  private:
@@ -23,7 +23,7 @@ class Executor {
   int64_t tile_count(const Region& region, int64_t rows) const;
   int64_t column_tasks(const Region& region) const;
   bool splits_columns(const Region& region, int64_t rows) const;
-  void run_steps(const Region& region, const Tile& tile, Clock& clock) const;
+  void run_calls(const Region& region, const Tile& tile, Clock& clock) const;
   // A half of an image: all its tiles, with the sweep that rides along.
   void run_half(const Region& region, int64_t task, Tile tile, Clock& clock) const;
 

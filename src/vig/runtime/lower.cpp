@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "vig/graph/fuse.h"
+#include "vig/runtime/calls/calls.h"
 #include "vig/runtime/program.h"
-#include "vig/runtime/steps/steps.h"
 
 namespace vig {
 namespace {

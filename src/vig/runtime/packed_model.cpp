@@ -36,11 +36,11 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   model->packed_.resize(params.size());
   model->layouts_.resize(params.size());
   // In the order in which they run, so that the end of one is followed by what is needed next.
-  std::vector<const Step*> packing_steps;
+  std::vector<const KernelCall*> packing_calls;
   size_t bytes = 0;
   for (const Program& program : programs) {
-    for (const auto& step : program.steps) {
-      const auto packing = step->packing(params);
+    for (const auto& call : program.calls) {
+      const auto packing = call->packing(params);
       if (!packing) continue;
       std::string& layout = model->layouts_[packing->param];
       if (layout == packing->layout) continue;  // shared
@@ -50,14 +50,14 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
       }
       layout = packing->layout;
       bytes += aligned(packing->bytes);
-      packing_steps.push_back(step.get());
+      packing_calls.push_back(call.get());
     }
   }
   model->buffer_ = Buffer(bytes);
   auto* next = static_cast<std::byte*>(model->buffer_.data());
-  for (const Step* step : packing_steps) {
-    const auto packing = step->packing(params);
-    step->pack(params, *model->weights_, next);
+  for (const KernelCall* call : packing_calls) {
+    const auto packing = call->packing(params);
+    call->pack(params, *model->weights_, next);
     model->packed_[packing->param] = next;
     next += aligned(packing->bytes);
   }
@@ -72,8 +72,8 @@ void PackedModel::check(const Graph& graph, const Program& program) const {
     return text.empty();
   });
   if (!known) fail_usage("a graph of another model: {}", first_difference);
-  for (const auto& step : program.steps) {
-    const auto packing = step->packing(graph.params);
+  for (const auto& call : program.calls) {
+    const auto packing = call->packing(graph.params);
     if (!packing || packing->layout == layouts_[packing->param]) continue;
     fail_usage(
         "{} is packed as {}, and what is to be kept needs {}: the value before its activation or "

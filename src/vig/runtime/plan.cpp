@@ -19,9 +19,9 @@ int64_t scratch_stride(const ProgramValue& value) {
   return stride % 2048 == 0 ? stride + kAlign : stride;
 }
 
-// When a value is made and last read, in steps and in regions.
+// When a value is made and last read, in calls and in regions.
 struct Life {
-  int step = -1, last_step = -1;
+  int call = -1, last_call = -1;
   int region = -1, last_region = -1;
   bool crosses = false;  // read in another region than its own, or after the run
 };
@@ -32,9 +32,9 @@ std::vector<Life> lives_of(const Plan& plan) {
     const Region& region = plan.regions[r];
     const int number = static_cast<int>(r);
     const auto read = [&](int i) {
-      for (int value : plan.step(i).operands()) {
+      for (int value : plan.call(i).operands()) {
         Life& life = lives[value];
-        life.last_step = i;
+        life.last_call = i;
         life.last_region = number;
         life.crosses = life.crosses || life.region != number;
       }
@@ -42,15 +42,15 @@ std::vector<Life> lives_of(const Plan& plan) {
     for (int i = region.first; i < region.last; ++i) {
       read(i);
       if (region.image && region.pass > 0) continue;  // made by the first pass
-      // A region of one step need not go by tiles, so its result is never a worker's alone, even
+      // A region of one call need not go by tiles, so its result is never a worker's alone, even
       // when nobody reads it.
       const bool alone = region.last - region.first == 1;
-      lives[plan.step(i).result()] = {i, i, number, number, alone};
+      lives[plan.call(i).result()] = {i, i, number, number, alone};
     }
     if (region.rider < 0) continue;
     read(region.rider);
     if (region.pass == 0) {
-      lives[plan.step(region.rider).result()] = {region.rider, region.rider, number, number, true};
+      lives[plan.call(region.rider).result()] = {region.rider, region.rider, number, number, true};
     }
   }
   const int end = static_cast<int>(plan.regions.size());
@@ -65,7 +65,7 @@ std::vector<Life> lives_of(const Plan& plan) {
   return lives;
 }
 
-// Values that outlive their region, and the states of steps with several passes.
+// Values that outlive their region, and the states of calls with several passes.
 void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& plan) {
   std::vector<Lifetime> blocks;
   std::vector<size_t> values;
@@ -76,17 +76,17 @@ void place_arena(const std::vector<Life>& lives, int batch, int threads, Plan& p
     values.push_back(v);
     plan.places[v].stride = value.grid.channels * value.element_bytes();
   }
-  std::vector<ImageStep*> owners;
+  std::vector<ImageCall*> owners;
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
     if (region.pass > 0 || (!region.image && region.rider < 0)) continue;
     const int index = region.image ? region.first : region.rider;
-    auto& step = static_cast<ImageStep&>(*plan.program.steps[index]);
-    step.share_out({region.positions, batch, threads, !region.image});
+    auto& call = static_cast<ImageCall&>(*plan.program.calls[index]);
+    call.share_out({region.positions, batch, threads, !region.image});
     blocks.push_back(
-        {static_cast<int>(r), static_cast<int>(r) + step.passes() - 1, step.state_bytes(batch)});
-    plan.scratch_bytes = std::max(plan.scratch_bytes, step.task_bytes());
-    owners.push_back(&step);
+        {static_cast<int>(r), static_cast<int>(r) + call.passes() - 1, call.state_bytes(batch)});
+    plan.scratch_bytes = std::max(plan.scratch_bytes, call.task_bytes());
+    owners.push_back(&call);
   }
   plan.arena_bytes = place_lifetimes(blocks);
   for (size_t i = 0; i < values.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
@@ -100,10 +100,10 @@ void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
   std::vector<Lifetime> blocks;
   std::vector<int> values;
   for (int i = region.first; i < region.last; ++i) {
-    const int v = plan.step(i).result();
+    const int v = plan.call(i).result();
     if (lives[v].crosses) continue;
     const int64_t stride = scratch_stride(plan.program.values[v]);
-    blocks.push_back({lives[v].step, lives[v].last_step, stride});
+    blocks.push_back({lives[v].call, lives[v].last_call, stride});
     values.push_back(v);
     plan.places[v].scratch = true;
     plan.places[v].stride = stride;
@@ -163,12 +163,12 @@ Plan make_plan(Program program, int batch, int threads) {
 
 void bind_plan(Plan& plan, const PackedModel& model) {
   const Operands operands(plan.program.values, model);
-  for (const auto& step : plan.program.steps) step->bind(operands);
+  for (const auto& call : plan.program.calls) call->bind(operands);
 }
 
 size_t Plan::bound_bytes() const {
   size_t bytes = 0;
-  for (const auto& step : program.steps) bytes += step->bound_bytes();
+  for (const auto& call : program.calls) bytes += call->bound_bytes();
   return bytes;
 }
 

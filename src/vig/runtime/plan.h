@@ -2,9 +2,9 @@
 // once, immutable from then on, and shared by the sessions that run it: what changes from session
 // to session is memory, not the plan.
 //
-// Steps are grouped into regions. A tile region is a chain of row-wise steps over the same
+// Calls are grouped into regions. A tile region is a chain of row-wise calls over the same
 // positions: a worker takes a tile of rows and runs the whole chain on it, so what is made and last
-// used inside stays in that worker's cache. A step that reads other rows begins a new region. Where
+// used inside stays in that worker's cache. A call that reads other rows begins a new region. Where
 // there are too few rows to share out, every product is a region of its own, split over its
 // columns: each worker then reads its part of the weights only.
 #pragma once
@@ -17,13 +17,13 @@
 namespace vig {
 
 struct Region {
-  bool image = false;       // one pass of an ImageStep
-  int first = 0, last = 0;  // steps [first, last)
+  bool image = false;       // one pass of an ImageCall
+  int first = 0, last = 0;  // calls [first, last)
   int64_t positions = 0;    // rows per image
-  // A sweeping step that rides along with the tiles: its first pass takes each tile after the
-  // steps, its second pass before them, while the rows are in the cache. -1: none.
+  // A sweeping call that rides along with the tiles: its first pass takes each tile after the
+  // calls, its second pass before them, while the rows are in the cache. -1: none.
   int rider = -1;
-  int pass = 0;                      // of the rider, or of the step that is the region
+  int pass = 0;                      // of the rider, or of the call that is the region
   int64_t tile_rows = kMaxTileRows;  // at most
 };
 
@@ -34,18 +34,18 @@ struct Plan {
   int64_t arena_bytes = 0;
   int64_t scratch_bytes = 0;  // per worker
 
-  const Step& step(int index) const { return *program.steps[index]; }
-  const ImageStep& image_step(int index) const {
-    return static_cast<const ImageStep&>(step(index));
+  const KernelCall& call(int index) const { return *program.calls[index]; }
+  const ImageCall& image_call(int index) const {
+    return static_cast<const ImageCall&>(call(index));
   }
-  size_t bound_bytes() const;  // held by the steps
+  size_t bound_bytes() const;  // held by the calls
 };
 
 // Whether so few rows are better split over the columns of each product.
 bool few_rows(int64_t rows, int threads);
 
 Plan make_plan(Program program, int batch, int threads = 1);
-// Lets every step make what depends on weights and sizes. `model` outlives the plan.
+// Lets every call make what depends on weights and sizes. `model` outlives the plan.
 void bind_plan(Plan& plan, const PackedModel& model);
 
 // Places blocks that live over [first, last] (both included) so that no two alive at once overlap.

@@ -1,4 +1,4 @@
-// A graph lowered to steps, before anything is placed. The graph's nodes keep their ids as values;
+// A graph lowered to calls, before anything is placed. The graph's nodes keep their ids as values;
 // values that are no nodes follow.
 #pragma once
 
@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
-#include "vig/runtime/step.h"
+#include "vig/runtime/kernel_call.h"
 
 namespace vig {
 
 struct Program {
-  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<std::unique_ptr<KernelCall>> calls;
   std::vector<ProgramValue> values;
   std::vector<bool> wanted;  // values that must be readable after the run
-  std::vector<int> inputs;   // values that are there before the first step, and stay
+  std::vector<int> inputs;   // values that are there before the first call, and stay
 };
 
 // `keep`: nodes whose values must be readable besides the outputs.

@@ -10,27 +10,27 @@ namespace {
 std::vector<Region> separate_regions(const Program& program, int batch, int threads) {
   std::vector<Region> regions;
   std::vector<int> home(program.values.size(), -1);  // region that makes each value
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = *program.steps[i];
-    const bool image = step.reach() == Reach::kImage;
-    const int64_t positions = program.values[step.result()].grid.positions();
+  for (size_t i = 0; i < program.calls.size(); ++i) {
+    const KernelCall& call = *program.calls[i];
+    const bool image = call.reach() == Reach::kImage;
+    const int64_t positions = program.values[call.result()].grid.positions();
     bool joins = !regions.empty() && !image && !regions.back().image &&
                  regions.back().positions == positions;
-    // A step that is split over columns stands alone.
+    // A call that is split over columns stands alone.
     if (joins && few_rows(batch * positions, threads)) {
-      joins = !step.has_columns() && !program.steps[i - 1]->has_columns();
+      joins = !call.has_columns() && !program.calls[i - 1]->has_columns();
     }
-    for (int value : gathered_by(step)) {
+    for (int value : gathered_by(call)) {
       joins = joins && home[value] != static_cast<int>(regions.size()) - 1;
     }
     const int index = static_cast<int>(i);
     if (!joins) regions.push_back({image, index, index, positions});
     regions.back().last = index + 1;
-    const int passes = image ? static_cast<const ImageStep&>(step).passes() : 1;
+    const int passes = image ? static_cast<const ImageCall&>(call).passes() : 1;
     for (int pass = 1; pass < passes; ++pass) {
       regions.push_back({true, index, index + 1, positions, -1, pass});
     }
-    home[step.result()] = static_cast<int>(regions.size()) - 1;
+    home[call.result()] = static_cast<int>(regions.size()) - 1;
   }
   return regions;
 }
@@ -43,7 +43,7 @@ bool halves_fill_workers(int batch, int threads) {
 
 bool gathers(const Program& program, const Region& region, int value) {
   for (int i = region.first; i < region.last; ++i) {
-    const std::vector<int> gathered = gathered_by(*program.steps[i]);
+    const std::vector<int> gathered = gathered_by(*program.calls[i]);
     if (std::find(gathered.begin(), gathered.end(), value) != gathered.end()) return true;
   }
   return false;
@@ -53,7 +53,7 @@ bool gathers(const Program& program, const Region& region, int value) {
 // image, so rows too wide for them must go by tiles of their own.
 bool fits_full_tiles(const Program& program, const Region& region) {
   for (int i = region.first; i < region.last; ++i) {
-    const ProgramValue& made = program.values[program.steps[i]->result()];
+    const ProgramValue& made = program.values[program.calls[i]->result()];
     if (made.grid.channels * made.element_bytes() * kMaxTileRows > kTileBytes) return false;
   }
   return true;
@@ -65,13 +65,13 @@ void let_sweeps_ride(const Program& program, std::vector<Region>& regions) {
   for (size_t r = 1; r + 2 < regions.size(); ++r) {
     if (!regions[r].image || regions[r].pass != 0) continue;
     const int index = regions[r].first;
-    const auto& step = static_cast<const ImageStep&>(*program.steps[index]);
-    if (!step.sweeps()) continue;
+    const auto& call = static_cast<const ImageCall&>(*program.calls[index]);
+    if (!call.sweeps()) continue;
     Region &before = regions[r - 1], &after = regions[r + 2];
     const int64_t positions = regions[r].positions;
     if (before.image || after.image || before.rider >= 0 || before.positions != positions ||
         after.positions != positions || few_rows(positions, 2) ||
-        gathers(program, after, step.result()) || !fits_full_tiles(program, before) ||
+        gathers(program, after, call.result()) || !fits_full_tiles(program, before) ||
         !fits_full_tiles(program, after)) {
       continue;
     }
@@ -84,8 +84,8 @@ void let_sweeps_ride(const Program& program, std::vector<Region>& regions) {
 
 }  // namespace
 
-std::vector<int> gathered_by(const Step& step) {
-  return step.reach() == Reach::kRow ? std::vector<int>{} : step.operands();
+std::vector<int> gathered_by(const KernelCall& call) {
+  return call.reach() == Reach::kRow ? std::vector<int>{} : call.operands();
 }
 
 bool few_rows(int64_t rows, int threads) {

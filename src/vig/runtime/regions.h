@@ -1,4 +1,4 @@
-// How steps are grouped: the first half of making a plan.
+// How calls are grouped: the first half of making a plan.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace vig {
 
 std::vector<Region> make_regions(const Program& program, int batch, int threads);
 
-// The operands of a step that must be complete before any row of its result can be made.
-std::vector<int> gathered_by(const Step& step);
+// The operands of a call that must be complete before any row of its result can be made.
+std::vector<int> gathered_by(const KernelCall& call);
 
 }  // namespace vig

@@ -55,7 +55,7 @@ struct Session::Impl {
   std::vector<TaskCounter> counters;
   std::optional<Bindings> bindings;
   std::optional<Executor> executor;
-  std::vector<std::vector<double>> times;  // [worker][step], when profiling
+  std::vector<std::vector<double>> times;  // [worker][call], when profiling
   int64_t images_run = 0;
 
   Impl(std::shared_ptr<const PackedModel> packed, Graph g, Program program, SessionOptions o) {
@@ -105,7 +105,7 @@ struct Session::Impl {
     bindings.emplace(plan().program.values, places, *shared->model, start());
     executor.emplace(plan(), *bindings, options().threads);
     if (options().profile) {
-      times.assign(options().threads, std::vector<double>(plan().program.steps.size(), 0.0));
+      times.assign(options().threads, std::vector<double>(plan().program.calls.size(), 0.0));
     }
   }
 
@@ -244,13 +244,13 @@ size_t Session::scratch_bytes() const { return impl_->scratch.bytes(); }
 
 std::vector<ProfileEntry> Session::profile() const {
   std::map<std::string, ProfileEntry> kinds;
-  const auto& steps = impl_->plan().program.steps;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    ProfileEntry& entry = kinds[steps[i]->kind()];
-    entry.kind = steps[i]->kind();
+  const auto& calls = impl_->plan().program.calls;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ProfileEntry& entry = kinds[calls[i]->kind()];
+    entry.kind = calls[i]->kind();
     for (const std::vector<double>& worker : impl_->times) entry.seconds += worker[i];
-    entry.macs.dense += steps[i]->macs.dense * impl_->images_run;
-    entry.macs.scan += steps[i]->macs.scan * impl_->images_run;
+    entry.macs.dense += calls[i]->macs.dense * impl_->images_run;
+    entry.macs.scan += calls[i]->macs.scan * impl_->images_run;
   }
   std::vector<ProfileEntry> result;
   for (auto& [kind, entry] : kinds) result.push_back(std::move(entry));

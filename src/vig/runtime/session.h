@@ -37,7 +37,7 @@ struct SessionPlan;  // what sessions of one graph, batch and number of threads 
 struct SessionOptions {
   int batch = 1;               // most images at once
   int threads = 0;             // at most; 0: as many as the team has, or default_threads()
-  bool profile = false;        // time every step (adds a clock read per step)
+  bool profile = false;        // time every call (adds a clock read per call)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
   // Batches of the first input there is memory for, so that one is filled while another runs.
   int slots = 1;

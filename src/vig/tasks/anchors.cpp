@@ -4,7 +4,7 @@
 
 namespace vig {
 
-std::vector<Box> cell_anchors(const DetectorNumbers& numbers, int stride) {
+std::vector<Box> cell_anchors(const DetectorConfig& numbers, int stride) {
   const float side = numbers.anchor_scale * static_cast<float>(stride);
   std::vector<Box> anchors;
   for (const float ratio : numbers.anchor_ratios) {
@@ -15,7 +15,7 @@ std::vector<Box> cell_anchors(const DetectorNumbers& numbers, int stride) {
   return anchors;
 }
 
-std::vector<Box> level_anchors(const DetectorNumbers& numbers, int stride, int height, int width) {
+std::vector<Box> level_anchors(const DetectorConfig& numbers, int stride, int height, int width) {
   const std::vector<Box> cell = cell_anchors(numbers, stride);
   std::vector<Box> anchors;
   anchors.reserve(static_cast<size_t>(height) * static_cast<size_t>(width) * cell.size());

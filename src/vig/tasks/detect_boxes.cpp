@@ -25,7 +25,7 @@ void softmax(std::span<const float> logits, std::vector<float>& scores) {
 }  // namespace
 
 std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
-                                    const DetectorNumbers& numbers) {
+                                    const DetectorConfig& numbers) {
   std::map<int, std::vector<size_t>> by_class;
   for (size_t i = 0; i < candidates.size(); ++i) by_class[candidates[i].label].push_back(i);
   std::vector<size_t> kept;
@@ -54,7 +54,7 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
 
 std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<const float> logits,
                                     std::span<const float> deltas, int classes,
-                                    const DetectorNumbers& numbers, const Placement& placement) {
+                                    const DetectorConfig& numbers, const Placement& placement) {
   const auto count = static_cast<size_t>(classes);
   if (logits.size() != proposals.size() * (count + 1) ||
       deltas.size() != proposals.size() * count * 4) {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "vig/base/detector_numbers.h"
 #include "vig/image/box.h"
 #include "vig/image/preprocess.h"
+#include "vig/models/detector_config.h"
 
 namespace vig {
 
@@ -19,7 +19,7 @@ struct ScoredBox {
 // Of boxes of all classes: suppressed among those of their class, then the numbers.detections best
 // of all, best first; of equal scores the earlier one.
 std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
-                                    const DetectorNumbers& numbers);
+                                    const DetectorConfig& numbers);
 
 // `logits` is [proposals, classes + 1], the last of them for no object; `deltas` is [proposals,
 // classes, 4]. Proposals are positions in the network's input, the result in the image: decoded,
@@ -27,6 +27,6 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
 // above numbers.min_score; then chosen. Throws where a logit is not finite.
 std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<const float> logits,
                                     std::span<const float> deltas, int classes,
-                                    const DetectorNumbers& numbers, const Placement& placement);
+                                    const DetectorConfig& numbers, const Placement& placement);
 
 }  // namespace vig

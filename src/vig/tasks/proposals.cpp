@@ -34,8 +34,8 @@ struct Ranked {
   float logit = 0;
 };
 
-void add_level(const ProposalLevel& level, int stride, const DetectorNumbers& numbers,
-               int per_level, float width, float height, std::vector<Ranked>& all) {
+void add_level(const ProposalLevel& level, int stride, const DetectorConfig& numbers, int per_level,
+               float width, float height, std::vector<Ranked>& all) {
   const std::vector<Box> cell = cell_anchors(numbers, stride);
   const size_t anchors = cell.size();
   const size_t count =
@@ -65,7 +65,7 @@ void add_level(const ProposalLevel& level, int stride, const DetectorNumbers& nu
 }  // namespace
 
 std::vector<Proposal> find_proposals(std::span<const ProposalLevel> levels,
-                                     const DetectorNumbers& numbers, int per_level, float width,
+                                     const DetectorConfig& numbers, int per_level, float width,
                                      float height) {
   if (levels.size() != numbers.strides.size()) {
     fail_usage("{} levels of proposals, expected {}", levels.size(), numbers.strides.size());

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "vig/base/detector_numbers.h"
 #include "vig/image/box.h"
+#include "vig/models/detector_config.h"
 
 namespace vig {
 
@@ -26,7 +26,7 @@ struct Proposal {
 // all, best first. Of equal logits the earlier level and anchor is the better one. A level for each
 // of numbers.strides. Throws where a logit is not finite.
 std::vector<Proposal> find_proposals(std::span<const ProposalLevel> levels,
-                                     const DetectorNumbers& numbers, int per_level, float width,
+                                     const DetectorConfig& numbers, int per_level, float width,
                                      float height);
 
 }  // namespace vig

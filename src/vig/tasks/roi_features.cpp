@@ -6,12 +6,12 @@
 
 namespace vig {
 
-int roi_level(const Box& box, const DetectorNumbers& numbers) {
+int roi_level(const Box& box, const DetectorConfig& numbers) {
   return roi_level(&box.x1, numbers.finest_scale, numbers.roi_levels);
 }
 
 void roi_features(std::span<const PyramidLevel> levels, const Box& box,
-                  const DetectorNumbers& numbers, int side, float* out) {
+                  const DetectorConfig& numbers, int side, float* out) {
   const PyramidLevel& level = levels[static_cast<size_t>(roi_level(box, numbers))];
   const auto stride = numbers.strides[static_cast<size_t>(&level - levels.data())];
   RoiAlignArgs args;

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "vig/base/detector_numbers.h"
 #include "vig/image/box.h"
+#include "vig/models/detector_config.h"
 
 namespace vig {
 
@@ -16,12 +16,12 @@ struct PyramidLevel {
 
 // floor(log2(sqrt(box.width * box.height) / numbers.finest_scale + 1e-6)), within the
 // numbers.roi_levels levels.
-int roi_level(const Box& box, const DetectorNumbers& numbers);
+int roi_level(const Box& box, const DetectorConfig& numbers);
 
 // RoIAlign of the box from its level, to [side, side, channels]: aligned, as many samples as the
 // size of a cell asks for, averaged. Boxes are positions in the network's input. `levels` has at
 // least numbers.roi_levels maps, finest first, of numbers.strides.
 void roi_features(std::span<const PyramidLevel> levels, const Box& box,
-                  const DetectorNumbers& numbers, int side, float* out);
+                  const DetectorConfig& numbers, int side, float* out);
 
 }  // namespace vig

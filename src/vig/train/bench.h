@@ -23,7 +23,7 @@ struct BenchOptions {
 
 struct BenchResult {
   int steps = 0;
-  double median = 0, p95 = 0, spread = 0, best = 0;  // seconds of a step; see pipeline/bench.h
+  double median = 0, p95 = 0, spread = 0, best = 0;  // seconds of a step; see bench/bench.h
   double images_per_second = 0;                      // at the median
   double gflops = 0;  // at `best`; a backward pass counts two forward passes
   double peak_gflops = 0;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "vig/torch/parameters.h"
 #include "vig/train/options.h"
-#include "vig/train/parameters.h"
 #include "vig/train/workers.h"
 
 namespace vig::train {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vig/train/batch_norm.h"
+#include "vig/torch/batch_norm.h"
 
 namespace vig::train {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "vig/torch/parameters.h"
 #include "vig/train/options.h"
-#include "vig/train/parameters.h"
 #include "vig/train/processes/group.h"
 #include "vig/train/trained_model.h"
 #include "vig/train/workers.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "vig/torch/parameters.h"
 #include "vig/train/metrics.h"
 #include "vig/train/optimizer.h"
-#include "vig/train/parameters.h"
 
 namespace vig::train {
 

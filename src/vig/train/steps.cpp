@@ -4,7 +4,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
-#include "vig/train/batch_norm.h"
+#include "vig/torch/batch_norm.h"
 #include "vig/train/run_record.h"
 
 namespace vig::train {

@@ -13,7 +13,7 @@
 
 #include "vig/base/random.h"
 #include "vig/data/loader.h"
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 #include "vig/train/metrics.h"
 #include "vig/train/options.h"
 #include "vig/train/processes/group.h"

@@ -9,8 +9,8 @@
 #include "vig/graph/graph.h"
 #include "vig/models/registry.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/torch/parameters.h"
 #include "vig/train/options.h"
-#include "vig/train/parameters.h"
 
 namespace vig::train {
 

@@ -7,12 +7,12 @@
 
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
+#include "vig/bench/statistics.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/train/commands.h"
 #include "vig/kernels/targets.h"
-#include "vig/pipeline/bench_statistics.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {

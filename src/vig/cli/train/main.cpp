@@ -3,7 +3,7 @@
 #include "vig/cli/memory_lack.h"
 #include "vig/cli/program.h"
 #include "vig/cli/train/commands.h"
-#include "vig/train/tensor_memory.h"
+#include "vig/torch/tensor_memory.h"
 
 namespace {
 

@@ -18,8 +18,8 @@
 #include "vig/data/image_files.h"
 #include "vig/image/preprocess.h"
 #include "vig/pipeline/default_model.h"
-#include "vig/train/input_gradient.h"
-#include "vig/train/parameters.h"
+#include "vig/torch/input_gradient.h"
+#include "vig/torch/parameters.h"
 #include "vig/train/workers.h"
 #include "vig/weights/atomic_file.h"
 

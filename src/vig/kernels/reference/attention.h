@@ -4,7 +4,7 @@
 #pragma once
 
 #include "vig/kernels/attention.h"
-#include "vig/kernels/attention_backward.h"
+#include "vig/kernels/backward/attention.h"
 
 namespace vig::reference {
 

@@ -1,7 +1,7 @@
 // Reference implementation of kernels/conv1d_backward.h, in double.
 #pragma once
 
-#include "vig/kernels/conv1d_backward.h"
+#include "vig/kernels/backward/conv1d.h"
 
 namespace vig::reference {
 

@@ -2,7 +2,7 @@
 // neighbour it read, in double.
 #pragma once
 
-#include "vig/kernels/conv_backward.h"
+#include "vig/kernels/backward/conv.h"
 
 namespace vig::reference {
 

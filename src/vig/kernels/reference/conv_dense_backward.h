@@ -2,7 +2,7 @@
 // every pixel and weight it saw, in double.
 #pragma once
 
-#include "vig/kernels/conv_dense_backward.h"
+#include "vig/kernels/backward/conv_dense.h"
 
 namespace vig::reference {
 

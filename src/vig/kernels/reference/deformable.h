@@ -2,7 +2,7 @@
 // written there, in double.
 #pragma once
 
-#include "vig/kernels/deformable_backward.h"
+#include "vig/kernels/backward/deformable.h"
 
 namespace vig::reference {
 

@@ -1,7 +1,7 @@
 // Reference implementation of kernels/gemm_backward.h.
 #pragma once
 
-#include "vig/kernels/gemm_backward.h"
+#include "vig/kernels/backward/gemm.h"
 
 namespace vig::reference {
 

@@ -2,7 +2,7 @@
 // double, one direction after the other. Allocates all states; args.scratch is not used.
 #pragma once
 
-#include "vig/kernels/gla_backward.h"
+#include "vig/kernels/backward/gla.h"
 
 namespace vig::reference {
 

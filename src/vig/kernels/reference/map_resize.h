@@ -1,8 +1,8 @@
 // Reference implementations of kernels/map_resize.h and kernels/map_resize_backward.h, in double.
 #pragma once
 
+#include "vig/kernels/backward/map_resize.h"
 #include "vig/kernels/map_resize.h"
-#include "vig/kernels/map_resize_backward.h"
 
 namespace vig::reference {
 

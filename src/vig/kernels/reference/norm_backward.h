@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "vig/kernels/norm_backward.h"
+#include "vig/kernels/backward/norm.h"
 
 namespace vig::reference {
 

@@ -1,7 +1,7 @@
 // Reference implementations of kernels/pointwise_backward.h, in double.
 #pragma once
 
-#include "vig/kernels/pointwise_backward.h"
+#include "vig/kernels/backward/pointwise.h"
 
 namespace vig::reference {
 

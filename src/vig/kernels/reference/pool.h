@@ -1,8 +1,8 @@
 // Reference implementations of kernels/pool.h and kernels/pool_backward.h, in double.
 #pragma once
 
+#include "vig/kernels/backward/pool.h"
 #include "vig/kernels/pool.h"
-#include "vig/kernels/pool_backward.h"
 
 namespace vig::reference {
 

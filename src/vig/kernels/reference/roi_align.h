@@ -2,7 +2,7 @@
 // other, in double.
 #pragma once
 
-#include "vig/kernels/roi_align_backward.h"
+#include "vig/kernels/backward/roi_align.h"
 
 namespace vig::reference {
 

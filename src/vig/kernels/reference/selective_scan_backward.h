@@ -2,7 +2,7 @@
 // written there, in double. Allocates all states; args.scratch is not used.
 #pragma once
 
-#include "vig/kernels/selective_scan_backward.h"
+#include "vig/kernels/backward/selective_scan.h"
 
 namespace vig::reference {
 

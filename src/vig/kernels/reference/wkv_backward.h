@@ -2,7 +2,7 @@
 // of the tokens. args.scratch is not used.
 #pragma once
 
-#include "vig/kernels/wkv_backward.h"
+#include "vig/kernels/backward/wkv.h"
 
 namespace vig::reference {
 

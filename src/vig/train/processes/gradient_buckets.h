@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "vig/train/parameters.h"
+#include "vig/torch/parameters.h"
 
 namespace torch::autograd {
 struct Node;

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "vig/base/error.h"
-#include "vig/train/parameters.h"
+#include "vig/torch/parameters.h"
 
 namespace vig::train {
 

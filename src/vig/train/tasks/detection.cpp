@@ -167,7 +167,7 @@ class DetectionTask : public Task {
   // Draws what is learnt from, and learns from it.
   DetectionLosses group_losses(const DetectorPass& detector, const DetectorMaps& maps,
                                const ShardPass& pass, int64_t first, int64_t count) const {
-    const DetectorNumbers& numbers = *model_.spec.config->detector();
+    const DetectorConfig& numbers = *model_.spec.config->detector();
     std::vector<SampledImage> proposals, boxes;
     std::vector<std::vector<Box>> lists;
     for (int64_t i = 0; i < count; ++i) {

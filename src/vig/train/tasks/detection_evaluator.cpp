@@ -110,7 +110,7 @@ std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
 Detections detect(const TrainedModel& model, const Graph& graph,
                   const std::vector<at::Tensor>& values, const ValidationImage& image,
                   const ForwardOptions& options) {
-  const DetectorNumbers& numbers = *model.spec.config->detector();
+  const DetectorConfig& numbers = *model.spec.config->detector();
   const Placement& placement = image.placement;
   const DetectorPass pass(model, graph, values, options);
   const DetectorMaps maps = pass.maps(image.input);

@@ -4,7 +4,7 @@
 
 #include "vig/base/error.h"
 #include "vig/tasks/anchors.h"
-#include "vig/train/roi_align.h"
+#include "vig/torch/roi_align.h"
 
 namespace vig::train {
 namespace {
@@ -15,8 +15,8 @@ size_t output_of(const Graph& graph, const std::string& name) {
   return static_cast<size_t>(node);
 }
 
-const DetectorNumbers& numbers_of(const TrainedModel& model) {
-  const DetectorNumbers* numbers = model.spec.config->detector();
+const DetectorConfig& numbers_of(const TrainedModel& model) {
+  const DetectorConfig* numbers = model.spec.config->detector();
   if (numbers == nullptr) fail("[train] {} is no detector", model.spec.name);
   return *numbers;
 }

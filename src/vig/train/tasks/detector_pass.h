@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "vig/tasks/proposals.h"
-#include "vig/train/forward.h"
+#include "vig/torch/forward.h"
 #include "vig/train/tasks/detection_losses.h"
 #include "vig/train/trained_model.h"
 
@@ -65,7 +65,7 @@ class DetectorPass {
   const Graph& graph_;
   const std::vector<at::Tensor>& values_;
   const ForwardOptions& options_;
-  const DetectorNumbers& numbers_;
+  const DetectorConfig& numbers_;
   std::vector<Level> grids_;
   std::vector<Box> anchors_;
 };

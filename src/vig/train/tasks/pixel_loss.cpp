@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "vig/image/label_map.h"
-#include "vig/train/maybe_tensor.h"
+#include "vig/torch/maybe_tensor.h"
 
 namespace vig::train {
 namespace {

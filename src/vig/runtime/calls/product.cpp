@@ -1,0 +1,136 @@
+#include "vig/runtime/calls/product.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vig/runtime/calls/calls.h"
+
+namespace vig {
+namespace {
+
+// Rows and columns of a group's weight: [.., in], or [out, in, 1, 1] of a convolution.
+int64_t inputs(const Shape& shape) {
+  return shape.rank() == 4 ? shape.elements() / shape[0] : shape[-1];
+}
+int64_t outputs(const Shape& shape, int groups) {
+  return shape.elements() / inputs(shape) / groups;
+}
+
+// Of one group, whole cache lines.
+size_t group_floats(const Shape& shape, int groups, bool paired) {
+  constexpr size_t kLine = 16;
+  const size_t floats = gemm_packed_floats(outputs(shape, groups), inputs(shape), paired);
+  return (floats + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
+
+std::vector<int> ProductCall::operands() const {
+  if (spec_.residual < 0) return {spec_.in};
+  return {spec_.in, spec_.residual};
+}
+
+const char* ProductCall::kind() const {
+  if (spec_.paired) return "linear + swiglu";
+  if (spec_.function == Elementwise::kDecay) return "linear + decay";
+  return spec_.residual >= 0 ? "linear + add" : "linear";
+}
+
+std::optional<Packing> ProductCall::packing(const std::vector<ParamSpec>& params) const {
+  const size_t floats = group_floats(params[spec_.weight].shape, spec_.groups, spec_.paired);
+  std::string layout = spec_.paired ? "paired panels" : "panels";
+  if (spec_.groups > 1) layout += fmt::format(" of {} ranges", spec_.groups);
+  return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
+                 floats * static_cast<size_t>(spec_.groups) * sizeof(float)};
+}
+
+void ProductCall::pack(const std::vector<ParamSpec>& params, const Weights& weights,
+                       void* room) const {
+  auto* to = static_cast<float*>(room);
+  const Shape& shape = params[spec_.weight].shape;
+  const float* weight = weights.data(static_cast<size_t>(spec_.weight));
+  const float* bias = spec_.bias < 0 ? nullptr : weights.data(static_cast<size_t>(spec_.bias));
+  FoldedWeights folded;
+  if (spec_.norm.exists()) {
+    folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
+    weight = folded.weight.data();
+    bias = folded.bias.data();
+  }
+  const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
+  for (int64_t group = 0; group < spec_.groups; ++group) {
+    gemm_pack(weight + group * n * k, bias == nullptr ? nullptr : bias + group * n, n, k,
+              spec_.paired, to);
+    to += group_floats(shape, spec_.groups, spec_.paired);
+  }
+}
+
+void ProductCall::bind(const Operands& operands) {
+  const Shape& shape = operands.shape(spec_.weight);
+  matrix_ = {operands.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
+             spec_.paired};
+  group_floats_ = static_cast<int64_t>(group_floats(shape, spec_.groups, spec_.paired));
+}
+
+int64_t ProductCall::column_blocks() const { return spec_.groups * gemm_panels(matrix_); }
+
+void ProductCall::run(const Bindings& bindings, const Tile& tile) const {
+  if (spec_.groups == 1) return run_group(bindings, tile, 0);
+  const int64_t panels = gemm_panels(matrix_);
+  const int64_t end = tile.last_block < 0 ? column_blocks() : tile.last_block;
+  for (int64_t block = tile.first_block; block < end;) {
+    const int64_t group = block / panels;
+    Tile part = tile;
+    part.first_block = block - group * panels;
+    part.last_block = std::min(end - group * panels, panels);
+    run_group(bindings, part, group);
+    block = (group + 1) * panels;
+  }
+}
+
+void ProductCall::run_group(const Bindings& bindings, const Tile& tile, int64_t group) const {
+  const int64_t column = group * matrix_.n;  // of the result
+  GemmArgs args;
+  args.a = bindings.tile(spec_.in, tile) + spec_.first + group * spec_.stride;
+  args.lda = bindings.stride(spec_.in);
+  args.rows = tile.rows();
+  args.weight = matrix_;
+  args.weight.panels += group * group_floats_;
+  args.c = bindings.tile(spec_.out, tile) + column;
+  args.ldc = bindings.stride(spec_.out);
+  args.function = spec_.function;
+  if (spec_.residual >= 0) {
+    args.residual = bindings.tile(spec_.residual, tile) + column;
+    args.ldr = bindings.stride(spec_.residual);
+  }
+  args.first_panel = tile.first_block;
+  args.last_panel = tile.last_block;
+  gemm(args);
+}
+
+ProductCall::Spec ProductCall::of_linear(const Node& node) {
+  Spec spec;
+  spec.in = node.inputs[0];
+  spec.weight = Lowering::param(node, 0);
+  spec.bias = Lowering::param(node, 1);
+  if (const auto* op = std::get_if<LinearOp>(&node.op)) {
+    spec.groups = op->groups;
+    spec.first = op->first;
+    spec.stride = op->group_stride;
+  }
+  return spec;
+}
+
+void add_product(Lowering& to) {
+  ProductCall::Spec spec = ProductCall::of_linear(to.node(to.unit().node));
+  spec.out = to.result();
+  spec.norm = fused_norm(to);
+  spec.residual = to.unit().residual;
+  spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
+  spec.paired = to.unit().swiglu;
+  to.add(std::make_unique<ProductCall>(spec), to.macs());
+}
+
+void lower(const LinearOp&, Lowering& to) { add_product(to); }
+
+}  // namespace vig

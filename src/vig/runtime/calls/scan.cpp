@@ -1,0 +1,149 @@
+// The scan of gated linear attention, in one direction or both.
+//
+// In both directions it sweeps (see ImageCall::sweeps). Where there are more workers than halves
+// of images, the passes share out the heads, and if that is not enough, blocks of their value
+// columns. A pass goes tile by tile in either case, so bits are the same.
+#include <cmath>
+
+#include "vig/kernels/gla.h"
+
+#include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/pointwise.h"
+#include "vig/runtime/calls/product.h"
+
+namespace vig {
+namespace {
+
+class ScanCall final : public ImageCall {
+ public:
+  ScanCall(int qkv, int alpha, int out, const GlaOp& op)
+      : ImageCall(out), qkv_(qkv), alpha_(alpha), op_(op) {}
+
+  std::vector<int> operands() const override { return {qkv_, alpha_}; }
+  const char* kind() const override { return "scan"; }
+
+  int passes() const override { return gla_directions(op_); }
+  bool sweeps() const override { return passes() == 2; }
+
+  void share_out(const Workload& load) override {
+    constexpr int64_t kNarrowest = 16;  // columns of a block
+    positions_ = load.positions;
+    blocks_ = 1;
+    if (load.rides) return;
+    const int64_t heads = static_cast<int64_t>(load.batch) * op_.heads * passes();
+    while (heads * blocks_ % load.threads != 0 && heads * blocks_ < 8 * load.threads &&
+           op_.value_dim % (2 * blocks_) == 0 && op_.value_dim / (2 * blocks_) >= kNarrowest) {
+      blocks_ *= 2;
+    }
+  }
+  // One state for each image, head, block and direction.
+  int64_t state_bytes(int batch) const override {
+    return batch * op_.heads * blocks_ * passes() * block_bytes();
+  }
+
+  // Counted by image, half, head and block, so that a worker's share is a run of rows.
+  int64_t tasks(const Bindings&, int images) const override {
+    return images * passes() * op_.heads * blocks_;
+  }
+  void run_task(const Bindings& bindings, int, int64_t task, int pass, std::byte*) const override {
+    const Columns columns{task / blocks_ % op_.heads, task % blocks_};
+    const int64_t half = task / blocks_ / op_.heads;
+    SweepPart part;
+    part.image = half / passes();
+    part.pass = pass;
+    if (passes() == 1) {
+      part.last = positions_;
+      part.backward = op_.direction == GlaDirection::kBackward;
+      return scan(bindings, part, columns);
+    }
+    const bool back = half % 2 == 1;
+    const SweepTiles tiles = SweepTiles::of_half(positions_, back);
+    const int64_t count = tiles.count();
+    part.backward = back != (pass == 1);
+    part.resume = pass == 1;
+    if (count == 0) return scan(bindings, part, columns);  // leaves a state for the other half
+    for (int64_t n = 0; n < count; ++n) {
+      const int64_t t = part.backward ? count - 1 - n : n;
+      part.first = tiles.start(t);
+      part.last = tiles.start(t + 1);
+      part.resume = pass == 1 || n > 0;
+      scan(bindings, part, columns);
+    }
+  }
+  void run_part(const Bindings& bindings, const SweepPart& part) const override {
+    for (int64_t head = 0; head < op_.heads; ++head) scan(bindings, part, {head, 0});
+  }
+
+ private:
+  // The columns of one task.
+  struct Columns {
+    int64_t head = 0, block = 0;
+  };
+
+  int64_t block_bytes() const {
+    const auto floats =
+        static_cast<int64_t>(gla_state_floats(op_.key_dim, op_.value_dim / blocks_));
+    return (floats * kFloatBytes + 63) / 64 * 64;  // whole cache lines
+  }
+
+  void scan(const Bindings& bindings, const SweepPart& part, const Columns& columns) const {
+    const int64_t directions = passes();
+    const int64_t width = op_.value_dim / blocks_;
+    const int64_t keys = static_cast<int64_t>(op_.heads) * op_.key_dim;
+    const int64_t row = part.image * positions_ + part.first;
+    const int64_t column = columns.head * op_.value_dim + columns.block * width;
+    const bool last_pass = part.pass == 1;
+    GlaArgs args;
+    args.tokens = part.last - part.first;
+    args.key_dim = op_.key_dim;
+    args.value_dim = width;
+    args.q = bindings.row(qkv_, row) + columns.head * op_.key_dim;
+    args.k = args.q + keys;
+    args.v = bindings.row(qkv_, row) + 2 * keys + column;
+    args.qkv_stride = bindings.stride(qkv_);
+    const float* gates = bindings.row(alpha_, row) + columns.head * op_.key_dim;
+    if (part.backward) {
+      args.alpha_backward = gates + (op_.direction == GlaDirection::kBoth ? keys : 0);
+    } else {
+      args.alpha_forward = gates;
+    }
+    args.alpha_stride = bindings.stride(alpha_);
+    args.resume = part.resume;
+    args.add = last_pass;
+    if (directions == 1 || last_pass) {
+      args.scale =
+          1.0f / std::sqrt(static_cast<float>(op_.key_dim)) / static_cast<float>(directions);
+    }
+    args.o = bindings.row(result(), row) + column;
+    args.o_stride = bindings.stride(result());
+    const int64_t unit = (part.image * op_.heads + columns.head) * blocks_ + columns.block;
+    const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
+    args.state =
+        reinterpret_cast<float*>(bindings.arena() + state_offset() + state * block_bytes());
+    gla(args);
+  }
+
+  int qkv_, alpha_;
+  GlaOp op_;
+  int64_t positions_ = 0;
+  int64_t blocks_ = 1;  // of a head's value columns
+};
+
+}  // namespace
+
+void lower(const GlaOp& op, Lowering& to) {
+  // The gates are decays, made from their logits by the product that makes those where it can.
+  const Node* product = to.producer(1);
+  const int alpha = to.fresh(to.grid(to.operand(1)));
+  if (product != nullptr) {
+    ProductCall::Spec spec = ProductCall::of_linear(*product);
+    spec.out = alpha;
+    spec.function = Elementwise::kDecay;
+    to.add(std::make_unique<ProductCall>(spec), to.macs(*product));
+  } else {
+    to.add(make_pointwise(Elementwise::kDecay, to.operand(1), alpha));
+  }
+  to.add(std::make_unique<ScanCall>(to.operand(0), alpha, to.result(), op), to.macs());
+}
+
+}  // namespace vig

@@ -1,0 +1,180 @@
+#include "vig/verify/dense.h"
+
+#include "vig/pipeline/detector.h"
+#include "vig/pipeline/segmenter.h"
+#include "vig/weights/elements.h"
+
+namespace vig {
+namespace {
+
+// Below it the two best classes of a pixel count as equal.
+constexpr float kLeastMargin = 1e-4f;
+
+ModelSource source_of(const GoldenCase& golden) {
+  const Shape& shape = golden.tensor("input").shape;
+  ModelSource source;
+  source.name = golden.file;
+  source.known = ModelSource::Known::kByHand;
+  source.spec = golden.spec;
+  source.checkpoint = golden.tensors;
+  source.graph = std::make_shared<const Graph>(as_input(golden.file, [&] {
+    return build_graph(golden.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
+  }));
+  source.weights = golden.weights(*source.graph);
+  return source;
+}
+
+std::vector<DenseImage> images_of(const GoldenCase& golden) {
+  const TensorView& input = golden.tensor("input");
+  const std::vector<float> values = channels_last(to_floats(input), input.shape[0], 3);
+  const size_t size = values.size() / golden.images.size();
+  std::vector<DenseImage> images(golden.images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    images[i].placement = golden.images[i];
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(i * size);
+    images[i].input.assign(first, first + static_cast<std::ptrdiff_t>(size));
+  }
+  return images;
+}
+
+// Of whole numbers: error and largest are how many differ, and how many there are.
+TensorCheck compare_counts(const std::string& name, const std::vector<int64_t>& expected,
+                           const std::vector<int64_t>& found, double tolerance) {
+  TensorCheck check;
+  check.name = name;
+  for (size_t i = 0; i < expected.size(); ++i) check.error += expected[i] != found[i];
+  check.largest = static_cast<double>(expected.size());
+  check.relative = check.error == 0 ? 0 : check.error / check.largest;
+  check.within = check.relative <= tolerance;
+  return check;
+}
+
+class Answers {
+ public:
+  Answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report)
+      : golden_(golden), options_(options), report_(report) {}
+
+  void numbers(const std::string& name, const std::vector<float>& expected,
+               const std::vector<float>& found) {
+    report_.tensors.push_back(compare_values(name, expected, found, options_.tolerance));
+  }
+  void counts(const std::string& name, const std::vector<int64_t>& expected,
+              const std::vector<int64_t>& found) {
+    report_.tensors.push_back(compare_counts(name, expected, found, options_.tolerance));
+  }
+  std::vector<float> floats(const std::string& name, const Shape& shape) const {
+    check_shape(name, golden_.tensor(name).shape, shape);
+    return to_floats(golden_.tensor(name));
+  }
+  std::vector<int64_t> whole(const std::string& name, const Shape& shape) const {
+    const TensorView& view = golden_.whole_numbers(name);
+    check_shape(name, view.shape, shape);
+    return to_int64s(view);
+  }
+  // Rows of (x1, y1, x2, y2, score): boxes and scores have sizes of their own.
+  void boxes(const std::string& name, const std::vector<float>& found) {
+    const int64_t count = static_cast<int64_t>(found.size()) / 5;
+    const std::vector<float> expected = floats(name, {count, 5});
+    const auto split = [](const std::vector<float>& rows, bool scores) {
+      std::vector<float> part;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        if ((i % 5 == 4) == scores) part.push_back(rows[i]);
+      }
+      return part;
+    };
+    numbers(name + " boxes", split(expected, false), split(found, false));
+    numbers(name + " scores", split(expected, true), split(found, true));
+  }
+
+ private:
+  void check_shape(const std::string& name, const Shape& found, const Shape& expected) const {
+    if (found == expected) return;
+    fail("{}: {} is {}, the engine's answer {}", golden_.file, name, found.str(), expected.str());
+  }
+
+  const GoldenCase& golden_;
+  const VerifyOptions& options_;
+  CaseReport& report_;
+};
+
+std::vector<float> values_of(const LogitField& field) {
+  const auto line = static_cast<size_t>(field.width()) * static_cast<size_t>(field.classes());
+  std::vector<float> values(line * static_cast<size_t>(field.height())), scratch;
+  for (int y = 0; y < field.height(); ++y) {
+    field.row(y, std::span(values).subspan(static_cast<size_t>(y) * line, line), scratch);
+  }
+  return values;
+}
+
+void verify_segmenter(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
+  const ModelSource source = source_of(golden);
+  const DenseImage image = images_of(golden).at(0);
+  const int64_t classes = model_classes(golden.spec);
+  RunOptions run;
+  run.threads = options.threads;
+  const Segmenter whole(source, run, {.window = 0}), windows(source, run);
+  const Placement& place = image.placement;
+  const Shape shape{1, classes, place.input_height, place.input_width};
+  for (const auto& [name, segmenter] :
+       {std::pair("logits_whole", &whole), std::pair("logits_slide", &windows)}) {
+    answers.numbers(name, channels_last(answers.floats(name, shape), 1, classes),
+                    values_of(segmenter->logits(image)));
+  }
+  const Shape pixels{place.source_height, place.source_width};
+  std::vector<int64_t> expected = answers.whole("pred", pixels);
+  const std::vector<float> margin = answers.floats("margin", pixels);
+  const LabelMap labels = windows.segment(image).labels;
+  const std::vector<int64_t> found(labels.labels.begin(), labels.labels.end());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (margin[i] <= kLeastMargin) expected[i] = found[i];
+  }
+  answers.counts("pred", expected, found);
+}
+
+void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
+  RunOptions run;
+  run.threads = options.threads;
+  const Detector detector(source_of(golden), run);
+  const std::vector<DenseImage> images = images_of(golden);
+  for (size_t i = 0; i < images.size(); ++i) {
+    const std::string number = fmt::format("/{}", i);
+    DetectTrace trace;
+    const Detections found = detector.detect(images[i], &trace);
+    std::vector<float> proposals, boxes;
+    for (const Proposal& one : trace.proposals) {
+      proposals.insert(proposals.end(),
+                       {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.score});
+    }
+    std::vector<int64_t> labels;
+    for (const Detection& one : found) {
+      boxes.insert(boxes.end(), {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.score});
+      labels.push_back(one.label);
+    }
+    answers.boxes("proposals" + number, proposals);
+    answers.boxes("dets" + number, boxes);
+    const Placement& place = images[i].placement;
+    const auto count = static_cast<int64_t>(found.size());
+    answers.counts("labels" + number, answers.whole("labels" + number, {count}), labels);
+    // Only where the case has them are masks spread out: the text alone says how large they are.
+    const std::vector<int64_t> expected =
+        answers.whole("det_masks" + number, {count, place.source_height, place.source_width});
+    std::vector<int64_t> pixels;
+    for (const Detection& one : found) {
+      for (const uint8_t pixel : decode_mask(one.mask)) pixels.push_back(pixel);
+    }
+    answers.counts("det_masks" + number, expected, pixels);
+  }
+}
+
+}  // namespace
+
+void verify_answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report) {
+  const Answers answers(golden, options, report);
+  if (golden.spec.config->task() == ModelTask::kDetect) {
+    verify_detector(golden, options, answers);
+  } else {
+    verify_segmenter(golden, options, answers);
+  }
+}
+
+}  // namespace vig
