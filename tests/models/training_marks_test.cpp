@@ -7,7 +7,8 @@
 #include <map>
 #include <set>
 
-#include "vig/models/registry.h"
+#include "vig/base/random.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

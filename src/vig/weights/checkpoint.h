@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/weights/named_tensor.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig {
 
