@@ -85,7 +85,7 @@ class CInterface : public ::testing::Test {
       EXPECT_EQ(vig_result_error(result, i), nullptr);
       size_t count = 0;
       const vig_class_score* const scores = vig_result_scores(result, i, &count);
-      const auto& own = expected[i].answer.scores;
+      const auto& own = expected[i].prediction.scores;
       ASSERT_EQ(count, own.size());
       for (size_t k = 0; k < count; ++k) {
         EXPECT_EQ(scores[k].label, own[k].index);
@@ -126,7 +126,7 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
     for (size_t i = 0; i < 3; ++i) {
       int rows = 0, columns = 0, channels = 0;
       const float* const values = vig_result_values(result.get(), i, &rows, &columns, &channels);
-      const Embedding& one = expected[i].answer;
+      const Embedding& one = expected[i].prediction;
       EXPECT_EQ((std::vector{rows, columns, channels}),
                 (std::vector{one.height, one.width, one.channels}));
       EXPECT_TRUE(std::equal(one.values.begin(), one.values.end(), values));
@@ -139,12 +139,12 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
   size_t count = 0;
   EXPECT_EQ(vig_result_scores(result.get(), 1, &count)[1].label, 3);
   EXPECT_EQ(count, 2u);
-  expect_map(result.get(), 1, evidence[1].answer.map);
+  expect_map(result.get(), 1, evidence[1].prediction.map);
 
   ASSERT_EQ(vig_attention(model.get(), images_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
   result.reset(answer);
   const auto attention = own.attention(source(), {0.2, 0.7, 0, 1});
-  expect_map(result.get(), 2, attention[2].answer.map);
+  expect_map(result.get(), 2, attention[2].prediction.map);
 }
 
 TEST_F(CInterface, OrientationIsAnOption) {
@@ -153,7 +153,7 @@ TEST_F(CInterface, OrientationIsAnOption) {
   const OpenModel own = pipeline(path_);
   const auto upright = own.classify(source(), 10);
   const auto stored = own.classify(source({.apply_orientation = false}), 10);
-  EXPECT_NE(upright[0].answer.scores, stored[0].answer.scores);
+  EXPECT_NE(upright[0].prediction.scores, stored[0].prediction.scores);
   for (const int ignore : {0, 1}) {
     vig_options options;
     vig_default_options(&options);
@@ -297,8 +297,8 @@ TEST_F(CInterface, ImagesThatWereNotGivenHaveNoAnswer) {
     size_t count = 0;
     const vig_class_score* const score = vig_result_scores(result.get(), i, &count);
     ASSERT_EQ(count, 1u) << "without another class";
-    EXPECT_EQ(score->label, best[i].answer.scores[0].index);
-    EXPECT_STREQ(score->name, best[i].answer.scores[0].name.c_str());
+    EXPECT_EQ(score->label, best[i].prediction.scores[0].index);
+    EXPECT_STREQ(score->name, best[i].prediction.scores[0].name.c_str());
   }
   // A classifier has neither labels nor objects.
   size_t count = 7;
@@ -453,7 +453,7 @@ TEST_F(CInterface, SegmentationAndDetection) {
   Result result(answer);
   int width = 0, height = 0;
   const uint8_t* const labels = vig_result_labels(result.get(), 0, &width, &height);
-  const LabelMap map = pipeline(map_path).segment(source())[0].answer.labels;
+  const LabelMap map = pipeline(map_path).segment(source())[0].prediction.labels;
   ASSERT_EQ(width, map.width);
   ASSERT_EQ(height, map.height);
   EXPECT_TRUE(std::equal(map.labels.begin(), map.labels.end(), labels));
@@ -474,7 +474,7 @@ TEST_F(CInterface, SegmentationAndDetection) {
   result.reset(answer);
   size_t count = 0;
   const vig_detection* const found = vig_result_detections(result.get(), 0, &count);
-  const Detections expected = pipeline(box_path).detect(source())[0].answer;
+  const Detections expected = pipeline(box_path).detect(source())[0].prediction;
   ASSERT_EQ(count, expected.size());
   ASSERT_GT(count, 0u);
   for (size_t i = 0; i < count; ++i) {

@@ -118,7 +118,7 @@ TEST(CommandLine, RangesIncludeTheirEndsAndNothingElse) {
   for (const char* bad : {"-1", "65536", "x"}) EXPECT_NE(error("--port", bad), "") << bad;
 }
 
-TEST(CommandLine, MistakesAreOneSentence) {
+TEST(CommandLine, ErrorsAreOneSentence) {
   const auto error = [](std::vector<const char*> arguments) {
     Made made;
     const std::string sentence = parse(made.line, std::move(arguments)).error;

@@ -160,7 +160,7 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   EXPECT_EQ(furthest, 11u);
 }
 
-// Blocks of the caller's take the place of the loader's own, and never more of them are in use.
+// Blocks of the caller replace the loader's own, and never more of them are in use.
 TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   const auto batches = make_batches(epoch_order(24, 1, 0), 5, LastBatch::kKeep);
   for (const int workers : {0, 1, 3}) {
@@ -186,7 +186,7 @@ TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   }
 }
 
-TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
+TEST_F(LoaderTest, ExceptionsReplaceTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});
     const auto write = [](const Loader::Slot& slot, const Image&, Target&, float*) {
@@ -196,7 +196,7 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
     };
     loader.start({{0, 1}, {0, 1, 2, 4}, {0}, {1}}, kFloats, write);
     EXPECT_EQ(loader.next()->index, 0u);
-    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first, whoever was faster
+    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first in order, not in time
     EXPECT_THROW(loader.next(), std::logic_error);
     Batch* last = loader.next();
     ASSERT_NE(last, nullptr);
@@ -210,9 +210,9 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
 class BoxedImages : public SampleSource {
  public:
   size_t size() const override { return 5; }
-  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
+  std::string location(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
-    if (sample == 2) fail("{}: its boxes cannot be read", place(sample));
+    if (sample == 2) fail("{}: its boxes cannot be read", location(sample));
     return {std::make_shared<const Image>(1, 1), std::vector<int>(sample, 10)};
   }
 };
@@ -235,8 +235,8 @@ TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirImages) {
     EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[2]), std::vector<int>());
     ASSERT_EQ(batch->problems.size(), 1u);
     EXPECT_EQ(batch->problems[0].sentence, "image 2: its boxes cannot be read");
-    EXPECT_EQ(batch->problems[0].place, "image 2");
-    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second place of the batch
+    EXPECT_EQ(batch->problems[0].location, "image 2");
+    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second position of the batch
     EXPECT_EQ(loader.reported(), std::unordered_set<size_t>{2});
     EXPECT_EQ(std::any_cast<std::vector<int>>(loader.next()->targets[0]), std::vector<int>(1, 10));
   }
@@ -255,7 +255,7 @@ TEST_F(LoaderTest, MayBeDroppedOrRestartedAtAnyPoint) {
         ASSERT_EQ(restarted.next()->index, i);
       }
     }
-    // With more memory than before, and other numbers.
+    // With more memory than before, and other values.
     restarted.start({{5, 6, 7, 8}}, 4 * kFloats,
                     [](const Loader::Slot& slot, const Image&, Target&, float* out) {
                       std::fill_n(out, 4 * kFloats, static_cast<float>(slot.sample));

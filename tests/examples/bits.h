@@ -15,7 +15,7 @@ inline std::string probabilities(const std::string& weights, const std::string& 
   ModelRequest request;
   request.model = weights;
   const Classifier classifier(find_source(request));
-  const Classification answer = classifier.classify(ImageFiles({file}), 1000).front().answer;
+  const Classification answer = classifier.classify(ImageFiles({file}), 1000).front().prediction;
   std::string text;
   for (const ClassScore& score : answer.scores) {
     char line[64];

@@ -154,7 +154,7 @@ TEST_P(EveryAllocation, OfLoadingAndClassifying) {
     std::string text;
     for (const ClassifiedImage& image : classifier.classify(images, 2)) {
       if (!image.error.empty()) throw std::runtime_error(image.error);
-      for (const ClassScore& score : image.answer.scores) text += std::to_string(score.logit);
+      for (const ClassScore& score : image.prediction.scores) text += std::to_string(score.logit);
     }
     return text;
   });
@@ -170,7 +170,7 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
     std::string text;
     for (const EmbeddedImage& image : embedder.embed(images, Embedder::Kind::kPooled)) {
       if (!image.error.empty()) throw std::runtime_error(image.error);
-      text += numbers(image.answer.values);
+      text += numbers(image.prediction.values);
     }
     return text;
   });

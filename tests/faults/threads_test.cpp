@@ -13,7 +13,7 @@
 #include "support/run_program.h"
 #include "support/tree.h"
 #include "vig/base/error.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/bench/bench.h"
 #include "vig/data/dataset.h"
 #include "vig/data/loader.h"
@@ -50,17 +50,17 @@ class Threads : public ::testing::Test {
   }
 };
 
-TEST_F(Threads, ATeamIsAsLargeAsTheSystemAllows) {
+TEST_F(Threads, APoolIsAsLargeAsTheSystemAllows) {
   for (int started = 0; started <= 4; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    ThreadTeam team(5);
-    EXPECT_EQ(team.size(), started + 1);
+    ThreadPool pool(5);
+    EXPECT_EQ(pool.size(), started + 1);
     std::vector<int> rounds(5, 0);
     for (int round = 0; round < 3; ++round) {
-      team.run([&](int worker) {
+      pool.run([&](int worker) {
         ++rounds[static_cast<size_t>(worker)];
-        team.barrier();  // all of them arrive
+        pool.barrier();  // all of them arrive
       });
     }
     for (int worker = 0; worker < 5; ++worker) {
@@ -80,7 +80,7 @@ class ThreadsOfAModel : public Threads {
 
   static std::vector<ClassScore> scores(const Classifier& classifier, int size = 0) {
     const ImageFiles image({data("image/photos/kitten_gray.jpg")});
-    return classifier.classify(image, 10, size).front().answer.scores;
+    return classifier.classify(image, 10, size).front().prediction.scores;
   }
 };
 
@@ -131,7 +131,7 @@ TEST_F(ThreadsOfAModel, ImagesAreReadWithoutABackgroundThread) {
     for (size_t i = 0; i < results.size(); ++i) {
       EXPECT_EQ(results[i].name, files.path(i));
       EXPECT_EQ(results[i].error, "");
-      EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
+      EXPECT_EQ(results[i].prediction.scores, expected[i].prediction.scores);
     }
   }
 }
@@ -200,9 +200,9 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, expected.out);
     // The first threads run the network; images are read by those that remain.
-    const int team = std::min(started + 1, 4);
-    EXPECT_EQ(result.err, team == 4 ? std::string()
-                                    : "vig: runs on " + std::to_string(team) +
+    const int pool = std::min(started + 1, 4);
+    EXPECT_EQ(result.err, pool == 4 ? std::string()
+                                    : "vig: runs on " + std::to_string(pool) +
                                           " of 4 threads: the system starts no more (limit of "
                                           "threads or memory)\n");
   }

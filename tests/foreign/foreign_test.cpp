@@ -79,8 +79,8 @@ TEST_F(Foreign, CheckpointsAreRecognisedAndImagesClassified) {
   const ImageFiles images({std::string(kFixtures) + "/image/photos/cat_chelsea.png"});
   const ClassifiedImage answer = classifier.classify(images, 5).front();
   EXPECT_EQ(answer.error, "");
-  ASSERT_EQ(answer.answer.scores.size(), 5u);
-  EXPECT_GT(answer.answer.scores.front().logit, answer.answer.scores.back().logit);
+  ASSERT_EQ(answer.prediction.scores.size(), 5u);
+  EXPECT_GT(answer.prediction.scores.front().logit, answer.prediction.scores.back().logit);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ inline std::vector<float> rows_of(const OperatorCase& file, const std::string& t
 
 inline DenseCase extractor_case() {
   DenseCase made{"extractor", "extractor", {}, "extractor.", {"query", "feat"}, {}};
-  AdapterNumbers numbers;
+  AdapterConfig numbers;
   numbers.deform_heads = 4;
   Builder b;
   const Value query = b.input("query", {1, 126, 32}), feat = b.input("feat", {4, 6, 32});
@@ -97,7 +97,7 @@ inline DenseCase fpn_case() {
 }
 
 inline std::vector<DenseCase> uper_head_cases() {
-  UperNumbers numbers;
+  UperHeadConfig numbers;
   numbers.head_channels = 8;
   numbers.auxiliary_channels = 6;
   DenseCase head{"uperhead", "uperhead", {}, "", {}, {}};

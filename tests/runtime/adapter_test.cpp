@@ -72,7 +72,7 @@ TEST(Adapter, InjectsNothingWhereGammaIsZero) {
 // a row.
 TEST(Adapter, TheConvolutionOfAnExtractorStaysOnItsGrid) {
   const GridSizes grids = {{8, 12}, {4, 6}, {2, 3}};
-  AdapterNumbers numbers;
+  AdapterConfig numbers;
   numbers.deform_heads = 4;
   Builder b;
   const Value c = b.input("c", {1, 126, 32}), x = b.input("x", {4, 6, 32});

@@ -9,7 +9,7 @@
 
 #include "runtime/allocations.h"
 #include "runtime/networks.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 namespace vig::test {
 namespace {
@@ -69,7 +69,7 @@ TEST_F(Allocating, EveryWayToTheHeapIsCounted) {
 // Also inside the engine's own threads.
 TEST_F(Allocating, AllocationsOfWorkersAreCounted) {
   const Allocations taken = allocations_of([] {
-    ThreadTeam(3).run([](int) {
+    ThreadPool(3).run([](int) {
       void* volatile memory = malloc(1000);
       free(memory);
     });

@@ -1,4 +1,4 @@
-// What cannot work is said in one sentence before the first step.
+// Invalid runs are refused in one sentence before the first step.
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -31,7 +31,7 @@ TEST(Options, ValuesAreChecked) {
                [] { train::preset_options("large"); });
 }
 
-TEST(Options, NumbersThatMakeNoSenseAreNamed) {
+TEST(Options, ValuesOutOfRangeAreNamed) {
   const std::pair<const char*, const char*> bad[] = {{"epochs", "0"},
                                                      {"epochs", "nan"},
                                                      {"batch", "0"},
@@ -47,7 +47,7 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
                                                      {"eval-every", "0"},
                                                      {"patience", "-1"},
                                                      {"norm-group", "0"},
-                                                     {"look", "-1"},
+                                                     {"preview", "-1"},
                                                      {"proposal-samples", "0"},
                                                      {"box-samples", "0"},
                                                      {"lr", "-1"},
@@ -145,7 +145,7 @@ TEST_F(BeforeTheFirstStep, BadData) {
   write_files(folder_ / "tested/test", striped_images(2, 3));
   expect(ErrorCode::kInput, {"tested", "no training split"}, options,
          (folder_ / "tested").string());
-  // What is in the test part is nobody's business here.
+  // The test split does not matter here.
   write_files(folder_ / "tested/train", striped_images(3, 12));
   write_file(folder_ / "tested/test/0.png", "no label");
   run_training(options, (folder_ / "tested").string(), (folder_ / "tested-run").string(), 1);

@@ -1,4 +1,4 @@
-// By what runs are told apart, how a finished one is given more epochs, and what run.json says.
+// What identifies a run, how a finished one is given more epochs, and what run.json says.
 #include "vig/train/run_record.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class RunRecordTest : public ::testing::Test {
 };
 
 TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButFour) {
-  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "look"};
+  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "preview"};
   TrainOptions names;
   visit_options(names, [&](const std::string& name, const auto&, const char*) {
     TrainOptions changed = options_;
@@ -233,7 +233,7 @@ TEST_F(RunRecordTest, NumbersAreNumbers) {
   EXPECT_TRUE(record["model.depths"][0].is_number());
 }
 
-TEST_F(RunRecordTest, IsJsonWhateverThePathsAre) {
+TEST_F(RunRecordTest, IsJsonForAnyPaths) {
   options_.model = "caf\xe9.safetensors";
   RunFacts now = facts(options_);
   now.data_path = "/photos/caf\xe9";

@@ -43,10 +43,10 @@ struct Job {
 
 // Throws for anything that is wrong with the request, before the first measurement.
 std::vector<Job> make_jobs(const BenchCommand& command) {
-  const std::vector<int> batches = parse_numbers("--batch", command.batches, kMaxBatch);
+  const std::vector<int> batches = parse_integers("--batch", command.batches, kMaxBatch);
   const std::vector<int> threads = command.threads.empty()
                                        ? std::vector<int>{default_threads()}
-                                       : parse_numbers("--threads", command.threads, kMaxThreads);
+                                       : parse_integers("--threads", command.threads, kMaxThreads);
   std::vector<Job> jobs;
   for (const std::string& name : command.models) {
     ModelOptions options = command.model;

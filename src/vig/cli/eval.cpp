@@ -50,7 +50,7 @@ Split choose_split(const EvalOptions& options) {
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
 }
 
-// The answers to single images, where an option asks for them.
+// The predictions for single images, if an option asks for them.
 class Predictions {
  public:
   Predictions(const Dataset& data, int classes)
@@ -58,14 +58,14 @@ class Predictions {
 
   void add(size_t sample, int label, std::span<const float> logits) {
     all_[sample].label = label;
-    all_[sample].answer = decode_classes(logits, top_, {});
+    all_[sample].result = decode_classes(logits, top_, {});
   }
   void add_error(size_t sample, int label, const std::string& sentence) {
     all_[sample].label = label;
     all_[sample].error = sentence;
   }
 
-  // In the order of the data, those without label or answer (not reached) included.
+  // In the order of the data, those without label or prediction (not reached) included.
   std::span<const Prediction> all() {
     for (size_t i = 0; i < all_.size(); ++i) all_[i].file = data_.path(i);
     return all_;
@@ -190,7 +190,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
       match_classes(split.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
   Unreadable unreadable;
-  bool answered = false;
+  bool any_result = false;
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     unreadable.add(sentence);
@@ -198,17 +198,17 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
     const auto label = static_cast<size_t>(split.data.label(sample));
     predictions->add_error(sample, output_of[label], sentence);
   };
-  evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
-    answered = true;
+  evaluation.on_prediction = [&](size_t sample, int label, std::span<const float> logits) {
+    any_result = true;
     if (predictions) predictions->add(sample, label, logits);
   };
   evaluation.on_batch = [&](int64_t samples) {
     progress.advance(samples);
-    return !interrupted() && !unreadable.hopeless(answered);
+    return !interrupted() && !unreadable.hopeless(any_result);
   };
   const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
-  if (unreadable.hopeless(answered)) {
+  if (unreadable.hopeless(any_result)) {
     fail("{}: none of {} images could be read; the other {} were not tried", options.data,
          unreadable.count(), total - unreadable.count());
   } else if (!result.complete) {

@@ -137,16 +137,16 @@ std::vector<InputSize> parse_sizes(const std::string& list) {
   return sizes;
 }
 
-std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most) {
-  std::vector<int> numbers;
+std::vector<int> parse_integers(const std::string& option, const std::string& list, int most) {
+  std::vector<int> integers;
   for (std::string_view part : split(list, ',')) {
-    numbers.push_back(parse_number(part, most));
-    if (numbers.back() == 0) {
+    integers.push_back(parse_number(part, most));
+    if (integers.back() == 0) {
       fail_usage("{} {}: expected whole numbers from 1 to {}, separated by commas", option, list,
                  most);
     }
   }
-  return numbers;
+  return integers;
 }
 
 }  // namespace vig::cli

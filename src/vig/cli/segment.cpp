@@ -38,7 +38,7 @@ struct SegmentCommand {
 };
 
 std::string as_text(const SegmentedImage& result, const std::vector<std::string>& classes) {
-  const LabelMap& labels = result.answer.labels;
+  const LabelMap& labels = result.prediction.labels;
   std::string text =
       fmt::format("{}  {}x{}\n", printable(result.name, 4096), labels.width, labels.height);
   for (const AreaShare& area : area_shares(labels)) {
@@ -53,8 +53,8 @@ std::string as_text(const SegmentedImage& result, const std::vector<std::string>
 
 // [height, width, classes].
 void write_probabilities(const SegmentedImage& result, const std::string& path) {
-  const LabelMap& labels = result.answer.labels;
-  const std::vector<float>& values = result.answer.probabilities;
+  const LabelMap& labels = result.prediction.labels;
+  const std::vector<float>& values = result.prediction.probabilities;
   const auto width = static_cast<size_t>(labels.width);
   const size_t row = values.size() / static_cast<size_t>(labels.height);
   NpyWriter array(path);
@@ -90,7 +90,7 @@ int segment(const SegmentCommand& command) {
   const auto take = [&](const SegmentedImage& result) {
     SegmentationFiles files;
     if (result.error.empty()) {
-      const LabelMap& labels = result.answer.labels;
+      const LabelMap& labels = result.prediction.labels;
       outputs.write_drawing(result.index, kOverlay, [&] {
         return draw_segmentation(*result.image, labels, source.classes);
       });

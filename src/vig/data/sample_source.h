@@ -1,4 +1,4 @@
-// Images in a list, each with its target: what a network is to answer for it.
+// Images in a list, each with its target: the expected prediction.
 #pragma once
 
 #include <any>
@@ -25,10 +25,10 @@ class SampleSource {
 
   virtual size_t size() const = 0;
   // The whole name of a sample, fit for a message: "data/cifar10.tar/train/cat/0001.jpg".
-  virtual std::string place(size_t sample) const = 0;
+  virtual std::string location(size_t sample) const = 0;
   // The same with its own bytes, as programs take it.
-  virtual std::string path(size_t sample) const { return place(sample); }
-  // For any number of threads. Throws Error naming the place when the image or its target cannot
+  virtual std::string path(size_t sample) const { return location(sample); }
+  // For any number of threads. Throws Error naming the location when the image or its target cannot
   // be read.
   virtual Sample load(size_t sample) const = 0;
 };

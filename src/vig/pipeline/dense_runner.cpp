@@ -28,7 +28,7 @@ class CarriedImages final : public SampleSource {
   explicit CarriedImages(const SampleSource& images) : images_(images) {}
 
   size_t size() const override { return images_.size(); }
-  std::string place(size_t sample) const override { return images_.place(sample); }
+  std::string location(size_t sample) const override { return images_.location(sample); }
   std::string path(size_t sample) const override { return images_.path(sample); }
   Sample load(size_t sample) const override {
     Sample loaded = images_.load(sample);
@@ -62,9 +62,9 @@ DenseRunner::DenseRunner(const ModelSource& source, const RunOptions& options, M
   model_ = PackedModel::make(graphs_, source_weights(source));
   SessionOptions session;
   session.threads = options.threads;
-  session.team = options.team;
+  session.thread_pool = options.thread_pool;
   Session first(model_, graphs_[0], session);
-  team_ = first.team();
+  thread_pool_ = first.thread_pool();
   const int asked = options.threads > 0 ? options.threads : default_threads();
   if (first.threads() < asked && options.on_fewer_threads) {
     options.on_fewer_threads(first.threads(), asked);
@@ -88,7 +88,7 @@ std::unique_ptr<SessionPool> DenseRunner::further_sessions(const std::string& in
   if (own_size_ && file_bytes_ > 0) check_work(name_, file_bytes_, *graph, batch);
   SessionOptions options;
   options.batch = batch;
-  options.team = team_;
+  options.thread_pool = thread_pool_;
   Session first(model_, *graph, options);
   return std::make_unique<SessionPool>(
       std::move(first), [graph = *graph](int, int) { return graph; }, options_.session_bytes);
@@ -167,7 +167,7 @@ bool DenseRunner::run(const SampleSource& images, const Pass& pass) const {
       } catch (const std::bad_alloc&) {
         problem = "not enough memory";
       }
-      if (!problem.empty()) report(fmt::format("{}: {}", images.place(sample_index), problem));
+      if (!problem.empty()) report(fmt::format("{}: {}", images.location(sample_index), problem));
     } else if (!batch->problems.empty()) {
       report(batch->problems.front().sentence);
     }

@@ -50,7 +50,7 @@ class DenseRunner {
   const Graph& graph() const { return graphs_.front(); }  // sees the image, of any size
   // Of the graph that sees the image, with the threads of all.
   SessionPool& sessions() const { return *sessions_; }
-  const std::shared_ptr<ThreadTeam>& team() const { return team_; }
+  const std::shared_ptr<ThreadPool>& thread_pool() const { return thread_pool_; }
   // The other graph with this input, for `batch` at once. Null where there is none.
   std::unique_ptr<SessionPool> further_sessions(const std::string& input, int batch) const;
 
@@ -64,7 +64,7 @@ class DenseRunner {
     std::vector<size_t> order = {};  // of the images; empty: as they stand
     // May throw Error, which becomes a problem.
     std::function<void(DenseImage& image)> on_image = {};
-    // An image that cannot be read or answered.
+    // An image that cannot be read or processed.
     std::function<void(size_t image, const std::string& sentence)> on_problem = {};
     // After each image; false ends the pass.
     std::function<bool()> on_done = {};
@@ -86,11 +86,11 @@ class DenseRunner {
   std::optional<double> smallest_scale_;  // of images in training, where the file says it
   std::vector<Graph> graphs_;             // at the size they were packed for
   std::shared_ptr<const PackedModel> model_;
-  std::shared_ptr<ThreadTeam> team_;
+  std::shared_ptr<ThreadPool> thread_pool_;
   std::unique_ptr<SessionPool> sessions_;
 };
 
-// An answer with its image, for drawing it, and what the source said of it.
+// A prediction with its image, for drawing it, and the source's warnings.
 template <class Answer>
 struct DenseResult : ImageResult<Answer> {
   size_t index = 0;  // in the source
@@ -103,7 +103,7 @@ struct DenseResult : ImageResult<Answer> {
 template <class Answer>
 using HandleDense = std::function<bool(const DenseResult<Answer>& result)>;
 
-// `decode(image)` gives the answer, or throws Error; it may add to the image's warnings. False
+// `decode(image)` gives the prediction, or throws Error; it may add to the image's warnings. False
 // when `handle` ended the work before the last image.
 template <class Answer, class Decode>
 bool run_dense(const DenseRunner& runner, const SampleSource& images,
@@ -123,7 +123,7 @@ bool run_dense(const DenseRunner& runner, const SampleSource& images,
   };
   pass.on_image = [&](DenseImage& image) {
     begin(image.index);
-    result.answer = decode(image);
+    result.prediction = decode(image);
     result.image = std::move(image.image);
     result.target = std::move(image.target);
     result.warnings = std::move(image.warnings);

@@ -1,4 +1,4 @@
-// Images to answers of any task, in order, batch by batch.
+// Images to results of any task, in order, batch by batch.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,15 +16,15 @@ namespace vig {
 template <class Answer>
 struct ImageResult {
   std::string name;  // SampleSource::path
-  Answer answer;
-  std::string error;  // why there is no answer; empty when there is one
+  Answer prediction;
+  std::string error;  // why there is no prediction; empty when there is one
 };
 
 // The results of a batch, in the order of the images; false ends the work.
 template <class Answer>
 using HandleResults = std::function<bool(std::span<const ImageResult<Answer>> batch)>;
 
-// `decode(session, image)` gives the answer of an image that went through, or throws Error.
+// `decode(session, image)` gives the prediction of an image, or throws Error.
 template <class Answer, class Decode>
 void run_images(const Runner& runner, const SampleSource& images, int size, const Decode& decode,
                 const HandleResults<Answer>& handle) {
@@ -38,7 +38,7 @@ void run_images(const Runner& runner, const SampleSource& images, int size, cons
     try {
       batch.push_back({images.path(sample), decode(session, image), ""});
     } catch (const Error& error) {
-      pass.on_problem(sample, fmt::format("{}: {}", images.place(sample), error.what()));
+      pass.on_problem(sample, fmt::format("{}: {}", images.location(sample), error.what()));
     }
   };
   pass.on_batch = [&](size_t) {

@@ -35,7 +35,7 @@ SessionOptions Runner::session_options(int size) const {
   SessionOptions session;
   session.batch = batch(size);
   session.threads = options_.threads;
-  session.team = options_.team;
+  session.thread_pool = options_.thread_pool;
   // While one batch runs, the next is decoded.
   session.slots = options_.images > static_cast<size_t>(session.batch) ? 2 : 1;
   return session;
@@ -57,7 +57,7 @@ Runner Runner::keeping(std::vector<int> nodes) const {
   other.options_ = options_;
   const int size = recipe().crop;
   SessionOptions session = session_options(size);
-  session.team = sessions_->shared_team();
+  session.thread_pool = sessions_->shared_thread_pool();
   session.keep = nodes;
   other.make_pool(Session(sessions_->shared_model(), build_graph(spec_, size, size), session),
                   std::move(nodes));
@@ -78,7 +78,7 @@ int Runner::batch(int size) const {
 
 bool Runner::run(const SampleSource& images, const Pass& pass) const {
   const Recipe recipe = this->recipe(pass.size);
-  const ThreadTeam::Share share(*sessions_->shared_team());
+  const ThreadPool::Share share(*sessions_->shared_thread_pool());
   const SessionPool::Lease session = sessions_->take(recipe.crop, recipe.crop, batch(recipe.crop));
   const std::vector<size_t> order = pass.order.empty() ? plain_order(images.size()) : pass.order;
   const auto batches = make_batches(order, static_cast<size_t>(session->batch()), LastBatch::kKeep);

@@ -27,11 +27,11 @@ struct RunOptions {
   // Called once if the system starts fewer threads than asked for. Answers are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
   // Threads that other networks use as well; null: this network's own, as many as `threads` says.
-  std::shared_ptr<ThreadTeam> team = nullptr;
+  std::shared_ptr<ThreadPool> thread_pool = nullptr;
 };
 
 // For any number of threads: they share the packed weights and the network's threads, or run in
-// their own where they fill the machine (ThreadTeam::Share).
+// their own where they fill the machine (ThreadPool::Share).
 class Runner {
  public:
   // Binds and packs the weights and makes the first session, so that everything that can be wrong

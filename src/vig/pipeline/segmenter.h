@@ -37,7 +37,7 @@ class Segmenter {
   // windows than its bytes suggest.
   LogitField logits(const DenseImage& image) const;
 
-  // One answer per image, in order.
+  // One result per image, in order.
   std::vector<SegmentedImage> segment(const SampleSource& images) const;
   // Hands them out one by one. `order`: of the images; empty: as they stand. False when `handle`
   // ended the work before the last one.

@@ -18,10 +18,10 @@ using Value = std::optional<double>;
 
 constexpr int kClaimed = 1024;  // the size that the paper's sentences are about
 
-// Places in contenders().
+// Indices in contenders().
 enum : size_t { kVig, kDeit, kStored, kVim, kVrwkv, kRuntime };
 
-const Contender& contender(size_t place) { return contenders()[place]; }
+const Contender& contender(size_t index) { return contenders()[index]; }
 
 // The three quantities of the figure.
 enum class Quantity { kMultiplyAdds, kBytes, kSeconds };

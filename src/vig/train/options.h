@@ -17,7 +17,7 @@
 namespace vig::train {
 
 struct TrainOptions {
-  std::string preset;  // where the numbers come from, for the record
+  std::string preset;  // where the values come from, for the record
 
   // What is trained.
   std::string task;             // classify, segment or detect; empty: what the data is for
@@ -41,7 +41,7 @@ struct TrainOptions {
   ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
   std::string sampling = "natural";    // or balanced
   std::string class_weights = "none";  // balanced, or a number for each class
-  int look = 0;                        // training images to write with their targets drawn
+  int preview = 0;                     //  training images to write with their targets drawn
 
   // Length.
   double epochs = 300;
@@ -74,7 +74,7 @@ struct TrainOptions {
   std::string device = "cpu";
   bool kernels = true;            // else LibTorch's own operations
   double checkpoint_minutes = 5;  // between checkpoints inside an epoch
-  double group_timeout = 300;     // seconds to wait for a process that does not answer
+  double group_timeout = 300;     // seconds to wait for a process that does not respond
 };
 
 // f(name, value, help) for each option.
@@ -98,7 +98,7 @@ void visit_options(Options& o, F&& f) {
   f("class-weights", o.class_weights,
     "Classification and segmentation: weights of the classes in the loss: none, balanced, or "
     "numbers such as 1,2.5, one for each class in their order");
-  f("look", o.look,
+  f("preview", o.preview,
     "Training images to write into the folder of the run, as the network sees them, with labels "
     "or objects drawn");
   f("epochs", o.epochs, "Passes over the training split");
@@ -182,10 +182,10 @@ void visit_options(Options& o, F&& f) {
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
-// The numbers of lr_drops. Throws a usage error where they are none.
+// The values of lr_drops. Throws a usage error where they are none.
 std::vector<double> lr_drop_epochs(const TrainOptions& options);
 
-// The numbers of class_weights; empty where it is none or balanced. Throws a usage error where they
+// The values of class_weights; empty where it is none or balanced. Throws a usage error where they
 // are none.
 std::vector<double> class_weight_list(const TrainOptions& options);
 

@@ -112,7 +112,7 @@ std::string few_images_note(const Task& task, size_t images) {
 
 Texts run_identity(const RunFacts& facts) {
   Texts texts = option_texts(facts.options);
-  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders", "look"})
+  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders", "preview"})
     texts.erase(name);
   for (const auto& [field, value] : model_fields(facts.spec)) {
     texts[std::string(kFieldPrefix) + field] = value;
@@ -154,8 +154,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   const TaskData& data = facts.data;
   Json json;
   std::error_code ignored;
-  const auto place = std::filesystem::absolute(facts.data_path, ignored);
-  json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
+  const auto path = std::filesystem::absolute(facts.data_path, ignored);
+  json["data"] = ignored ? facts.data_path : path.lexically_normal().string();
   json["train_images"] = data.train->size();
   json["val_images"] = data.val != nullptr ? data.val->size() : 0;
   json["validation"] = data.val == nullptr     ? Json(nullptr)

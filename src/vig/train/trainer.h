@@ -6,7 +6,7 @@
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
 //   validation.txt          the images kept for validation, where the data names none
-//   look/NUMBER.png         training images as the network sees them, where they were asked for
+//   preview/NUMBER.png         training images as the network sees them, where they were asked for
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ struct StepReport {
   double seconds_left = 0;       // likewise; validation and checkpoints counted
 };
 
-// Places of a run that a test may want to end it at.
+// Points of a run at which a test may want to end it.
 enum class RunPoint { kStep, kValidation, kSaved };
 
 // What the caller wants to know. All may be empty. Only the first process of a group calls them,
@@ -56,9 +56,9 @@ struct TrainResult {
 };
 
 // Trains on `data`, which the task opens, into the folder `out`, resuming from its checkpoint if it
-// has one of the same run. Throws before the first step whatever can be known then: bad options,
-// data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that is not
-// finite throws, too, and leaves the last checkpoint.
+// has one of the same run. Throws before the first step for all errors that can be known then: bad
+// options, data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that
+// is not finite throws, too, and leaves the last checkpoint.
 TrainResult train(const TrainOptions& options, const std::string& data, const std::string& out,
                   const TrainEvents& events, Group& group);
 

@@ -76,7 +76,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
                                                : physical_memory() / 4;
   run.session_bytes = bytes / models.size();
-  run.team = std::make_shared<ThreadTeam>(options.threads);
+  run.thread_pool = std::make_shared<ThreadPool>(options.threads);
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
@@ -88,14 +88,14 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
     ModelRequest request;
     request.model = file;
     ModelSource source = find_source(request);
-    source.name = name;  // in messages to clients, whom files of this machine do not concern
+    source.name = name;  // in messages to clients, which must not learn of files of this machine
     hosted.push_back({name, std::make_shared<const OpenModel>(std::move(source), run)});
   }
   return hosted;
 }
 
-// Lines on standard error. Where nobody reads them (a pipe is full, a terminal is held) they are
-// lost and counted, since a server that waits for the reader of its log would answer nobody.
+// Lines on standard error. Logging never blocks: if a pipe is full or a terminal held, lines are
+// dropped, and counted in the next line.
 class LogLines {
  public:
   explicit LogLines(bool json) : json_(json) {}
@@ -113,7 +113,7 @@ class LogLines {
       lost_ = 0;
     }
     // A pipe that is ready takes PIPE_BUF bytes at once, which is more than a line has.
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nobody is there any more
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // the reader is gone
   }
 
  private:
@@ -122,7 +122,7 @@ class LogLines {
   uint64_t lost_ = 0;
 };
 
-// A line for every answer.
+// A line for every response.
 std::function<void(const std::string&, int, double)> make_log(const std::string& form) {
   if (form == "none") return nullptr;
   const bool json = form == "json";

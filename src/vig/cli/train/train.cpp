@@ -51,10 +51,10 @@ std::string default_out(const std::string& data) {
       break;
     }
   }
-  fs::path place;
+  fs::path member;
   const fs::path here = fs::weakly_canonical(fs::current_path(ignored), ignored);
-  if (std::ranges::mismatch(images, here).in1 == images.end()) place = images.parent_path();
-  const std::string start = (place / (name.empty() ? "run" : name + "-run")).string();
+  if (std::ranges::mismatch(images, here).in1 == images.end()) member = images.parent_path();
+  const std::string start = (member / (name.empty() ? "run" : name + "-run")).string();
   std::string out = start;
   for (int number = 2; fs::exists(fs::symlink_status(out, ignored)); ++number) {
     out = fmt::format("{}-{}", start, number);
@@ -78,7 +78,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   } else if (fs::exists(checkpoint, ignored)) {
     options = train::stored_options(train::read_description(checkpoint));
   } else {
-    set_given();  // bad ones are said before the data is looked at
+    set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
     const train::ChosenPreset chosen =
         train::choose_preset(train::measure_data(command.data, options), command.texts);
@@ -93,14 +93,14 @@ void say_stopping() {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::string text = fmt::format("{}vig: stopping after this step (once more ends at once)\n",
                                        terminal ? "\r\x1b[K" : "");
-  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody is there any more
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // the reader is gone
 }
 
 // One process of the run.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
-                const train::GroupPlace& place) {
-  if (options.threads == 0) options.threads = std::max(1, default_threads() / place.local_size);
-  const bool speaks = place.rank == 0;
+                const train::GroupMember& member) {
+  if (options.threads == 0) options.threads = std::max(1, default_threads() / member.local_size);
+  const bool speaks = member.rank == 0;
   const StopSignals signals(
       [&] {
         if (speaks) say_stopping();
@@ -108,7 +108,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
       [&] { train::remove_temporaries(command.out); });
   train::check_device(options.device);
   const auto group = train::join_group(
-      place, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
+      member, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
   Display display;
   TrainEvents events;
   events.begin = [&](const train::RunSummary& run) {
@@ -119,7 +119,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
   events.row = [&](const train::MetricsRow& row, double left) { display.row(row, left); };
   events.problem = [&](const std::string& sentence) { display.problem(sentence); };
   events.stop = [&] { return signals.stopping(); };
-  events.reached = test_point(place.rank, [&] { return signals.stopping(); });
+  events.reached = test_point(member.rank, [&] { return signals.stopping(); });
   const train::TrainResult result =
       train::train(options, command.data, command.out, events, *group);
   display.hide();
@@ -137,11 +137,11 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
 }
 
 int run_train(TrainCommand command) {
-  const std::optional<train::GroupPlace> place = train::group_place(std::getenv);
-  if (command.processes > 1 && place.has_value()) {
+  const std::optional<train::GroupMember> member = train::group_member(std::getenv);
+  if (command.processes > 1 && member.has_value()) {
     fail_usage("--processes is for this machine alone, but RANK and MASTER_ADDR are set, too");
   }
-  if (command.out.empty() && place.has_value()) {
+  if (command.out.empty() && member.has_value()) {
     fail_usage(
         "--out is needed where processes are started one by one, or each would choose its own");
   }
@@ -151,11 +151,11 @@ int run_train(TrainCommand command) {
   const TrainOptions options = options_of(command, note);
   train::check_options(options);  // before anybody is waited for
   if (!command.named_out) note += fmt::format("the run's folder is {}\n", command.out);
-  const auto run = [&](const train::GroupPlace& own) {
+  const auto run = [&](const train::GroupMember& own) {
     return run_process(command, options, note, own);
   };
   return command.processes > 1 ? run_processes(command.processes, run)
-                               : run(place.value_or(train::GroupPlace()));
+                               : run(member.value_or(train::GroupMember()));
 }
 
 }  // namespace
