@@ -1,4 +1,4 @@
-// The system starts no more threads: work goes on with those there are, to the same bits.
+// The system starts no more threads: work continues with fewer, to the same bits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -91,18 +91,18 @@ TEST_F(ThreadsOfAModel, ASessionRunsOnFewerToTheSameBits) {
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    std::vector<std::pair<int, int>> told;
+    std::vector<std::pair<int, int>> reported;
     const Classifier fewer(source(),
                            {.threads = 4, .batch = 1, .on_fewer_threads = [&](int got, int asked) {
-                              told.emplace_back(got, asked);
+                              reported.emplace_back(got, asked);
                             }});
     EXPECT_EQ(scores(fewer), expected);
     EXPECT_EQ(scores(fewer, 32), expected_small);  // on the same threads
     EXPECT_EQ(calls_of(Call::kThread), std::min(started + 1, 3));
     if (started == 3) {
-      EXPECT_TRUE(told.empty());
+      EXPECT_TRUE(reported.empty());
     } else {
-      EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
+      EXPECT_EQ(reported, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
     }
   }
 }
@@ -217,14 +217,14 @@ TEST_F(ThreadsOfTheProgram, RefuseAStackThatIsTooSmall) {
 }
 
 // Stacks of threads are a matter of address space, the growing one of the main thread too: limits
-// that lie close together find the place where it is the stack that is refused.
+// that lie close together find the limit at which the stack is refused.
 TEST_F(ThreadsOfTheProgram, NeverAbortsWhereTheAddressSpaceIsLimited) {
   const RunResult expected = run_program(classify(1));
   std::vector<uint64_t> limits = {40, 50, 60, 70, 110, 150, 300, 1000};
   for (uint64_t& limit : limits) limit *= 1'000'000;
   const size_t coarse = limits.size();
   for (uint64_t limit = 80'000'000; limit < 100'000'000; limit += 500'000) limits.push_back(limit);
-  int answered = 0;
+  int finished = 0;
   for (size_t i = 0; i < limits.size(); ++i) {
     const uint64_t limit = limits[i];
     for (const int threads : {8, 256}) {
@@ -235,14 +235,14 @@ TEST_F(ThreadsOfTheProgram, NeverAbortsWhereTheAddressSpaceIsLimited) {
       EXPECT_EQ(result.signal, 0);
       if (result.exit_code == 0) {
         EXPECT_EQ(result.out, expected.out);
-        ++answered;
+        ++finished;
       } else {
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_NE(result.err.find("not enough memory"), std::string::npos) << result.err;
       }
     }
   }
-  EXPECT_GE(answered, 4);
+  EXPECT_GE(finished, 4);
 }
 
 }  // namespace

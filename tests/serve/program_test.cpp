@@ -275,7 +275,7 @@ TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
       << larger.body;
 }
 
-// With a token or without one: the secret lets in from everywhere, --open everybody.
+// With a token or without one: the secret allows any host, --open any client.
 TEST(ServeProgram, LetsInTheConfiguredHosts) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");

@@ -423,7 +423,8 @@ TEST(ProcessGroup, RefusesThoseThatDoNotBelongTogether) {
     train::join_group(meeting.member(0, 2), {"cpu", 1, "vig"});
   });
   EXPECT_NE((sentences[0] + sentences[1]).find("two processes have the rank 0"), std::string::npos);
-  EXPECT_NE((sentences[0] + sentences[1]).find("process 1 of 2 did not come"), std::string::npos);
+  EXPECT_NE((sentences[0] + sentences[1]).find("process 1 of 2 did not connect"),
+            std::string::npos);
 }
 
 TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
@@ -442,7 +443,7 @@ TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
   member.port = free_port();
   expect_no_group(member, fmt::format("no response from 127.0.0.1 port {}", member.port));
   member.rank = 0;
-  expect_no_group(member, "process 1 of 2 did not come");
+  expect_no_group(member, "process 1 of 2 did not connect");
 
   // A listener that never responds.
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -455,7 +456,7 @@ TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
   ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
   member.rank = 1;
   member.port = ntohs(address.sin_port);
-  expect_no_group(member, "process 0 of 2 did not come");
+  expect_no_group(member, "process 0 of 2 did not connect");
   member.rank = 0;
   expect_error(ErrorCode::kInput, {"cannot listen", "in use"}, [&] {
     train::join_group(member, {"cpu", 1, "vig"});

@@ -89,7 +89,7 @@ Option& Option::integer_range(int64_t least, int64_t most) {
 }
 
 Option& Option::number_range(double least, double most) {
-  range = {true, least, most};
+  numbers = {true, least, most};
   text.range = fmt::format("{:g} to {:g}", least, most);
   return *this;
 }

@@ -53,7 +53,7 @@ struct Option {
   Option& required();
   // The help shows the default.
   Option& show_default();
-  // Whole range, unless the ends are of type double.
+  // Integers, unless the ends are of type double.
   template <class T>
   Option& range(T least, T most) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -79,7 +79,7 @@ struct Option {
   std::string declared;
   OptionTarget target;
   OptionRange<int64_t> integers;
-  OptionRange<double> range;
+  OptionRange<double> numbers;
   bool choices_only = false;
   bool takes_one = false;
   char separator = '\0';

@@ -68,7 +68,7 @@ void add_option(CLI::App& app, const Option& option) {
   if (!option.text.value.empty()) added->type_name(option.text.value);
   added->default_str(option.text.preset)->required(option.text.required)->group(option.text.group);
   if (option.integers.set) added->check(within(option.integers));
-  if (option.range.set) added->check(within(option.range));
+  if (option.numbers.set) added->check(within(option.numbers));
   if (option.choices_only) added->check(CLI::IsMember(option.text.choices).description(""));
   if (option.takes_one) added->allow_extra_args(false);
   if (option.separator != '\0') added->delimiter(option.separator);

@@ -31,7 +31,7 @@ struct ManualOptions {
   for (const HelperProgram* helper : helper_programs()) {
     if (helper->command == "vig " + command.name) fail("{}", missing_helper(*helper));
   }
-  fail("vig {} is described nowhere", command.name);
+  fail("there is no help for vig {}", command.name);
 }
 
 int print_page(const std::string& name, const CommandLine& line) {

@@ -331,7 +331,7 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
   report.samples = good.size();
   report.left_out = data.size() - good.size();
   if (good.empty()) {
-    fail("{}: none of its {} images is good: {}", part.file.name, data.size(),
+    fail("{}: none of its {} images is valid: {}", part.file.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

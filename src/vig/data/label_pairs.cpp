@@ -293,7 +293,7 @@ DataReport check(LabelPairs& data, const CheckOptions& options) {
   report.samples = good.size();
   report.left_out = data.size() - good.size() + part.problems.problem_count;
   if (good.empty()) {
-    fail("{}: none of its {} images is good: {}", part.name, data.size(),
+    fail("{}: none of its {} images is valid: {}", part.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

@@ -117,7 +117,7 @@ std::optional<HttpRefusal> refusal_of_error(const beast::error_code& error) {
                        "the header of a chunk is larger than this server accepts (a fixed limit)"};
   }
   if (error == http::error::partial_message || error == http::error::end_of_stream) {
-    return HttpRefusal{400, "partial_request", "the request ends before its end"};
+    return HttpRefusal{400, "partial_request", "the request is cut short"};
   }
   if (error == http::error::bad_obs_fold) {
     return HttpRefusal{400, "bad_http", "a folded line in the header, expected one line per field"};

@@ -112,7 +112,7 @@ class GivenImages final : public vig::SampleSource {
  public:
   GivenImages(const vig_image* images, size_t count, const vig::DecodeOptions& decode)
       : images_(images), count_(count), decode_(decode) {
-    if (images == nullptr && count > 0) vig::fail_usage("{} images at no address", count);
+    if (images == nullptr && count > 0) vig::fail_usage("{} images at a null pointer", count);
   }
 
   size_t size() const override { return count_; }
@@ -171,7 +171,8 @@ template <typename Work, typename Store>
 vig_status predict(const vig_model* model, const vig_image* images, size_t count, vig_result** out,
                    const Work& work, const Store& store) noexcept {
   return guarded([&] {
-    if (model == nullptr || out == nullptr) vig::fail_usage("a model or a result at no address");
+    if (model == nullptr || out == nullptr)
+      vig::fail_usage("a null pointer for the model or the result");
     *out = nullptr;
     const GivenImages source(images, count, model->decode);
     const auto found = work(model->model, source);
@@ -222,7 +223,8 @@ void vig_init_options(vig_options* options, size_t struct_size) {
 
 vig_status vig_open(const char* path, const vig_options* options, vig_model** model) {
   return guarded([&] {
-    if (path == nullptr || model == nullptr) vig::fail_usage("a path or a model at no address");
+    if (path == nullptr || model == nullptr)
+      vig::fail_usage("a null pointer for the path or the model");
     *model = nullptr;
     const vig_options chosen = complete(options);
     *model = opened(vig::find_source(request_of(path, chosen)), chosen);
@@ -232,7 +234,8 @@ vig_status vig_open(const char* path, const vig_options* options, vig_model** mo
 vig_status vig_open_memory(const void* bytes, size_t size, const char* name,
                            const vig_options* options, vig_model** model) {
   return guarded([&] {
-    if (bytes == nullptr || model == nullptr) vig::fail_usage("bytes or a model at no address");
+    if (bytes == nullptr || model == nullptr)
+      vig::fail_usage("a null pointer for the bytes or the model");
     *model = nullptr;
     const vig_options chosen = complete(options);
     *model = opened(vig::find_source(request_of(name != nullptr ? name : "the model", chosen),

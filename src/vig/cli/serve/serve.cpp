@@ -52,7 +52,7 @@ std::string chosen_token(const ServeOptions& options) {
   const std::string token = given == nullptr ? "" : given;
   if (token.empty() && !options.open && !is_loopback(options.http.address)) {
     fail_usage(
-        "--listen {} lets others in: set VIG_TOKEN to a secret that clients must show, or say "
+        "--listen {} is not a loopback address: set VIG_TOKEN to a secret for clients, or give "
         "--open",
         options.http.address);
   }
@@ -109,7 +109,7 @@ class LogLines {
     }
     if (lost_ > 0) {
       line.insert(0, json_ ? json_text({{"lost", lost_}}) + "\n"
-                           : fmt::format("{} lines are lost\n", lost_));
+                           : fmt::format("{} lines were dropped\n", lost_));
       lost_ = 0;
     }
     // A pipe that is ready takes PIPE_BUF bytes at once, which is more than a line has.

@@ -80,7 +80,7 @@ std::string address_towards(const std::string& host, int port) {
     }
     if (!text.empty()) return text;
   }
-  fail("MASTER_ADDR is '{}', to which no network leads", host);
+  fail("MASTER_ADDR is '{}', which no network reaches", host);
 }
 
 std::shared_ptr<::gloo::transport::Device> device_for(const GroupMember& member) {

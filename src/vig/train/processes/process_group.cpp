@@ -113,7 +113,7 @@ class Meeting {
       const auto left = std::chrono::duration_cast<milliseconds>(end_ - Clock::now());
       store_.wait({key(rank)}, std::max(left, milliseconds(1)));
     } catch (const std::exception&) {
-      fail("process {} of {} did not come within {} s (see --group-timeout)", rank, member_.size,
+      fail("process {} of {} did not connect within {} s (see --group-timeout)", rank, member_.size,
            static_cast<double>(timeout_.count()) / 1000);
     }
     const std::vector<uint8_t> bytes = store_.get(key(rank));
