@@ -1,4 +1,4 @@
-// Which member a process finds in its environment.
+// Which member of a group a process is, by its environment.
 #include "vig/train/processes/group_member.h"
 
 #include <gtest/gtest.h>

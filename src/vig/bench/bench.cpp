@@ -87,8 +87,8 @@ struct Rounds {
   bool complete = true;
 };
 
-// The engines change order from round to round, so that neither always follows the other. An engine
-// that An engine that finds the baseline's threads at rest.
+// The engines change order from round to round, so that neither always follows the other. Ours
+// finds the baseline's threads at rest.
 void run_turns(BenchWork& work, double turn, Baseline* baseline, bool baseline_first,
                Rounds& rounds) {
   const auto baseline_turn = [&] {

@@ -1,4 +1,4 @@
-// Output paths must differ from each other and from all inputs, even through links and whatever
+// Output paths must differ from each other and from all inputs, whatever
 // names they go by: links, relative names, images found in a folder or by a pattern.
 #pragma once
 

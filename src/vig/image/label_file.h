@@ -1,5 +1,5 @@
 // Label maps as PNG files: the class of a pixel is its palette index or its gray value, independent
-// of colours a palette gives them.
+// of the colours in its palette.
 #pragma once
 
 #include <array>

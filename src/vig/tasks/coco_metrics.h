@@ -105,7 +105,7 @@ class CocoMetrics {
   void merge_packed(std::span<const double> values);
 
  private:
-  // An detection after matching. Bit t of a set: at threshold t.
+  // A detection after matching. Bit t of a set: at threshold t.
   struct Match {
     double score = 0;
     std::array<uint16_t, kCocoAreas> found = {};    // matched to an object

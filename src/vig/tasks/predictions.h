@@ -15,7 +15,7 @@ namespace vig {
 struct Prediction {
   std::string file;
   std::optional<int> label;  // the class it shows, where that is known
-  Classification result;     //  the best classes; empty where there is an error
+  Classification result;     // the best classes; empty where there is an error
   std::string error;         // why there is no result
 
   bool is_mistake() const {

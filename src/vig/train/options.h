@@ -41,7 +41,7 @@ struct TrainOptions {
   ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
   std::string sampling = "natural";    // or balanced
   std::string class_weights = "none";  // balanced, or a number for each class
-  int preview = 0;                     //  training images to write with their targets drawn
+  int preview = 0;                     // training images to write with their targets drawn
 
   // Length.
   double epochs = 300;

@@ -7,7 +7,7 @@
 
 namespace vig::cli {
 
-// Calls `work` in `count` processes: this one, whose member is the first, and copies of it. In the
+// Calls `work` in `count` processes: this one, the first member, and copies of it. In the
 // copies it returns, too, with the status to end with; they say nothing and do not outlive this
 // one. Here it returns or throws what `work` does, except that train::GroupLost becomes an Error
 // saying what happened to which copy. They meet in a file without a name and speak over the

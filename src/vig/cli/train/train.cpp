@@ -51,10 +51,10 @@ std::string default_out(const std::string& data) {
       break;
     }
   }
-  fs::path member;
+  fs::path parent;
   const fs::path here = fs::weakly_canonical(fs::current_path(ignored), ignored);
-  if (std::ranges::mismatch(images, here).in1 == images.end()) member = images.parent_path();
-  const std::string start = (member / (name.empty() ? "run" : name + "-run")).string();
+  if (std::ranges::mismatch(images, here).in1 == images.end()) parent = images.parent_path();
+  const std::string start = (parent / (name.empty() ? "run" : name + "-run")).string();
   std::string out = start;
   for (int number = 2; fs::exists(fs::symlink_status(out, ignored)); ++number) {
     out = fmt::format("{}-{}", start, number);

@@ -23,7 +23,7 @@ namespace vig::train {
 // frozen belong to no stretch.
 class GradientBuckets {
  public:
-  // Begins to sum a tensor over all processes in member; what it gives waits for the end.
+  // Begins to sum a tensor over all processes in place; what it gives waits for the end.
   using Start = std::function<std::function<void()>(const at::Tensor&)>;
 
   // A stretch has `bucket_floats` or, if a parameter is larger, is that one.

@@ -42,8 +42,8 @@ class QuietLog {
   const int before_;
 };
 
-// What LibTorch or Gloo has to say, in one line, without the member in their sources: the system's
-// words if it comes from there.
+// What LibTorch or Gloo has to say, in one line, without the location in their sources: the
+// system's words if it comes from there.
 std::string reason(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
