@@ -75,7 +75,7 @@ TEST_F(Shards, IdsOfImagesAreThoseOfTheWhole) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
-// Ids are the ids of files, those of the images where each has its own.
+// Ids are the numbers of files, those of the images where each has its own.
 TEST_F(Shards, TwoImagesOfOneNumberAreCounted) {
   fs::rename(path("images/a/cat/same.jpg"), path("images/a/cat/7.jpg"));
   fs::rename(path("images/b/cat/same.jpg"), path("images/b/cat/9.jpg"));

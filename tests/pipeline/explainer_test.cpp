@@ -1,4 +1,4 @@
-// Evidence and attention: exact views, held against the classifier and against the scan itself.
+// Evidence and attention: exact views, checked against the classifier and against the scan itself.
 #include "vig/pipeline/explainer.h"
 
 #include <gtest/gtest.h>

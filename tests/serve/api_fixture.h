@@ -1,4 +1,4 @@
-// Routes over real sockets, with miniatures of every task. Every reply is held against
+// Routes over real sockets, with miniatures of every task. Every reply is checked against
 // /openapi.json.
 #pragma once
 

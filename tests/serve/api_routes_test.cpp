@@ -73,7 +73,7 @@ TEST_F(ApiTest, CountersAreTheirOwn) {
   EXPECT_GT(std::stoull(counted.body.substr(at + memory.size())), uint64_t{1} << 20);
 }
 
-// The time of an reply is in seconds, and no longer than the client waited.
+// The time of a reply is in seconds, and no longer than the client waited.
 TEST_F(ApiTest, TimesAreThoseOfTheRequest) {
   std::atomic<double> logged = -1;
   ApiOptions options;

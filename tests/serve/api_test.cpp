@@ -1,4 +1,4 @@
-// The routes over real sockets, with miniatures of every task. Every reply is held against
+// The routes over real sockets, with miniatures of every task. Every reply is checked against
 // /openapi.json.
 #include "vig/serve/api.h"
 
@@ -393,7 +393,7 @@ TEST_F(ApiTest, DifferentRequestsAreNoBatch) {
   }
 }
 
-// The reader of bodies is held by an reply that is logged; a second request waits behind it.
+// The reader of bodies is held by a reply that is logged; a second request waits behind it.
 TEST(Api, WhatWaitsToBeReadIsDropped) {
   for (const size_t bytes : {size_t{100}, size_t{2} << 20}) {
     SCOPED_TRACE(bytes);

@@ -19,7 +19,7 @@
 namespace vig::test {
 namespace {
 
-// Requests that wait until the test replies them.
+// Requests that wait until the test replies to them.
 class Held {
  public:
   HttpHandlers handlers() {
@@ -399,7 +399,7 @@ TEST(HttpServer, BodiesAreLimitedTogether) {
       200);
 }
 
-// The length of an reply to HEAD is not that of what follows.
+// The length of a reply to HEAD is not that of what follows.
 TEST(HttpServer, ARefusalAfterHeadHasItsBody) {
   Served served(patient(), echo());
   Client client(served.port());
