@@ -1,4 +1,4 @@
-/* ViG from C: open a weight file, give it images, read predictions.
+/* ViG from C: open a weight file, give it images, read answers.
  *
  *   vig_model *model = NULL;
  *   if (vig_open("model.safetensors", NULL, &model) != VIG_OK) puts(vig_last_error());
@@ -38,10 +38,10 @@ VIG_API const char *vig_version(void);
 
 typedef enum vig_status {
   VIG_OK = 0,
-  VIG_BAD_INPUT = 1,     /* a file, an image or a model is invalid */
+  VIG_BAD_INPUT = 1,     /* a file, an image or a model is no good */
   VIG_BAD_USAGE = 2,     /* the call asks for what is not there */
   VIG_OUT_OF_MEMORY = 3, /* there is not enough memory */
-  VIG_INTERNAL = 4       /* a bug of the library */
+  VIG_INTERNAL = 4       /* a mistake of the library */
 } vig_status;
 
 /* One sentence about the last call of this thread that did not return VIG_OK; "" before that. It is
@@ -63,7 +63,7 @@ typedef struct vig_options {
   int batch;              /* most images that run together; 0: by the size */
   int size;               /* side of the network's input; 0: from the weight file */
   int64_t max_pixels;     /* images with more are refused */
-  int ignore_orientation; /* 1: leave images as they are stored and ignore EXIF */
+  int ignore_orientation; /* 1: leave images as they are stored, whatever EXIF says */
   const char *arch;       /* what the file holds, where it does not say; NULL: it does */
 } vig_options;
 VIG_API void vig_init_options(vig_options *options, size_t struct_size);
@@ -111,13 +111,13 @@ static inline vig_image vig_pixels(const void *rgb, int width, int height, size_
   return image;
 }
 
-/* ---- results ---- */
+/* ---- answers ---- */
 
 typedef struct vig_result vig_result;
 
 /* How many images it is about: as many as were given. */
 VIG_API size_t vig_result_count(const vig_result *result);
-/* Why image i has no result; NULL if it has one. A bad image does not affect the others. */
+/* Why image i has no answer; NULL where it has one. A bad image does not hinder the others. */
 VIG_API const char *vig_result_error(const vig_result *result, size_t i);
 /* Warning k, from 0, of a prediction of vig_segment or vig_detect that may be worse than its scores
  * say: image i was shrunk much more than images of training, or has as many objects as the
@@ -134,19 +134,19 @@ typedef struct vig_class_score {
 /* The `top` most probable classes of each image. */
 VIG_API vig_status vig_classify(const vig_model *model, const vig_image *images, size_t count,
                                 int top, vig_result **result);
-/* Of image i, the best first; NULL where it has no result. */
+/* Of image i, the best first; NULL where it has no answer. */
 VIG_API const vig_class_score *vig_result_scores(const vig_result *result, size_t i, size_t *count);
 
 /* A vector for each image, or with `map` one for every cell of the network's last grid. */
 VIG_API vig_status vig_embed(const vig_model *model, const vig_image *images, size_t count, int map,
                              vig_result **result);
-/* Values of image i, rows * columns * channels of them, a cell's channels together; NULL where
- * there are none. Results of vig_embed, vig_evidence and vig_attention have values; the last two
+/* Numbers of image i, rows * columns * channels of them, a cell's channels together; NULL where
+ * there are none. Answers of vig_embed, vig_evidence and vig_attention have numbers; the last two
  * have one channel. Any of the three sizes may be NULL. */
 VIG_API const float *vig_result_values(const vig_result *result, size_t i, int *rows, int *columns,
                                        int *channels);
 
-/* What each token of the last grid adds to a class: the mean of the values is the logit. `label`
+/* What each token of the last grid adds to a class: the mean of the numbers is the logit. `label`
  * -1 is the best class of each image; `against` -1 is no other class. vig_result_scores then has
  * the class, and the other one behind it. */
 VIG_API vig_status vig_evidence(const vig_model *model, const vig_image *images, size_t count,

@@ -1,10 +1,10 @@
-"""ViG from Python: open a weight file, give it images, read predictions.
+"""ViG from Python: open a weight file, give it images, read answers.
 
     import vig
 
     model = vig.load("model.safetensors")
-    result = model("cat.jpg")
-    print(result.name, result.probability)
+    answer = model("cat.jpg")
+    print(answer.name, answer.probability)
 
 An image is a path, the bytes of a file, an array of uint8 (RGB [height, width, 3], RGBA [height, width, 4], gray
 [height, width] or [height, width, 1]) or an image of PIL; a list of images gives a list of results. Results are the
@@ -54,7 +54,7 @@ def load(file=None, *, task="classify", **options):
     arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
     batch: most images that run together, 0: by the size. threads: 0: the processors that
     affinity and CPU quotas allow. max_pixels: images with more are refused. ignore_orientation: leave
-    images as they are stored and ignores EXIF.
+    images as they are stored, whatever EXIF says.
     """
     name = "" if file is None else _os.fspath(file)  # the bytes of a file stay bytes
     if isinstance(name, str) and not name:

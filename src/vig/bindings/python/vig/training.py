@@ -13,7 +13,7 @@ from vig._engine import Error, UsageError
 class TrainingRun:
     """A finished run: paths of its files, and what was measured.
 
-    folder, best, last: paths. metrics: a dict of figures for each validation. log: the program's lines.
+    folder, best, last: paths. metrics: a dict of numbers for each validation. log: the program's lines.
     """
 
     def __init__(self, folder, log=()):
