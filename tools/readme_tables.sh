@@ -83,7 +83,7 @@ baseline_table() {
 }
 
 # tables TABLE WHERE UP FILE...: the tables of all files, or a sentence that there are none in WHERE. UP is
-# the path from the page to the top of the tree.
+# the way from the page to the top of the tree.
 tables() {
   local table=$1 where=$2 up=$3 found='' csv text
   shift 3

@@ -201,7 +201,7 @@ void add_search(CommandLine& line) {
   add_json(command, options->json);
   command.footer =
       "Images are compared by the cosine of their embedding vectors, each with every image of\n"
-      "the index: the result is exact. The network must be the one that made the index.";
+      "the index: the answer is exact.  The network must be the one that made the index.";
   command.run = [options] { return search(*options); };
 }
 

@@ -85,7 +85,7 @@ std::string training_sentence(const std::string& settings) {
   return fmt::format(
       "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads where the "
       "network "
-      "has such figures), takes {0} x {0} images and is trained from fresh weights by `vig "
+      "has such numbers),  takes {0} x {0} images and is trained from fresh weights by `vig "
       "train` "
       "with the preset `small`, batch 128, 2 % of the training images held out, AdamW with a "
       "peak "

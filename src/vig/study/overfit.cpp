@@ -1,4 +1,4 @@
-// Whether a detector can learn at all: overfitting eight annotated images.
+// Whether a detector can learn at all: eight annotated images by heart.
 //
 // Rows: EPOCH holds `step`, `loss` (of training), `box_ap`, `box_ap50`, `mask_ap` and `mask_ap50`
 // of the averaged weights, as training validates them on the same eight images; `engine` holds
@@ -240,8 +240,8 @@ std::string summary(const Row& row) {
 
 // ---- what is shown ------------------------------------------------------------------------
 
-Claim overfits(const Results& results) {
-  Claim claim{fmt::format("A detector overfits {} images: AP50 of boxes and of masks, "
+Claim learns_by_heart(const Results& results) {
+  Claim claim{fmt::format("A detector learns {} images by heart: AP50 of boxes and of masks, "
                           "measured by the engine",
                           kImages),
               "at least 95 %", "", Verdict::kNotMeasured};
@@ -269,7 +269,7 @@ Presentation present(const Results& results) {
     masks.points.emplace_back(epoch, 100 * row.number("mask_ap50").value_or(0));
   }
   Plot plot;
-  plot.title = "A detector that overfits eight images";
+  plot.title = "A detector that learns eight images by heart";
   plot.subtitle = conditions_sentence(results);
   plot.panel_width = 460;
   PlotPanel panel;
@@ -288,7 +288,7 @@ Presentation present(const Results& results) {
                       kModel, fmt::join(kFields, ", "), kImages, kMostObjects, kSize) +
           markdown_table(
               {"epoch", "step:", "loss:", "box AP:", "box AP50:", "mask AP:", "mask AP50:"}, rows) +
-          "\n" + claims_markdown({overfits(results)})};
+          "\n" + claims_markdown({learns_by_heart(results)})};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A preview of training images as the network sees them.
+// A preview of training images as the network sees them, to check before a long run.
 #pragma once
 
 #include <string>
