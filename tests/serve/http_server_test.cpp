@@ -261,9 +261,9 @@ TEST(HttpServer, ConnectionsAreLimited) {
   // Far too many are closed without a word; the first ones get a response.
   std::list<Client> crowd;
   for (int i = 0; i < 100; ++i) crowd.emplace_back(served.port());
-  int refused = 0, closed = 0;
-  for (Client& one : crowd) (one.read().status == 503 ? refused : closed)++;
-  EXPECT_GT(refused, 0);
+  int replied = 0, closed = 0;
+  for (Client& one : crowd) (one.read().status == 503 ? replied : closed)++;
+  EXPECT_GT(replied, 0);
   EXPECT_GT(closed, 0);
   crowd.clear();
   first.reset();

@@ -1,4 +1,4 @@
-// What a plot must show.
+// What a plot must show, whatever it looks like.
 #include "vig/study/plot.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ TEST(Plot, TicksHavePrefixes) {
   EXPECT_EQ(ticks({2e-6, 1e-3, 0.5, 1, 60}, "s"), "2 \u00b5s|1 ms|500 ms|1 s|60 s|");
 }
 
-// Of one name is one colour, in all panels; a colour of its own comes before the index.
+// Of one name is one colour, in all panels; a colour of its own comes before the place.
 TEST(Plot, ColoursBelongToNames) {
   Plot plot;
   PlotPanel panel;
@@ -135,7 +135,7 @@ TEST(Plot, ColoursBelongToNames) {
     for (PlotSeries& series : each.series) series.colour = series.name == "first" ? 12 : 2;
   }
   svg = plot_svg(plot);
-  EXPECT_EQ(count(svg, "\"#2f9e63\""), 2u * (2 * 3 + 1)) << "the palette repeats after ten";
+  EXPECT_EQ(count(svg, "\"#2f9e63\""), 2u * (2 * 3 + 1)) << "the palette begins again after ten";
 }
 
 // A curve without height still has an axis of some, and is drawn in its middle.
@@ -152,7 +152,7 @@ TEST(Plot, AFlatCurveHasAnAxis) {
   }
 }
 
-TEST(Plot, LinearAxesEndAtRoundValues) {
+TEST(Plot, LinearAxesEndAtRoundNumbers) {
   Plot plot = sample();
   plot.panels.resize(1);
   plot.panels[0].gaps.clear();

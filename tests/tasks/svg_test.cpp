@@ -66,7 +66,7 @@ TEST(SvgLabel, CutsByCharacters) {
   EXPECT_LT(svg_label("abc").width, svg_label("abcd").width);
 }
 
-TEST(LineChart, ShowsTitlesNamesAndValues) {
+TEST(LineChart, ShowsTitlesNamesAndNumbers) {
   const ChartPanel panels[] = {{"loss", {{"train", {{1, 2.3}, {2, 1.1}, {3, 0.4}}}}},
                                {"accuracy <%>", {{"a & b", {{1, 10}, {2, 55}, {3, 90}}}}}};
   const std::string svg = line_chart_svg("run \"one\"", "epoch", panels);
@@ -99,7 +99,7 @@ TEST(LineChart, MarksAPoint) {
   };
   const std::string left = marked(2, 100), right = marked(8, 0);
   EXPECT_EQ(count(left, "<circle cx=\"188.0\" cy=\"44.0\""), 1) << left;
-  // The text stands above the panel, where there are neither curves nor values.
+  // The text stands above the panel, where there are neither curves nor numbers.
   EXPECT_EQ(count(left, "<text x=\"188.0\" y=\"37.0\" text-anchor=\"middle\""), 1) << left;
   EXPECT_EQ(count(right, "<circle cx=\"524.0\" cy=\"264.0\""), 1) << right;
   EXPECT_EQ(count(right, "<text x=\"524.0\" y=\"37.0\" text-anchor=\"middle\""), 1) << right;
@@ -133,7 +133,7 @@ TEST(LineChart, ANoteTakesAsManyLinesAsItNeeds) {
   EXPECT_EQ(count(line_chart_svg("", "", {&panel, 1}, word + " end"), ">" + word + "<"), 1);
 }
 
-// Marks are round, cover the values, and are few, for any range.
+// Marks are round, cover the values, and are few, whatever the range.
 TEST(LineChart, MarksAreRoundAndFew) {
   for (const double scale : {1e-12, 1e-5, 0.01, 0.37, 1.0, 7.0, 12345.0, 1e9, 1e200}) {
     for (const double offset : {0.0, -0.5, 10.0}) {
@@ -150,8 +150,8 @@ TEST(LineChart, MarksAreRoundAndFew) {
       ASSERT_LE(marks.size(), 9u);
       EXPECT_LE(marks.front(), scale * offset + 1e-6 * scale);
       EXPECT_GE(marks.back(), scale * (offset + 1) - 1e-6 * scale);
-      const double spacing = marks[1] - marks[0];
-      const double digit = spacing / std::pow(10.0, std::floor(std::log10(spacing) + 1e-6));
+      const double step = marks[1] - marks[0];
+      const double digit = step / std::pow(10.0, std::floor(std::log10(step) + 1e-6));
       EXPECT_NEAR(std::min({std::abs(digit - 1), std::abs(digit - 2), std::abs(digit - 5)}), 0,
                   1e-4);
     }
@@ -175,7 +175,7 @@ TEST(LineChart, DrawsOddSeries) {
   expect_drawing(line_chart_svg("t", "x", {}));
 }
 
-// A curve that is flat lies between marks that show its height.
+// A curve that is flat lies between marks that tell its height.
 TEST(LineChart, AFlatCurveHasItsValueInTheMiddle) {
   const ChartPanel panel = {"y", {{"s", {{0, 0.002}, {1, 0.002}}}}};
   const std::string svg = line_chart_svg("", "", {&panel, 1});
@@ -184,8 +184,8 @@ TEST(LineChart, AFlatCurveHasItsValueInTheMiddle) {
   EXPECT_EQ(count(svg, "<path d=\"M76.0 154.0L636.0 154.0\""), 1) << svg;
 }
 
-// Values beside the axis leave room for its label.
-TEST(LineChart, SmallValuesAreShort) {
+// Numbers beside the axis leave room for its label.
+TEST(LineChart, SmallNumbersAreShort) {
   const ChartPanel panel = {"y", {{"s", {{0, 0}, {1, 2e-5}}}}};
   EXPECT_EQ(count(line_chart_svg("", "", {&panel, 1}), ">2e-05<"), 1);
 }

@@ -1,5 +1,5 @@
-// Runs that are interrupted or killed at a named point: they say so at once, leave no temporary
-// files, and end with the weights of an uninterrupted run.
+// Runs that are interrupted or killed at a named place: they say so at once, leave no temporary
+// files, and end with the weights of a run that nobody disturbed.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -22,7 +22,7 @@ class Signals : public ::testing::Test {
  protected:
   Signals() { write_files(folder_ / "data", striped_images(4, 24)); }
 
-  // 86 images, six steps an epoch, a checkpoint after each; `more` replaces these options.
+  // 86 images, six steps an epoch, a checkpoint after each; `more` replaces these numbers.
   Arguments training(const std::string& out,
                      const std::map<std::string, std::string>& more = {}) const {
     std::map<std::string, std::string> options = {

@@ -58,18 +58,18 @@ std::string tick_text(double value, const PlotAxis& axis) {
 }
 
 // An axis of one panel: which values it shows, and where.
-struct ScaledAxis {
+struct Placed {
   double low = 0, high = 1;
   Scale scale = Scale::kLinear;
   std::vector<double> ticks, fine;
 
-  double position(double value) const {
+  double place(double value) const {
     if (scale == Scale::kLinear) return (value - low) / (high - low);
     return std::log(value / low) / std::log(high / low);
   }
 };
 
-void set_log_ticks(ScaledAxis& axis) {
+void place_log_ticks(Placed& axis) {
   const bool decades = axis.high / axis.low > 30;
   for (double power = std::pow(10.0, std::floor(std::log10(axis.low) + 1e-9));
        power <= axis.high * 1.000001; power *= 10) {
@@ -84,7 +84,7 @@ void set_log_ticks(ScaledAxis& axis) {
 
 // All drawable values of a coordinate lie inside. `widen`: the axis ends at ticks.
 template <typename Coordinate>
-ScaledAxis scale_axis(const PlotPanel& panel, const PlotAxis& wanted, bool widen, Coordinate of) {
+Placed place_axis(const PlotPanel& panel, const PlotAxis& wanted, bool widen, Coordinate of) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const PlotSeries& series : panel.series) {
     for (const auto& point : series.points) {
@@ -99,21 +99,21 @@ ScaledAxis scale_axis(const PlotPanel& panel, const PlotAxis& wanted, bool widen
   }
   const bool log = wanted.scale == Scale::kLog;
   if (low > high) low = log ? 1 : 0, high = log ? 10 : 1;  // no values
-  ScaledAxis axis{low, high, wanted.scale, wanted.ticks, {}};
+  Placed axis{low, high, wanted.scale, wanted.ticks, {}};
   if (log) {
     if (widen) axis.low = nice_number(low, false), axis.high = nice_number(high, true);
     if (axis.high < axis.low * 1.01) axis.low /= 2, axis.high *= 2;
-    if (axis.ticks.empty()) set_log_ticks(axis);
+    if (axis.ticks.empty()) place_log_ticks(axis);
     return axis;
   }
   if (high - low < 1e-9 * std::max({std::abs(low), std::abs(high), 1e-3})) low -= 0.5, high += 0.5;
-  const double spacing = nice_number((high - low) / 4, true);
-  axis.low = widen ? std::floor(low / spacing + 1e-6) * spacing : low;
-  axis.high = widen ? std::ceil(high / spacing - 1e-6) * spacing : high;
-  for (double i = std::ceil(axis.low / spacing - 1e-6);
-       axis.ticks.empty() || i * spacing <= axis.high; ++i) {
-    if (!wanted.ticks.empty() || i * spacing > axis.high * 1.000001 + 1e-12) break;
-    axis.ticks.push_back(std::abs(i) < 1e-9 ? 0 : i * spacing);
+  const double step = nice_number((high - low) / 4, true);
+  axis.low = widen ? std::floor(low / step + 1e-6) * step : low;
+  axis.high = widen ? std::ceil(high / step - 1e-6) * step : high;
+  for (double i = std::ceil(axis.low / step - 1e-6); axis.ticks.empty() || i * step <= axis.high;
+       ++i) {
+    if (!wanted.ticks.empty() || i * step > axis.high * 1.000001 + 1e-12) break;
+    axis.ticks.push_back(std::abs(i) < 1e-9 ? 0 : i * step);
   }
   return axis;
 }
@@ -204,9 +204,9 @@ class Drawing {
 
   const char* colour(const std::string& name) const {
     const auto found = std::ranges::find(legend_, name, &PlotSeries::name);
-    const auto index = static_cast<size_t>(
+    const auto place = static_cast<size_t>(
         found->colour >= 0 ? found->colour : static_cast<int>(found - legend_.begin()));
-    return kPalette[index % std::size(kPalette)];
+    return kPalette[place % std::size(kPalette)];
   }
 
   static std::string stroke(const PlotSeries& series) {
@@ -232,11 +232,11 @@ class Drawing {
 
   void draw_panel(std::string& out, const PlotPanel& panel, double left, double top) const {
     const double width = plot_.panel_width, height = plot_.panel_height;
-    const ScaledAxis x = scale_axis(panel, panel.x, false, [](const auto& p) { return p.first; });
-    const ScaledAxis y = scale_axis(panel, panel.y, true, [](const auto& p) { return p.second; });
+    const Placed x = place_axis(panel, panel.x, false, [](const auto& p) { return p.first; });
+    const Placed y = place_axis(panel, panel.y, true, [](const auto& p) { return p.second; });
     constexpr double kPad = 14;  // so that points do not lie on the frame
-    const auto at_x = [&](double v) { return left + kPad + (width - 2 * kPad) * x.position(v); };
-    const auto at_y = [&](double v) { return top + height * (1 - y.position(v)); };
+    const auto at_x = [&](double v) { return left + kPad + (width - 2 * kPad) * x.place(v); };
+    const auto at_y = [&](double v) { return top + height * (1 - y.place(v)); };
     add(out,
         "<text class=\"ink\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"13\" "
         "font-weight=\"600\">{}</text>\n",
@@ -278,20 +278,20 @@ class Drawing {
   void draw_series(std::string& out, const PlotPanel& panel, const PlotSeries& series,
                    const AtX& at_x, const AtY& at_y) const {
     std::string line, points;
-    bool connected = false;
+    bool joined = false;
     for (const auto& [px, py] : series.points) {
       if (!drawable(px, panel.x.scale) || !drawable(py, panel.y.scale)) {
-        connected = false;
+        joined = false;
         continue;
       }
-      add(line, "{}{:.1f} {:.1f}", connected ? "L" : "M", at_x(px), at_y(py));
+      add(line, "{}{:.1f} {:.1f}", joined ? "L" : "M", at_x(px), at_y(py));
       add(points,
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}: {}, {}</title>"
           "</circle>\n",
           at_x(px), at_y(py), series.strong ? "4" : "3", colour(series.name),
           svg_label(series.name).xml, svg_label(tick_text(px, panel.x)).xml,
           svg_label(tick_text(py, panel.y)).xml);
-      connected = true;
+      joined = true;
     }
     if (line.empty()) return;
     add(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" {} stroke-linejoin=\"round\"/>\n", line,

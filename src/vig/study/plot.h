@@ -14,7 +14,7 @@ enum class Scale { kLinear, kLog };
 struct PlotAxis {
   std::string label;
   Scale scale = Scale::kLinear;
-  std::vector<double> ticks = {};  // empty: round values
+  std::vector<double> ticks = {};  // empty: round numbers
   std::string unit = "";           // of the ticks: values become 10 M, 10 G ... with it behind
   bool prefixes = false;           // 1e6 is "1 M"
 };
@@ -22,7 +22,7 @@ struct PlotAxis {
 struct PlotSeries {
   std::string name;
   std::vector<std::pair<double, double>> points;  // (x, y) in order of x; not drawable: a gap
-  int colour = -1;      // index in the palette; -1: that of the name in the legend
+  int colour = -1;      // place in the palette; -1: the place of the name in the legend
   bool strong = false;  // the one that the image is about
   bool dashed = false;
 };

@@ -47,16 +47,16 @@ void append_escaped(std::string& out, char32_t code) {
 // An interval that all values fit in, and where it is marked.
 struct Axis {
   double low = 0, high = 1;
-  double spacing = 1;
+  double step = 1;
   double first = 0;  // of the marks
   int marks = 0;
 
-  double position(double value) const { return (value - low) / (high - low); }
-  double mark(int i) const { return first + i * spacing; }
+  double place(double value) const { return (value - low) / (high - low); }
+  double mark(int i) const { return first + i * step; }
 };
 
 // 1, 2 or 5 times a power of ten, so that about five fit into `range`.
-double nice_spacing(double range) {
+double nice_step(double range) {
   const double rough = range / 5;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   const double digit = rough / power;
@@ -65,8 +65,8 @@ double nice_spacing(double range) {
 
 bool drawable(double value) { return std::abs(value) < 1e300; }  // false for NaN, too
 
-// `widen`: the interval ends at marks. Otherwise integers (epochs) are marked at
-// integers.
+// `widen`: the interval ends at marks. Otherwise whole numbers (epochs) are marked at whole
+// numbers.
 Axis make_axis(double low, double high, bool whole, bool widen) {
   if (low > high) return {0, 1, 0.2, 0, 6};  // no values
   const double least = std::max({std::abs(low), std::abs(high), 1e-3}) * 1e-9;
@@ -75,13 +75,13 @@ Axis make_axis(double low, double high, bool whole, bool widen) {
     low -= room;
     high += low == 0 ? 1 : room;
   }
-  Axis axis{low, high, nice_spacing(high - low), 0, 0};
-  if (whole && !widen) axis.spacing = std::max(axis.spacing, 1.0);
+  Axis axis{low, high, nice_step(high - low), 0, 0};
+  if (whole && !widen) axis.step = std::max(axis.step, 1.0);
   // The rounding of a division must not lose a mark, nor add one.
-  const double begin = low / axis.spacing, end = high / axis.spacing;
-  axis.first = (widen ? std::floor(begin + 1e-6) : std::ceil(begin - 1e-6)) * axis.spacing;
-  const double last = (widen ? std::ceil(end - 1e-6) : std::floor(end + 1e-6)) * axis.spacing;
-  axis.marks = static_cast<int>(std::lround((last - axis.first) / axis.spacing)) + 1;
+  const double begin = low / axis.step, end = high / axis.step;
+  axis.first = (widen ? std::floor(begin + 1e-6) : std::ceil(begin - 1e-6)) * axis.step;
+  const double last = (widen ? std::ceil(end - 1e-6) : std::floor(end + 1e-6)) * axis.step;
+  axis.marks = static_cast<int>(std::lround((last - axis.first) / axis.step)) + 1;
   if (widen) {
     axis.low = axis.first;
     axis.high = last;
@@ -108,9 +108,9 @@ Axis axis_of(std::span<const ChartPanel> panels, bool widen, Coordinate coordina
 }
 
 std::string mark_text(const Axis& axis, int i) {
-  const double value = std::abs(axis.mark(i)) < axis.spacing * 1e-6 ? 0 : axis.mark(i);
-  if (axis.spacing < 0.9e-5 || std::abs(value) >= 1e7) return fmt::format("{:.6g}", value);
-  const int digits = std::max(0, -static_cast<int>(std::floor(std::log10(axis.spacing) + 1e-6)));
+  const double value = std::abs(axis.mark(i)) < axis.step * 1e-6 ? 0 : axis.mark(i);
+  if (axis.step < 0.9e-5 || std::abs(value) >= 1e7) return fmt::format("{:.6g}", value);
+  const int digits = std::max(0, -static_cast<int>(std::floor(std::log10(axis.step) + 1e-6)));
   return fmt::format("{:.{}f}", value, digits);
 }
 
@@ -149,8 +149,8 @@ std::vector<std::string_view> lines_of(std::string_view text, size_t most) {
 // The panel's corner is (kLeft, top).
 std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool last) {
   const Axis y = axis_of({&panel, 1}, true, [](const auto& point) { return point.second; });
-  const auto at_x = [&](double value) { return kLeft + kWidth * x.position(value); };
-  const auto at_y = [&](double value) { return top + panel.height * (1 - y.position(value)); };
+  const auto at_x = [&](double value) { return kLeft + kWidth * x.place(value); };
+  const auto at_y = [&](double value) { return top + panel.height * (1 - y.place(value)); };
   std::string svg;
   const auto out = std::back_inserter(svg);
   for (int i = 0; i < y.marks; ++i) {
@@ -161,11 +161,11 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
                    kLeft - 6, height + 4, mark_text(y, i));
   }
   for (int i = 0; i < x.marks; ++i) {
-    const double mark = at_x(x.mark(i));
-    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}v-5\" stroke=\"#888\"/>\n", mark,
+    const double place = at_x(x.mark(i));
+    fmt::format_to(out, "<path d=\"M{:.1f} {:.1f}v-5\" stroke=\"#888\"/>\n", place,
                    top + panel.height);
     if (!last) continue;
-    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", mark,
+    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", place,
                    top + panel.height + 16, mark_text(x, i));
   }
   fmt::format_to(out,
@@ -180,18 +180,18 @@ std::string panel_svg(const ChartPanel& panel, const Axis& x, double top, bool l
     const char* colour = kColours[s % std::size(kColours)];
     for (size_t i = 0; i < series.points.size(); ++i) {
       std::string line;
-      size_t connected = 0;
+      size_t joined = 0;
       double px = 0, py = 0;
-      for (; i < series.points.size(); ++i, ++connected) {
+      for (; i < series.points.size(); ++i, ++joined) {
         if (!drawable(series.points[i].first) || !drawable(series.points[i].second)) break;
         px = at_x(series.points[i].first);
         py = at_y(series.points[i].second);
-        line += fmt::format("{}{:.1f} {:.1f}", connected == 0 ? "M" : "L", px, py);
+        line += fmt::format("{}{:.1f} {:.1f}", joined == 0 ? "M" : "L", px, py);
       }
-      if (connected == 1) {
+      if (joined == 1) {
         fmt::format_to(out, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n", px, py,
                        colour);
-      } else if (connected > 1) {
+      } else if (joined > 1) {
         fmt::format_to(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"/>\n",
                        line, colour);
       }

@@ -1,4 +1,4 @@
-// Charts as SVG: one text that needs no script, font or link, on a light background.
+// Images of numbers as SVG: one text that needs no script, font or link, on a light background.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace vig {
 
-// Any bytes as text for SVG: & < > " ' are escaped, and what XML
+// A text fit to stand in SVG, whatever bytes it came from: & < > " ' are escaped, and what XML
 // cannot hold (control characters, broken UTF-8) becomes U+FFFD.
 struct SvgLabel {
   std::string xml;

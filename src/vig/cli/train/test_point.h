@@ -1,4 +1,4 @@
-// For tests alone: a run that sends itself a signal at a chosen point, so that no test has to
+// For tests alone: a run that sends itself a signal at a place of its own, so that no test has to
 // sleep until then.
 //
 //   VIG_TEST_SIGNAL=POINT:STEP:SIGNAL[:RANK]
@@ -15,7 +15,7 @@
 namespace vig::cli {
 
 // What it gives returns once `arrived` says so, as signals take a moment, and does nothing at other
-// points. Empty where the variable is not set or meant for another process.
+// places. Empty where the variable is not set or meant for another process.
 std::function<void(train::RunPoint, int64_t)> test_point(int rank, std::function<bool()> arrived);
 
 }  // namespace vig::cli
