@@ -1,4 +1,4 @@
-// Where the workers of one run meet between regions, dozens of times within milliseconds.
+// A barrier of the workers of one run, between regions: dozens of times within milliseconds.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// What the commands that run images through a network share.
+// Shared by the commands that run images through a network.
 #pragma once
 
 #include <cstdint>

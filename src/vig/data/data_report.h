@@ -1,4 +1,4 @@
-// What is wrong with data, found before training starts.
+// Problems of the data, found before training starts.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Who may ask: whether a request comes from this machine, and whether it shows the token.
+// Access control: whether a request comes from this machine, and whether it has the token.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The routes of the server: what a request asks for, and what it gets. No sockets here.
+// The routes of the server: requests to responses. No sockets here.
 //
 //   POST /v1/classify, /v1/embed, /v1/explain, /v1/segment, /v1/detect
 //   GET  /v1/models, /openapi.json, /health, /ready, /metrics, /

@@ -1,4 +1,4 @@
-// HTTP/1.1 on sockets: connections, limits and times. What a request means is the handlers' matter.
+// HTTP/1.1 on sockets: connections, limits and times. Handlers interpret the requests.
 #pragma once
 
 #include <cstdint>

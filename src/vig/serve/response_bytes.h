@@ -1,4 +1,4 @@
-// The memory of responses, bounded: from the moment on when they are begun until they are sent.
+// A bound on the memory of responses, from their start until they are sent.
 #pragma once
 
 #include <cstdint>

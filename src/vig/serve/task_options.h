@@ -1,4 +1,4 @@
-// What a request asks of a network: its options in words, checked against the network.
+// The options of a request, checked against the network.
 #pragma once
 
 #include <map>

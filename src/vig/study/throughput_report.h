@@ -1,4 +1,4 @@
-// What the study `throughput` shows of its rows.
+// The report of the study `throughput`.
 #pragma once
 
 #include <string>

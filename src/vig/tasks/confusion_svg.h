@@ -1,4 +1,4 @@
-// What a classifier takes for what, as an image.
+// A confusion matrix as an image.
 #pragma once
 
 #include <span>

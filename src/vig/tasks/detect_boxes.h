@@ -1,4 +1,4 @@
-// From what the box head says of proposals to the boxes of objects.
+// From the outputs of the box head for proposals to the boxes of objects.
 #pragma once
 
 #include <span>

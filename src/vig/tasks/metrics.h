@@ -1,4 +1,4 @@
-// How well a classifier does on labelled images. Training's own validation and `vig eval` count
+// The accuracy of a classifier on labelled images. Training's own validation and `vig eval` count
 // with the same code.
 #pragma once
 

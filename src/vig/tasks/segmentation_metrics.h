@@ -1,4 +1,4 @@
-// How well pixels are classified. Training's own validation and `vig eval` count with the same
+// The accuracy of labelled pixels. Training's own validation and `vig eval` count with the same
 // code.
 #pragma once
 
