@@ -182,10 +182,8 @@ vig_status predict(const vig_model* model, const vig_image* images, size_t count
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].error.empty()) {
         store(*result, result->images[i], found[i].prediction);
-        if constexpr (requires { found[i].warnings; }) {
-          for (const vig::ImageWarning& one : found[i].warnings) {
-            result->images[i].warnings.push_back(one.message);
-          }
+        for (const vig::ImageWarning& one : found[i].warnings) {
+          result->images[i].warnings.push_back(one.message);
         }
       } else {
         result->images[i].error = found[i].error;
