@@ -233,7 +233,7 @@ TEST_F(Distributed, ADeadProcessEndsTheOthersAndTheRunResumes) {
   const auto arguments = command(options, "killed", {"--processes", "3"});
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  run_options.environment = {"VIG_TEST_SIGNAL=step:3:KILL:2"};
+  run_options.environment = signal_at("renamed:checkpoint.safetensors:3:KILL:2");
   RunResult killed;
   EXPECT_LT(seconds_of([&] { killed = run_program(arguments, run_options); }), kPlenty / 2);
   EXPECT_EQ(killed.exit_code, 1) << killed.out;
@@ -246,7 +246,7 @@ TEST_F(Distributed, ADeadProcessEndsTheOthersAndTheRunResumes) {
   run_options.environment = {};
   const RunResult resumed = run_program(arguments, run_options);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resuming from step 2 of 10"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("resuming from step 3 of 10"), std::string::npos) << resumed.out;
   train_together(3, options, data(), out("undisturbed"));
   expect_same_runs(out("killed"), out("undisturbed"));
 }
@@ -256,7 +256,7 @@ TEST_F(Distributed, InterruptedTogetherTheyResumeTogether) {
   const TrainOptions options = saving_options();
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  run_options.environment = {"VIG_TEST_SIGNAL=step:4:INT:1"};
+  run_options.environment = signal_at("renamed:checkpoint.safetensors:3:INT:1");
   const RunResult stopped = run_program(command(options, "run", {"--processes", "2"}), run_options);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_NE(stopped.out.find("stopped at step 4;"), std::string::npos) << stopped.out;

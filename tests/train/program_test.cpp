@@ -277,7 +277,7 @@ TEST_F(Program, ResumesAFineTuningOfTheDefaultModel) {
                         (folder_ / out).string(), "--model", "default", "--epochs", "2"},
                        options);
   };
-  const RunResult stopped = train("stopped/r", {"VIG_TEST_SIGNAL=step:1:INT"});
+  const RunResult stopped = train("stopped/r", signal_at("renamed:run.json:1:INT"));
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   const RunResult resumed = train("stopped/r", {}), whole = train("whole/r", {});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;

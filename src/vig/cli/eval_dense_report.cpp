@@ -7,8 +7,8 @@
 
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
+#include "vig/tasks/chart.h"
 #include "vig/tasks/confusion_svg.h"
-#include "vig/tasks/svg.h"
 
 namespace vig::cli {
 namespace {
@@ -81,8 +81,8 @@ Json figures_json(const CocoMetrics& metrics) {
 }
 
 // Means over the classes that have something to find.
-Series curve(const CocoMetrics& metrics, const std::string& name, int first, int last) {
-  Series series{name, {}};
+ChartSeries curve(const CocoMetrics& metrics, const std::string& name, int first, int last) {
+  ChartSeries series{name, {}};
   std::vector<double> sums(kCocoRecalls, 0.0);
   int64_t count = 0;
   for (int label = 0; label < metrics.classes(); ++label) {
@@ -101,7 +101,9 @@ Series curve(const CocoMetrics& metrics, const std::string& name, int first, int
 }
 
 ChartPanel curve_panel(const CocoMetrics& metrics, const std::string& what) {
-  return {.y_label = "precision, " + what,
+  return {.title = "precision, " + what,
+          .x = {.label = "recall"},
+          .y = {},
           .series = {curve(metrics, "IoU 0.50", 0, 1), curve(metrics, "IoU 0.75", 5, 6),
                      curve(metrics, "IoU 0.50 to 0.95", 0, kCocoThresholds)}};
 }
@@ -221,10 +223,14 @@ std::string DetectionReport::classes_csv() const {
 }
 
 std::string DetectionReport::curves() const {
-  std::vector<ChartPanel> panels = {curve_panel(result.boxes, "boxes")};
-  if (result.has_masks) panels.push_back(curve_panel(result.masks, "masks"));
-  return line_chart_svg(heading(title), "recall", panels,
-                        "Means over the classes that have something to find.");
+  Chart chart{.title = heading(title),
+              .panels = {curve_panel(result.boxes, "boxes")},
+              .note = "Means over the classes that have something to find."};
+  if (result.has_masks) chart.panels.push_back(curve_panel(result.masks, "masks"));
+  chart.layout = ChartLayout::kStack;
+  chart.panel_width = 560;
+  chart.panel_height = 220;
+  return chart_svg(chart);
 }
 
 }  // namespace vig::cli

@@ -16,8 +16,8 @@
 #include "vig/study/claims.h"
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"
-#include "vig/study/plot.h"
 #include "vig/study/results.h"
+#include "vig/tasks/chart.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::study {
@@ -255,7 +255,7 @@ Claim learns_by_heart(const Results& results) {
 
 Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> rows;
-  PlotSeries boxes{.name = "boxes", .points = {}}, masks{.name = "masks", .points = {}};
+  ChartSeries boxes{.name = "boxes", .points = {}}, masks{.name = "masks", .points = {}};
   for (const Row& row : results.rows) {
     const bool engine = row.key == kEngine;
     const auto loss = row.number("loss");
@@ -268,18 +268,18 @@ Presentation present(const Results& results) {
     boxes.points.emplace_back(epoch, 100 * row.number("box_ap50").value_or(0));
     masks.points.emplace_back(epoch, 100 * row.number("mask_ap50").value_or(0));
   }
-  Plot plot;
-  plot.title = "A detector that learns eight images by heart";
-  plot.subtitle = conditions_sentence(results);
-  plot.panel_width = 460;
-  PlotPanel panel;
+  Chart chart;
+  chart.title = "A detector that learns eight images by heart";
+  chart.subtitle = conditions_sentence(results);
+  chart.panel_width = 460;
+  ChartPanel panel;
   panel.title = "AP50 on the images of training";
   panel.x = {.label = "epochs"};
-  panel.y = {.label = "AP50, %"};
+  panel.y = {.unit = "%"};
   panel.series = {boxes, masks};
-  plot.panels = {panel};
+  chart.panels = {panel};
   return {
-      plot_svg(plot),
+      chart_svg(chart),
       conditions_sentence(results) + "\n" +
           fmt::format("\n`{}` with {} is trained from fresh weights on the first {} "
                       "images of the training split that are not taller than wide and have at "

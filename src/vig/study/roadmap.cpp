@@ -21,7 +21,7 @@
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"
 #include "vig/study/paper_tables.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -302,11 +302,11 @@ Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> rows;
   for (const RoadmapRow& paper : roadmap_rows()) rows.push_back(table_row(paper, results));
   rows.push_back(table_row(paper_row(kVim), results));
-  PlotSeries paper{.name = "mean", .points = {}};
+  ChartSeries paper{.name = "mean", .points = {}};
   paper.strong = true;
-  PlotSeries here = paper, least{.name = "lowest seed", .points = {}};
+  ChartSeries here = paper, least{.name = "lowest seed", .points = {}};
   least.dashed = true;
-  PlotSeries most = least;
+  ChartSeries most = least;
   most.name = "highest seed";
   double position = 1;
   for (const RoadmapRow& row : networks()) {
@@ -332,16 +332,15 @@ Presentation present(const Results& results) {
            "here:", "top-1, paper:", "miniature here:", "its parameters:"},
           rows) +
       "\n" + claims_markdown(claims(results));
-  Plot plot;
-  plot.title = "From GLA to ViG: top-1 accuracy, row by row";
-  plot.subtitle =
+  Chart chart;
+  chart.title = "From GLA to ViG: top-1 accuracy, row by row";
+  chart.subtitle =
       "1 DeiT, 2 GLA, 3 + patch embedding, 4 + both directions, 5 + position, 6 + direction-wise "
       "gate, 7 + locality = ViG";
-  const PlotAxis x{.label = "row of the roadmap", .ticks = {1, 2, 3, 4, 5, 6, 7}};
-  plot.panels.push_back({"the paper: full size, ImageNet", x, {.label = "top-1, %"}, {paper}});
-  plot.panels.push_back(
-      {"here: trained miniatures", x, {.label = "top-1, %"}, {here, least, most}});
-  shown.svg = plot_svg(plot);
+  const ChartAxis x{.label = "row of the roadmap", .ticks = {1, 2, 3, 4, 5, 6, 7}};
+  chart.panels.push_back({"the paper: full size, ImageNet", x, {.unit = "%"}, {paper}});
+  chart.panels.push_back({"here: trained miniatures", x, {.unit = "%"}, {here, least, most}});
+  shown.svg = chart_svg(chart);
   return shown;
 }
 

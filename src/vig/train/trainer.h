@@ -31,9 +31,6 @@ struct StepReport {
   double seconds_left = 0;       // likewise; validation and checkpoints counted
 };
 
-// Points of a run at which a test may want to end it.
-enum class RunPoint { kStep, kValidation, kSaved };
-
 // What the caller wants to know. All may be empty. Only the first process of a group calls them,
 // but for problems, which the process reports that meets them: each once.
 struct TrainEvents {
@@ -41,10 +38,9 @@ struct TrainEvents {
   std::function<void(const StepReport&)> step;
   std::function<void(const MetricsRow&, double seconds_left)> row;
   std::function<void(const std::string&)> problem;  // a sentence about a bad file
-  std::function<bool()> stop;  // true: write a checkpoint after this step and return
-  // After a step and before its checkpoint, before each batch of a validation, after a checkpoint:
-  // with the steps done.
-  std::function<void(RunPoint, int64_t step)> reached;
+  // True: write a checkpoint and return. Asked after each step and before each batch of a
+  // validation, which is then done again when the run resumes.
+  std::function<bool()> stop;
 };
 
 struct TrainResult {

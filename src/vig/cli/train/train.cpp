@@ -16,7 +16,6 @@
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
-#include "vig/cli/train/test_point.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/process_group.h"
@@ -119,7 +118,6 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
   events.row = [&](const train::MetricsRow& row, double left) { display.row(row, left); };
   events.problem = [&](const std::string& sentence) { display.problem(sentence); };
   events.stop = [&] { return signals.stopping(); };
-  events.reached = test_point(member.rank, [&] { return signals.stopping(); });
   const train::TrainResult result =
       train::train(options, command.data, command.out, events, *group);
   display.hide();
