@@ -28,7 +28,7 @@ Plot sample() {
   panel.y = {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "s", .prefixes = true};
   panel.series = {{"ours", {{224, 0.01}, {512, 0.04}, {1024, 0.2}}, 0, true, false},
                   {"theirs", {{224, 0.02}, {512, 0.2}, {1024, 9}}, 1, false, true}};
-  panel.gaps = {{1024, 9, 0.2, "45x"}};
+  panel.gaps = {{1024, 9, 0.2, "45x", {"vs. a < b"}}};
   plot.panels = {panel, panel};
   plot.note = "a note";
   return plot;
@@ -39,6 +39,7 @@ TEST(Plot, ShowsEveryPointAndLabel) {
   EXPECT_EQ(test::xml_problem(svg), "");
   EXPECT_EQ(count(svg, "<circle "), 2u * 6);
   EXPECT_EQ(count(svg, ">45x<"), 2u);
+  EXPECT_EQ(count(svg, ">vs. a &lt; b<"), 2u) << "what the factor compares";
   // One legend for both panels; besides, the points' titles name their curve.
   EXPECT_EQ(count(svg, ">ours</text>"), 1u);
   EXPECT_EQ(count(svg, ">theirs</text>"), 1u);

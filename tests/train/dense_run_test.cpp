@@ -160,15 +160,15 @@ TEST_F(DenseRun, ImagesAreHeldOutWhereThereIsNoSplit) {
 TEST_F(DenseRun, LookWritesTrainingImages) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 1;
-  options.look = 3;
+  options.preview = 3;
   run_training(options, labelled(), out("segment"));
   TrainOptions detector = tiny_detection();
   detector.epochs = 1;
-  detector.look = 100;
+  detector.preview = 100;
   run_training(detector, annotated(), out("detect"));
   for (const auto& [run, count] : {std::pair{"segment", 3}, {"detect", 8}}) {
     int files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(out(run) + "/look")) {
+    for (const auto& entry : std::filesystem::directory_iterator(out(run) + "/preview")) {
       const Image image = load_image(entry.path().string()).image;
       EXPECT_GE(image.width, kMadeSide);
       EXPECT_GE(image.height, kMadeSide);

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "train/fixtures.h"
 #include "vig/image/decode.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 
 namespace vig::test {
 namespace {
@@ -73,14 +73,14 @@ TEST_F(EpochsTest, DependOnTheirNumberAndTheSeed) {
 
 TEST_F(EpochsTest, AreWhatLookShows) {
   TrainOptions own = options(3);
-  own.look = 24;
+  own.preview = 24;
   write_file(folder_ / "data/class0/3.png", "no image");
   const auto task = open(own);
-  write_look(*task, own, folder_.path().string());
+  write_preview(*task, own, folder_.path().string());
   const Epoch first = epoch(3, 0);
   EXPECT_EQ(first.images.size(), 23u) << "one cannot be read";
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "look")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "preview")) {
     const std::vector<float>& input = first.images.at(std::stoul(entry.path().stem().string()));
     EXPECT_EQ(read_image(entry.path().string()), train::input_image(input.data(), task->model()))
         << entry.path();

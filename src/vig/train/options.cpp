@@ -154,7 +154,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
   expect(in(o.patience, 0, 1 << 30), "patience", o.patience, "at least 0");
   expect(in(o.norm_group, 1, 1 << 20), "norm-group", o.norm_group, "1 to 1048576");
-  expect(in(o.look, 0, 10000), "look", o.look, "0 to 10000");
+  expect(in(o.preview, 0, 10000), "preview", o.preview, "0 to 10000");
   expect(in(o.proposal_samples, 1, 1 << 20), "proposal-samples", o.proposal_samples,
          "1 to 1048576");
   expect(in(o.box_samples, 1, 1 << 20), "box-samples", o.box_samples, "1 to 1048576");

@@ -6,7 +6,7 @@
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
 //   validation.txt          the images kept for validation, where the data names none
-//   look/NUMBER.png         training images as the network sees them, where they were asked for
+//   preview/NUMBER.png      training images as the network sees them, if requested
 #pragma once
 
 #include <functional>

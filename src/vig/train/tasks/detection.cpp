@@ -5,7 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/tasks/overlay.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/detection_evaluator.h"
 #include "vig/train/tasks/detector_pass.h"
