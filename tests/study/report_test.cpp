@@ -93,6 +93,7 @@ TEST(EfficiencyReport, TheImageHasEveryPoint) {
   EXPECT_EQ(points, 2u * (4 + 6 + 6)) << "two sizes; multiply-adds of four networks";
   for (const Contender& who : contenders()) EXPECT_TRUE(contains(svg, ">" + who.name + "<"));
   EXPECT_TRUE(contains(svg, ">15x<")) << "memory against ONNX Runtime";
+  EXPECT_TRUE(contains(svg, ">ONNX Runtime<")) << "and the label says so";
 }
 
 TEST(EfficiencyReport, MissingRowsAreSaid) {

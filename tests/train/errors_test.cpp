@@ -97,19 +97,6 @@ TEST(Options, PresetsHoldAndReadBack) {
   }
 }
 
-// docs/training.md lists every option with its value in both presets.
-TEST(Options, ThePageTellsThePresets) {
-  const std::string page = read_file(fs::path(kSourceDir) / "docs/training.md");
-  const auto imagenet = option_texts(train::preset_options("imagenet"));
-  const auto small = option_texts(train::preset_options("small"));
-  TrainOptions all;
-  visit_options(all, [&](const char* name, const auto&, const char* help) {
-    const std::string row =
-        fmt::format("\n| `{}` | {} | {} | {} |\n", name, imagenet.at(name), small.at(name), help);
-    EXPECT_NE(page.find(row), std::string::npos) << "the page lacks" << row;
-  });
-}
-
 class BeforeTheFirstStep : public ::testing::Test {
  protected:
   BeforeTheFirstStep() { write_files(folder_ / "data", striped_images(3, 12)); }

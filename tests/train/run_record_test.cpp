@@ -176,15 +176,6 @@ TEST(RunLength, IsCountedInWholeSteps) {
       << "the last one";
 }
 
-TEST_F(RunRecordTest, OptionsHaveHadOtherNames) {
-  Texts old = identity();
-  old["parts"] = "3";
-  old.erase("accumulate");
-  options_.accumulate = 3;
-  EXPECT_EQ(train::stored_options(old).accumulate, 3);
-  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
-}
-
 TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {
   Texts stored = identity(), asked = identity();
   stored["epochs"] = "3";

@@ -123,17 +123,16 @@ void add_classify(CommandLine& line) {
       .value("K");
   command
       .option("--csv", options->csv,
-              "Also write a CSV file with a line for each image: its file and best classes")
+              "Also write a CSV file with a line per image: file and best classes")
       .value("FILE");
   command
       .option("--threshold", options->threshold,
-              "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
+              "Predict \"none of them\" if the best class is less probable than this, 0 to 1")
       .range(0.0, 1.0)
       .value("P");
   command
       .option("--move", options->move,
-              "Move each image into a folder of its class below this one; nothing is "
-              "overwritten")
+              "Move each image to the folder DIR/CLASS; nothing is overwritten")
       .value("DIR");
   add_json(command, options->json);
   command.footer =

@@ -148,13 +148,13 @@ void add_detect(CommandLine& line) {
   command.option("--out", options->out, "Folder for NAME.detections.png of each image NAME")
       .show_default()
       .value("DIR");
-  command.option("--score", options->score, "Leave out objects whose score is not above this")
+  command.option("--score", options->score, "Minimum score: leave out objects up to this")
       .range(0.0, 1.0)
       .show_default()
       .value("S");
   command
       .option("--classes", options->classes,
-              "Look for these classes alone: names or numbers, separated by commas")
+              "Detect only these classes: names or indices, separated by commas")
       .one_each(',')
       .value("A,B");
   command
@@ -166,14 +166,16 @@ void add_detect(CommandLine& line) {
       .value("L");
   add_json(command, options->json);
   command.footer =
-      "--json prints COCO's format of results, a list of objects with image_id (the number that\n"
-      "the file's name is, where all are numbers, else the place of the image), category_id\n"
-      "(the number of the class, from 1), bbox, score and segmentation, and the names of both.\n"
-      "A drawing of more than 4 million pixels gets NAME.detections.preview.jpg beside it. A\n"
-      "warning says where an image was shrunk much more than in training, or where the limit of\n"
-      "objects was reached.\n"
+      "--json prints a list of objects in COCO's result format, with file and class names added.\n"
+      "image_id is the file name as a number if all names are numbers, otherwise the index of the "
+      "image\n"
+      "from 1; category_id counts the classes from 1.\n"
+      "A drawing of more than 4 million pixels gets an additional NAME.detections.preview.jpg. A "
+      "warning\n"
+      "is printed if an image was shrunk much more than the training images, or if it has as many\n"
+      "objects as the model allows.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current image; what was finished stays.";
+      "Ctrl-C stops after the current image; finished files stay.";
   command.run = [options] { return detect(*options); };
 }
 

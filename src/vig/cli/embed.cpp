@@ -180,23 +180,20 @@ void add_embed(CommandLine& line) {
   Command& command = line.add_command("embed", "Compute an embedding vector for each image");
   add_image_options(command, options->images);
   command.flag("--map", options->map,
-               "Give the feature map before pooling, [height, width, channels], instead of "
+               "Write the feature map before pooling, [height, width, channels], instead of "
                "the pooled vector");
   command
       .option("--format", options->format,
-              "Output format: json, or npy (float32, one row for each image)")
+              "Output format: json, or npy (float32, one row per image)")
       .one_of({"json", "npy"})
       .show_default()
       .value("FORMAT");
   command
       .option("--out", options->out,
-              "Output file (default: standard output); with FILE.npy comes FILE.json, which "
-              "names the image of each row")
+              "Output file (default: standard output); FILE.npy comes with FILE.json, the "
+              "image names of its rows")
       .value("FILE");
-  command
-      .option("--index", options->index,
-              "Write the vectors to an index instead, in which vig search finds the images "
-              "most alike")
+  command.option("--index", options->index, "Write the vectors to an index for vig search instead")
       .value("FILE");
   add_json(command, options->json);
   command.footer =

@@ -257,7 +257,7 @@ void add_eval(CommandLine& line) {
       .value("DATA");
   command
       .option("run_data", options->run_data,
-              "Present place of the images of a training run, if they were moved")
+              "Current location of the images of a training run, if they were moved")
       .value("DATA2");
   command
       .option("--split", options->split,
@@ -269,47 +269,47 @@ void add_eval(CommandLine& line) {
   add_shard(command, options->shard);
   command
       .option("--confusion", options->confusion,
-              "Also draw the confusion matrix to this SVG file (not of detectors)")
+              "Also draw the confusion matrix to this SVG file (not for detectors)")
       .value("FILE.svg");
-  command.option("--csv", options->csv, "Also write the figures of each class to this CSV file")
+  command.option("--csv", options->csv, "Also write the metrics of each class to this CSV file")
       .value("FILE");
   command
       .option("--predictions", options->predictions,
-              "Also write a CSV file with a line for each image: its file, label and best five "
-              "classes")
+              "Also write a CSV file with a line per image: file, label and best five classes")
       .value("FILE.csv");
   command
       .option("--mistakes", options->mistakes,
-              "Also write an HTML page with the N most confident mistakes and their images")
+              "Also write an HTML page of the N misclassified images with the highest confidence")
       .range(1, 10000)
       .value("N");
-  command.option("--page", options->page, "File of the page that --mistakes writes")
+  command.option("--page", options->page, "Output file of --mistakes")
       .needs("--mistakes")
       .show_default()
       .value("FILE.html");
   command
-      .option("--worst", options->worst,
-              "Of segmentation and detection: also draw the N worst images, answer and truth")
+      .option(
+          "--worst", options->worst,
+          "Segmentation and detection: also draw the N worst images, prediction and ground truth")
       .range(1, 10000)
       .value("N");
-  command.option("--worst-out", options->worst_folder, "Folder for what --worst draws")
+  command.option("--worst-out", options->worst_folder, "Output folder of --worst")
       .needs("--worst")
       .show_default()
       .value("DIR");
   command
       .option("--curves", options->curves,
-              "Of detection: also draw precision against recall to this SVG file")
+              "Detection: also draw precision against recall to this SVG file")
       .value("FILE.svg");
-  command.flag("--whole", options->whole, "Of segmentation: as of vig segment");
-  command.option("--window", options->window, "Of segmentation: as of vig segment")
+  command.flag("--whole", options->whole, "Segmentation: as for vig segment");
+  command.option("--window", options->window, "Segmentation: as for vig segment")
       .range(1, kMaxInputSide)
       .value("N");
   add_json(command, options->json);
   command.footer =
-      "What is measured follows the model: accuracy of a classifier, mIoU of a segmentation "
+      "The metrics depend on the model: accuracy for a classifier, mIoU for a segmentation "
       "network,\n"
-      "COCO's average precision of a detector.\n"
-      "Classes are matched by name where the weight file names them, otherwise by their order.\n"
+      "COCO's average precision for a detector.\n"
+      "Classes are matched by name if the weight file names them, otherwise by their order.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"

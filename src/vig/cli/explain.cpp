@@ -247,28 +247,31 @@ int explain(const ExplainCommand& command) {
 void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainCommand>();
   Command& command = line.add_command(
-      "explain", "Show why: which places speak for a class, or which places a token looks at");
+      "explain",
+      "Explain a prediction: draw the evidence for a class, or the attention of a token");
   add_image_options(command, options->images);
   command
       .option("--class", options->about,
-              "Class to explain, by name or number (default: the most probable one)")
+              "Class to explain, by name or index (default: the most probable one)")
       .value("CLASS");
   command
       .option("--against", options->against,
-              "Another class: show what speaks for the one against the other")
+              "Another class: draw the evidence for CLASS against this one")
       .value("CLASS");
   command
-      .option("--at", options->at,
-              "Show the attention of the token at this place instead: across and down, in parts "
-              "of what the network sees, such as 0.5,0.5")
+      .option(
+          "--at", options->at,
+          "Draw the attention of the token at this position instead: X and Y from 0 to 1 across "
+          "and down the network's input, such as 0.5,0.5")
       .value("X,Y");
-  command.option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
+  command.option("--layer", options->layer, "With --at: layer, from 0 (default: the last one)")
       .range(0, 1 << 20)
       .value("L");
-  command.option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
+  command
+      .option("--head", options->head, "With --at: head, from 0 (default: the mean of all heads)")
       .range(0, 1 << 20)
       .value("H");
-  command.option("--opacity", options->opacity, "How strongly the map covers the image, 0 to 1")
+  command.option("--opacity", options->opacity, "Opacity of the map over the image, 0 to 1")
       .range(0.0, 1.0)
       .show_default()
       .value("A");
@@ -280,15 +283,16 @@ void add_explain(CommandLine& line) {
   command.flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
   add_json(command, options->json);
   command.footer =
-      "Both views are exact. The classifier is linear in the mean of the last tokens, so the mean "
-      "of\n"
-      "the evidence is the logit of the class. Attention is the factor with which the scan of a "
-      "layer\n"
-      "takes each token's value for the chosen one, both directions, times the length of that "
-      "value.\n"
-      "Red speaks for, blue against; what the network did not see is dark. A bar has the numbers.\n"
-      "A drawing of more than 4 million pixels gets NAME.evidence.preview.jpg or\n"
-      "NAME.attention.preview.jpg beside it.";
+      "Both maps are exact. Evidence: the classifier is linear in the mean of the last tokens, so "
+      "the\n"
+      "mean of the map is the logit of the class. Attention: the weight of each token's value in "
+      "the\n"
+      "output of the layer at the chosen token, both directions, times the length of that value.\n"
+      "Red is positive, blue is negative, and parts outside the network's input are dark. The "
+      "colour bar\n"
+      "has the scale.\n"
+      "A drawing of more than 4 million pixels gets an additional NAME.evidence.preview.jpg or\n"
+      "NAME.attention.preview.jpg.";
   command.run = [options] { return explain(*options); };
 }
 

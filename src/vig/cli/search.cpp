@@ -181,27 +181,28 @@ int search(SearchOptions options) {
 void add_search(CommandLine& line) {
   auto options = std::make_shared<SearchOptions>();
   Command& command =
-      line.add_command("search", "Find the images of an index that are most like an image");
+      line.add_command("search", "Find the images of an index that are most similar to an image");
   command.option("index", options->index, "Index made by vig embed --index")
       .required()
       .value("INDEX");
   add_image_options(command, options->images);
-  command.option("--top", options->top, "Number of images to print for each image")
+  command.option("--top", options->top, "Number of results per image")
       .range(1, 1 << 20)
       .show_default()
       .value("K");
   command
-      .option("--html", options->page,
-              "Also write a page that shows the images beside their neighbours")
+      .option("--html", options->page, "Also write an HTML page with the images and their results")
       .value("FILE.html");
   command
-      .option("--images", options->image_folder,
-              "Folder below which the page may read images, beside the folder of the index")
+      .option(
+          "--images", options->image_folder,
+          "Also allow the page to show images below this folder, not only below the index's own")
       .value("DIR");
   add_json(command, options->json);
   command.footer =
-      "Images are compared by the cosine of their embedding vectors, each with every image of\n"
-      "the index: the answer is exact.  The network must be the one that made the index.";
+      "Similarity is the cosine of two embedding vectors. Every image of the index is compared, "
+      "so\n"
+      "results are exact. The model must be the one that made the index.";
   command.run = [options] { return search(*options); };
 }
 

@@ -350,7 +350,7 @@ Study roadmap_study() {
   Study study;
   study.name = "roadmap";
   study.sentence =
-      "The steps from GLA to ViG:  parameters, images/s, memory, and accuracy of trained "
+      "The changes from GLA to ViG: parameters, images/s, memory, and accuracy of trained "
       "miniatures.";
   study.arguments = " --data cifar10.tar.gz";
   study.duration = "an hour";

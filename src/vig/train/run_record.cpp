@@ -82,14 +82,6 @@ bool is_zoo_name(const std::string& name) {
   return std::ranges::find(model_zoo(), name, &ModelSpec::name) != model_zoo().end();
 }
 
-// Options by their names of today.
-void rename_options(Texts& stored) {
-  if (auto parts = stored.extract("parts"); !parts.empty()) {
-    parts.key() = "accumulate";
-    stored.insert(std::move(parts));
-  }
-}
-
 // What the best network is worth that so few images have chosen.
 std::string few_images_note(const Task& task, size_t images) {
   const std::string start = fmt::format("{} image{} to validate on (below {}): ", images,
@@ -200,7 +192,6 @@ int64_t plan_begin(const Texts& identity) {
 }
 
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
-  rename_options(stored);
   add_later_options(stored, asked);
   add_real_size(stored, asked);
   const std::string patience = stored.contains("patience") ? stored.at("patience") : "0";
@@ -262,7 +253,6 @@ TrainOptions with_real_size(TrainOptions options, const Recipe& recipe) {
 }
 
 TrainOptions stored_options(Texts identity) {
-  rename_options(identity);
   TrainOptions options;
   if (const auto found = identity.find("preset"); found != identity.end()) {
     options.preset = found->second;

@@ -169,27 +169,21 @@ void add_train(CommandLine& line) {
       .required()
       .value("DATA");
   sub.option("--out", command->out,
-             "Folder of the run, which resumes if it was interrupted (default: a new folder "
-             "DATA-run)")
+             "Folder of the run; an interrupted run in it resumes (default: a new folder DATA-run)")
       .value("FOLDER");
   sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
          "paper's; small (thousands of small images), segment and detect, for less data "
-         "(default: "
-         "chosen by the data)")
+         "(default: chosen from the data)")
       .offers(train::preset_names())
       .value("NAME");
-  sub.option("--recipe", command->preset, "").hidden();  // its name in older versions
   sub.option("--processes", command->processes,
              "Number of processes on this machine that train together; for several machines "
              "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
       .show_default()
       .range(1, 1024)
       .value("N");
-  sub.option("--workers", command->processes, "")  // its name in older versions
-      .range(1, 1024)
-      .hidden();
   sub.option("--set", command->fields, "Set a field of the model, such as depth=6; may be repeated")
       .value("FIELD=VALUE")
       .one_each();
@@ -219,25 +213,22 @@ void add_train(CommandLine& line) {
                          : sub.option(option, keep, described).value(network ? "MODEL" : "VALUE");
     added.group("Preset");
   });
-  // Its name in older versions.
-  sub.option(
-         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; }, "")
-      .hidden();
   sub.footer =
-      "The data decides the task, or --task: folders of classes and lists train a classifier, "
+      "The data determines the task, or --task: folders of classes and lists train a classifier, "
       "images\n"
       "with label maps a segmentation network, images with COCO annotations a detector. A "
-      "classifier\n"
-      "as --model gives the backbone of the other two.\n"
-      "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
-      "most\n"
-      "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"
-      "weights of an undisturbed run; a larger --epochs extends a finished one, a larger "
-      "--patience "
-      "one\n"
-      "that stopped early. N processes give the weights of one up to rounding, if --batch and the "
-      "rest\n"
-      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).";
+      "classifier as\n"
+      "--model provides the backbone of the other two.\n"
+      "Ctrl-C stops after the current optimiser step, a second Ctrl-C at once. A crash or kill -9 "
+      "loses\n"
+      "at most the minutes since the last checkpoint. The same command resumes the run, which ends "
+      "with\n"
+      "exactly the weights of an uninterrupted one. A larger --epochs extends a finished run, a "
+      "larger\n"
+      "--patience one that stopped early. N processes give the weights of one process up to "
+      "rounding if\n"
+      "--batch and the last batch of an epoch are multiples of 2 N (with batch norms: 2 N "
+      "--norm-group).";
   sub.run = [command] { return run_train(*command); };
 }
 
