@@ -182,7 +182,7 @@ class Evaluating {
 };
 
 // Draws prediction and truth of the worst images; `run(order, handle)` runs them once more.
-template <class T, class Run, class Draw>
+template <class Prediction, class Run, class Draw>
 void draw_worst(const EvalOptions& options, const SampleSource& data,
                 const std::vector<size_t>& worst, const Run& run, const Draw& draw) {
   if (worst.empty()) return;
