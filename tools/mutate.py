@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutants: small errors put into the C++ sources of src/vig, to see whether the tests find them.
 
-Each mutant changes one location of one .cpp file in a copy of the tree below build/mutants. The file is compiled,
+Each mutant changes one position of one .cpp file in a copy of the tree below build/mutants. The file is compiled,
 linked into the test program of its folder and the programs that this runs, and the tests nearest to the file run
 first. A mutant is caught when a test fails, crashes or takes too long, and survives when all pass. A mutant that
 does not compile is not counted. See docs/testing.md.

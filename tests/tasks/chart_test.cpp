@@ -57,7 +57,7 @@ Chart sample() {
   panel.y = {.label = "", .scale = AxisScale::kLog, .ticks = {}, .unit = "s", .prefixes = true};
   panel.series = {{"ours", {{224, 0.01}, {512, 0.04}, {1024, 0.2}}, 0, true, false},
                   {"theirs", {{224, 0.02}, {512, 0.2}, {1024, 9}}, 1, false, true}};
-  panel.gaps = {{1024, 9, 0.2, "45x"}};
+  panel.gaps = {{1024, 9, 0.2, "45x", {"vs. a < b"}}};
   chart.panels = {panel, panel};
   chart.note = "a note";
   return chart;
@@ -68,6 +68,7 @@ TEST(Chart, ShowsEveryPointAndLabel) {
   EXPECT_EQ(xml_problem(svg), "");
   EXPECT_EQ(count(svg, "<circle "), 2u * 6);
   EXPECT_EQ(count(svg, ">45x<"), 2u);
+  EXPECT_EQ(count(svg, ">vs. a &lt; b<"), 2u) << "what the factor compares";
   // One legend for both panels; besides, the points' titles name their curve.
   EXPECT_EQ(count(svg, ">ours</text>"), 1u);
   EXPECT_EQ(count(svg, ">theirs</text>"), 1u);

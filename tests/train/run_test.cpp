@@ -66,7 +66,7 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   std::vector<MetricsRow> rows;
   int64_t begin = 0;
   for (const int64_t stop : {37, 121, 0}) {
-    options.loaders = stop == 121 ? 0 : 2;  // who loads may change on the way
+    options.loaders = stop == 121 ? 0 : 2;  // the number of loaders may change
     const RunRecord part = run_training(options, data, out("interrupted"), stop);
     EXPECT_EQ(part.summary.first_step, begin);
     EXPECT_EQ(part.result.finished, stop == 0);
@@ -181,7 +181,7 @@ TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   }
 }
 
-// Sixteen small images a pass, unless told otherwise.
+// Sixteen small images a pass, unless set otherwise.
 TEST(Run, TakesAsManyPassesAsMemoryAsks) {
   const TempDir folder;
   const std::string data = (folder / "data").string();

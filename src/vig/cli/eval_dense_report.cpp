@@ -44,7 +44,7 @@ std::string file_name(const std::string& path) {
   return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
-// File names alone: images are passed on, and nobody need know where the files lay.
+// File names without folders, since reports are passed on.
 std::string heading(const DenseTitle& title) {
   return fmt::format("{} on {}{}", file_name(title.model), file_name(title.data),
                      title.split.empty() ? "" : ", split " + title.split);
@@ -140,7 +140,7 @@ std::string SegmentationReport::json() const {
     json["classes"].push_back({{"index", i},
                                {"name", title.class_names[i]},
                                {"labelled", classes[i].labelled},
-                               {"answered", classes[i].answered},
+                               {"predicted", classes[i].predicted},
                                {"both", classes[i].both},
                                {"iou", classes[i].iou()},
                                {"accuracy", classes[i].accuracy()}});
@@ -149,11 +149,11 @@ std::string SegmentationReport::json() const {
 }
 
 std::string SegmentationReport::classes_csv() const {
-  std::string text = "index,class,labelled,answered,both,iou,accuracy\n";
+  std::string text = "index,class,labelled,predicted,both,iou,accuracy\n";
   const std::vector<ClassOverlap> classes = result.metrics.per_class();
   for (size_t i = 0; i < classes.size(); ++i) {
     text += fmt::format("{},{},{},{},{},{},{}\n", i, csv_quoted(title.class_names[i]),
-                        classes[i].labelled, classes[i].answered, classes[i].both,
+                        classes[i].labelled, classes[i].predicted, classes[i].both,
                         cell(classes[i].iou()), cell(classes[i].accuracy()));
   }
   return text;
@@ -163,12 +163,12 @@ std::string SegmentationReport::confusion() const {
   const SegmentationMetrics& metrics = result.metrics;
   ClassificationMetrics pixels(metrics.classes());
   for (int label = 0; label < metrics.classes(); ++label) {
-    for (int answer = 0; answer < metrics.classes(); ++answer) {
-      const int64_t count = metrics.confused(label, answer);
+    for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
+      const int64_t count = metrics.confused(label, predicted);
       if (count == 0) continue;
-      pixels.confusion[{label, answer}] = count;
+      pixels.confusion[{label, predicted}] = count;
       pixels.count += count;
-      if (label == answer) pixels.top1_hits += count;
+      if (label == predicted) pixels.top1_hits += count;
     }
   }
   return confusion_svg(pixels, title.class_names,

@@ -1,4 +1,4 @@
-// Whether a detector can learn at all: eight annotated images by heart.
+// Whether a detector can learn at all: it overfits eight annotated images.
 //
 // Rows: EPOCH holds `step`, `loss` (of training), `box_ap`, `box_ap50`, `mask_ap` and `mask_ap50`
 // of the averaged weights, as training validates them on the same eight images; `engine` holds
@@ -240,11 +240,12 @@ std::string summary(const Row& row) {
 
 // ---- what is shown ------------------------------------------------------------------------
 
-Claim learns_by_heart(const Results& results) {
-  Claim claim{fmt::format("A detector learns {} images by heart: AP50 of boxes and of masks, "
-                          "measured by the engine",
-                          kImages),
-              "at least 95 %", "", Verdict::kNotMeasured};
+Claim overfits(const Results& results) {
+  Claim claim{
+      fmt::format(
+          "A detector overfits {} images: AP50 of boxes and of masks, measured by the engine",
+          kImages),
+      "at least 95 %", "", Verdict::kNotMeasured};
   const Row* row = results.find(kEngine);
   if (row == nullptr) return claim;
   const auto boxes = row->number("box_ap50"), masks = row->number("mask_ap50");
@@ -269,11 +270,11 @@ Presentation present(const Results& results) {
     masks.points.emplace_back(epoch, 100 * row.number("mask_ap50").value_or(0));
   }
   Chart chart;
-  chart.title = "A detector that learns eight images by heart";
+  chart.title = "A detector overfits eight images";
   chart.subtitle = conditions_sentence(results);
   chart.panel_width = 460;
   ChartPanel panel;
-  panel.title = "AP50 on the images of training";
+  panel.title = "AP50 on the training images";
   panel.x = {.label = "epochs"};
   panel.y = {.unit = "%"};
   panel.series = {boxes, masks};
@@ -288,7 +289,7 @@ Presentation present(const Results& results) {
                       kModel, fmt::join(kFields, ", "), kImages, kMostObjects, kSize) +
           markdown_table(
               {"epoch", "step:", "loss:", "box AP:", "box AP50:", "mask AP:", "mask AP50:"}, rows) +
-          "\n" + claims_markdown({learns_by_heart(results)})};
+          "\n" + claims_markdown({overfits(results)})};
 }
 
 }  // namespace

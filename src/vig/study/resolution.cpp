@@ -154,7 +154,7 @@ Presentation present(const Results& results) {
           "{}. Small images are enlarged, so larger inputs show larger objects and no more "
           "detail; position embeddings are resized. The paper's figure has ViG-T, DeiT-T, "
           "Vim-T, VRWKV-T and ResNet50, trained at 224 and tested from 224 to 2048, and "
-          "prints no numbers. A verdict allows for the error of the test images, not for that "
+          "prints no figures. A verdict allows for the error of the test images, not for that "
           "of the seed: the roadmap's seeds differ by up to a percent and a half. It is one on "
           "networks that saw each image a few times, not on ones trained to the end.\n\n",
           kMiniatureSize, kSeed) +

@@ -40,7 +40,7 @@ const RoadmapRow& paper_row(std::string_view model) {
   fail("[roadmap] there is no row '{}'", model);
 }
 
-// The last step of the roadmap is the network of the step before in another implementation, so only
+// The last row of the roadmap is the network of the row before in another implementation, so only
 // the last is measured.
 constexpr std::string_view kSameNetwork = "gla_t_locality", kLast = "vig_t", kVim = "gla_t_vim";
 
@@ -76,8 +76,8 @@ std::string seed_key(std::string_view model, int seed) {
 
 std::vector<std::string> keys(const StudyOptions&) {
   std::vector<std::string> keys;
-  for (const RoadmapRow& step : networks()) keys.push_back(cost_key(step.model));
-  for (const RoadmapRow& step : networks()) keys.push_back(seed_key(step.model, 1));
+  for (const RoadmapRow& row : networks()) keys.push_back(cost_key(row.model));
+  for (const RoadmapRow& row : networks()) keys.push_back(seed_key(row.model, 1));
   return keys;
 }
 
@@ -136,13 +136,13 @@ std::vector<std::string> further_keys(const StudyOptions&, const Results& result
            !apart(a, b, results);
   };
   std::vector<std::string> keys;
-  for (const RoadmapRow& step : networks()) {
+  for (const RoadmapRow& row : networks()) {
     const bool asked = std::ranges::any_of(kComparisons, [&](const Comparison& c) {
-      return (c.before == step.model || c.after == step.model) && undecided(c);
+      return (c.before == row.model || c.after == row.model) && undecided(c);
     });
-    // Once begun, a network gets all its seeds, whatever the second one says.
-    if (!asked && results.find(seed_key(step.model, 2)) == nullptr) continue;
-    for (int seed = 2; seed <= kSeeds; ++seed) keys.push_back(seed_key(step.model, seed));
+    // Once begun, a network gets all its seeds.
+    if (!asked && results.find(seed_key(row.model, 2)) == nullptr) continue;
+    for (int seed = 2; seed <= kSeeds; ++seed) keys.push_back(seed_key(row.model, seed));
   }
   return keys;
 }
@@ -242,7 +242,7 @@ std::vector<Claim> claims(const Results& results) {
     }
   }
   Claim parameters{
-      "The rows' numbers of parameters (both tables)", "5.72M to 6.70M",
+      "The rows' parameter counts (both tables)", "5.72M to 6.70M",
       measured ? fmt::format("{} of {} as printed", rows.size() - wrong.size(), rows.size()) : ""};
   if (measured) parameters.verdict = verdict_of(wrong.empty());
   parameters.remark = fmt::format("{}", fmt::join(wrong, "; "));
@@ -308,16 +308,16 @@ Presentation present(const Results& results) {
   least.dashed = true;
   ChartSeries most = least;
   most.name = "highest seed";
-  double place = 1;
+  double position = 1;
   for (const RoadmapRow& row : networks()) {
     if (row.model == kVim) continue;
-    paper.points.emplace_back(place, row.accuracy);
+    paper.points.emplace_back(position, row.accuracy);
     if (const Accuracies all = accuracies(results, row.model)) {
-      here.points.emplace_back(place, 100 * all.mean());
-      least.points.emplace_back(place, 100 * all.least());
-      most.points.emplace_back(place, 100 * all.most());
+      here.points.emplace_back(position, 100 * all.mean());
+      least.points.emplace_back(position, 100 * all.least());
+      most.points.emplace_back(position, 100 * all.most());
     }
-    ++place;
+    ++position;
   }
   Presentation shown;
   shown.markdown =
@@ -350,7 +350,7 @@ Study roadmap_study() {
   Study study;
   study.name = "roadmap";
   study.sentence =
-      "The steps from GLA to ViG: parameters, images/s, memory, and accuracy of trained "
+      "The changes from GLA to ViG: parameters, images/s, memory, and accuracy of trained "
       "miniatures.";
   study.arguments = " --data cifar10.tar.gz";
   study.duration = "an hour";

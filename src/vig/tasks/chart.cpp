@@ -282,10 +282,20 @@ class Drawing {
         "<path class=\"frame\" fill=\"none\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\" "
         "d=\"M{:.1f} {:.1f}V{:.1f}\"/>\n",
         x, from, to);
+    // Beside the line; with notes below its lower end, where curves that rise leave room.
+    constexpr double kNoteLine = 12;
+    double y = gap.notes.empty() ? (from + to) / 2 + 5 : std::max(from, to) + 17;
     add(out,
         "<text class=\"ink halo\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"14\" "
         "font-weight=\"700\" stroke-width=\"4\" paint-order=\"stroke\">{}</text>\n",
-        x + 7, (from + to) / 2 + 5, svg_label(gap.text, 40).xml);
+        x + 7, y, svg_label(gap.text, 40).xml);
+    for (const std::string& note : gap.notes) {
+      y += kNoteLine;
+      add(out,
+          "<text class=\"ink halo\" x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10.5\" "
+          "stroke-width=\"4\" paint-order=\"stroke\">{}</text>\n",
+          x + 7, y, svg_label(note, 40).xml);
+    }
   }
 
   const Chart& chart_;

@@ -28,10 +28,12 @@ struct ChartSeries {
   bool dashed = false;
 };
 
-// A factor between two curves: a line from (x, from) to (x, to), with a text beside it.
+// A factor between two curves: a line from (x, from) to (x, to), with a text beside it and lines
+// below the text that say what is compared.
 struct ChartGap {
   double x = 0, from = 0, to = 0;
   std::string text;
+  std::vector<std::string> notes = {};
 };
 
 // A point that is pointed out, with a text above the panel.

@@ -7,8 +7,8 @@
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
 #include "vig/train/best_network.h"
-#include "vig/train/look.h"
 #include "vig/train/pace.h"
+#include "vig/train/preview.h"
 #include "vig/train/processes/agreement.h"
 #include "vig/train/run_folder.h"
 #include "vig/train/run_record.h"
@@ -62,7 +62,7 @@ class Run {
     check_group();
     if (group_.rank() == 0) {
       write_record();
-      if (options_.look > 0) write_look(*task_, options_, folder_.path());
+      if (options_.preview > 0) write_preview(*task_, options_, folder_.path());
       if (events_.begin) events_.begin(summary());
     }
     Clock::time_point saved = Clock::now();

@@ -6,7 +6,7 @@
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
 //   validation.txt          the images kept for validation, where the data names none
-//   look/NUMBER.png         training images as the network sees them, where they were asked for
+//   preview/NUMBER.png      training images as the network sees them, if requested
 #pragma once
 
 #include <functional>
@@ -52,9 +52,9 @@ struct TrainResult {
 };
 
 // Trains on `data`, which the task opens, into the folder `out`, resuming from its checkpoint if it
-// has one of the same run. Throws before the first step whatever can be known then: bad options,
-// data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that is not
-// finite throws, too, and leaves the last checkpoint.
+// has one of the same run. Throws before the first step for all errors that can be known then: bad
+// options, data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that
+// is not finite throws, too, and leaves the last checkpoint.
 TrainResult train(const TrainOptions& options, const std::string& data, const std::string& out,
                   const TrainEvents& events, Group& group);
 
