@@ -63,7 +63,7 @@ TEST(Coco, ObjectsOfEveryKind) {
   ASSERT_EQ(data.size(), 2u);
   EXPECT_EQ(data.image_id(0), 2);
   EXPECT_EQ(data.image_id(1), 7);
-  EXPECT_TRUE(data.place(0).ends_with("/a.png")) << data.place(0);
+  EXPECT_TRUE(data.location(0).ends_with("/a.png")) << data.location(0);
 
   const Objects crowd = objects_of(data.load(0));
   EXPECT_EQ(crowd.image, 2);

@@ -162,7 +162,7 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   EXPECT_EQ(furthest, 11u);
 }
 
-// Blocks of the caller's take the place of the loader's own, and never more of them are in use.
+// Blocks of the caller replace the loader's own, and never more of them are in use.
 TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   const auto batches = make_batches(epoch_order(24, 1, 0), 5, LastBatch::kKeep);
   for (const int workers : {0, 1, 3}) {
@@ -188,7 +188,7 @@ TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   }
 }
 
-TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
+TEST_F(LoaderTest, ExceptionsReplaceTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});
     const auto write = [](const Loader::Slot& slot, Sample&, float*) {
@@ -198,7 +198,7 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
     };
     loader.start({{0, 1}, {0, 1, 2, 4}, {0}, {1}}, kFloats, write);
     EXPECT_EQ(loader.next()->index, 0u);
-    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first, whoever was faster
+    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first in order, not in time
     EXPECT_THROW(loader.next(), std::logic_error);
     Batch* last = loader.next();
     ASSERT_NE(last, nullptr);
@@ -212,9 +212,9 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
 class BoxedImages : public SampleSource {
  public:
   size_t size() const override { return 5; }
-  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
+  std::string location(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
-    if (sample == 2) fail("{}: its boxes cannot be read", place(sample));
+    if (sample == 2) fail("{}: its boxes cannot be read", location(sample));
     Object object;
     object.label = 10;
     return {std::make_shared<const Image>(1, 1),
@@ -244,8 +244,8 @@ TEST_F(LoaderTest, TargetsAreChangedAlongWithTheirImages) {
     EXPECT_EQ(labels(batch->items[2]), std::vector<int>());
     ASSERT_EQ(batch->problems.size(), 1u);
     EXPECT_EQ(batch->problems[0].sentence, "image 2: its boxes cannot be read");
-    EXPECT_EQ(batch->problems[0].place, "image 2");
-    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second place of the batch
+    EXPECT_EQ(batch->problems[0].location, "image 2");
+    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second position of the batch
     EXPECT_EQ(loader.reported(), std::unordered_set<size_t>{2});
     EXPECT_EQ(labels(loader.next()->items[0]), std::vector<int>(1, 10));
   }

@@ -14,9 +14,9 @@ inline std::string probabilities(const std::string& weights, const std::string& 
   ModelRequest request;
   request.model = weights;
   const Classifier classifier(request);
-  const Classification answer = classifier.classify(ImageFiles({file}), 1000).front().answer;
+  const Classification result = classifier.classify(ImageFiles({file}), 1000).front().prediction;
   std::string text;
-  for (const ClassScore& score : answer.scores) {
+  for (const ClassScore& score : result.scores) {
     char line[64];
     std::snprintf(line, sizeof line, "%d %a\n", score.index, score.probability);
     text += line;

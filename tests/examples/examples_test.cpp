@@ -143,11 +143,11 @@ class Installation : public ::testing::Test {
     const std::string address = "http://127.0.0.1:" + std::to_string(served_port(server));
     const RunResult asked = run_program({script, address, image});
     EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
-    const auto answer = nlohmann::json::parse(asked.out)["results"][0]["classes"];
+    const auto classes = nlohmann::json::parse(asked.out)["results"][0]["classes"];
     const auto shown = nlohmann::json::parse(
         run_program({program, "classify", "-m", weights, "--top", "3", "--json", image}).out);
-    EXPECT_EQ(answer, shown[0]["classes"]);
-    EXPECT_EQ(answer.size(), 3u);
+    EXPECT_EQ(classes, shown[0]["classes"]);
+    EXPECT_EQ(classes.size(), 3u);
     EXPECT_NE(run_program({script, address, kRoot / "README.md"}).exit_code, 0);
     EXPECT_EQ(run_program({script}).exit_code, 2);
     server.signal(SIGTERM);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string joined(const std::vector<std::string>& sentences) {
+std::string lines_of(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += sentence + "\n";
   return text;
@@ -39,7 +39,7 @@ SourceTree read_tree() {
 TEST(Layers, TheTreeKeepsToTheTable) {
   const SourceTree tree = read_tree();
   EXPECT_GE(tree.size(), 100u) << "found next to nothing to check";
-  EXPECT_EQ(joined(check_layers(parse_layers(read_file(kRoot / "tools/layers.txt")), tree)), "");
+  EXPECT_EQ(lines_of(check_layers(parse_layers(read_file(kRoot / "tools/layers.txt")), tree)), "");
 }
 
 TEST(Layers, EveryNameInTheTableIsAFolderOfTheTable) {
@@ -109,7 +109,7 @@ vendor |
 TEST_P(LayersChecker, FindsWhatIsBroken) {
   const Case& c = GetParam();
   const std::string expected = c.broken.empty() ? "" : c.broken + "\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), {{c.path, c.source}})), expected);
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), {{c.path, c.source}})), expected);
 }
 
 // shell may include engine, but not graph, which engine's header brings along.
@@ -122,15 +122,15 @@ TEST(LayersReach, FollowsChainsOfHeaders) {
                      {"engine/own.h", "#include \"vig/base/a.h\"\n"},
                      {"shell/good.cpp", "#include \"vig/engine/own.h\"\n"},
                      {"weights/good.cpp", "#include \"vig/graph/param.h\"\n"}};
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)), "");
   tree["shell/bad.cpp"] = "#include \"vig/engine/outer.h\"\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
             "shell/bad.cpp reaches graph, which shell may not: engine/outer.h -> engine/inner.h -> "
             "graph/builder.h\n");
   tree.erase("shell/bad.cpp");
   tree["graph/param.h"] = "#include \"vig/graph/hidden.h\"\n";
   tree["graph/hidden.h"] = "#include \"vig/graph/param.h\"\n";  // a circle ends, too
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
             "weights/good.cpp reaches graph, which weights may not: graph/param.h -> "
             "graph/hidden.h\n");
 }
@@ -139,9 +139,9 @@ TEST(LayersPublic, HeadersIncludePublicOnesAlone) {
   SourceTree tree = {{"engine/session.h", "#include \"vig/base/a.h\"\n"},
                      {"base/a.h", "#include <vector>\n"},
                      {"engine/plan.h", "#include \"vig/engine/session.h\"\nvendor_t* v;\n"}};
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)), "");
   tree["engine/session.h"] = "#include \"vig/engine/plan.h\"\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
             "engine/session.h is public but includes vig/engine/plan.h, which is not\n");
 }
 

@@ -110,10 +110,10 @@ TEST_F(Dense, ABrokenImageLeavesTheOthersAlone) {
       continue;
     }
     const auto image = images.load(i).image;
-    EXPECT_EQ(labels[i].answer.labels.width, image->width);
-    EXPECT_EQ(labels[i].answer.labels.height, image->height);
-    EXPECT_LT(*std::ranges::max_element(labels[i].answer.labels.labels), 4);
-    EXPECT_TRUE(labels[i].answer.probabilities.empty());
+    EXPECT_EQ(labels[i].prediction.labels.width, image->width);
+    EXPECT_EQ(labels[i].prediction.labels.height, image->height);
+    EXPECT_LT(*std::ranges::max_element(labels[i].prediction.labels.labels), 4);
+    EXPECT_TRUE(labels[i].prediction.probabilities.empty());
   }
 }
 
@@ -125,13 +125,13 @@ TEST_F(Dense, AreTheSameBitsForAnyThreads) {
   const auto objects = Detector(detect, {.threads = 1}).detect(images);
   const auto others = Detector(detect, {.threads = 3}).detect(images);
   for (size_t i = 0; i < images.size(); ++i) {
-    EXPECT_EQ(labels[i].answer.labels, more[i].answer.labels);
-    EXPECT_EQ(labels[i].answer.probabilities, more[i].answer.probabilities);
-    ASSERT_EQ(objects[i].answer.size(), others[i].answer.size());
-    for (size_t k = 0; k < objects[i].answer.size(); ++k) {
-      EXPECT_EQ(objects[i].answer[k].box, others[i].answer[k].box);
-      EXPECT_EQ(objects[i].answer[k].score, others[i].answer[k].score);
-      EXPECT_EQ(objects[i].answer[k].mask, others[i].answer[k].mask);
+    EXPECT_EQ(labels[i].prediction.labels, more[i].prediction.labels);
+    EXPECT_EQ(labels[i].prediction.probabilities, more[i].prediction.probabilities);
+    ASSERT_EQ(objects[i].prediction.size(), others[i].prediction.size());
+    for (size_t k = 0; k < objects[i].prediction.size(); ++k) {
+      EXPECT_EQ(objects[i].prediction[k].box, others[i].prediction[k].box);
+      EXPECT_EQ(objects[i].prediction[k].score, others[i].prediction[k].score);
+      EXPECT_EQ(objects[i].prediction[k].mask, others[i].prediction[k].mask);
     }
   }
 }
@@ -144,9 +144,9 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
     if (!result.error.empty()) return;
     ASSERT_NE(result.sample.image, nullptr);
     const Image& image = *result.sample.image;
-    EXPECT_LE(result.answer.size(), 100u);
+    EXPECT_LE(result.prediction.size(), 100u);
     float last = 1;
-    for (const Detection& one : result.answer) {
+    for (const Detection& one : result.prediction) {
       ++found;
       EXPECT_LE(one.score, last);
       EXPECT_GT(one.score, 0.05f);
@@ -175,12 +175,12 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
 TEST_F(Dense, ScoresAndClassesSelectDetections) {
   const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_detector");
-  const Detections all = Detector(model).detect(one).at(0).answer;
+  const Detections all = Detector(model).detect(one).at(0).prediction;
   const float middle = all[all.size() / 2].score;
-  const Detections good = Detector(model, {}, {.score = middle}).detect(one).at(0).answer;
+  const Detections good = Detector(model, {}, {.score = middle}).detect(one).at(0).prediction;
   EXPECT_EQ(good.size(),
             std::ranges::count_if(all, [&](const Detection& d) { return d.score > middle; }));
-  const Detections first = Detector(model, {}, {.labels = {1}}).detect(one).at(0).answer;
+  const Detections first = Detector(model, {}, {.labels = {1}}).detect(one).at(0).prediction;
   EXPECT_EQ(first.size(),
             std::ranges::count_if(all, [](const Detection& d) { return d.label == 1; }));
   EXPECT_LT(first.size(), all.size());
@@ -203,9 +203,9 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
   };
   const DetectedImage two = detections("0.5,2"), others = detections("1,3");
   EXPECT_EQ(two.error, "");
-  EXPECT_GT(two.answer.size(), 0u);
-  ASSERT_GT(others.answer.size(), 0u);
-  EXPECT_NE(two.answer[0].box, others.answer[0].box);
+  EXPECT_GT(two.prediction.size(), 0u);
+  ASSERT_GT(others.prediction.size(), 0u);
+  EXPECT_NE(two.prediction[0].box, others.prediction[0].box);
 }
 
 TEST_F(Dense, ATraceSaysHowADetectionWent) {
@@ -231,7 +231,7 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
   const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_segmenter");
   const auto labels = [&](std::optional<int> window) {
-    return Segmenter(model, {}, {.window = window}).segment(one).at(0).answer.labels;
+    return Segmenter(model, {}, {.window = window}).segment(one).at(0).prediction.labels;
   };
   const LabelMap own = labels({}), whole = labels(0);
   EXPECT_NE(own, whole);
@@ -240,7 +240,7 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
     return Segmenter(model, {.size = 200}, {.window = window, .probabilities = true})
         .segment(one)
         .at(0)
-        .answer.probabilities;
+        .prediction.probabilities;
   };
   EXPECT_EQ(probabilities(64), probabilities({}));
   EXPECT_EQ(labels(8192), whole);  // larger than the image
@@ -342,10 +342,10 @@ TEST_F(Dense, ServesSeveralThreadsAtOnce) {
   for (const auto& one : found) {
     ASSERT_EQ(one.size(), expected.size());
     for (size_t i = 0; i < one.size(); ++i) {
-      ASSERT_EQ(one[i].answer.size(), expected[i].answer.size());
-      for (size_t k = 0; k < one[i].answer.size(); ++k) {
-        EXPECT_EQ(one[i].answer[k].box, expected[i].answer[k].box);
-        EXPECT_EQ(one[i].answer[k].mask, expected[i].answer[k].mask);
+      ASSERT_EQ(one[i].prediction.size(), expected[i].prediction.size());
+      for (size_t k = 0; k < one[i].prediction.size(); ++k) {
+        EXPECT_EQ(one[i].prediction[k].box, expected[i].prediction[k].box);
+        EXPECT_EQ(one[i].prediction[k].mask, expected[i].prediction[k].mask);
       }
     }
   }
@@ -391,7 +391,7 @@ TEST_F(Dense, RefuseWhatIsNotFinite) {
     const std::string error = model == "mini_segmenter"
                                   ? Segmenter(dense_source(bad)).segment(one).at(0).error
                                   : Detector(dense_source(bad)).detect(one).at(0).error;
-    EXPECT_TRUE(error.ends_with("cat_chelsea.png: the network's numbers are not finite")) << error;
+    EXPECT_TRUE(error.ends_with("cat_chelsea.png: the network's outputs are not finite")) << error;
   }
 }
 

@@ -123,9 +123,9 @@ TEST_F(RunnerTest, TheLimitOfObjectsIsWarnedOf) {
     override_field(detector.spec, "detections", std::to_string(most));
     return Detector(detector, {.size = 256}, options).detect(cat).at(0);
   };
-  const float least = found(1000, {.score = 0.1f}).answer.at(20).score;
+  const float least = found(1000, {.score = 0.1f}).prediction.at(20).score;
   const DetectedImage all = found(1000, {.score = least});
-  const int count = static_cast<int>(all.answer.size());
+  const int count = static_cast<int>(all.prediction.size());
   ASSERT_GT(count, 3);
   ASSERT_LE(count, 20);
   EXPECT_EQ(kinds_of(all.warnings), Kinds{});
@@ -135,19 +135,19 @@ TEST_F(RunnerTest, TheLimitOfObjectsIsWarnedOf) {
   EXPECT_NE(few.warnings[0].message.find(fmt::format("at most {} objects", count - 1)),
             std::string::npos);
   // Objects of other classes may have taken the places.
-  const int label = all.answer[0].label == 0 ? 1 : 0;
+  const int label = all.prediction[0].label == 0 ? 1 : 0;
   const DetectedImage one_class = found(count - 1, {.score = least, .labels = {label}});
-  EXPECT_LT(one_class.answer.size(), all.answer.size() - 1);
+  EXPECT_LT(one_class.prediction.size(), all.prediction.size() - 1);
   EXPECT_EQ(kinds_of(one_class.warnings), Kinds{kMostObjectsWarning});
 
   // Above a score that leaves objects out, none is cut off.
   keep_above(least, few);
   EXPECT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
   few.warnings.push_back({kShrunkWarning, ""});
-  const float last = few.answer.back().score;
+  const float last = few.prediction.back().score;
   keep_above(last, few);
-  EXPECT_LT(few.answer.size(), static_cast<size_t>(count - 1));
-  EXPECT_GT(few.answer.back().score, last);
+  EXPECT_LT(few.prediction.size(), static_cast<size_t>(count - 1));
+  EXPECT_GT(few.prediction.back().score, last);
   EXPECT_EQ(kinds_of(few.warnings), Kinds{kShrunkWarning});
 }
 

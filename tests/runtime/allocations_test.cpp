@@ -10,7 +10,7 @@
 
 #include "runtime/allocations.h"
 #include "runtime/networks.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/runtime/packed_model.h"
 #include "vig/runtime/program.h"
 #include "vig/runtime/session_pool.h"
@@ -73,7 +73,7 @@ TEST_F(Allocating, EveryWayToTheHeapIsCounted) {
 // Also inside the engine's own threads.
 TEST_F(Allocating, AllocationsOfWorkersAreCounted) {
   const Allocations taken = allocations_of([] {
-    ThreadTeam(3).run([](int) {
+    ThreadPool(3).run([](int) {
       void* volatile memory = malloc(1000);
       free(memory);
     });
@@ -127,14 +127,13 @@ TEST_F(Allocating, AnotherSizeNeedsNoSecondSetOfWeights) {
 TEST_F(Allocating, TheFirstSessionLowersItsGraphOnce) {
   const NetworkCase small{"", "vig_s", {{"depth", "2"}, {"image_size", "64"}}, 64, 64};
   const Network network(small);
-  const SessionOptions options{.threads = 1, .team = std::make_shared<ThreadTeam>(1)};
+  const SessionOptions options{.threads = 1, .thread_pool = std::make_shared<ThreadPool>(1)};
   const auto calls = [](auto&& function) { return allocations_of(function).calls; };
   const int64_t lowering = calls([&] { seen(lower(network.graph, {}).calls.data()); });
   ASSERT_GT(lowering, 20);
   const int64_t together = calls([&] { Session(network.graph, network.weights, options); });
-  const int64_t apart = calls([&] {
-    Session(PackedModel::make(network.graph, network.weights), network.graph, options);
-  });
+  const int64_t apart = calls(
+      [&] { Session(PackedModel::make(network.graph, network.weights), network.graph, options); });
   EXPECT_LT(together, apart - lowering / 2);
   EXPECT_GT(together, lowering);
 }

@@ -58,7 +58,7 @@ TEST_F(DenseTasks, HoldOutAShareByTheSeed) {
     std::string held_out;
     for (const auto* part : {data.train.get(), data.val.get()}) {
       std::vector<std::string> own;
-      for (size_t i = 0; i < part->size(); ++i) own.push_back(part->place(i));
+      for (size_t i = 0; i < part->size(); ++i) own.push_back(part->location(i));
       EXPECT_TRUE(std::ranges::is_sorted(own)) << "in their order";
       names.insert(own.begin(), own.end());
     }

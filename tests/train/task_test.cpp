@@ -42,9 +42,9 @@ class ColouredImages : public SampleSource {
  public:
   ColouredImages(size_t size, uint64_t seed) : size_(size), seed_(seed) {}
   size_t size() const override { return size_; }
-  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
+  std::string location(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
-    if (sample == 5) fail("{}: it cannot be read", place(sample));
+    if (sample == 5) fail("{}: it cannot be read", location(sample));
     RandomStream stream = RandomStream(seed_).fork(sample);
     Colour colour;
     for (float& channel : colour) channel = stream.uniform(-0.8f, 0.8f);

@@ -50,8 +50,8 @@ std::string_view Dataset::name(size_t sample) const {
   return std::string_view(store_->archive().files()[samples_[sample].file]).substr(prefix_);
 }
 
-std::string Dataset::place(size_t sample) const {
-  return store_->archive().place(samples_[sample].file);
+std::string Dataset::location(size_t sample) const {
+  return store_->archive().location(samples_[sample].file);
 }
 
 std::string Dataset::path(size_t sample) const {
@@ -94,7 +94,7 @@ HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed) {
     fail_usage("[data] {} of {} samples cannot be split off, expected at least 1 and some left",
                count, dataset.size());
   }
-  // A sample's rank comes from its name, so neither its place in the list nor the others matter.
+  // A sample's rank comes from its name, so neither its position in the list nor the others matter.
   struct Drawn {
     uint64_t key;
     size_t sample;

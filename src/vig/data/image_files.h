@@ -26,11 +26,11 @@ class SampleSource {
 
   virtual size_t size() const = 0;
   // The whole name of a sample, fit for a message: "data/cifar10.tar/train/cat/0001.jpg".
-  virtual std::string place(size_t sample) const = 0;
+  virtual std::string location(size_t sample) const = 0;
   // The same with its own bytes, as programs take it.
-  virtual std::string path(size_t sample) const { return place(sample); }
-  // For any number of threads. Throws Error naming the place when the image or its target cannot
-  // be read.
+  virtual std::string path(size_t sample) const { return location(sample); }
+  // For any number of threads. Throws Error naming the location when the image or its target
+  // cannot be read.
   virtual Sample load(size_t sample) const = 0;
 };
 
@@ -39,7 +39,7 @@ class ImageFiles : public SampleSource {
   explicit ImageFiles(std::vector<std::string> files, const DecodeOptions& options = {});
 
   size_t size() const override { return files_.size(); }
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override { return files_[sample]; }
   // An image that is too large for the memory there is throws Error, too.
   Sample load(size_t sample) const override;
@@ -62,7 +62,7 @@ class ImageBytes final : public SampleSource {
   explicit ImageBytes(std::vector<File> files, const DecodeOptions& options = {});
 
   size_t size() const override { return files_.size(); }
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override { return files_[sample].name; }
   Sample load(size_t sample) const override;
 

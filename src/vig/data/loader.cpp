@@ -173,7 +173,7 @@ void Loader::hand_out(Work& work, size_t index) {
     if (!work.sentences[position].empty()) {
       if (reported_.insert(sample).second) {
         batch.problems.push_back(
-            {source_->place(sample), std::move(work.sentences[position]), sample});
+            {source_->location(sample), std::move(work.sentences[position]), sample});
       }
       continue;
     }

@@ -21,8 +21,8 @@ namespace vig {
 
 // A sample that could not be loaded.
 struct Problem {
-  std::string place;     // SampleSource::place
-  std::string sentence;  // names the place, too
+  std::string location;  // SampleSource::location
+  std::string sentence;  // names the location, too
   size_t sample = 0;
 };
 
@@ -82,7 +82,7 @@ class Loader {
   struct Work;  // a batch in the making
 
   void serve(std::stop_token stop);
-  void prepare();  // the place of the next batch, so that its samples may be taken
+  void prepare();  // makes room for the next batch, so that its samples may be taken
   bool take(Slot& slot);
   void make(const Slot& slot);
   void hand_out(Work& work, size_t index);
@@ -97,7 +97,7 @@ class Loader {
 
   std::mutex mutex_;                   // for what follows, and for changing the three above
   std::condition_variable_any begin_;  // there is something to take
-  std::condition_variable done_;       // a batch is complete, or nobody is at work
+  std::condition_variable done_;       // a batch is complete, or all workers are idle
   std::vector<Work> ring_;             // batch i is made in place i % size
   size_t prepared_ = 0;                // batches whose samples may be taken
   size_t handed_out_ = 0;              // batches; the last of them still belongs to the caller

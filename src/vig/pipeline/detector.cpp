@@ -32,12 +32,12 @@ void check_channels(const Graph& graph, const std::string& name, int64_t expecte
   fail("a detector whose output {} has {} channels, expected {}", name, grid.channels, expected);
 }
 
-// Calls work(0) to work(count - 1), each once, by all threads of the team.
+// Calls work(0) to work(count - 1), each once, by all threads of the pool.
 template <class Work>
-void share_out(ThreadTeam& team, size_t count, const Work& work) {
+void share_out(ThreadPool& pool, size_t count, const Work& work) {
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
-  team.run([&](int) {
+  pool.run([&](int) {
     try {
       for (size_t i = next++; i < count && !failed; i = next++) work(i);
     } catch (const std::bad_alloc&) {
@@ -218,7 +218,7 @@ std::vector<Proposal> Detector::Impl::find_boxes(const Session& image,
 
 void Detector::Impl::fill_features(const Levels& levels, const std::vector<Box>& boxes,
                                    size_t first, size_t count, int side, Session& head) const {
-  share_out(*runner_.team(), count, [&](size_t i) {
+  share_out(*runner_.thread_pool(), count, [&](size_t i) {
     roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
   });
 }
@@ -284,7 +284,7 @@ void Detector::Impl::paste_masks(const std::vector<ScoredBox>& boxes, size_t fir
   const int side = output_grid(head.graph(), "mask_logits").height;
   const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
   std::atomic<bool> finite{true};
-  share_out(*runner_.team(), count, [&](size_t i) {
+  share_out(*runner_.thread_pool(), count, [&](size_t i) {
     const ScoredBox& one = boxes[first + i];
     const float* logits =
         head.output("mask_logits", static_cast<int>(i)) + static_cast<size_t>(one.label);
@@ -298,12 +298,12 @@ void Detector::Impl::paste_masks(const std::vector<ScoredBox>& boxes, size_t fir
         one.box, one.label, one.score,
         paste_mask(probabilities, side, one.box, placement.source_width, placement.source_height)};
   });
-  if (!finite) fail("the network's numbers are not finite");
+  if (!finite) fail("the network's outputs are not finite");
 }
 
 void keep_above(float score, DetectedImage& image) {
   const auto removed = std::erase_if(
-      image.answer, [&](const Detection& detection) { return !(detection.score > score); });
+      image.prediction, [&](const Detection& detection) { return !(detection.score > score); });
   if (removed == 0) return;
   std::erase_if(image.warnings,
                 [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });

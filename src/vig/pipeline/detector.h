@@ -21,7 +21,7 @@ using DetectedImage = ImageResult<Detections>;
 inline constexpr double kShownScore = 0.3;
 
 struct DetectOptions {
-  float score = -1;              // least score of an answer; below 0: as the model says
+  float score = -1;              // least score of a detection; below 0: as the model says
   std::vector<int> labels = {};  // classes to be looked for; empty: all
 };
 
@@ -42,7 +42,7 @@ class Detector {
   const Runner& runner() const;
   const DetectorConfig& numbers() const;
 
-  // One answer per image, in order.
+  // One result per image, in order.
   std::vector<DetectedImage> detect(const SampleSource& images) const;
   // Hands them out, each with its sample. `order`: of the images; empty: as they stand. False when
   // `handle` ended the work before the last one.

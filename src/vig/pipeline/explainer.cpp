@@ -213,7 +213,7 @@ void Explainer::attention(const SampleSource& images, const AttentionRequest& re
     }
     attention.map = {grid.height, grid.width, {}};
     for (const double sum : sums) {
-      if (!std::isfinite(sum)) fail("the network's numbers are not finite");
+      if (!std::isfinite(sum)) fail("the network's outputs are not finite");
       attention.map.values.push_back(static_cast<float>(sum / (last - first)));
     }
     return attention;

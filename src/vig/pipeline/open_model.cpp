@@ -35,7 +35,7 @@ Session OpenModel::session(int height, int width, int batch) const {
   const SessionPool& pool = runner.sessions();
   SessionOptions options;
   options.batch = batch;
-  options.team = pool.shared_team();
+  options.thread_pool = pool.shared_thread_pool();
   return Session(pool.shared_model(), build_graph(source_.spec, height, width), options);
 }
 

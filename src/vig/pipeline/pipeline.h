@@ -17,7 +17,7 @@
 
 namespace vig {
 
-class ThreadTeam;
+class ThreadPool;
 
 struct ModelRequest {
   // A model of the zoo, a bundled model (default, segment, detect; empty: the one of `task`), or a
@@ -40,7 +40,7 @@ struct RunOptions {
   // Called once if the system starts fewer threads than asked for. Results are the same bits.
   std::function<void(int started, int asked)> on_fewer_threads = {};
   // Threads that other networks use as well; null: this network's own, as many as `threads` says.
-  std::shared_ptr<ThreadTeam> team = nullptr;
+  std::shared_ptr<ThreadPool> thread_pool = nullptr;
 };
 
 // Why a prediction may be worse than its scores say.
@@ -53,11 +53,11 @@ inline constexpr const char* kShrunkWarning = "shrunk";
 // As many objects as the model gives at most.
 inline constexpr const char* kMostObjectsWarning = "most_objects";
 
-template <class Answer>
+template <class Prediction>
 struct ImageResult {
   std::string name;  // SampleSource::path
-  Answer answer;
-  std::string error;  // why there is no answer; empty when there is one
+  Prediction prediction;
+  std::string error;  // why there is no prediction; empty when there is one
   size_t index = 0;   // in the source
   // Of segmentation and detection, for drawing and measuring: the image and its target.
   Sample sample = {};
@@ -65,14 +65,14 @@ struct ImageResult {
 };
 
 // The results of a batch, in the order of the images; false ends the work.
-template <class Answer>
-using HandleResults = std::function<bool(std::span<const ImageResult<Answer>> batch)>;
+template <class Prediction>
+using HandleResults = std::function<bool(std::span<const ImageResult<Prediction>> batch)>;
 
 // Appends every result to `all`, without its image, whose memory the next one may wait for.
-template <class Answer>
-HandleResults<Answer> collect_results(std::vector<ImageResult<Answer>>& all) {
-  return [&all](std::span<const ImageResult<Answer>> batch) {
-    for (const ImageResult<Answer>& result : batch) {
+template <class Prediction>
+HandleResults<Prediction> collect_results(std::vector<ImageResult<Prediction>>& all) {
+  return [&all](std::span<const ImageResult<Prediction>> batch) {
+    for (const ImageResult<Prediction>& result : batch) {
       all.push_back(result);
       all.back().sample.image = nullptr;
     }

@@ -15,10 +15,10 @@
 namespace vig {
 
 // Collects the results of a batch and hands them out. It outlives the passes that it makes.
-template <class Answer>
+template <class Prediction>
 class ResultBatch {
  public:
-  ResultBatch(const SampleSource& images, const HandleResults<Answer>& handle)
+  ResultBatch(const SampleSource& images, const HandleResults<Prediction>& handle)
       : images_(images), handle_(handle) {}
 
   Runner::Pass pass() {
@@ -34,33 +34,33 @@ class ResultBatch {
     return pass;
   }
 
-  // The result of an image whose answer is `decode()`, or the Error that it throws.
+  // The result of an image whose prediction is `decode()`, or the Error that it throws.
   template <class Decode>
-  ImageResult<Answer>& add(size_t sample, const Decode& decode) {
-    ImageResult<Answer>& result = results_.emplace_back();
+  ImageResult<Prediction>& add(size_t sample, const Decode& decode) {
+    ImageResult<Prediction>& result = results_.emplace_back();
     result.name = images_.path(sample);
     result.index = sample;
     try {
-      result.answer = decode();
+      result.prediction = decode();
     } catch (const Error& error) {
-      result.error = fmt::format("{}: {}", images_.place(sample), error.what());
+      result.error = fmt::format("{}: {}", images_.location(sample), error.what());
     } catch (const std::bad_alloc&) {
-      result.error = fmt::format("{}: not enough memory", images_.place(sample));
+      result.error = fmt::format("{}: not enough memory", images_.location(sample));
     }
     return result;
   }
 
  private:
   const SampleSource& images_;
-  const HandleResults<Answer>& handle_;
-  std::vector<ImageResult<Answer>> results_;
+  const HandleResults<Prediction>& handle_;
+  std::vector<ImageResult<Prediction>> results_;
 };
 
-// Of cropped images: `decode(session, image)` gives the answer of one that went through.
-template <class Answer, class Decode>
+// Of cropped images: `decode(session, image)` gives the prediction of one that went through.
+template <class Prediction, class Decode>
 void run_images(const Runner& runner, const SampleSource& images, int size, const Decode& decode,
-                const HandleResults<Answer>& handle) {
-  ResultBatch<Answer> results(images, handle);
+                const HandleResults<Prediction>& handle) {
+  ResultBatch<Prediction> results(images, handle);
   Runner::Pass pass = results.pass();
   pass.size = size;
   pass.on_values = [&](size_t sample, const Session& session, int image) {
@@ -71,14 +71,14 @@ void run_images(const Runner& runner, const SampleSource& images, int size, cons
 
 // Of whole images: `decode(image)` runs one and may add to its warnings. The results have their
 // samples. False when `handle` ended the work before the last image.
-template <class Answer, class Decode>
+template <class Prediction, class Decode>
 bool run_images(const Runner& runner, const SampleSource& images, const std::vector<size_t>& order,
-                const Decode& decode, const HandleResults<Answer>& handle) {
-  ResultBatch<Answer> results(images, handle);
+                const Decode& decode, const HandleResults<Prediction>& handle) {
+  ResultBatch<Prediction> results(images, handle);
   Runner::Pass pass = results.pass();
   pass.order = order;
   pass.on_image = [&](RunImage& image) {
-    ImageResult<Answer>& result = results.add(image.index, [&] { return decode(image); });
+    ImageResult<Prediction>& result = results.add(image.index, [&] { return decode(image); });
     if (!result.error.empty()) return;
     result.sample = std::move(image.sample);
     result.warnings = std::move(image.warnings);

@@ -62,7 +62,7 @@ Runner::Runner(const ModelSource& source, const RunOptions& options, ModelTask t
 SessionOptions Runner::session_options(int size) const {
   SessionOptions session;
   session.threads = options_.threads;
-  session.team = options_.team;
+  session.thread_pool = options_.thread_pool;
   if (!crops()) return session;
   session.batch = batch(size);
   // While one batch runs, the next is decoded.
@@ -92,7 +92,7 @@ Runner Runner::keeping(std::vector<int> nodes) const {
   other.options_ = options_;
   const int size = recipe().crop;
   SessionOptions session = session_options(size);
-  session.team = sessions_->shared_team();
+  session.thread_pool = sessions_->shared_thread_pool();
   session.keep = nodes;
   other.make_pool(Session(sessions_->shared_model(), build_graph(spec_, size, size), session),
                   std::move(nodes));
@@ -118,7 +118,7 @@ std::unique_ptr<SessionPool> Runner::further_sessions(const std::string& input, 
   if (own_size()) check_work(name_, file_bytes_, *graph, batch);
   SessionOptions options;
   options.batch = batch;
-  options.team = team();
+  options.thread_pool = thread_pool();
   Session first(sessions_->shared_model(), *graph, options);
   return std::make_unique<SessionPool>(
       std::move(first), [graph = *graph](int, int) { return graph; }, most_bytes(options_));
@@ -170,14 +170,14 @@ bool Runner::run(const SampleSource& images, const Pass& pass) const {
   // Of cropped images: one session for all, into whose input they are decoded. A whole image
   // travels with its sample; one worker loads them, so that they come in their order and none waits
   // for memory that a later one holds.
-  std::optional<ThreadTeam::Share> share;
+  std::optional<ThreadPool::Share> share;
   std::optional<SessionPool::Lease> session;
   std::vector<float*> inputs;
   size_t floats = 0;
   LoaderOptions loading{.workers = order.size() > 1 ? 1 : 0, .ahead = 1, .keep_images = true};
   Loader::Write write = [](const Loader::Slot&, Sample&, float*) {};
   if (crops()) {
-    share.emplace(*team());
+    share.emplace(*thread_pool());
     session.emplace(sessions_->take(recipe.crop, recipe.crop, batch(recipe.crop)));
     const Graph& graph = (*session)->graph();
     floats = static_cast<size_t>(graph.node(graph.inputs.at(0).node).grid.elements());
@@ -200,7 +200,7 @@ bool Runner::run(const SampleSource& images, const Pass& pass) const {
     try {
       prepare(image, recipe);
     } catch (const Error& error) {
-      return report(index, fmt::format("{}: {}", images.place(index), error.what()));
+      return report(index, fmt::format("{}: {}", images.location(index), error.what()));
     }
     if (pass.on_image) pass.on_image(image);
   };

@@ -27,7 +27,7 @@ struct RunImage {
 };
 
 // For any number of threads: they share the packed weights and the network's threads, or run in
-// their own where they fill the machine (ThreadTeam::Share).
+// their own where they fill the machine (ThreadPool::Share).
 class Runner {
  public:
   // Binds and packs the weights and makes the first session, so that everything that can be wrong
@@ -51,7 +51,7 @@ class Runner {
 
   // Of the graph that sees the image, with the weights and threads that sessions share.
   SessionPool& sessions() const { return *sessions_; }
-  const std::shared_ptr<ThreadTeam>& team() const { return sessions_->shared_team(); }
+  const std::shared_ptr<ThreadPool>& thread_pool() const { return sessions_->shared_thread_pool(); }
   // The other graph with this input, for `batch` at once. Null where there is none.
   std::unique_ptr<SessionPool> further_sessions(const std::string& input, int batch) const;
 

@@ -63,7 +63,7 @@ Segmentation Segmenter::segment(const RunImage& image) const {
         classes, placement.source_width, placement.source_height, bytes);
   }
   return label_pixels(logits(image), placement.source_width, placement.source_height,
-                      probabilities_, *runner_->team());
+                      probabilities_, *runner_->thread_pool());
 }
 
 LogitField Segmenter::logits(const RunImage& image) const {

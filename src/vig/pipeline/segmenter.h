@@ -36,7 +36,7 @@ class Segmenter {
 
   const Runner& runner() const { return *runner_; }
 
-  // One answer per image, in order.
+  // One result per image, in order.
   std::vector<SegmentedImage> segment(const SampleSource& images) const;
   // Hands them out, each with its sample. `order`: of the images; empty: as they stand. False when
   // `handle` ended the work before the last one.

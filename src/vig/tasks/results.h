@@ -23,7 +23,7 @@ struct Classification {
   std::vector<ClassScore> scores;
 };
 
-// An image as numbers: one vector, or one vector for each cell of the network's last grid.
+// An image as features: one vector, or one vector for each cell of the network's last grid.
 struct Embedding {
   bool map = false;  // a vector for each cell; else one vector, and the grid is 1 x 1
   int height = 1;

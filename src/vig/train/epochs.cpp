@@ -60,9 +60,9 @@ void Epochs::begin(int64_t epoch, int64_t step) {
   open_ = epoch;
   share_reported();
   const std::vector<size_t> order = epoch_samples(task_.data(), options_, epoch);
-  const auto cut = [&](std::span<const size_t> numbers) {
+  const auto cut = [&](std::span<const size_t> indices) {
     auto batches =
-        make_batches(numbers, static_cast<size_t>(options_.batch), LastBatch::kKeep, deal_);
+        make_batches(indices, static_cast<size_t>(options_.batch), LastBatch::kKeep, deal_);
     batches.erase(batches.begin(), batches.begin() + (step - epoch * steps_));
     return batches;
   };

@@ -72,7 +72,7 @@ class Evaluator {
   virtual ~Evaluator() = default;
   // The network with the parameters `values` on a batch of at least one image.
   virtual void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) = 0;
-  // The numbers of Columns::val over the batches of all processes. Every process calls it.
+  // The values of Columns::val over the batches of all processes. Every process calls it.
   virtual std::vector<double> figures(Group& group) = 0;
 };
 
@@ -99,7 +99,7 @@ class Task {
 
   // What happens to a batch as a whole, and its targets as tensors.
   virtual StepBatch prepare(Batch& batch, const RandomStream& stream) const = 0;
-  // The mean loss of the images, differentiable. Adds to `sums` the numbers of Columns::train,
+  // The mean loss of the images, differentiable. Adds to `sums` the values of Columns::train,
   // summed over the images. Called by several threads at a time.
   virtual at::Tensor loss(const ShardPass& pass, std::span<double> sums) const = 0;
 

@@ -5,7 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/tasks/overlay.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/detection_evaluator.h"
 #include "vig/train/tasks/detector_pass.h"
@@ -167,7 +167,7 @@ class DetectionTask : public Task {
   // Draws what is learnt from, and learns from it.
   DetectionLosses group_losses(const DetectorPass& detector, const DetectorMaps& maps,
                                const ShardPass& pass, int64_t first, int64_t count) const {
-    const DetectorConfig& numbers = *model_.spec.config->detector();
+    const DetectorConfig& config = *model_.spec.config->detector();
     std::vector<SampledImage> proposals, boxes;
     std::vector<std::vector<Box>> lists;
     for (int64_t i = 0; i < count; ++i) {
@@ -181,7 +181,7 @@ class DetectionTask : public Task {
       proposals.push_back({&truth, sample_anchors(detector, truth, objects, stream)});
       std::vector<Box> found;
       for (const Proposal& proposal : detector.proposals(
-               maps, i, numbers.training_proposals_per_level, truth.width, truth.height)) {
+               maps, i, config.training_proposals_per_level, truth.width, truth.height)) {
         found.push_back(proposal.box);
       }
       boxes.push_back({&truth, sample_boxes(found, objects, stream)});
@@ -197,14 +197,14 @@ class DetectionTask : public Task {
     const std::vector<int64_t> inside =
         detector.anchors_inside(padded(truth.width, multiple), padded(truth.height, multiple));
     std::vector<Box> anchors;
-    for (const int64_t place : inside) {
-      anchors.push_back(detector.anchors()[static_cast<size_t>(place)]);
+    for (const int64_t position : inside) {
+      anchors.push_back(detector.anchors()[static_cast<size_t>(position)]);
     }
     const auto count = static_cast<size_t>(options_.proposal_samples);
     Samples samples = draw_samples(assign_boxes(anchors, objects, kProposalRule), count, count / 2,
                                    stream.fork("anchors"));
-    for (auto* places : {&samples.positive, &samples.negative}) {
-      for (int64_t& place : *places) place = inside[static_cast<size_t>(place)];
+    for (auto* positions : {&samples.positive, &samples.negative}) {
+      for (int64_t& position : *positions) position = inside[static_cast<size_t>(position)];
     }
     return samples;
   }

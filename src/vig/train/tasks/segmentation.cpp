@@ -5,7 +5,7 @@
 #include "vig/base/error.h"
 #include "vig/data/augment_labels.h"
 #include "vig/tasks/overlay.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 #include "vig/train/tasks/class_weights.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/pixel_loss.h"
