@@ -107,7 +107,7 @@ ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Check
   const std::vector<ModelSpec> matches = matching_models(*checkpoint);
   if (matches.empty()) {
     fail(
-        "{}: {} tensors of an unknown model without metadata; say which "
+        "{}: {} tensors that are no published model's, and no word on what they are; say which "
         "model it is with --arch NAME and what differs with --set FIELD=VALUE",
         request.model, checkpoint->tensors().size());
   }

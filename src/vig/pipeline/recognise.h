@@ -17,7 +17,7 @@ std::map<std::string, std::string> shape_fields(const ModelSpec& spec,
 
 // All models of the zoo whose parameters have the names and shapes of the file's tensors, apart
 // from shape_fields, which are set. More than one when models differ only in what they compute.
-// A published model hides the roadmap models that equal it; miniatures are left out.
+// A published model hides the steps of the roadmap that equal it; miniatures are left out.
 std::vector<ModelSpec> matching_models(const Checkpoint& checkpoint);
 
 }  // namespace vig
