@@ -17,8 +17,9 @@ int g_graphs = 0, g_lowerings = 0;
 
 Graph real_build_graph(const ModelSpec& spec, int height,
                        int width) asm("__real__ZN3vig11build_graphERKNS_9ModelSpecEii");
-Program real_lower(const Graph& graph, const std::vector<int>& keep) asm(
-    "__real__ZN3vig5lowerERKNS_5GraphERKSt6vectorIiSaIiEE");
+Program
+real_lower(const Graph& graph, const std::vector<int>& keep, const Precision& precision) asm(
+    "__real__ZN3vig5lowerERKNS_5GraphERKSt6vectorIiSaIiEERKNS_9PrecisionE");
 
 Graph counted_build_graph(const ModelSpec& spec, int height,
                           int width) asm("__wrap__ZN3vig11build_graphERKNS_9ModelSpecEii");
@@ -27,11 +28,13 @@ Graph counted_build_graph(const ModelSpec& spec, int height, int width) {
   return real_build_graph(spec, height, width);
 }
 
-Program counted_lower(const Graph& graph, const std::vector<int>& keep) asm(
-    "__wrap__ZN3vig5lowerERKNS_5GraphERKSt6vectorIiSaIiEE");
-Program counted_lower(const Graph& graph, const std::vector<int>& keep) {
+Program
+counted_lower(const Graph& graph, const std::vector<int>& keep, const Precision& precision) asm(
+    "__wrap__ZN3vig5lowerERKNS_5GraphERKSt6vectorIiSaIiEERKNS_9PrecisionE");
+Program counted_lower(const Graph& graph, const std::vector<int>& keep,
+                      const Precision& precision) {
   ++g_lowerings;
-  return real_lower(graph, keep);
+  return real_lower(graph, keep, precision);
 }
 
 namespace {

@@ -15,21 +15,26 @@ size_t aligned(size_t bytes) {
 }  // namespace
 
 std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
-                                                     std::shared_ptr<const Weights> weights) {
-  return make({&graph, 1}, std::move(weights));
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
+  return make({&graph, 1}, std::move(weights), precision);
 }
 
 std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
-                                                     std::shared_ptr<const Weights> weights) {
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
   std::vector<Program> programs;
-  for (const Graph& graph : graphs) programs.push_back(lower(graph, {}));
-  return make(graphs, programs, std::move(weights));
+  for (const Graph& graph : graphs) programs.push_back(lower(graph, {}, precision));
+  return make(graphs, programs, std::move(weights), precision);
 }
 
 std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
                                                      std::span<const Program> programs,
-                                                     std::shared_ptr<const Weights> weights) {
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
+  check_float_layers(precision, graphs);
   std::shared_ptr<PackedModel> model(new PackedModel);
+  model->precision_ = precision;
   model->graphs_.assign(graphs.begin(), graphs.end());
   model->weights_ = std::move(weights);
   const std::vector<ParamSpec>& params = model->graphs_.at(0).params;

@@ -76,6 +76,20 @@ FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int
   return folded;
 }
 
+std::vector<float> fold_into_scales(const BatchNormParams& norm, const Weights& weights, int bias,
+                                    std::span<float> scales) {
+  const auto data = [&](int param) { return weights.data(static_cast<size_t>(param)); };
+  std::vector<float> folded(scales.size(), 0.0f);
+  if (bias >= 0) folded.assign(data(bias), data(bias) + scales.size());
+  if (!norm.exists()) return folded;
+  const ChannelAffine affine = affine_of(norm, static_cast<int64_t>(scales.size()), data);
+  for (size_t c = 0; c < scales.size(); ++c) {
+    scales[c] = static_cast<float>(scales[c] * affine.scale[c]);
+    folded[c] = static_cast<float>(folded[c] * affine.scale[c] + affine.shift[c]);
+  }
+  return folded;
+}
+
 std::string packed_layout(std::string_view layout, int bias, const BatchNormParams& norm) {
   std::string text(layout);
   if (bias >= 0) text += fmt::format(" with bias {}", bias);

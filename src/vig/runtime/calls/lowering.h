@@ -2,10 +2,12 @@
 // operations that become its calls; the list is calls.h.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "vig/graph/fuse.h"
+#include "vig/runtime/precision.h"
 #include "vig/runtime/program.h"
 
 namespace vig {
@@ -13,8 +15,15 @@ namespace vig {
 // The program under construction, and the operation that is being lowered.
 class Lowering {
  public:
-  Lowering(const Graph& graph, Program& program, const FusedNode& unit)
-      : graph_(graph), program_(program), unit_(unit) {}
+  // What the operations of one program share while they are lowered.
+  struct Shared {
+    const Graph& graph;
+    Program& program;
+    const Precision& precision;
+    std::map<int, int> codes = {};  // values that are quantised already, by what they are made of
+  };
+  Lowering(Shared& shared, const FusedNode& unit)
+      : graph_(shared.graph), program_(shared.program), unit_(unit), shared_(shared) {}
 
   const FusedNode& unit() const { return unit_; }
   int result() const { return unit_.result; }
@@ -35,9 +44,14 @@ class Lowering {
   MacCount macs() const { return count_macs(graph_, node(unit_.node)); }
   MacCount macs(const Node& node) const { return count_macs(graph_, node); }
 
+  bool int8(const Node& node) const { return uses_int8(shared_.precision, graph_, node); }
+  bool int8() const { return int8(node(unit_.node)); }
+  // The quantised rows of a value, -1 for as long as there are none.
+  int& codes_of(int value) { return shared_.codes.try_emplace(value, -1).first->second; }
+
   // A value that is no node of the graph.
-  int fresh(const Grid& grid) {
-    program_.values.push_back({grid});
+  int fresh(const Grid& grid, DType type = DType::kF32) {
+    program_.values.push_back({grid, type});
     program_.wanted.push_back(false);
     return static_cast<int>(program_.values.size()) - 1;
   }
@@ -51,6 +65,7 @@ class Lowering {
   const Graph& graph_;
   Program& program_;
   const FusedNode& unit_;
+  Shared& shared_;
 };
 
 }  // namespace vig

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/int8_product.h"
 
 namespace vig {
 namespace {
@@ -121,13 +122,19 @@ ProductCall::Spec ProductCall::of_linear(const Node& node) {
   return spec;
 }
 
-void add_product(Lowering& to) {
+ProductCall::Spec product_spec(const Lowering& to) {
   ProductCall::Spec spec = ProductCall::of_linear(to.node(to.unit().node));
   spec.out = to.result();
   spec.norm = fused_norm(to);
   spec.residual = to.unit().residual;
   spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
   spec.paired = to.unit().swiglu;
+  return spec;
+}
+
+void add_product(Lowering& to) {
+  const ProductCall::Spec spec = product_spec(to);
+  if (to.int8()) return add_int8_product(to, spec, to.macs());
   to.add(std::make_unique<ProductCall>(spec), to.macs());
 }
 
