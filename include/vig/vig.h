@@ -65,6 +65,9 @@ typedef struct vig_options {
   int64_t max_pixels;     /* images with more are refused */
   int ignore_orientation; /* 1: leave images as they are stored, whatever EXIF says */
   const char *arch;       /* what the file holds, where it does not say; NULL: it does */
+  const char *precision;  /* of dense layers: "float32" (NULL) or "int8" */
+  const char *float_layers; /* with int8: patterns of layers that stay float32, separated by commas;
+                             * NULL: none besides those that always do */
 } vig_options;
 VIG_API void vig_init_options(vig_options *options, size_t struct_size);
 static inline void vig_default_options(vig_options *options) {

@@ -152,7 +152,7 @@ TEST(BenchReport, CsvHasTheNumbersOfTheJson) {
             "cpu,simd,model,height,width,batch,threads,runs,complete,median_ms,p95_ms,spread,"
             "best_quarter_ms,images_per_second,dense_multiply_adds,scan_multiply_adds,gflops,"
             "peak_gflops,peak_share,peak_disturbed,arena_bytes,scratch_bytes,packed_bytes,"
-            "process_bytes,engine,ratio,ratio_median,difference,proposals,objects");
+            "process_bytes,engine,ratio,ratio_median,difference,proposals,objects,precision");
   const std::string ours =
       R"(,"m",64,96,2,4,7,true,250.0,500.0,0.125,125.0,8.0,1000000,500000,6.0,12.0,0.5,false,)"
       R"(1500000,2000,3000,123456789,"vig",,,,,)";

@@ -59,7 +59,7 @@ DenseRunner::DenseRunner(const ModelSource& source, const RunOptions& options, M
   const int side = spec_.recipe.crop;
   graphs_ = build_graphs(spec_, side, side);
   if (task == ModelTask::kSegment) graphs_.resize(1);  // the others are for training
-  model_ = PackedModel::make(graphs_, source_weights(source));
+  model_ = PackedModel::make(graphs_, source_weights(source), options.precision);
   SessionOptions session;
   session.threads = options.threads;
   session.team = options.team;

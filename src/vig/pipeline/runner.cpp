@@ -36,6 +36,7 @@ SessionOptions Runner::session_options(int size) const {
   session.batch = batch(size);
   session.threads = options_.threads;
   session.team = options_.team;
+  session.precision = options_.precision;
   // While one batch runs, the next is decoded.
   session.slots = options_.images > static_cast<size_t>(session.batch) ? 2 : 1;
   return session;

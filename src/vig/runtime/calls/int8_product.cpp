@@ -10,22 +10,29 @@
 namespace vig {
 namespace {
 
-// A value's rows as codes with a scale each.
+// Of a weight [.., in], or [out, in, kernel, kernel] of a convolution.
+int64_t outputs(const Shape& shape) {
+  return shape.rank() == 4 ? shape[0] : shape.elements() / shape[-1];
+}
+int64_t inputs(const Shape& shape) { return shape.elements() / outputs(shape); }
+
+// `k` channels of a value's rows, from `first` on, as codes with a scale each.
 class QuantizeCall final : public KernelCall {
  public:
-  QuantizeCall(int in, int out) : KernelCall(out), in_(in) {}
+  QuantizeCall(int in, int first, int64_t k, int out)
+      : KernelCall(out), in_(in), first_(first), k_(k) {}
 
   std::vector<int> operands() const override { return {in_}; }
   const char* kind() const override { return "quantise"; }
 
   void run(const Bindings& bindings, const Tile& tile) const override {
-    quantize_rows({bindings.tile(in_, tile), bindings.stride(in_), tile.rows(),
-                   bindings.channels(in_), bindings.tile<uint8_t>(result(), tile),
-                   bindings.stride(result())});
+    quantize_rows({bindings.tile(in_, tile) + first_, bindings.stride(in_), tile.rows(), k_,
+                   bindings.tile<uint8_t>(result(), tile), bindings.stride(result())});
   }
 
  private:
-  int in_;
+  int in_, first_;
+  int64_t k_;
 };
 
 // What the windows of a convolution see, as rows of codes.
@@ -131,11 +138,6 @@ class Int8ProductCall final : public KernelCall {
   }
 
  private:
-  static int64_t inputs(const Shape& shape) { return shape.elements() / outputs(shape); }
-  static int64_t outputs(const Shape& shape) {
-    return shape.rank() == 4 ? shape[0] : shape.elements() / shape[-1];
-  }
-
   ProductCall::Spec spec_;
   int codes_;  // the quantised operand
   int64_t area_;
@@ -149,11 +151,11 @@ Grid code_grid(const Grid& rows, int64_t k) {
 }  // namespace
 
 void add_int8_product(Lowering& to, const ProductCall::Spec& spec, MacCount macs) {
-  int& codes = to.codes_of(spec.in);
+  const int64_t k = inputs(to.param_shape(spec.weight));
+  int& codes = to.codes_of(spec.in, spec.first, k);
   if (codes < 0) {
-    const Grid& grid = to.grid(spec.in);
-    codes = to.fresh(code_grid(grid, grid.channels), DType::kU8);
-    to.add(std::make_unique<QuantizeCall>(spec.in, codes));
+    codes = to.fresh(code_grid(to.grid(spec.in), k), DType::kU8);
+    to.add(std::make_unique<QuantizeCall>(spec.in, spec.first, k, codes));
   }
   to.add(std::make_unique<Int8ProductCall>(spec, codes, 1), macs);
 }

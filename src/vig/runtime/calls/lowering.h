@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "vig/graph/fuse.h"
@@ -20,7 +21,7 @@ class Lowering {
     const Graph& graph;
     Program& program;
     const Precision& precision;
-    std::map<int, int> codes = {};  // values that are quantised already, by what they are made of
+    std::map<std::tuple<int, int, int64_t>, int> codes = {};  // see codes_of
   };
   Lowering(Shared& shared, const FusedNode& unit)
       : graph_(shared.graph), program_(shared.program), unit_(unit), shared_(shared) {}
@@ -38,6 +39,7 @@ class Lowering {
     return i < node.params.size() ? node.params[i] : -1;
   }
   int param(size_t i) const { return param(node(unit_.node), i); }
+  const Shape& param_shape(int param) const { return graph_.params[param].shape; }
   const Grid& grid(int value) const { return program_.values[value].grid; }
   // Whether a value must be readable after the run.
   bool wanted(int value) const { return program_.wanted[value]; }
@@ -46,8 +48,11 @@ class Lowering {
 
   bool int8(const Node& node) const { return uses_int8(shared_.precision, graph_, node); }
   bool int8() const { return int8(node(unit_.node)); }
-  // The quantised rows of a value, -1 for as long as there are none.
-  int& codes_of(int value) { return shared_.codes.try_emplace(value, -1).first->second; }
+  // `count` channels of a value's rows, from `first` on, quantised; -1 for as long as there are
+  // none.
+  int& codes_of(int value, int first, int64_t count) {
+    return shared_.codes.try_emplace({value, first, count}, -1).first->second;
+  }
 
   // A value that is no node of the graph.
   int fresh(const Grid& grid, DType type = DType::kF32) {

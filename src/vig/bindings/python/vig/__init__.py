@@ -54,7 +54,8 @@ def load(file=None, *, task="classify", **options):
     arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
     batch: most images that run together, 0: by the size. threads: 0: the processors that
     affinity and CPU quotas allow. max_pixels: images with more are refused. ignore_orientation: leave
-    images as they are stored, whatever EXIF says.
+    images as they are stored, whatever EXIF says. precision: "int8" computes dense layers with integers,
+    which is faster and nearly as accurate; float_layers: patterns of layers that stay float32 all the same.
     """
     name = "" if file is None else _os.fspath(file)  # the bytes of a file stay bytes
     if isinstance(name, str) and not name:
