@@ -37,7 +37,8 @@ class PackedModel {
 
   // By index of the parameter.
   const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
-  const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
+  // As published; null for what is only packed.
+  const float* weight(int index) const { return plain_[index]; }
   // In its kernel's layout.
   template <class T = float>
   const T* packed(int index) const {
@@ -53,8 +54,8 @@ class PackedModel {
   PackedModel() = default;
 
   std::vector<Graph> graphs_;  // at the sizes they were packed for
-  std::shared_ptr<const Weights> weights_;
   Precision precision_;
+  std::vector<const float*> plain_;
   std::vector<const std::byte*> packed_;
   std::vector<std::string> layouts_;
   Buffer buffer_;

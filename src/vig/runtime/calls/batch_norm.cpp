@@ -63,7 +63,8 @@ FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int
   const auto data = [&](int param) { return weights.data(static_cast<size_t>(param)); };
   const int64_t channels = shape[0], count = shape.elements() / channels;
   FoldedWeights folded;
-  folded.weight.assign(data(weight), data(weight) + channels * count);
+  const Floats floats = weights.floats(static_cast<size_t>(weight));
+  folded.weight.assign(floats.data(), floats.data() + channels * count);
   folded.bias.assign(static_cast<size_t>(channels), 0.0f);
   if (bias >= 0) folded.bias.assign(data(bias), data(bias) + channels);
   if (!norm.exists()) return folded;

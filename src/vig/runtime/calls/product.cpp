@@ -50,7 +50,8 @@ void ProductCall::pack(const std::vector<ParamSpec>& params, const Weights& weig
                        void* room) const {
   auto* to = static_cast<float*>(room);
   const Shape& shape = params[spec_.weight].shape;
-  const float* weight = weights.data(static_cast<size_t>(spec_.weight));
+  const Floats floats = weights.floats(static_cast<size_t>(spec_.weight));
+  const float* weight = floats.data();
   const float* bias = spec_.bias < 0 ? nullptr : weights.data(static_cast<size_t>(spec_.bias));
   FoldedWeights folded;
   if (spec_.norm.exists()) {
