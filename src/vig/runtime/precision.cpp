@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
+#include "vig/graph/graph.h"
 #include "vig/kernels/gemm_int8.h"
 
 namespace vig {

@@ -2,13 +2,15 @@
 // file.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "vig/graph/graph.h"
-
 namespace vig {
+
+struct Graph;
+struct Node;
 
 enum class Arithmetic {
   kFloat32,
