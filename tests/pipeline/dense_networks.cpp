@@ -47,11 +47,11 @@ struct SlideConfig : SegmenterConfig {
   }
 };
 
-struct DetectorConfig : ConfigOf<DetectorConfig> {
+struct MiniDetectorConfig : ConfigOf<MiniDetectorConfig> {
   static constexpr int kChannels = 6;
   DetectorConfig numbers;
 
-  DetectorConfig() {
+  MiniDetectorConfig() {
     classes = 3;
     numbers.anchor_scale = 2;
     numbers.finest_scale = 8;
@@ -119,7 +119,7 @@ void add_dense_networks() {
                            {"mini_slide", slide, recipe, "golden case slide"}}});
     add_family({.name = "mini_detector",
                 .base = "mini_detector",
-                .models = {{"mini_detector", DetectorConfig(),
+                .models = {{"mini_detector", MiniDetectorConfig(),
                             whole_recipe(Framing::kPad, 96, 160, 0), "detection"}}});
     return true;
   }();

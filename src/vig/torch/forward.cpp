@@ -138,7 +138,7 @@ class ForwardPass {
     const int64_t k = weight.size(1), n = weight.size(0) / op.groups;
     std::vector<at::Tensor> parts;
     for (int64_t g = 0; g < op.groups; ++g) {
-      const int64_t first = op.first + g * op.step;
+      const int64_t first = op.first + g * op.group_stride;
       const at::Tensor from = k == x.size(3) ? x : x.narrow(3, first, k).contiguous();
       const auto rows = [&](const at::Tensor& t) {
         return op.groups == 1 || !t.defined() ? t : t.narrow(0, g * n, n);
