@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "support/errors.h"
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/tree.h"
