@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutants: small errors put into the C++ sources of src/vig, to see whether the tests find them.
 
-Each mutant changes one place of one .cpp file in a copy of the tree below build/mutants, builds the test
+Each mutant changes one position of one .cpp file in a copy of the tree below build/mutants, builds the test
 program of its folder and runs the tests nearest to the file first. It is caught when a test fails, crashes or
 takes too long, survived when all pass. A mutant that does not compile is not counted. See docs/testing.md.
 """

@@ -13,7 +13,7 @@
 
 namespace vig {
 
-// A network to be built: one family's numbers.
+// A network to be built: one family's config.
 struct ModelSpec {
   std::string name;
   AnyConfig config;
@@ -29,7 +29,7 @@ struct ModelSpec {
 struct Family {
   std::string_view name;
   std::string_view base;          // the model that others are described against in golden cases
-  std::vector<ModelSpec> models;  // a published model before a step of the roadmap that equals it
+  std::vector<ModelSpec> models;  // a published model before the roadmap model that equals it
   // Further sizes, here for the checkpoints that others publish: no part of the paper's tables.
   std::vector<ModelSpec> imported = {};
   // How the names of tensors end that stand in published checkpoints and are no parameters.

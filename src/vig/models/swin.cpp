@@ -28,7 +28,7 @@ namespace {
 constexpr Init kInit = truncated_normal_init(0.02f);
 constexpr size_t kMaxStages = 8;
 
-struct SwinNumbers {
+struct SwinBackboneConfig {
   int image_width = 0;  // beside image_size; 0: square
   int patch_size = 4;
   int embed_dim = 96;  // of the first stage; the next have twice as many each
@@ -55,7 +55,7 @@ struct SwinNumbers {
 // The stages. Every name begins with `prefix`.
 class Stages {
  public:
-  Stages(Builder& b, const SwinNumbers& config, float drop_path, std::string prefix = "")
+  Stages(Builder& b, const SwinBackboneConfig& config, float drop_path, std::string prefix = "")
       : b_(b), config_(config), drop_path_(drop_path), prefix_(std::move(prefix)) {}
 
   // What each of them puts out, of images whose windows are those of `image_size`.
@@ -114,13 +114,13 @@ class Stages {
   }
 
   Builder& b_;
-  const SwinNumbers& config_;
+  const SwinBackboneConfig& config_;
   float drop_path_;
   std::string prefix_;
   int number_ = 0;  // of blocks so far
 };
 
-void SwinNumbers::check(int image_size) const {
+void SwinBackboneConfig::check(int image_size) const {
   if (depths.empty() || depths.size() > kMaxStages || depths.size() != heads.size()) {
     fail_usage(
         "[swin] {} depths and {} heads, expected the same number of stages, at most {}; give "
@@ -139,10 +139,10 @@ void SwinNumbers::check(int image_size) const {
   }
 }
 
-struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
+struct SwinConfig : ConfigOf<SwinConfig>, SwinBackboneConfig {
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    SwinNumbers::visit(visitor);
+    SwinBackboneConfig::visit(visitor);
   }
   int64_t blocks() const override { return all_blocks(); }
 
@@ -171,7 +171,7 @@ struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
   }
 };
 
-struct SwinPyramid : SwinNumbers {
+struct SwinPyramid : SwinBackboneConfig {
   void check_stages() const {
     if (depths.size() == 4 && patch_size == 4) return;
     fail_usage("[swin] {} stages and patch_size {}, expected 4 and 4 for a pyramid", depths.size(),
@@ -218,7 +218,7 @@ SwinConfig miniature() {
 
 Segmenter segmenter(const SwinConfig& config) {
   Segmenter segmenter;
-  static_cast<SwinNumbers&>(segmenter.backbone) = config;
+  static_cast<SwinBackboneConfig&>(segmenter.backbone) = config;
   segmenter.drop_path = config.drop_path;
   return segmenter;
 }
