@@ -8,6 +8,7 @@
 #include "data/coco_scene.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "vig/data/target.h"
 
 namespace vig::test {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 const std::string kImage = png_bytes(Image(40, 36));
 const std::string kSquare = R"(,"segmentation":[[4,5,14,5,14,25,4,25]])";
 
-const Objects& objects_of(const Sample& sample) {
-  return std::any_cast<const Objects&>(sample.target);
-}
+const Objects& objects_of(const Sample& sample) { return target_of<Objects>(sample); }
 
 // Two images with three objects, listed out of order.
 std::string small_json() {

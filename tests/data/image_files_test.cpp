@@ -25,7 +25,7 @@ TEST(ImageFiles, LoadsWhatTheDecoderGives) {
   for (size_t i = 0; i < 2; ++i) {
     const Sample sample = files.load(i);
     EXPECT_EQ(sample.image->rgb, read_image(files.path(i)).rgb);
-    EXPECT_FALSE(sample.target.has_value());
+    EXPECT_EQ(sample.target, nullptr);
   }
   const ImageFiles stored({turned}, {.apply_orientation = false});
   EXPECT_NE(stored.load(0).image->rgb, files.load(1).image->rgb);

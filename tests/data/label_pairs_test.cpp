@@ -8,6 +8,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/raw_png.h"
+#include "vig/data/target.h"
 
 namespace vig::test {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 const std::string kImage = png_bytes(Image(3, 2));
 std::string labels(const std::vector<int>& values) { return label_png(3, values); }
 
-const LabelMap& map_of(const Sample& sample) {
-  return std::any_cast<const LabelMap&>(sample.target);
-}
+const LabelMap& map_of(const Sample& sample) { return target_of<LabelMap>(sample); }
 using Labels = std::vector<uint8_t>;
 
 Files camvid(const std::string& root = "") {

@@ -147,10 +147,9 @@ TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
     Loader loader(std::make_shared<const Dataset>(dataset), {.workers = 3, .ahead = 2});
-    loader.start({{0, 1}, {2, 3}, {3, 0}}, 1,
-                 [](const Loader::Slot& slot, const Image&, Target&, float* out) {
-                   *out = static_cast<float>(slot.sample);
-                 });
+    loader.start({{0, 1}, {2, 3}, {3, 0}}, 1, [](const Loader::Slot& slot, Sample&, float* out) {
+      *out = static_cast<float>(slot.sample);
+    });
     std::vector<float> seen;
     while (const Batch* batch = loader.next())
       seen.insert(seen.end(), batch->data, batch->data + 2);

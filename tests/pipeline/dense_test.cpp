@@ -1,6 +1,7 @@
 // Segmenter and Detector on miniatures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -52,7 +53,7 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
     const TensorView& input = golden_case.find("input/" + i)->view;
     const TensorView& answer = golden_case.find("pred/" + i)->view;
     const auto height = static_cast<int>(input.shape[2]), width = static_cast<int>(input.shape[3]);
-    DenseImage image;
+    RunImage image;
     image.placement = {static_cast<int>(answer.shape[2]),
                        static_cast<int>(answer.shape[1]),
                        width,
@@ -63,10 +64,11 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
                        height};
     const std::vector<float> planes = to_floats(input);
     const auto pixels = static_cast<size_t>(height) * static_cast<size_t>(width);
-    image.input.resize(planes.size());
+    std::vector<float> values(planes.size());
     for (size_t p = 0; p < pixels; ++p) {
-      for (size_t c = 0; c < 3; ++c) image.input[p * 3 + c] = planes[c * pixels + p];
+      for (size_t c = 0; c < 3; ++c) values[p * 3 + c] = planes[c * pixels + p];
     }
+    image.write = writer(values);
     const Segmentation found = segmenter.segment(image);
     const std::vector<int64_t> labels = to_int64s(answer);
     const std::vector<float> resized = to_floats(golden_case.find("resized/" + i)->view);
@@ -136,9 +138,10 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
   const ImageFiles images = some_images();
   const Detector detector(source("mini_detector"), {.threads = 2});
   size_t found = 0;
-  detector.detect(images, [&](const DetectedImage& result) {
-    if (!result.error.empty()) return true;
-    EXPECT_NE(result.image, nullptr);
+  const auto check = [&](const DetectedImage& result) {
+    if (!result.error.empty()) return;
+    ASSERT_NE(result.sample.image, nullptr);
+    const Image& image = *result.sample.image;
     EXPECT_LE(result.answer.size(), 100u);
     float last = 1;
     for (const Detection& one : result.answer) {
@@ -148,16 +151,19 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
       last = one.score;
       EXPECT_GE(one.label, 0);
       EXPECT_LT(one.label, 3);
-      const float width = static_cast<float>(result.image->width) + 1e-3f;
-      const float height = static_cast<float>(result.image->height) + 1e-3f;
+      const float width = static_cast<float>(image.width) + 1e-3f;
+      const float height = static_cast<float>(image.height) + 1e-3f;
       EXPECT_TRUE(one.box.x1 >= 0 && one.box.y1 >= 0 && one.box.x2 <= width &&
                   one.box.y2 <= height && one.box.width() > 0 && one.box.height() > 0);
-      EXPECT_EQ(one.mask.width, result.image->width);
-      EXPECT_EQ(one.mask.height, result.image->height);
+      EXPECT_EQ(one.mask.width, image.width);
+      EXPECT_EQ(one.mask.height, image.height);
       uint64_t pixels = 0;
       for (const uint32_t run : one.mask.runs) pixels += run;
       EXPECT_EQ(pixels, uint64_t{1} * one.mask.width * one.mask.height);
     }
+  };
+  detector.detect(images, [&](std::span<const DetectedImage> batch) {
+    std::ranges::for_each(batch, check);
     return true;
   });
   EXPECT_GT(found, 20u);
@@ -202,9 +208,9 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
 
 TEST_F(Dense, ATraceSaysHowADetectionWent) {
   const Detector detector(source("mini_detector"), {.threads = 2});
-  DenseImage image;
+  RunImage image;
   image.placement = {96, 64, 96, 64, 0, 0, 96, 64};
-  image.input.assign(size_t{96} * 64 * 3, 0.5f);
+  image.write = writer(std::vector<float>(size_t{96} * 64 * 3, 0.5f));
   DetectTrace trace;
   const Detections found = detector.detect(image, &trace);
   EXPECT_EQ(found.size(), detector.detect(image).size());
@@ -309,12 +315,13 @@ TEST_F(Dense, AnySizeRunsUpToTheLargest) {
 TEST_F(Dense, HandsOutImagesUntilToldToStop) {
   const Segmenter segmenter(source("mini_segmenter"));
   size_t seen = 0;
-  EXPECT_FALSE(segmenter.segment(some_images(), [&](const SegmentedImage&) { return ++seen < 2; }));
+  EXPECT_FALSE(segmenter.segment(some_images(),
+                                 [&](std::span<const SegmentedImage>) { return ++seen < 2; }));
   EXPECT_EQ(seen, 2u);
   std::vector<size_t> order;
   EXPECT_TRUE(segmenter.segment(some_images(),
-                                [&](const SegmentedImage& image) {
-                                  order.push_back(image.index);
+                                [&](std::span<const SegmentedImage> batch) {
+                                  for (const auto& image : batch) order.push_back(image.index);
                                   return true;
                                 },
                                 {3, 0, 2}));

@@ -13,6 +13,7 @@
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/pipeline/classifier.h"
+#include "vig/pipeline/run_images.h"
 
 namespace vig::test {
 namespace {

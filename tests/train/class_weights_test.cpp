@@ -212,7 +212,7 @@ TEST_F(ClassWeightRuns, RepeatedImagesAreAugmentedAnew) {
   std::map<size_t, std::set<std::string>> seen;
   std::array<int, 2> drawn = {0, 0};
   for (size_t i = 0; i < 16; ++i) {
-    ++drawn.at(static_cast<size_t>(std::any_cast<int>(batch.targets[i])));
+    ++drawn.at(static_cast<size_t>(target_of<int>(batch.items[i])));
     seen[batch.samples[i]].insert(std::string(
         reinterpret_cast<const char*>(batch.data + i * floats), floats * sizeof(float)));
   }

@@ -21,12 +21,14 @@ MacCount times(MacCount count, size_t factor) {
 }
 
 // An image that fills the network's input and is stored in that size.
-DenseImage bench_image(const BenchSetting& setting) {
-  DenseImage image;
+RunImage bench_image(const BenchSetting& setting) {
+  RunImage image;
   image.placement = {setting.width, setting.height, setting.width, setting.height, 0, 0,
                      setting.width, setting.height};
-  image.input.resize(static_cast<size_t>(setting.height) * static_cast<size_t>(setting.width) * 3);
-  fill_bench_image(0, setting, image.input.data());
+  std::vector<float> input(static_cast<size_t>(setting.height) *
+                           static_cast<size_t>(setting.width) * 3);
+  fill_bench_image(0, setting, input.data());
+  image.write = [input = std::move(input)](float* out) { std::ranges::copy(input, out); };
   return image;
 }
 

@@ -87,7 +87,7 @@ class DetectorWork final : public BenchWork {
   MacCount stage_macs(const std::string& stage) const;
 
   Detector detector_;
-  DenseImage image_;
+  RunImage image_;
   std::vector<MacCount> graph_macs_;  // of the image, a box and a mask
   bool profile_;
   int runs_ = 0;

@@ -105,7 +105,7 @@ int detect(const DetectCommand& command) {
   const auto take = [&](const DetectedImage& result) {
     if (result.error.empty()) {
       outputs.write_drawing(result.index, kDrawing, [&] {
-        return draw_detections(*result.image, result.answer, source.classes, overlay);
+        return draw_detections(*result.sample.image, result.answer, source.classes, overlay);
       });
     }
     images.hide_progress();
@@ -126,9 +126,13 @@ int detect(const DetectCommand& command) {
     } else if (result.error.empty()) {
       print(as_text(result, source.classes));
     }
-    return images.advance(1);
   };
-  images.run([&](const SampleSource& all) { detector.detect(all, take); });
+  images.run([&](const SampleSource& all) {
+    detector.detect(all, [&](std::span<const DetectedImage> batch) {
+      for (const DetectedImage& result : batch) take(result);
+      return images.advance(batch.size());
+    });
+  });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
 }

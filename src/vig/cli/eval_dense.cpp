@@ -14,6 +14,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/unreadable.h"
+#include "vig/data/target.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/evaluate.h"
 #include "vig/tasks/overlay.h"
@@ -198,17 +199,19 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
   outputs.prepare();
   size_t place = 0;
   run(
-      [&](const DenseResult<Answer>& result) {
-        if (result.error.empty()) {
-          Image truth;
-          outputs.write(place, kAnswer, [&] {
-            auto [answer, expected] = draw(result);
-            truth = std::move(expected);
-            return encode_png(answer);
-          });
-          outputs.write(place, kTruth, [&] { return encode_png(truth); });
+      [&](std::span<const ImageResult<Answer>> batch) {
+        for (const ImageResult<Answer>& result : batch) {
+          if (result.error.empty()) {
+            Image truth;
+            outputs.write(place, kAnswer, [&] {
+              auto [answer, expected] = draw(result);
+              truth = std::move(expected);
+              return encode_png(answer);
+            });
+            outputs.write(place, kTruth, [&] { return encode_png(truth); });
+          }
+          ++place;
         }
-        ++place;
         return !interrupted();
       },
       worst);
@@ -244,11 +247,11 @@ int exit_status(const DenseRun& result, const DataReport& problems) {
 
 Detections truth_of(const DetectedImage& result, const std::vector<int>& output_of) {
   Detections truths;
-  const auto pixels =
-      static_cast<uint32_t>(result.image->width) * static_cast<uint32_t>(result.image->height);
-  for (const Object& one : std::any_cast<const Objects&>(result.target).objects) {
+  const Image& image = *result.sample.image;
+  const auto pixels = static_cast<uint32_t>(image.width) * static_cast<uint32_t>(image.height);
+  for (const Object& one : target_of<Objects>(result.sample).objects) {
     Mask mask = one.mask;
-    if (mask.width == 0) mask = {result.image->width, result.image->height, {pixels}};
+    if (mask.width == 0) mask = {image.width, image.height, {pixels}};
     truths.push_back({one.box, output_of.at(static_cast<size_t>(one.label)), 1.0f, mask});
   }
   return truths;
@@ -298,14 +301,13 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
   if (outputs.csv) write(outputs.csv, report.classes_csv(), result.complete);
   draw_worst<Segmentation>(
       options, chosen.data, evaluating.worst(options.worst),
-      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Segmentation>& handle, const std::vector<size_t>& order) {
         segmenter.segment(chosen.data, handle, order);
       },
       [&](const SegmentedImage& one) {
-        const LabelMap truth =
-            matched_labels(std::any_cast<const LabelMap&>(one.target), output_of);
-        return std::pair{draw_segmentation(*one.image, one.answer.labels, source.classes),
-                         draw_segmentation(*one.image, truth, source.classes)};
+        const LabelMap truth = matched_labels(target_of<LabelMap>(one.sample), output_of);
+        return std::pair{draw_segmentation(*one.sample.image, one.answer.labels, source.classes),
+                         draw_segmentation(*one.sample.image, truth, source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }
@@ -331,12 +333,13 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
   clear.least_score = kShownScore;
   draw_worst<Detections>(
       options, chosen.data, evaluating.worst(options.worst),
-      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Detections>& handle, const std::vector<size_t>& order) {
         detector.detect(chosen.data, handle, order);
       },
       [&](const DetectedImage& one) {
-        return std::pair{draw_detections(*one.image, one.answer, source.classes, clear),
-                         draw_detections(*one.image, truth_of(one, output_of), source.classes)};
+        return std::pair{
+            draw_detections(*one.sample.image, one.answer, source.classes, clear),
+            draw_detections(*one.sample.image, truth_of(one, output_of), source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }

@@ -11,7 +11,6 @@
 #include "vig/cli/options.h"
 #include "vig/cli/progress.h"
 #include "vig/image/decode.h"
-#include "vig/pipeline/dense_runner.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig::cli {

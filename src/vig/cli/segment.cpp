@@ -92,7 +92,7 @@ int segment(const SegmentCommand& command) {
     if (result.error.empty()) {
       const LabelMap& labels = result.answer.labels;
       outputs.write_drawing(result.index, kOverlay, [&] {
-        return draw_segmentation(*result.image, labels, source.classes);
+        return draw_segmentation(*result.sample.image, labels, source.classes);
       });
       outputs.write(result.index, kLabels, [&] { return encode_label_map(labels, palette); });
       files = {outputs.path(result.index, kOverlay), outputs.path(result.index, kLabels), ""};
@@ -110,9 +110,13 @@ int segment(const SegmentCommand& command) {
     } else if (result.error.empty()) {
       print(as_text(result, source.classes));
     }
-    return images.advance(1);
   };
-  images.run([&](const SampleSource& all) { segmenter.segment(all, take); });
+  images.run([&](const SampleSource& all) {
+    segmenter.segment(all, [&](std::span<const SegmentedImage> batch) {
+      for (const SegmentedImage& result : batch) take(result);
+      return images.advance(batch.size());
+    });
+  });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
 }

@@ -16,6 +16,7 @@
 #include "vig/data/coco_layout.h"
 #include "vig/data/dense_files.h"
 #include "vig/data/image_store.h"
+#include "vig/data/target.h"
 #include "vig/image/image_size.h"
 
 namespace vig {
@@ -119,7 +120,7 @@ Sample CocoDataset::load(size_t sample) const {
     fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", place(sample),
          loaded.image->width, loaded.image->height, width(sample), height(sample));
   }
-  loaded.target = objects(sample);
+  loaded.target = make_target(objects(sample));
   return loaded;
 }
 

@@ -8,6 +8,7 @@
 #include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/data/image_store.h"
+#include "vig/data/target.h"
 
 namespace vig {
 namespace {
@@ -60,6 +61,8 @@ std::string Dataset::path(size_t sample) const {
 std::shared_ptr<const Image> Dataset::decode(size_t sample) const {
   return store_->decode(samples_[sample].file);
 }
+
+Sample Dataset::load(size_t sample) const { return {decode(sample), make_target(label(sample))}; }
 
 void Dataset::sort() {
   const std::vector<std::string>& files = store_->archive().files();

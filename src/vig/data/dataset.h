@@ -62,7 +62,7 @@ class Dataset : public SampleSource {
   // For any number of threads. Throws Error naming the place when the file is no good.
   std::shared_ptr<const Image> decode(size_t sample) const;
   // With the label, an int, as target.
-  Sample load(size_t sample) const override { return {decode(sample), label(sample)}; }
+  Sample load(size_t sample) const override;
 
   // These samples of it, in this order; the classes stay as they are.
   Dataset subset(std::span<const size_t> samples) const;

@@ -11,6 +11,7 @@
 #include "vig/data/dense_files.h"
 #include "vig/data/image_store.h"
 #include "vig/data/label_pairs_layout.h"
+#include "vig/data/target.h"
 #include "vig/image/image_size.h"
 #include "vig/image/label_file.h"
 
@@ -100,7 +101,7 @@ Sample LabelPairs::load(size_t sample) const {
     fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}", label_place(sample),
          map.width, map.height, loaded.image->width, loaded.image->height, place(sample));
   }
-  loaded.target = std::move(map);
+  loaded.target = make_target(std::move(map));
   return loaded;
 }
 

@@ -31,15 +31,17 @@ struct Batch {
   // The samples that are good, in the order asked for: bad ones are left out, so there may be fewer
   // than were asked for, or none.
   std::vector<size_t> samples;
-  std::vector<Target> targets;    // of these samples, as Write left them
+  // These samples as Write left them; without their images unless LoaderOptions::keep_images.
+  std::vector<Sample> items;
   float* data = nullptr;          // [samples, floats_per_sample]; may be written to
   size_t memory = 0;              // which of the blocks given to Loader::start `data` is
   std::vector<Problem> problems;  // bad samples never reported before by this loader
 };
 
 struct LoaderOptions {
-  int workers = 1;   // at most; 0: everything happens in the thread that asks
-  size_t ahead = 2;  // finished batches kept beside the one handed out; > 0
+  int workers = 1;           // at most; 0: everything happens in the thread that asks
+  size_t ahead = 2;          // finished batches kept beside the one handed out; > 0
+  bool keep_images = false;  // in Batch::items
 };
 
 // What it hands out does not depend on the number of workers. One thread at a time may use it.
@@ -53,7 +55,7 @@ class Loader {
   };
   // Writes the floats of one sample, and may change its target along with the image. Called by
   // several threads at a time. What it throws, Loader::next throws in place of that batch.
-  using Write = std::function<void(const Slot&, const Image&, Target&, float* out)>;
+  using Write = std::function<void(const Slot&, Sample&, float* out)>;
 
   Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options);
   ~Loader();
@@ -88,6 +90,7 @@ class Loader {
   const std::shared_ptr<const SampleSource> source_;
   int workers_;  // that the system has started
   const size_t ahead_;
+  const bool keep_images_;
   std::vector<std::vector<size_t>> batches_;
   size_t floats_per_sample_ = 0;
   Write write_;

@@ -1,7 +1,6 @@
-// Images in a list, each with its target: what a network is to answer for it.
+// Images in a list, each with what a data set says of it.
 #pragma once
 
-#include <any>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -10,13 +9,11 @@
 
 namespace vig {
 
-// A label, a label map, boxes with masks, or nothing. Which type it holds is between the source and
-// the task; loader and batch carry it along.
-using Target = std::any;
+struct Target;  // data/target.h
 
 struct Sample {
   std::shared_ptr<const Image> image;
-  Target target;
+  std::shared_ptr<Target> target;  // null: nothing is known of the image
 };
 
 class SampleSource {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <new>
 
+#include "vig/base/error.h"
+#include "vig/pipeline/run_images.h"
 #include "vig/tasks/paste_mask.h"
 
 namespace vig {
@@ -148,13 +150,13 @@ class Detector::Watch {
   Clock::time_point last_ = Clock::now();
 };
 
-Detections Detector::detect(const DenseImage& image, DetectTrace* trace) const {
+Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
   Watch watch(trace);
   const Placement& placement = image.placement;
   const SessionPool::Lease session =
       runner_.sessions().take(placement.input_height, placement.input_width, 1);
   watch.uses(*session);
-  std::ranges::copy(image.input, session->input(0));
+  image.write(session->input(0));
   session->run(1);
   watch.end(kImageStage);
   const Levels levels = pyramid_of(*session, numbers_.roi_levels);
@@ -271,9 +273,9 @@ void keep_above(float score, DetectedImage& image) {
                 [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });
 }
 
-bool Detector::detect(const SampleSource& images, const HandleDense<Detections>& handle,
+bool Detector::detect(const SampleSource& images, const HandleResults<Detections>& handle,
                       const std::vector<size_t>& order) const {
-  const auto decode = [&](DenseImage& image) {
+  const auto decode = [&](RunImage& image) {
     DetectTrace trace;
     Detections found = detect(image, &trace);
     if (trace.most_objects) {
@@ -285,16 +287,12 @@ bool Detector::detect(const SampleSource& images, const HandleDense<Detections>&
     }
     return found;
   };
-  return run_dense<Detections>(runner_, images, order, decode, handle);
+  return run_images<Detections>(runner_, images, order, decode, handle);
 }
 
 std::vector<DetectedImage> Detector::detect(const SampleSource& images) const {
   std::vector<DetectedImage> all;
-  detect(images, [&](const DetectedImage& result) {
-    all.push_back(result);
-    all.back().image = nullptr;  // its memory may be what the next image waits for
-    return true;
-  });
+  detect(images, collect_results(all));
   return all;
 }
 

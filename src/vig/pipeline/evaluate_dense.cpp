@@ -1,11 +1,12 @@
 #include "vig/pipeline/evaluate_dense.h"
 
 #include <algorithm>
-#include <any>
 #include <array>
 #include <chrono>
 
+#include "vig/base/error.h"
 #include "vig/data/order.h"
+#include "vig/data/target.h"
 #include "vig/pipeline/evaluate.h"
 
 namespace vig {
@@ -16,7 +17,7 @@ namespace {
 template <class Answer, class Run, class Add>
 void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseRun& result,
            const Run& run, const Add& add) {
-  const HandleDense<Answer> handle = [&](const DenseResult<Answer>& image) {
+  const auto count_one = [&](const ImageResult<Answer>& image) {
     std::string problem = image.error;
     if (problem.empty()) {
       try {
@@ -27,10 +28,12 @@ void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseR
         problem = fmt::format("{}: {}", data.place(image.index), error.what());
       }
     }
-    if (!problem.empty()) {
-      ++result.skipped;
-      if (options.on_problem) options.on_problem(image.index, problem);
-    }
+    if (problem.empty()) return;
+    ++result.skipped;
+    if (options.on_problem) options.on_problem(image.index, problem);
+  };
+  const HandleResults<Answer> handle = [&](std::span<const ImageResult<Answer>> batch) {
+    for (const ImageResult<Answer>& image : batch) count_one(image);
     return !options.on_done || options.on_done();
   };
   const auto start = std::chrono::steady_clock::now();
@@ -68,20 +71,19 @@ std::vector<CocoTruth> matched_objects(const Objects& truth, const std::vector<i
 
 SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& data,
                                 const DenseEvaluateOptions& options) {
-  const DenseRunner& runner = segmenter.runner();
+  const Runner& runner = segmenter.runner();
   const int classes = model_classes(runner.spec());
   const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
   SegmentationEvaluation result;
   result.metrics = SegmentationMetrics(classes);
   count<Segmentation>(
       data, options, result,
-      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Segmentation>& handle, const std::vector<size_t>& order) {
         return segmenter.segment(data, handle, order);
       },
       [&](const SegmentedImage& image) {
         SegmentationMetrics one(classes);
-        one.add(image.answer.labels,
-                matched_labels(std::any_cast<const LabelMap&>(image.target), output_of));
+        one.add(image.answer.labels, matched_labels(target_of<LabelMap>(image.sample), output_of));
         result.metrics.merge(one);
         return one.mean_iou();
       });
@@ -90,7 +92,7 @@ SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& da
 
 DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
                              const DenseEvaluateOptions& options) {
-  const DenseRunner& runner = detector.runner();
+  const Runner& runner = detector.runner();
   const int classes = model_classes(runner.spec());
   const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
   DetectionEvaluation result;
@@ -98,11 +100,11 @@ DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
   result.masks = CocoMetrics(classes, CocoShape::kMask);
   count<Detections>(
       data, options, result,
-      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Detections>& handle, const std::vector<size_t>& order) {
         return detector.detect(data, handle, order);
       },
       [&](const DetectedImage& image) {
-        const auto& objects = std::any_cast<const Objects&>(image.target);
+        const auto& objects = target_of<Objects>(image.sample);
         const std::vector<CocoTruth> truths = matched_objects(objects, output_of);
         const std::vector<CocoAnswer> answers = coco_answers(image.answer);
         CocoMetrics one(classes, CocoShape::kBox);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/run_images.h"
 #include "vig/runtime/packed_model.h"
 
 namespace vig {

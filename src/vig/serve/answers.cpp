@@ -68,15 +68,18 @@ std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& reque
   std::vector<Answer> answers;
   const std::vector<Color> palette =
       class_palette(static_cast<size_t>(model.class_count()), model.classes());
-  model.segmenter().segment(images, [&](const SegmentedImage& result) {
+  const auto add = [&](const SegmentedImage& result) {
     SegmentationFiles files;
     const bool good = result.error.empty();
     if (good) files.labels = png_uri(encode_label_map(result.answer.labels, palette));
     if (good && request.draw) {
-      files.overlay = png_uri(
-          encode_png(draw_segmentation(*result.image, result.answer.labels, model.classes())));
+      files.overlay = png_uri(encode_png(
+          draw_segmentation(*result.sample.image, result.answer.labels, model.classes())));
     }
     answers.push_back({good, segmentation_json(result, model.classes(), files)});
+  };
+  model.segmenter().segment(images, [&](std::span<const SegmentedImage> batch) {
+    std::ranges::for_each(batch, add);
     return true;
   });
   return answers;
@@ -85,22 +88,21 @@ std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& reque
 std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& request,
                              const ImageBytes& images) {
   std::vector<Answer> answers;
-  model.detector().detect(images, [&](const DetectedImage& all) {
-    DetectedImage result = all;
+  const auto add = [&](DetectedImage result) {
     keep_above(static_cast<float>(request.score), result);
     if (!result.error.empty()) {
       answers.push_back({false, failed_json(result.name, result.error)});
-      return true;
+      return;
     }
-    std::string json =
-        fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(result.name),
-                    result.image->width, result.image->height);
+    const Image& image = *result.sample.image;
+    std::string json = fmt::format("{{\"file\":{},\"width\":{},\"height\":{}",
+                                   json_text(result.name), image.width, image.height);
     if (request.draw) {
       OverlayOptions options;
       options.labels = request.labels;
-      json += fmt::format(",\"overlay\":\"{}\"",
-                          png_uri(encode_png(draw_detections(*result.image, result.answer,
-                                                             model.classes(), options))));
+      json += fmt::format(
+          ",\"overlay\":\"{}\"",
+          png_uri(encode_png(draw_detections(image, result.answer, model.classes(), options))));
     }
     if (!result.warnings.empty()) {
       json += fmt::format(",\"warnings\":{}", warnings_json(result.warnings));
@@ -111,6 +113,9 @@ std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& reques
       json += detection_json(result.answer[i], 1, result.name, model.classes());
     }
     answers.push_back({true, json + "]}"});
+  };
+  model.detector().detect(images, [&](std::span<const DetectedImage> batch) {
+    std::ranges::for_each(batch, add);
     return true;
   });
   return answers;

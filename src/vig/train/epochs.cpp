@@ -70,11 +70,10 @@ void Epochs::begin(int64_t epoch, int64_t step) {
       std::make_shared<const std::vector<std::vector<size_t>>>(cut(times_before(order)));
   const RandomStream stream = augmentation_stream(options_, epoch);
   loader_.start(cut(order), task_.image_floats(),
-                [this, stream, times](const Loader::Slot& slot, const Image& image, Target& target,
-                                      float* out) {
+                [this, stream, times](const Loader::Slot& slot, Sample& sample, float* out) {
                   const size_t before = (*times)[slot.batch][slot.position];
                   const RandomStream own = stream.fork(slot.sample);
-                  task_.write_training(image, target,
+                  task_.write_training(*sample.image, *sample.target,
                                        before == 0 ? own : own.fork("again").fork(before), out);
                 });
 }

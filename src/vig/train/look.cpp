@@ -42,9 +42,9 @@ void write_look(Task& task, const TrainOptions& options, const std::string& fold
     } catch (const Error&) {  // training will report it
       continue;
     }
-    task.write_training(*sample.image, sample.target,
+    task.write_training(*sample.image, *sample.target,
                         augmentation_stream(options, 0).fork(order[i]), input.data());
-    Image image = task.drawn(input.data(), sample.target);
+    Image image = task.drawn(input.data(), *sample.target);
     if (image.rgb.empty()) image = input_image(input.data(), task.model());
     const std::vector<uint8_t> bytes = encode_png(image);
     AtomicFile((to / fmt::format("{}.png", order[i])).string())

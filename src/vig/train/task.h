@@ -13,6 +13,7 @@
 
 #include "vig/base/random.h"
 #include "vig/data/loader.h"
+#include "vig/data/target.h"
 #include "vig/torch/forward.h"
 #include "vig/train/metrics.h"
 #include "vig/train/options.h"
@@ -62,7 +63,7 @@ struct ShardPass {
   const std::vector<at::Tensor>& targets;  // of the whole StepBatch
   int64_t first = 0;                       // of these images, in the StepBatch
   const ForwardOptions& options;
-  const std::vector<Target>& items;  // the targets of the whole StepBatch, as Write left them
+  const std::vector<Sample>& items;  // of the whole StepBatch: Batch::items
 };
 
 // Measures a network on validation images, batch by batch.

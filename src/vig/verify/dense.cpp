@@ -24,15 +24,16 @@ ModelSource source_of(const GoldenCase& golden) {
   return source;
 }
 
-std::vector<DenseImage> images_of(const GoldenCase& golden) {
+std::vector<RunImage> images_of(const GoldenCase& golden) {
   const TensorView& input = golden.tensor("input");
   const std::vector<float> values = channels_last(to_floats(input), input.shape[0], 3);
   const size_t size = values.size() / golden.images.size();
-  std::vector<DenseImage> images(golden.images.size());
+  std::vector<RunImage> images(golden.images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     images[i].placement = golden.images[i];
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(i * size);
-    images[i].input.assign(first, first + static_cast<std::ptrdiff_t>(size));
+    images[i].write = [input = std::vector(first, first + static_cast<std::ptrdiff_t>(size))](
+                          float* out) { std::ranges::copy(input, out); };
   }
   return images;
 }
@@ -108,7 +109,7 @@ std::vector<float> values_of(const LogitField& field) {
 
 void verify_segmenter(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
   const ModelSource source = source_of(golden);
-  const DenseImage image = images_of(golden).at(0);
+  const RunImage image = images_of(golden).at(0);
   const int64_t classes = model_classes(golden.spec);
   RunOptions run;
   run.threads = options.threads;
@@ -135,7 +136,7 @@ void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Ans
   RunOptions run;
   run.threads = options.threads;
   const Detector detector(source_of(golden), run);
-  const std::vector<DenseImage> images = images_of(golden);
+  const std::vector<RunImage> images = images_of(golden);
   for (size_t i = 0; i < images.size(); ++i) {
     const std::string number = fmt::format("/{}", i);
     DetectTrace trace;

@@ -181,10 +181,8 @@ vig_status answer(const vig_model* model, const vig_image* images, size_t count,
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].error.empty()) {
         store(*result, result->answers[i], found[i].answer);
-        if constexpr (requires { found[i].warnings; }) {
-          for (const vig::ImageWarning& one : found[i].warnings) {
-            result->answers[i].warnings.push_back(one.message);
-          }
+        for (const vig::ImageWarning& one : found[i].warnings) {
+          result->answers[i].warnings.push_back(one.message);
         }
       } else {
         result->answers[i].error = found[i].error;

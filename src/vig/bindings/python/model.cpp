@@ -51,10 +51,8 @@ class ModelObject {
     const auto answers = without_lock([&] { return work(*model_, images); });
     py::list all;
     for (const auto& one : answers) {
-      if constexpr (requires { one.warnings; }) {
-        for (const ImageWarning& warning : one.warnings) {
-          warn(fmt::format("{}: {}", one.name, warning.message));
-        }
+      for (const ImageWarning& warning : one.warnings) {
+        warn(fmt::format("{}: {}", one.name, warning.message));
       }
       if (one.error.empty()) {
         all.append(as_object(one.answer, names_));

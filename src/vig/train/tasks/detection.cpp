@@ -99,15 +99,15 @@ class DetectionTask : public Task {
   }
   void write_training(const Image& image, Target& target, const RandomStream& stream,
                       float* out) const override {
-    target = augment_objects(image, std::any_cast<const Objects&>(target), model_.spec.recipe,
-                             view_, {model_.width, model_.height}, stream, out);
+    target = augment_objects(image, std::get<Objects>(target), model_.spec.recipe, view_,
+                             {model_.width, model_.height}, stream, out);
   }
   void write_validation(const Image& image, Target& target, float*) const override {
     frame_validation(image, model_.spec.recipe, target);
   }
   Image drawn(const float* image, const Target& target) const override {
     Detections shown;
-    for (const PlacedObject& object : std::any_cast<const PlacedObjects&>(target).objects) {
+    for (const PlacedObject& object : std::get<PlacedObjects>(target).objects) {
       std::vector<uint8_t> pixels(image_floats() / 3);
       for (int y = 0; y < model_.height; ++y) {
         for (int x = 0; x < model_.width; ++x) {
@@ -122,7 +122,7 @@ class DetectionTask : public Task {
   }
 
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
     return {at::from_blob(batch.data, {count, model_.height, model_.width, 3}, at::kFloat), {}};
   }
 
@@ -173,7 +173,7 @@ class DetectionTask : public Task {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = first + i;  // in the pass
       const auto& truth =
-          std::any_cast<const PlacedObjects&>(pass.items[static_cast<size_t>(pass.first + number)]);
+          target_of<PlacedObjects>(pass.items[static_cast<size_t>(pass.first + number)]);
       const auto image = static_cast<uint64_t>(pass.options.image(number));
       const RandomStream stream = RandomStream(pass.options.seed).fork("samples").fork(image);
       std::vector<Box> objects;

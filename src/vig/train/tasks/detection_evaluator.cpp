@@ -59,20 +59,20 @@ class DetectionEvaluator : public Evaluator {
   }
 
   void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
-    std::vector<Detections> found(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
+    std::vector<Detections> found(batch.items.size());
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
       for (int64_t i = first; i < last; ++i) {
         const auto place = static_cast<size_t>(i);
-        ValidationImage image = validation_image(batch.targets[place]);
+        ValidationImage image = validation_image(batch.items[place]);
         image.input = image.input.to(device_);
         const auto graph = graphs_.at(image.input.size(1), image.input.size(2));
         found[place] = detect(model_, *graph, values, image, options_);
       }
     });
     for (size_t i = 0; i < found.size(); ++i) {
-      const auto& objects = std::any_cast<const Objects&>(validation_image(batch.targets[i]).truth);
+      const auto& objects = truth_of<Objects>(batch.items[i]);
       std::vector<CocoTruth> truths = truths_of(objects);
       std::vector<CocoAnswer> answers;
       for (Detection& detection : found[i]) {

@@ -1,0 +1,101 @@
+// Images to results of any task, in order, batch by batch.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "vig/base/error.h"
+#include "vig/pipeline/image_results.h"
+#include "vig/pipeline/runner.h"
+
+namespace vig {
+
+// Collects the results of a batch and hands them out. It outlives the passes that it makes.
+template <class Answer>
+class ResultBatch {
+ public:
+  ResultBatch(const SampleSource& images, const HandleResults<Answer>& handle)
+      : images_(images), handle_(handle) {}
+
+  Runner::Pass pass() {
+    Runner::Pass pass;
+    pass.on_problem = [this](size_t sample, const std::string& sentence) {
+      results_.push_back({images_.path(sample), {}, sentence, sample});
+    };
+    pass.on_batch = [this](size_t) {
+      const bool more = handle_(results_);
+      results_.clear();  // with the memory of their images, which the next one may wait for
+      return more;
+    };
+    return pass;
+  }
+
+  // The result of an image whose answer is `decode()`, or the Error that it throws.
+  template <class Decode>
+  ImageResult<Answer>& add(size_t sample, const Decode& decode) {
+    ImageResult<Answer>& result = results_.emplace_back();
+    result.name = images_.path(sample);
+    result.index = sample;
+    try {
+      result.answer = decode();
+    } catch (const Error& error) {
+      result.error = fmt::format("{}: {}", images_.place(sample), error.what());
+    } catch (const std::bad_alloc&) {
+      result.error = fmt::format("{}: not enough memory", images_.place(sample));
+    }
+    return result;
+  }
+
+ private:
+  const SampleSource& images_;
+  const HandleResults<Answer>& handle_;
+  std::vector<ImageResult<Answer>> results_;
+};
+
+// Of cropped images: `decode(session, image)` gives the answer of one that went through.
+template <class Answer, class Decode>
+void run_images(const Runner& runner, const SampleSource& images, int size, const Decode& decode,
+                const HandleResults<Answer>& handle) {
+  ResultBatch<Answer> results(images, handle);
+  Runner::Pass pass = results.pass();
+  pass.size = size;
+  pass.on_values = [&](size_t sample, const Session& session, int image) {
+    results.add(sample, [&] { return decode(session, image); });
+  };
+  runner.run(images, pass);
+}
+
+// Of whole images: `decode(image)` runs one and may add to its warnings. The results have their
+// samples. False when `handle` ended the work before the last image.
+template <class Answer, class Decode>
+bool run_images(const Runner& runner, const SampleSource& images, const std::vector<size_t>& order,
+                const Decode& decode, const HandleResults<Answer>& handle) {
+  ResultBatch<Answer> results(images, handle);
+  Runner::Pass pass = results.pass();
+  pass.order = order;
+  pass.on_image = [&](RunImage& image) {
+    ImageResult<Answer>& result = results.add(image.index, [&] { return decode(image); });
+    if (!result.error.empty()) return;
+    result.sample = std::move(image.sample);
+    result.warnings = std::move(image.warnings);
+  };
+  return runner.run(images, pass);
+}
+
+// Appends every result to `all`, without its image, whose memory the next one may wait for.
+template <class Answer>
+HandleResults<Answer> collect_results(std::vector<ImageResult<Answer>>& all) {
+  return [&all](std::span<const ImageResult<Answer>> batch) {
+    for (const ImageResult<Answer>& result : batch) {
+      all.push_back(result);
+      all.back().sample.image = nullptr;
+    }
+    return true;
+  };
+}
+
+}  // namespace vig
