@@ -146,7 +146,7 @@ TEST(Convert, TheStoredTypeStaysUnlessTold) {
   const RunResult widened = vig({"convert", kept, wide, "--dtype", "float32"});
   EXPECT_NE(widened.out.find(", float32, "), std::string::npos) << widened.out;
   EXPECT_EQ(SafeTensors::open(wide).tensors()[0].view.dtype, DType::kF32);
-  expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int8"}), 2, "--dtype");
+  expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int4"}), 2, "--dtype");
   const RunResult brain = vig({"convert", kept, wide, "--force", "--dtype", "bfloat16"});
   expect_success(brain);
   EXPECT_NE(brain.out.find(", bfloat16, "), std::string::npos) << brain.out;
