@@ -50,7 +50,9 @@ std::string_view describe(std::span<const unsigned char> bytes) {
 
 Checkpoint Checkpoint::open(const std::string& path, bool prefer_ema) {
   const auto file = MappedFile::open(path);
-  return from_bytes(path, file->bytes(), prefer_ema, file);
+  Checkpoint result = from_bytes(path, file->bytes(), prefer_ema, file);
+  result.mapped_ = file;
+  return result;
 }
 
 Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsigned char> bytes,
@@ -87,6 +89,10 @@ Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsig
   std::iota(result.by_name_.begin(), result.by_name_.end(), 0u);
   std::ranges::sort(result.by_name_, {}, result.name_of());
   return result;
+}
+
+void Checkpoint::release_pages() const {
+  if (mapped_ != nullptr) mapped_->release_pages();
 }
 
 const NamedTensor* Checkpoint::find(std::string_view name) const {
