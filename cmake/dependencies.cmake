@@ -1,6 +1,6 @@
 # Every library the project links, found once. tools/packages.txt lists the Debian packages behind them.
 
-# Those of the engine's libraries: whoever links these needs them as well, so find_package(vig) finds them
+# Those of the engine's libraries: users of these need them as well, so find_package(vig) finds them
 # again (vigConfig.cmake.in).
 set(vig_packages Threads fmt JPEG PNG TIFF ZLIB PkgConfig)
 foreach(package IN LISTS vig_packages)

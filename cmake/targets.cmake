@@ -33,7 +33,7 @@ set(vig_quick_options -O1 -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow
 set(vig_common_headers <fmt/format.h> <algorithm> <functional> <map> <memory> <span> <string>
     <string_view> <vector>)
 
-# For programs and shared libraries alike; nobody replaces one of our functions when linking.
+# For programs and shared libraries alike; no program replaces our functions when linking.
 set(vig_library_options -fPIC -fno-semantic-interposition)
 
 function(vig_library name)

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s\n", result.error.c_str());
       return 1;
     }
-    for (const vig::ClassScore& score : result.answer.scores) {
+    for (const vig::ClassScore& score : result.prediction.scores) {
       std::printf("%6.2f %%  %3d  %s\n", 100 * score.probability, score.index, score.name.c_str());
     }
   } catch (const vig::Error& error) {

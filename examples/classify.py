@@ -13,11 +13,11 @@ def main():
         print(f"usage: {sys.argv[0]} MODEL IMAGE", file=sys.stderr)
         return 2
     try:
-        answer = vig.load(sys.argv[1]).classify(sys.argv[2], top=3)
+        result = vig.load(sys.argv[1]).classify(sys.argv[2], top=3)
     except vig.Error as error:
         print(error, file=sys.stderr)
         return 1
-    for score in answer.classes:
+    for score in result.classes:
         print(f"{100 * score.probability:6.2f} %  {score.index}  {score.name or ''}")
     return 0
 

@@ -40,7 +40,7 @@ if [[ ! -e $sysroot/complete ]]; then
   touch "$sysroot/complete"
 fi
 
-# The kernels' targets are named in one place.
+# The kernels' targets are named once.
 disabled=$(sed -n 's/^set(disabled_targets \(HWY_[^)]*\))$/HWY_DISABLED_TARGETS=(\1)/p' "$root/src/vig/CMakeLists.txt")
 [[ -n $disabled ]] || fail "src/vig/CMakeLists.txt no longer names the disabled targets." "$log"
 library_path=$sysroot/usr/lib/aarch64-linux-gnu

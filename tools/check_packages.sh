@@ -18,7 +18,7 @@ image=$tree/examples/cat.jpg
 mkdir -p -- "$tree/build"
 : >"$log"
 
-# A step whose output matters only if it fails.
+# A command whose output matters only if it fails.
 quietly() { "$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed; its messages are in $log." "$log"; }
 
 packages_folder=${1:-}
@@ -85,10 +85,10 @@ inside() {
     'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" "$@"' "$bare" \
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
 }
-# As somebody without rights or name.
+# As an unprivileged user.
 as_user() { inside setpriv --reuid 65532 --regid 65532 --clear-groups "$@"; }
 
-# First what ours need, then ours alone: dpkg asks nobody for more.
+# First what ours need, then ours alone: dpkg fetches nothing more.
 needed=$(for deb in "${debs[@]}"; do
   dpkg-deb -f "$deb" Depends
   dpkg-deb -f "$deb" Recommends
@@ -151,9 +151,9 @@ if has python3-vig; then
     'import vig, importlib.metadata as m; print(vig.load()("/debs/cat.jpg").name, m.version("vig"))'
 fi
 
-# As in a container: nothing can be written, and the server is nobody. It answers on loopback.
+# As in a container: nothing can be written, and the server runs as nobody. It listens on loopback.
 say 'serving from a read-only system'
-exec {answer}< <(
+exec {output}< <(
   # shellcheck disable=SC2016
   exec unshare --mount -- bash -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" &&
     mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$bare" \
@@ -161,7 +161,7 @@ exec {answer}< <(
     env -i PATH=/usr/bin VIG_TOKEN=secret vig serve --listen 127.0.0.1 --port 0 2>&1
 )
 server=$!
-read -r -t 60 line <&"$answer" || line='nothing'
+read -r -t 60 line <&"$output" || line='nothing'
 expect 'the server starts' '^vig serves http://127\.0\.0\.1:[0-9]+/' printf '%s\n' "$line"
 port=${line##*127.0.0.1:}
 port=${port%%/*}

@@ -1,7 +1,7 @@
-"""The mutants of a C++ source: tokens, enough structure to tell code from what stays as it is, and the changes.
+"""The mutants of a C++ source: tokens, enough structure to separate code from what stays as it is, and the changes.
 
 tools/mutate.py runs them. The source is formatted by clang-format, which gives binary operators white space on both
-sides and brackets of templates, pointers and signs none: so they are told apart.
+sides and brackets of templates, pointers and signs none: so they are distinguished.
 """
 
 import bisect

@@ -46,7 +46,7 @@ missing_packages() {
 }
 
 # install_packages SECTION...: leaves in `missing` what could not be installed here. That alone is no
-# error, since the libraries may have come another way: configuring decides. Asks first on a terminal.
+# error, since the libraries may be installed otherwise: configuring decides. Asks first on a terminal.
 install_packages() {
   read -r -a missing <<<"$(missing_packages "$@")"
   if ((${#missing[@]} == 0)) || [[ ${VIG_NO_INSTALL:-0} == 1 ]] ||
@@ -104,7 +104,7 @@ follow() {
   if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# first_build PRESET: what somebody who waits for it the first time wants to know.
+# first_build PRESET: what a user who waits for the first build wants to know.
 first_build() {
   case $1 in
     release) echo 'compiling the engine for the first time, which took 3 minutes on 2 cores' ;;

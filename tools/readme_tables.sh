@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Rewrites tables from stored measurements, one table a CSV file, between two lines of a page:
-#   README.md      speed of the engine          bench/results/*.csv
-#   docs/speed.md  comparison with ONNX Runtime bench/results/baselines/onnxruntime-*.csv
-# Time, images/s, GFLOP/s and share of peak are all those of the fastest quarter of the runs.
+# Rewrites tables from stored measurements, one table per CSV file, each between two comment lines of a page:
+#   README.md      speed        ViG-T beside DeiT-T in ONNX Runtime  bench/results/baselines/onnxruntime-*.csv
+#   docs/speed.md  engine       speed of the engine                  bench/results/*.csv
+#   docs/speed.md  onnxruntime  every network in both engines        bench/results/baselines/onnxruntime-*.csv
+# Time, images/s, GFLOP/s and share of peak are those of the fastest quarter of the runs.
 #   tools/readme_tables.sh           rewrite
 #   tools/readme_tables.sh --check   exit with 1 when a page is not up to date
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
 
-# What reads a CSV file as `vig bench --csv` writes it. Columns go by their names.
+# Reads a CSV file as `vig bench --csv` writes it. Columns go by their names.
 read_csv='
   # Splits a line at commas outside quotes.
   function split_csv(line, fields,    n, i, c, quoted) {
@@ -54,10 +55,8 @@ speed_table() {
     }' "$1"
 }
 
-# baseline_table FILE LINK: the same for rows of both engines, each of ours followed by the baseline in turns
-# with which it was measured.
-baseline_table() {
-  awk -v file="${1#"$root/"}" -v link="$2" "$read_csv"'
+# In files of both engines, each row of ours is followed by the baseline that took turns with it.
+read_pair='
     function network(    name) {
       name = get("model")
       sub(/.*\//, "", name)
@@ -67,7 +66,11 @@ baseline_table() {
     get("engine") == "vig" {
       model = network(); best = get("best_quarter_ms"); process = get("process_bytes")
       next
-    }
+    }'
+
+# baseline_table FILE LINK: the same for rows of both engines.
+baseline_table() {
+  awk -v file="${1#"$root/"}" -v link="$2" "$read_csv$read_pair"'
     {
       if (!rows++) {
         printf "%s, %s, %s, fastest quarter of the runs of either engine ([data](%s)):\n\n", \
@@ -82,8 +85,24 @@ baseline_table() {
     }' "$1"
 }
 
+# headline_table FILE LINK: ViG-T beside DeiT-T in ONNX Runtime, one image at a time.
+headline_table() {
+  awk -v file="${1#"$root/"}" -v link="$2" "$read_csv$read_pair"'
+    model == "vig_t" && network() == "deit_t" && get("batch") == 1 {
+      if (!rows++) {
+        printf "One image, %d threads, %s, %s, float32 ([data](%s)):\n\n", \
+          get("threads"), get("cpu"), get("simd"), link
+        printf "| image | ViG-T, this engine | DeiT-T, %s | faster by | memory here | memory there |\n", get("engine")
+        print "|---|---|---|---|---|---|"
+      }
+      printf "| %s x %s | %.1f ms | %.1f ms | %.1fx | %.0f MB | %.0f MB |\n", \
+        get("height"), get("width"), best, get("best_quarter_ms"), 1 / get("ratio"), process / 1e6, \
+        get("process_bytes") / 1e6
+    }' "$1"
+}
+
 # tables TABLE WHERE UP FILE...: the tables of all files, or a sentence that there are none in WHERE. UP is
-# the way from the page to the top of the tree.
+# the relative path from the page to the top of the tree.
 tables() {
   local table=$1 where=$2 up=$3 found='' csv text
   shift 3
@@ -99,35 +118,38 @@ tables() {
 
 made=$(mktemp -d)
 trap 'rm -rf -- "$made"' EXIT
+mkdir "$made/docs"
 
-# make_page NAME PAGE TABLES...: the page with what TABLES prints between the two lines of NAME.
-make_page() {
+# fill NAME PAGE TABLES...: writes the output of TABLES between the two lines of NAME in the new PAGE.
+fill() {
   local name=$1 page=$2
   local first="<!-- $name: made by tools/readme_tables.sh -->" last="<!-- end of $name -->"
   shift 2
-  grep -qxF -- "$first" "$root/$page" && grep -qxF -- "$last" "$root/$page" || {
+  [[ -e $made/$page ]] || cp -- "$root/$page" "$made/$page"
+  grep -qxF -- "$first" "$made/$page" && grep -qxF -- "$last" "$made/$page" || {
     echo "$page lacks the lines '$first' and '$last'" >&2
     exit 1
   }
   {
-    sed "/^${first//[\/.]/\\&}\$/q" "$root/$page"
+    sed "/^${first//[\/.]/\\&}\$/q" "$made/$page"
     echo
     "$@"
-    sed -n "/^${last//[\/.]/\\&}\$/,\$p" "$root/$page"
-  } >"$made/$name"
+    sed -n "/^${last//[\/.]/\\&}\$/,\$p" "$made/$page"
+  } >"$made/new"
+  mv -- "$made/new" "$made/$page"
 }
 
-make_page speed README.md tables speed_table bench/results/ '' "$root"/bench/results/*.csv
-make_page onnxruntime docs/speed.md tables baseline_table bench/results/baselines/ ../ \
-  "$root"/bench/results/baselines/onnxruntime-*.csv
+beside=("$root"/bench/results/baselines/onnxruntime-*.csv)
+fill speed README.md tables headline_table bench/results/baselines/ '' "${beside[@]}"
+fill engine docs/speed.md tables speed_table bench/results/ ../ "$root"/bench/results/*.csv
+fill onnxruntime docs/speed.md tables baseline_table bench/results/baselines/ ../ "${beside[@]}"
 
-# Both pages are made before either changes.
-for page in speed:README.md onnxruntime:docs/speed.md; do
-  new=$made/${page%%:*} page=${page#*:}
-  cmp -s -- "$new" "$root/$page" && continue
+# All pages are made before one changes.
+for page in README.md docs/speed.md; do
+  cmp -s -- "$made/$page" "$root/$page" && continue
   if [[ ${1:-} == --check ]]; then
     echo "$page is not up to date; run tools/readme_tables.sh" >&2
     exit 1
   fi
-  cat -- "$new" >"$root/$page"
+  cat -- "$made/$page" >"$root/$page"
 done

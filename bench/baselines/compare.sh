@@ -13,8 +13,8 @@ usage() {
 Usage: bench/baselines/compare.sh [OPTIONS] [MODEL[:OTHER][@SIZE]...]
 
 Installs ONNX Runtime into build/baselines, builds vig, exports each MODEL with random weights, and runs
-vig bench --baseline: both engines take turns, after their answers were compared. With OTHER, ONNX Runtime
-runs that network instead, and answers are not compared. SIZE is a number or HEIGHTxWIDTH, 224 unless given.
+vig bench --baseline: both engines take turns, after their outputs were compared. With OTHER, ONNX Runtime
+runs that network instead, and outputs are not compared. SIZE is a number or HEIGHTxWIDTH, 224 unless given.
   --csv FILE     also write all rows to this file
   --seconds S    of each measurement (default: 20)
   --threads N    of both engines (default: 2)

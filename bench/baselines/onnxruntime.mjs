@@ -13,8 +13,8 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const packages = process.env.VIG_BASELINES ?? resolve(here, '../../build/baselines');
 
-// One line, whatever the text is.
-function answer(text) {
+// Replies with one line for any text.
+function reply(text) {
   process.stdout.write(`${text.replace(/\s+/g, ' ').trim()}\n`);
 }
 
@@ -48,14 +48,14 @@ function tensor(ort, file, dims) {
   const bytes = readFileSync(file);
   const count = dims.reduce((product, dim) => product * dim, 1);
   if (!(count > 0) || bytes.length !== 4 * count) {
-    throw new Error(`${file} has ${bytes.length} bytes, expected ${dims.join(' x ')} numbers of 4`);
+    throw new Error(`${file} has ${bytes.length} bytes, expected ${dims.join(' x ')} values of 4 bytes`);
   }
   const values = new Float32Array(count);
   Buffer.from(values.buffer).set(bytes);
   return new ort.Tensor('float32', values, dims);
 }
 
-// ONNX Runtime's threads spin for about 35 ms of processor time after their work, which would slow whoever
+// ONNX Runtime's threads spin for about 35 ms of processor time after their work, which would slow the engine that
 // is measured next. Waits until this process has used next to nothing of two intervals in a row: on a busy
 // machine a spinning thread may miss one.
 async function rest() {
@@ -140,13 +140,13 @@ let problem = null;
 try {
   engine = new Engine(await open(process.argv[2], Number(process.argv[3])));
 } catch (error) {
-  problem = error; // told as the answer to the first command
+  problem = error; // reported in the reply to the first command
 }
 for await (const line of createInterface({ input: process.stdin })) {
   try {
     if (problem !== null) throw problem;
-    answer(await engine.command(line));
+    reply(await engine.command(line));
   } catch (error) {
-    answer(`error ${error.message}`);
+    reply(`error ${error.message}`);
   }
 }

@@ -1,5 +1,5 @@
-// The sampling of deformable attention as ViT-Adapter uses it: tokens at stride 16 that look at
-// three maps (inject), and the three maps that look at the tokens (extract). One thread. %peak
+// The sampling of deformable attention as ViT-Adapter uses it: tokens at stride 16 that sample
+// three maps (inject), and the three maps that sample the tokens (extract). One thread. %peak
 // counts 10 operations per sampled value: four neighbours and a weight.
 #include <benchmark/benchmark.h>
 
@@ -33,7 +33,7 @@ void sample(benchmark::State& state, bool inject) {
   const int64_t positions = inject ? all : tokens, count = inject ? tokens : all;
   const int64_t width = heads * head_dim;
   const int64_t samples = heads * static_cast<int64_t>(levels.size()) * points;
-  // Places as a trained network has them: a few pixels away.
+  // Offsets as a trained network has them: a few pixels away.
   const std::vector<float> values = noise(positions * width, 1.0f, 1),
                            offsets = noise(count * samples * 2, 4.0f, 2),
                            logits = noise(count * samples, 2.0f, 3),

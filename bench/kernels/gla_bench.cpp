@@ -1,10 +1,9 @@
 // The two-direction scan with head norms, gate and mix, against the same work done in more passes:
-// one direction after the other by the token-wise recurrence (step 2 of docs/gla.md) or in chunks
-// (step 3), the former also with reversed copies, and plain loops; each then merges, norms, gates
-// and mixes in passes of their own.
-// One thread. GFLOP/s count the recurrence's 6 K V per token, head and direction and nothing else,
-// whatever a contender really does. The results go into docs/gla.md. So does how many times longer
-// than the scan its gradients take.
+// one direction after the other by the token-wise recurrence (version 2 of docs/gla.md) or in
+// chunks (version 3), the first also with reversed copies, and plain loops; each then merges,
+// norms, gates and mixes in passes of their own. One thread. GFLOP/s count the recurrence's 6 K V
+// per token, head and direction and nothing else, whatever a contender really does. The results go
+// into docs/gla.md. So does how many times longer than the scan its gradients take.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -108,9 +107,9 @@ struct Mixer {
 
 // The norms, the gate and the mix one operation after the other, each over the whole sequence, as a
 // framework does it: y = g * norm(o) + (1 - g) * norm(local), here local + g * (o - local).
-class SeparateSteps {
+class SeparatePasses {
  public:
-  explicit SeparateSteps(Mixer& m)
+  explicit SeparatePasses(Mixer& m)
       : m_(m), local_(m.local.size()), gate_(m.gate.size()), minus_one_(m.channels()) {
     minus_one_.fill(-1.0f);
   }
@@ -175,7 +174,7 @@ class Reversed {
 };
 
 // The recurrence written down plainly in float, what the compiler makes of it.
-void plain_steps(const GlaArgs& args) {
+void plain_loops(const GlaArgs& args) {
   float* const state = args.state;
   for (const bool backward : {false, true}) {
     std::fill_n(state, args.key_dim * args.value_dim, 0.0f);
@@ -199,7 +198,7 @@ void plain_steps(const GlaArgs& args) {
 
 void mixer(benchmark::State& state) {
   Mixer m(state.range(0), state.range(1), state.range(2), state.range(3));
-  SeparateSteps steps(m);
+  SeparatePasses passes(m);
   Floats o(m.local.size()), other(o.size()), y(o.size()), want(o.size());
 
   Reversed reversed(m);
@@ -213,8 +212,8 @@ void mixer(benchmark::State& state) {
   const auto passes = [&](void (*kernel)(const GlaArgs&)) {
     direction(false, kernel, o);
     direction(true, kernel, other);
-    steps.add(o, other, o);
-    steps.finish(o, y);
+    passes.add(o, other, o);
+    passes.finish(o, y);
   };
   const auto scan = [&] {
     for (int64_t h = 0; h < m.heads; ++h) gla(m.head(h, o.data()));
@@ -230,14 +229,14 @@ void mixer(benchmark::State& state) {
                                               [&] {
                                                 direction(false, gla_recurrent, o);
                                                 reversed.run(other);
-                                                steps.add(o, other, o);
-                                                steps.finish(o, y);
+                                                passes.add(o, other, o);
+                                                passes.finish(o, y);
                                               }},
                                              {"plain",
                                               [&] {
                                                 for (int64_t h = 0; h < m.heads; ++h)
-                                                  plain_steps(m.head(h, o.data()));
-                                                steps.finish(o, y);
+                                                  plain_loops(m.head(h, o.data()));
+                                                passes.finish(o, y);
                                               }},
                                              {"scan_alone", scan}};
 
@@ -311,7 +310,7 @@ void gradients(benchmark::State& state) {
   for (Floats Gradients::*part : {&Gradients::dqkv, &Gradients::forward, &Gradients::backward}) {
     const float *got = (ours.*part).data(), *expected = (want.*part).data();
     for (int64_t i = 0; i < (want.*part).size(); ++i) {
-      // Sums over tens of tokens of products of numbers up to 1.
+      // Sums over tens of tokens of products of values up to 1.
       if (!(std::fabs(got[i] - expected[i]) <= 1e-4)) {
         return state.SkipWithError("gradients are wrong");
       }

@@ -1,5 +1,5 @@
-// The second step of docs/gla.md, kept as a baseline: the recurrence token by token, vectorised,
-// one direction per call. The kernel of the engine is the third step, kernels/gla.h.
+// The second version of docs/gla.md, kept as a baseline: the recurrence token by token, vectorised,
+// one direction per call. The kernel of the engine is the third version, kernels/gla.h.
 #pragma once
 
 #include "vig/kernels/gla.h"

@@ -130,7 +130,7 @@ def measure(options, size):
 
         def check():
             if model.classify(pixels).index != library.best():
-                sys.exit("call.py: the two answers differ")
+                sys.exit("call.py: the two results differ")
 
         check()
         python, c, bare = [], [], []
@@ -147,7 +147,7 @@ def measure(options, size):
     return pairs
 
 
-def first_answers(options, root):
+def first_results(options, root):
     photo = os.path.join(root, "tests", "data", "image", "photos", "cat_progressive_320x240.jpg")
     starts = []
     for _ in range(options.starts):
@@ -168,13 +168,13 @@ def main():
     parser.add_argument("--csv")
     options = parser.parse_args()
     sizes = {"": measure(options, 0), f", input {SMALL}": measure(options, SMALL)}
-    starts = first_answers(options, root)
+    starts = first_results(options, root)
     rows = []
     for i, clock in enumerate(("passed", "of the processor")):
         for size, pairs in sizes.items():
             for k, what in enumerate(("call from Python", "the same from C", "Python beside the engine")):
                 rows.append((what + size, clock, [pair[i][k] for pair in pairs], "us"))
-        rows.append(("import, open and first answer beside a later answer", clock, [one[i] for one in starts], "ms"))
+        rows.append(("import, open and first result beside a later result", clock, [one[i] for one in starts], "ms"))
     print("| what | median | range | |\n|---|---|---|---|")
     for what, clock, values, unit in rows:
         print(f"| {what} | {statistics.median(values):.1f} {unit} | {min(values):.1f} to {max(values):.1f} | {clock} |")

@@ -1,6 +1,6 @@
 // serve_load: clients of a server on this machine, all in one thread, so that they take little of
-// the time that they measure. Each keeps a connection, sends a request, waits for the answer and
-// sends the next one. Answers to the same request must be the same bytes. VIG_TOKEN is sent where
+// the time that they measure. Each keeps a connection, sends a request, waits for the response and
+// sends the next one. Responses to the same request must be the same bytes. VIG_TOKEN is sent where
 // it is set. Hostile clients have a thread of their own. Prints what was seen as lines of a name
 // and a value; status 1 where something was wrong.
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ struct Options {
   size_t requests = 0;  // 0: as many as the seconds allow
   int server = 0;       // the process whose memory is watched
   bool soak = false;    // several sizes and routes, and every tenth request broken
-  int hostile = 0;      // further clients that mean no good
+  int hostile = 0;      // further malicious clients
   std::vector<std::string> images;
 };
 
@@ -44,7 +44,7 @@ struct Options {
 struct Kind {
   std::string bytes;
   int status = 200;
-  std::string answer;  // of the first one
+  std::string response;  // the first one
 };
 
 std::string read_file(const std::string& file) {
@@ -75,7 +75,7 @@ std::vector<Kind> make_kinds(const Options& options) {
   const std::vector<Kind> broken = {make_kind("/v1/classify", cut, 422),
                                     make_kind("/v1/embed", "this is not an image", 422),
                                     make_kind("/v1/classify?top=none", images[0], 400),
-                                    make_kind("/v1/classify?model=nobody", images[0], 404)};
+                                    make_kind("/v1/classify?model=none", images[0], 404)};
   const std::vector<std::string> targets = {"/v1/classify",       "/v1/classify?size=96",
                                             "/v1/embed",          "/v1/classify?size=64",
                                             "/v1/classify?top=1", "/v1/embed?size=128"};
@@ -103,7 +103,7 @@ int open_connection(int port) {
   return opened;
 }
 
-// Clients that mean no good: half of them are idle, the others send one of the texts below, and
+// Malicious clients: half of them are idle, the others send one of the texts below, and
 // then a byte a second for as long as the server takes it. Those that are refused come again.
 class HostileClients {
  public:
@@ -130,20 +130,20 @@ class HostileClients {
         post + "Content-Length: 1073741824\r\n\r\n",              // a gigabyte
         post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",        // nonsense for a chunk
         post + "Content-Length: 1\r\nContent-Length: 9\r\n\r\n",  // two lengths
-        many,                                                     // more than it reads answers for
-        get.substr(0, 30)};                                       // half a request, then silence
+        many,                // more than it reads responses for
+        get.substr(0, 30)};  // half a request, then silence
     std::vector<bool> begun(sockets_.size(), false);
-    const size_t step = std::max<size_t>(1, sockets_.size() / 100);
+    const size_t group = std::max<size_t>(1, sockets_.size() / 100);
     for (size_t i = 0; !stop.stop_requested(); i = (i + 1) % sockets_.size()) {
-      if (i % step == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (i % group == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
       if (i % 2 == 0) continue;  // idle
       const size_t kind = i / 2 % texts.size();
       const std::string bytes = begun[i] ? "a" : texts[kind];
       begun[i] = true;
       if (kind + 1 == texts.size()) ::shutdown(sockets_[i], SHUT_WR);
-      char answer[4096];
+      char response[4096];
       const ssize_t sent = ::send(sockets_[i], bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      const ssize_t got = kind == 5 ? -1 : ::recv(sockets_[i], answer, sizeof answer, 0);
+      const ssize_t got = kind == 5 ? -1 : ::recv(sockets_[i], response, sizeof response, 0);
       if (got == 0 || (sent < 0 && errno != EAGAIN)) {
         ::close(sockets_[i]);
         sockets_[i] = open_connection(port);
@@ -157,10 +157,10 @@ class HostileClients {
 };
 
 struct Seen {
-  std::vector<double> milliseconds;  // of answers as they should be
+  std::vector<double> milliseconds;  // of responses as they should be
   std::map<int, size_t> statuses;    // how often each
-  std::vector<double> memory;        // of the server, in the order of the answers
-  size_t sent = 0, answered = 0, lost = 0, different = 0, unexpected = 0;
+  std::vector<double> memory;        // of the server, in the order of the responses
+  size_t sent = 0, responses = 0, lost = 0, different = 0, unexpected = 0;
 };
 
 class Client {
@@ -181,7 +181,7 @@ class Client {
     ++seen.sent;
     write();
   }
-  // Takes what has come; true when the answer is complete.
+  // Takes what has come; true when the response is complete.
   bool proceed(Seen& seen) {
     write();
     char bytes[65536];
@@ -192,14 +192,14 @@ class Client {
         continue;
       }
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
-      if (waits() && !is_answered(seen)) {
+      if (waits() && !is_complete(seen)) {
         ++seen.lost;
         kind_ = nullptr;
       }
       reconnect();
       return true;
     }
-    return waits() && is_answered(seen);
+    return waits() && is_complete(seen);
   }
 
  private:
@@ -227,11 +227,11 @@ class Client {
       sent_ += static_cast<size_t>(count);
     }
   }
-  bool is_answered(Seen& seen) {
+  bool is_complete(Seen& seen) {
     const size_t head = buffer_.find("\r\n\r\n");
     if (head == std::string::npos) return false;
     const size_t field = buffer_.find("Content-Length: ");
-    if (field > head) throw std::runtime_error("an answer without a length");
+    if (field > head) throw std::runtime_error("a response without a length");
     const size_t length = std::strtoul(buffer_.c_str() + field + 16, nullptr, 10);
     if (buffer_.size() < head + 4 + length) return false;
     const int status = std::atoi(buffer_.c_str() + 9);
@@ -242,9 +242,9 @@ class Client {
     return true;
   }
   void count(int status, const std::string& body, Seen& seen) {
-    ++seen.answered;
+    ++seen.responses;
     ++seen.statuses[status];
-    if (status == 503) return;  // come back later: no answer to compare
+    if (status == 503) return;  // come back later: no response to compare
     if (status != kind_->status) {
       if (seen.unexpected++ == 0) {
         std::fprintf(stderr, "serve_load: status %d instead of %d: %.300s\n", status, kind_->status,
@@ -252,8 +252,8 @@ class Client {
       }
       return;
     }
-    if (kind_->answer.empty()) kind_->answer = body;
-    if (kind_->answer != body) ++seen.different;
+    if (kind_->response.empty()) kind_->response = body;
+    if (kind_->response != body) ++seen.different;
     if (status == 200) {
       const std::chrono::duration<double, std::milli> taken = Clock::now() - since_;
       seen.milliseconds.push_back(taken.count());
@@ -263,7 +263,7 @@ class Client {
   const int port_, poll_;
   std::vector<Kind>& kinds_;
   int socket_ = -1;
-  Kind* kind_ = nullptr;  // of the request that waits for its answer
+  Kind* kind_ = nullptr;  // of the request that waits for its response
   size_t sent_ = 0;       // bytes of it
   Clock::time_point since_;
   std::string buffer_;
@@ -310,12 +310,12 @@ Seen run(const Options& options, double& seconds) {
   const size_t sample = std::max<size_t>(1, options.requests / 2000);
   while (busy > 0) {
     const int count = epoll_wait(poll, events.data(), static_cast<int>(events.size()), 60000);
-    if (count == 0) throw std::runtime_error("no answer for a minute");
+    if (count == 0) throw std::runtime_error("no response for a minute");
     for (int i = 0; i < count; ++i) {
       auto* const client = static_cast<Client*>(events[static_cast<size_t>(i)].data.ptr);
       const bool waited = client->waits();
       if (!client->proceed(seen) || !waited) continue;
-      if (options.server > 0 && (seen.answered + seen.lost) % sample == 0) {
+      if (options.server > 0 && (seen.responses + seen.lost) % sample == 0) {
         seen.memory.push_back(memory_of(options.server));
       }
       if (more()) {
@@ -331,7 +331,7 @@ Seen run(const Options& options, double& seconds) {
 }
 
 bool report(const Options& options, Seen& seen, double seconds) {
-  if (seen.milliseconds.empty()) throw std::runtime_error("no answers");
+  if (seen.milliseconds.empty()) throw std::runtime_error("no responses");
   std::sort(seen.milliseconds.begin(), seen.milliseconds.end());
   const auto at = [&](double part) {
     const auto i = static_cast<size_t>(part * static_cast<double>(seen.milliseconds.size()));
@@ -341,8 +341,8 @@ bool report(const Options& options, Seen& seen, double seconds) {
   for (const auto& [status, count] : seen.statuses) {
     if (status >= 500 && status != 503) faults += count;
   }
-  std::printf("clients %d\nseconds %.2f\nrequests %zu\nanswered %zu\n", options.clients, seconds,
-              seen.sent, seen.answered);
+  std::printf("clients %d\nseconds %.2f\nrequests %zu\nresponses %zu\n", options.clients, seconds,
+              seen.sent, seen.responses);
   std::printf("images_per_second %.2f\nmedian_ms %.2f\np99_ms %.2f\n",
               static_cast<double>(seen.milliseconds.size()) / seconds, at(0.5), at(0.99));
   for (const auto& [status, count] : seen.statuses) std::printf("status_%d %zu\n", status, count);

@@ -15,7 +15,7 @@ Builds vig and vig-serve, starts the server with the default model, and measures
 vig bench does at its best batch and what clients of the server get. Then a few clients are measured
 with and without 2000 hostile ones. At last clients send many requests, a tenth of them broken, and
 the memory of the server is watched. Prints Markdown, writes throughput.csv, hostile.csv and soak.csv
-to bench/results/serve; status 1 where an answer was wrong or missing.
+to bench/results/serve; status 1 if a response was wrong or missing.
   --rounds N     of throughput (default: 5)
   --seconds S    of each measurement of throughput (default: 10)
   --requests N   of the long run (default: 100000)
@@ -150,14 +150,14 @@ status=0
 load soak --requests "$requests" --server "$server" --soak "$photo" "$photos/kitten_gray.jpg" "$small" || status=1
 stop
 csv=$out/soak.csv
-keys=(requests answered lost unexpected different faults status_200 status_400 status_404 status_422 status_503
+keys=(requests responses lost unexpected different faults status_200 status_400 status_404 status_422 status_503
   seconds memory_second_tenth_mb memory_last_tenth_mb memory_growth)
 (IFS=,; printf '%s\n' "${keys[*]}") >"$csv"
 for key in "${keys[@]}"; do printf '%s,' "$(of soak "$key")"; done | sed 's/,$/\n/' >>"$csv"
-printf '\n| requests | answered | 200 | 400 | 404 | 422 | 503 | other 5xx | wrong answers | memory, second tenth | last tenth | growth |\n'
+printf '\n| requests | responses | 200 | 400 | 404 | 422 | 503 | other 5xx | wrong responses | memory, second tenth | last tenth | growth |\n'
 printf '|---|---|---|---|---|---|---|---|---|---|---|---|\n'
 printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %.1f MB | %.1f MB | %.2f %% |\n' \
-  "$(of soak requests)" "$(of soak answered)" "$(of soak status_200)" "$(of soak status_400)" \
+  "$(of soak requests)" "$(of soak responses)" "$(of soak status_200)" "$(of soak status_400)" \
   "$(of soak status_404)" "$(of soak status_422)" "$(of soak status_503)" "$(of soak faults)" \
   "$(($(of soak unexpected) + $(of soak different)))" "$(of soak memory_second_tenth_mb)" \
   "$(of soak memory_last_tenth_mb)" "$(awk "BEGIN { print 100 * $(of soak memory_growth) }")"

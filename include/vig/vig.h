@@ -1,4 +1,4 @@
-/* ViG from C: open a weight file, give it images, read answers.
+/* ViG from C: open a weight file, run it on images, read results.
  *
  *   vig_model *model = NULL;
  *   if (vig_open("model.safetensors", NULL, &model) != VIG_OK) puts(vig_last_error());
@@ -8,11 +8,11 @@
  *   vig_free_result(result);
  *   vig_close(model);
  *
- * Functions return VIG_OK or what kind of error it was; vig_last_error() then has one sentence
- * about it, for the calling thread. No function throws, prints or ends the process. A model may be
- * used by any number of threads at a time: few take turns on the model's own threads, and of
- * callers that are half as many as those each works in its own. Results belong to the caller, and
- * what they point to lives as long as they do.
+ * Functions return VIG_OK or the kind of error; vig_last_error() then returns one sentence about
+ * it, for the calling thread. No function throws, prints or ends the process. Any number of threads
+ * may use a model at the same time: a few callers take turns on the model's thread pool; with at
+ * least half as many callers as the pool has threads, each call runs in its own thread. Results
+ * belong to the caller, and the memory that they point to is valid until vig_free_result.
  */
 #ifndef VIG_VIG_H
 #define VIG_VIG_H
@@ -30,7 +30,7 @@ extern "C" {
 #define VIG_API
 #endif
 
-/* The interface that this header describes. A library of another number must not be used. */
+/* The version of this interface. Do not use a library whose vig_abi_version() differs. */
 #define VIG_ABI_VERSION 0
 VIG_API int vig_abi_version(void);
 /* The library's version, such as "0.1.0". */
@@ -38,10 +38,10 @@ VIG_API const char *vig_version(void);
 
 typedef enum vig_status {
   VIG_OK = 0,
-  VIG_BAD_INPUT = 1,     /* a file, an image or a model is no good */
-  VIG_BAD_USAGE = 2,     /* the call asks for what is not there */
-  VIG_OUT_OF_MEMORY = 3, /* there is not enough memory */
-  VIG_INTERNAL = 4       /* a mistake of the library */
+  VIG_BAD_INPUT = 1,     /* a file, an image or a model is invalid */
+  VIG_BAD_USAGE = 2,     /* an invalid call */
+  VIG_OUT_OF_MEMORY = 3, /* not enough memory */
+  VIG_INTERNAL = 4       /* a bug in the library */
 } vig_status;
 
 /* One sentence about the last call of this thread that did not return VIG_OK; "" before that. It is
@@ -54,17 +54,17 @@ typedef struct vig_model vig_model;
 
 typedef enum vig_task { VIG_CLASSIFY = 0, VIG_SEGMENT = 1, VIG_DETECT = 2 } vig_task;
 
-/* How a model is opened and run. Fill it with vig_default_options and change what is wanted: fields
- * that a later version adds then have their defaults. Programs in other languages call
- * vig_init_options with the size of the struct that they know. */
+/* How a model is opened and run. Fill it with vig_default_options, then change fields: fields that
+ * a later version adds have their defaults. Programs in other languages call vig_init_options with
+ * the size of their struct. */
 typedef struct vig_options {
   size_t struct_size;     /* set by vig_default_options */
   int threads;            /* 0: the processors that affinity and CPU quotas allow */
-  int batch;              /* most images that run together; 0: by the size */
+  int batch;              /* largest batch; 0: chosen by the input size */
   int size;               /* side of the network's input; 0: from the weight file */
-  int64_t max_pixels;     /* images with more are refused */
-  int ignore_orientation; /* 1: leave images as they are stored, whatever EXIF says */
-  const char *arch;       /* what the file holds, where it does not say; NULL: it does */
+  int64_t max_pixels;     /* images with more pixels are rejected */
+  int ignore_orientation; /* 1: ignore the EXIF orientation */
+  const char *arch;       /* model name, for a file that does not contain it; NULL: from the file */
 } vig_options;
 VIG_API void vig_init_options(vig_options *options, size_t struct_size);
 static inline void vig_default_options(vig_options *options) {
@@ -72,27 +72,27 @@ static inline void vig_default_options(vig_options *options) {
 }
 
 /* Opens a weight file (.safetensors, or a PyTorch checkpoint) or a model that comes with vig:
- * "default" (or ""), "segment", "detect"; a file that is called so is "./default". `options` may be
- * NULL. */
+ * "default" (or ""), "segment", "detect"; write "./default" for a file of that name. `options` may
+ * be NULL. */
 VIG_API vig_status vig_open(const char *path, const vig_options *options, vig_model **model);
-/* The same for the bytes of such a file, which stay where they are until vig_close. `name` stands
- * in messages. */
+/* The same for the bytes of such a file, which must stay valid until vig_close. `name` appears in
+ * messages. */
 VIG_API vig_status vig_open_memory(const void *bytes, size_t size, const char *name,
                                    const vig_options *options, vig_model **model);
-/* NULL is no model, and closing it does nothing. Results outlive their model. */
+/* Does nothing for NULL. Results outlive their model. */
 VIG_API void vig_close(vig_model *model);
 
 VIG_API vig_task vig_model_task(const vig_model *model);
 /* The architecture, such as "vig_t". */
 VIG_API const char *vig_model_arch(const vig_model *model);
 VIG_API size_t vig_class_count(const vig_model *model);
-/* NULL where the classes have no names or there is no such class. */
+/* NULL if the classes have no names or there is no such class. */
 VIG_API const char *vig_class_name(const vig_model *model, size_t label);
 
 /* ---- images ---- */
 
-/* The bytes of a file of any format that vig reads, or pixels: then width and height are not 0, and
- * row y begins at data + y * stride with width times the bytes R, G, B. */
+/* The bytes of an image file in any format that vig reads, or pixels: then width and height are not
+ * 0, and row y starts at data + y * stride and has width times the bytes R, G, B. */
 typedef struct vig_image {
   const void *data;
   size_t size; /* bytes */
@@ -111,72 +111,71 @@ static inline vig_image vig_pixels(const void *rgb, int width, int height, size_
   return image;
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 typedef struct vig_result vig_result;
 
-/* How many images it is about: as many as were given. */
+/* The number of images, as given to the call. */
 VIG_API size_t vig_result_count(const vig_result *result);
-/* Why image i has no answer; NULL where it has one. A bad image does not hinder the others. */
+/* Why image i has no result; NULL if it has one. An unreadable image does not affect the others. */
 VIG_API const char *vig_result_error(const vig_result *result, size_t i);
-/* Warning k, from 0, of a prediction of vig_segment or vig_detect that may be worse than its scores
- * say: image i was shrunk much more than images of training, or has as many objects as the
- * model gives at most. NULL: there is no further one. */
+/* Warning k, from 0, if a prediction of vig_segment or vig_detect may be worse than its scores
+ * suggest: image i was shrunk much more than the training images, or has as many objects as the
+ * model allows. NULL: no further warning. */
 VIG_API const char *vig_result_warning(const vig_result *result, size_t i, size_t k);
 VIG_API void vig_free_result(vig_result *result);
 
 typedef struct vig_class_score {
   int label;
-  const char *name; /* NULL where the classes have no names */
+  const char *name; /* NULL if the classes have no names */
   float probability;
   float logit;
 } vig_class_score;
 /* The `top` most probable classes of each image. */
 VIG_API vig_status vig_classify(const vig_model *model, const vig_image *images, size_t count,
                                 int top, vig_result **result);
-/* Of image i, the best first; NULL where it has no answer. */
+/* Classes of image i, the best first; NULL if it has no result. */
 VIG_API const vig_class_score *vig_result_scores(const vig_result *result, size_t i, size_t *count);
 
 /* A vector for each image, or with `map` one for every cell of the network's last grid. */
 VIG_API vig_status vig_embed(const vig_model *model, const vig_image *images, size_t count, int map,
                              vig_result **result);
-/* Numbers of image i, rows * columns * channels of them, a cell's channels together; NULL where
- * there are none. Answers of vig_embed, vig_evidence and vig_attention have numbers; the last two
- * have one channel. Any of the three sizes may be NULL. */
+/* Values of image i [rows, columns, channels]; NULL if there are none. Results of vig_embed,
+ * vig_evidence and vig_attention have values; the last two have one channel. Any of the three sizes
+ * may be NULL. */
 VIG_API const float *vig_result_values(const vig_result *result, size_t i, int *rows, int *columns,
                                        int *channels);
 
-/* What each token of the last grid adds to a class: the mean of the numbers is the logit. `label`
- * -1 is the best class of each image; `against` -1 is no other class. vig_result_scores then has
- * the class, and the other one behind it. */
+/* What each token of the last grid adds to a class: the mean of the values is the logit. `label` -1
+ * is the best class of each image; `against` -1 is no other class. vig_result_scores then returns
+ * the class, followed by the other one. */
 VIG_API vig_status vig_evidence(const vig_model *model, const vig_image *images, size_t count,
                                 int label, int against, vig_result **result);
-/* What a layer takes from every token for the one at x, y, in parts of what the network sees from 0
- * to 1. `layer` -1 is the last one, `head` -1 the mean of all heads. */
+/* What a layer takes from every token for the one at x, y, each from 0 to 1 over the network's
+ * input. `layer` -1 is the last one, `head` -1 the mean of all heads. */
 VIG_API vig_status vig_attention(const vig_model *model, const vig_image *images, size_t count,
                                  double x, double y, int layer, int head, vig_result **result);
 
 /* A class for every pixel. */
 VIG_API vig_status vig_segment(const vig_model *model, const vig_image *images, size_t count,
                                vig_result **result);
-/* Labels of image i, row by row from the top; NULL where there are none. */
+/* Labels of image i, row by row from the top; NULL if there are none. */
 VIG_API const uint8_t *vig_result_labels(const vig_result *result, size_t i, int *width,
                                          int *height);
 
 typedef struct vig_detection {
-  float x1, y1, x2, y2; /* in pixels of the image as it is stored */
+  float x1, y1, x2, y2; /* in pixels of the stored image */
   int label;
-  const char *name; /* NULL where the classes have no names */
+  const char *name; /* NULL if the classes have no names */
   float score;
   /* The mask over the whole image as run lengths, column by column: zeros, ones, zeros, ... */
   const uint32_t *runs;
   size_t run_count;
 } vig_detection;
-/* All objects that the model itself lets through, down to a score of 0.05 unless its file says
- * another one. */
+/* All objects above the model's minimum score, 0.05 unless its file has another one. */
 VIG_API vig_status vig_detect(const vig_model *model, const vig_image *images, size_t count,
                               vig_result **result);
-/* Objects of image i, the best first; NULL where there are none. */
+/* Objects of image i, the best first; NULL if there are none. */
 VIG_API const vig_detection *vig_result_detections(const vig_result *result, size_t i,
                                                    size_t *count);
 

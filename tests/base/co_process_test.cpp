@@ -27,7 +27,7 @@ std::string message(CoProcess& process, double seconds = kPatience) {
   return "";
 }
 
-TEST(CoProcess, AnswersLineByLine) {
+TEST(CoProcess, RepliesLineByLine) {
   CoProcess process("while read -r line; do echo \"<$line>\"; echo \"$NUMBER$HOME\"; done",
                     {"NUMBER=7", "HOME=there"});
   for (const char* line : {"a b", "", "c"}) {
@@ -74,7 +74,7 @@ TEST(CoProcess, LeavesNeitherDescriptorsNorProcesses) {
 TEST(CoProcess, ReportsHowItEnded) {
   CoProcess status("echo last; echo several >&2; echo words >&2; exit 3", {});
   EXPECT_EQ(status.read_line(kPatience, {}), "last");
-  status.write_line("to nobody");
+  status.write_line("without a reader");
   EXPECT_EQ(message(status), "has ended with status 3: several words");
   CoProcess spaced("printf ' \\n several  \\n\\n words \\033' >&2; exit 4", {});
   EXPECT_EQ(message(spaced), "has ended with status 4: several words \\x1b");
@@ -88,7 +88,7 @@ TEST(CoProcess, ReportsHowItEnded) {
 
 TEST(CoProcess, WaitsNoLongerThanAsked) {
   CoProcess silent("sleep 1000", {});
-  EXPECT_EQ(message(silent, 0.1), "does not answer within 0.1 s");
+  EXPECT_EQ(message(silent, 0.1), "did not reply within 0.1 s");
   int asked = 0;
   EXPECT_EQ(silent.read_line(kPatience, [&] { return ++asked < 3; }), std::nullopt);
   EXPECT_EQ(asked, 3);
@@ -98,10 +98,9 @@ TEST(CoProcess, LinesHaveALimit) {
   const std::string most = std::to_string(CoProcess::kLongestLine);
   CoProcess long_line("head -c " + most + " /dev/zero | tr '\\0' x; echo", {});
   EXPECT_EQ(long_line.read_line(kPatience, {}).value().size(), CoProcess::kLongestLine);
-  // It ends, so that without the limit it is only the wrong message that comes.
+  // It ends, so that without the limit the test fails instead of hanging.
   CoProcess endless("head -c 20000000 /dev/zero | tr '\\0' x", {});
-  EXPECT_EQ(message(endless),
-            "answers with a line of more than " + most + " bytes (a fixed limit)");
+  EXPECT_EQ(message(endless), "sent a line of more than " + most + " bytes (a fixed limit)");
 }
 
 TEST(CoProcess, WhatItHasStartedEndsWithIt) {

@@ -13,7 +13,7 @@ bool is_mapped(const std::string& path) {
   return read_file("/proc/self/maps").find(path) != std::string::npos;
 }
 
-TEST(MappedFile, IsMappedAsLongAsSomebodyHoldsIt) {
+TEST(MappedFile, StaysMappedWhileReferenced) {
   const TempDir folder;
   const std::string path = folder / "x";
   write_file(path, "some bytes");

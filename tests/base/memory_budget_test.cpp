@@ -118,7 +118,7 @@ TEST(MemoryBudget, MoreRoomWakesWhoWaits) {
 }
 
 // Threads that drop what they have when they cannot grow all finish, within the limit.
-TEST(MemoryBudget, NobodyWaitsForEver) {
+TEST(MemoryBudget, EveryRequestIsGrantedInTheEnd) {
   MemoryBudget budget(100);
   std::atomic<uint64_t> used = 0, most = 0, done = 0;
   const auto work = [&](uint64_t need) {

@@ -92,7 +92,7 @@ TEST(CgroupProcessors, TakeTheTightestUpToTheRoot) {
   EXPECT_EQ(nested("max 100000", "300000 100000", "max 100000"), 3);
   EXPECT_EQ(nested("800000 100000", "400000 100000", "100000 100000"), 1);
   EXPECT_EQ(nested("max 100000", "damaged", "max 100000"), 0);
-  // The mount's own group limits, too; groups beside the way do not.
+  // The mount's own group limits, too; sibling groups do not.
   EXPECT_EQ(System("0::/a/b\n", kV2Mount)
                 .with("sys/fs/cgroup/cpu.max", "500000 100000")
                 .with("sys/fs/cgroup/a/other/cpu.max", "100000 100000")

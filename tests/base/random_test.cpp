@@ -11,10 +11,10 @@ namespace vig::test {
 namespace {
 
 TEST(Random, BitsAreThoseOfSplitMix64) {
-  constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
-  EXPECT_EQ(mix_bits(kStep), 0xe220a8397b1dcdafu);  // the published sequence of seed 0
-  EXPECT_EQ(mix_bits(2 * kStep), 0x6e789e6aa1b965f4u);
-  EXPECT_EQ(mix_bits(3 * kStep), 0x06c45d188009454fu);
+  constexpr uint64_t kIncrement = 0x9e3779b97f4a7c15u;
+  EXPECT_EQ(mix_bits(kIncrement), 0xe220a8397b1dcdafu);  // the published sequence of seed 0
+  EXPECT_EQ(mix_bits(2 * kIncrement), 0x6e789e6aa1b965f4u);
+  EXPECT_EQ(mix_bits(3 * kIncrement), 0x06c45d188009454fu);
 }
 
 TEST(Random, NamesHashByFnv1a) {

@@ -60,11 +60,11 @@ TEST(ZipDirectory, EntriesMayHaveFieldsAndComments) {
 
 // The field of zip64 holds only what does not fit 32 bits, and other fields may stand before it.
 TEST(ZipDirectory, Zip64HoldsWhatIsMarked) {
-  constexpr size_t kPacked = 20, kSize = 24, kPlace = 42;
+  constexpr size_t kPacked = 20, kSize = 24, kOffset = 42;
   const std::string plain = zip_archive({{"a", "first"}, {"b", "second"}});
-  const auto mark = [&](std::initializer_list<size_t> places) {
+  const auto mark = [&](std::initializer_list<size_t> offsets) {
     std::string archive = plain;
-    for (const size_t place : places) put(archive, entry_of(archive) + place, 0xffffffff, 4);
+    for (const size_t offset : offsets) put(archive, entry_of(archive) + offset, 0xffffffff, 4);
     return archive;
   };
   const auto field = [](std::initializer_list<uint64_t> values) {
@@ -74,10 +74,10 @@ TEST(ZipDirectory, Zip64HoldsWhatIsMarked) {
   };
   for (const std::string& before : {""s, kTime}) {
     for (const std::string& archive :
-         {with_fields(mark({kPlace}), before + field({0}), ""),
+         {with_fields(mark({kOffset}), before + field({0}), ""),
           with_fields(mark({kPacked}), before + field({5}), ""),
-          with_fields(mark({kSize, kPlace}), before + field({5, 0}), ""),
-          with_fields(mark({kSize, kPacked, kPlace}), before + field({5, 5, 0}), "")}) {
+          with_fields(mark({kSize, kOffset}), before + field({5, 0}), ""),
+          with_fields(mark({kSize, kPacked, kOffset}), before + field({5, 5, 0}), "")}) {
       const auto entries = read(archive);
       ASSERT_EQ(entries.size(), 2u);
       EXPECT_EQ(text_of(entries[0]), "first");
@@ -85,7 +85,7 @@ TEST(ZipDirectory, Zip64HoldsWhatIsMarked) {
     }
   }
   // A value that is marked and not there.
-  EXPECT_EQ(refusal(with_fields(mark({kSize, kPlace}), field({5}), "")),
+  EXPECT_EQ(refusal(with_fields(mark({kSize, kOffset}), field({5}), "")),
             "FILE: broken zip archive: its directory is damaged");
 }
 
@@ -117,7 +117,7 @@ TEST(ZipDirectory, NothingLiesOutsideOfTheFile) {
   EXPECT_EQ(changed(end_of(archive) + 16, archive.size()), outside);         // the directory
   // Of stored data both sizes grow.
   std::string longer = archive;
-  for (const size_t place : {20u, 24u}) put(longer, entry_of(longer) + place, archive.size(), 4);
+  for (const size_t offset : {20u, 24u}) put(longer, entry_of(longer) + offset, archive.size(), 4);
   EXPECT_EQ(refusal(longer), outside);
 }
 

@@ -1,4 +1,4 @@
-// Another engine's answers, line by line. How they become rows is in tests/cli/baseline_test.cpp.
+// Another engine's replies, line by line. How they become rows is in tests/cli/baseline_test.cpp.
 #include "vig/bench/baseline.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace vig::test {
 namespace {
 
-// Answers every question with the next of these words of a shell.
+// Replies to every command with the next of these words of a shell.
 Baseline baseline(const std::string& lines) {
   BaselineOptions options;
   options.command =
@@ -24,14 +24,14 @@ TEST(Baseline, LinesMayEndAsOnWindows) {
   EXPECT_EQ(engine.memory(), 123u);
 }
 
-TEST(Baseline, NamesAndNumbersAreBounded) {
+TEST(Baseline, NamesAndValuesAreBounded) {
   EXPECT_EQ(baseline(std::string(60, 'x')).name(), std::string(60, 'x'));
   EXPECT_NE(error_of([] { baseline(std::string(61, 'x')); }).find("expected its name"),
             std::string::npos);
   for (const char* bytes : {"0", "-5", "1e19", "nan", "12kB"}) {
     Baseline engine = baseline(std::string("x ") + bytes);
     const std::string message = error_of([&] { engine.memory(); });
-    EXPECT_NE(message.find(std::string("answers '") + bytes + "' to 'memory'"), std::string::npos)
+    EXPECT_NE(message.find(std::string("replied '") + bytes + "' to 'memory'"), std::string::npos)
         << message;
   }
 }

@@ -132,8 +132,8 @@ TEST(Bench, StopsWhileABaselineIsWaitedFor) {
   const std::filesystem::path silent = folder / "silent";
   options.baseline.other = "any";
   options.baseline.command =
-      "for answer in Fake ok ok '1 2 3' ok; do read -r verb in out rest; "
-      "case $verb in run) printf 1234 >\"$out\" ;; esac; echo \"$answer\"; done; >'" +
+      "for reply in Fake ok ok '1 2 3' ok; do read -r verb in out rest; "
+      "case $verb in run) printf 1234 >\"$out\" ;; esac; echo \"$reply\"; done; >'" +
       silent.string() + "'; exec sleep 1000";
   options.keep_going = [&] { return !std::filesystem::exists(silent); };
   const BenchResult result = bench.measure({64, 64, 1, 1}, options);

@@ -26,7 +26,7 @@ class Desktop(support.PageTest):
         self.assertRegex(self.message(), r"^cat_chelsea\.png: \d+ ms at \d+ pixels$")
         self.assertEqual(self.one("#shown").get_attribute("alt"), "cat_chelsea.png")
         self.assertGreater(self.script("return document.getElementById('shown').naturalWidth"), 0)
-        self.shoot("answer")
+        self.shoot("prediction")
 
     def test_dropped_and_pasted_images(self):
         event = """
@@ -40,7 +40,7 @@ class Desktop(support.PageTest):
             text = base64.b64encode(file.read()).decode()
         for kind in ("drop", "paste"):
             self.script(event, kind, kind + ".jpg", text)
-            self.wait_for_answer(kind + ".jpg")
+            self.wait_for_prediction(kind + ".jpg")
             wait_for(self.bars, "bars")
 
     def test_neighbours_from_the_second_image_on(self):
@@ -56,7 +56,7 @@ class Desktop(support.PageTest):
         self.assertLess(float(near[1][1]), 1)
         self.shoot("neighbours")
         self.all("#near button")[1].click()
-        self.wait_for_answer("flower.webp")
+        self.wait_for_prediction("flower.webp")
 
     def test_several_images_at_once_are_all_neighbours(self):
         self.send(CAT, FLOWER, KITTEN)
@@ -77,7 +77,7 @@ class Desktop(support.PageTest):
               count[key] = (count[key] || 0) + 1;
             }
             const most = Object.keys(count).reduce((a, b) => count[a] > count[b] ? a : b);
-            return [most, getComputedStyle(document.querySelector("#answers .swatch")).backgroundColor];""")
+            return [most, getComputedStyle(document.querySelector("#predictions .swatch")).backgroundColor];""")
         self.assertEqual(rgb[0], rgb[1])
         self.assertFalse(self.one("#sizeLabel").is_displayed())
         self.assert_opacity_follows()
@@ -110,7 +110,7 @@ class Desktop(support.PageTest):
     def view(self, name):
         self.browser.find_element(By.XPATH, f"//button[text()='{name}']").click()
 
-    def test_evidence_of_an_answer(self):
+    def test_evidence_of_a_class(self):
         self.send(CAT)
         self.assertFalse(self.one("#opacityLabel").is_displayed())
         self.view("Evidence")
@@ -119,25 +119,25 @@ class Desktop(support.PageTest):
         first = self.drawing()
         self.assert_opacity_follows()
         other = self.bars()[1][0]
-        self.all("#answers button")[1].click()
+        self.all("#predictions button")[1].click()
         wait_for(lambda: "speaks for " + other in self.one("#hint").text, "the evidence for " + other)
         self.assertNotEqual(self.drawing(), first)
-        pressed = [bar.get_attribute("aria-pressed") for bar in self.all("#answers button")]
+        pressed = [bar.get_attribute("aria-pressed") for bar in self.all("#predictions button")]
         self.assertEqual(pressed, ["false", "true", "false", "false", "false"])
-        self.view("Answer")
+        self.view("Prediction")
         wait_for(lambda: self.colours()[1] == 0, "the image alone")
 
-    def test_a_click_shows_the_attention_of_its_place(self):
+    def test_a_click_shows_the_attention_of_its_position(self):
         self.send(CAT)
         stage = self.one("#stage")
         ActionChains(self.browser).move_to_element_with_offset(stage, 20, 30).click().perform()
-        wait_for(lambda: "takes from all others" in self.one("#hint").text, "attention")
+        wait_for(lambda: "takes from each position" in self.one("#hint").text, "attention")
         wait_for(lambda: self.colours()[1] > 0.1, "a map")
         first = self.drawing()
         self.shoot("attention")
         self.assert_opacity_follows()
         ActionChains(self.browser).move_to_element_with_offset(stage, -60, -40).click().perform()
-        wait_for(lambda: self.drawing() != first, "the attention of another place")
+        wait_for(lambda: self.drawing() != first, "the attention of another position")
 
     def test_the_resolution_shows_time_and_what_changes(self):
         self.send(CAT)
@@ -153,7 +153,7 @@ class Desktop(support.PageTest):
             self.assertRegex(row[1], r"^\d+ ms$")
             self.assertRegex(row[3], r"^\d+\.\d %$")
         self.assertEqual(self.one("#sizes tr.now td").text, size)
-        wait_for(lambda: all("(" in text for _, text, _ in self.bars()[:1]), "the change of the answers")
+        wait_for(lambda: all("(" in text for _, text, _ in self.bars()[:1]), "the change of the predictions")
         self.assertIn("at " + size + " pixels", self.message())
         self.assertEqual(self.one("#size").get_attribute("max"), "512")
         self.shoot("resolution")
@@ -195,7 +195,7 @@ class Desktop(support.PageTest):
             reached.append(name)
             if name == "Attention":
                 element.send_keys(Keys.ENTER)
-                wait_for(lambda: "takes from all others" in self.one("#hint").text, "attention")
+                wait_for(lambda: "takes from each position" in self.one("#hint").text, "attention")
                 break
         self.assertEqual(reached[:3], ["model", "file", "stage"])
         self.assertIn("Attention", reached)
@@ -203,10 +203,10 @@ class Desktop(support.PageTest):
         stage = self.one("#stage")
         self.script("arguments[0].focus()", stage)
         stage.send_keys(Keys.ARROW_RIGHT)
-        wait_for(lambda: self.drawing() != before, "another place by the arrow key")
+        wait_for(lambda: self.drawing() != before, "another position by the arrow key")
         # The focus is visible.
         self.assertNotEqual(self.script("return getComputedStyle(arguments[0]).outlineStyle", stage), "none")
-        bar = self.one("#answers button")
+        bar = self.one("#predictions button")
         bar.send_keys(Keys.ENTER)
         wait_for(lambda: "speaks for" in self.one("#hint").text, "the evidence of a bar")
 
@@ -256,12 +256,12 @@ class Phone(support.PageTest):
         self.one("#size").send_keys(Keys.ARROW_RIGHT)
         wait_for(lambda: len(self.all("#sizes tr")) == 2, "two sizes")
         self.no_scrolling_across()
-        self.shoot("answer")
+        self.shoot("prediction")
         for button in self.all("button"):
             self.assertGreaterEqual(button.size["height"], 40, "large enough for a thumb: " + button.text)
         for name in ("streets (segment)", "things (detect)"):
             self.choose_model(name)
-            self.wait_for_answer("cat_chelsea.png")
+            self.wait_for_prediction("cat_chelsea.png")
             wait_for(lambda: self.colours()[1] > 0.01, name)
             self.no_scrolling_across()
         self.script("window.scrollTo(0, 0)")

@@ -118,12 +118,12 @@ class PageTest(unittest.TestCase):
         return self.one("#message").text
 
     def send(self, *files):
-        """Chooses files; waits for the answer to the last one."""
+        """Chooses files; waits for the prediction of the last one."""
         self.one("#file").send_keys("\n".join(files))
-        self.wait_for_answer(os.path.basename(files[-1]))
+        self.wait_for_prediction(os.path.basename(files[-1]))
 
-    def wait_for_answer(self, name):
-        wait_for(lambda: self.message().startswith(name + ": "), "an answer about " + name)
+    def wait_for_prediction(self, name):
+        wait_for(lambda: self.message().startswith(name + ": "), "a prediction for " + name)
 
     def choose_model(self, name):
         Select(self.one("#model")).select_by_visible_text(name)
@@ -156,7 +156,7 @@ class PageTest(unittest.TestCase):
     def bars(self):
         """(name, text, width of the bar in %)"""
         return [tuple(row) for row in self.script("""
-            return [...document.querySelectorAll("#answers .bar")].map(bar => [
+            return [...document.querySelectorAll("#predictions .bar")].map(bar => [
               bar.querySelector("b").textContent, bar.querySelector(".name > span").textContent,
               parseFloat(bar.querySelector(".part").style.width)]);""")]
 

@@ -1,5 +1,5 @@
 // The interface for C: the functions themselves, linked statically, and the shared library as
-// strangers load it.
+// other programs load it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ class CInterface : public ::testing::Test {
       EXPECT_EQ(vig_result_error(result, i), nullptr);
       size_t count = 0;
       const vig_class_score* const scores = vig_result_scores(result, i, &count);
-      const auto& own = expected[i].answer.scores;
+      const auto& own = expected[i].prediction.scores;
       ASSERT_EQ(count, own.size());
       for (size_t k = 0; k < count; ++k) {
         EXPECT_EQ(scores[k].label, own[k].index);
@@ -104,7 +104,7 @@ class CInterface : public ::testing::Test {
   std::vector<vig_image> images_;
 };
 
-TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
+TEST_F(CInterface, ResultsAreTheBitsOfThePipeline) {
   const Model model = opened(path_);
   EXPECT_EQ(vig_model_task(model.get()), VIG_CLASSIFY);
   EXPECT_STREQ(vig_model_arch(model.get()), "test_vig");
@@ -113,38 +113,38 @@ TEST_F(CInterface, AnswersAreTheBitsOfThePipeline) {
   EXPECT_EQ(vig_class_name(model.get(), 10), nullptr);
 
   const OpenModel own = pipeline(path_);
-  vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 4, &answer), VIG_OK);
-  Result result(answer);
+  vig_result* owned = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 4, &owned), VIG_OK);
+  Result result(owned);
   expect_scores(result.get(), own.classify(source(), 4));
 
   for (const int map : {0, 1}) {
-    ASSERT_EQ(vig_embed(model.get(), images_.data(), 3, map, &answer), VIG_OK);
-    result.reset(answer);
+    ASSERT_EQ(vig_embed(model.get(), images_.data(), 3, map, &owned), VIG_OK);
+    result.reset(owned);
     const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
     const auto expected = own.embed(source(), kind);
     for (size_t i = 0; i < 3; ++i) {
       int rows = 0, columns = 0, channels = 0;
       const float* const values = vig_result_values(result.get(), i, &rows, &columns, &channels);
-      const Embedding& one = expected[i].answer;
+      const Embedding& one = expected[i].prediction;
       EXPECT_EQ((std::vector{rows, columns, channels}),
                 (std::vector{one.height, one.width, one.channels}));
       EXPECT_TRUE(std::equal(one.values.begin(), one.values.end(), values));
     }
   }
 
-  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, 2, 3, &answer), VIG_OK);
-  result.reset(answer);
+  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, 2, 3, &owned), VIG_OK);
+  result.reset(owned);
   const auto evidence = own.evidence(source(), {2, 3});
   size_t count = 0;
   EXPECT_EQ(vig_result_scores(result.get(), 1, &count)[1].label, 3);
   EXPECT_EQ(count, 2u);
-  expect_map(result.get(), 1, evidence[1].answer.map);
+  expect_map(result.get(), 1, evidence[1].prediction.map);
 
-  ASSERT_EQ(vig_attention(model.get(), images_.data(), 3, 0.2, 0.7, 0, 1, &answer), VIG_OK);
-  result.reset(answer);
+  ASSERT_EQ(vig_attention(model.get(), images_.data(), 3, 0.2, 0.7, 0, 1, &owned), VIG_OK);
+  result.reset(owned);
   const auto attention = own.attention(source(), {0.2, 0.7, 0, 1});
-  expect_map(result.get(), 2, attention[2].answer.map);
+  expect_map(result.get(), 2, attention[2].prediction.map);
 }
 
 TEST_F(CInterface, OrientationIsAnOption) {
@@ -153,15 +153,15 @@ TEST_F(CInterface, OrientationIsAnOption) {
   const OpenModel own = pipeline(path_);
   const auto upright = own.classify(source(), 10);
   const auto stored = own.classify(source({.apply_orientation = false}), 10);
-  EXPECT_NE(upright[0].answer.scores, stored[0].answer.scores);
+  EXPECT_NE(upright[0].prediction.scores, stored[0].prediction.scores);
   for (const int ignore : {0, 1}) {
     vig_options options;
     vig_default_options(&options);
     options.ignore_orientation = ignore;
     const Model model = opened(path_, &options);
-    vig_result* answer = nullptr;
-    ASSERT_EQ(vig_classify(model.get(), &turned, 1, 10, &answer), VIG_OK);
-    const Result result(answer);
+    vig_result* owned = nullptr;
+    ASSERT_EQ(vig_classify(model.get(), &turned, 1, 10, &owned), VIG_OK);
+    const Result result(owned);
     expect_scores(result.get(), ignore ? stored : upright);
   }
 }
@@ -178,9 +178,9 @@ TEST_F(CInterface, PixelsAreTheImage) {
                         vig_pixels(wide.data(), image->width, image->height, stride)};
   given[2].size = wide.size();
   const Model model = opened(path_);
-  vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model.get(), given, 3, 10, &answer), VIG_OK);
-  const Result result(answer);
+  vig_result* owned = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), given, 3, 10, &owned), VIG_OK);
+  const Result result(owned);
   size_t count = 0;
   const vig_class_score* const first = vig_result_scores(result.get(), 0, &count);
   ASSERT_EQ(count, 10u);
@@ -205,9 +205,9 @@ TEST_F(CInterface, BrokenImagesDoNotHinderOthers) {
   far.size = sizeof pixels;
   given.push_back(far);
   given.push_back(images_[1]);
-  vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model.get(), given.data(), given.size(), 1, &answer), VIG_OK);
-  const Result result(answer);
+  vig_result* owned = nullptr;
+  ASSERT_EQ(vig_classify(model.get(), given.data(), given.size(), 1, &owned), VIG_OK);
+  const Result result(owned);
   ASSERT_EQ(vig_result_count(result.get()), given.size());
   for (size_t i = 0; i + 1 < given.size(); ++i) {
     const char* const error = vig_result_error(result.get(), i);
@@ -264,7 +264,7 @@ TEST_F(CInterface, NothingAtAnAddressIsAnError) {
   vig_free_result(result);
 }
 
-// Whoever frees what a failed call has left frees nothing.
+// Freeing what a failed call has left does nothing.
 TEST_F(CInterface, FailedCallsGiveNothing) {
   auto* model = reinterpret_cast<vig_model*>(1);
   EXPECT_EQ(vig_open_memory("abc", 3, "held", nullptr, &model), VIG_BAD_INPUT);
@@ -287,18 +287,18 @@ TEST_F(CInterface, FailedCallsGiveNothing) {
   std::thread([] { EXPECT_STREQ(vig_last_error(), ""); }).join();
 }
 
-TEST_F(CInterface, ImagesThatWereNotGivenHaveNoAnswer) {
+TEST_F(CInterface, ImagesThatWereNotGivenHaveNoResult) {
   const Model model = opened(path_);
-  vig_result* answer = nullptr;
-  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, -1, -1, &answer), VIG_OK);
-  const Result result(answer);
+  vig_result* owned = nullptr;
+  ASSERT_EQ(vig_evidence(model.get(), images_.data(), 3, -1, -1, &owned), VIG_OK);
+  const Result result(owned);
   const auto best = pipeline(path_).classify(source(), 1);
   for (size_t i = 0; i < 3; ++i) {
     size_t count = 0;
     const vig_class_score* const score = vig_result_scores(result.get(), i, &count);
     ASSERT_EQ(count, 1u) << "without another class";
-    EXPECT_EQ(score->label, best[i].answer.scores[0].index);
-    EXPECT_STREQ(score->name, best[i].answer.scores[0].name.c_str());
+    EXPECT_EQ(score->label, best[i].prediction.scores[0].index);
+    EXPECT_STREQ(score->name, best[i].prediction.scores[0].name.c_str());
   }
   // A classifier has neither labels nor objects.
   size_t count = 7;
@@ -325,10 +325,10 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   vig_default_options(&options);
   options.size = 96;
   options.threads = 1;
-  vig_result* answer = nullptr;
+  vig_result* owned = nullptr;
   const Model larger = opened(path_, &options);
-  ASSERT_EQ(vig_embed(larger.get(), images_.data(), 1, 1, &answer), VIG_OK);
-  Result result(answer);
+  ASSERT_EQ(vig_embed(larger.get(), images_.data(), 1, 1, &owned), VIG_OK);
+  Result result(owned);
   int rows = 0;
   vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
   EXPECT_EQ(rows, 6);  // of tokens of 16 pixels
@@ -336,8 +336,8 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   // A header that ended with `threads`: what follows has its default.
   options.struct_size = offsetof(vig_options, batch);
   const Model plain = opened(path_, &options);
-  ASSERT_EQ(vig_embed(plain.get(), images_.data(), 1, 1, &answer), VIG_OK);
-  result.reset(answer);
+  ASSERT_EQ(vig_embed(plain.get(), images_.data(), 1, 1, &owned), VIG_OK);
+  result.reset(owned);
   vig_result_values(result.get(), 0, &rows, nullptr, nullptr);
   EXPECT_EQ(rows, 4);
 
@@ -366,8 +366,8 @@ TEST_F(CInterface, OptionsOfOlderHeadersAndBadOnes) {
   const std::vector<uint8_t> pixels(3 * 11 * 10);
   const vig_image given[3] = {images_[0], vig_pixels(pixels.data(), 11, 10, 0),
                               vig_pixels(pixels.data(), 10, 10, 0)};
-  ASSERT_EQ(vig_classify(small.get(), given, 3, 1, &answer), VIG_OK);
-  result.reset(answer);
+  ASSERT_EQ(vig_classify(small.get(), given, 3, 1, &owned), VIG_OK);
+  result.reset(owned);
   EXPECT_NE(vig_result_error(result.get(), 0), nullptr);
   EXPECT_NE(vig_result_error(result.get(), 1), nullptr);
   EXPECT_EQ(vig_result_error(result.get(), 2), nullptr);
@@ -395,10 +395,10 @@ TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   vig_model* model = nullptr;
   ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", nullptr, &model), VIG_OK)
       << vig_last_error();
-  vig_result* answer = nullptr;
-  ASSERT_EQ(vig_classify(model, images_.data(), 3, 2, &answer), VIG_OK);
+  vig_result* owned = nullptr;
+  ASSERT_EQ(vig_classify(model, images_.data(), 3, 2, &owned), VIG_OK);
   vig_close(model);
-  const Result result(answer);
+  const Result result(owned);
   expect_scores(result.get(), pipeline(path_).classify(source(), 2));
 
   vig_options larger;
@@ -406,8 +406,8 @@ TEST_F(CInterface, AModelInMemoryAndResultsThatOutliveIt) {
   larger.size = 96;
   ASSERT_EQ(vig_open_memory(bytes.data(), bytes.size(), "held", &larger, &model), VIG_OK);
   const Model held(model);
-  ASSERT_EQ(vig_embed(held.get(), images_.data(), 1, 1, &answer), VIG_OK);
-  const Result map(answer);
+  ASSERT_EQ(vig_embed(held.get(), images_.data(), 1, 1, &owned), VIG_OK);
+  const Result map(owned);
   int rows = 0, columns = 0;
   vig_result_values(map.get(), 0, &rows, &columns, nullptr);
   EXPECT_EQ((std::vector{rows, columns}), (std::vector{6, 6}));
@@ -420,11 +420,11 @@ TEST_F(CInterface, AnyNumberOfThreadsWithErrorsOfTheirOwn) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 5; ++i) {
-        vig_result* answer = nullptr;
-        ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 3, &answer), VIG_OK);
-        expect_scores(answer, expected);
-        vig_free_result(answer);
-        EXPECT_EQ(vig_evidence(model.get(), nullptr, 0, 100 + t, -1, &answer), VIG_BAD_USAGE);
+        vig_result* owned = nullptr;
+        ASSERT_EQ(vig_classify(model.get(), images_.data(), 3, 3, &owned), VIG_OK);
+        expect_scores(owned, expected);
+        vig_free_result(owned);
+        EXPECT_EQ(vig_evidence(model.get(), nullptr, 0, 100 + t, -1, &owned), VIG_BAD_USAGE);
         EXPECT_NE(std::string(vig_last_error()).find("class " + std::to_string(100 + t)),
                   std::string::npos)
             << vig_last_error();
@@ -446,14 +446,14 @@ TEST_F(CInterface, SegmentationAndDetection) {
   const Model segmenter = opened(map_path);
   EXPECT_EQ(vig_model_task(segmenter.get()), VIG_SEGMENT);
   EXPECT_EQ(vig_class_name(segmenter.get(), 0), nullptr);
-  vig_result* answer = nullptr;
+  vig_result* owned = nullptr;
   const vig_image broken = vig_encoded("x", 1);
   const vig_image given[2] = {images_[0], broken};
-  ASSERT_EQ(vig_segment(segmenter.get(), given, 2, &answer), VIG_OK) << vig_last_error();
-  Result result(answer);
+  ASSERT_EQ(vig_segment(segmenter.get(), given, 2, &owned), VIG_OK) << vig_last_error();
+  Result result(owned);
   int width = 0, height = 0;
   const uint8_t* const labels = vig_result_labels(result.get(), 0, &width, &height);
-  const LabelMap map = pipeline(map_path).segment(source())[0].answer.labels;
+  const LabelMap map = pipeline(map_path).segment(source())[0].prediction.labels;
   ASSERT_EQ(width, map.width);
   ASSERT_EQ(height, map.height);
   EXPECT_TRUE(std::equal(map.labels.begin(), map.labels.end(), labels));
@@ -465,16 +465,16 @@ TEST_F(CInterface, SegmentationAndDetection) {
   EXPECT_EQ(vig_result_warning(result.get(), 1, 0), nullptr) << "it has no prediction";
   EXPECT_EQ(vig_result_warning(result.get(), 2, 0), nullptr);
   EXPECT_EQ(vig_result_warning(nullptr, 0, 0), nullptr);
-  EXPECT_EQ(vig_classify(segmenter.get(), given, 2, 1, &answer), VIG_BAD_USAGE);
+  EXPECT_EQ(vig_classify(segmenter.get(), given, 2, 1, &owned), VIG_BAD_USAGE);
 
   const std::vector<std::string> classes = {"ant", "bee", "cat"};
   const std::string box_path = saved(folder_ / "box.safetensors", "test_vig_maskrcnn", classes);
   const Model detector = opened(box_path);
-  ASSERT_EQ(vig_detect(detector.get(), given, 2, &answer), VIG_OK) << vig_last_error();
-  result.reset(answer);
+  ASSERT_EQ(vig_detect(detector.get(), given, 2, &owned), VIG_OK) << vig_last_error();
+  result.reset(owned);
   size_t count = 0;
   const vig_detection* const found = vig_result_detections(result.get(), 0, &count);
-  const Detections expected = pipeline(box_path).detect(source())[0].answer;
+  const Detections expected = pipeline(box_path).detect(source())[0].prediction;
   ASSERT_EQ(count, expected.size());
   ASSERT_GT(count, 0u);
   for (size_t i = 0; i < count; ++i) {

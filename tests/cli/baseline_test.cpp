@@ -23,7 +23,7 @@ std::string bytes_of(const std::vector<float>& values) {
   return bytes;
 }
 
-// A network whose logits are known: the classifier has weights of zero, so its bias is the answer.
+// A network whose logits are known: the classifier has weights of zero, so its bias is the result.
 class BaselineCommand : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ class BaselineCommand : public ::testing::Test {
     write_file(folder_ / "logits.f32", bytes);
   }
 
-  // A baseline that answers as it should but for `changed`, further cases of its `case`.
+  // A baseline that replies as it should but for `changed`, further cases of its `case`.
   std::string baseline(const std::string& changed = "") {
     write_file(folder_ / "baseline.sh", R"(cd "$1"
 printf '%s\n' "$VIG_MODEL $VIG_HEIGHT $VIG_WIDTH $VIG_BATCH $VIG_THREADS" >>settings
@@ -131,7 +131,7 @@ TEST_F(BaselineCommand, IsStartedForEverySettingAndGetsTheImage) {
   EXPECT_EQ(std::filesystem::file_size(folder_ / "image.f32"), 2u * 3 * 48 * 48 * 4);
 }
 
-// The engine has channels last. The numbers are those of its generator, pixel by pixel.
+// The engine has channels last. The values are those of its generator, pixel by pixel.
 TEST_F(BaselineCommand, GetsChannelsFirst) {
   expect_success(bench(baseline()));
   constexpr size_t kPlane = 32 * 64;
@@ -165,7 +165,7 @@ TEST_F(BaselineCommand, AnotherNetworkIsNotComparedAndThatIsSaid) {
   write_logits({1, 2}, 1);
   const RunResult table = bench(baseline(), {"--baseline-other", "deit_x"});
   expect_success(table);
-  EXPECT_NE(table.out.find("it runs deit_x: answers are not compared"), std::string::npos)
+  EXPECT_NE(table.out.find("it runs deit_x: results are not compared"), std::string::npos)
       << table.out;
   const RunResult result = bench(baseline(), {"--baseline-other", "deit_x", "--json"});
   expect_success(result);
@@ -178,7 +178,7 @@ TEST_F(BaselineCommand, AnotherNetworkIsNotComparedAndThatIsSaid) {
   expect_complaint(vig({"bench", "test_vig", "--baseline-other", "deit_x"}), 2, "--baseline");
 }
 
-TEST_F(BaselineCommand, AWrongAnswerIsNotTimed) {
+TEST_F(BaselineCommand, AWrongResultIsNotTimed) {
   std::vector<float> wrong = logits_;
   wrong[3] += 8.5e-4f;  // the largest logit is 8
   write_logits(wrong, 2);
@@ -190,7 +190,7 @@ TEST_F(BaselineCommand, AWrongAnswerIsNotTimed) {
   write_logits(wrong, 2);
   expect_complaint(bench(baseline()), 1, "differ from those of");
   write_logits(logits_, 1);
-  expect_complaint(bench(baseline()), 1, "answers with 10 logits where");
+  expect_complaint(bench(baseline()), 1, "has 10 logits, but");
   write_file(folder_ / "logits.f32", "abc");
   expect_complaint(bench(baseline()), 1, "wrote 3 bytes");
   write_file(folder_ / "logits.f32", "");
@@ -225,14 +225,14 @@ TEST_F(BaselineCommand, ADeadBaselineIsOneSentence) {
 TEST_F(BaselineCommand, ASilentBaselineIsGivenUp) {
   // What the baseline has started ends with it: nothing keeps these pipes open.
   expect_complaint(bench("sleep 1000; echo", {"--baseline-timeout", "0.2"}), 1,
-                   "does not answer within 0.2 s");
+                   "did not reply within 0.2 s");
   expect_complaint(bench(baseline("time) sleep 1000 ;;"), {"--baseline-timeout", "1"}), 1,
-                   "does not answer within 1");
+                   "did not reply within 1");
 }
 
 TEST_F(BaselineCommand, AnInterruptEndsTheWait) {
   const std::string out = (folder_ / "out.txt").string();
-  // The table's heading has three lines; the baseline never answers its first question.
+  // The table's heading has three lines; the baseline never replies to its first command.
   const RunResult result = interrupt_vig({"bench", "test_vig", "--baseline", "sleep 1000"}, out, 3);
   EXPECT_EQ(result.exit_code, 130) << result.err;
 }
@@ -256,7 +256,7 @@ TEST(OnnxRuntime, GivesOurLogitsInTurns) {
   const RunResult result = compare({"--seconds", "0.05", "--threads", "2", "--csv", csv,
                                     "test_vig@64x96", "test_deit@64", "test_vig:test_deit@64"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find("it runs test_deit: answers are not compared"), std::string::npos)
+  EXPECT_NE(result.out.find("it runs test_deit: results are not compared"), std::string::npos)
       << result.out;
   const std::string text = read_file(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7) << text;

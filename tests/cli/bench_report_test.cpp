@@ -143,7 +143,7 @@ TEST(BenchReport, TheProfileIsOfOneRunAndAllThreads) {
   EXPECT_NE(report.row(result).find("more than 100 % of peak"), std::string::npos);
 }
 
-TEST(BenchReport, CsvHasTheNumbersOfTheJson) {
+TEST(BenchReport, CsvHasTheValuesOfTheJson) {
   const cli::BenchReport report;
   std::istringstream lines(report.csv({with_baseline(), with_profile()}));
   std::string line;

@@ -44,9 +44,9 @@ TEST_F(ClassifySort, BelowTheThresholdItIsNoneOfThem) {
   for (const json& image : none) EXPECT_EQ(image["none_of_them"], true);
   for (const json& image : some) EXPECT_EQ(image["none_of_them"], false);
   EXPECT_FALSE(json::parse(classify({"--json"}).out)[0].contains("none_of_them"));
-  const std::string csv = (folder_ / "answers.csv").string();
+  const std::string csv = (folder_ / "predictions.csv").string();
   expect_success(classify({"--threshold", "1", "--csv", csv, "--top", "1"}));
-  EXPECT_NE(read_file(csv).find("\nfile,answer,index1"), 0u);
+  EXPECT_NE(read_file(csv).find("\nfile,prediction,index1"), 0u);
   EXPECT_NE(read_file(csv).find("b.webp\",none of them,"), std::string::npos);
   expect_complaint(classify({"--threshold", "2"}), 2, "--threshold");
 }
@@ -73,16 +73,16 @@ TEST_F(ClassifySort, ShardsInTheirOrderAreTheWhole) {
 
 TEST_F(ClassifySort, MovesIntoFoldersAndNeverOverwrites) {
   const std::string sorted = (folder_ / "sorted").string();
-  const json answers = json::parse(classify({"--json", "--top", "1"}).out);
+  const json results = json::parse(classify({"--json", "--top", "1"}).out);
   expect_success(classify({"--move", sorted}));
   EXPECT_EQ(files_below("sorted"), 4u);
   EXPECT_EQ(files_below("images"), 0u);
-  for (const json& answer : answers) {
-    const fs::path name = fs::path(answer["file"].get<std::string>()).filename();
-    EXPECT_TRUE(fs::exists(fs::path(sorted) / answer["classes"][0]["name"] / name)) << name;
+  for (const json& result : results) {
+    const fs::path name = fs::path(result["file"].get<std::string>()).filename();
+    EXPECT_TRUE(fs::exists(fs::path(sorted) / result["classes"][0]["name"] / name)) << name;
   }
   // Two images of one name and class.
-  const std::string cat = answers[0]["classes"][0]["name"];
+  const std::string cat = results[0]["classes"][0]["name"];
   EXPECT_TRUE(fs::exists(fs::path(sorted) / cat / "a (2).png"));
   // Again, from where they are now: they stay.
   expect_success(vig({"classify", "-m", model_, sorted, "--move", sorted}));
@@ -115,10 +115,10 @@ TEST_F(ClassifySort, ARelativeLinkStays) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "images/link.png"));
 }
 
-// A class of a file from strangers may be called anything.
+// A class of an untrusted file may have any name.
 TEST_F(ClassifySort, NoClassLeadsOutOfTheFolder) {
   const std::string cat = data("image/photos/cat_chelsea.png");
-  const int answer =
+  const int predicted =
       json::parse(vig({"classify", "-m", model_, cat, "--json"}).out)[0]["classes"][0]["index"];
   const std::pair<const char*, const char*> cases[] = {{"..", "_."},
                                                        {".", "_"},
@@ -132,7 +132,7 @@ TEST_F(ClassifySort, NoClassLeadsOutOfTheFolder) {
     const TempDir own;
     std::string classes;
     for (int i = 0; i < 10; ++i) {
-      classes += (i == answer ? name : "other " + std::to_string(i)) + "\n";
+      classes += (i == predicted ? name : "other " + std::to_string(i)) + "\n";
     }
     write_file(own / "classes.txt", classes);
     const std::string hostile = (own / "model.safetensors").string();
@@ -146,16 +146,16 @@ TEST_F(ClassifySort, NoClassLeadsOutOfTheFolder) {
   }
 }
 
-TEST_F(ClassifySort, ClassesWithoutNamesAreNumbers) {
+TEST_F(ClassifySort, ClassesWithoutNamesAreIndices) {
   const std::string nameless = (folder_ / "nameless.safetensors").string();
   expect_success(vig({"convert", golden("vig-mini-silu.pth"), nameless, "--arch", "test_vig"}));
   model_ = nameless;
-  const json answers = json::parse(classify({"--json", "--top", "1"}).out);
-  ASSERT_EQ(answers.size(), 4u);
+  const json results = json::parse(classify({"--json", "--top", "1"}).out);
+  ASSERT_EQ(results.size(), 4u);
   expect_success(classify({"--move", (folder_ / "sorted").string()}));
-  for (const json& answer : answers) {
-    const fs::path name = fs::path(answer["file"].get<std::string>()).filename();
-    EXPECT_TRUE(fs::exists(folder_ / "sorted" / answer["classes"][0]["index"].dump() / name))
+  for (const json& result : results) {
+    const fs::path name = fs::path(result["file"].get<std::string>()).filename();
+    EXPECT_TRUE(fs::exists(folder_ / "sorted" / result["classes"][0]["index"].dump() / name))
         << name;
   }
 }

@@ -129,7 +129,7 @@ TEST_F(Classify, PatternsThatMatchNothingAreReported) {
   EXPECT_EQ(none.out, "");
 }
 
-TEST_F(Classify, AnswersDoNotDependOnBatchOrThreads) {
+TEST_F(Classify, ResultsDoNotDependOnBatchOrThreads) {
   const RunResult one =
       vig({"classify", "-m", model_, images(), "--json", "--batch", "1", "--threads", "1"});
   const RunResult many =
@@ -287,7 +287,7 @@ TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
   EXPECT_TRUE(list[1].contains("classes"));
   EXPECT_TRUE(list[2].contains("error"));
 
-  // Whoever fills one pipe after the other is not kept waiting for ever.
+  // A writer that fills one pipe after the other does not wait for ever.
   NamedPipe first(folder_ / "first"), second(folder_ / "second");
   StartedProgram program(
       {kVig, "classify", "-m", model_, first.path(), second.path(), "--json", "--threads", "4"},
@@ -298,10 +298,10 @@ TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
     pipe->close();
   }
   EXPECT_EQ(program.wait(), 0) << program.err();
-  const json answers = json::parse(program.out());
-  ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers[0]["file"], first.path());
-  EXPECT_EQ(answers[0]["classes"], answers[1]["classes"]);
+  const json results = json::parse(program.out());
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0]["file"], first.path());
+  EXPECT_EQ(results[0]["classes"], results[1]["classes"]);
 }
 
 // Numbers as short as read back to the same float.
@@ -329,7 +329,7 @@ TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
   EXPECT_EQ(json::parse(result.out).size(), 3u);  // b.PNG, c.jpg and notes.txt, which is broken
 }
 
-TEST_F(Classify, TableOfAnswers) {
+TEST_F(Classify, TableOfPredictions) {
   const std::string table = (folder_ / "t.csv").string();
   const RunResult result =
       vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "2", "--csv", table});
@@ -341,7 +341,7 @@ TEST_F(Classify, TableOfAnswers) {
                        images() + "/b.PNG\","))
       << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
-  // Of ten classes there are ten, whatever is asked for.
+  // Of ten classes there are ten, not as many as asked for.
   expect_success(
       vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "50", "--csv", table}));
   EXPECT_NE(read_file(table).find("index10,class10,probability10,error\n"), std::string::npos)

@@ -85,7 +85,6 @@ TEST_F(Completion, BashKnowsTheOptionsOfHelperPrograms) {
   }
   if (!is_built("vig-train")) GTEST_SKIP() << "vig-train is not built";
   EXPECT_EQ(bash({"train", "--preset", "ima"}), Offers{"imagenet"});
-  EXPECT_EQ(bash({"train", "--work"}), Offers{}) << "a name of older versions";
   // Those of vig bench itself, and what vig bench --train adds.
   EXPECT_EQ(bash({"bench", "--baseline-t"}), Offers{"--baseline-timeout"});
   EXPECT_EQ(bash({"bench", "--al"}), Offers{"--alone"});

@@ -45,7 +45,7 @@ double golden_error(const std::string& model) {
   return error / largest;
 }
 
-TEST(Convert, EveryKindOfCheckpointGivesTheGoldenAnswer) {
+TEST(Convert, EveryKindOfCheckpointGivesTheGoldenResult) {
   const TempDir folder;
   const std::string out = (folder / "model.safetensors").string();
   for (const char* name : {"vig-mini-silu.pth", "vig-mini-silu-bare.pth",
@@ -148,7 +148,7 @@ TEST(Convert, TheFormatFollowsTheName) {
   }
 }
 
-// As published checkpoints come: random numbers, no word on what they are.
+// As published checkpoints come: random weights without metadata.
 std::string write_published(const TempDir& folder, const std::string& name,
                             const std::map<std::string, std::string>& fields,
                             const Metadata& metadata = {}) {
@@ -187,12 +187,12 @@ TEST(Convert, PublishedModelsOfAThousandClassesHaveImagenetsNames) {
   expect_success(without);
   EXPECT_NE(without.out.find("without names"), std::string::npos) << without.out;
   EXPECT_TRUE(names().empty());
-  // A file that describes itself and has no names keeps none, unless told.
+  // A file that describes itself and has no names keeps none, unless asked to.
   const std::string again = (folder / "again.safetensors").string();
   const RunResult described = vig({"convert", out, again});
   EXPECT_NE(described.out.find("without names"), std::string::npos) << described.out;
-  const RunResult told = vig({"convert", out, again, "--force", "--classes", "imagenet"});
-  EXPECT_NE(told.out.find("with ImageNet's names"), std::string::npos) << told.out;
+  const RunResult named = vig({"convert", out, again, "--force", "--classes", "imagenet"});
+  EXPECT_NE(named.out.find("with ImageNet's names"), std::string::npos) << named.out;
 }
 
 TEST(Convert, OtherModelsHaveNoNamesByThemselves) {

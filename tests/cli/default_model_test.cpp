@@ -96,7 +96,7 @@ TEST_F(DefaultModel, HasANameInEveryCommand) {
   expect_success(vig({"bench", "default", "--size", "64", "--seconds", "0.01"}, options_));
   expect_success(vig({"convert", "default", "copy.safetensors"}, options_));
   EXPECT_EQ(read_file(folder_ / "copy.safetensors"), read_file(model_));
-  // The bundled model is an input, whatever name it has here.
+  // The bundled model is an input under any name.
   expect_complaint(vig({"convert", "default", model_, "--force"}, options_), 2, model_);
   expect_complaint(vig({"classify", images_[0], "-m", "./default"}, options_), 1, "./default");
   // Of another task, and one that is not there.

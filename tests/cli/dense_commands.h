@@ -45,7 +45,7 @@ class DenseCommands : public testing::Test {
   }
   std::set<std::string> written() const { return files_in(out()); }
   // Images of these names with the labels that the model itself gives them.
-  std::string answered_data(const std::vector<std::string>& names) const {
+  std::string predicted_data(const std::vector<std::string>& names) const {
     write_file(folder_ / "data/classes.txt", "ant\nbee\ncat\ndog\neel\n");
     expect_success(run("segment", segment_, {cat_}));
     for (const std::string& name : names) {

@@ -261,7 +261,7 @@ TEST_F(DenseCommands, ModelsOfAnotherTaskNameTheRightCommand) {
   EXPECT_TRUE(written().empty());
 }
 
-// Which model it is stands before the answers, but not within JSON.
+// Which model it is stands before the results, but not within JSON.
 TEST_F(DenseCommands, DefaultModelsAreNamed) {
   const std::string segments =
       "default model: test_vig_upernet, 5 classes: ant, bee, cat, dog, eel\n";

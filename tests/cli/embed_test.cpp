@@ -40,7 +40,7 @@ TEST_F(Embed, JsonVectors) {
   EXPECT_NE(list[0]["values"], list[2]["values"]);
 }
 
-TEST_F(Embed, NumpyHoldsTheSameNumbers) {
+TEST_F(Embed, NumpyHoldsTheSameValues) {
   const RunResult text = embed({});
   const RunResult array = embed({"--format", "npy", "--out", (folder_ / "vectors.npy").string()});
   EXPECT_EQ(array.exit_code, 1);

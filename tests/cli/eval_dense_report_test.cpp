@@ -33,10 +33,10 @@ Evaluation run_of() {
 SegmentationEvaluation segmentation() {
   auto result = run_of<SegmentationEvaluation>();
   result.metrics = SegmentationMetrics(3);
-  LabelMap truth(2, 2, 0), answer(2, 2, 0);
+  LabelMap truth(2, 2, 0), prediction(2, 2, 0);
   truth.labels = {0, 0, 0, 1};
-  answer.labels = {0, 0, 1, 1};
-  result.metrics.add(answer, truth);
+  prediction.labels = {0, 0, 1, 1};
+  result.metrics.add(prediction, truth);
   return result;
 }
 
@@ -52,7 +52,7 @@ TEST(SegmentationReport, SaysTheSameInEveryForm) {
                                "bee         1  50.00 %  100.00 %\n"
                                "cat         0\n");
   EXPECT_EQ(report.classes_csv(),
-            "index,class,labelled,answered,both,iou,accuracy\n"
+            "index,class,labelled,predicted,both,iou,accuracy\n"
             "0,\"ant\",3,2,2,0.6666666666666666,0.6666666666666666\n"
             "1,\"bee\",1,2,1,0.5,1\n"
             "2,\"cat\",0,0,0,,\n");
@@ -67,7 +67,7 @@ TEST(SegmentationReport, SaysTheSameInEveryForm) {
   EXPECT_EQ(parsed["classes"][1], (json{{"index", 1},
                                         {"name", "bee"},
                                         {"labelled", 1},
-                                        {"answered", 2},
+                                        {"predicted", 2},
                                         {"both", 1},
                                         {"iou", 0.5},
                                         {"accuracy", 1.0}}));
@@ -89,12 +89,12 @@ DetectionEvaluation detection() {
   const Mask left{20, 10, {0, 100, 100}}, right{20, 10, {100, 100}};  // column by column
   const std::vector<CocoTruth> truths = {{{0, 0, 10, 10}, 0, false, 100, left},
                                          {{10, 0, 10, 10}, 1, false, 100, right}};
-  std::vector<CocoAnswer> answers = {{{0, 0, 10, 10}, 0, 0.9, right},
-                                     {{10, 0, 10, 10}, 1, 0.8, right}};
+  std::vector<CocoDetection> detections = {{{0, 0, 10, 10}, 0, 0.9, right},
+                                           {{10, 0, 10, 10}, 1, 0.8, right}};
   result.boxes = CocoMetrics(3, CocoShape::kBox);
   result.masks = CocoMetrics(3, CocoShape::kMask);
-  result.boxes.add(1, truths, answers);
-  result.masks.add(1, truths, answers);
+  result.boxes.add(1, truths, detections);
+  result.masks.add(1, truths, detections);
   return result;
 }
 
@@ -170,7 +170,7 @@ TEST(DetectionReport, FiguresHaveTheirNames) {
       std::vector<CocoTruth>{{{0, 0, 10, 10}, 0, false, 100, {}},
                              {{20, 0, 50, 50}, 0, false, 2500, {}},
                              {{0, 100, 200, 100}, 0, false, 20000, {}}},
-      std::vector<CocoAnswer>{{{0, 0, 10, 10}, 0, 0.9, {}}, {{0, 100, 160, 100}, 0, 0.8, {}}});
+      std::vector<CocoDetection>{{{0, 0, 10, 10}, 0, 0.9, {}}, {{0, 100, 160, 100}, 0, 0.8, {}}});
   result.has_masks = false;
   const CocoFigures figures = result.boxes.figures();
   EXPECT_TRUE(figures.ap_medium < figures.ap_large && figures.ap_large < figures.ap_small);

@@ -15,7 +15,7 @@ using nlohmann::json;
 using EvalDense = DenseCommands;
 
 TEST_F(EvalDense, EvalOfSegmentation) {
-  const std::string data = answered_data({"cat"});
+  const std::string data = predicted_data({"cat"});
   const RunResult text = vig({"eval", "-m", segment_, data});
   expect_success(text);
   EXPECT_NE(text.out.find("mIoU      100.00 %\n"), std::string::npos) << text.out;
@@ -25,7 +25,7 @@ TEST_F(EvalDense, EvalOfSegmentation) {
            "--csv", (folder_ / "classes.csv").string()});
   expect_success(result);
   EXPECT_EQ(json::parse(result.out)["mean_iou"], 1.0);
-  EXPECT_TRUE(fs::exists(folder_ / "worst/1-cat.answer.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "worst/1-cat.prediction.png"));
   EXPECT_TRUE(fs::exists(folder_ / "worst/1-cat.truth.png"));
   EXPECT_NE(read_file(folder_ / "confusion.svg").find("<svg"), std::string::npos);
   EXPECT_NE(read_file(folder_ / "classes.csv").find("index,class,labelled"), std::string::npos);
@@ -34,7 +34,7 @@ TEST_F(EvalDense, EvalOfSegmentation) {
 }
 
 TEST_F(EvalDense, TheWorstImagesHaveTheLowestScores) {
-  const std::string data = answered_data({"a", "b", "c"});
+  const std::string data = predicted_data({"a", "b", "c"});
   const std::string file = data + "/labels/b.png";
   LabelMap wrong = read_label_map(file);
   for (uint8_t& label : wrong.labels) label = static_cast<uint8_t>((label + 1) % 5);
@@ -44,21 +44,21 @@ TEST_F(EvalDense, TheWorstImagesHaveTheLowestScores) {
     const fs::path folder = folder_ / ("worst" + std::to_string(count));
     expect_success(vig({"eval", "-m", segment_, data, "--worst", std::to_string(count),
                         "--worst-out", folder.string()}));
-    std::set<std::string> expected = {"1-b.answer.png", "1-b.truth.png"};
-    if (count == 2) expected.merge(std::set<std::string>{"2-a.answer.png", "2-a.truth.png"});
+    std::set<std::string> expected = {"1-b.prediction.png", "1-b.truth.png"};
+    if (count == 2) expected.merge(std::set<std::string>{"2-a.prediction.png", "2-a.truth.png"});
     EXPECT_EQ(files_in(folder), expected);
-    const std::string answer = read_file(out() / "cat_chelsea.overlay.png");
-    EXPECT_EQ(read_file(folder / "1-b.answer.png"), answer);
-    EXPECT_NE(read_file(folder / "1-b.truth.png"), answer);
+    const std::string prediction = read_file(out() / "cat_chelsea.overlay.png");
+    EXPECT_EQ(read_file(folder / "1-b.prediction.png"), prediction);
+    EXPECT_NE(read_file(folder / "1-b.truth.png"), prediction);
     if (count == 2) {
-      EXPECT_EQ(read_file(folder / "2-a.truth.png"), answer);
+      EXPECT_EQ(read_file(folder / "2-a.truth.png"), prediction);
     }
   }
 }
 
 // An image without its labels, or one that cannot be read, is as bad as the other.
 TEST_F(EvalDense, AnEvaluationOfDataWithGapsEndsWithAnError) {
-  const std::string data = answered_data({"a", "b"});
+  const std::string data = predicted_data({"a", "b"});
   const auto expect_gap = [&](const std::string& about) {
     const RunResult result = vig({"eval", "-m", segment_, data});
     expect_complaint(result, 1, about);
@@ -105,7 +105,7 @@ TEST_F(EvalDense, EvalOfDetection) {
       read_file(folder_ / "classes.csv").starts_with("index,class,objects,box_ap,mask_ap\n"))
       << read_file(folder_ / "classes.csv");
   EXPECT_NE(read_file(folder_ / "curves.svg").find("recall"), std::string::npos);
-  EXPECT_TRUE(fs::exists(folder_ / "worst/1-1.answer.png"));
+  EXPECT_TRUE(fs::exists(folder_ / "worst/1-1.prediction.png"));
   const RunResult text = vig({"eval", "-m", detect_, data});
   EXPECT_NE(text.out.find("AP of small objects"), std::string::npos) << text.out;
 
@@ -154,9 +154,9 @@ TEST_F(EvalDense, OptionsOfOtherTasksAreRefused) {
   }
 }
 
-// The labels are the answers of the windows that the file asks for.
+// The labels are the predictions of the windows that the file asks for.
 TEST_F(EvalDense, OptionsReachTheNetwork) {
-  const std::string data = answered_data({"cat"});
+  const std::string data = predicted_data({"cat"});
   const auto mean_iou = [&](const std::vector<std::string>& options) {
     std::vector<std::string> command = {"eval", "-m", segment_, data, "--json"};
     command.insert(command.end(), options.begin(), options.end());

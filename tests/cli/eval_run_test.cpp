@@ -1,4 +1,4 @@
-// `vig eval RUN` on folders that somebody else may have written.
+// `vig eval RUN` on untrusted folders.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"
@@ -15,9 +15,9 @@ class EvalRun : public testing::Test {
     fs::create_directories(folder_ / "run");
     make_model(folder_);
     fs::rename(folder_ / "model.safetensors", folder_ / "run/best.safetensors");
-    for (const char* place : {"train/cat/1.png", "train/hen/1.png", "val/hen/2.png"}) {
-      fs::create_directories((folder_ / "data" / place).parent_path());
-      fs::copy_file(data("image/photos/pixel_1x1.png"), folder_ / "data" / place);
+    for (const char* path : {"train/cat/1.png", "train/hen/1.png", "val/hen/2.png"}) {
+      fs::create_directories((folder_ / "data" / path).parent_path());
+      fs::copy_file(data("image/photos/pixel_1x1.png"), folder_ / "data" / path);
     }
     record_ = {{"data", (folder_ / "data").string()},
                {"validation", "validation.txt"},
@@ -51,7 +51,7 @@ TEST_F(EvalRun, MeasuresWhatTheRecordNames) {
   EXPECT_EQ(json::parse(split.out)["images"], 1);
   // Moved images are found where they are said to be now.
   fs::rename(folder_ / "data", folder_ / "moved");
-  expect_complaint(eval(record_.dump()), 1, "no longer there; name their present place");
+  expect_complaint(eval(record_.dump()), 1, "no longer there; name their present folder");
   expect_success(eval(record_.dump(), {(folder_ / "moved").string()}));
 }
 

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Places in the data and where the images come from. The model knows ten classes, these are
+// Paths in the data and where the images come from. The model knows ten classes, these are
 // three.
 const std::vector<std::pair<std::string, std::string>> kImages = {
     {"cat/1.png", "cat_chelsea.png"},       {"cat/2.jpg", "kitten_gray.jpg"},
@@ -27,9 +27,9 @@ const std::vector<std::pair<std::string, std::string>> kImages = {
     {"jay/below/2.png", "hopper_1bit.png"}, {"jay/3.png", "pixel_1x1.png"}};
 
 void copy_images(const fs::path& folder) {
-  for (const auto& [place, image] : kImages) {
-    fs::create_directories((folder / place).parent_path());
-    fs::copy_file(data("image/photos/" + image), folder / place);
+  for (const auto& [path, image] : kImages) {
+    fs::create_directories((folder / path).parent_path());
+    fs::copy_file(data("image/photos/" + image), folder / path);
   }
 }
 
@@ -45,7 +45,7 @@ class Eval : public testing::Test {
     return vig(more);
   }
   // Without what differs from run to run.
-  json numbers(const std::string& from, std::vector<std::string> more = {}) const {
+  json report_of(const std::string& from, std::vector<std::string> more = {}) const {
     more.push_back("--json");
     const RunResult result = eval(from, more);
     expect_success(result);
@@ -65,27 +65,27 @@ class Eval : public testing::Test {
   std::string model_;
 };
 
-// Counted again from the answers of `vig classify`.
-TEST_F(Eval, CountsWhatClassifyAnswers) {
-  const RunResult answers = vig({"classify", "-m", model_, path("data"), "--json", "--top", "10"});
-  expect_success(answers);
+// Counted again from the results of `vig classify`.
+TEST_F(Eval, CountsWhatClassifyPredicts) {
+  const RunResult results = vig({"classify", "-m", model_, path("data"), "--json", "--top", "10"});
+  expect_success(results);
   int top1 = 0, top5 = 0;
   double loss = 0;
   std::map<std::pair<int, int>, int> confusion;
-  const json list = json::parse(answers.out);
+  const json list = json::parse(results.out);
   ASSERT_EQ(list.size(), kImages.size());
   for (const json& image : list) {
     const std::string file = image["file"];
-    for (int place = 0; place < 10; ++place) {
-      const json& score = image["classes"][place];
+    for (int rank = 0; rank < 10; ++rank) {
+      const json& score = image["classes"][rank];
       if (file.find("data/" + score["name"].get<std::string>()) == std::string::npos) continue;
-      top1 += place < 1;
-      top5 += place < 5;
+      top1 += rank < 1;
+      top5 += rank < 5;
       loss -= std::log(score["probability"].get<double>());
       ++confusion[{score["index"], image["classes"][0]["index"]}];
     }
   }
-  const json report = numbers("data");
+  const json report = report_of("data");
   const auto count = static_cast<int>(kImages.size());
   EXPECT_EQ(report["images"], count);
   EXPECT_EQ(report["skipped"], 0);
@@ -102,7 +102,7 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
   EXPECT_GE(report["macro_f1"], 0);
   ASSERT_EQ(report["confusion"].size(), confusion.size());
   for (const json& cell : report["confusion"]) {
-    EXPECT_EQ((confusion[{cell["label"], cell["answer"]}]), cell["images"]);
+    EXPECT_EQ((confusion[{cell["label"], cell["prediction"]}]), cell["images"]);
   }
   ASSERT_EQ(report["classes"].size(), 10u);
   EXPECT_EQ(report["classes"][2]["name"], "cat");
@@ -114,19 +114,19 @@ TEST_F(Eval, CountsWhatClassifyAnswers) {
 TEST_F(Eval, FolderOrArchiveThreadsAndBatchMakeNoDifference) {
   pack("data.tar", "-cf");
   pack("data.tar.gz", "-czf");
-  const json expected = numbers("data", {"--batch", "1", "--threads", "1"});
+  const json expected = report_of("data", {"--batch", "1", "--threads", "1"});
   for (const char* from : {"data", "data.tar", "data.tar.gz"}) {
     for (const char* threads : {"1", "3"}) {
       for (const char* batch : {"1", "3", "8"}) {
-        EXPECT_EQ(numbers(from, {"--batch", batch, "--threads", threads}), expected)
+        EXPECT_EQ(report_of(from, {"--batch", batch, "--threads", threads}), expected)
             << from << " " << threads << " " << batch;
       }
     }
   }
 }
 
-TEST_F(Eval, TextHasTheSameNumbers) {
-  const json report = numbers("data");
+TEST_F(Eval, TextHasTheSameFigures) {
+  const json report = report_of("data");
   const RunResult result = eval("data");
   expect_success(result);
   std::map<std::string, std::string> facts;
@@ -154,11 +154,11 @@ TEST_F(Eval, TextHasTheSameNumbers) {
     ASSERT_TRUE(std::getline(lines, line));
     std::istringstream words(line);
     std::string name;
-    int images = -1, answered = -1, correct = -1;
-    words >> name >> images >> answered >> correct;
+    int images = -1, predicted = -1, correct = -1;
+    words >> name >> images >> predicted >> correct;
     EXPECT_EQ(name, expected["name"]);
     EXPECT_EQ(images, expected["images"]);
-    EXPECT_EQ(answered, expected["answered"]);
+    EXPECT_EQ(predicted, expected["predicted"]);
     EXPECT_EQ(correct, expected["correct"]);
     for (const char* share : {"recall", "precision"}) {
       if (expected[share].is_null()) continue;
@@ -173,23 +173,23 @@ TEST_F(Eval, TextHasTheSameNumbers) {
 }
 
 TEST_F(Eval, FilesForTablesAndImages) {
-  const json report = numbers("data", {"--confusion", path("c.svg"), "--csv", path("c.csv")});
+  const json report = report_of("data", {"--confusion", path("c.svg"), "--csv", path("c.csv")});
   const std::string svg = read_file(path("c.svg"));
   EXPECT_EQ(xml_problem(svg), "");
   for (const json& cell : report["confusion"]) {
     const std::string names[2] = {report["classes"][cell["label"].get<int>()]["name"],
-                                  report["classes"][cell["answer"].get<int>()]["name"]};
+                                  report["classes"][cell["prediction"].get<int>()]["name"]};
     EXPECT_NE(svg.find(names[0] + " taken for " + names[1] + ": " + cell["images"].dump()),
               std::string::npos);
   }
   std::istringstream table(read_file(path("c.csv")));
   std::string line;
   std::getline(table, line);
-  EXPECT_EQ(line, "index,class,images,answered,correct,recall,precision");
+  EXPECT_EQ(line, "index,class,images,predicted,correct,recall,precision");
   for (const json& row : report["classes"]) {
     std::getline(table, line);
     const std::string begin = row["index"].dump() + "," + row["name"].dump() + "," +
-                              row["images"].dump() + "," + row["answered"].dump() + "," +
+                              row["images"].dump() + "," + row["predicted"].dump() + "," +
                               row["correct"].dump() + ",";
     ASSERT_TRUE(line.starts_with(begin)) << line << "\n" << begin;
     const std::string rest = line.substr(begin.size());
@@ -205,30 +205,30 @@ TEST_F(Eval, FilesForTablesAndImages) {
   }
 }
 
-// A line for each image in the order of the data, with what `vig classify` answers.
+// A line for each image in the order of the data, with what `vig classify` predicts.
 TEST_F(Eval, PredictionsAreThoseOfClassify) {
   fs::rename(folder_ / "data/hen/1.webp", folder_ / "data/hen/1, \"a\".webp");
   write_file(folder_ / "data/jay/broken.png", "no image");
   EXPECT_EQ(eval("data", {"--predictions", path("p.csv"), "--threads", "2"}).exit_code, 1);
   const RunResult classify =
       vig({"classify", "-m", model_, path("data"), "--top", "5", "--csv", path("c.csv"), "--json"});
-  std::istringstream lines(read_file(path("p.csv"))), answers(read_file(path("c.csv")));
-  std::string line, answer;
+  std::istringstream lines(read_file(path("p.csv"))), results(read_file(path("c.csv")));
+  std::string line, result;
   std::getline(lines, line);
-  std::getline(answers, answer);
-  EXPECT_EQ(answer.substr(0, 26), "file,index1,class1,probabi");
-  EXPECT_EQ(line, "file,label,correct" + answer.substr(4));
+  std::getline(results, result);
+  EXPECT_EQ(result.substr(0, 26), "file,index1,class1,probabi");
+  EXPECT_EQ(line, "file,label,correct" + result.substr(4));
   const json list = json::parse(classify.out);
   ASSERT_EQ(list.size(), kImages.size() + 1);
   for (const json& image : list) {
     const std::string file = image["file"];
-    ASSERT_TRUE(std::getline(lines, line) && std::getline(answers, answer));
+    ASSERT_TRUE(std::getline(lines, line) && std::getline(results, result));
     const std::string label = fs::path(file).lexically_relative(path("data")).begin()->string();
     std::string quoted = "\"";
     for (const char c : file) quoted += c == '"' ? "\"\"" : std::string(1, c);
     quoted += "\"";
-    ASSERT_TRUE(answer.starts_with(quoted + ",")) << answer;
-    const std::string rest = answer.substr(quoted.size());
+    ASSERT_TRUE(result.starts_with(quoted + ",")) << result;
+    const std::string rest = result.substr(quoted.size());
     if (image.contains("error")) {
       EXPECT_TRUE(rest.starts_with(",,,,")) << rest;
       EXPECT_EQ(line, quoted + ",\"" + label + "\"," + rest);
@@ -245,7 +245,7 @@ TEST_F(Eval, PredictionsAreThoseOfClassify) {
 }
 
 TEST_F(Eval, ThePageOfMistakes) {
-  const json report = numbers("data", {"--mistakes", "2", "--page", path("m.html")});
+  const json report = report_of("data", {"--mistakes", "2", "--page", path("m.html")});
   const std::string page = read_file(path("m.html"));
   EXPECT_EQ(xml_problem(page.substr(page.find('\n') + 1)), "");
   const auto times = [&](const std::string& part) {
@@ -260,13 +260,13 @@ TEST_F(Eval, ThePageOfMistakes) {
   EXPECT_EQ(times("http"), 1u);  // of http-equiv
   EXPECT_LT(page.size(), 200'000u);
   const auto wrong = static_cast<int>(std::lround(8 * (1 - report["top1"].get<double>())));
-  EXPECT_NE(page.find("The 2 surest of " + std::to_string(wrong) + " mistakes among 8"),
+  EXPECT_NE(page.find("The 2 most confident of " + std::to_string(wrong) + " mistakes among 8"),
             std::string::npos);
   expect_complaint(eval("data", {"--mistakes", "0"}), 2, "--mistakes");
   expect_complaint(eval("data", {"--page", path("n.html")}), 2, "--mistakes");
 }
 
-// Images and pages are passed on; where they were made is nobody's business.
+// Images and pages are passed on, without the folder they were made in.
 TEST_F(Eval, TitlesNameNoFolders) {
   expect_success(
       eval("data", {"--confusion", path("c.svg"), "--mistakes", "1", "--page", path("m.html")}));
@@ -293,7 +293,7 @@ TEST_F(Eval, FiveBestOfThreeClassesSayNothing) {
   write_safetensors(path("three.safetensors"), tensors,
                     {{"vig.arch", "test_vig"}, {"vig.overrides", R"({"classes": "3"})"}});
   model_ = path("three.safetensors");
-  EXPECT_TRUE(numbers("data", {"--predictions", path("p.csv")})["top5"].is_null());
+  EXPECT_TRUE(report_of("data", {"--predictions", path("p.csv")})["top5"].is_null());
   EXPECT_EQ(eval("data").out.find("top-5"), std::string::npos);
   EXPECT_NE(eval("data").out.find("top-1"), std::string::npos);
   const std::string table = read_file(path("p.csv"));
@@ -342,20 +342,20 @@ TEST_F(Eval, NothingInANameSteersTheTerminal) {
     EXPECT_EQ(result.out.find("\u202e"), std::string::npos) << command[0];
   }
   EXPECT_NE(eval("data").out.find("a\\xc2\\x9b31mnt"), std::string::npos);
-  EXPECT_EQ(numbers("data")["classes"][0]["name"], "a\u009b31mnt");  // escaped, not changed
+  EXPECT_EQ(report_of("data")["classes"][0]["name"], "a\u009b31mnt");  // escaped, not changed
 }
 
 // Both decode options change what the network sees.
 TEST_F(Eval, DecodeOptionsReachTheImages) {
   fs::create_directories(folder_ / "turned/cat");
   fs::copy_file(data("image/photos/hopper_orient6.webp"), folder_ / "turned/cat/1.webp");
-  const json turned = numbers("turned"), stored = numbers("turned", {"--ignore-orientation"});
+  const json turned = report_of("turned"), stored = report_of("turned", {"--ignore-orientation"});
   EXPECT_NE(turned["loss"], stored["loss"]);
   const RunResult classify = vig(
       {"classify", "-m", model_, path("turned"), "--json", "--top", "10", "--ignore-orientation"});
-  const json answers = json::parse(classify.out);
+  const json results = json::parse(classify.out);
   int cats = 0;
-  for (const json& score : answers[0]["classes"]) {
+  for (const json& score : results[0]["classes"]) {
     if (score["name"] != "cat") continue;
     EXPECT_NEAR(stored["loss"].get<double>(), -std::log(score["probability"].get<double>()), 1e-5);
     ++cats;
@@ -369,7 +369,7 @@ TEST_F(Eval, DecodeOptionsReachTheImages) {
 
 TEST_F(Eval, TakesTestThenValThenTheRest) {
   const auto part_of = [&](std::vector<std::string> more = {}) -> std::string {
-    return numbers("parts", more)["split"];
+    return report_of("parts", more)["split"];
   };
   fs::create_directories(folder_ / "parts");
   fs::rename(folder_ / "data", folder_ / "parts/train");
@@ -391,13 +391,13 @@ TEST_F(Eval, OtherPartsDoNotMatter) {
   copy_images(folder_ / "parts/train");
   copy_images(folder_ / "parts/val");
   fs::remove_all(folder_ / "parts/val/hen");
-  json of_val = numbers("parts", {"--split", "val"});
+  json of_val = report_of("parts", {"--split", "val"});
   EXPECT_EQ(of_val["images"], 6);
-  EXPECT_EQ(numbers("parts"), of_val);
-  EXPECT_EQ(numbers("parts", {"--split", "train"})["images"], 8);
+  EXPECT_EQ(report_of("parts"), of_val);
+  EXPECT_EQ(report_of("parts", {"--split", "train"})["images"], 8);
   fs::create_directories(folder_ / "parts/test");
   fs::copy_file(data("image/photos/flower.webp"), folder_ / "parts/test/1.webp");
-  EXPECT_EQ(numbers("parts", {"--split", "val"}), of_val);
+  EXPECT_EQ(report_of("parts", {"--split", "val"}), of_val);
   expect_complaint(eval("parts"), 1, "test/1.webp");
   fs::remove_all(folder_ / "parts/val");
   expect_complaint(eval("parts", {"--split", "val"}), 1, "only train and test");
@@ -428,7 +428,7 @@ TEST_F(Eval, OutputsWithoutNames) {
 }
 
 TEST_F(Eval, BrokenImagesAreReportedAndCounted) {
-  const json whole = numbers("data");
+  const json whole = report_of("data");
   write_file(folder_ / "data/cat/broken.jpg", "not at all");
   write_file(folder_ / "data/hen/empty.png", "");
   const RunResult result = eval("data", {"--json"});
@@ -468,8 +468,8 @@ TEST_F(Eval, ImagesOfWhichNoneCanBeReadAreNotTriedToTheEnd) {
 TEST_F(Eval, OneClassAndOtherSizesAreEnough) {
   fs::create_directories(folder_ / "one");
   fs::rename(folder_ / "data/cat", folder_ / "one/cat");
-  EXPECT_EQ(numbers("one")["images"], 3);
-  EXPECT_NE(numbers("one", {"--size", "96"})["loss"], numbers("one")["loss"]);
+  EXPECT_EQ(report_of("one")["images"], 3);
+  EXPECT_NE(report_of("one", {"--size", "96"})["loss"], report_of("one")["loss"]);
   expect_complaint(eval("one", {"--size", "2"}), 1, "too small");
 }
 
@@ -489,7 +489,7 @@ TEST_F(Eval, TheDefaultModelIsUsedToo) {
   EXPECT_EQ(result.out.find("model     default, " + model_ + ", test_vig\n"), 0u) << result.out;
 }
 
-// Ctrl-C: what is finished is counted and told. A broken image shows that it is under way.
+// Ctrl-C: what is finished is counted and reported. A broken image shows that it is under way.
 TEST_F(Eval, InterruptTellsWhatIsDone) {
   for (int i = 0; i < 400; ++i) {
     fs::create_symlink(data("image/photos/cat_progressive_320x240.jpg"),

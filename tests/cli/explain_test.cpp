@@ -31,11 +31,11 @@ class Explain : public testing::Test {
 };
 
 TEST_F(Explain, EvidenceHasTheLogitAsItsMean) {
-  const json answer = json::parse(vig({"classify", "-m", model_, cat_, "--json"}).out)[0];
+  const json classified = json::parse(vig({"classify", "-m", model_, cat_, "--json"}).out)[0];
   const RunResult result = explain({"--json", "--npy"});
   expect_success(result);
   const json one = json::parse(result.out)[0];
-  EXPECT_EQ(one["class"], answer["classes"][0]);
+  EXPECT_EQ(one["class"], classified["classes"][0]);
   double sum = 0;
   for (const json& value : one["values"]) sum += value.get<double>();
   EXPECT_NEAR(sum / static_cast<double>(one["values"].size()), one["class"]["logit"], 1e-5);
@@ -88,7 +88,7 @@ TEST_F(Explain, ABrokenImageIsReportedAndTheOthersKeepTheirNames) {
   EXPECT_FALSE(written("zero_byte.evidence.png"));
 }
 
-TEST_F(Explain, AttentionOfAPlace) {
+TEST_F(Explain, AttentionOfAPosition) {
   const RunResult result = explain({"--at", "0.1,0.9", "--layer", "0", "--head", "1", "--json"});
   expect_success(result);
   const json one = json::parse(result.out)[0];
@@ -151,8 +151,8 @@ TEST_F(Explain, BadUsageIsOneSentence) {
   expect_complaint(explain({"--class", "dgo"}), 2, "did you mean 'dog'");
   expect_complaint(explain({"--class", "10"}), 2, "--class");
   expect_complaint(explain({"--against=-1"}), 2, "--against -1");
-  for (const char* place : {"1", "a,b", "0.5,", "0.5,0.5,0.5"}) {
-    expect_complaint(explain({"--at", place}), 2, "--at");
+  for (const char* position : {"1", "a,b", "0.5,", "0.5,0.5,0.5"}) {
+    expect_complaint(explain({"--at", position}), 2, "--at");
   }
   expect_complaint(explain({"--at", "0.5,1.5"}), 2, "0 to 1");
   expect_complaint(explain({"--layer", "1"}), 2, "--at");

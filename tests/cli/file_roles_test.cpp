@@ -1,4 +1,4 @@
-// No output may be an input, and no two outputs one file, whatever they are called.
+// Output paths must differ from each other and from all inputs, even through links.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"

@@ -16,7 +16,7 @@ class HelperProgram : public ::testing::Test {
     fs::copy_file(kVig, folder_ / "bin/vig");
   }
 
-  // Tells which one it is and its arguments.
+  // Prints its name and its arguments.
   void write_program(const std::string& name) {
     write_file(folder_ / name,
                "#!/bin/sh\necho " + name + "\nfor word; do echo \"<$word>\"; done\nexit 7\n");

@@ -69,10 +69,10 @@ TEST(Hostile, ManyDecodersShareOneBudget) {
   const RunResult many = run("8"), one = run("1");
   EXPECT_EQ(many.exit_code, 0) << many.err;
   EXPECT_EQ(one.exit_code, 0) << one.err;
-  const auto answers = [](const RunResult& result) {
+  const auto results = [](const RunResult& result) {
     return nlohmann::json::parse(result.out).at("confusion");
   };
-  EXPECT_EQ(answers(many), answers(one));
+  EXPECT_EQ(results(many), results(one));
   const uint64_t kept = kSanitised ? 256 : 0;  // MB that the sanitiser keeps of what was freed
   EXPECT_LT(many.peak_bytes, (450 + kept) << 20);
 }

@@ -1,5 +1,5 @@
-// Weight files of at most 10 MB that ask for much: answered or refused in seconds and a gigabyte by
-// every command that reads them.
+// Weight files of at most 10 MB that ask for much: processed or refused in seconds and a gigabyte
+// by every command that reads them.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string fill(std::string text, const Part& part) {
   return text;
 }
 
-// All commands, none of which may take long or end in anything but an answer or one sentence.
+// All commands, none of which may take long or end in anything but a result or one sentence.
 void expect_bounded(const TempDir& folder, const std::string& bytes, const std::string& name) {
   SCOPED_TRACE(name);
   ASSERT_LE(bytes.size(), kLargest);
@@ -121,7 +121,7 @@ TEST(HostileWeights, Pickles) {
 
 TEST(HostileWeights, ZipDirectories) {
   const TempDir folder;
-  // Every entry of the directory points at one place.
+  // Every entry of the directory points at one offset.
   const std::string local = zip_archive({{"a/data.pkl", "N."}}).substr(0, 42);
   std::string directory;
   size_t count = 0;

@@ -77,7 +77,7 @@ TEST(Info, OfADetector) {
   const json described = json::parse(vig({"info", "test_vig_maskrcnn", "--json"}).out);
   ASSERT_EQ(described["further_graphs"].size(), 2u);
   EXPECT_EQ(described["further_graphs"][0]["input"], "box_features");
-  // 16 x 7 x 7 numbers to 24, 24 to 24, to 4 classes and to 12 deltas.
+  // 16 x 7 x 7 values to 24, 24 to 24, to 4 classes and to 12 deltas.
   EXPECT_EQ(described["further_graphs"][0]["multiply_adds"], 784 * 24 + 24 * 24 + 24 * 4 + 24 * 12);
   expect_complaint(vig({"info", "test_vig_maskrcnn", "--size", "64x48"}), 2, "64x48");
 }
@@ -136,7 +136,7 @@ TEST(Info, LayersOfAModelAddUp) {
 }
 
 // Running means and variances are stored, but nothing learns them.
-TEST(Info, NumbersOfBatchNormsThatNobodyLearnsAreNoParameters) {
+TEST(Info, StatisticsOfBatchNormsAreNoParameters) {
   const json info = json::parse(vig({"info", "resnet50", "--size", "64", "--json"}).out);
   int64_t parameters = 0;
   for (const json& layer : info["layers"]) parameters += layer["parameters"].get<int64_t>();
@@ -145,7 +145,7 @@ TEST(Info, NumbersOfBatchNormsThatNobodyLearnsAreNoParameters) {
   EXPECT_EQ(info["scan_multiply_adds"], 0);
 }
 
-// A recipe for whole images, in words and as numbers.
+// A recipe for whole images, in words and as values.
 TEST(Info, OfNetworksThatSeeWholeImages) {
   const TempDir folder;
   const std::string file = (folder / "model.safetensors").string();
@@ -247,18 +247,19 @@ TEST(Info, OfAFile) {
 // How a model was trained travels with it and can be read again.
 TEST(Info, WhatElseTheFileSays) {
   const TempDir folder;
-  const std::string file = make_model(folder), told = (folder / "told.safetensors").string();
+  const std::string file = make_model(folder),
+                    described = (folder / "described.safetensors").string();
   const Checkpoint checkpoint = Checkpoint::open(file);
   Metadata metadata = checkpoint.metadata();
   metadata["vig.training"] = "{\"top1\":0.9}";
   metadata["odd\x1bkey"] = "odd\nvalue";
-  write_safetensors(told, checkpoint.tensors(), metadata);
-  const RunResult text = vig({"info", told});
+  write_safetensors(described, checkpoint.tensors(), metadata);
+  const RunResult text = vig({"info", described});
   expect_success(text);
   EXPECT_NE(text.out.find("\nvig.training: {\"top1\":0.9}\n"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("\nodd\\x1bkey: odd\\x0avalue\n"), std::string::npos) << text.out;
   EXPECT_EQ(text.out.find("vig.recipe"), std::string::npos);
-  const RunResult as_json = vig({"info", told, "--json"});
+  const RunResult as_json = vig({"info", described, "--json"});
   expect_success(as_json);
   EXPECT_EQ(json::parse(as_json.out)["metadata"]["vig.training"], "{\"top1\":0.9}");
   EXPECT_FALSE(json::parse(vig({"info", file, "--json"}).out).contains("metadata"));

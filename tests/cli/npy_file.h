@@ -12,7 +12,7 @@
 
 namespace vig::test {
 
-// The header of a NumPy file and its numbers.
+// The header of a NumPy file and its values.
 struct Array {
   std::string header;
   std::vector<float> values;

@@ -28,11 +28,11 @@ TEST(Options, SizesAreHeightAndWidth) {
   EXPECT_EQ(sizes[1].width, 96);
 }
 
-TEST(Options, ListsOfNumbersHaveALimit) {
-  EXPECT_EQ(cli::parse_numbers("--batch", "1,1024,7", 1024), (std::vector{1, 1024, 7}));
+TEST(Options, ListsOfIntegersHaveALimit) {
+  EXPECT_EQ(cli::parse_integers("--batch", "1,1024,7", 1024), (std::vector{1, 1024, 7}));
   for (const std::string bad : {"", ",", "1,", ",1", "0", "1025", "1,1025", "1;2", "a"}) {
     expect_error(ErrorCode::kUsage, {"--batch " + bad + ": expected whole numbers from 1 to 1024"},
-                 [&] { cli::parse_numbers("--batch", bad, 1024); });
+                 [&] { cli::parse_integers("--batch", bad, 1024); });
   }
 }
 

@@ -1,4 +1,4 @@
-// Tables and numbers as people read them.
+// Tables and counts as people read them.
 #include "vig/cli/output.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace vig::test {
 namespace {
 
-TEST(Numbers, AreGroupedByThousands) {
+TEST(Counts, AreGroupedByThousands) {
   const std::pair<int64_t, const char*> cases[] = {{0, "0"},
                                                    {999, "999"},
                                                    {1000, "1,000"},
@@ -19,7 +19,7 @@ TEST(Numbers, AreGroupedByThousands) {
 }
 
 // Three digits, also where rounding makes a fourth.
-TEST(Numbers, CountsHaveThreeDigitsAndAUnit) {
+TEST(Counts, HaveThreeDigitsAndAUnit) {
   const std::pair<double, const char*> cases[] = {
       {0, "0.00"},         {1, "1.00"},       {9.994, "9.99"},    {9.996, "10.0"},
       {99.94, "99.9"},     {99.96, "100"},    {999.4, "999"},     {999.6, "1.00 k"},

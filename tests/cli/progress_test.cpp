@@ -61,7 +61,7 @@ TEST(Progress, IsABarOnATerminal) {
         first, std::regex("\r\x1b\\[K\\[######\\.{18}\\] 1 of 4 images(, [0-9.]+/s)?, "
                           "[0-9:]+ left")))
         << first;
-    // Out of the way of what is printed, once; then back at once.
+    // Cleared before other output, once; then drawn again.
     progress.hide();
     EXPECT_EQ(terminal.written(), kGone);
     progress.hide();

@@ -191,14 +191,14 @@ TEST_F(Search, AnIndexOfSeveralBlocks) {
   ASSERT_EQ(index.size(), static_cast<size_t>(kRows));
   const std::vector<std::vector<float>> ends = {{1, 0}, {0, 1}};
   const auto found = index.nearest(ends, 3);
-  const auto places = [](const std::vector<Neighbour>& list) {
+  const auto indices = [](const std::vector<Neighbour>& list) {
     std::vector<size_t> rows;
     for (const Neighbour& one : list) rows.push_back(one.image);
     return rows;
   };
   EXPECT_NEAR(found[1][0].cosine, 1, 1e-5);
-  EXPECT_EQ(places(found[1]), (std::vector<size_t>{kRows - 1, kRows - 2, kRows - 3}));
-  EXPECT_EQ(places(found[0])[0], 0u);
+  EXPECT_EQ(indices(found[1]), (std::vector<size_t>{kRows - 1, kRows - 2, kRows - 3}));
+  EXPECT_EQ(indices(found[0])[0], 0u);
 }
 
 // So that images and index can be moved together, and a search can be made from anywhere.
@@ -237,7 +237,7 @@ TEST_F(Search, NamesAreRelativeToTheIndex) {
   EXPECT_EQ(linked.out, flower + "\n   1.0000  link/../../" + flower + "\n") << "is the file";
 }
 
-// Whoever made an index may name any file in it. The page shows only what lies in its folder.
+// An untrusted index may name any file. The page shows only what lies in its folder.
 TEST_F(Search, ThePageOpensNothingOutsideOfItsFolder) {
   make_index();
   const TempDir elsewhere;

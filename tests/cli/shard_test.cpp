@@ -15,14 +15,14 @@ class Shards : public testing::Test {
  protected:
   // Images of one name in several folders.
   void SetUp() override {
-    for (const char* place : {"a/cat", "b/cat", "b/dog"}) {
-      fs::create_directories(folder_ / "images" / place);
+    for (const char* path : {"a/cat", "b/cat", "b/dog"}) {
+      fs::create_directories(folder_ / "images" / path);
       fs::copy_file(data("image/photos/cat_progressive_320x240.jpg"),
-                    folder_ / "images" / place / "same.jpg");
+                    folder_ / "images" / path / "same.jpg");
     }
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  // A miniature with random numbers.
+  // A miniature with random weights.
   std::string dense_model(const std::string& arch) const {
     const std::string file = path(arch + ".safetensors");
     EXPECT_EQ(vig({"convert", arch, file, "--random"}).exit_code, 0);
@@ -37,7 +37,7 @@ class Shards : public testing::Test {
   }
   // Runs a command as a whole and in two parts; gives what both printed as JSON.
   std::pair<json, json> both_ways(const std::vector<std::string>& command) {
-    const auto answer = [&](const std::string& out, const std::string& shard) {
+    const auto classify = [&](const std::string& out, const std::string& shard) {
       std::vector<std::string> line = command;
       line.insert(line.end(), {path("images"), "--json", "--out", path(out)});
       if (!shard.empty()) line.insert(line.end(), {"--shard", shard});
@@ -49,9 +49,9 @@ class Shards : public testing::Test {
       }
       return json::parse(text);
     };
-    const json whole = answer("whole", "");
-    json parts = answer("parts", "1/2");
-    const json second = answer("parts", "2/2");
+    const json whole = classify("whole", "");
+    json parts = classify("parts", "1/2");
+    const json second = classify("parts", "2/2");
     parts.insert(parts.end(), second.begin(), second.end());
     return {whole, parts};
   }
@@ -67,7 +67,7 @@ TEST_F(Shards, DrawingsOfDifferentPartsHaveDifferentNames) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
-TEST_F(Shards, NumbersOfImagesAreThoseOfTheWhole) {
+TEST_F(Shards, IdsOfImagesAreThoseOfTheWhole) {
   const auto [whole, parts] =
       both_ways({"detect", "-m", dense_model("test_vig_maskrcnn"), "--score", "0.05"});
   EXPECT_EQ(whole, parts);
@@ -75,12 +75,12 @@ TEST_F(Shards, NumbersOfImagesAreThoseOfTheWhole) {
   EXPECT_EQ(files_of("whole"), files_of("parts"));
 }
 
-// Numbers of files are those of the images where each has its own.
+// Ids are the numbers of files, those of the images where each has its own.
 TEST_F(Shards, TwoImagesOfOneNumberAreCounted) {
   fs::rename(path("images/a/cat/same.jpg"), path("images/a/cat/7.jpg"));
   fs::rename(path("images/b/cat/same.jpg"), path("images/b/cat/9.jpg"));
   const std::string model = dense_model("test_vig_maskrcnn");
-  const auto numbers = [&](const char* last) {
+  const auto ids = [&](const char* last) {
     fs::copy_file(path("images/b/dog/same.jpg"), path(std::string("images/b/cat/") + last));
     const RunResult result = vig({"detect", "-m", model, path("images/a"), path("images/b/cat"),
                                   "--score", "0.05", "--json", "--out", path("out")});
@@ -90,9 +90,9 @@ TEST_F(Shards, TwoImagesOfOneNumberAreCounted) {
     fs::remove(path(std::string("images/b/cat/") + last));
     return found;
   };
-  EXPECT_EQ(numbers("11.jpg"), (std::set<int>{7, 9, 11}));
-  EXPECT_EQ(numbers("7.jpg"), (std::set<int>{1, 2, 3}));
-  EXPECT_EQ(numbers("11a.jpg"), (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(ids("11.jpg"), (std::set<int>{7, 9, 11}));
+  EXPECT_EQ(ids("7.jpg"), (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(ids("11a.jpg"), (std::set<int>{1, 2, 3}));
 }
 
 // What is wrong with the list is said once, not by every job.
@@ -116,15 +116,15 @@ TEST_F(Shards, EvaluationsCountTheirOwnPart) {
   const RunResult whole = eval("whole.csv", {});
   expect_success(whole);
   int64_t images = 0;
-  std::string joined;
+  std::string concatenated;
   for (const char* shard : {"1/2", "2/2"}) {
     const RunResult part = eval("part.csv", {"--shard", shard});
     expect_success(part);
     images += json::parse(part.out)["images"].get<int64_t>();
-    joined += read_file(path("part.csv"));
+    concatenated += read_file(path("part.csv"));
   }
   EXPECT_EQ(images, json::parse(whole.out)["images"]);
-  EXPECT_EQ(joined, read_file(path("whole.csv")));
+  EXPECT_EQ(concatenated, read_file(path("whole.csv")));
   expect_complaint(eval("part.csv", {"--shard", "1/3"}), 2, "more parts than the 2 images");
   expect_complaint(eval("part.csv", {"--shard", "0/3"}), 2, "--shard");
 }

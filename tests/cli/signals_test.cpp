@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// One image, then a pipe: when the pipe has a reader, the first image will be answered whatever
+// One image, then a pipe: when the pipe has a reader, the first image will be processed, whatever
 // happens, and the program waits for the second.
 class Signals : public testing::Test {
  protected:
@@ -84,7 +84,7 @@ TEST_F(Signals, WhatWasFinishedIsKeptUnderAnotherName) {
   }
 }
 
-// Whoever sends this one wants the end, not what was finished.
+// This signal asks for the end, not for the finished part.
 TEST_F(Signals, QuitLeavesNothing) {
   StartedProgram program(command("embed", {"--format", "npy", "--out", out("x.npy")}),
                          work_.path());
@@ -129,7 +129,7 @@ TEST_F(Signals, OtherCommandsEndAtOnce) {
   close(end);
 }
 
-// Who asks twice does not want to wait for what is under way: here, a reader that does not read.
+// A second signal does not wait for running work: here, a reader that does not read.
 TEST_F(Signals, TheSecondSignalEndsItAtOnce) {
   NamedPipe reader(work_ / "full");
   const int end = open(reader.path().c_str(), O_RDONLY | O_NONBLOCK);
@@ -144,7 +144,7 @@ TEST_F(Signals, TheSecondSignalEndsItAtOnce) {
   while (read(end, &byte, 1) == 0) usleep(1000);  // until there is a writer
   program.signal(SIGINT);
   program.signal(SIGTERM);
-  close(end);  // whoever goes on now writes for nobody, and ends with success
+  close(end);  // a program that continues now writes without a reader, and ends with success
   const int status = program.wait();
   EXPECT_TRUE(status == 128 + SIGINT || status == 128 + SIGTERM) << status << program.err();
 }

@@ -36,7 +36,7 @@ TEST(ImageSorter, CountsFilesOfOneName) {
     EXPECT_FALSE(fs::exists(folder / "a.b.png"));
   }
   EXPECT_EQ(read_file(cats / "a.b.png"), "a.b.png");
-  // Where it is already, it stays, whatever the folder is called.
+  // Where it is already, it stays, for any name of the folder.
   const std::string there = (folder / "deep/../deep/sorted/cat/a.b.png").string();
   EXPECT_EQ(sorter.move(there, "cat"), there);
   EXPECT_EQ(read_file(cats / "a.b.png"), "a.b.png");
@@ -105,7 +105,7 @@ TEST_F(ImageSorterAcross, TheCopyIsAsTheOriginal) {
 
 TEST_F(ImageSorterAcross, NothingIsOverwritten) {
   write_file(cats_ / "a.png", "other");
-  write_file(cats_ / ".a (2).png.part", "somebody's");
+  write_file(cats_ / ".a (2).png.part", "another's");
   fs::create_symlink("nowhere", cats_ / "a (3).png");
   for (const char* expected : {"a (2).png", "a (4).png"}) {
     write_file(file("a.png"), expected);
@@ -114,7 +114,7 @@ TEST_F(ImageSorterAcross, NothingIsOverwritten) {
     EXPECT_FALSE(fs::exists(file("a.png")));
   }
   EXPECT_EQ(read_file(cats_ / "a.png"), "other");
-  EXPECT_EQ(read_file(cats_ / ".a (2).png.part"), "somebody's");
+  EXPECT_EQ(read_file(cats_ / ".a (2).png.part"), "another's");
   EXPECT_EQ(fs::read_symlink(cats_ / "a (3).png"), "nowhere");
   EXPECT_EQ(cats().size(), 5u);
 }
@@ -130,7 +130,7 @@ TEST_F(ImageSorterAcross, ALinkStaysALink) {
 }
 
 TEST_F(ImageSorterAcross, WhatCannotBeMovedLeavesNoCopy) {
-  // A file that nobody can remove.
+  // A file that cannot be removed.
   expect_error(ErrorCode::kInput, {"/proc/version: cannot be moved to "},
                [&] { sorter_->move("/proc/version", "cat"); });
   EXPECT_EQ(cats(), std::set<std::string>());

@@ -1,4 +1,4 @@
-// Help, exit codes, and what happens when nobody listens.
+// Help, exit codes, and closed standard output.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"

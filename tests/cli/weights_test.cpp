@@ -1,4 +1,4 @@
-// Weight files that are no good, through the program.
+// Invalid weight files, through the program.
 #include <gtest/gtest.h>
 
 #include "cli/vig.h"

@@ -74,13 +74,13 @@ TEST(Affine, BilinearByHand) {
   EXPECT_EQ(row_after({10, 20, 40}, {.xx = 2}, how), Values({15, 9, 9}));
   // A shear moves the row by half a pixel at its middle line.
   EXPECT_EQ(row_after({10, 20, 40}, {.xy = 1}, how), Values({15, 30, 9}));
-  // Rows count like columns: a quarter of the way from each row to the next, the last one repeated.
+  // Rows count like columns: a quarter from each row to the next, the last one repeated.
   const Image columns = transform(gray_image(1, {10, 20, 40}), {.y0 = 0.25}, how, kFill);
   EXPECT_EQ(columns, gray_image(1, {12, 25, 40}));
 }
 
 TEST(Affine, BicubicByHand) {
-  // Half-way the weights are -1/8, 5/8, 5/8, -1/8; the border repeats.
+  // In the middle the weights are -1/8, 5/8, 5/8, -1/8; the border repeats.
   const Interpolation how = Interpolation::kBicubic;
   EXPECT_EQ(row_after({0, 100, 100, 0}, {.x0 = 0.5}, how), Values({50, 125, 50, 9}));
   EXPECT_EQ(row_after({0, 255, 255, 0}, {.x0 = 0.5}, how), Values({127, 255, 127, 9}));
@@ -129,7 +129,7 @@ TEST(Affine, OneColorStaysThatColor) {
   }
 }
 
-TEST(Affine, PositionsThatAreNoNumbersAreFilled) {
+TEST(Affine, NanPositionsAreFilled) {
   const Image image = random_image(3, 3, 1);
   const Image filled = gray_image(3, std::vector<int>(9, kFill[0]));
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(),

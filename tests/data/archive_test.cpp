@@ -63,10 +63,10 @@ TEST(Archive, NamesOnlyName) {
   EXPECT_EQ(open(zip_bytes(odd, ZipKind::kDeflated)), clean);
 }
 
-TEST(Archive, PlacesAreFitForMessages) {
+TEST(Archive, LocationsAreFitForMessages) {
   const OpenBytes open;
   const auto archive = open.open(tar_bytes({{"cat/\x1b[31m1.jpg", "a"}}));
-  EXPECT_EQ(archive->place(0), open.path() + "/cat/\\x1b[31m1.jpg");
+  EXPECT_EQ(archive->location(0), open.path() + "/cat/\\x1b[31m1.jpg");
 }
 
 TEST(Archive, PathsMayEndInASlash) {
@@ -74,7 +74,7 @@ TEST(Archive, PathsMayEndInASlash) {
   write_file(dir / "cat/1.jpg", "a");
   const auto archive = open_archive(dir.path().string() + "/");
   EXPECT_EQ(archive->file_path(0), (dir / "cat/1.jpg").string());
-  EXPECT_EQ(archive->place(0), (dir / "cat/1.jpg").string());
+  EXPECT_EQ(archive->location(0), (dir / "cat/1.jpg").string());
 }
 
 // Decoders ask for that much memory before they read.

@@ -138,7 +138,7 @@ TEST(Augment, RandAugmentFillsGapsWithTheMean) {
   EXPECT_NEAR(uneven(40), 67, 35);  // 5 of 15 operations leave gaps
 }
 
-TEST(Augment, RandAugmentGetsItsNumbers) {
+TEST(Augment, RandAugmentGetsItsOptions) {
   Recipe recipe = plain_recipe(24);
   recipe.mean = {0.2f, 0.5f, 0.6f};
   AugmentOptions options = nothing();
@@ -260,7 +260,7 @@ TEST(Cutout, ASquareOfTheMeanCutOffAtTheBorder) {
   EXPECT_EQ(centre[(8 * kSize + 8) * 3], 0.0f);
 }
 
-TEST(Augment, AStepSwitchedOnLeavesTheOthersAsTheyWere) {
+TEST(Augment, OperationsDoNotAffectEachOther) {
   constexpr int kSize = 24;
   const Image image = random_image(60, 50, 19);
   const Recipe recipe = square_recipe(kSize, kSize);
@@ -294,7 +294,7 @@ TEST(Augment, UglySizes) {
   }
 }
 
-TEST(Augment, BadNumbersAreNamed) {
+TEST(Augment, InvalidOptionsAreNamed) {
   const auto refused = [](const std::string& words,
                           const std::function<void(AugmentOptions&)>& set) {
     AugmentOptions options;

@@ -30,7 +30,7 @@ TEST(CocoFile, BoxesMustOverlapTheImage) {
   }
 }
 
-TEST(CocoFile, NumbersOfBoxesAreBounded) {
+TEST(CocoFile, CoordinatesOfBoxesAreBounded) {
   for (const char* box :
        {"[1e308,1,1e308,5]", "[-1e308,1,1e308,5]", "[1,-1.7e308,5,1.7e308]", "[1,1,1e39,1e39]",
         "[16777217,1,5,5]", "[1,-16777217,5,5]", "[1,1,16777217,5]", "[1,1,5,16777217]"}) {
@@ -86,7 +86,7 @@ TEST(CocoFile, FieldsThatMustBeThere) {
     refused(coco_json({image}, {without(coco_object(1, 1, 3, "[1,1,5,5]"), field)}),
             fmt::format("an annotation without \"{}\"", field));
   }
-  // Numbers of annotations are for messages alone.
+  // Ids of annotations are for messages alone.
   EXPECT_EQ(parse_coco("x", coco_json({image}, {without(coco_object(1, 1, 3, "[1,1,5,5]"), "id")}))
                 .annotations.size(),
             1u);

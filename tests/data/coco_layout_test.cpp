@@ -55,9 +55,9 @@ TEST(CocoLayout, PathsOfImagesThatAreThereAndMissing) {
                {"sub/a.png", kImage}});
   const CocoDataset data = *open_coco((folder / "x.json").string()).whole;
   EXPECT_EQ(data.path(0), (folder / "sub/a.png").string());
-  EXPECT_EQ(data.place(0), data.path(0));
+  EXPECT_EQ(data.location(0), data.path(0));
   EXPECT_EQ(data.path(1), (folder / "gone.png").string());
-  EXPECT_EQ(data.place(1), data.path(1));
+  EXPECT_EQ(data.location(1), data.path(1));
 }
 
 // A file that is named without a folder lies in the working folder.
@@ -81,8 +81,8 @@ TEST(CocoLayout, FilesOfTheWorkingFolder) {
   EXPECT_EQ(width("./instances_train.json"), 40);
 }
 
-// The numbers of categories stand in the answers of a detector, so they count as names do.
-TEST(CocoLayout, SplitsHaveTheSameNumbersAndNamesOfCategories) {
+// The ids of categories appear in detections, so they must agree like names.
+TEST(CocoLayout, SplitsHaveTheSameIdsAndNamesOfCategories) {
   const auto open = [](const std::string& categories) {
     const TempDir folder;
     write_files(

@@ -8,6 +8,7 @@
 #include "data/coco_scene.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "vig/data/target.h"
 
 namespace vig::test {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 const std::string kImage = png_bytes(Image(40, 36));
 const std::string kSquare = R"(,"segmentation":[[4,5,14,5,14,25,4,25]])";
 
-const Objects& objects_of(const Sample& sample) {
-  return std::any_cast<const Objects&>(sample.target);
-}
+const Objects& objects_of(const Sample& sample) { return target_of<Objects>(sample); }
 
 // Two images with three objects, listed out of order.
 std::string small_json() {
@@ -64,7 +63,7 @@ TEST(Coco, ObjectsOfEveryKind) {
   ASSERT_EQ(data.size(), 2u);
   EXPECT_EQ(data.image_id(0), 2);
   EXPECT_EQ(data.image_id(1), 7);
-  EXPECT_TRUE(data.place(0).ends_with("/a.png")) << data.place(0);
+  EXPECT_TRUE(data.location(0).ends_with("/a.png")) << data.location(0);
 
   const Objects crowd = objects_of(data.load(0));
   EXPECT_EQ(crowd.image, 2);

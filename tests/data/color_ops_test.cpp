@@ -62,8 +62,8 @@ TEST(ColorOps, AutoContrastStretchesEachChannel) {
 }
 
 TEST(ColorOps, EqualizeOfKnownHistograms) {
-  // Red: 512 of 10, 253 of 20, 255 of 30: step = 765 / 255 = 3, sums 1, 513, 766.
-  // Green: 1017 of 7, 3 of 9: step = 1017 / 255 = 3, sums 1 and 1018, above 255 steps.
+  // Red: 512 of 10, 253 of 20, 255 of 30: bin = 765 / 255 = 3, sums 1, 513, 766.
+  // Green: 1017 of 7, 3 of 9: bin = 1017 / 255 = 3, sums 1 and 1018, above 255 bins.
   // Blue: one value only.
   Image image(20, 51);
   for (size_t i = 0; i < 1020; ++i) {
@@ -77,7 +77,7 @@ TEST(ColorOps, EqualizeOfKnownHistograms) {
     ASSERT_EQ(image.rgb[i * 3 + 1], i < 1017 ? 0 : 255) << i;
     ASSERT_EQ(image.rgb[i * 3 + 2], 77) << i;
   }
-  EXPECT_EQ(grays_after({5, 80, 200, 9}, equalize), Values({5, 80, 200, 9}));  // step 0
+  EXPECT_EQ(grays_after({5, 80, 200, 9}, equalize), Values({5, 80, 200, 9}));  // bin 0
 }
 
 TEST(ColorOps, BrightnessAndContrast) {

@@ -178,7 +178,7 @@ TEST_F(CsvDataset, IsThatOfTheFolders) {
   for (size_t i = 0; i < listed.size(); ++i) {
     EXPECT_EQ(listed.name(i), folders.name(i));
     EXPECT_EQ(listed.label(i), folders.label(i));
-    EXPECT_EQ(listed.place(i), folders.place(i));
+    EXPECT_EQ(listed.location(i), folders.location(i));
     EXPECT_EQ(listed.path(i), folders.path(i));
     EXPECT_EQ(*listed.decode(i), *folders.decode(i));
   }
@@ -197,10 +197,10 @@ TEST_F(CsvDataset, PathsAreRelativeToTheListOrAbsolute) {
   const std::string c = (folder_ / "c.dat").string();
   const Dataset data = *open_dataset(write("a.png,x\n../beside/b.png,y\n" + c + ",y\n")).whole;
   ASSERT_EQ(data.size(), 3u);
-  EXPECT_EQ(data.place(0), (folder_ / "lists/a.png").string());
+  EXPECT_EQ(data.location(0), (folder_ / "lists/a.png").string());
   EXPECT_EQ(data.path(1), (folder_ / "lists/../beside/b.png").string());
   EXPECT_EQ(data.path(2), c);
-  EXPECT_EQ(data.place(2), c);
+  EXPECT_EQ(data.location(2), c);
   for (size_t i = 0; i < 3; ++i) EXPECT_NO_THROW(data.decode(i)) << i;
 }
 
@@ -214,7 +214,7 @@ TEST_F(CsvDataset, SplitsAreThoseOfTheColumn) {
   EXPECT_EQ(trained.there, (Texts{"train", "val", "test"}));
   EXPECT_EQ(trained.train->name(0), "1.png");
   EXPECT_EQ(trained.val->size(), 2u);
-  EXPECT_EQ(trained.report.left_out, 0u) << "the test split is nobody's business here";
+  EXPECT_EQ(trained.report.left_out, 0u) << "the test split does not matter here";
   expect_error(ErrorCode::kInput, {"different classes", "only in train: b"},
                [&] { open_dataset(path); });
   const DatasetSplits first =

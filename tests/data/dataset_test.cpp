@@ -74,7 +74,7 @@ TEST(Dataset, FolderAndArchivesAreTheSame) {
   EXPECT_EQ(expected.train->size(), 12u);
   EXPECT_EQ(expected.train->name(0), "Z/deep/0.png");
   EXPECT_EQ(expected.train->name(4), "a/0.png");
-  EXPECT_EQ(expected.train->place(4), folder.path() + "/train/a/0.png");
+  EXPECT_EQ(expected.train->location(4), folder.path() + "/train/a/0.png");
   const Listed train = list(*expected.train), val = list(*expected.val);
   const std::vector<std::string> split = names(hold_out(*expected.train, 5, 1).validation);
 
@@ -204,7 +204,7 @@ TEST(Dataset, PartsThatDisagreeAreExplained) {
 }
 
 // As competitions have it: test images without labels, or too few of them for every class.
-TEST(Dataset, PartsNobodyAskedForDoNotMatter) {
+TEST(Dataset, UnusedSplitsDoNotMatter) {
   for (const char* test : {"test", "test/cat", "test/cat/deep", "test/other"}) {
     const OpenFiles open(images({"train/cat", "train/dog", "val/cat", "val/dog", test}, 2));
     EXPECT_FALSE(survives([&] { open(); })) << test;
@@ -235,13 +235,13 @@ TEST(Dataset, NoPartThatWasAskedFor) {
   }
   expect_error(ErrorCode::kUsage, {"the split exam", "train, val, test"},
                [&] { open({.splits = {"exam"}}); });
-  // What has no splits is read whatever was asked for.
+  // Data without splits is read for any split.
   const DatasetSplits whole = OpenFiles(images({"cat", "dog"}, 1))({.splits = {"test"}});
   EXPECT_EQ(whole.whole->size(), 2u);
   EXPECT_TRUE(whole.there.empty());
 }
 
-TEST(Dataset, DamagedImagesRaiseWithTheirPlace) {
+TEST(Dataset, DamagedImagesRaiseWithTheirLocation) {
   Files files = images({"cat", "dog"}, 2);
   files["cat/1.png"].resize(files["cat/1.png"].size() / 2);
   const OpenFiles open(files);

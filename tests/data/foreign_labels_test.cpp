@@ -37,7 +37,7 @@ TEST(ForeignLabels, TablesBesideImages) {
   write_file(archives / "x.tar", tar_bytes({{"l.csv", "1.png,cat\n"}, {"1.png", numbered_png(1)}}));
   expect_error(ErrorCode::kInput, {"lists of labels (l.csv) are not read from archives"},
                [&] { open_dataset((archives / "x.tar").string()); });
-  // Where the folders are classes, a table beside them is nobody's business.
+  // Where the folders are classes, a table beside them is ignored.
   const TempDir folder;
   write_files(folder.path(),
               {{"labels.csv", "x"}, {"a/1.png", numbered_png(1)}, {"b/1.png", numbered_png(2)}});

@@ -89,7 +89,7 @@ TEST(HostileArchive, HeadersOfTarAreNotEndless) {
 }
 
 // Different names of 20 bytes that std::hash<std::string> of libstdc++ (MurmurHash64A) takes for
-// the same: its steps can be undone, so the second eight bytes cancel what the first did.
+// the same: its operations can be undone, so the second eight bytes cancel what the first did.
 std::vector<std::string> names_of_one_hash(size_t count) {
   constexpr uint64_t kFactor = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907, kState = 0x123456789abcdef;
   uint64_t inverse = kFactor;  // modulo 2^64, by Newton's iteration
@@ -176,7 +176,7 @@ TEST(HostileArchive, EntriesOfAZipDoNotOverlap) {
                                  {.name = "b", .data = "y", .crc = crc_of("y")}});
   EXPECT_TRUE(survives([&] { open(zip); }));
   // The second entry of the directory gets all fields of the first from its checksum to the sizes,
-  // and its place.
+  // and its location.
   const size_t first = zip.find("PK\1\2"), second = zip.find("PK\1\2", first + 1);
   zip.replace(second + 16, 12, zip.substr(first + 16, 12));
   zip.replace(second + 42, 4, zip.substr(first + 42, 4));

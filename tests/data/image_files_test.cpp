@@ -21,11 +21,11 @@ TEST(ImageFiles, LoadsWhatTheDecoderGives) {
   const ImageFiles files({upright, turned});
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files.path(1), turned);
-  EXPECT_EQ(files.place(1), turned);
+  EXPECT_EQ(files.location(1), turned);
   for (size_t i = 0; i < 2; ++i) {
     const Sample sample = files.load(i);
     EXPECT_EQ(sample.image->rgb, read_image(files.path(i)).rgb);
-    EXPECT_FALSE(sample.target.has_value());
+    EXPECT_EQ(sample.target, nullptr);
   }
   const ImageFiles stored({turned}, {.apply_orientation = false});
   EXPECT_NE(stored.load(0).image->rgb, files.load(1).image->rgb);
@@ -50,7 +50,7 @@ TEST(ImageFiles, ErrorsNameTheFile) {
   expect_error(ErrorCode::kInput, {": not an image"}, [&] { files.load(1); });
   expect_error(ErrorCode::kInput, {"flower.webp: ", "limit of 10 pixels"}, [&] { files.load(2); });
   EXPECT_EQ(files.path(1), odd);
-  EXPECT_EQ(files.place(1).find('\x1b'), std::string::npos);
+  EXPECT_EQ(files.location(1).find('\x1b'), std::string::npos);
 }
 
 TEST(ImageBytes, AreFilesWithoutADisk) {
@@ -64,7 +64,7 @@ TEST(ImageBytes, AreFilesWithoutADisk) {
   expect_error(ErrorCode::kInput, {"another: "}, [&] { files.load(1); });
   const ImageBytes odd({{"an \x1b[31mupload", bytes_of(good)}}, {.max_pixels = 10});
   expect_error(ErrorCode::kInput, {"limit of 10 pixels"}, [&] { odd.load(0); });
-  EXPECT_EQ(odd.place(0), "an \\x1b[31mupload");
+  EXPECT_EQ(odd.location(0), "an \\x1b[31mupload");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(LabelPairsLayout, OnlyAde20kBeginsWithNoClass) {
   }
 }
 
-// Classes are those of the training split, whatever the other splits show.
+// Classes are those of the training split, independent of the other splits.
 TEST(LabelPairsLayout, TheTrainingSplitSaysHowManyClassesThereAre) {
   const TempDir dir;
   const LabelPairSplits splits = open_files(dir, {{"train/1.png", kImage},
@@ -73,7 +73,7 @@ TEST(LabelPairsLayout, TwoFoldersOfOneSplitAreRefused) {
   });
 }
 
-// Absolute names were written on another machine, so their ends are looked for; those of relative
+// Absolute names were written on another machine, so their ends are searched; those of relative
 // ones are not.
 TEST(LabelPairsLayout, NamesOfListsThatAreNotThere) {
   const TempDir dir;
@@ -86,7 +86,7 @@ TEST(LabelPairsLayout, NamesOfListsThatAreNotThere) {
                                                    "images/1.png gone.png\n"}});
   EXPECT_EQ(splits.train->size(), 2u);
   EXPECT_EQ(splits.train->path(1), (dir / "images/1.png").string());
-  EXPECT_EQ(splits.train->label_place(1), (dir / "maps/1.png").string());
+  EXPECT_EQ(splits.train->label_location(1), (dir / "maps/1.png").string());
   const std::string list = (dir / "train.txt").string();
   EXPECT_EQ(splits.train->problems().problems,
             (Names{list + ": names other/images/1.png, which is not there",
@@ -124,7 +124,7 @@ TEST(LabelPairsLayout, NamesThatMeanNoClass) {
   EXPECT_EQ(shifted.whole->labels(0).labels, (Labels{kNoLabel, 0, 1, kNoLabel}));
 }
 
-TEST(LabelPairsLayout, NumbersOfClasses) {
+TEST(LabelPairsLayout, ClassCounts) {
   const TempDir dir;
   const Files files = with_classes("a\nb\nc\nd\n");
   EXPECT_EQ(open_files(dir, files, {.classes = 2}).classes(), (Names{"a", "b"}));

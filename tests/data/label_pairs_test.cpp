@@ -8,6 +8,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/raw_png.h"
+#include "vig/data/target.h"
 
 namespace vig::test {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 const std::string kImage = png_bytes(Image(3, 2));
 std::string labels(const std::vector<int>& values) { return label_png(3, values); }
 
-const LabelMap& map_of(const Sample& sample) {
-  return std::any_cast<const LabelMap&>(sample.target);
-}
+const LabelMap& map_of(const Sample& sample) { return target_of<LabelMap>(sample); }
 using Labels = std::vector<uint8_t>;
 
 Files camvid(const std::string& root = "") {
@@ -52,8 +51,8 @@ TEST(LabelPairs, CamVidFolders) {
   EXPECT_EQ(sample.image->width, 3);
   EXPECT_EQ(map_of(sample).labels, (Labels{0, 1, 2, 0, 1, 3}));
   EXPECT_EQ(map_of(splits.train->load(1)).labels[5], kNoLabel);
-  EXPECT_TRUE(splits.train->place(1).ends_with("train/b.png"));
-  EXPECT_TRUE(splits.train->label_place(1).ends_with("trainannot/b.png"));
+  EXPECT_TRUE(splits.train->location(1).ends_with("train/b.png"));
+  EXPECT_TRUE(splits.train->label_location(1).ends_with("trainannot/b.png"));
 }
 
 // What lies behind a link out of the folder is not opened, neither an image nor its labels nor a
@@ -71,7 +70,7 @@ TEST(LabelPairs, LinksOutOfTheFolderAreRefused) {
   const auto problem = [&] {
     const LabelPairSplits splits = folder.open();
     EXPECT_EQ(splits.train->size(), 1u);
-    EXPECT_TRUE(splits.train->place(0).ends_with("train/b.png"));
+    EXPECT_TRUE(splits.train->location(0).ends_with("train/b.png"));
     EXPECT_EQ(splits.train->problems().problem_count, 1u);
     return splits.train->problems().problems.at(0);
   };
@@ -144,7 +143,7 @@ TEST(LabelPairs, ListsAndOtherLayouts) {
   EXPECT_EQ(recognise_data(folder.path()), DataKind::kLabelPairs);
   const LabelPairSplits splits = folder.open();
   EXPECT_EQ(splits.train->size(), 2u);
-  EXPECT_EQ(splits.train->place(0), splits.train->place(1));
+  EXPECT_EQ(splits.train->location(0), splits.train->location(1));
   EXPECT_EQ(map_of(splits.val->load(0)).labels, (Labels{0, 1, 0, 1, 0, 1}));
   EXPECT_EQ(recognise_data(folder / "train.txt"), DataKind::kLabelPairs);
   const LabelPairSplits one = open_label_pairs(folder / "train.txt");

@@ -12,6 +12,7 @@
 #include "support/files.h"
 #include "vig/data/dataset.h"
 #include "vig/data/order.h"
+#include "vig/data/target.h"
 
 namespace vig::test {
 namespace {
@@ -39,7 +40,8 @@ class LoaderTest : public testing::Test {
   TempDir dir_;
 };
 
-void write_sample(const Loader::Slot& slot, const Image& image, Target&, float* out) {
+void write_sample(const Loader::Slot& slot, const Sample& sample, float* out) {
+  const Image& image = *sample.image;
   out[0] = static_cast<float>(slot.sample);
   out[1] = static_cast<float>(slot.batch * 1000 + slot.position);
   out[2] = static_cast<float>(std::accumulate(image.rgb.begin(), image.rgb.end(), 0));
@@ -57,7 +59,7 @@ struct Seen {
 
 Seen seen(const Batch& batch) {
   Seen result{batch.index, batch.samples, {}, {}, {}};
-  for (const Target& target : batch.targets) result.labels.push_back(std::any_cast<int>(target));
+  for (const Sample& item : batch.items) result.labels.push_back(target_of<int>(item));
   result.data.assign(batch.data, batch.data + batch.samples.size() * kFloats);
   for (const Problem& problem : batch.problems) result.problems.push_back(problem.sentence);
   return result;
@@ -104,7 +106,7 @@ TEST_F(LoaderTest, AnyNumberOfWorkersGivesTheSame) {
       if (name == "cat/106.png" || name == "dog/117.png") continue;
       std::vector<float> floats(kFloats);
       Sample loaded = dataset.load(sample);
-      write_sample({b % 5, position, sample}, *loaded.image, loaded.target, floats.data());
+      write_sample({b % 5, position, sample}, loaded, floats.data());
       ASSERT_LT(at, batch.samples.size());
       EXPECT_EQ(batch.samples[at], sample);
       EXPECT_EQ(batch.labels[at], dataset.label(sample));
@@ -146,7 +148,7 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   std::atomic<bool> too_far = false;
   Loader loader(open(), {.workers = 2, .ahead = kAhead});
   std::vector<std::vector<size_t>> batches(12, {0, 1});
-  loader.start(batches, kFloats, [&](const Loader::Slot& slot, const Image&, Target&, float*) {
+  loader.start(batches, kFloats, [&](const Loader::Slot& slot, Sample&, float*) {
     if (slot.batch >= asked + kAhead) too_far = true;
     for (size_t old = furthest;
          old < slot.batch && !furthest.compare_exchange_weak(old, slot.batch);) {
@@ -160,7 +162,7 @@ TEST_F(LoaderTest, WorksAheadAndNoFurther) {
   EXPECT_EQ(furthest, 11u);
 }
 
-// Blocks of the caller's take the place of the loader's own, and never more of them are in use.
+// Blocks of the caller replace the loader's own, and never more of them are in use.
 TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   const auto batches = make_batches(epoch_order(24, 1, 0), 5, LastBatch::kKeep);
   for (const int workers : {0, 1, 3}) {
@@ -186,17 +188,17 @@ TEST_F(LoaderTest, WritesIntoMemoryOfTheCaller) {
   }
 }
 
-TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
+TEST_F(LoaderTest, ExceptionsReplaceTheirBatch) {
   for (const int workers : {0, 1, 3}) {
     Loader loader(open(), {.workers = workers});
-    const auto write = [](const Loader::Slot& slot, const Image&, Target&, float*) {
+    const auto write = [](const Loader::Slot& slot, Sample&, float*) {
       // An Error of the callback is no bad image.
       if (slot.batch == 1 && slot.position > 0) fail("position {}", slot.position);
       if (slot.batch == 2) throw std::logic_error("bug");
     };
     loader.start({{0, 1}, {0, 1, 2, 4}, {0}, {1}}, kFloats, write);
     EXPECT_EQ(loader.next()->index, 0u);
-    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first, whoever was faster
+    EXPECT_EQ(error_of([&] { loader.next(); }), "position 1");  // the first in order, not in time
     EXPECT_THROW(loader.next(), std::logic_error);
     Batch* last = loader.next();
     ASSERT_NE(last, nullptr);
@@ -210,35 +212,60 @@ TEST_F(LoaderTest, ExceptionsTakeThePlaceOfTheirBatch) {
 class BoxedImages : public SampleSource {
  public:
   size_t size() const override { return 5; }
-  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
+  std::string location(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
-    if (sample == 2) fail("{}: its boxes cannot be read", place(sample));
-    return {std::make_shared<const Image>(1, 1), std::vector<int>(sample, 10)};
+    if (sample == 2) fail("{}: its boxes cannot be read", location(sample));
+    Object object;
+    object.label = 10;
+    return {std::make_shared<const Image>(1, 1),
+            make_target(Objects{0, std::vector<Object>(sample, object)})};
   }
 };
 
-TEST_F(LoaderTest, TargetsOfAnyTypeAreChangedAlongWithTheirImages) {
+TEST_F(LoaderTest, TargetsAreChangedAlongWithTheirImages) {
   for (const int workers : {0, 2}) {
     Loader loader(std::make_shared<const BoxedImages>(), {.workers = workers});
-    loader.start({{4, 2, 3, 0}, {1}}, 1,
-                 [](const Loader::Slot& slot, const Image&, Target& target, float* out) {
-                   for (int& x : std::any_cast<std::vector<int>&>(target)) {
-                     x += static_cast<int>(slot.position);
-                   }
-                   *out = 0;
-                 });
+    loader.start({{4, 2, 3, 0}, {1}}, 1, [](const Loader::Slot& slot, Sample& sample, float* out) {
+      for (Object& object : std::get<Objects>(*sample.target).objects) {
+        object.label += static_cast<int>(slot.position);
+      }
+      *out = 0;
+    });
+    const auto labels = [](const Sample& sample) {
+      std::vector<int> all;
+      for (const Object& object : target_of<Objects>(sample).objects) all.push_back(object.label);
+      return all;
+    };
     const Batch* batch = loader.next();
     EXPECT_EQ(batch->samples, (std::vector<size_t>{4, 3, 0}));
-    ASSERT_EQ(batch->targets.size(), 3u);
-    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[0]), std::vector<int>(4, 10));
-    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[1]), std::vector<int>(3, 12));
-    EXPECT_EQ(std::any_cast<std::vector<int>>(batch->targets[2]), std::vector<int>());
+    ASSERT_EQ(batch->items.size(), 3u);
+    EXPECT_EQ(labels(batch->items[0]), std::vector<int>(4, 10));
+    EXPECT_EQ(labels(batch->items[1]), std::vector<int>(3, 12));
+    EXPECT_EQ(labels(batch->items[2]), std::vector<int>());
     ASSERT_EQ(batch->problems.size(), 1u);
     EXPECT_EQ(batch->problems[0].sentence, "image 2: its boxes cannot be read");
-    EXPECT_EQ(batch->problems[0].place, "image 2");
-    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second place of the batch
+    EXPECT_EQ(batch->problems[0].location, "image 2");
+    EXPECT_EQ(batch->problems[0].sample, 2u);  // at the second position of the batch
     EXPECT_EQ(loader.reported(), std::unordered_set<size_t>{2});
-    EXPECT_EQ(std::any_cast<std::vector<int>>(loader.next()->targets[0]), std::vector<int>(1, 10));
+    EXPECT_EQ(labels(loader.next()->items[0]), std::vector<int>(1, 10));
+  }
+}
+
+// Only where they are asked for: they take memory that later images may wait for.
+TEST_F(LoaderTest, ImagesTravelWithTheirSamples) {
+  for (const int workers : {0, 2}) {
+    for (const bool keep : {false, true}) {
+      Loader loader(open(), {.workers = workers, .keep_images = keep});
+      loader.start({{6, 3, 4}}, kFloats, write_sample);  // the second is damaged
+      const Batch* batch = loader.next();
+      ASSERT_EQ(batch->samples, (std::vector<size_t>{6, 4}));
+      for (size_t i = 0; i < 2; ++i) {
+        const auto& image = batch->items[i].image;
+        ASSERT_EQ(image != nullptr, keep);
+        if (!keep) continue;
+        EXPECT_EQ(*image, *loader.source().load(batch->samples[i]).image);
+      }
+    }
   }
 }
 
@@ -256,10 +283,9 @@ TEST_F(LoaderTest, MayBeDroppedOrRestartedAtAnyPoint) {
       }
     }
     // With more memory than before, and other numbers.
-    restarted.start({{5, 6, 7, 8}}, 4 * kFloats,
-                    [](const Loader::Slot& slot, const Image&, Target&, float* out) {
-                      std::fill_n(out, 4 * kFloats, static_cast<float>(slot.sample));
-                    });
+    restarted.start({{5, 6, 7, 8}}, 4 * kFloats, [](const Loader::Slot& slot, Sample&, float* out) {
+      std::fill_n(out, 4 * kFloats, static_cast<float>(slot.sample));
+    });
     const Batch* batch = restarted.next();
     ASSERT_NE(batch, nullptr);
     EXPECT_EQ(batch->data[4 * kFloats * 4 - 1], 8.0f);

@@ -259,9 +259,9 @@ TEST(Mixing, IsAFunctionOfTheStream) {
   MixupOptions options;
   options.mixup = 0.8f;
   options.cutmix = 1.0f;
-  const auto run = [&](uint64_t step) {
+  const auto run = [&](uint64_t batch_index) {
     Batch batch(4, 6);
-    mixup_batch(options, RandomStream(8).fork("mix").fork(step), batch.labels, 6, 4,
+    mixup_batch(options, RandomStream(8).fork("mix").fork(batch_index), batch.labels, 6, 4,
                 batch.images.data(), batch.targets.data());
     batch.images.insert(batch.images.end(), batch.targets.begin(), batch.targets.end());
     return batch.images;
@@ -281,7 +281,7 @@ TEST(Mixing, SmallestBatches) {
   EXPECT_EQ(batch.targets, std::vector<float>({1}));
 }
 
-TEST(Mixing, BadNumbersAreNamed) {
+TEST(Mixing, InvalidOptionsAreNamed) {
   std::vector<float> targets(4, 7.0f);
   for (const int bad : {-1, 2, 1 << 30}) {
     test::expect_error(ErrorCode::kInput, {"label", std::to_string(bad), "0 to 1"}, [&] {

@@ -135,7 +135,7 @@ TEST(Batches, ProcessesTogetherSeeWhatOneSees) {
   }
 }
 
-// Groups of a batch stay on one process, whatever is left for the last.
+// Groups of a batch stay on one process, also in the last batch.
 TEST(Batches, GroupsStayTogether) {
   EXPECT_EQ(make_batches(plain_order(23), 12, LastBatch::kKeep, {0, 2, 4}),
             (Batches{{0, 1, 2, 3, 8, 9, 10, 11}, {12, 13, 14, 15, 20, 21, 22}}));

@@ -113,12 +113,12 @@ TEST(Zip, AFileThatClaimsMoreThanAGigabyteIsNoImage) {
                                                .method = 8,
                                                .unpacked_size = (uint64_t{1} << 30) + 1},
                                               deflated("b", "2")}));
-  expect_error(ErrorCode::kInput, {archive->place(0), "claim to unpack to 1073741825"},
+  expect_error(ErrorCode::kInput, {archive->location(0), "claim to unpack to 1073741825"},
                [&] { archive->size(0); });
   EXPECT_EQ(read_text(*archive, 1), "2");
 }
 
-// Among good neighbours, one file is bad in its own way.
+// Among good neighbours, one file is invalid, each time for another reason.
 TEST(Zip, LiesRaiseWhereTheyAreRead) {
   const std::string data(3000, 'a');
   std::vector<ZipFile> lies;
@@ -145,7 +145,7 @@ TEST(Zip, LiesRaiseWhereTheyAreRead) {
   for (size_t i = 0; i < lies.size(); ++i) {
     const auto archive = open.open(zip_archive({deflated("a", "1"), lies[i], deflated("b", "2")}));
     EXPECT_EQ(read_text(*archive, 0), "1");
-    expect_error(ErrorCode::kInput, {archive->place(1) + ": "}, [&] {
+    expect_error(ErrorCode::kInput, {archive->location(1) + ": "}, [&] {
       read_text(*archive, 1);
       ADD_FAILURE() << "lie " << i << " was believed";
     });

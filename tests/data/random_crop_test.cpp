@@ -19,7 +19,7 @@ using Crop = AugmentOptions::Crop;
 using Padding = AugmentOptions::Padding;
 using namespace test;
 
-TEST(ResizedCrop, AreaShapeAndPlaceAreSpreadEvenly) {
+TEST(ResizedCrop, AreaShapeAndPositionAreSpreadEvenly) {
   constexpr int kDraws = 10000, kSide = 2000;
   AugmentOptions square;
   square.ratio_min = square.ratio_max = 1.0f;
@@ -81,7 +81,7 @@ TEST(ResizedCrop, FallsBackToTheLargestCentredPart) {
   EXPECT_EQ(box(extreme, 1, 1 << 20), (CropBox{0, (1 << 19) - 1, 1, 1}));
 }
 
-// A pixel's value tells where it came from.
+// A pixel's value encodes its source position.
 Image numbered_image(int side) {
   std::vector<int> values(static_cast<size_t>(side * side));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i);
@@ -93,17 +93,17 @@ TEST(ResizedCrop, AWindowOfTheInputSizeIsCopied) {
   options.crop = Crop::kResized;
   options.scale_min = options.scale_max = 0.25f;
   options.ratio_min = options.ratio_max = 1;
-  std::set<std::pair<int, int>> places;
+  std::set<std::pair<int, int>> positions;
   for (int i = 0; i < 500; ++i) {
     const std::vector<float> out =
         run(numbered_image(8), plain_recipe(4), options, RandomStream(9).fork(i));
     const int corner = static_cast<int>(std::lround(out[0]));
-    places.insert({corner % 8, corner / 8});
+    positions.insert({corner % 8, corner / 8});
     for (int k = 0; k < 16; ++k) {
       ASSERT_NEAR(out[static_cast<size_t>(k * 3)], corner + k / 4 * 8 + k % 4, 1e-4);
     }
   }
-  EXPECT_EQ(places.size(), 25u);
+  EXPECT_EQ(positions.size(), 25u);
 }
 
 TEST(ResizedCrop, TheWholeImageIsResizedAsPillowDoes) {
@@ -125,7 +125,7 @@ TEST(PaddedCrop, ShiftsByUpToThePadding) {
     options.crop = Crop::kPadded;
     options.pad = 0.25f;
     options.padding = padding;
-    std::set<std::pair<int, int>> places;
+    std::set<std::pair<int, int>> positions;
     for (int i = 0; i < 500; ++i) {
       const std::vector<float> out =
           run(image, plain_recipe(kSide), options, RandomStream(10).fork(i));
@@ -133,7 +133,7 @@ TEST(PaddedCrop, ShiftsByUpToThePadding) {
       const int seen = static_cast<int>(std::lround(out[(2 * kSide + 2) * 3]));
       const int dx = seen % kSide - 2, dy = seen / kSide - 2;
       ASSERT_LE(std::max(std::abs(dx), std::abs(dy)), 2);
-      places.insert({dx, dy});
+      positions.insert({dx, dy});
       const auto folded = [](int p) { return p < 0 ? -p : p >= kSide ? 2 * kSide - 2 - p : p; };
       for (int y = 0; y < kSide; ++y) {
         for (int x = 0; x < kSide; ++x) {
@@ -145,7 +145,7 @@ TEST(PaddedCrop, ShiftsByUpToThePadding) {
         }
       }
     }
-    EXPECT_EQ(places.size(), 25u);
+    EXPECT_EQ(positions.size(), 25u);
   }
 }
 

@@ -159,7 +159,7 @@ TEST(Tar, LinksAreResolvedInsideTheArchive) {
   ASSERT_EQ(broken->files().size(), 5u);
   EXPECT_EQ(broken->folders(), (std::vector<std::string>{"a", "b", "c", "d"}));
   for (size_t i = 0; i < 5; ++i) {
-    expect_error(ErrorCode::kInput, {broken->place(i), "link"}, [&] { read_text(*broken, i); });
+    expect_error(ErrorCode::kInput, {broken->location(i), "link"}, [&] { read_text(*broken, i); });
   }
 }
 
@@ -224,7 +224,8 @@ TEST(Tar, AsManyLinksAreFollowedAsLinuxFollows) {
   const OpenBytes open;
   const auto archive = open.open(tar + tar_end());
   EXPECT_EQ(read_text(*archive, 40), "end");
-  expect_error(ErrorCode::kInput, {archive->place(41), "link"}, [&] { read_text(*archive, 41); });
+  expect_error(ErrorCode::kInput, {archive->location(41), "link"},
+               [&] { read_text(*archive, 41); });
 }
 
 // They name files of the machine that packed the archive. Hard links name entries, and packers take

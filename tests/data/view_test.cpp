@@ -210,13 +210,13 @@ TEST(View, DrawsEachProbabilityByItself) {
 
 TEST(View, PartsLieAnywhere) {
   View view{{64, 62}, {64, 62}, {0, 0, 62, 61}};
-  std::set<std::pair<int, int>> places;
+  std::set<std::pair<int, int>> positions;
   RandomStream stream(1);
   for (int i = 0; i < 200; ++i) {
-    draw_place(view, stream);
-    places.insert({view.part.x, view.part.y});
+    draw_position(view, stream);
+    positions.insert({view.part.x, view.part.y});
   }
-  EXPECT_EQ(places,
+  EXPECT_EQ(positions,
             (std::set<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}}));
 }
 
@@ -345,8 +345,8 @@ TEST(AugmentLabels, AvoidsPartsOfOneClass) {
 }
 
 // Stripes: every part has half of each class, which is as much as one class may have at most, so
-// all ten places are tried and the last one is taken.
-TEST(AugmentLabels, TriesTenPlaces) {
+// all ten positions are tried and the last one is taken.
+TEST(AugmentLabels, TriesTenPositions) {
   const Image image = numbered(100, 100);
   LabelMap labels(100, 100, 0);
   for (int y = 0; y < 100; y += 2) std::fill_n(labels.row(y), 100, uint8_t{1});
@@ -360,8 +360,8 @@ TEST(AugmentLabels, TriesTenPlaces) {
     const RandomStream stream(7);
     augment_labels(image, labels, recipe, options, stream, out.data());
     View view = draw_view(recipe, options, {100, 100}, {64, 64}, stream);
-    RandomStream places = stream.fork("place");
-    for (int i = 0; i < tries; ++i) draw_place(view, places);
+    RandomStream positions = stream.fork("place");
+    for (int i = 0; i < tries; ++i) draw_position(view, positions);
     write_canvas(view.apply(image, recipe.interpolation), recipe, {64, 64}, expected.data());
     EXPECT_EQ(out, expected) << most;
   }

@@ -15,9 +15,9 @@ inline std::string probabilities(const std::string& weights, const std::string& 
   ModelRequest request;
   request.model = weights;
   const Classifier classifier(find_source(request));
-  const Classification answer = classifier.classify(ImageFiles({file}), 1000).front().answer;
+  const Classification result = classifier.classify(ImageFiles({file}), 1000).front().prediction;
   std::string text;
-  for (const ClassScore& score : answer.scores) {
+  for (const ClassScore& score : result.scores) {
     char line[64];
     std::snprintf(line, sizeof line, "%d %a\n", score.index, score.probability);
     text += line;
@@ -25,8 +25,8 @@ inline std::string probabilities(const std::string& weights, const std::string& 
   return text;
 }
 
-// Numbers between bounds whose product and sum a compiler may fuse.
-inline std::string random_numbers() {
+// Values between bounds whose product and sum a compiler may fuse.
+inline std::string random_values() {
   RandomStream random(7);
   std::string text;
   for (int i = 0; i < 20; ++i) {

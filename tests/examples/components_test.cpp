@@ -141,7 +141,7 @@ TEST_F(DebianPackages, TheProgramSaysWhatItNeeds) {
   }
   EXPECT_EQ(needed.find("-dev"), std::string::npos) << needed;
   EXPECT_EQ(needed.find("torch"), std::string::npos) << needed;
-  // Files belong to root, whoever makes the package.
+  // Files belong to root, independent of the packager.
   const std::string listed = run_program({"dpkg-deb", "-c", package}).out;
   EXPECT_TRUE(std::regex_search(listed, std::regex("-rwxr-xr-x root/root .* [.]/usr/bin/vig\n")))
       << listed;

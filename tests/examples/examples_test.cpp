@@ -59,7 +59,7 @@ class Installation : public ::testing::Test {
                "#include \"bits.h\"\n"
                "int main(int, char** argv) {\n"
                "  std::fputs(vig::test::probabilities(argv[1], argv[2]).c_str(), stdout);\n"
-               "  std::fputs(vig::test::random_numbers().c_str(), stdout);\n"
+               "  std::fputs(vig::test::random_values().c_str(), stdout);\n"
                "}\n");
     std::string all;
     for (const fs::path& header : headers_below(prefix_ / "include")) {
@@ -130,11 +130,11 @@ class Installation : public ::testing::Test {
     const std::string address = "http://127.0.0.1:" + std::to_string(served_port(server));
     const RunResult asked = run_program({script, address, image});
     EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
-    const auto answer = nlohmann::json::parse(asked.out)["results"][0]["classes"];
+    const auto classes = nlohmann::json::parse(asked.out)["results"][0]["classes"];
     const auto shown = nlohmann::json::parse(
         run_program({program, "classify", "-m", weights, "--top", "3", "--json", image}).out);
-    EXPECT_EQ(answer, shown[0]["classes"]);
-    EXPECT_EQ(answer.size(), 3u);
+    EXPECT_EQ(classes, shown[0]["classes"]);
+    EXPECT_EQ(classes.size(), 3u);
     EXPECT_NE(run_program({script, address, kRoot / "README.md"}).exit_code, 0);
     EXPECT_EQ(run_program({script}).exit_code, 2);
     server.signal(SIGTERM);
@@ -179,7 +179,7 @@ TEST_F(Installation, IsWhatOtherProjectsBuildOn) {
   ASSERT_EQ(run_program({program, "convert", checkpoint, weights, "--arch", "test_vig"}).err, "");
   const std::string expected = probabilities(weights, image);
   EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 10) << expected;
-  EXPECT_EQ(example("bits", {weights, image}).out, expected + random_numbers());
+  EXPECT_EQ(example("bits", {weights, image}).out, expected + random_values());
 
   // As the command line does.
   const RunResult result = example("classify", {weights, image});

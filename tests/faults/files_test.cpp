@@ -72,7 +72,7 @@ class Faults : public ::testing::Test {
     return calls;
   }
 
-  // One sentence, whatever failed.
+  // One sentence for any failure.
   static void expect_sentence(const RunResult& result) {
     EXPECT_EQ(result.signal, 0) << result.err;
     EXPECT_EQ(result.exit_code, 1) << result.err;
@@ -170,7 +170,7 @@ TEST_F(Faults, BytesAreFlushedBeforeTheirNameAppears) {
   EXPECT_EQ(letters, "owsrs");
 }
 
-// Every image is whole in its old place or in its new one, and no part of one is left.
+// Every image is whole at its old path or at its new one, and no part of one is left.
 TEST_F(Faults, MovingToAnotherFileSystemLosesNothing) {
   const fs::path other = other_file_system();
   if (other.empty()) GTEST_SKIP() << "needs a second file system that can be written to";
@@ -242,9 +242,9 @@ TEST_F(Faults, MovingToAnotherFileSystemLosesNothing) {
       }
       for (const auto& [old_name, new_name] : {std::pair{"kitten_gray.jpg", "kitten_gray.jpg"},
                                                {"pixel_1x1.png", "pixel_1x1 (2).png"}}) {
-        const int places = (left.contains(old_name) ? 1 : 0) + (after.contains(new_name) ? 1 : 0);
-        EXPECT_GE(places, 1) << old_name << " is lost";
-        EXPECT_LE(places, killed ? 2 : 1) << old_name << " is in both places";
+        const int copies = (left.contains(old_name) ? 1 : 0) + (after.contains(new_name) ? 1 : 0);
+        EXPECT_GE(copies, 1) << old_name << " is lost";
+        EXPECT_LE(copies, killed ? 2 : 1) << old_name << " is in both folders";
       }
       EXPECT_TRUE(killed || result.exit_code == (left.empty() ? 0 : 1)) << result.err;
     }

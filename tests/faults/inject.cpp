@@ -36,7 +36,7 @@ using vig::test::Decide;
 std::atomic<Decide> g_decide{nullptr};
 std::atomic<int64_t> g_counts[3];
 
-// The kinds of file calls in their order; more than fit are not told.
+// The kinds of file calls in their order; more than fit are not reported.
 std::atomic<size_t> g_letters{0};
 char g_calls[1 << 14];
 

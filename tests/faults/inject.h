@@ -1,7 +1,7 @@
 // Calls of the system that fail on purpose: memory, threads and files.
 //
 // The same source is part of a test program, which decides by a function of its own, and a library
-// to be preloaded into any program (LD_PRELOAD), which is told by variables of the environment:
+// to be preloaded into any program (LD_PRELOAD), which is configured by environment variables:
 //
 //   VIG_FAULT=CALL:NUMBER:HOW  CALL is memory, thread or file; calls count from 1 when main begins;
 //                              HOW is once, always (this one and all after it) or kill (SIGKILL)

@@ -1,5 +1,5 @@
 // Every allocation of loading, classifying and embedding fails once, alone and with all after it:
-// an exception or the same answer, never an abort, and never blamed on a file.
+// an exception or the same result, never an abort, and never blamed on a file.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,10 +30,10 @@ std::string data(const std::string& name) {
   return (std::filesystem::path(kFixtures) / name).string();
 }
 
-// How a process ended whose allocation failed. Anything else is a mistake.
-enum Ending : int { kSameAnswer = 0, kNoMemory = 3, kOtherAnswer = 4, kOtherError = 5 };
+// How a process ended whose allocation failed. Anything else is a bug.
+enum Ending : int { kSameResult = 0, kNoMemory = 3, kOtherResult = 4, kOtherError = 5 };
 
-// The process forks at each allocation: the new one goes on without that memory, while this one
+// The process forks at each allocation: the child continues without that memory, while this one
 // waits for its end and then continues with the memory. So all failures take little more than one
 // run. One thread alone: a fork has no other.
 struct Forks {
@@ -41,7 +41,7 @@ struct Forks {
   bool child = false;
   int64_t forked = 0;
   std::map<int, int64_t> endings;  // by status, as waitpid gives it
-  std::vector<int64_t> strange;    // numbers of the first allocations that ended otherwise
+  std::vector<int64_t> strange;    // indices of the first allocations that ended otherwise
 };
 Forks* g_forks = nullptr;
 int g_statuses[1 << 20];  // by allocation: nothing may allocate while one is decided
@@ -50,8 +50,8 @@ bool fork_here(Call call, int64_t number) {
   if (call != Call::kMemory) return false;
   if (g_forks->child) return g_forks->always;
   if (number >= static_cast<int64_t>(std::size(g_statuses))) std::abort();
-  off_t places[32];  // in open files, which both processes share
-  for (int file = 3; file < 32; ++file) places[file] = lseek(file, 0, SEEK_CUR);
+  off_t offsets[32];  // in open files, which both processes share
+  for (int file = 3; file < 32; ++file) offsets[file] = lseek(file, 0, SEEK_CUR);
   const pid_t child = fork();
   if (child == 0) {
     g_forks->child = true;
@@ -61,7 +61,7 @@ bool fork_here(Call call, int64_t number) {
   g_statuses[number] = -1;
   if (child > 0) waitpid(child, &g_statuses[number], 0);
   for (int file = 3; file < 32; ++file) {
-    if (places[file] >= 0) lseek(file, places[file], SEEK_SET);
+    if (offsets[file] >= 0) lseek(file, offsets[file], SEEK_SET);
   }
   g_forks->forked = number;
   return false;
@@ -81,21 +81,21 @@ bool fork_here(Call call, int64_t number) {
 
 void say(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
-// Runs `operation`, which gives the answer as text, with each allocation failing in turn.
+// Runs `operation`, which gives the result as text, with each allocation failing in turn.
 template <class Operation>
 void fail_every_allocation(bool always, int64_t at_least, const Operation& operation) {
   const std::string expected = operation();  // and what is allocated once a process is there
   Forks forks;
   forks.always = always;
   g_forks = &forks;
-  int ending = kSameAnswer;
+  int ending = kSameResult;
   {
-    std::string answer;
+    std::string result;
     const std::terminate_handler before = std::set_terminate(end_child);
     inject(fork_here);
     try {
-      answer = operation();
-      ending = answer == expected ? kSameAnswer : kOtherAnswer;
+      result = operation();
+      ending = result == expected ? kSameResult : kOtherResult;
     } catch (const std::bad_alloc&) {
       ending = kNoMemory;
     } catch (const std::exception& error) {
@@ -105,18 +105,18 @@ void fail_every_allocation(bool always, int64_t at_least, const Operation& opera
       if (ending == kOtherError) say(error.what()), say("\n");
     }
     if (forks.child) {
-      if (ending == kOtherAnswer) say(answer.c_str()), say("\n");
+      if (ending == kOtherResult) say(result.c_str()), say("\n");
       _exit(ending);
     }
     inject(nullptr);
     std::set_terminate(before);
   }
-  ASSERT_EQ(ending, kSameAnswer);
+  ASSERT_EQ(ending, kSameResult);
   EXPECT_GE(forks.forked, at_least);
   for (int64_t n = 1; n <= forks.forked; ++n) {
     const int status = g_statuses[n];
     const bool good = WIFEXITED(status) &&
-                      (WEXITSTATUS(status) == kSameAnswer || WEXITSTATUS(status) == kNoMemory);
+                      (WEXITSTATUS(status) == kSameResult || WEXITSTATUS(status) == kNoMemory);
     ++forks.endings[status];
     if (!good && forks.strange.size() < 20) forks.strange.push_back(n);
   }
@@ -126,7 +126,7 @@ void fail_every_allocation(bool always, int64_t at_least, const Operation& opera
   EXPECT_GT(forks.endings[W_EXITCODE(kNoMemory, 0)], forks.forked / 2);
 }
 
-std::string numbers(const std::vector<float>& values) {
+std::string as_text(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
@@ -154,7 +154,7 @@ TEST_P(EveryAllocation, OfLoadingAndClassifying) {
     std::string text;
     for (const ClassifiedImage& image : classifier.classify(images, 2)) {
       if (!image.error.empty()) throw std::runtime_error(image.error);
-      for (const ClassScore& score : image.answer.scores) text += std::to_string(score.logit);
+      for (const ClassScore& score : image.prediction.scores) text += std::to_string(score.logit);
     }
     return text;
   });
@@ -170,7 +170,7 @@ TEST_P(EveryAllocation, OfLoadingACheckpointAndEmbedding) {
     std::string text;
     for (const EmbeddedImage& image : embedder.embed(images, Embedder::Kind::kPooled)) {
       if (!image.error.empty()) throw std::runtime_error(image.error);
-      text += numbers(image.answer.values);
+      text += as_text(image.prediction.values);
     }
     return text;
   });

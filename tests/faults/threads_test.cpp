@@ -1,4 +1,4 @@
-// The system starts no more threads: work goes on with those there are, to the same bits.
+// The system starts no more threads: work continues with fewer, to the same bits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 #include "support/run_program.h"
 #include "support/tree.h"
 #include "vig/base/error.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/bench/bench.h"
 #include "vig/data/dataset.h"
 #include "vig/data/loader.h"
@@ -50,17 +50,17 @@ class Threads : public ::testing::Test {
   }
 };
 
-TEST_F(Threads, ATeamIsAsLargeAsTheSystemAllows) {
+TEST_F(Threads, APoolIsAsLargeAsTheSystemAllows) {
   for (int started = 0; started <= 4; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    ThreadTeam team(5);
-    EXPECT_EQ(team.size(), started + 1);
+    ThreadPool pool(5);
+    EXPECT_EQ(pool.size(), started + 1);
     std::vector<int> rounds(5, 0);
     for (int round = 0; round < 3; ++round) {
-      team.run([&](int worker) {
+      pool.run([&](int worker) {
         ++rounds[static_cast<size_t>(worker)];
-        team.barrier();  // all of them arrive
+        pool.barrier();  // all of them arrive
       });
     }
     for (int worker = 0; worker < 5; ++worker) {
@@ -80,7 +80,7 @@ class ThreadsOfAModel : public Threads {
 
   static std::vector<ClassScore> scores(const Classifier& classifier, int size = 0) {
     const ImageFiles image({data("image/photos/kitten_gray.jpg")});
-    return classifier.classify(image, 10, size).front().answer.scores;
+    return classifier.classify(image, 10, size).front().prediction.scores;
   }
 };
 
@@ -91,18 +91,18 @@ TEST_F(ThreadsOfAModel, ASessionRunsOnFewerToTheSameBits) {
   for (int started = 0; started <= 3; ++started) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
-    std::vector<std::pair<int, int>> told;
+    std::vector<std::pair<int, int>> reported;
     const Classifier fewer(source(),
                            {.threads = 4, .batch = 1, .on_fewer_threads = [&](int got, int asked) {
-                              told.emplace_back(got, asked);
+                              reported.emplace_back(got, asked);
                             }});
     EXPECT_EQ(scores(fewer), expected);
     EXPECT_EQ(scores(fewer, 32), expected_small);  // on the same threads
     EXPECT_EQ(calls_of(Call::kThread), std::min(started + 1, 3));
     if (started == 3) {
-      EXPECT_TRUE(told.empty());
+      EXPECT_TRUE(reported.empty());
     } else {
-      EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
+      EXPECT_EQ(reported, (std::vector<std::pair<int, int>>{{started + 1, 4}}));
     }
   }
 }
@@ -131,7 +131,7 @@ TEST_F(ThreadsOfAModel, ImagesAreReadWithoutABackgroundThread) {
     for (size_t i = 0; i < results.size(); ++i) {
       EXPECT_EQ(results[i].name, files.path(i));
       EXPECT_EQ(results[i].error, "");
-      EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
+      EXPECT_EQ(results[i].prediction.scores, expected[i].prediction.scores);
     }
   }
 }
@@ -147,10 +147,9 @@ TEST_F(Threads, ALoaderWorksWithAnyNumberOfThem) {
     SCOPED_TRACE(started);
     const ThreadLimit limit(started);
     Loader loader(std::make_shared<const Dataset>(dataset), {.workers = 3, .ahead = 2});
-    loader.start({{0, 1}, {2, 3}, {3, 0}}, 1,
-                 [](const Loader::Slot& slot, const Image&, Target&, float* out) {
-                   *out = static_cast<float>(slot.sample);
-                 });
+    loader.start({{0, 1}, {2, 3}, {3, 0}}, 1, [](const Loader::Slot& slot, Sample&, float* out) {
+      *out = static_cast<float>(slot.sample);
+    });
     std::vector<float> seen;
     while (const Batch* batch = loader.next())
       seen.insert(seen.end(), batch->data, batch->data + 2);
@@ -200,9 +199,9 @@ TEST_F(ThreadsOfTheProgram, RunsOnFewerAndSaysSoOnce) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out, expected.out);
     // The first threads run the network; images are read by those that remain.
-    const int team = std::min(started + 1, 4);
-    EXPECT_EQ(result.err, team == 4 ? std::string()
-                                    : "vig: runs on " + std::to_string(team) +
+    const int pool = std::min(started + 1, 4);
+    EXPECT_EQ(result.err, pool == 4 ? std::string()
+                                    : "vig: runs on " + std::to_string(pool) +
                                           " of 4 threads: the system starts no more (limit of "
                                           "threads or memory)\n");
   }
@@ -217,14 +216,14 @@ TEST_F(ThreadsOfTheProgram, RefuseAStackThatIsTooSmall) {
 }
 
 // Stacks of threads are a matter of address space, the growing one of the main thread too: limits
-// that lie close together find the place where it is the stack that is refused.
+// that lie close together find the limit at which the stack is refused.
 TEST_F(ThreadsOfTheProgram, NeverAbortsWhereTheAddressSpaceIsLimited) {
   const RunResult expected = run_program(classify(1));
   std::vector<uint64_t> limits = {40, 50, 60, 70, 110, 150, 300, 1000};
   for (uint64_t& limit : limits) limit *= 1'000'000;
   const size_t coarse = limits.size();
   for (uint64_t limit = 80'000'000; limit < 100'000'000; limit += 500'000) limits.push_back(limit);
-  int answered = 0;
+  int finished = 0;
   for (size_t i = 0; i < limits.size(); ++i) {
     const uint64_t limit = limits[i];
     for (const int threads : {8, 256}) {
@@ -235,14 +234,14 @@ TEST_F(ThreadsOfTheProgram, NeverAbortsWhereTheAddressSpaceIsLimited) {
       EXPECT_EQ(result.signal, 0);
       if (result.exit_code == 0) {
         EXPECT_EQ(result.out, expected.out);
-        ++answered;
+        ++finished;
       } else {
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_NE(result.err.find("not enough memory"), std::string::npos) << result.err;
       }
     }
   }
-  EXPECT_GE(answered, 4);
+  EXPECT_GE(finished, 4);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A family from outside goes the way of our own: found by name, its checkpoints recognised,
+// A family from outside works like our own: found by name, its checkpoints recognised,
 // images classified. What it computes is compared with the reference execution and with training
 // in the tests of runtime/ and train/, by its line in runtime/networks.cpp.
 #include <gtest/gtest.h>
@@ -77,10 +77,10 @@ TEST_F(Foreign, CheckpointsAreRecognisedAndImagesClassified) {
   EXPECT_EQ(model_classes(source.spec), 5);
   const Classifier classifier(source, {.threads = 2});
   const ImageFiles images({std::string(kFixtures) + "/image/photos/cat_chelsea.png"});
-  const ClassifiedImage answer = classifier.classify(images, 5).front();
-  EXPECT_EQ(answer.error, "");
-  ASSERT_EQ(answer.answer.scores.size(), 5u);
-  EXPECT_GT(answer.answer.scores.front().logit, answer.answer.scores.back().logit);
+  const ClassifiedImage result = classifier.classify(images, 5).front();
+  EXPECT_EQ(result.error, "");
+  ASSERT_EQ(result.prediction.scores.size(), 5u);
+  EXPECT_GT(result.prediction.scores.front().logit, result.prediction.scores.back().logit);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ void run_csv_list(Bytes bytes) {
   std::set<std::string> paths;
   size_t used = 0;
   for (const CsvRow& row : list.rows) {
-    check(!row.path.empty() && row.path.size() <= kMaxCsvField, "a path of no good length");
+    check(!row.path.empty() && row.path.size() <= kMaxCsvField, "a path of invalid length");
     check(row.path.find('\0') == row.path.npos, "a path with a zero byte");
     check(paths.insert(row.path).second, "a path twice");
     check(row.label < list.labels.size(), "a label that is not there");

@@ -24,7 +24,7 @@ HttpOptions small_limits() {
 struct Conversation {
   std::vector<std::string> requests;
   std::string refusal;
-  // The reason may differ: of several mistakes the parser finds the one whose bytes came first.
+  // The reason may differ: of several errors the parser finds the one whose bytes came first.
   bool operator==(const Conversation& other) const {
     return requests == other.requests && refusal.empty() == other.refusal.empty();
   }

@@ -1,4 +1,4 @@
-// One function for every parser of files from strangers: it reads `bytes` as such a file. Each ends
+// One function for every parser of untrusted input: it reads `bytes` as such a file. Each ends
 // in success or in vig::Error; anything else is a finding. tools/fuzz.sh runs them with libFuzzer,
 // regressions_test.cpp on what was found before.
 #pragma once

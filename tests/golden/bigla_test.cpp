@@ -201,13 +201,13 @@ TEST_P(BiglaOnTarget, GradientsEqualThePaper) {
 VIG_ON_EVERY_TARGET(BiglaOnTarget);
 
 // In double throughout: what is left is the rounding of gates and results to float.
-TEST(BiglaTwin, EqualsThePaper) {
+TEST(BiglaReference, EqualsThePaper) {
   for (const char* name : kCases) {
     EXPECT_LE(error(name, reference::gla, reference::pointwise), 1e-6) << name;
   }
 }
 
-TEST(BiglaTwin, GradientsEqualThePaper) {
+TEST(BiglaReference, GradientsEqualThePaper) {
   for (const char* name : kCases) {
     expect_gradients(name, reference::gla_backward, reference::pointwise, 1e-6);
   }

@@ -29,23 +29,24 @@ double distance(const std::vector<float>& found, const std::vector<float>& want)
   return largest;
 }
 
-// A case of the sampling alone. It gives places in 0..1 of the map and weights; the kernels take
+// A case of the sampling alone. It gives positions in 0..1 of the map and weights; the kernels take
 // offsets from the queries, which stand in one row here, and logits.
 class Sampling {
  public:
   explicit Sampling(const std::string& name) : file_(name, "dense") {
-    const Shape& places = file_.view("sampling_locations").shape;
-    batch_ = places[0], queries_ = {{1, places[1]}}, heads_ = places[2], points_ = places[4];
+    const Shape& positions = file_.view("sampling_locations").shape;
+    batch_ = positions[0], queries_ = {{1, positions[1]}}, heads_ = positions[2],
+    points_ = positions[4];
     const auto sizes = static_cast<const int64_t*>(file_.view("spatial_shapes").data);
-    for (int64_t l = 0; l < places[3]; ++l) levels_.push_back({sizes[2 * l], sizes[2 * l + 1]});
+    for (int64_t l = 0; l < positions[3]; ++l) levels_.push_back({sizes[2 * l], sizes[2 * l + 1]});
     values = file_.read("value");
     weights = file_.read("attention_weights");
     for (const float weight : weights) logits.push_back(std::log(weight));
     const std::vector<float> locations = file_.read("sampling_locations");
     for (size_t i = 0; i < locations.size(); ++i) {
-      const int64_t query = static_cast<int64_t>(i) / (2 * samples()) % places[1];
+      const int64_t query = static_cast<int64_t>(i) / (2 * samples()) % positions[1];
       const double middle =
-          i % 2 == 0 ? (static_cast<double>(query) + 0.5) / static_cast<double>(places[1]) : 0.5;
+          i % 2 == 0 ? (static_cast<double>(query) + 0.5) / static_cast<double>(positions[1]) : 0.5;
       offsets.push_back(static_cast<float>((locations[i] - middle) * size(i)));
     }
     width_ = file_.view("output").shape[2];
@@ -55,7 +56,7 @@ class Sampling {
   const OperatorCase& file() const { return file_; }
   int64_t samples() const { return heads_ * static_cast<int64_t>(levels_.size()) * points_; }
   int64_t batch() const { return batch_; }
-  // Of the axis and level that number i of the places belongs to.
+  // Of the axis and level that number i of the positions belongs to.
   double size(size_t i) const {
     const auto& map = levels_[i / 2 / static_cast<size_t>(points_) % levels_.size()];
     return static_cast<double>(i % 2 == 0 ? map.width : map.height);
@@ -101,7 +102,7 @@ double forward_error(const std::string& name, Forward forward) {
   return distance(s.output, s.file().read("output"));
 }
 
-// The largest error of the gradients of values, places and weights.
+// The largest error of the gradients of values, positions and weights.
 double gradient_error(const std::string& name, Backward backward) {
   Sampling s(name);
   std::vector<float> grad_out = s.file().read("do");
@@ -191,7 +192,7 @@ TEST(DeformableModuleGolden, TheEngineMatchesTheGoldenCases) {
 }
 
 // With fresh weights offsets do not depend on the query, and all samples count the same.
-TEST(DeformableModuleGolden, FreshOffsetsLookAround) {
+TEST(DeformableModuleGolden, FreshOffsetsPointInAllDirections) {
   const OperatorCase golden("msda-init", "dense");
   for (const int heads : {6, 12, 16}) {
     for (const size_t levels : {1, 3}) {

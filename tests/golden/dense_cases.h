@@ -58,12 +58,12 @@ inline std::vector<float> rows_of(const OperatorCase& file, const std::string& t
 
 inline DenseCase extractor_case() {
   DenseCase made{"extractor", "extractor", {}, "extractor.", {"query", "feat"}, {}};
-  AdapterNumbers numbers;
-  numbers.deform_heads = 4;
+  AdapterConfig config;
+  config.deform_heads = 4;
   Builder b;
   const Value query = b.input("query", {1, 126, 32}), feat = b.input("feat", {4, 6, 32});
   b.output("output",
-           b.named(extractor(b, query, feat, "extractor", numbers, {{8, 12}, {4, 6}, {2, 3}}, 0.0),
+           b.named(extractor(b, query, feat, "extractor", config, {{8, 12}, {4, 6}, {2, 3}}, 0.0),
                    "output"));
   made.graph = std::move(b).finish();
   made.expect_module("output", "output");
@@ -97,19 +97,19 @@ inline DenseCase fpn_case() {
 }
 
 inline std::vector<DenseCase> uper_head_cases() {
-  UperNumbers numbers;
-  numbers.head_channels = 8;
-  numbers.auxiliary_channels = 6;
+  UperHeadConfig config;
+  config.head_channels = 8;
+  config.auxiliary_channels = 6;
   DenseCase head{"uperhead", "uperhead", {}, "", {}, {}};
   Builder b;
-  uper_head(b, input_maps(b, 6), numbers, 5);
+  uper_head(b, input_maps(b, 6), config, 5);
   head.graph = std::move(b).finish();
   for (int k = 0; k < 4; ++k) head.inputs.push_back("input/" + std::to_string(k));
   head.expect_module("output", "decode_head");
   head.expect_module("act/fpn_bottleneck", "decode_head.fpn_bottleneck");
   head.expect_module("act/psp_bottleneck", "decode_head.bottleneck");
   DenseCase more{"auxiliary_head", "uperhead", {}, "", {"input/2"}, {}};
-  more.graph = auxiliary_head({4, 6, 6}, numbers, 5, 1);
+  more.graph = auxiliary_head({4, 6, 6}, config, 5, 1);
   more.expect_module("output_aux", "auxiliary_head");
   return {std::move(head), std::move(more)};
 }

@@ -55,7 +55,7 @@ std::vector<std::vector<float>> run(const DenseCase& golden, const OperatorCase&
   return values;
 }
 
-TEST_P(DenseGolden, TheEngineHasTheOriginalsNumbers) {
+TEST_P(DenseGolden, TheEngineHasTheOriginalsValues) {
   const DenseCase golden = dense_cases()[GetParam()];
   const OperatorCase file = golden.tensors();
   std::vector<int> nodes;

@@ -99,7 +99,7 @@ TEST_P(MapsGoldenOnTarget, ResizingIsThePublishedOne) {
     EXPECT_LE(resize_error("bilinear/align_false/" + size, false, map_resize), 1e-6) << size;
     EXPECT_EQ(resize_error("nearest/" + size, true, map_resize), 0.0) << size;
   }
-  // By a factor that makes whole sizes: the same places.
+  // By a factor that makes whole sizes: the same positions.
   for (const char* factor : {"2", "4"}) {
     const std::string name = std::string("bilinear_scale/") + factor;
     EXPECT_LE(resize_error(name, false, map_resize), 1e-6) << factor;

@@ -14,7 +14,7 @@ namespace {
 class Peers : public testing::TestWithParam<std::string> {};
 
 // The references were computed in float32 as well.
-TEST_P(Peers, HaveTheOriginalsNumbers) {
+TEST_P(Peers, HaveTheOriginalsValues) {
   for (const int threads : {1, 3}) {
     VerifyOptions options;
     options.threads = threads;

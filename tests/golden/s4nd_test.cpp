@@ -41,9 +41,9 @@ Values taps_of(const test::OperatorCase& golden, const std::string& kernel, int6
   return taps;
 }
 
-// Sequences of `tokens` rows of `in`, `step` floats apart, by the taps of copy m of two.
+// Sequences of `tokens` rows of `in`, `stride` floats apart, by the taps of copy m of two.
 void convolve(const Values& taps, int64_t length, int64_t channels, int64_t m, int64_t tokens,
-              int64_t step, const float* in, float* out) {
+              int64_t stride, const float* in, float* out) {
   Values rows;
   const auto row = [&](int64_t r, int64_t j) { return taps.begin() + (r * length + j) * channels; };
   for (int64_t j = length - 1; j >= 0; --j) {
@@ -57,7 +57,7 @@ void convolve(const Values& taps, int64_t length, int64_t channels, int64_t m, i
   args.tokens = tokens;
   args.channels = channels;
   args.in = in;
-  args.in_stride = args.out_stride = step;
+  args.in_stride = args.out_stride = stride;
   args.packed = packed.floats();
   args.past = args.future = length;
   args.out = out;

@@ -42,7 +42,7 @@ TEST(Builder, InputsHaveNamesAndAnyGrid) {
   EXPECT_EQ(graph.inputs[0].name, "image");
 }
 
-TEST(Builder, ConvolutionsCountWholeStepsOfTheKernel) {
+TEST(Builder, ConvolutionsCountWholeStrides) {
   struct Case {
     int size, kernel, stride, padding, out;
   };

@@ -254,7 +254,7 @@ TEST(Fuse, AScanTakesTheProductThatMakesItsGate) {
   EXPECT_EQ(described(build(true)), (Units{"input", "linear", "linear", "linear", "gla", "gla"}));
 }
 
-// Logits that something is done to are made by a step of their own.
+// Logits that are transformed further are computed by a call of their own.
 TEST(Fuse, AScanTakesAPlainProductOnly) {
   Builder b;
   const Value x = b.linear(b.input("image", {8, 8, 3}), "a", 32, false, kInit);

@@ -1,4 +1,4 @@
-// What a finished graph tells: names, labels, counts.
+// Reports of a finished graph: names, labels, counts.
 #include "vig/graph/graph.h"
 
 #include <gtest/gtest.h>
@@ -53,9 +53,9 @@ TEST(Graph, EveryOperationHasANameOfItsOwn) {
   EXPECT_EQ(names, expected);
 }
 
-template <size_t... kPlaces>
-std::vector<std::string> names_of_all(std::index_sequence<kPlaces...>) {
-  return {op_name(Op(std::in_place_index<kPlaces>))...};
+template <size_t... kIndices>
+std::vector<std::string> names_of_all(std::index_sequence<kIndices...>) {
+  return {op_name(Op(std::in_place_index<kIndices>))...};
 }
 
 // As profiles and sentences about nodes say them, in the order of the set.
@@ -250,7 +250,7 @@ TEST(Difference, SizesOfImagesAreNone) {
 }
 
 // Graphs of the same operations and parameters that are not the same network.
-TEST(Difference, IsHowOperationsAreJoined) {
+TEST(Difference, IsHowOperationsAreConnected) {
   const auto build = [](const auto& body) {
     Builder b;
     const Value x = b.input("image", {4, 4, 4});

@@ -53,25 +53,25 @@ TEST(ScanPath, TheReleasedInverseOfColumnsIsTheTrueOneOfSquares) {
   EXPECT_EQ(scan_targets(op, columns, 2, 3), scan_rows(columns, 2, 3));
   op.released_columns = true;
   EXPECT_EQ(scan_targets(op, columns, 3, 3), scan_rows(columns, 3, 3));
-  // Position p has the result of step (p % 2) * 3 + p / 2.
+  // Position p has the result at index (p % 2) * 3 + p / 2.
   EXPECT_EQ(scan_targets(op, columns, 2, 3), (Rows{0, 2, 4, 1, 3, 5}));
   EXPECT_EQ(scan_targets(op, back, 2, 3), (Rows{5, 3, 1, 4, 2, 0}));
   EXPECT_EQ(scan_targets(op, {ScanOrder::kRows}, 2, 3), scan_rows({ScanOrder::kRows}, 2, 3));
 }
 
-TEST(ScanPath, StepsAreThoseOfThePaths) {
+TEST(ScanPath, LengthsAreThoseOfThePaths) {
   for (const ScanPath path :
        {ScanPath{ScanOrder::kRows}, ScanPath{ScanOrder::kSnakeColumns},
         ScanPath{ScanOrder::kWindows, false, 4}, ScanPath{ScanOrder::kSubgrid, false, 3}}) {
     SelectiveScanOp op;
     op.directions = {{path}, {path}};
-    const auto steps = static_cast<int64_t>(scan_rows(path, 5, 7).size());
-    EXPECT_EQ(scan_steps(op, 5, 7), 2 * steps);
+    const auto length = static_cast<int64_t>(scan_rows(path, 5, 7).size());
+    EXPECT_EQ(scan_length(op, 5, 7), 2 * length);
   }
 }
 
 // Of the rows of a 2 x 3 grid with a class token as row 3.
-TEST(ScanPath, AClassTokenIsTheSameStepOfEveryPath) {
+TEST(ScanPath, AClassTokenHasTheSameIndexInEveryPath) {
   ScanPath path{ScanOrder::kColumns, false, 0, 3, 3};
   SelectiveScanOp op;
   EXPECT_EQ(scan_rows(path, 1, 7), (Rows{0, 4, 1, 3, 5, 2, 6}));
@@ -79,13 +79,13 @@ TEST(ScanPath, AClassTokenIsTheSameStepOfEveryPath) {
   op.released_columns = true;
   EXPECT_EQ(scan_targets(op, path, 1, 7), (Rows{0, 2, 5, 3, 1, 4, 6}));
   op.directions = {{path}};
-  EXPECT_EQ(scan_steps(op, 1, 7), 7);
+  EXPECT_EQ(scan_length(op, 1, 7), 7);
   path.backward = true;
   EXPECT_EQ(scan_rows(path, 1, 7), (Rows{6, 2, 5, 3, 1, 4, 0}));
   path = {ScanOrder::kWindows, false, 2, 3, 3};
   EXPECT_EQ(scan_rows(path, 1, 7), (Rows{0, 1, 4, 3, 5, 2, -1, 6, -1}));
   op.directions = {{path}};
-  EXPECT_EQ(scan_steps(op, 1, 7), 9);
+  EXPECT_EQ(scan_length(op, 1, 7), 9);
 }
 
 class ScanBuilder : public testing::Test {

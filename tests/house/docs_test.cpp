@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "house/example_data.h"
@@ -64,8 +65,8 @@ std::vector<std::string> files_below(const fs::path& folder) {
 
 class Docs : public ::testing::TestWithParam<fs::path> {};
 INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(pages()), [](const auto& test) {
-  std::string name = test.param.parent_path() == "models" ? "models" : "";
-  name += test.param.stem().string();
+  std::string name = test.param.stem().string();
+  if (name == "README") name = test.param.parent_path().string() + name;
   std::erase(name, '-');
   return name;
 });
@@ -111,6 +112,20 @@ TEST_P(Docs, LinksLeadSomewhere) {
   }
 }
 
+// Paths of the tree, and of src/vig without that, in `code`.
+TEST_P(Docs, NamedFilesExist) {
+  static const std::regex code("`([a-z0-9_]+/[a-z0-9_./-]*[a-z0-9_/])`");
+  const std::string page = read_file(kRoot / GetParam());
+  for (std::sregex_iterator found(page.begin(), page.end(), code), end; found != end; ++found) {
+    const fs::path path = (*found)[1].str(), first = *path.begin();
+    const bool source = fs::is_directory(kRoot / "src/vig" / first) && path.has_extension();
+    const bool top = fs::is_directory(kRoot / first) && first != "build" && first != "data";
+    if (!source && !top) continue;
+    EXPECT_TRUE(fs::exists(kRoot / path) || fs::exists(kRoot / "src/vig" / path))
+        << GetParam() << " names " << path;
+  }
+}
+
 // A diff shows lines as they stand in the tree: "+++ b/FILE", then lines of that file in order.
 TEST_P(Docs, DiffsShowTheTree) {
   for (const FencedBlock& block : fenced_blocks(read_file(kRoot / GetParam()))) {
@@ -134,7 +149,18 @@ TEST_P(Docs, DiffsShowTheTree) {
 
 TEST(Readme, IsShort) {
   const std::string text = read_file(kRoot / "README.md");
-  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 200);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 150);
+}
+
+TEST(Contents, ListEveryPageAndEveryPageLinksBack) {
+  const std::vector<std::string> listed = local_links(read_file(kRoot / "docs/README.md"));
+  for (const fs::path& page : pages()) {
+    if (page.parent_path() != "docs" || page.filename() == "README.md") continue;
+    EXPECT_EQ(std::ranges::count(listed, page.filename().string()), 1)
+        << "docs/README.md lists " << page;
+    EXPECT_EQ(std::ranges::count(local_links(read_file(kRoot / page)), "README.md"), 1)
+        << page << " links back to docs/README.md";
+  }
 }
 
 TEST(Readme, SpeedTablesAreUpToDate) {
@@ -149,20 +175,23 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   const std::string around[2] = {"before\n<!-- speed: made by tools/readme_tables.sh -->\n",
                                  "<!-- end of speed -->\nafter\n"};
   write_file(folder / "README.md", around[0] + "old\n" + around[1]);
-  const std::string beside[2] = {"a\n<!-- onnxruntime: made by tools/readme_tables.sh -->\n",
-                                 "<!-- end of onnxruntime -->\nb\n"};
-  write_file(folder / "docs/speed.md", beside[0] + beside[1]);
+  const std::string page[3] = {"a\n<!-- engine: made by tools/readme_tables.sh -->\n",
+                               "<!-- end of engine -->\nb\n"
+                               "<!-- onnxruntime: made by tools/readme_tables.sh -->\n",
+                               "<!-- end of onnxruntime -->\nc\n"};
+  write_file(folder / "docs/speed.md", page[0] + "old\n" + page[1] + page[2]);
   const auto run = [&](const std::vector<std::string>& arguments) {
     std::vector<std::string> command = {(folder / "tools/readme_tables.sh").string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run_program(command);
   };
   EXPECT_EQ(run({}).exit_code, 0);
-  EXPECT_EQ(read_file(folder / "README.md"),
-            around[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + around[1]);
   EXPECT_EQ(
-      read_file(folder / "docs/speed.md"),
-      beside[0] + "\nNo results are stored in `bench/results/baselines/` yet.\n\n" + beside[1]);
+      read_file(folder / "README.md"),
+      around[0] + "\nNo results are stored in `bench/results/baselines/` yet.\n\n" + around[1]);
+  EXPECT_EQ(read_file(folder / "docs/speed.md"),
+            page[0] + "\nNo results are stored in `bench/results/` yet.\n\n" + page[1] +
+                "\nNo results are stored in `bench/results/baselines/` yet.\n\n" + page[2]);
   EXPECT_EQ(run({"--check"}).exit_code, 0);
 
   // The columns in another order than the program's, and a processor with a comma in its name.
@@ -176,11 +205,10 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
   EXPECT_EQ(run({"--check"}).exit_code, 1);
   EXPECT_EQ(run({}).exit_code, 0);
   EXPECT_EQ(run({"--check"}).exit_code, 0);
-  const std::string text = read_file(folder / "README.md");
+  const std::string text = read_file(folder / "docs/speed.md");
   EXPECT_TRUE(
-      text.starts_with(around[0] + "\nFast, and new, AVX2, fastest quarter of the runs ([data]"))
+      text.starts_with(page[0] + "\nFast, and new, AVX2, fastest quarter of the runs ([data]"))
       << text;
-  EXPECT_TRUE(text.ends_with("\n\n" + around[1])) << text;
   for (const char* row :
        {"\n| vig_t | 224 | 1 | 2 | 15.0 | 66.5 | 159 | 81 % | 1.7 MB | 60 MB |\n",
         "\n| vig_s | 512 x 1024 | 8 | 1 | 300.0 | 26.7 | 170 | 90 % | 20.0 MB | 200 MB |\n"}) {
@@ -208,12 +236,22 @@ TEST(Readme, SpeedTablesComeFromTheResults) {
         "compared |\n"}) {
     EXPECT_NE(compared.find(words), std::string::npos) << words << "\n" << compared;
   }
+  const std::string headline = read_file(folder / "README.md");
+  EXPECT_EQ(headline,
+            around[0] +
+                "\nOne image, 2 threads, C, AVX2, float32 "
+                "([data](bench/results/baselines/onnxruntime-a.csv)):\n\n"
+                "| image | ViG-T, this engine | DeiT-T, ORT 1 | faster by | memory here | "
+                "memory there |\n|---|---|---|---|---|---|\n"
+                "| 512 x 1024 | 8.4 ms | 14.5 ms | 1.7x | 60 MB | 200 MB |\n\n" +
+                around[1]);
 
   write_file(folder / "bench/results/b.csv", "cpu,simd,model,complete\nx,y,z,true\n");
   const RunResult broken = run({});
   EXPECT_NE(broken.exit_code, 0);
   EXPECT_NE(broken.err.find("bench/results/b.csv: no column"), std::string::npos) << broken.err;
-  EXPECT_EQ(read_file(folder / "README.md"), text) << "a failure leaves the page alone";
+  EXPECT_EQ(read_file(folder / "README.md"), headline) << "a failure leaves the page alone";
+  EXPECT_EQ(read_file(folder / "docs/speed.md"), compared);
 }
 
 TEST(Markdown, BlocksAndLinks) {

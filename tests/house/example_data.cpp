@@ -19,7 +19,7 @@ constexpr int kSide = 64;
 
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// A bright rectangle on dark ground, at another place for every number.
+// A bright rectangle on dark ground, at another position for every number.
 struct Scene {
   explicit Scene(int number) : x(4 + 5 * number), y(30 - 4 * number), image(kSide, kSide) {
     std::vector<uint8_t> classes(kSide * kSide);

@@ -1,9 +1,8 @@
-// docs/help, which ./vig prints without a build: what the programs themselves print.
+// docs/help, which ./vig prints without a build, and docs/commands.md: what the programs print.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "support/files.h"
 #include "support/run_program.h"
@@ -14,37 +13,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kHelp = fs::path(kSourceDir) / "docs/help";
+TEST(Help, FilesAreWhatTheProgramsPrint) {
+  const RunResult result = run_program({(fs::path(kSourceDir) / "tools/write_help.sh").string(),
+                                        "--check", fs::path(kVig).parent_path().string()});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
 
-// The pages that there must be: vig, its commands, and bench --train, which has options of its own.
-std::set<std::string> pages() {
-  std::set<std::string> names = {"bench-train"};
+// Every option of every command is on the page.
+TEST(Help, ThePageHasEveryOption) {
+  const std::string page = read_file(fs::path(kSourceDir) / "docs/commands.md");
   const RunResult described = run_program({kVig, "--describe"});
+  int options = 0;
   for (const auto& command : nlohmann::json::parse(described.out)) {
-    names.insert(command.at("name").get<std::string>());
+    for (const auto& option : command.at("options")) {
+      if (option.at("names").empty()) continue;
+      ++options;
+      const std::string name = option.at("names").back().get<std::string>();
+      EXPECT_NE(page.find(name), std::string::npos) << command.at("name") << " " << name;
+    }
   }
-  return names;
-}
-
-TEST(Help, EveryCommandHasAPageAndNothingElse) {
-  std::set<std::string> found;
-  for (const auto& entry : fs::directory_iterator(kHelp)) found.insert(entry.path().filename());
-  std::set<std::string> expected;
-  for (const std::string& page : pages()) expected.insert(page + ".txt");
-  EXPECT_EQ(found, expected);
-  EXPECT_GT(found.size(), 10u);
-}
-
-TEST(Help, PagesAreWhatTheProgramsPrint) {
-  for (const std::string& page : pages()) {
-    std::vector<std::string> command = {kVig, page, "--help"};
-    if (page == "vig") command = {kVig, "--help"};
-    if (page == "bench-train") command = {kVig, "bench", "--train", "--help"};
-    const RunResult result = run_program(command);
-    EXPECT_EQ(result.exit_code, 0) << page << ": " << result.err;
-    EXPECT_EQ(read_file(kHelp / (page + ".txt")), result.out)
-        << page << ": run tools/write_help.sh to write docs/help anew";
-  }
+  EXPECT_GT(options, 100);
 }
 
 TEST(Help, TheCommandHelpIsTheOption) {

@@ -388,7 +388,7 @@ TEST_F(Launcher, NamesThePackagesWhereThereIsNoApt) {
     fs::create_symlink(path.substr(0, path.size() - 1), temp_ / "bin" / name);
   }
   alone_ = true;
-  EXPECT_EQ(run({vig()}).exit_code, 5) << "the libraries may have come another way";
+  EXPECT_EQ(run({vig()}).exit_code, 5) << "the libraries may be installed otherwise";
 
   fs::remove_all(tree_ / "build");
   write_file(temp_ / "broken-configuration", "");

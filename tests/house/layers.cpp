@@ -169,7 +169,7 @@ void check_reach(const Layers& layers, const FolderRule& rule, const std::string
     const FolderRule* target = find_rule(layers, header);
     if (target == nullptr || !reported.insert(target->folder).second) continue;
     std::string chain = header;
-    for (std::string step = from; step != path; step = by.at(step)) chain = step + " -> " + chain;
+    for (std::string node = from; node != path; node = by.at(node)) chain = node + " -> " + chain;
     broken.push_back(path + " reaches " + target->folder + ", which " + rule.folder +
                      " may not: " + chain);
   }

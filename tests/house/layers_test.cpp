@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string joined(const std::vector<std::string>& sentences) {
+std::string lines_of(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += sentence + "\n";
   return text;
@@ -38,7 +38,7 @@ SourceTree read_tree() {
 TEST(Layers, TheTreeKeepsToTheTable) {
   const SourceTree tree = read_tree();
   EXPECT_GE(tree.size(), 100u) << "found next to nothing to check";
-  EXPECT_EQ(joined(check_layers(parse_layers(read_file(kRoot / "tools/layers.txt")), tree)), "");
+  EXPECT_EQ(lines_of(check_layers(parse_layers(read_file(kRoot / "tools/layers.txt")), tree)), "");
 }
 
 TEST(Layers, EveryNameInTheTableIsAFolderOfTheTable) {
@@ -91,7 +91,7 @@ vendor |
 TEST_P(LayersChecker, FindsWhatIsBroken) {
   const Case& c = GetParam();
   const std::string expected = c.broken.empty() ? "" : c.broken + "\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), {{c.path, c.source}})), expected);
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), {{c.path, c.source}})), expected);
 }
 
 // shell may include engine, but not graph, which engine's header brings along.
@@ -104,30 +104,30 @@ TEST(LayersReach, FollowsChainsOfHeaders) {
                      {"engine/own.h", "#include \"vig/base/a.h\"\n"},
                      {"shell/good.cpp", "#include \"vig/engine/own.h\"\n"},
                      {"weights/good.cpp", "#include \"vig/graph/param.h\"\n"}};
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)), "");
   tree["shell/bad.cpp"] = "#include \"vig/engine/outer.h\"\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
             "shell/bad.cpp reaches graph, which shell may not: engine/outer.h -> engine/inner.h -> "
             "graph/builder.h\n");
   tree.erase("shell/bad.cpp");
   tree["graph/param.h"] = "#include \"vig/graph/hidden.h\"\n";
   tree["graph/hidden.h"] = "#include \"vig/graph/param.h\"\n";  // a circle ends, too
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
             "weights/good.cpp reaches graph, which weights may not: graph/param.h -> "
             "graph/hidden.h\n");
 }
 
 TEST(LayersReach, HeadersBehindPublicOnesHideTheSameNames) {
   SourceTree tree = {{"engine/session.h", "#include \"vig/engine/plan.h\"\n"},
-                     {"engine/plan.h", "#include \"vig/engine/step.h\"\n"},
-                     {"engine/step.h", "int x;\n"},
+                     {"engine/plan.h", "#include \"vig/engine/call.h\"\n"},
+                     {"engine/call.h", "int x;\n"},
                      {"engine/private.h", "vendor_t* v;\n"}};
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)), "");
-  EXPECT_EQ(joined(installed_headers(made_up_layers(), tree)),
-            "engine/plan.h\nengine/session.h\nengine/step.h\n");
-  tree["engine/step.h"] = "vendor_t* v;\n";
-  EXPECT_EQ(joined(check_layers(made_up_layers(), tree)),
-            "engine/step.h is included by what is public but names vendor_t\n");
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)), "");
+  EXPECT_EQ(lines_of(installed_headers(made_up_layers(), tree)),
+            "engine/plan.h\nengine/session.h\nengine/call.h\n");
+  tree["engine/call.h"] = "vendor_t* v;\n";
+  EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
+            "engine/call.h is included by what is public but names vendor_t\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(

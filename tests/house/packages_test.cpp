@@ -159,7 +159,7 @@ TEST(Packages, TheEngineNeverLoadsTheLibrariesOfHelperPrograms) {
   }
 }
 
-TEST(Packages, TheListIsTheOnlyPlaceThatNamesThem) {
+TEST(Packages, OnlyTheListNamesThem) {
   const auto sections = read_packages();
   ASSERT_EQ(sections.size(), 14u);
   for (const char* script : {"vig", "test", ".ci/run", "tools/prepare.sh", "tools/check_aarch64.sh",

@@ -21,7 +21,7 @@ const fs::path kRoot(kSourceDir);
 
 bool is_cpp(const std::string& file) { return file.ends_with(".cpp") || file.ends_with(".h"); }
 
-// Absolute paths of somebody's machine; parts of relative ones are none.
+// Absolute paths of some machine; parts of relative ones are none.
 std::vector<std::string> machine_paths(const std::string& text) {
   static const std::regex pattern(
       "(?:^|[^A-Za-z0-9_./-])(/(?:work|root|home|tmp/build)/[^\\s\"']*)");

@@ -90,8 +90,8 @@ TEST(Broken, CutAnywhere) {
   for (const char* seed : kSeeds) {
     const auto whole = test::read_bytes(test::data_path(seed));
     ASSERT_EQ(try_decode(whole, seed), Outcome::kDecoded);
-    const size_t step = whole.size() / 150 + 1;
-    for (size_t size = 0; size < whole.size(); size += step) {
+    const size_t stride = whole.size() / 150 + 1;
+    for (size_t size = 0; size < whole.size(); size += stride) {
       // An exact copy, so that the address sanitiser sees every read past the end.
       const std::vector<uint8_t> cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
       const Outcome outcome = try_decode(cut, seed);

@@ -54,7 +54,7 @@ CodedSize av1_size(const Bytes& sequence) {
 // What follows the operating points: 300 x 200 pixels in 9 and 8 bits each, 10 bits a sample.
 void write_av1_rest(BitWriter& to) {
   to.bits(8, 4).bits(7, 4).bits(299, 9).bits(199, 8);
-  to.bits(1, 1).ones(7);  // numbers of frames
+  to.bits(1, 1).ones(7);  // frame numbers
   to.bits(0, 3 + 4);
   to.bits(1, 1).ones(2);  // order hints
   to.bits(0, 1)

@@ -117,7 +117,7 @@ TEST(Draw, Letters) {
   }
   EXPECT_EQ(text_width("abc"), 18);
   EXPECT_EQ(text_width("a\xc3\xa9", 2), 24);
-  // Whatever the bytes and wherever.
+  // Any bytes at any position.
   draw_text(image, -100, -100, "\xff\xfe\n\t\xc3\xa9", kInk);
   draw_text(image, 3, 7, std::string(100000, 'x'), kInk, 3);
 }

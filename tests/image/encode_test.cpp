@@ -57,7 +57,7 @@ TEST(Encode, Thumbnails) {
   EXPECT_EQ(tall.width, 1);
   EXPECT_EQ(tall.height, 50);
   EXPECT_EQ(thumbnail(slope(400, 102), 100).height, 26);  // 25.5
-  EXPECT_LT(wide.row(12)[0], wide.row(12)[3 * 99]);       // the same way round
+  EXPECT_LT(wide.row(12)[0], wide.row(12)[3 * 99]);       // not mirrored
 }
 
 }  // namespace

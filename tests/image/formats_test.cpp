@@ -217,7 +217,7 @@ TEST(Formats, GifBlocksBeforeTheFrame) {
   EXPECT_EQ(before("!\xF9\4\1\0\0\1\0"s), (std::vector<int>{20, 20, 20}));
   EXPECT_EQ(before("!\xF9\4\0\0\0\1\0"s), (std::vector<int>{10, 20, 10}));
   EXPECT_EQ(before("!\xFE\4\1\0\0\1\0"s), (std::vector<int>{10, 20, 10}));
-  // Too short for it: the byte in its place is the frame's position, 1.
+  // Too short for it: the byte at its offset is the frame's position, 1.
   EXPECT_EQ(before("!\xF9\1\1\0"s), (std::vector<int>{10, 20, 10}));
 }
 

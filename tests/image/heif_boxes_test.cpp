@@ -35,7 +35,7 @@ struct Extent {
   uint64_t offset, length;
 };
 
-// A box iloc of one item, and how wide its numbers are.
+// A box iloc of one item, and how wide its fields are.
 struct Location {
   int version = 0;
   int offset_size = 4, length_size = 4, base_size = 4, index_size = 0;
@@ -155,13 +155,13 @@ TEST(HeifBoxes, PropertiesOfEveryVersion) {
   for (const uint64_t version : {0, 1}) {
     for (const uint64_t wide : {0, 1}) {
       SCOPED_TRACE(testing::Message() << version << " " << wide);
-      const auto associated = [&](const std::vector<uint64_t>& numbers) {
+      const auto associated = [&](const std::vector<uint64_t>& properties) {
         const uint64_t essential = wide != 0 ? 0x8000 : 0x80;
         std::string text = big_endian(version << 24 | wide, 4) + big_endian(2, 4);
         const int id_size = version == 0 ? 2 : 4;
         text += big_endian(5, id_size) + big_endian(0, 1);
-        text += big_endian(1, id_size) + big_endian(numbers.size(), 1);
-        for (const uint64_t number : numbers) {
+        text += big_endian(1, id_size) + big_endian(properties.size(), 1);
+        for (const uint64_t number : properties) {
           text += big_endian(number | essential, wide != 0 ? 2 : 1);
         }
         return file_of(box("iprp", list + box("ipma", text)));

@@ -233,7 +233,7 @@ std::vector<Sample> samples(int side) {
 }
 
 // The allocator keeps what is freed below this size, which hides what is taken. Set before the
-// first test, since what it has kept by then it goes on using.
+// first test, since it keeps using the memory that it has by then.
 const int kReturnsFreedMemory = ::mallopt(M_MMAP_THRESHOLD, 1 << 16);
 
 // What a decoder says that it needs covers what it takes.

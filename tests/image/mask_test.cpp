@@ -40,8 +40,8 @@ std::vector<uint8_t> fill_slowly(const Corners& corners, int width, int height) 
     const bool flip = du >= dv ? a.u > b.u : a.v > b.v;
     if (flip) std::swap(a, b);
     const int length = std::max(du, dv);
-    for (int step = 0; step <= length; ++step) {
-      const int t = flip ? length - step : step;
+    for (int point = 0; point <= length; ++point) {
+      const int t = flip ? length - point : point;
       if (du >= dv) {
         const double slope = static_cast<double>(b.v - a.v) / du;
         chain.push_back({a.u + t, static_cast<int>(a.v + slope * t + 0.5)});
@@ -180,7 +180,7 @@ TEST(Mask, PolygonsOfTheOriginal) {
   EXPECT_EQ(decode_mask(unite(parts)), std::vector<uint8_t>(want.begin(), want.end()));
 }
 
-TEST(Mask, PolygonsEqualTheWalkAlongTheirEdges) {
+TEST(Mask, PolygonsEqualTheTraversalOfTheirEdges) {
   RandomStream stream(5);
   for (int round = 0; round < 300; ++round) {
     const int width = 1 + static_cast<int>(stream.below(40)),

@@ -119,11 +119,11 @@ TEST_F(References, Photos) {
 
     // PNG pixels are beyond doubt; of JPEG and WebP another version may round otherwise.
     const double share = name.ends_with(".png") ? 0.0 : 0.001;
-    const int step = name.ends_with(".png") ? 0 : 1;
+    const int tolerance = name.ends_with(".png") ? 0 : 1;
     for (const auto& [ours, theirs] : {std::pair{&our_resized, &resized}, {&our_crop, &crop}}) {
       ASSERT_EQ(ours->rgb.size(), theirs->bytes.size());
       const Difference difference = compare(ours->rgb, theirs->bytes);
-      EXPECT_LE(difference.largest, step);
+      EXPECT_LE(difference.largest, tolerance);
       EXPECT_LE(static_cast<double>(difference.bytes),
                 share * static_cast<double>(ours->rgb.size()));
       RecordProperty(name + (theirs == &crop ? ".crop" : ".resized") + ".different_bytes",

@@ -40,7 +40,7 @@ void put_sample(std::vector<uint8_t>& row, size_t index, int bits, int value) {
   row[bit / 8] |= static_cast<uint8_t>(value << (8 - bits - static_cast<int>(bit % 8)));
 }
 
-// `sample(x, y, s)` gives the stored numbers.
+// `sample(x, y, s)` gives the stored values.
 std::vector<uint8_t> write_tiff(const Kind& kind, const std::function<int(int, int, int)>& sample,
                                 const std::function<void(TIFF*)>& more = {}) {
   const test::TempDir dir;

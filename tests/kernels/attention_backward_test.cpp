@@ -193,7 +193,7 @@ TEST_P(AttentionBackwardOnTarget, AddsToTheGradientOfTheBias) {
 }
 
 // A bias that does not learn, and windows without padded tokens.
-TEST_P(AttentionBackwardOnTarget, GradientsThatNobodyWantsMayBeLeftOut) {
+TEST_P(AttentionBackwardOnTarget, UnwantedGradientsMayBeLeftOut) {
   for (const bool pads : {true, false}) {
     Case test{Head::window(49, 32, pads)};
     const Gradients all = test.run();

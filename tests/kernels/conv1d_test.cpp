@@ -112,14 +112,14 @@ TEST_P(Conv1dOnTarget, RangesGiveTheSameBits) {
   Case c(41, 35, 4);
   Sheet whole = c.output();
   conv1d(c.args(whole));
-  for (const int64_t steps : {1, 3, 4, 6, 20}) {
+  for (const int64_t count : {1, 3, 4, 6, 20}) {
     for (const int64_t width : {7, 8, 35}) {
       Sheet parts = c.output();
-      for (int64_t n = 0; n < 41; n += steps) {
+      for (int64_t n = 0; n < 41; n += count) {
         for (int64_t e = 0; e < 35; e += width) {
           Conv1dArgs args = c.args(parts);
           args.first = n;
-          args.last = std::min<int64_t>(41, n + steps);
+          args.last = std::min<int64_t>(41, n + count);
           args.channels = std::min(width, 35 - e);
           args.in.data += e;
           args.taps += e;
@@ -128,7 +128,7 @@ TEST_P(Conv1dOnTarget, RangesGiveTheSameBits) {
           conv1d(args);
         }
       }
-      ASSERT_TRUE(test::same_bits(whole, parts)) << steps << " steps, " << width << " channels";
+      ASSERT_TRUE(test::same_bits(whole, parts)) << count << " tokens, " << width << " channels";
       ASSERT_TRUE(parts.gaps_untouched());
     }
   }

@@ -67,11 +67,11 @@ struct Depthwise {
 
 // A sum of n independent terms of deviation s grows to 4 s sqrt n, so that an addition is wrong by
 // 6e-8 of that; n such errors are again a random walk: 2.4e-7 s n, and the rounding of the result.
-double walk_tolerance(int64_t terms, double deviation) {
+double rounding_tolerance(int64_t terms, double deviation) {
   return 2.4e-7 * deviation * static_cast<double>(terms) + 2e-7;
 }
 
-void expect_weight_twin(const Case& c) {
+void expect_weight_reference(const Case& c) {
   const Depthwise conv(c);
   Sheet slow = conv.dtaps();
   reference::depthwise_weight_backward(conv.args(slow, 0, c.rows()));
@@ -80,13 +80,13 @@ void expect_weight_twin(const Case& c) {
     for (int64_t first = 0; first < c.rows(); first += run) {
       depthwise_weight_backward(conv.args(fast, first, std::min(c.rows(), first + run)));
     }
-    ASSERT_LE(test::distance(fast, slow), walk_tolerance(c.rows(), 1.0 / 3.0))
+    ASSERT_LE(test::distance(fast, slow), rounding_tolerance(c.rows(), 1.0 / 3.0))
         << c.name() << " by " << run;
     ASSERT_TRUE(fast.gaps_untouched()) << c.name();
   }
 }
 
-void expect_input_twin(const Case& c) {
+void expect_input_reference(const Case& c) {
   const Depthwise conv(c);
   const Sheet dy = conv.dense_dy();
   Sheet taps(c.area(), c.grid.channels);
@@ -123,26 +123,26 @@ void expect_input_twin(const Case& c) {
 
 class ConvBackwardOnTarget : public test::OnTarget {};
 
-TEST_P(ConvBackwardOnTarget, DepthwiseEqualsTwin) {
+TEST_P(ConvBackwardOnTarget, DepthwiseEqualsReference) {
   for (int64_t channels = 0; channels <= 35; ++channels) {
-    expect_weight_twin({2, {4, 5, channels}});
-    expect_input_twin({2, {4, 5, channels}});
+    expect_weight_reference({2, {4, 5, channels}});
+    expect_input_reference({2, {4, 5, channels}});
   }
   for (const int64_t kernel : {1, 3, 5, 7}) {
     for (const int64_t height : {1, 2, 3, 6}) {
       for (const int64_t width : {1, 2, 3, 4, 7, 13}) {
-        expect_weight_twin({2, {height, width, 19}, kernel});
-        expect_input_twin({2, {height, width, 19}, kernel});
+        expect_weight_reference({2, {height, width, 19}, kernel});
+        expect_input_reference({2, {height, width, 19}, kernel});
       }
     }
   }
-  expect_weight_twin({1, {14, 14, 192}});
+  expect_weight_reference({1, {14, 14, 192}});
   for (const int64_t kernel : {1, 3, 5}) {
     for (const int64_t stride : {1, 2, 3}) {
       for (const int64_t padding : {int64_t{0}, kernel / 2, kernel - 1}) {
         for (const ConvGrid& grid : {ConvGrid{7, 8, 19}, ConvGrid{9, 7, 35}}) {
-          expect_weight_twin({2, grid, kernel, stride, padding});
-          expect_input_twin({2, grid, kernel, stride, padding});
+          expect_weight_reference({2, grid, kernel, stride, padding});
+          expect_input_reference({2, grid, kernel, stride, padding});
         }
       }
     }
@@ -188,13 +188,13 @@ ScatterArgs arguments(const PatchCase& c, const Sheet& patches, Sheet& out, int6
   return args;
 }
 
-void expect_scatter_twin(const PatchCase& c) {
+void expect_scatter_reference(const PatchCase& c) {
   Sheet patches(c.out_rows(), c.patch(), 3, 1);
   patches.noise(5);
   Sheet fast(c.in_rows(), c.grid.channels, 2, 1), parts = fast, slow = fast;
   reference::scatter_patches(2, arguments(c, patches, slow, 0, c.in_rows()));
   scatter_patches(arguments(c, patches, fast, 0, c.in_rows()));
-  ASSERT_LE(test::distance(fast, slow), walk_tolerance(c.kernel * c.kernel, 0.58))
+  ASSERT_LE(test::distance(fast, slow), rounding_tolerance(c.kernel * c.kernel, 0.58))
       << c.kernel << " " << c.stride << " " << c.padding;
   ASSERT_TRUE(fast.gaps_untouched());
   for (int64_t first = 0; first < c.in_rows(); first += 5) {
@@ -205,26 +205,26 @@ void expect_scatter_twin(const PatchCase& c) {
   ASSERT_TRUE(parts.gaps_untouched());
 }
 
-TEST_P(ConvBackwardOnTarget, ScatteredPatchesEqualTwin) {
+TEST_P(ConvBackwardOnTarget, ScatteredPatchesEqualReference) {
   for (const int64_t kernel : {1, 2, 3, 4, 7, 16}) {
     for (const int64_t stride : {1, 2, 4, 16}) {
       for (const int64_t padding : {0, 1, 3}) {
         for (const ConvGrid& grid : {ConvGrid{16, 16, 3}, ConvGrid{5, 9, 2}, ConvGrid{17, 1, 5}}) {
           const PatchCase c = {grid, kernel, stride, padding};
-          if (padding <= kernel / 2 && c.possible()) expect_scatter_twin(c);
+          if (padding <= kernel / 2 && c.possible()) expect_scatter_reference(c);
         }
       }
     }
   }
   for (int64_t channels = 0; channels <= 35; ++channels) {
-    expect_scatter_twin({{5, 4, channels}, 3, 2, 1});
+    expect_scatter_reference({{5, 4, channels}, 3, 2, 1});
   }
 }
 
 VIG_ON_EVERY_TARGET(ConvBackwardOnTarget);
 
 // <gather(x), p> = <x, scatter(p)> defines the adjoint.
-TEST(ConvBackward, ScatterTwinIsTheAdjointOfTheGatherTwin) {
+TEST(ConvBackward, ScatterReferenceIsTheAdjointOfTheGatherReference) {
   for (const PatchCase& c : {PatchCase{{6, 5, 2}, 3, 2, 1}, PatchCase{{7, 7, 1}, 2, 3, 0}}) {
     Sheet x(c.in_rows(), c.grid.channels), p(c.out_rows(), c.patch());
     x.noise(1);
@@ -248,7 +248,7 @@ TEST(ConvBackward, ScatterTwinIsTheAdjointOfTheGatherTwin) {
   }
 }
 
-TEST(ConvBackward, DepthwiseTwinsAreTheSlopesOfTheForwardTwin) {
+TEST(ConvBackward, DepthwiseReferencesAreTheSlopesOfTheForwardReference) {
   for (const Case& c : {Case{2, {3, 4, 2}, 1}, Case{2, {3, 4, 2}, 3}, Case{2, {3, 4, 2}, 5},
                         Case{2, {5, 4, 2}, 3, 2, 1}, Case{1, {6, 7, 2}, 3, 3, 0}}) {
     Depthwise conv(c);

@@ -15,8 +15,8 @@ using test::Sheet;
 
 constexpr double kTolerance = 2e-6;  // up to 49 products below 1, each rounded to 6e-8
 
-// Of the largest of many thousand sums: see walk_tolerance in conv_backward_test.cpp.
-double walk_tolerance(int64_t terms) { return 8e-8 * static_cast<double>(terms) + 2e-7; }
+// Of the largest of many thousand sums: see rounding_tolerance in conv_backward_test.cpp.
+double rounding_tolerance(int64_t terms) { return 8e-8 * static_cast<double>(terms) + 2e-7; }
 
 struct Case {
   int64_t batch;
@@ -70,7 +70,7 @@ struct Depthwise {
   Sheet in, weight, taps, bias;
 };
 
-void expect_twin(const Case& c, double tolerance = kTolerance) {
+void expect_reference(const Case& c, double tolerance = kTolerance) {
   Depthwise conv(c);
   Sheet fast = conv.output(), slow = conv.output();
   depthwise_conv(conv.args(fast, 0, c.rows()));
@@ -81,46 +81,47 @@ void expect_twin(const Case& c, double tolerance = kTolerance) {
 
 class ConvOnTarget : public test::OnTarget {};
 
-TEST_P(ConvOnTarget, DepthwiseEqualsTwin) {
+TEST_P(ConvOnTarget, DepthwiseEqualsReference) {
   for (int64_t channels = 0; channels <= 35; ++channels) {
-    expect_twin(
+    expect_reference(
         {2, {4, 5, channels}, 3, channels % 2 == 0 ? Elementwise::kSilu : Elementwise::kIdentity});
   }
   for (const int64_t kernel : {1, 3, 5, 7}) {
     for (const int64_t height : {1, 2, 3, 6}) {
       for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13}) {
-        expect_twin({2, {height, width, 19}, kernel, Elementwise::kSilu});
+        expect_reference({2, {height, width, 19}, kernel, Elementwise::kSilu});
       }
     }
   }
-  expect_twin({1, {14, 14, 192}, 3, Elementwise::kSilu});
+  expect_reference({1, {14, 14, 192}, 3, Elementwise::kSilu});
 }
 
-TEST_P(ConvOnTarget, DepthwiseOfAnyStridePaddingAndBiasEqualsTwin) {
+TEST_P(ConvOnTarget, DepthwiseOfAnyStridePaddingAndBiasEqualsReference) {
   for (const int64_t kernel : {1, 3, 5, 7}) {
     for (const int64_t stride : {1, 2, 3}) {
       for (const int64_t padding : {int64_t{0}, kernel / 2, kernel - 1}) {
         for (const ConvGrid& grid : {ConvGrid{7, 8, 19}, ConvGrid{9, 7, 35}}) {
-          expect_twin({2, grid, kernel, Elementwise::kRelu, stride, padding, true});
-          expect_twin({2, grid, kernel, Elementwise::kIdentity, stride, padding, false});
+          expect_reference({2, grid, kernel, Elementwise::kRelu, stride, padding, true});
+          expect_reference({2, grid, kernel, Elementwise::kIdentity, stride, padding, false});
         }
       }
     }
   }
   for (const int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {  // the fast path, with a bias
-    expect_twin({2, {3, width, 37}, 3, Elementwise::kIdentity, 1, 1, true});
+    expect_reference({2, {3, width, 37}, 3, Elementwise::kIdentity, 1, 1, true});
   }
   for (const int64_t stride : {2, 3, 5}) {  // several strips of a line
     for (const int64_t width : {18, 35, 51, 90}) {
-      expect_twin({1, {8, width, 19}, 3, Elementwise::kIdentity, stride, 1, true});
-      expect_twin({1, {8, width, 7}, 5, Elementwise::kSilu, stride, 2, false});
+      expect_reference({1, {8, width, 19}, 3, Elementwise::kIdentity, stride, 1, true});
+      expect_reference({1, {8, width, 7}, 5, Elementwise::kSilu, stride, 2, false});
     }
   }
   // Lines and columns that do not fit into one block.
-  expect_twin({1, {9, 700, 5}, 7, Elementwise::kIdentity, 1, 3, true}, walk_tolerance(49));
-  expect_twin({1, {70, 70, 9}, 5, Elementwise::kSilu, 1, 2, true}, walk_tolerance(25));
-  expect_twin({1, {40, 40, 3}, 31, Elementwise::kIdentity, 1, 15, true}, walk_tolerance(961));
-  expect_twin({2, {12, 11, 17}, 2, Elementwise::kGelu, 2, 2, true});
+  expect_reference({1, {9, 700, 5}, 7, Elementwise::kIdentity, 1, 3, true}, rounding_tolerance(49));
+  expect_reference({1, {70, 70, 9}, 5, Elementwise::kSilu, 1, 2, true}, rounding_tolerance(25));
+  expect_reference({1, {40, 40, 3}, 31, Elementwise::kIdentity, 1, 15, true},
+                   rounding_tolerance(961));
+  expect_reference({2, {12, 11, 17}, 2, Elementwise::kGelu, 2, 2, true});
 }
 
 // What is padded behind the grid follows from the number of windows.

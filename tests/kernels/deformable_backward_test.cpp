@@ -59,8 +59,9 @@ struct Case : DeformableCase {
   Sheet grad;
 };
 
-// Between cell borders the result is linear in values and bilinear in places, so that a step of
-// 2^-5 is exact where it crosses none; offsets are put at least 2^-4 away from borders.
+// Between cell borders the result is linear in values and bilinear in positions, so that a
+// difference of 2^-5 is exact where it crosses none; offsets are put at least 2^-4 away from
+// borders.
 TEST(DeformableBackwardReference, IsTheSlope) {
   Case c({{{3, 5}, {2, 2}}, {{2, 3}}, 2, 2, 3});
   for (int64_t q = 0; q < c.offsets.rows(); ++q) {
@@ -79,18 +80,18 @@ TEST(DeformableBackwardReference, IsTheSlope) {
   Gradients out(c);
   reference::deformable_backward(c.backward(out));
   const auto expect = [&](Sheet& inputs, const Sheet& found, float less, const char* name) {
-    constexpr float kStep = 0x1p-5f;
+    constexpr float kDifference = 0x1p-5f;
     for (int64_t r = 0; r < inputs.rows(); ++r) {
       for (int64_t i = 0; i < inputs.width(); ++i) {
         float& x = inputs.at(r, i);
         const float at = x;
-        x = at + kStep;
+        x = at + kDifference;
         const double above = c.loss();
-        x = at - kStep;
+        x = at - kDifference;
         const double below = c.loss();
         x = at;
         // The softmax has a third derivative: below 1 times 2^-10 / 6.
-        EXPECT_NEAR(found.at(r, i) - less, (above - below) / (2.0 * kStep), 2e-4)
+        EXPECT_NEAR(found.at(r, i) - less, (above - below) / (2.0 * kDifference), 2e-4)
             << name << " " << r << ", " << i;
       }
     }
@@ -134,7 +135,7 @@ TEST_P(DeformableBackwardOnTarget, RangesOfHeadsGiveTheSameBits) {
   EXPECT_TRUE(test::same_bits(together.dlogits, apart.dlogits));
 }
 
-// v = a x + b y: the gradient of an offset is (a, b) times its weight, whatever the place.
+// v = a x + b y: the gradient of an offset is (a, b) times its weight at any position.
 TEST_P(DeformableBackwardOnTarget, ALinearMapHasTheSameSlopeEverywhere) {
   Case c({{{7, 9}}, {{2, 2}}, 1, 3, 1});
   for (int64_t i = 0; i < 63; ++i) {

@@ -31,19 +31,19 @@ TEST_P(DeformableOnTarget, EqualsReferenceOnUglySizes) {
   for (const auto& shapes : test::deformable_shapes()) expect_reference(DeformableCase(shapes));
 }
 
-// Far from the origin of a large map a place loses no digits; far outside nothing is sampled.
+// Far from the origin of a large map a position loses no digits; far outside nothing is sampled.
 TEST_P(DeformableOnTarget, EqualsReferenceOnALargeMapAndForLargeOffsets) {
   DeformableCase c({{{3, 2000}, {700, 2}}, {{1, 37}, {5, 1}}, 2, 2, 3});
   expect_reference(c);
   c.offsets.noise(4, -3000.0f, 3000.0f);
-  expect_reference(c, 2e-3);  // float offsets of 2000 have steps of 1e-4
+  expect_reference(c, 2e-3);  // float offsets of 2000 are 1e-4 apart
   c.offsets.fill([] { return 3e38f; });
   Sheet out = c.output();
   deformable(c.args(out));
   EXPECT_EQ(test::largest_magnitude(out), 0.0);
 }
 
-TEST_P(DeformableOnTarget, APlaceThatIsNoNumberLiesOutside) {
+TEST_P(DeformableOnTarget, NanPositionsLieOutside) {
   DeformableCase c({{{4, 4}}, {{2, 2}}, 1, 1, 4});
   for (const float offset :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
@@ -80,7 +80,7 @@ TEST_P(DeformableOnTarget, QueriesGiveTheSameBitsAlone) {
 
 // ---- properties ----
 
-// One query, which looks from the middle of every level.
+// One query, which samples around the middle of every level.
 struct Single {
   explicit Single(std::vector<DeformableGrid> levels, int64_t points = 1)
       : c({std::move(levels), {{1, 1}}, 1, points, 2}), out(c.output()) {
@@ -88,7 +88,7 @@ struct Single {
     c.offsets.fill([] { return 0.0f; });
   }
   // Moves sample i of the head to (x, y), pixels of its level.
-  void place(int64_t i, double x, double y) {
+  void sample_at(int64_t i, double x, double y) {
     const DeformableGrid& map = c.levels[static_cast<size_t>(i / c.points) % c.levels.size()];
     c.offsets.at(0, 2 * i) = static_cast<float>(x - (static_cast<double>(map.width) / 2 - 0.5));
     c.offsets.at(0, 2 * i + 1) =
@@ -102,7 +102,7 @@ struct Single {
   Sheet out;
 };
 
-TEST_P(DeformableOnTarget, AConstantMapStaysConstantWhateverTheWeights) {
+TEST_P(DeformableOnTarget, AConstantMapStaysConstantForAnyWeights) {
   DeformableCase c({{{6, 8}, {5, 5}}, {{2, 3}}, 2, 4, 6});
   c.values.fill([] { return 0.75f; });
   c.offsets.noise(6, -0.3f, 0.3f);  // the outermost query is 1/3 pixel inside of the border's
@@ -113,7 +113,7 @@ TEST_P(DeformableOnTarget, AConstantMapStaysConstantWhateverTheWeights) {
   }
 }
 
-TEST_P(DeformableOnTarget, ALinearMapIsLinearInThePlace) {
+TEST_P(DeformableOnTarget, ALinearMapIsLinearInThePosition) {
   Single s({{6, 9}});
   for (int64_t y = 0; y < 6; ++y) {
     for (int64_t x = 0; x < 9; ++x) {
@@ -121,7 +121,7 @@ TEST_P(DeformableOnTarget, ALinearMapIsLinearInThePlace) {
     }
   }
   for (const auto& [x, y] : {std::pair(0.0, 0.0), {2.25, 3.5}, {7.9, 4.9}, {8.0, 5.0}}) {
-    s.place(0, x, y);
+    s.sample_at(0, x, y);
     EXPECT_NEAR(s.sample(), 3 * x - 2 * y, 1e-5);
   }
 }
@@ -130,16 +130,16 @@ TEST_P(DeformableOnTarget, PixelCentresCornersAndTheOutside) {
   Single s({{3, 4}});
   for (int64_t y = 0; y < 3; ++y) {
     for (int64_t x = 0; x < 4; ++x) {
-      s.place(0, static_cast<double>(x), static_cast<double>(y));
+      s.sample_at(0, static_cast<double>(x), static_cast<double>(y));
       EXPECT_EQ(s.sample(), s.c.values.at(y * 4 + x, 0));
     }
   }
-  s.place(0, -0.5, -0.5);
+  s.sample_at(0, -0.5, -0.5);
   EXPECT_EQ(s.sample(), s.c.values.at(0, 0) / 4);
-  s.place(0, 3.5, 2.5);
+  s.sample_at(0, 3.5, 2.5);
   EXPECT_EQ(s.sample(), s.c.values.at(11, 0) / 4);
   for (const auto& [x, y] : {std::pair(-1.0, 1.0), {4.0, 1.0}, {1.0, -1.0}, {1.0, 3.0}}) {
-    s.place(0, x, y);
+    s.sample_at(0, x, y);
     EXPECT_EQ(s.sample(), 0.0f) << x << ", " << y;
   }
 }

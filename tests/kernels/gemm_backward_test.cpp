@@ -37,10 +37,10 @@ struct Product {
 };
 
 // Sums of `rows` products below one: each addition rounds what has been summed, which is of the
-// order of sqrt(rows), and roundings do not all point one way.
+// order of sqrt(rows), and roundings do not all have one sign.
 double tolerance(int64_t rows) { return 1e-6 + 3e-7 * static_cast<double>(rows) / 4; }
 
-void expect_twin(int64_t rows, int64_t n, int64_t k, bool add) {
+void expect_reference(int64_t rows, int64_t n, int64_t k, bool add) {
   const Product product(rows, n, k);
   Sheet fast = product.result(3), slow = product.result(3);
   gemm_backward(product.args(fast, add));
@@ -51,18 +51,18 @@ void expect_twin(int64_t rows, int64_t n, int64_t k, bool add) {
 
 class GemmBackwardOnTarget : public test::OnTarget {};
 
-TEST_P(GemmBackwardOnTarget, EqualsTwinForAllWidths) {
+TEST_P(GemmBackwardOnTarget, EqualsReferenceForAllWidths) {
   for (int64_t n = 1; n <= 31; ++n) {
-    for (const int64_t k : {1, 7, 16, 31, 32, 33, 64, 70}) expect_twin(9, n, k, n % 2 == 0);
+    for (const int64_t k : {1, 7, 16, 31, 32, 33, 64, 70}) expect_reference(9, n, k, n % 2 == 0);
   }
-  for (int64_t k = 1; k <= 70; ++k) expect_twin(5, 17, k, k % 2 == 0);
+  for (int64_t k = 1; k <= 70; ++k) expect_reference(5, 17, k, k % 2 == 0);
 }
 
-TEST_P(GemmBackwardOnTarget, EqualsTwinForAllRowCounts) {
+TEST_P(GemmBackwardOnTarget, EqualsReferenceForAllRowCounts) {
   // Around the blocks of rows, of 256.
   for (const int64_t rows : {0, 1, 2, 3, 255, 256, 257, 511, 513, 1000}) {
-    expect_twin(rows, 29, 45, false);
-    expect_twin(rows, 14, 32, true);
+    expect_reference(rows, 29, 45, false);
+    expect_reference(rows, 14, 32, true);
   }
 }
 
@@ -88,7 +88,7 @@ TEST_P(GemmBackwardOnTarget, PartsGiveTheSameBits) {
   EXPECT_TRUE(test::same_bits(whole, parts));
 }
 
-// The other gradient: dx = dy W by a product with weights packed the other way.
+// The other gradient: dx = dy W by a product with weights packed transposed.
 TEST_P(GemmBackwardOnTarget, TransposedPackingIsThatOfTheTransposedMatrix) {
   for (const int64_t n : {1, 15, 16, 17, 32, 33, 70}) {
     for (const int64_t k : {1, 5, 16, 19}) {

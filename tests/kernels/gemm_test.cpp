@@ -18,7 +18,7 @@ namespace {
 using test::Sheet;
 
 // Inputs lie in [-1, 1) and weights in [-1, 1) / sqrt k, so sums are of order 1 and so are the
-// slopes of all epilogues. Up to 150 roundings of 6e-8 each, which do not all point one way.
+// slopes of all epilogues. Up to 150 roundings of 6e-8 each, which do not all have one sign.
 constexpr double kTolerance = 3e-6;
 
 struct Epilogue {
@@ -103,7 +103,7 @@ struct Product {
   PackedMatrix packed;
 };
 
-void expect_twin(const Case& c) {
+void expect_reference(const Case& c) {
   Product product(c);
   const Sheet fast = product.whole();
   Sheet slow = product.output();
@@ -117,25 +117,25 @@ void expect_twin(const Case& c) {
 
 class GemmOnTarget : public test::OnTarget {};
 
-TEST_P(GemmOnTarget, EqualsTwinForAllRowCounts) {
+TEST_P(GemmOnTarget, EqualsReferenceForAllRowCounts) {
   int turn = 0;
   for (int64_t rows = 1; rows <= 2 * gemm_strip_rows() + 3; ++rows) {
     for (const int64_t n : {2, 14, 16, 18, 32, 34, 48, 66}) {
       for (const int64_t k : {1, 7, 8, 19, 64}) {
-        expect_twin({rows, n, k, kEpilogues[turn++ % std::size(kEpilogues)]});
+        expect_reference({rows, n, k, kEpilogues[turn++ % std::size(kEpilogues)]});
       }
     }
   }
 }
 
-TEST_P(GemmOnTarget, EqualsTwinForAllWidths) {
+TEST_P(GemmOnTarget, EqualsReferenceForAllWidths) {
   for (const Epilogue& epilogue : kEpilogues) {
     for (int64_t n = 1; n <= 100; n += n < 36 ? 1 : 7) {
       if (epilogue.paired && n % 2 == 1) continue;
-      expect_twin({3, n, n % 2 == 0 ? 13 : 16, epilogue});
-      expect_twin({gemm_strip_rows() + 1, n, 9, epilogue, false});
+      expect_reference({3, n, n % 2 == 0 ? 13 : 16, epilogue});
+      expect_reference({gemm_strip_rows() + 1, n, 9, epilogue, false});
     }
-    for (int64_t k = 1; k <= 150; k += k < 40 ? 1 : 11) expect_twin({5, 34, k, epilogue});
+    for (int64_t k = 1; k <= 150; k += k < 40 ? 1 : 11) expect_reference({5, 34, k, epilogue});
   }
 }
 

@@ -127,7 +127,7 @@ struct Head {
     return sum;
   }
   // Of the loss by the float x. The loss is linear in each single input, so that a difference is
-  // its derivative whatever the step.
+  // its derivative for any difference.
   double slope(Directions directions, float& x) {
     const float was = x, high = was + 0.5f, low = was - 0.5f;
     x = high;
@@ -143,7 +143,7 @@ struct Head {
   test::Scratch scratch;
 };
 
-TEST(GlaBackwardTwin, IsTheSlopeOfTheScan) {
+TEST(GlaBackwardReference, IsTheSlopeOfTheScan) {
   for (const Directions directions : kAll) {
     for (const int64_t tokens : {1, 2, 6}) {
       Head head(tokens, 3, 2);
@@ -175,8 +175,8 @@ TEST(GlaBackwardTwin, IsTheSlopeOfTheScan) {
 // or against `least` if that is larger.
 constexpr double kTolerance = 2e-6;
 
-void expect_twin(Head& head, Directions directions, double tolerance = kTolerance,
-                 double least = 0.0) {
+void expect_reference(Head& head, Directions directions, double tolerance = kTolerance,
+                      double least = 0.0) {
   const Gradients fast = head.run(directions), slow = head.by_reference(directions);
   const std::string name = "T " + std::to_string(head.tokens) + ", K " +
                            std::to_string(head.key_dim) + ", V " + std::to_string(head.value_dim) +
@@ -191,14 +191,14 @@ void expect_twin(Head& head, Directions directions, double tolerance = kToleranc
 
 class GlaBackwardOnTarget : public test::OnTarget {};
 
-TEST_P(GlaBackwardOnTarget, EqualsTwinOnUglySizes) {
+TEST_P(GlaBackwardOnTarget, EqualsReferenceOnUglySizes) {
   for (const Directions directions : kAll) {
     for (const int64_t tokens : {0, 1, 2, 3, 4, 5, 7, 8, 9, 63, 64, 65}) {
       for (const int64_t key_dim : {1, 3, 8, 15, 16, 17, 33}) {
         for (const int64_t value_dim : {0, 1, 7, 16, 33}) {
           Head head(tokens, key_dim, value_dim);
           // A single pair of tokens leaves one sum, which may happen to be near 0: its terms count.
-          expect_twin(head, directions, kTolerance, head.scale());
+          expect_reference(head, directions, kTolerance, head.scale());
         }
       }
     }
@@ -206,24 +206,24 @@ TEST_P(GlaBackwardOnTarget, EqualsTwinOnUglySizes) {
 }
 
 // The heads of the networks, and sequences of one to nine kept segments.
-TEST_P(GlaBackwardOnTarget, EqualsTwinOnLongSequences) {
+TEST_P(GlaBackwardOnTarget, EqualsReferenceOnLongSequences) {
   for (const int64_t tokens : {196, 256, 257, 512, 513}) {
     Head plain(tokens, 32, 64), half(tokens, 16, 32), odd(tokens, 37, 131);
     for (const Directions directions : kAll) {
-      expect_twin(plain, directions);
-      expect_twin(half, directions);
-      expect_twin(odd, directions);
+      expect_reference(plain, directions);
+      expect_reference(half, directions);
+      expect_reference(odd, directions);
     }
   }
   // Nothing is forgotten: sums of 700 terms of either sign, whose roundings grow like the sums.
   Head head(700, 16, 32);
   head.gates([](int64_t) { return 1.0f; });
-  for (const Directions directions : kAll) expect_twin(head, directions, 1e-5);
+  for (const Directions directions : kAll) expect_reference(head, directions, 1e-5);
 }
 
 // A formula that divides by products of gates, or gets the gates' gradient from dq and dk, fails
 // here.
-TEST_P(GlaBackwardOnTarget, EqualsTwinForExtremeGates) {
+TEST_P(GlaBackwardOnTarget, EqualsReferenceForExtremeGates) {
   // exp(logsigmoid(z) / 16)
   const auto gate = [](double z) {
     return static_cast<float>(std::exp(-std::log1p(std::exp(-z)) / 16.0));
@@ -244,7 +244,7 @@ TEST_P(GlaBackwardOnTarget, EqualsTwinForExtremeGates) {
   for (const auto& value : gates) {
     Head head(300, 15, 37);
     head.gates(value);
-    for (const Directions directions : kAll) expect_twin(head, directions, 5e-6);
+    for (const Directions directions : kAll) expect_reference(head, directions, 5e-6);
   }
 }
 

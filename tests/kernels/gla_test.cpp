@@ -82,7 +82,7 @@ struct Head {
 // terms do, so the error is measured against the largest result.
 constexpr double kTolerance = 2e-6;
 
-void expect_twin(Head& head, Directions directions, double tolerance = kTolerance) {
+void expect_reference(Head& head, Directions directions, double tolerance = kTolerance) {
   const Sheet fast = head.run(directions), slow = head.by_reference(directions);
   const std::string name = "T " + std::to_string(head.tokens) + ", K " +
                            std::to_string(head.key_dim) + ", V " + std::to_string(head.value_dim) +
@@ -94,33 +94,33 @@ void expect_twin(Head& head, Directions directions, double tolerance = kToleranc
 
 class GlaOnTarget : public test::OnTarget {};
 
-TEST_P(GlaOnTarget, EqualsTwinOnUglySizes) {
+TEST_P(GlaOnTarget, EqualsReferenceOnUglySizes) {
   for (const Directions directions : kAll) {
     for (const int64_t tokens : {0, 1, 2, 3, 9, 17, 50}) {
       for (const int64_t key_dim : {1, 2, 5, 16, 33}) {
         for (const int64_t value_dim : {0, 1, 3, 8, 15, 16, 17, 31, 33, 47, 64, 65, 100, 131}) {
           Head head(tokens, key_dim, value_dim);
-          expect_twin(head, directions);
+          expect_reference(head, directions);
         }
       }
     }
   }
 }
 
-TEST_P(GlaOnTarget, EqualsTwinOnLongSequences) {
+TEST_P(GlaOnTarget, EqualsReferenceOnLongSequences) {
   Head head(5000, 16, 32);
-  for (const Directions directions : kAll) expect_twin(head, directions);
+  for (const Directions directions : kAll) expect_reference(head, directions);
   // Nothing is forgotten: sums of 5000 terms of either sign, whose roundings grow like the sums.
   head.gates([](int64_t) { return 1.0f; });
-  for (const Directions directions : kAll) expect_twin(head, directions, 1e-5);
+  for (const Directions directions : kAll) expect_reference(head, directions, 1e-5);
   // The product of a chunk's gates is rounded, by the same 3e-8 in all 2500 chunks when all gates
   // are equal: at worst 2500 times that, as if the gates had been rounded differently.
   head.gates([](int64_t) { return 0.9999f; });
-  for (const Directions directions : kAll) expect_twin(head, directions, 7.5e-5);
+  for (const Directions directions : kAll) expect_reference(head, directions, 7.5e-5);
 }
 
 // A formula that divides by products of gates fails on every one of these.
-TEST_P(GlaOnTarget, EqualsTwinForExtremeGates) {
+TEST_P(GlaOnTarget, EqualsReferenceForExtremeGates) {
   const float kTiny = 1e-38f;
   const std::function<float(int64_t)> gates[] = {
       [](int64_t) { return 0.0f; },
@@ -135,7 +135,7 @@ TEST_P(GlaOnTarget, EqualsTwinForExtremeGates) {
   for (const auto& gate : gates) {
     Head head(300, 15, 37);
     head.gates(gate);
-    for (const Directions directions : kAll) expect_twin(head, directions, 5e-6);
+    for (const Directions directions : kAll) expect_reference(head, directions, 5e-6);
   }
 }
 

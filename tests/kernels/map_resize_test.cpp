@@ -67,7 +67,7 @@ TEST_P(MapResizeOnTarget, EqualsReferenceWholeAndInRuns) {
           for (int64_t first = 0; first < rows; first += 5) {
             map_resize(args_of(grids, in, parts, first, std::min(rows, first + 5), residual));
           }
-          // Weighted means of numbers below 1, and a sum of at most 2: a few roundings.
+          // Weighted means of values below 1, and a sum of at most 2: a few roundings.
           ASSERT_LE(test::distance(fast, slow), 3e-7) << sizes.height << " to " << sizes.out_height;
           ASSERT_TRUE(test::same_bits(fast, parts));
           ASSERT_TRUE(fast.gaps_untouched());
@@ -141,12 +141,13 @@ TEST(MapResize, TapsFollowTheirFormulas) {
         const double exact =
             (static_cast<double>(i) + 0.5) * static_cast<double>(in) / static_cast<double>(out) -
             0.5;
-        const double place = std::clamp(exact, 0.0, static_cast<double>(in - 1));
+        const double position = std::clamp(exact, 0.0, static_cast<double>(in - 1));
         const MapTap& tap = between[static_cast<size_t>(i)];
         ASSERT_GE(tap.first, 0);
         ASSERT_LT(tap.second, in);
         ASSERT_EQ(tap.second, tap.first + (tap.weight > 0.0f ? 1 : 0));
-        ASSERT_NEAR(tap.first + static_cast<double>(tap.weight), place, 1e-5) << in << " " << out;
+        ASSERT_NEAR(tap.first + static_cast<double>(tap.weight), position, 1e-5)
+            << in << " " << out;
         const MapTap& at = nearest[static_cast<size_t>(i)];
         ASSERT_EQ(at.first, i * in / out);
         ASSERT_EQ(at.second, at.first);

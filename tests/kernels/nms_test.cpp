@@ -57,7 +57,7 @@ Boxes crowd(uint32_t seed, int count, float image, float small, float large) {
   return all;
 }
 
-TEST(Nms, GivesTheSameAnswersAsComparingAll) {
+TEST(Nms, EqualsComparingAll) {
   for (uint32_t seed = 1; seed <= 6; ++seed) {
     for (const Boxes& boxes :
          {crowd(seed, 1200, 300, 8, 64), crowd(seed, 800, 100, 0.005f, 200),
@@ -73,7 +73,7 @@ TEST(Nms, GivesTheSameAnswersAsComparingAll) {
 
 // Boxes on a lattice: many measures are equal to a threshold, and many centres lie on the borders
 // of cells.
-TEST(Nms, GivesTheSameAnswersOnALattice) {
+TEST(Nms, EqualsComparingAllOnALattice) {
   Random random(3);
   Boxes boxes;
   for (int i = 0; i < 1500; ++i) {
@@ -176,13 +176,13 @@ TEST(NmsByClass, IsTheUnionOfTheClasses) {
   std::vector<int> want;
   for (int label = 0; label < 5; ++label) {
     Boxes mine;
-    std::vector<int> numbers;
+    std::vector<int> indices;
     for (int64_t i = label; i < inside.count(); i += 5) {
       const float* box = inside.boxes.data() + 4 * i;
       mine.add(box[0], box[1], box[2], box[3], inside.scores[static_cast<size_t>(i)]);
-      numbers.push_back(static_cast<int>(i));
+      indices.push_back(static_cast<int>(i));
     }
-    for (const int i : mine.keep(0.5f)) want.push_back(numbers[static_cast<size_t>(i)]);
+    for (const int i : mine.keep(0.5f)) want.push_back(indices[static_cast<size_t>(i)]);
   }
   std::vector<int> found =
       nms_by_class(inside.boxes.data(), inside.scores.data(), labels.data(), inside.count(), 0.5f);

@@ -110,7 +110,7 @@ double scale(const Norm& norm, const Case& c, const Operands& from, int64_t row,
   return largest / std::sqrt(square + c.eps);
 }
 
-void expect_twin(const Norm& norm, const Case& c) {
+void expect_reference(const Norm& norm, const Case& c) {
   for (const bool residual : {false, true}) {
     Operands from(c);
     Gradients fast(c), slow(c);
@@ -153,35 +153,35 @@ void expect_twin(const Norm& norm, const Case& c) {
 
 class NormBackwardOnTarget : public test::OnTarget {};
 
-TEST_P(NormBackwardOnTarget, LayerEqualsTwin) {
+TEST_P(NormBackwardOnTarget, LayerEqualsReference) {
   for (const int64_t rows : {0, 1, 4, 9}) {
-    for (int64_t width = 1; width <= 35; ++width) expect_twin(kLayer, {rows, width});
+    for (int64_t width = 1; width <= 35; ++width) expect_reference(kLayer, {rows, width});
   }
-  for (const int64_t width : {192, 384, 501}) expect_twin(kLayer, {5, width});
+  for (const int64_t width : {192, 384, 501}) expect_reference(kLayer, {5, width});
 }
 
-TEST_P(NormBackwardOnTarget, RmsEqualsTwin) {
+TEST_P(NormBackwardOnTarget, RmsEqualsReference) {
   for (const int64_t groups : {1, 3}) {
     for (const int64_t rows : {0, 1, 9}) {
-      for (int64_t width = 1; width <= 35; ++width) expect_twin(kRms, {rows, width, groups});
+      for (int64_t width = 1; width <= 35; ++width) expect_reference(kRms, {rows, width, groups});
     }
-    expect_twin(kRms, {5, 192, groups});
+    expect_reference(kRms, {5, 192, groups});
   }
 }
 
 // Rows so small that eps decides, and rows of one number only.
 TEST_P(NormBackwardOnTarget, EpsilonCounts) {
   for (const float eps : {1e-6f, 1e-5f}) {
-    expect_twin(kLayer, {5, 37, 1, eps, -1e-3f, 1e-3f});
-    expect_twin(kRms, {5, 37, 2, eps, -1e-3f, 1e-3f});
+    expect_reference(kLayer, {5, 37, 1, eps, -1e-3f, 1e-3f});
+    expect_reference(kRms, {5, 37, 2, eps, -1e-3f, 1e-3f});
   }
-  expect_twin(kLayer, {5, 20, 1, 1e-5f, 0.25f, 0.25f});
-  expect_twin(kRms, {5, 20, 1, 1e-5f, 0.0f, 0.0f});
+  expect_reference(kLayer, {5, 20, 1, 1e-5f, 0.25f, 0.25f});
+  expect_reference(kRms, {5, 20, 1, 1e-5f, 0.0f, 0.0f});
 }
 
 // The mean is wrong by up to a hundredth of the deviation, as in the forward test.
 TEST_P(NormBackwardOnTarget, LayerSurvivesALargeMean) {
-  expect_twin(kLayer, {2, 192, 1, 1e-6f, 1000.0f, 1001.0f, 2e-2, 4e-2});
+  expect_reference(kLayer, {2, 192, 1, 1e-6f, 1000.0f, 1001.0f, 2e-2, 4e-2});
 }
 
 VIG_ON_EVERY_TARGET(NormBackwardOnTarget);
@@ -220,7 +220,7 @@ void expect_slopes(const Norm& norm, const Case& c) {
   }
 }
 
-TEST(NormBackward, TwinsAreTheSlopesOfTheForwardTwins) {
+TEST(NormBackward, ReferencesAreTheSlopesOfTheForwardReferences) {
   expect_slopes(kLayer, {2, 7, 1, 0.1f});
   expect_slopes(kRms, {2, 7, 1, 0.1f});
   expect_slopes(kRms, {2, 5, 3, 0.1f});

@@ -52,7 +52,7 @@ struct Operands {
 
 using Norm = void (*)(const NormArgs&);
 
-void expect_twin(Norm fast_norm, Norm slow_norm, const Case& c) {
+void expect_reference(Norm fast_norm, Norm slow_norm, const Case& c) {
   Operands operands(c);
   Sheet fast(c.rows, c.width * c.groups, 5, 3), slow = fast;
   fast_norm(operands.to(fast));
@@ -67,43 +67,43 @@ void expect_twin(Norm fast_norm, Norm slow_norm, const Case& c) {
 
 class NormOnTarget : public test::OnTarget {};
 
-TEST_P(NormOnTarget, LayerEqualsTwin) {
+TEST_P(NormOnTarget, LayerEqualsReference) {
   for (const int64_t rows : {0, 1, 3, 9}) {  // four at a time, then single ones
     for (int64_t width = 1; width <= 35; ++width) {
-      expect_twin(layer_norm, reference::layer_norm, {rows, width});
+      expect_reference(layer_norm, reference::layer_norm, {rows, width});
     }
   }
   for (const int64_t width : {192, 384, 768, 1001}) {
-    expect_twin(layer_norm, reference::layer_norm, {2, width});
+    expect_reference(layer_norm, reference::layer_norm, {2, width});
   }
 }
 
 // A mean far from zero: from squares minus the squared mean nothing of the variance would be left.
-// The sum of 192 numbers near 1000 is rounded to 0.01, one after the other where a vector is one
+// The sum of 192 values near 1000 is rounded to 0.01, one after the other where a vector is one
 // float, which moves the mean by up to a hundredth of the deviation, 1 / sqrt 12.
 TEST_P(NormOnTarget, LayerSurvivesALargeMean) {
-  expect_twin(layer_norm, reference::layer_norm, {2, 192, 1, 1e-6f, 1000.0f, 1001.0f, 2e-2});
+  expect_reference(layer_norm, reference::layer_norm, {2, 192, 1, 1e-6f, 1000.0f, 1001.0f, 2e-2});
 }
 
 // Inputs so small that eps decides.
 TEST_P(NormOnTarget, EpsilonCounts) {
   for (const float eps : {1e-6f, 1e-5f}) {
-    expect_twin(layer_norm, reference::layer_norm, {2, 37, 1, eps, -1e-3f, 1e-3f});
-    expect_twin(rms_norm, reference::rms_norm, {2, 37, 2, eps, -1e-3f, 1e-3f});
+    expect_reference(layer_norm, reference::layer_norm, {2, 37, 1, eps, -1e-3f, 1e-3f});
+    expect_reference(rms_norm, reference::rms_norm, {2, 37, 2, eps, -1e-3f, 1e-3f});
   }
-  expect_twin(layer_norm, reference::layer_norm, {1, 20, 1, 1e-5f, 0.25f, 0.25f});
-  expect_twin(rms_norm, reference::rms_norm, {1, 20, 1, 1e-5f, 0.0f, 0.0f});
+  expect_reference(layer_norm, reference::layer_norm, {1, 20, 1, 1e-5f, 0.25f, 0.25f});
+  expect_reference(rms_norm, reference::rms_norm, {1, 20, 1, 1e-5f, 0.0f, 0.0f});
 }
 
-TEST_P(NormOnTarget, RmsEqualsTwin) {
+TEST_P(NormOnTarget, RmsEqualsReference) {
   for (const int64_t groups : {1, 2, 3}) {
     for (int64_t width = 1; width <= 35; ++width) {
       for (const int64_t rows : {3, 9}) {
-        expect_twin(rms_norm, reference::rms_norm, {rows, width, groups});
+        expect_reference(rms_norm, reference::rms_norm, {rows, width, groups});
       }
     }
-    expect_twin(rms_norm, reference::rms_norm, {0, 8, groups});
-    expect_twin(rms_norm, reference::rms_norm, {2, 384, groups});
+    expect_reference(rms_norm, reference::rms_norm, {0, 8, groups});
+    expect_reference(rms_norm, reference::rms_norm, {2, 384, groups});
   }
 }
 

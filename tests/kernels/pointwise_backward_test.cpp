@@ -78,7 +78,7 @@ TEST_P(PointwiseBackwardOnTarget, DecayOverTheWholeRange) {
   expect_close(Elementwise::kDecay, 3.5e-6, [](double) { return 2e-38; });
 }
 
-// A step at zero, where the slope is taken as zero.
+// A jump at zero, where the slope is taken as zero.
 TEST_P(PointwiseBackwardOnTarget, ReluOverTheWholeRange) {
   expect_close(Elementwise::kRelu, 0.0, [](double) { return 0.0; });
   EXPECT_EQ(slopes(pointwise_backward, Elementwise::kRelu, {0.0f, -0.0f, 1e-40f, -1e-40f}),
@@ -124,7 +124,7 @@ PointwiseBackwardArgs arguments(Pointwise kind, Halves& ab, Sheet& dy, Halves& t
   return args;
 }
 
-TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
+TEST_P(PointwiseBackwardOnTarget, EqualsReferenceOnUglySizes) {
   for (const Pointwise kind : kinds_with({Combine::kAdd, Combine::kMul})) {
     for (const int64_t rows : {0, 1, 3}) {
       for (int64_t channels = 0; channels <= 35; ++channels) {
@@ -171,7 +171,7 @@ TEST_P(PointwiseBackwardOnTarget, EqualsTwinOnUglySizes) {
   }
 }
 
-TEST_P(PointwiseBackwardOnTarget, ScaleEqualsTwin) {
+TEST_P(PointwiseBackwardOnTarget, ScaleEqualsReference) {
   for (const int64_t rows : {0, 1, 4, 11}) {
     for (int64_t channels = 0; channels <= 35; ++channels) {
       Sheet x(rows, channels, 3, 1), dy(rows, channels, 4, 2), weight(1, channels);
@@ -217,7 +217,7 @@ void expect_column_sums(int64_t rows, int64_t channels, float low, double tolera
   ASSERT_TRUE(fast.gaps_untouched());
 }
 
-TEST_P(PointwiseBackwardOnTarget, ColumnSumsEqualTwin) {
+TEST_P(PointwiseBackwardOnTarget, ColumnSumsEqualReference) {
   for (const int64_t rows : {0, 1, 127, 128, 129, 300}) {
     for (int64_t channels = 0; channels <= 67; ++channels) {
       expect_column_sums(rows, channels, -1.0f, 2e-5);  // sums up to 30, 130 roundings at worst
@@ -226,7 +226,7 @@ TEST_P(PointwiseBackwardOnTarget, ColumnSumsEqualTwin) {
   expect_column_sums(3, 301, -1.0f, 1e-6);
 }
 
-// Positive numbers: the sum is 100 000, its last place 8e-3. Blocks of 128 leave a random walk of
+// Positive values: the sum is 100 000, its ulp 8e-3. Blocks of 128 leave a random walk of
 // 1563 roundings of up to half of that: four deviations are 4 sqrt(1563 / 3) 4e-3.
 TEST_P(PointwiseBackwardOnTarget, LongColumnSumsStayExact) {
   expect_column_sums(200'000, 17, 0.0f, 0.36);
@@ -318,7 +318,7 @@ void expect_operand(const MixCase& c, bool norm, const Sheet& x, const Sheet& fa
   }
 }
 
-void expect_mix_twin(const MixCase& c) {
+void expect_mix_reference(const MixCase& c) {
   const MixOperands from(c);
   MixGradients fast(c), slow(c);
   gated_mix_backward(arguments(c, from, fast));
@@ -335,26 +335,26 @@ void expect_mix_twin(const MixCase& c) {
   }
 }
 
-TEST_P(PointwiseBackwardOnTarget, GatedMixEqualsTwin) {
+TEST_P(PointwiseBackwardOnTarget, GatedMixEqualsReference) {
   for (const int64_t heads : {1, 3}) {
     for (int64_t width = 1; width <= 35; ++width) {
       for (int flags = 0; flags < 8; ++flags) {
         const bool o_norm = (flags & 1) != 0, local_norm = (flags & 2) != 0;
-        expect_mix_twin({5, heads, width, o_norm, local_norm, (flags & 4) != 0});
+        expect_mix_reference({5, heads, width, o_norm, local_norm, (flags & 4) != 0});
       }
     }
-    expect_mix_twin({9, heads, 64, true, true, true});
-    expect_mix_twin({0, heads, 8});
+    expect_mix_reference({9, heads, 64, true, true, true});
+    expect_mix_reference({0, heads, 8});
   }
 }
 
 TEST_P(PointwiseBackwardOnTarget, GatedMixOfTinyRowsAndExtremeGates) {
   for (const bool silu : {false, true}) {
-    expect_mix_twin({5, 3, 32, true, true, silu, 1e-3f});  // so small that eps counts
-    expect_mix_twin({5, 2, 21, true, true, silu, 0.0f});
+    expect_mix_reference({5, 3, 32, true, true, silu, 1e-3f});  // so small that eps counts
+    expect_mix_reference({5, 2, 21, true, true, silu, 0.0f});
     for (const float gate : {20.0f, 200.0f, 1e30f}) {
-      expect_mix_twin({5, 2, 37, true, true, silu, 1.0f, gate});
-      expect_mix_twin({5, 2, 37, false, false, silu, 1.0f, gate});
+      expect_mix_reference({5, 2, 37, true, true, silu, 1.0f, gate});
+      expect_mix_reference({5, 2, 37, false, false, silu, 1.0f, gate});
     }
   }
 }
@@ -394,7 +394,7 @@ double weighted_sum(const Sheet& dy, const Sheet& y) {
   return sum;
 }
 
-TEST(PointwiseBackward, TwinIsTheSlopeOfTheForwardTwin) {
+TEST(PointwiseBackward, ReferenceIsTheSlopeOfTheForwardReference) {
   for (const Pointwise kind : kinds_with({Combine::kNone, Combine::kAdd, Combine::kMul})) {
     Halves ab(2, 9, 0), got(2, 9, 0);
     Sheet dy(2, 9);
@@ -416,7 +416,7 @@ TEST(PointwiseBackward, TwinIsTheSlopeOfTheForwardTwin) {
   }
 }
 
-TEST(PointwiseBackward, GatedMixTwinIsTheSlopeOfTheForwardTwin) {
+TEST(PointwiseBackward, GatedMixReferenceIsTheSlopeOfTheForwardReference) {
   for (int flags = 0; flags < 8; ++flags) {
     MixCase c = {2, 2, 5, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
     c.eps = 0.1f;

@@ -105,7 +105,7 @@ TEST_P(PointwiseOnTarget, InfinityGivesTheLimits) {
   EXPECT_EQ(apply(Elementwise::kSilu, ends)[0], inf);
 }
 
-TEST_P(PointwiseOnTarget, EqualsTwinOnUglySizes) {
+TEST_P(PointwiseOnTarget, EqualsReferenceOnUglySizes) {
   for (const Pointwise kind : all_kinds()) {
     for (const int64_t rows : {0, 1, 3}) {
       for (int64_t channels = 0; channels <= 35; ++channels) {
@@ -146,7 +146,7 @@ struct MixCase {
   float reach = 1.0f;  // of o and local
 };
 
-void expect_mix_twin(const MixCase& c) {
+void expect_mix_reference(const MixCase& c) {
   const int64_t channels = c.heads * c.width;
   Sheet gate(c.rows, channels, 3, 1), o(c.rows, channels, 4, 2), local(c.rows, channels, 1, 3);
   Sheet o_weight(1, c.width), local_weight(1, c.width);
@@ -181,16 +181,17 @@ void expect_mix_twin(const MixCase& c) {
   ASSERT_TRUE(test::same_bits(fast, o)) << name << " in place";
 }
 
-TEST_P(PointwiseOnTarget, GatedMixEqualsTwin) {
+TEST_P(PointwiseOnTarget, GatedMixEqualsReference) {
   for (const int64_t heads : {1, 3}) {
     for (int64_t width = 1; width <= 35; ++width) {
       for (int flags = 0; flags < 8; ++flags) {
-        expect_mix_twin({2, heads, width, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
+        expect_mix_reference(
+            {2, heads, width, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
       }
     }
-    expect_mix_twin({5, heads, 64});
-    expect_mix_twin({5, heads, 32, true, true, true, 1e-3f});  // so small that eps counts
-    expect_mix_twin({0, heads, 8});
+    expect_mix_reference({5, heads, 64});
+    expect_mix_reference({5, heads, 32, true, true, true, 1e-3f});  // so small that eps counts
+    expect_mix_reference({0, heads, 8});
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using test::Sheet;
 
-void expect_twin(int64_t rows, int64_t channels, float low, double tolerance) {
+void expect_reference(int64_t rows, int64_t channels, float low, double tolerance) {
   Sheet in(rows, channels, 3, 1);
   in.noise(static_cast<uint32_t>(rows * 100 + channels), low, 1.0f);
   Sheet fast(1, channels + 1, 0, 1), slow = fast;  // one float more, which must stay NaN
@@ -30,28 +30,28 @@ void expect_twin(int64_t rows, int64_t channels, float low, double tolerance) {
 
 class PoolOnTarget : public test::OnTarget {};
 
-TEST_P(PoolOnTarget, EqualsTwin) {
+TEST_P(PoolOnTarget, EqualsReference) {
   for (const int64_t rows : {1, 2, 49, 127, 128, 129, 300}) {
     for (int64_t channels = 0; channels <= 35; ++channels) {
-      expect_twin(rows, channels, -1.0f, 1e-6);  // blocks of 128 additions at most 128 large
+      expect_reference(rows, channels, -1.0f, 1e-6);  // blocks of 128 additions at most 128 large
     }
   }
 }
 
-// Positive numbers only: nothing cancels, and a single running sum would lose four digits. Blocks
+// Positive values only: nothing cancels, and a single running sum would lose four digits. Blocks
 // of 128 keep the relative error near (128 + 1563) / 2 roundings of 6e-8 at the very worst.
-TEST_P(PoolOnTarget, LongSequencesStayExact) { expect_twin(200'000, 17, 0.0f, 2e-5); }
+TEST_P(PoolOnTarget, LongSequencesStayExact) { expect_reference(200'000, 17, 0.0f, 2e-5); }
 
-// All additions round the same way: one running sum would be off by 4 in 1000, sums of blocks are
-// by 6 in 100 000 at most.
-TEST_P(PoolOnTarget, TheMeanOfEqualNumbersIsTheirs) {
+// All additions round in the same direction: one running sum would be off by 4 in 1000, sums of
+// blocks are by 6 in 100 000 at most.
+TEST_P(PoolOnTarget, TheMeanOfEqualValuesIsExact) {
   Sheet in(200'000, 3), mean(1, 3);
   in.fill([] { return 0.1f; });
   mean_rows(in.data(), in.stride, in.rows(), 3, mean.data());
   for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(mean.at(0, c), 0.1f, 1e-5);
 }
 
-TEST_P(PoolOnTarget, MaxEqualsTwinWholeAndInRuns) {
+TEST_P(PoolOnTarget, MaxEqualsReferenceWholeAndInRuns) {
   for (const ConvGrid& grid : {ConvGrid{7, 8, 19}, ConvGrid{5, 3, 35}, ConvGrid{6, 6, 8}}) {
     for (const Windows& w : {Windows{3, 2, 1, 1, 0, 0}, {2, 2, 0, 0, 0, 0}, {3, 1, 1, 1, 0, 0}}) {
       MaxPoolArgs args;

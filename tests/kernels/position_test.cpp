@@ -18,8 +18,8 @@ PositionArgs arguments(const Case& c, Sheet& table, Sheet& out) {
   return {table.data(), c.rows, c.cols, c.channels, out.data(), c.out_rows, c.out_cols};
 }
 
-// Places are float: near entry 128 they are rounded to 1e-5 of a step, and the cubic's slope is
-// about 1.
+// Positions are float: near entry 128 they are rounded to 1e-5 of an entry, and the cubic's slope
+// is about 1.
 constexpr double kTolerance = 5e-5;
 
 constexpr Case kCases[] = {{14, 14, 14, 14, 5}, {14, 14, 16, 16, 3}, {14, 14, 7, 9, 4},
@@ -27,7 +27,7 @@ constexpr Case kCases[] = {{14, 14, 14, 14, 5}, {14, 14, 16, 16, 3}, {14, 14, 7,
                            {5, 1, 1, 7, 3},     {7, 9, 3, 50, 1},    {128, 3, 100, 2, 1},
                            {3, 4, 2, 2, 0}};
 
-TEST(Position, EqualsTwin) {
+TEST(Position, EqualsReference) {
   for (const Case& c : kCases) {
     Sheet table(c.rows * c.cols, c.channels), fast(c.out_rows * c.out_cols, c.channels);
     table.noise(static_cast<uint32_t>(c.rows * 100 + c.out_cols));
@@ -51,7 +51,7 @@ PositionBackwardArgs arguments_back(const Case& c, const Sheet& dout, Sheet& dta
 }
 
 // Each entry sums up to 200 of the forward pass's weights, those wrong by kTolerance at most.
-TEST(Position, BackwardEqualsTwin) {
+TEST(Position, BackwardEqualsReference) {
   for (const Case& c : kCases) {
     Sheet dout(c.out_rows * c.out_cols, c.channels), fast(c.rows * c.cols, c.channels, 0, 1);
     dout.noise(static_cast<uint32_t>(c.rows * 100 + c.out_cols));
@@ -63,19 +63,19 @@ TEST(Position, BackwardEqualsTwin) {
   }
 }
 
-// <resize(t), d> = <t, backward(d)> for tables and gradients that are 1 at one place.
-TEST(Position, BackwardTwinIsTheAdjoint) {
+// <resize(t), d> = <t, backward(d)> for tables and gradients that are 1 at one position.
+TEST(Position, BackwardReferenceIsTheAdjoint) {
   const Case c = {3, 4, 5, 2, 1};
   Sheet table(c.rows * c.cols, 1), out(c.out_rows * c.out_cols, 1), dout = out, dtable = table;
   for (int64_t entry = 0; entry < table.rows(); ++entry) {
     table.fill([] { return 0.0f; });
     table.at(entry, 0) = 1.0f;
     reference::resize_positions(arguments(c, table, out));
-    for (int64_t place = 0; place < out.rows(); ++place) {
+    for (int64_t position = 0; position < out.rows(); ++position) {
       dout.fill([] { return 0.0f; });
-      dout.at(place, 0) = 1.0f;
+      dout.at(position, 0) = 1.0f;
       reference::resize_positions_backward(arguments_back(c, dout, dtable));
-      EXPECT_FLOAT_EQ(dtable.at(entry, 0), out.at(place, 0)) << entry << " " << place;
+      EXPECT_FLOAT_EQ(dtable.at(entry, 0), out.at(position, 0)) << entry << " " << position;
     }
   }
 }

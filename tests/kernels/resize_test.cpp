@@ -35,7 +35,7 @@ std::string name_of(const ResizeAxis& x, const ResizeAxis& y, Interpolation inte
          (interpolation == Interpolation::kBicubic ? " bicubic" : " bilinear");
 }
 
-void expect_twin(const ResizeAxis& x, const ResizeAxis& y, Interpolation interpolation) {
+void expect_reference(const ResizeAxis& x, const ResizeAxis& y, Interpolation interpolation) {
   // An exact allocation, so that the address sanitiser sees reads past the last pixel.
   const std::vector<uint8_t> source = noise(static_cast<size_t>(x.in * y.in * 3));
   const size_t bytes = static_cast<size_t>(x.count * y.count * 3);
@@ -49,18 +49,18 @@ ResizeAxis whole(int64_t in, int64_t out) { return {in, out, 0, out}; }
 
 class ResizeOnTarget : public test::OnTarget {};
 
-TEST_P(ResizeOnTarget, EqualsTwinOnUglySizes) {
+TEST_P(ResizeOnTarget, EqualsReferenceOnUglySizes) {
   for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
     for (const int64_t in : {1, 2, 3, 5, 16, 31, 67, 130}) {
       for (const int64_t out : {1, 2, 7, 16, 33, 65, 131}) {
-        expect_twin(whole(in, out), whole(3, 2), interpolation);
-        expect_twin(whole(3, 2), whole(in, out), interpolation);
-        expect_twin(whole(in, out), whole(out, in), interpolation);
+        expect_reference(whole(in, out), whole(3, 2), interpolation);
+        expect_reference(whole(3, 2), whole(in, out), interpolation);
+        expect_reference(whole(in, out), whole(out, in), interpolation);
       }
     }
-    expect_twin(whole(640, 13653), whole(12, 3), interpolation);
-    expect_twin(whole(1, 4), whole(10000, 37), interpolation);
-    expect_twin(whole(10000, 3), whole(1, 2), interpolation);
+    expect_reference(whole(640, 13653), whole(12, 3), interpolation);
+    expect_reference(whole(1, 4), whole(10000, 37), interpolation);
+    expect_reference(whole(10000, 3), whole(1, 2), interpolation);
   }
 }
 
@@ -70,8 +70,8 @@ TEST_P(ResizeOnTarget, WindowEqualsCut) {
       for (const int64_t count : {0, 1, 5, 22}) {
         const ResizeAxis shrink = {301, 80, first, count};
         const ResizeAxis grow = {29, 80, first, count};
-        expect_twin(shrink, grow, interpolation);
-        expect_twin(grow, shrink, interpolation);
+        expect_reference(shrink, grow, interpolation);
+        expect_reference(grow, shrink, interpolation);
       }
     }
   }

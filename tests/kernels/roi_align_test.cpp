@@ -131,9 +131,9 @@ TEST_P(RoiAlignOnTarget, EmptyAndFarBoxes) {
 }
 
 // Up to a pixel outside of the map, that included, a sample is that of the border.
-TEST_P(RoiAlignOnTarget, SamplesOnTheOutermostPlacesCount) {
+TEST_P(RoiAlignOnTarget, SamplesOnTheOutermostPositionsCount) {
   const Case c(6, 6, 4);
-  const auto sample = [&](float x, float y) {  // at the place (x, y) of the map
+  const auto sample = [&](float x, float y) {  // at the position (x, y) of the map
     return c.align({x, y, x + 1, y + 1}, 1, 1).at(0, 3);
   };
   EXPECT_EQ(sample(-1, -1), c.map.at(0, 3));
@@ -146,7 +146,7 @@ TEST_P(RoiAlignOnTarget, SamplesOnTheOutermostPlacesCount) {
 }
 
 // Work is bounded by the map, not by the box.
-TEST_P(RoiAlignOnTarget, HugeAndBrokenBoxesAreAnsweredAtOnce) {
+TEST_P(RoiAlignOnTarget, HugeAndBrokenBoxesTakeNoTime) {
   const Case c(6, 6, 4);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

@@ -71,8 +71,8 @@ TEST_P(S4TapsOnTarget, EqualTheStateSpace) {
   }
 }
 
-// Steps from a thousandth to a hundred, and states that hardly or immediately decay.
-TEST_P(S4TapsOnTarget, ExtremeSteps) {
+// Step sizes from a thousandth to a hundred, and states that hardly or immediately decay.
+TEST_P(S4TapsOnTarget, ExtremeStepSizes) {
   for (const float step : {-7.0f, 0.0f, 4.6f}) {
     for (const float rate : {-8.0f, 4.0f}) {
       Case c(2, 4, 1, 2);

@@ -25,7 +25,7 @@ struct ScanCase {
     u.noise(seed);
     raw.noise(seed + 1, -3.0f, 3.0f);
     bc.noise(seed + 2);
-    // Steps of 0.001 to 0.7 and rates around 1 to 16, as networks have them.
+    // Step sizes of 0.001 to 0.7 and rates around 1 to 16, as networks have them.
     bias.noise(seed + 3, -5.0f, -1.0f);
     d.noise(seed + 4);
     rates.noise(seed + 5, -23.0f, -0.5f);

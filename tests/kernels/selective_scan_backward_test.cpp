@@ -128,7 +128,7 @@ TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceOnUglySizes) {
   }
 }
 
-TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceForExtremeSteps) {
+TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceForExtremeStepSizes) {
   const float raws[][2] = {{-30.0f, -20.0f}, {5.0f, 50.0f}, {-40.0f, 40.0f}, {100.0f, 1e6f}};
   for (const auto& [low, high] : raws) {
     Case scan(150, 19, 16);
@@ -138,7 +138,7 @@ TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceForExtremeSteps) {
   }
 }
 
-// Orders of their own, steps without rows, rows of several steps, and everything added to what is
+// Orders of their own, tokens without rows, rows of several tokens, and everything added to what is
 // there.
 TEST_P(SelectiveScanBackwardOnTarget, TakesOperandsInAnyOrder) {
   Case scan(61, 21, 5);
@@ -183,7 +183,7 @@ TEST_P(SelectiveScanBackwardOnTarget, TakesOperandsInAnyOrder) {
   EXPECT_TRUE(dadded[0].gaps_untouched());
 }
 
-// What the scan lacks and what nobody wants to know, in any combination.
+// Absent operands and unwanted gradients, in any combination.
 TEST_P(SelectiveScanBackwardOnTarget, EqualsReferenceWithEveryOption) {
   for (int option = 0; option < 16; ++option) {
     Case scan(37, 21, 5);

@@ -73,9 +73,9 @@ TEST_P(SelectiveScanOnTarget, EqualsReferenceWithEveryOption) {
   }
 }
 
-// Steps so large that every decay vanishes, so small that none does, and mixtures of them; rates of
-// 0. A formula that divides by products of decays fails on these.
-TEST_P(SelectiveScanOnTarget, EqualsReferenceForExtremeSteps) {
+// Step sizes so large that every decay vanishes, so small that none does, and mixtures of them;
+// rates of 0. A formula that divides by products of decays fails on these.
+TEST_P(SelectiveScanOnTarget, EqualsReferenceForExtremeStepSizes) {
   const float raws[][2] = {{-30.0f, -20.0f}, {-90.0f, -80.0f}, {5.0f, 50.0f},
                            {-40.0f, 40.0f},  {100.0f, 1e6f},   {1e8f, 1e12f}};
   for (const auto& [low, high] : raws) {
@@ -90,7 +90,7 @@ TEST_P(SelectiveScanOnTarget, EqualsReferenceForExtremeSteps) {
   expect_reference(scan, scan.args(), 1e-5);
 }
 
-// Every operand in an order of its own, some steps without rows.
+// Every operand in an order of its own, some tokens without rows.
 TEST_P(SelectiveScanOnTarget, TakesOperandsInAnyOrder) {
   ScanCase scan(61, 35, 6);
   std::mt19937 random(7);
@@ -210,17 +210,17 @@ TEST_P(SelectiveScanOnTarget, SplittingTheTokensCarriesTheState) {
   }
 }
 
-// What is stored may take the place of what was read.
+// Outputs may overwrite inputs.
 TEST_P(SelectiveScanOnTarget, MayStoreInPlace) {
   ScanCase scan(45, 21, 4);
   const Sheet apart = scan.run();
   for (const bool in_u : {true, false}) {
     ScanCase copy = scan;
-    Sheet& place = in_u ? copy.u : copy.raw;
+    Sheet& reused = in_u ? copy.u : copy.raw;
     SelectiveScanArgs args = copy.args();
-    args.y = {place.data(), place.stride, nullptr};
+    args.y = {reused.data(), reused.stride, nullptr};
     selective_scan(args);
-    EXPECT_TRUE(test::same_bits(apart, place));
+    EXPECT_TRUE(test::same_bits(apart, reused));
   }
 }
 

@@ -39,7 +39,7 @@ class Sheet {
       for (int64_t c = 0; c < width_; ++c) at(r, c) = value();
     }
   }
-  // Uniform in [low, high); the same numbers for the same seed.
+  // Uniform in [low, high); the same values for the same seed.
   Sheet& noise(uint32_t seed, float low = -1.0f, float high = 1.0f) {
     std::mt19937 random(seed);
     fill([&] { return low + (high - low) * static_cast<float>(random() >> 8) * 0x1p-24f; });

@@ -92,16 +92,16 @@ TEST_P(UpsampleConvOnTarget, HasTheSameBitsInPartsOfRowsAndColumns) {
     const Layer layer(c);
     Sheet whole = layer.output();
     upsample_conv(layer.args(whole, 0, c.rows()));
-    for (const int64_t step : {1, 3, 14, 29}) {
+    for (const int64_t count : {1, 3, 14, 29}) {
       Sheet parts = layer.output();
-      for (int64_t first = 0; first < c.rows(); first += step) {
-        const int64_t last = std::min(c.rows(), first + step);
+      for (int64_t first = 0; first < c.rows(); first += count) {
+        const int64_t last = std::min(c.rows(), first + count);
         upsample_conv(layer.args(parts, first, last));
         Sheet alone = layer.output();
         upsample_conv(layer.args(alone, first, last));
-        ASSERT_TRUE(test::wrote_only(alone, first, last)) << first << " by " << step;
+        ASSERT_TRUE(test::wrote_only(alone, first, last)) << first << " by " << count;
       }
-      ASSERT_TRUE(test::same_bits(whole, parts)) << step;
+      ASSERT_TRUE(test::same_bits(whole, parts)) << count;
     }
     Sheet columns = layer.output();
     const int64_t blocks = upsample_blocks(c.shape.in_channels, c.shape.out_channels);

@@ -68,7 +68,7 @@ TEST_P(WkvOnTarget, EqualsReferenceOnLongSequences) {
 }
 
 // Decays so slow that their float rounds them away: over this many tokens the farthest would count
-// 0.3 % more than they do. Every value is a token's place, so that a mean shows it.
+// 0.3 % more than they do. Every value is a token's position, so that a mean shows it.
 TEST_P(WkvOnTarget, SlowDecaysLoseNothingOverManyTokens) {
   constexpr int64_t kTokens = 100'000;
   constexpr double kDecay = 2.9e-8;  // of one token; 1 - 2^-24 is the float below 1
@@ -76,8 +76,8 @@ TEST_P(WkvOnTarget, SlowDecaysLoseNothingOverManyTokens) {
   c.k.fill([] { return 0.0f; });
   c.decay.fill([] { return static_cast<float>(kDecay * kTokens); });
   c.first.fill([] { return 0.0f; });
-  double place = 0.0;
-  c.v.fill([&] { return static_cast<float>(place++ / kTokens); });
+  double position = 0.0;
+  c.v.fill([&] { return static_cast<float>(position++ / kTokens); });
   Sheet y = c.output();
   wkv(c.args(false, y));
   double upper = c.v.at(0, 0), lower = 1.0;  // of token 0, which all others are behind
@@ -108,7 +108,7 @@ TEST_P(WkvOnTarget, GatesTheResult) {
   EXPECT_TRUE(test::same_bits(fast, gate));
 }
 
-// What is stored may take the place of what was read.
+// Outputs may overwrite inputs.
 TEST_P(WkvOnTarget, MayStoreInPlace) {
   for (const bool released : {false, true}) {
     for (Sheet WkvCase::*operand : {&WkvCase::k, &WkvCase::v}) {

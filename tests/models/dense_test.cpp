@@ -214,16 +214,16 @@ TEST(Dense, MapsAndOutputs) {
       EXPECT_EQ(spec.config->detector(), nullptr);
       continue;
     }
-    const DetectorConfig* numbers = spec.config->detector();
-    ASSERT_NE(numbers, nullptr);
+    const DetectorConfig* config = spec.config->detector();
+    ASSERT_NE(config, nullptr);
     const int width = output_grid(graph, "p2").channels;
     for (int k = 0; k < 5; ++k) {
-      const int stride = numbers->strides[static_cast<size_t>(k)];
+      const int stride = config->strides[static_cast<size_t>(k)];
       Grid grid{(128 + stride - 1) / stride, (224 + stride - 1) / stride, width};
       const std::string level = std::to_string(k);
       const std::string map = "p" + std::to_string(k + 2);
-      EXPECT_EQ(graph.find_output(map) >= 0, k < numbers->roi_levels) << spec.name;
-      if (k < numbers->roi_levels) {
+      EXPECT_EQ(graph.find_output(map) >= 0, k < config->roi_levels) << spec.name;
+      if (k < config->roi_levels) {
         EXPECT_EQ(output_grid(graph, map), grid) << spec.name;
       }
       grid.channels = 3;
@@ -240,7 +240,7 @@ TEST(Dense, MapsAndOutputs) {
   }
 }
 
-// The numbers of 1344 x 800: as many cells as the reference has anchors, over three.
+// The counts of 1344 x 800: as many cells as the reference has anchors, over three.
 TEST(Dense, AnchorsOfALargeImage) {
   const Graph graph = graph_of("vig_t_maskrcnn", 800, 1344);
   int64_t cells = 0;
@@ -370,7 +370,7 @@ double deviation(const ParamSpec& spec) {
   return std::sqrt(squares / n - sum / n * (sum / n));
 }
 
-TEST(Dense, FreshNumbers) {
+TEST(Dense, FreshValues) {
   const Graph graph = graph_of("vig_t_maskrcnn");
   const auto expect_deviation = [&](const std::string& name, double expected) {
     EXPECT_NEAR(deviation(param(graph, name)), expected, 0.05 * expected + 1e-9) << name;

@@ -179,7 +179,7 @@ TEST(Overrides, BadValuesAreUsageErrors) {
   }
 }
 
-TEST(Overrides, NumbersThatDoNotFitTogetherAreUsageErrors) {
+TEST(Overrides, InconsistentFieldsAreUsageErrors) {
   const auto refused = [](const char* model, const std::map<std::string, std::string>& fields,
                           std::initializer_list<std::string> words) {
     expect_error(ErrorCode::kUsage, words, [&] { build_graph(with(model, fields), 224, 224); });
@@ -197,7 +197,7 @@ TEST(Overrides, NumbersThatDoNotFitTogetherAreUsageErrors) {
   refused("vig_h_t", {{"patch_size", "8"}}, {"patch_size is 8", "expected 4"});
 }
 
-// The work of a head is bounded, whatever a file says.
+// The work of a head is bounded for any file.
 TEST(Overrides, HeadsOfDetectorsAreBounded) {
   const std::pair<const char*, int> most[] = {
       {"mask_convs", 64}, {"roi_side", 256}, {"mask_side", 256}};

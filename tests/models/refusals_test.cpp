@@ -1,4 +1,4 @@
-// Numbers of a network that a weight file or --set may ask for and no network can have: each is
+// Hyperparameters that a weight file or --set may ask for and no network can have: each is
 // refused in one sentence, and what lies just inside a limit is built.
 #include <gtest/gtest.h>
 
@@ -204,7 +204,7 @@ TEST(Refusals, OfWidthsThatAreProductsOfFields) {
 }
 
 // The ends of what a field takes.
-TEST(Refusals, OfNumbersBeyondAField) {
+TEST(Refusals, OfValuesBeyondAField) {
   const auto set = [](const char* field, const char* value) {
     ModelSpec spec = find_model("test_vig");
     override_field(spec, field, value);

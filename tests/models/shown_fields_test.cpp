@@ -1,4 +1,4 @@
-// What the tensors of a checkpoint say about the network that it belongs to, whoever wrote them.
+// What the tensors of a checkpoint say about the network that it belongs to, for any writer.
 #include <gtest/gtest.h>
 
 #include <map>

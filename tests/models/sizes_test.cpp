@@ -46,7 +46,7 @@ TEST(Sizes, TheSmallestImageIsOneToken) {
   EXPECT_EQ(features("vig_t", 7, 224), (Grid{1, 14, 192}));
 }
 
-TEST(Sizes, TooSmallIsAnErrorThatNamesThePlace) {
+TEST(Sizes, TooSmallIsAnErrorThatNamesTheLayer) {
   expect_error(ErrorCode::kInput, {"[conv]", "6 x 224", "kernel 9", "patch_embed.proj.0"},
                [] { features("vig_t", 6, 224); });
   expect_error(ErrorCode::kInput, {"[conv]", "224 x 15", "kernel 16", "patch_embed.proj"},

@@ -1,6 +1,6 @@
 // What training reads of a network besides its shapes: levels of layer decay, parts that begin
 // afresh for other classes, rates of stochastic depth, and the values that fresh weights have by a
-// formula. And the numbers of published networks that no tensor shows.
+// formula. And the hyperparameters of published networks that no tensor shows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,7 +131,7 @@ TEST(TrainingMarks, DropoutOfSegmentersCanBeSwitchedOff) {
 }
 
 // Shapes, counts and golden cases of miniatures say nothing about these.
-TEST(TrainingMarks, NumbersOfPublishedNetworksThatNoTensorShows) {
+TEST(TrainingMarks, HyperparametersThatNoTensorShows) {
   const std::pair<const char*, Fields> published[] = {
       {"vig_t", {{"drop_path", "0"}, {"silu_after_dwconv", "true"}, {"mixing", "gated"}}},
       {"vig_s", {{"drop_path", "0.2"}, {"silu_before_o_proj", "false"}}},
@@ -244,8 +244,8 @@ TEST(FreshValues, OfStateSpaces) {
   ASSERT_EQ(rates.size(), 64u * 3);
   expect_near({rates.begin() + 3, rates.begin() + 6}, {0, std::log(2.0), std::log(3.0)});
   EXPECT_EQ(fresh(graph, mixer + "D"), std::vector<float>(64, 1.0f));
-  // Of the raw steps: softplus of the bias lies between 0.001 and 0.1, on a logarithmic scale. As
-  // released, the backward direction begins with none.
+  // Of the raw step sizes: softplus of the bias lies between 0.001 and 0.1, on a logarithmic scale.
+  // As released, the backward direction begins with none.
   double logarithms = 0;
   for (const float bias : fresh(graph, mixer + "dt_proj.bias")) {
     const double step = std::log1p(std::exp(bias));
@@ -261,7 +261,7 @@ TEST(FreshValues, OfStateSpaces) {
   expect_bound(build("test_localvim", {}), mixer + "out_proj.weight", 1 / std::sqrt(64.0 * 2));
 }
 
-// Four heads look right, down, left and up; point p by p + 1 pixels, in each of three levels.
+// Four heads sample right, down, left and up; point p by p + 1 pixels, in each of three levels.
 TEST(FreshValues, OfDeformableAttention) {
   const Graph graph = build("test_vig_maskrcnn", {});
   const std::vector<float> offsets =

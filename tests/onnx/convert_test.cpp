@@ -99,7 +99,7 @@ TEST_F(ConvertToOnnx, RandomWeightsAreThoseOfEveryCommand) {
   expect_success(named);
   EXPECT_NE(named.out.find("random weights"), std::string::npos) << named.out;
   EXPECT_EQ(metadata(read_model(out_))["vig.weights"], "random");
-  // The same file by way of safetensors, but for what it says of its source.
+  // The same file through safetensors, but for what it says of its source.
   expect_success(vig({"convert", "--random", "test_vig", weights}));
   EXPECT_EQ(SafeTensors::open(weights).metadata().at("vig.weights"), "random");
   const std::string again = (folder_ / "again.onnx").string();
@@ -122,7 +122,7 @@ TEST_F(ConvertToOnnx, ChecksItsOptions) {
   expect_complaint(vig({"convert", model_, out_, "--size", "any"}), 2, "add_position (pos_embed)");
   expect_complaint(vig({"convert", model_, out_, "--size", "big"}), 2, "--size big");
   expect_complaint(vig({"convert", model_, out_, "--dtype", "float16"}), 2, "float32");
-  expect_complaint(vig({"convert", model_, out_, "--output", "answers"}), 2, "answers");
+  expect_complaint(vig({"convert", model_, out_, "--output", "nothing"}), 2, "nothing");
   expect_complaint(vig({"convert", model_, safetensors, "--ort"}), 2, "--ort");
   expect_complaint(vig({"convert", model_, safetensors, "--size", "64x48"}), 2, "--size 64x48");
   expect_complaint(vig({"convert", model_, safetensors, "--output", "pooled"}), 2, "--output");

@@ -54,14 +54,14 @@ std::vector<Tensor> Evaluation::scan(const NodeProto& node) const {
   std::vector<Tensor> carried;
   for (int i = 0; i < states; ++i) carried.push_back(get(node.input(i)));
   std::vector<Tensor> collected(static_cast<size_t>(node.output_size() - states));
-  const int64_t steps = get(node.input(states)).dims[0];
+  const int64_t tokens = get(node.input(states)).dims[0];
   Evaluation inside(body, this);
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int64_t token = 0; token < tokens; ++token) {
     for (int i = 0; i < states; ++i)
       inside.set(body.input(i).name(), carried[static_cast<size_t>(i)]);
     for (int i = states; i < node.input_size(); ++i) {
       const Tensor& all = get(node.input(i));
-      inside.set(body.input(i).name(), row_of(all, step));
+      inside.set(body.input(i).name(), row_of(all, token));
     }
     inside.run();
     for (int i = 0; i < body.output_size(); ++i) {
@@ -123,8 +123,9 @@ std::vector<Tensor> Evaluation::execute(const NodeProto& node) const {
   if (type == "ConvTranspose") return {conv_transpose(of, in[0], in[1], in[2])};
   if (type == "MaxPool") return {max_pool(of, in[0])};
   if (type == "GlobalAveragePool") return {reduced(in[0], {2, 3}, true, Reduction::kMean)};
-  if (type == "ReduceMean") return {reduced(in[0], of.numbers("axes", {}), keep, Reduction::kMean)};
-  if (type == "ReduceMax") return {reduced(in[0], of.numbers("axes", {}), keep, Reduction::kMax)};
+  if (type == "ReduceMean")
+    return {reduced(in[0], of.integers("axes", {}), keep, Reduction::kMean)};
+  if (type == "ReduceMax") return {reduced(in[0], of.integers("axes", {}), keep, Reduction::kMax)};
   if (type == "ReduceSum") return {reduced(in[0], whole(1), keep, Reduction::kSum)};
   if (type == "LayerNormalization") return {layer_norm(of, in[0], in[1], in[2])};
   if (type == "Softmax" && of.number("axis", -1) == -1) return {softmax(in[0])};
@@ -132,9 +133,9 @@ std::vector<Tensor> Evaluation::execute(const NodeProto& node) const {
   if (type == "Reshape") return {reshaped(in[0], whole(1))};
   if (type == "Squeeze") return {squeezed(in[0], whole(1))};
   if (type == "Unsqueeze") return {unsqueezed(in[0], whole(1))};
-  if (type == "Transpose") return {transposed(in[0], of.numbers("perm", {}))};
+  if (type == "Transpose") return {transposed(in[0], of.integers("perm", {}))};
   if (type == "Expand") return {expanded(in[0], whole(1))};
-  if (type == "Concat") return {joined(in, of.number("axis", 0))};
+  if (type == "Concat") return {concatenated(in, of.number("axis", 0))};
   if (type == "Split") return split(in[0], of.number("axis", 0), whole(1));
   if (type == "Gather") return {gathered(in[0], of.number("axis", 0), whole(1))};
   if (type == "Pad") return {padded(in[0], whole(1))};

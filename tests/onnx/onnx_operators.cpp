@@ -9,7 +9,7 @@
 namespace vig::test {
 namespace {
 
-// Planes of numbers [batch, channels, height, width]; sequences [.., T] are planes of one row.
+// Planes of values [batch, channels, height, width]; sequences [.., T] are planes of one row.
 struct Map {
   int64_t batch, channels, height, width;
   bool line;
@@ -29,13 +29,14 @@ struct Windows {
   int64_t kernel = 1, stride = 1, begin = 0, count = 1;
 };
 
-struct Places {
+struct WindowPositions {
   Windows y, x;
 
-  Places(const OnnxAttributes& of, const Map& map) {
+  WindowPositions(const OnnxAttributes& of, const Map& map) {
     const size_t axes = map.line ? 1 : 2;
-    const Dims kernels = of.numbers("kernel_shape", {}), pads = of.numbers("pads", Dims(2 * axes));
-    const Dims strides = of.numbers("strides", Dims(axes, 1));
+    const Dims kernels = of.integers("kernel_shape", {}),
+               pads = of.integers("pads", Dims(2 * axes));
+    const Dims strides = of.integers("strides", Dims(axes, 1));
     const bool same = of.text("auto_pad", "NOTSET") == "SAME_UPPER";
     const auto windows = [&](size_t axis, int64_t size) {
       Windows made{kernels[axis], strides[axis], pads[axis], 0};
@@ -81,26 +82,26 @@ double sample(const double* plane, const Map& map, double y, double x, bool clam
 
 Tensor conv(const OnnxAttributes& of, const Tensor& x, const Tensor& weight, const Tensor* bias) {
   const Map map(x);
-  const Places places(of, map);
+  const WindowPositions positions(of, map);
   const int64_t groups = of.number("group", 1), outputs = weight.dims[0], inputs = weight.dims[1];
-  Tensor result(places.dims(map, outputs));
+  Tensor result(positions.dims(map, outputs));
   double* to = result.values.data();
   for (int64_t b = 0; b < map.batch; ++b) {
     for (int64_t n = 0; n < outputs; ++n) {
-      for (int64_t y = 0; y < places.y.count; ++y) {
-        for (int64_t p = 0; p < places.x.count; ++p) {
+      for (int64_t y = 0; y < positions.y.count; ++y) {
+        for (int64_t p = 0; p < positions.x.count; ++p) {
           double sum = bias == nullptr ? 0 : bias->values[static_cast<size_t>(n)];
           for (int64_t c = 0; c < inputs; ++c) {
             const double* plane = map.plane(x, b, n / (outputs / groups) * inputs + c);
             const double* filter =
-                weight.values.data() + (n * inputs + c) * places.y.kernel * places.x.kernel;
-            for (int64_t i = 0; i < places.y.kernel; ++i) {
-              const int64_t row = y * places.y.stride - places.y.begin + i;
+                weight.values.data() + (n * inputs + c) * positions.y.kernel * positions.x.kernel;
+            for (int64_t i = 0; i < positions.y.kernel; ++i) {
+              const int64_t row = y * positions.y.stride - positions.y.begin + i;
               if (row < 0 || row >= map.height) continue;
-              for (int64_t j = 0; j < places.x.kernel; ++j) {
-                const int64_t column = p * places.x.stride - places.x.begin + j;
+              for (int64_t j = 0; j < positions.x.kernel; ++j) {
+                const int64_t column = p * positions.x.stride - positions.x.begin + j;
                 if (column < 0 || column >= map.width) continue;
-                sum += plane[row * map.width + column] * filter[i * places.x.kernel + j];
+                sum += plane[row * map.width + column] * filter[i * positions.x.kernel + j];
               }
             }
           }
@@ -114,16 +115,17 @@ Tensor conv(const OnnxAttributes& of, const Tensor& x, const Tensor& weight, con
 
 Tensor max_pool(const OnnxAttributes& of, const Tensor& x) {
   const Map map(x);
-  const Places places(of, map);
-  Tensor result(places.dims(map, map.channels));
+  const WindowPositions positions(of, map);
+  Tensor result(positions.dims(map, map.channels));
   double* to = result.values.data();
   for (int64_t c = 0; c < map.batch * map.channels; ++c) {
-    for (int64_t y = 0; y < places.y.count; ++y) {
-      for (int64_t p = 0; p < places.x.count; ++p) {
+    for (int64_t y = 0; y < positions.y.count; ++y) {
+      for (int64_t p = 0; p < positions.x.count; ++p) {
         double most = -std::numeric_limits<double>::infinity();
-        for (int64_t i = 0; i < places.y.kernel * places.x.kernel; ++i) {
-          const int64_t row = y * places.y.stride - places.y.begin + i / places.x.kernel;
-          const int64_t column = p * places.x.stride - places.x.begin + i % places.x.kernel;
+        for (int64_t i = 0; i < positions.y.kernel * positions.x.kernel; ++i) {
+          const int64_t row = y * positions.y.stride - positions.y.begin + i / positions.x.kernel;
+          const int64_t column =
+              p * positions.x.stride - positions.x.begin + i % positions.x.kernel;
           if (row < 0 || row >= map.height || column < 0 || column >= map.width) continue;
           most = std::max(most, map.plane(x, 0, c)[row * map.width + column]);
         }
@@ -137,7 +139,7 @@ Tensor max_pool(const OnnxAttributes& of, const Tensor& x) {
 Tensor conv_transpose(const OnnxAttributes& of, const Tensor& x, const Tensor& weight,
                       const Tensor& bias) {
   const Map map(x);
-  const Dims kernel = of.numbers("kernel_shape", {}), stride = of.numbers("strides", {1, 1});
+  const Dims kernel = of.integers("kernel_shape", {}), stride = of.integers("strides", {1, 1});
   const int64_t outputs = weight.dims[1], height = (map.height - 1) * stride[0] + kernel[0],
                 width = (map.width - 1) * stride[1] + kernel[1];
   Tensor result({map.batch, outputs, height, width});
@@ -168,28 +170,28 @@ Tensor resize(const OnnxAttributes& of, const Tensor& x, const Dims& sizes) {
   Tensor result(sizes);
   const int64_t height = sizes[2], width = sizes[3];
   for (int64_t i = 0; i < static_cast<int64_t>(result.values.size()); ++i) {
-    const auto place = [](int64_t at, int64_t from, int64_t to) {
+    const auto position = [](int64_t at, int64_t from, int64_t to) {
       return (static_cast<double>(at) + 0.5) * static_cast<double>(from) / static_cast<double>(to) -
              0.5;
     };
     result.values[static_cast<size_t>(i)] = sample(map.plane(x, 0, i / (height * width)), map,
-                                                   place(i / width % height, map.height, height),
-                                                   place(i % width, map.width, width), true);
+                                                   position(i / width % height, map.height, height),
+                                                   position(i % width, map.width, width), true);
   }
   return result;
 }
 
-Tensor grid_sample(const OnnxAttributes& of, const Tensor& x, const Tensor& places) {
+Tensor grid_sample(const OnnxAttributes& of, const Tensor& x, const Tensor& positions) {
   if (of.text("mode", "bilinear") != "bilinear" || of.text("padding_mode", "zeros") != "zeros") {
     throw std::runtime_error("GridSample in another mode");
   }
   const Map map(x);
   const bool corners = of.number("align_corners", 0) != 0;
-  const int64_t rows = places.dims[1], columns = places.dims[2];
+  const int64_t rows = positions.dims[1], columns = positions.dims[2];
   Tensor result({map.batch, map.channels, rows, columns});
   for (int64_t i = 0; i < static_cast<int64_t>(result.values.size()); ++i) {
-    const int64_t b = i / (map.channels * rows * columns), place = i % (rows * columns);
-    const double* at = places.values.data() + 2 * (b * rows * columns + place);
+    const int64_t b = i / (map.channels * rows * columns), position = i % (rows * columns);
+    const double* at = positions.values.data() + 2 * (b * rows * columns + position);
     const auto pixel = [&](double part, int64_t size) {
       const auto side = static_cast<double>(size);
       return corners ? (part + 1) / 2 * (side - 1) : ((part + 1) * side - 1) / 2;

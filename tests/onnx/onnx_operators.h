@@ -1,4 +1,4 @@
-// Operators of ONNX for evaluator.h that do more than move numbers, by plain loops.
+// Operators of ONNX for evaluator.h that do more than move values, by plain loops.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -27,7 +27,7 @@ class OnnxAttributes {
     const auto* found = find(name);
     return found == nullptr ? otherwise : found->s();
   }
-  Dims numbers(const char* name, const Dims& otherwise) const {
+  Dims integers(const char* name, const Dims& otherwise) const {
     const auto* found = find(name);
     return found == nullptr ? otherwise : Dims(found->ints().begin(), found->ints().end());
   }
@@ -49,7 +49,7 @@ Tensor conv_transpose(const OnnxAttributes& of, const Tensor& x, const Tensor& w
                       const Tensor& bias);
 Tensor max_pool(const OnnxAttributes& of, const Tensor& x);
 Tensor resize(const OnnxAttributes& of, const Tensor& x, const Dims& sizes);
-Tensor grid_sample(const OnnxAttributes& of, const Tensor& x, const Tensor& places);
+Tensor grid_sample(const OnnxAttributes& of, const Tensor& x, const Tensor& positions);
 Tensor layer_norm(const OnnxAttributes& of, const Tensor& x, const Tensor& scale,
                   const Tensor& bias);
 // Over the last axis.

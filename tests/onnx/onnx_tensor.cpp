@@ -25,20 +25,21 @@ size_t axis_of(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// Calls visit(place) for every index of `dims`, in order, the place being first + index . strides.
+// Calls visit(position) for every index of `dims`, in order, the position being first + index .
+// strides.
 template <typename Visit>
 void for_each(const Dims& dims, int64_t first, const Dims& strides, const Visit& visit) {
   if (elements(dims) == 0) return;
   Dims index(dims.size());
-  int64_t place = first;
+  int64_t position = first;
   for (;;) {
-    visit(place);
+    visit(position);
     size_t axis = dims.size();
     for (;;) {
       if (axis-- == 0) return;
-      place += strides[axis];
+      position += strides[axis];
       if (++index[axis] < dims[axis]) break;
-      place -= strides[axis] * dims[axis];
+      position -= strides[axis] * dims[axis];
       index[axis] = 0;
     }
   }
@@ -48,7 +49,7 @@ Tensor strided(const Tensor& x, const Dims& dims, int64_t first, const Dims& str
   Tensor result(dims);
   double* to = result.values.data();
   for_each(dims, first, strides,
-           [&](int64_t place) { *to++ = x.values[static_cast<size_t>(place)]; });
+           [&](int64_t position) { *to++ = x.values[static_cast<size_t>(position)]; });
   return result;
 }
 
@@ -74,12 +75,12 @@ Tensor::Tensor(Dims sizes)
 Tensor stored_tensor(const ::onnx::TensorProto& tensor) {
   Tensor result(Dims(tensor.dims().begin(), tensor.dims().end()));
   const auto copy = [&]<typename Number>(Number) {
-    std::vector<Number> numbers(result.values.size());
-    if (tensor.raw_data().size() != numbers.size() * sizeof(Number)) {
-      throw std::runtime_error(tensor.name() + " has another size than its numbers");
+    std::vector<Number> stored(result.values.size());
+    if (tensor.raw_data().size() != stored.size() * sizeof(Number)) {
+      throw std::runtime_error(tensor.name() + " has another size than its data");
     }
-    std::memcpy(numbers.data(), tensor.raw_data().data(), tensor.raw_data().size());
-    std::transform(numbers.begin(), numbers.end(), result.values.begin(),
+    std::memcpy(stored.data(), tensor.raw_data().data(), tensor.raw_data().size());
+    std::transform(stored.begin(), stored.end(), result.values.begin(),
                    [](Number number) { return static_cast<double>(number); });
   };
   tensor.data_type() == ::onnx::TensorProto::INT64 ? copy(int64_t{}) : copy(float{});
@@ -126,11 +127,11 @@ Tensor squeezed(Tensor x, const Dims& axes) {
 
 Tensor unsqueezed(Tensor x, const Dims& axes) {
   const size_t rank = x.dims.size() + axes.size();
-  std::vector<size_t> places;
-  for (const int64_t axis : axes) places.push_back(axis_of(axis, rank));
-  std::sort(places.begin(), places.end());
-  for (const size_t place : places) {
-    x.dims.insert(x.dims.begin() + static_cast<std::ptrdiff_t>(place), 1);
+  std::vector<size_t> positions;
+  for (const int64_t axis : axes) positions.push_back(axis_of(axis, rank));
+  std::sort(positions.begin(), positions.end());
+  for (const size_t position : positions) {
+    x.dims.insert(x.dims.begin() + static_cast<std::ptrdiff_t>(position), 1);
   }
   return x;
 }
@@ -155,17 +156,17 @@ Tensor expanded(const Tensor& x, const Dims& wanted) {
 }
 
 Tensor sliced(const Tensor& x, const Dims& starts, const Dims& ends, const Dims& axes,
-              const Dims& steps) {
+              const Dims& strides_of_slice) {
   Dims dims = x.dims, strides = strides_of(x.dims);
   int64_t first = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], dims.size());
-    const int64_t size = x.dims[axis], step = steps[i];
-    const auto placed = [&](int64_t at) {
+    const int64_t size = x.dims[axis], step = strides_of_slice[i];
+    const auto clamped = [&](int64_t at) {
       return std::clamp<int64_t>(at < 0 && at >= -size ? at + size : at, step < 0 ? -1 : 0,
                                  step < 0 ? size - 1 : size);
     };
-    const int64_t start = placed(starts[i]), end = placed(ends[i]);
+    const int64_t start = clamped(starts[i]), end = clamped(ends[i]);
     const int64_t span = step < 0 ? start - end : end - start, pace = step < 0 ? -step : step;
     dims[axis] = std::max<int64_t>(0, (span + pace - 1) / pace);
     first += start * strides[axis];
@@ -192,7 +193,7 @@ Tensor gathered(const Tensor& x, int64_t axis, const Dims& indices) {
   return result;
 }
 
-Tensor joined(const std::vector<Tensor>& parts, int64_t axis) {
+Tensor concatenated(const std::vector<Tensor>& parts, int64_t axis) {
   const size_t along = axis_of(axis, parts[0].dims.size());
   Dims dims = parts[0].dims;
   dims[along] = 0;
@@ -230,7 +231,7 @@ Tensor padded(const Tensor& x, const Dims& pads) {
   for (size_t i = 0; i < rank; ++i) first += pads[i] * strides[i];
   auto from = x.values.begin();
   for_each(x.dims, first, strides,
-           [&](int64_t place) { result.values[static_cast<size_t>(place)] = *from++; });
+           [&](int64_t position) { result.values[static_cast<size_t>(position)] = *from++; });
   return result;
 }
 
@@ -278,8 +279,8 @@ Tensor reduced(const Tensor& x, const Dims& axes, bool keep, Reduction reduction
     std::fill(result.values.begin(), result.values.end(), -std::numeric_limits<double>::infinity());
   }
   auto from = x.values.begin();
-  for_each(x.dims, 0, strides, [&](int64_t place) {
-    double& to = result.values[static_cast<size_t>(place)];
+  for_each(x.dims, 0, strides, [&](int64_t position) {
+    double& to = result.values[static_cast<size_t>(position)];
     to = reduction == Reduction::kMax ? std::max(to, *from) : to + *from;
     ++from;
   });

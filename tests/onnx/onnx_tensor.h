@@ -1,4 +1,4 @@
-// Tensors for evaluator.h: numbers of any type as double, row by row, and what only moves them.
+// Tensors for evaluator.h: values of any type as double, row by row, and what only moves them.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -32,9 +32,9 @@ Tensor transposed(const Tensor& x, const Dims& order);
 // Axes of one index, and missing ones in front, are repeated.
 Tensor expanded(const Tensor& x, const Dims& dims);
 Tensor sliced(const Tensor& x, const Dims& starts, const Dims& ends, const Dims& axes,
-              const Dims& steps);
+              const Dims& strides_of_slice);
 Tensor gathered(const Tensor& x, int64_t axis, const Dims& indices);
-Tensor joined(const std::vector<Tensor>& parts, int64_t axis);
+Tensor concatenated(const std::vector<Tensor>& parts, int64_t axis);
 std::vector<Tensor> split(const Tensor& x, int64_t axis, const Dims& sizes);
 // Zeros: before each axis, then behind each.
 Tensor padded(const Tensor& x, const Dims& pads);

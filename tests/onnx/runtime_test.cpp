@@ -1,4 +1,4 @@
-// Exported networks give the engine's answers, by the definitions of their operators and in ONNX
+// Exported networks give the engine's results, by the definitions of their operators and in ONNX
 // Runtime.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ Values in_file(const Values& rows, const Grid& grid) {
 
 constexpr int kBatch = 2;
 
-// All inputs of a graph for a batch of images, from one list of numbers for each image.
+// All inputs of a graph for a batch of images, from one list of values for each image.
 std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Values>& images) {
   std::map<std::string, OnnxInput> result;
   std::ptrdiff_t first = 0;
@@ -59,8 +59,8 @@ std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Va
     }
     for (const Values& image : images) {
       const Values part(image.begin() + first, image.begin() + first + grid.elements());
-      const Values placed = in_file(part, grid);
-      made.values.insert(made.values.end(), placed.begin(), placed.end());
+      const Values ordered = in_file(part, grid);
+      made.values.insert(made.values.end(), ordered.begin(), ordered.end());
     }
     first += grid.elements();
   }
@@ -95,8 +95,8 @@ void expect_engines_agree(const NetworkCase& description, bool ort, Executor exe
   Values expected;
   for (int image = 0; image < kBatch; ++image) {
     const float* values = session.output(output.name, image);
-    const Values placed = in_file(Values(values, values + grid.elements()), grid);
-    expected.insert(expected.end(), placed.begin(), placed.end());
+    const Values ordered = in_file(Values(values, values + grid.elements()), grid);
+    expected.insert(expected.end(), ordered.begin(), ordered.end());
   }
   OnnxOptions options;
   options.ort = ort;
@@ -105,21 +105,19 @@ void expect_engines_agree(const NetworkCase& description, bool ort, Executor exe
   EXPECT_LT(distance(execute(bytes, inputs(graph, images)), expected), 2 * description.tolerance);
 }
 
-TEST_P(OnnxRuntime, GivesTheEnginesAnswer) { expect_engines_agree(GetParam(), false, run_onnx); }
+TEST_P(OnnxRuntime, EqualsTheEngine) { expect_engines_agree(GetParam(), false, run_onnx); }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxRuntime, ::testing::ValuesIn(network_cases()),
                          [](const auto& network) { return network.param.name; });
 
 class OnnxDefinitions : public ::testing::TestWithParam<NetworkCase> {};
 
-TEST_P(OnnxDefinitions, GiveTheEnginesAnswer) {
-  expect_engines_agree(GetParam(), false, evaluate_onnx);
-}
+TEST_P(OnnxDefinitions, EqualTheEngine) { expect_engines_agree(GetParam(), false, evaluate_onnx); }
 
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxDefinitions, ::testing::ValuesIn(network_cases()),
                          [](const auto& network) { return network.param.name; });
 
-// Numbers under the roots of norms so large that leaving one out shows.
+// Values under the roots of norms so large that leaving one out shows.
 Graph make_epsilons(int height, int width) {
   Builder b;
   Value x = b.input("image", {height, width, 3});
@@ -147,11 +145,11 @@ Graph make_shared_parameters(int height, int width) {
   return std::move(b).finish();
 }
 
-TEST(OnnxNumbers, NormsHaveTheirEpsilons) {
+TEST(OnnxValues, NormsHaveTheirEpsilons) {
   expect_engines_agree({"epsilons", "", {}, 9, 7, 1e-5, make_epsilons}, false, evaluate_onnx);
 }
 
-TEST(OnnxNumbers, SharedParametersKeepTheNumbersOfEachUse) {
+TEST(OnnxValues, SharedParametersKeepTheValuesOfEachUse) {
   expect_engines_agree({"shared", "", {}, 10, 14, 1e-5, make_shared_parameters}, false,
                        evaluate_onnx);
 }
@@ -176,9 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, OnnxRuntime,
 
 class OnnxRuntimeOperator : public OnnxRuntime {};
 
-TEST_P(OnnxRuntimeOperator, GivesTheEnginesAnswer) {
-  expect_engines_agree(GetParam(), true, run_onnx);
-}
+TEST_P(OnnxRuntimeOperator, EqualsTheEngine) { expect_engines_agree(GetParam(), true, run_onnx); }
 
 // Those with gated linear attention.
 std::vector<NetworkCase> scanning_networks() {
@@ -193,7 +189,7 @@ std::vector<NetworkCase> scanning_networks() {
   return found;
 }
 
-TEST(OnnxNumbers, TheOperatorOfOnnxRuntimeGivesTheEnginesAnswer) {
+TEST(OnnxValues, TheOperatorOfOnnxRuntimeEqualsTheEngine) {
   for (const NetworkCase& network : scanning_networks()) {
     SCOPED_TRACE(network.name);
     expect_engines_agree(network, true, evaluate_onnx);
@@ -225,14 +221,15 @@ void expect_scan_agrees(const std::string& name, bool ort, Executor execute) {
   const Graph graph = std::move(b).finish();
   // Tensors [B, T, H, K or V] side by side.
   const auto beside = [&](const std::vector<Values>& parts) {
-    Values joined;
+    Values concatenated;
     for (int64_t row = 0; row < batch * tokens; ++row) {
       for (const Values& part : parts) {
         const auto width = static_cast<int64_t>(part.size()) / (batch * tokens);
-        joined.insert(joined.end(), part.begin() + row * width, part.begin() + (row + 1) * width);
+        concatenated.insert(concatenated.end(), part.begin() + row * width,
+                            part.begin() + (row + 1) * width);
       }
     }
-    return joined;
+    return concatenated;
   };
   OnnxOptions options;
   options.ort = ort;
@@ -257,7 +254,7 @@ TEST(OnnxRuntimeScan, ExtremeGatesNeitherOverflowNorVanish) {
   }
 }
 
-TEST(OnnxNumbers, ScansAreTheEquationsOfThePaper) {
+TEST(OnnxValues, ScansAreTheEquationsOfThePaper) {
   for (const char* name : kScans) {
     expect_scan_agrees(name, false, evaluate_onnx);
     expect_scan_agrees(name, true, evaluate_onnx);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "pipeline/dense_networks.h"
 #include "pipeline/fixtures.h"
 #include "support/files.h"
 #include "vig/pipeline/detector.h"
@@ -65,9 +66,9 @@ class DenseGoldenCase : public ::testing::Test {
 
 TEST_F(DenseGoldenCase, UperNetLabelsPixels) {
   if (!open("test_vig_upernet", "upernet-mini")) GTEST_SKIP() << "no such network";
-  DenseImage image;
+  RunImage image;
   image.placement = {77, 50, 96, 64, 0, 0, 96, 64};
-  image.input = input(0);
+  image.write = writer(input(0));
   const Segmenter segmenter(source("test_vig_upernet", {}));
   const Segmentation found = segmenter.segment(image);
   const std::vector<int64_t> expected = to_int64s(view("pred"));
@@ -90,9 +91,9 @@ TEST_F(DenseGoldenCase, MaskRcnnFindsObjects) {
   const Placement placements[] = {{57, 38, 91, 61, 0, 0, 96, 64}, {52, 40, 83, 64, 0, 0, 96, 64}};
   double worst_box = 0, worst_score = 0;
   for (size_t i = 0; i < 2; ++i) {
-    DenseImage image;
+    RunImage image;
     image.placement = placements[i];
-    image.input = input(i);
+    image.write = writer(input(i));
     const Detections found = detector.detect(image);
     const std::string number = std::to_string(i);
     const std::vector<float> boxes = floats("dets/" + number);

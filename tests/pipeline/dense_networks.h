@@ -1,7 +1,10 @@
 // Miniatures of dense prediction, made of operations that every network has.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vig/models/registry.h"
@@ -18,6 +21,11 @@ void write_dense_network(const std::string& model, const std::string& path,
                          const std::vector<std::string>& classes = {});
 // The same as a source.
 ModelSource dense_source(const std::string& path);
+
+// Writes these numbers as the input of an image (RunImage::write).
+inline std::function<void(float* out)> writer(std::vector<float> values) {
+  return [values = std::move(values)](float* out) { std::ranges::copy(values, out); };
+}
 
 // The stand-in network of the golden case "slide", with its numbers: a rectifier and a convolution.
 void write_slide_network(const std::string& path);

@@ -1,6 +1,7 @@
 // Segmenter and Detector on miniatures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -52,7 +53,7 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
     const TensorView& input = golden_case.find("input/" + i)->view;
     const TensorView& answer = golden_case.find("pred/" + i)->view;
     const auto height = static_cast<int>(input.shape[2]), width = static_cast<int>(input.shape[3]);
-    DenseImage image;
+    RunImage image;
     image.placement = {static_cast<int>(answer.shape[2]),
                        static_cast<int>(answer.shape[1]),
                        width,
@@ -63,10 +64,11 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
                        height};
     const std::vector<float> planes = to_floats(input);
     const auto pixels = static_cast<size_t>(height) * static_cast<size_t>(width);
-    image.input.resize(planes.size());
+    std::vector<float> values(planes.size());
     for (size_t p = 0; p < pixels; ++p) {
-      for (size_t c = 0; c < 3; ++c) image.input[p * 3 + c] = planes[c * pixels + p];
+      for (size_t c = 0; c < 3; ++c) values[p * 3 + c] = planes[c * pixels + p];
     }
+    image.write = writer(values);
     const Segmentation found = segmenter.segment(image);
     const std::vector<int64_t> labels = to_int64s(answer);
     const std::vector<float> resized = to_floats(golden_case.find("resized/" + i)->view);
@@ -106,10 +108,10 @@ TEST_F(Dense, ABrokenImageLeavesTheOthersAlone) {
       continue;
     }
     const auto image = images.load(i).image;
-    EXPECT_EQ(labels[i].answer.labels.width, image->width);
-    EXPECT_EQ(labels[i].answer.labels.height, image->height);
-    EXPECT_LT(*std::ranges::max_element(labels[i].answer.labels.labels), 4);
-    EXPECT_TRUE(labels[i].answer.probabilities.empty());
+    EXPECT_EQ(labels[i].prediction.labels.width, image->width);
+    EXPECT_EQ(labels[i].prediction.labels.height, image->height);
+    EXPECT_LT(*std::ranges::max_element(labels[i].prediction.labels.labels), 4);
+    EXPECT_TRUE(labels[i].prediction.probabilities.empty());
   }
 }
 
@@ -121,13 +123,13 @@ TEST_F(Dense, AreTheSameBitsForAnyThreads) {
   const auto objects = Detector(detect, {.threads = 1}).detect(images);
   const auto others = Detector(detect, {.threads = 3}).detect(images);
   for (size_t i = 0; i < images.size(); ++i) {
-    EXPECT_EQ(labels[i].answer.labels, more[i].answer.labels);
-    EXPECT_EQ(labels[i].answer.probabilities, more[i].answer.probabilities);
-    ASSERT_EQ(objects[i].answer.size(), others[i].answer.size());
-    for (size_t k = 0; k < objects[i].answer.size(); ++k) {
-      EXPECT_EQ(objects[i].answer[k].box, others[i].answer[k].box);
-      EXPECT_EQ(objects[i].answer[k].score, others[i].answer[k].score);
-      EXPECT_EQ(objects[i].answer[k].mask, others[i].answer[k].mask);
+    EXPECT_EQ(labels[i].prediction.labels, more[i].prediction.labels);
+    EXPECT_EQ(labels[i].prediction.probabilities, more[i].prediction.probabilities);
+    ASSERT_EQ(objects[i].prediction.size(), others[i].prediction.size());
+    for (size_t k = 0; k < objects[i].prediction.size(); ++k) {
+      EXPECT_EQ(objects[i].prediction[k].box, others[i].prediction[k].box);
+      EXPECT_EQ(objects[i].prediction[k].score, others[i].prediction[k].score);
+      EXPECT_EQ(objects[i].prediction[k].mask, others[i].prediction[k].mask);
     }
   }
 }
@@ -136,28 +138,32 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
   const ImageFiles images = some_images();
   const Detector detector(source("mini_detector"), {.threads = 2});
   size_t found = 0;
-  detector.detect(images, [&](const DetectedImage& result) {
-    if (!result.error.empty()) return true;
-    EXPECT_NE(result.image, nullptr);
-    EXPECT_LE(result.answer.size(), 100u);
+  const auto check = [&](const DetectedImage& result) {
+    if (!result.error.empty()) return;
+    ASSERT_NE(result.sample.image, nullptr);
+    const Image& image = *result.sample.image;
+    EXPECT_LE(result.prediction.size(), 100u);
     float last = 1;
-    for (const Detection& one : result.answer) {
+    for (const Detection& one : result.prediction) {
       ++found;
       EXPECT_LE(one.score, last);
       EXPECT_GT(one.score, 0.05f);
       last = one.score;
       EXPECT_GE(one.label, 0);
       EXPECT_LT(one.label, 3);
-      const float width = static_cast<float>(result.image->width) + 1e-3f;
-      const float height = static_cast<float>(result.image->height) + 1e-3f;
+      const float width = static_cast<float>(image.width) + 1e-3f;
+      const float height = static_cast<float>(image.height) + 1e-3f;
       EXPECT_TRUE(one.box.x1 >= 0 && one.box.y1 >= 0 && one.box.x2 <= width &&
                   one.box.y2 <= height && one.box.width() > 0 && one.box.height() > 0);
-      EXPECT_EQ(one.mask.width, result.image->width);
-      EXPECT_EQ(one.mask.height, result.image->height);
+      EXPECT_EQ(one.mask.width, image.width);
+      EXPECT_EQ(one.mask.height, image.height);
       uint64_t pixels = 0;
       for (const uint32_t run : one.mask.runs) pixels += run;
       EXPECT_EQ(pixels, uint64_t{1} * one.mask.width * one.mask.height);
     }
+  };
+  detector.detect(images, [&](std::span<const DetectedImage> batch) {
+    std::ranges::for_each(batch, check);
     return true;
   });
   EXPECT_GT(found, 20u);
@@ -167,12 +173,12 @@ TEST_F(Dense, DetectionsLieInTheImageBestFirst) {
 TEST_F(Dense, ScoresAndClassesSelectDetections) {
   const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_detector");
-  const Detections all = Detector(model).detect(one).at(0).answer;
+  const Detections all = Detector(model).detect(one).at(0).prediction;
   const float middle = all[all.size() / 2].score;
-  const Detections good = Detector(model, {}, {.score = middle}).detect(one).at(0).answer;
+  const Detections good = Detector(model, {}, {.score = middle}).detect(one).at(0).prediction;
   EXPECT_EQ(good.size(),
             std::ranges::count_if(all, [&](const Detection& d) { return d.score > middle; }));
-  const Detections first = Detector(model, {}, {.labels = {1}}).detect(one).at(0).answer;
+  const Detections first = Detector(model, {}, {.labels = {1}}).detect(one).at(0).prediction;
   EXPECT_EQ(first.size(),
             std::ranges::count_if(all, [](const Detection& d) { return d.label == 1; }));
   EXPECT_LT(first.size(), all.size());
@@ -195,16 +201,16 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
   };
   const DetectedImage two = detections("0.5,2"), others = detections("1,3");
   EXPECT_EQ(two.error, "");
-  EXPECT_GT(two.answer.size(), 0u);
-  ASSERT_GT(others.answer.size(), 0u);
-  EXPECT_NE(two.answer[0].box, others.answer[0].box);
+  EXPECT_GT(two.prediction.size(), 0u);
+  ASSERT_GT(others.prediction.size(), 0u);
+  EXPECT_NE(two.prediction[0].box, others.prediction[0].box);
 }
 
 TEST_F(Dense, ATraceSaysHowADetectionWent) {
   const Detector detector(source("mini_detector"), {.threads = 2});
-  DenseImage image;
+  RunImage image;
   image.placement = {96, 64, 96, 64, 0, 0, 96, 64};
-  image.input.assign(size_t{96} * 64 * 3, 0.5f);
+  image.write = writer(std::vector<float>(size_t{96} * 64 * 3, 0.5f));
   DetectTrace trace;
   const Detections found = detector.detect(image, &trace);
   EXPECT_EQ(found.size(), detector.detect(image).size());
@@ -223,7 +229,7 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
   const ImageFiles one({image_file("photos/cat_chelsea.png")});
   const ModelSource model = source("mini_segmenter");
   const auto labels = [&](std::optional<int> window) {
-    return Segmenter(model, {}, {.window = window}).segment(one).at(0).answer.labels;
+    return Segmenter(model, {}, {.window = window}).segment(one).at(0).prediction.labels;
   };
   const LabelMap own = labels({}), whole = labels(0);
   EXPECT_NE(own, whole);
@@ -232,7 +238,7 @@ TEST_F(Dense, WindowsAreAsAskedFor) {
     return Segmenter(model, {.size = 200}, {.window = window, .probabilities = true})
         .segment(one)
         .at(0)
-        .answer.probabilities;
+        .prediction.probabilities;
   };
   EXPECT_EQ(probabilities(64), probabilities({}));
   EXPECT_EQ(labels(8192), whole);  // larger than the image
@@ -309,12 +315,13 @@ TEST_F(Dense, AnySizeRunsUpToTheLargest) {
 TEST_F(Dense, HandsOutImagesUntilToldToStop) {
   const Segmenter segmenter(source("mini_segmenter"));
   size_t seen = 0;
-  EXPECT_FALSE(segmenter.segment(some_images(), [&](const SegmentedImage&) { return ++seen < 2; }));
+  EXPECT_FALSE(segmenter.segment(some_images(),
+                                 [&](std::span<const SegmentedImage>) { return ++seen < 2; }));
   EXPECT_EQ(seen, 2u);
   std::vector<size_t> order;
   EXPECT_TRUE(segmenter.segment(some_images(),
-                                [&](const SegmentedImage& image) {
-                                  order.push_back(image.index);
+                                [&](std::span<const SegmentedImage> batch) {
+                                  for (const auto& image : batch) order.push_back(image.index);
                                   return true;
                                 },
                                 {3, 0, 2}));
@@ -333,10 +340,10 @@ TEST_F(Dense, ServesSeveralThreadsAtOnce) {
   for (const auto& one : found) {
     ASSERT_EQ(one.size(), expected.size());
     for (size_t i = 0; i < one.size(); ++i) {
-      ASSERT_EQ(one[i].answer.size(), expected[i].answer.size());
-      for (size_t k = 0; k < one[i].answer.size(); ++k) {
-        EXPECT_EQ(one[i].answer[k].box, expected[i].answer[k].box);
-        EXPECT_EQ(one[i].answer[k].mask, expected[i].answer[k].mask);
+      ASSERT_EQ(one[i].prediction.size(), expected[i].prediction.size());
+      for (size_t k = 0; k < one[i].prediction.size(); ++k) {
+        EXPECT_EQ(one[i].prediction[k].box, expected[i].prediction[k].box);
+        EXPECT_EQ(one[i].prediction[k].mask, expected[i].prediction[k].mask);
       }
     }
   }
@@ -382,7 +389,7 @@ TEST_F(Dense, RefuseWhatIsNotFinite) {
     const std::string error = model == "mini_segmenter"
                                   ? Segmenter(dense_source(bad)).segment(one).at(0).error
                                   : Detector(dense_source(bad)).detect(one).at(0).error;
-    EXPECT_TRUE(error.ends_with("cat_chelsea.png: the network's numbers are not finite")) << error;
+    EXPECT_TRUE(error.ends_with("cat_chelsea.png: the network's outputs are not finite")) << error;
   }
 }
 

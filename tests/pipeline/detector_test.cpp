@@ -18,11 +18,11 @@ namespace {
 // The pyramid of one image, and the heads for one box at a time.
 class OneByOne {
  public:
-  OneByOne(const Detector& detector, const DenseImage& image)
+  OneByOne(const Detector& detector, const RunImage& image)
       : numbers_(detector.numbers()),
         session_(detector.runner().sessions().take(image.placement.input_height,
                                                    image.placement.input_width, 1)) {
-    std::ranges::copy(image.input, session_->input(0));
+    image.write(session_->input(0));
     session_->run(1);
     for (int i = 0; i < numbers_.roi_levels; ++i) {
       const std::string name = "p" + std::to_string(i + 2);
@@ -43,7 +43,7 @@ class OneByOne {
   std::vector<PyramidLevel> levels_;
 };
 
-void expect_as_alone(const Detector& detector, const DenseImage& image) {
+void expect_as_alone(const Detector& detector, const RunImage& image) {
   DetectTrace trace;
   const Detections found = detector.detect(image, &trace);
   ASSERT_GT(trace.proposals.size(), 256u);  // the batch of the box head
@@ -97,9 +97,9 @@ TEST(DetectorBatches, BoxesAreAnsweredAsIfEachWereAlone) {
   const std::string path = (folder / "model.safetensors").string();
   write_dense_network("mini_detector", path);
   const Detector detector(dense_source(path), {.threads = 2}, {.score = 0});
-  DenseRunner::Pass pass;
+  Runner::Pass pass;
   int images = 0;
-  pass.on_image = [&](const DenseImage& image) {
+  pass.on_image = [&](const RunImage& image) {
     ++images;
     expect_as_alone(detector, image);
   };

@@ -60,7 +60,7 @@ TEST_F(EvaluateDense, SegmentationIsCountedByNames) {
       {(folder_ / "data/images/0.png").string(), (folder_ / "data/images/2.png").string()});
   const auto answers = segmenter.segment(files);
   for (size_t i = 0; i < 2; ++i) {
-    LabelMap truth = answers[i].answer.labels;
+    LabelMap truth = answers[i].prediction.labels;
     for (uint8_t& label : truth.labels) label = static_cast<uint8_t>(3 - label);
     for (int y = 0; y < truth.height; ++y) truth.row(y)[0] = kNoLabel;
     if (i == 1) truth.row(3)[5] = static_cast<uint8_t>(3 - truth.row(3)[5]);  // one mistake
@@ -124,7 +124,7 @@ TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
   int64_t id = 0;
   std::map<int, int64_t> objects;
   for (size_t i = 0; i < 2; ++i) {
-    for (const Detection& one : answers[i].answer) {
+    for (const Detection& one : answers[i].prediction) {
       const Box& box = one.box;
       nlohmann::json shape = {{"size", {one.mask.height, one.mask.width}},
                               {"counts", mask_text(one.mask)}};

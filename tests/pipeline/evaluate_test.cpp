@@ -85,7 +85,7 @@ class Evaluate : public ::testing::Test {
       std::vector<float> logits(10);
       int label = -1;
       const auto answers = classifier.classify(file, 10);
-      for (const ClassScore& score : answers[0].answer.scores) {
+      for (const ClassScore& score : answers[0].prediction.scores) {
         logits[static_cast<size_t>(score.index)] = score.logit;
         if (score.name[0] == place[0]) label = score.index;
       }
@@ -125,7 +125,7 @@ TEST_F(Evaluate, HandsOutEveryAnswer) {
   const Evaluation result =
       evaluate(runner, images,
                {.on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
-                .on_answer =
+                .on_prediction =
                     [&](size_t sample, int label, std::span<const float> logits) {
                       ++answers[sample];
                       EXPECT_EQ(source_.classes[static_cast<size_t>(label)],
@@ -172,7 +172,7 @@ TEST_F(Evaluate, OutputsWithoutNamesAreCountedInOrder) {
   const auto numbered = evaluate(nameless, data()).metrics.per_class();
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(numbered[i].count, named[9 - i].count);
-    EXPECT_EQ(numbered[i].answered, named[i].answered);
+    EXPECT_EQ(numbered[i].predicted, named[i].predicted);
   }
 }
 

@@ -1,4 +1,4 @@
-// Evidence and attention: exact views, held against the classifier and against the scan itself.
+// Evidence and attention: exact views, checked against the classifier and against the scan itself.
 #include "vig/pipeline/explainer.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/pipeline/classifier.h"
+#include "vig/pipeline/run_images.h"
 
 namespace vig::test {
 namespace {
@@ -66,8 +67,8 @@ TEST(Evidence, ItsMeanIsTheLogit) {
       const auto found = evidence(source, label);
       ASSERT_EQ(found.size(), 2u);
       for (size_t i = 0; i < 2; ++i) {
-        const Evidence& one = found[i].answer;
-        const auto& scores = answers[i].answer.scores;
+        const Evidence& one = found[i].prediction;
+        const auto& scores = answers[i].prediction.scores;
         const auto expected =
             label < 0 ? scores.begin()
                       : std::ranges::find_if(scores, [&](auto& s) { return s.index == label; });
@@ -78,8 +79,8 @@ TEST(Evidence, ItsMeanIsTheLogit) {
     }
     const auto against = evidence(source, 3, 4);
     for (const ImageEvidence& one : against) {
-      EXPECT_NEAR(mean(one.answer.map.values), one.answer.about.logit - one.answer.against->logit,
-                  1e-5);
+      EXPECT_NEAR(mean(one.prediction.map.values),
+                  one.prediction.about.logit - one.prediction.against->logit, 1e-5);
     }
   }
 }
@@ -181,21 +182,21 @@ TEST(Attention, OfGatedAndOfSoftmaxLayers) {
     for (int head = 0; head < heads.back(); ++head) {
       const auto found = attention(source, {0.99, 0.5, -1, head});
       ASSERT_EQ(found.size(), 2u);
-      const TokenMap& map = found[0].answer.map;
-      EXPECT_EQ(found[0].answer.column, map.width - 1);
+      const TokenMap& map = found[0].prediction.map;
+      EXPECT_EQ(found[0].prediction.column, map.width - 1);
       EXPECT_EQ(map.values.size(),
                 static_cast<size_t>(map.height) * static_cast<size_t>(map.width));
       sum.resize(map.values.size());
       for (size_t t = 0; t < sum.size(); ++t) sum[t] += map.values[t];
     }
     const auto whole = attention(source, {0.99, 0.5});
-    EXPECT_EQ(whole[0].answer.layer, static_cast<int>(heads.size()) - 1);
+    EXPECT_EQ(whole[0].prediction.layer, static_cast<int>(heads.size()) - 1);
     for (size_t t = 0; t < sum.size(); ++t) {
-      EXPECT_NEAR(whole[0].answer.map.values[t], sum[t] / heads.back(), 1e-6) << model;
+      EXPECT_NEAR(whole[0].prediction.map.values[t], sum[t] / heads.back(), 1e-6) << model;
     }
     // Threads and batches change nothing.
     const auto again = attention(source, {0.99, 0.5}, {.threads = 3, .batch = 2});
-    EXPECT_EQ(again[1].answer.map.values, whole[1].answer.map.values);
+    EXPECT_EQ(again[1].prediction.map.values, whole[1].prediction.map.values);
   }
 }
 
@@ -261,7 +262,7 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
     pass.on_values = [&](size_t sample, const Session& session, int image) {
       const auto rows = static_cast<size_t>(graph.node(node).grid.positions());
       for (size_t head = 0; head < shown.size(); ++head) {
-        const LayerAttention& answer = shown[head][sample].answer;
+        const LayerAttention& answer = shown[head][sample].prediction;
         const TokenMap& map = answer.map;
         const size_t extra = rows - map.values.size();  // a class token stands before all others
         const auto query = static_cast<int64_t>(extra) + answer.row * map.width + answer.column;

@@ -35,7 +35,7 @@ TEST(ResultsJson, AClassification) {
 TEST(ResultsJson, AnEmbedding) {
   EmbeddedImage image{"a\"b", {false, 1, 1, 2, {0.5f, 1e-9f}}, ""};
   EXPECT_EQ(embedding_json(image), R"({"file":"a\"b","shape":[2],"values":[0.5,1e-09]})");
-  image.answer.map = true;
+  image.prediction.map = true;
   EXPECT_EQ(json::parse(embedding_json(image))["shape"], (json{1, 1, 2}));
   image.error = "line\nbreak";
   EXPECT_EQ(embedding_json(image), R"({"file":"a\"b","error":"line\nbreak"})");
@@ -44,8 +44,8 @@ TEST(ResultsJson, AnEmbedding) {
 TEST(ResultsJson, ASegmentation) {
   SegmentedImage image;
   image.name = "a.jpg";
-  image.answer.labels = LabelMap(2, 2, 1);
-  image.answer.labels.labels[3] = 0;
+  image.prediction.labels = LabelMap(2, 2, 1);
+  image.prediction.labels.labels[3] = 0;
   EXPECT_EQ(segmentation_json(image, {"sky"}, {"a.overlay.png", "a.labels.png", ""}),
             "{\"file\":\"a.jpg\",\"width\":2,\"height\":2,\"overlay\":\"a.overlay.png\","
             "\"labels\":\"a.labels.png\",\"classes\":["
@@ -80,22 +80,22 @@ TEST(ResultsJson, ADetection) {
 TEST(ResultsJson, AnExplanation) {
   ImageEvidence evidence;
   evidence.name = "a.jpg";
-  evidence.answer.about = {2, "cat", 0.75f, 1.5f};
-  evidence.answer.map = {1, 2, {0.1f, -3}};
+  evidence.prediction.about = {2, "cat", 0.75f, 1.5f};
+  evidence.prediction.map = {1, 2, {0.1f, -3}};
   const std::string cat = R"({"index":2,"name":"cat","probability":0.75,"logit":1.5})";
   EXPECT_EQ(explanation_json(evidence, ""),
             R"({"file":"a.jpg","class":)" + cat + R"(,"shape":[1,2],"values":[0.1,-3]})");
-  evidence.answer.against = ClassScore{0, "", 0.25f, -1.0f};
+  evidence.prediction.against = ClassScore{0, "", 0.25f, -1.0f};
   EXPECT_EQ(explanation_json(evidence, "a.png"),
             R"({"file":"a.jpg","image":"a.png","class":)" + cat +
                 R"(,"against":{"index":0,"probability":0.25,"logit":-1.0},)" +
                 R"("shape":[1,2],"values":[0.1,-3]})");
   ImageAttention attention;
   attention.name = "a.jpg";
-  attention.answer = {3, -1, 1, 0, {2, 1, {0.5f, 0.25f}}};
+  attention.prediction = {3, -1, 1, 0, {2, 1, {0.5f, 0.25f}}};
   EXPECT_EQ(explanation_json(attention, ""),
             R"({"file":"a.jpg","layer":3,"row":1,"column":0,"shape":[2,1],"values":[0.5,0.25]})");
-  attention.answer.head = 0;
+  attention.prediction.head = 0;
   EXPECT_EQ(explanation_json(attention, "a.png"),
             R"({"file":"a.jpg","image":"a.png","layer":3,"head":0,"row":1,"column":0,)"
             R"("shape":[2,1],"values":[0.5,0.25]})");
@@ -127,8 +127,8 @@ TEST(ResultsJson, AnEvaluation) {
   EXPECT_EQ(parsed["classes"][1]["name"], "y");
   EXPECT_EQ(parsed["classes"][1]["recall"], 0.0);
   EXPECT_TRUE(parsed["classes"][2]["recall"].is_null()) << "no images";
-  EXPECT_EQ(parsed["confusion"], (json{{{"label", 0}, {"answer", 0}, {"images", 1}},
-                                       {{"label", 1}, {"answer", 0}, {"images", 1}}}));
+  EXPECT_EQ(parsed["confusion"], (json{{{"label", 0}, {"prediction", 0}, {"images", 1}},
+                                       {{"label", 1}, {"prediction", 0}, {"images", 1}}}));
 }
 
 }  // namespace

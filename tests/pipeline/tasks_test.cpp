@@ -47,11 +47,11 @@ TEST(Classifier, ABrokenImageLeavesTheOthersAlone) {
       for (size_t i = 0; i < results.size(); ++i) {
         EXPECT_EQ(results[i].name, images.path(i));
         EXPECT_EQ(results[i].error.empty(), kGood[i]) << results[i].error;
-        EXPECT_EQ(results[i].answer.scores.size(), kGood[i] ? 3u : 0u);
+        EXPECT_EQ(results[i].prediction.scores.size(), kGood[i] ? 3u : 0u);
         if (kGood[i]) continue;
         EXPECT_EQ(results[i].error, error_of([&] { images.load(i); }));
       }
-      EXPECT_EQ(results[0].answer.scores[0].name.size(), 1u);
+      EXPECT_EQ(results[0].prediction.scores[0].name.size(), 1u);
     }
   }
 }
@@ -110,7 +110,7 @@ TEST(Classifier, ImagesInMemoryAreAsGoodAsFiles) {
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].name, in_memory[i].name);
-    EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
+    EXPECT_EQ(results[i].prediction.scores, expected[i].prediction.scores);
     EXPECT_EQ(results[i].error.starts_with(in_memory[i].name + ": "), !kGood[i]);
   }
 }
@@ -138,7 +138,7 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
     for (size_t i = 0; i < results.size(); ++i) {
       ASSERT_EQ(results[i].size(), expected[i].size());
       for (size_t p = 0; p < results[i].size(); ++p) {
-        EXPECT_EQ(results[i][p].answer.scores, expected[i][p].answer.scores);
+        EXPECT_EQ(results[i][p].prediction.scores, expected[i][p].prediction.scores);
       }
     }
   }
@@ -146,14 +146,14 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
 
 // The threads belong to another caller until this one is done, or would wait for ever.
 TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
-  const auto team = std::make_shared<ThreadTeam>(2);
-  const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .team = team});
+  const auto pool = std::make_shared<ThreadPool>(2);
+  const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .thread_pool = pool});
   const auto expected = classifier.classify(some_images(), 10);
   std::binary_semaphore taken(0), done(0);
   bool was_done = false;
   std::thread other([&] {
-    const ThreadTeam::Share share(*team);
-    team->run([&](int worker) {
+    const ThreadPool::Share share(*pool);
+    pool->run([&](int worker) {
       if (worker != 0) return;
       taken.release();
       was_done = done.try_acquire_for(std::chrono::minutes(1));
@@ -166,7 +166,7 @@ TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
   EXPECT_TRUE(was_done);
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    EXPECT_EQ(results[i].answer.scores, expected[i].answer.scores);
+    EXPECT_EQ(results[i].prediction.scores, expected[i].prediction.scores);
   }
 }
 
@@ -177,7 +177,7 @@ TEST(Classifier, AloneOrTogetherTheAnswerIsTheSame) {
     const auto a = one.classify(some_images(), 10, size);
     const auto b = many.classify(some_images(), 10, size);
     ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].answer.scores, b[i].answer.scores);
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].prediction.scores, b[i].prediction.scores);
   }
 }
 
@@ -216,10 +216,10 @@ TEST(Embedder, PooledIsTheMeanOfTheMap) {
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_EQ(pooled[i].error.empty(), kGood[i]) << pooled[i].error;
     if (!kGood[i]) continue;
-    EXPECT_EQ(pooled[i].answer.shape(), std::vector{64});
-    EXPECT_EQ(maps[i].answer.shape(), (std::vector{6, 6, 64}));
-    const Embedding& vector = pooled[i].answer;
-    const Embedding& map = maps[i].answer;
+    EXPECT_EQ(pooled[i].prediction.shape(), std::vector{64});
+    EXPECT_EQ(maps[i].prediction.shape(), (std::vector{6, 6, 64}));
+    const Embedding& vector = pooled[i].prediction;
+    const Embedding& map = maps[i].prediction;
     EXPECT_EQ(vector.height * vector.width, 1);
     ASSERT_EQ(vector.channels, 64);
     ASSERT_EQ(map.channels, 64);
@@ -279,8 +279,7 @@ TEST(Bench, NumbersThatAreNotFiniteAreNotTimed) {
   BenchOptions options;
   options.seconds = 0.01;
   const std::string sentence = error_of([&] { bench.measure({64, 64, 1, 1}, options); });
-  EXPECT_NE(sentence.find("nan.safetensors answers with numbers that are not finite"),
-            std::string::npos)
+  EXPECT_NE(sentence.find("the outputs of nan.safetensors are not finite"), std::string::npos)
       << sentence;
 }
 

@@ -34,7 +34,7 @@ class Errors(support.WithModels):
         self.assertIsInstance(second, vig.Error)
         self.assertIn("image 1", str(second))
         self.assertEqual(third.name, model(self.images[1]).name)
-        # One image has no place in a list to hold its error.
+        # One image has no list to hold its error.
         self.sentence(lambda: model(b"no image", skip_errors=True))
 
     def test_names_need_not_be_utf8(self):
@@ -45,7 +45,7 @@ class Errors(support.WithModels):
         model = vig.load(self.classifier)
         image = self.images[0]
         self.assertTrue(issubclass(vig.UsageError, vig.Error))
-        for mistake in (
+        for call in (
             lambda: model.segment(image),
             lambda: model.detect(image),
             lambda: model.classify(image, top=0),
@@ -61,7 +61,7 @@ class Errors(support.WithModels):
             lambda: vig.load(self.classifier, max_pixels=0),
             lambda: vig.load("test_vig"),
         ):
-            self.sentence(mistake, vig.UsageError)
+            self.sentence(call, vig.UsageError)
         self.assertIn("did you mean 'dog'", self.sentence(lambda: model.explain(image, about="dgo")))
         careful = vig.load(self.classifier, max_pixels=10)
         pixels = np.zeros((4, 4, 3), np.uint8)

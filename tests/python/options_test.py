@@ -32,11 +32,11 @@ class Options(support.WithModels):
         model = vig.load(self.classifier)
         image = self.images[0]
         more = ["-m", self.classifier, "--size", "96", image]
-        entry = support.answers("classify", "--top", "3", *more)[0]
-        answer = model.classify(image, top=3, size=96)
-        self.assertEqual([one.logit for one in answer.classes], [np.float32(one["logit"]) for one in entry["classes"]])
+        entry = support.results("classify", "--top", "3", *more)[0]
+        result = model.classify(image, top=3, size=96)
+        self.assertEqual([one.logit for one in result.classes], [np.float32(one["logit"]) for one in entry["classes"]])
         out = os.path.join(self.folder, "explained")
-        entry = support.answers("explain", *more, "--out", out, "--class", "cat")[0]
+        entry = support.results("explain", *more, "--out", out, "--class", "cat")[0]
         evidence = model.explain(image, about="cat", size=96)
         self.assertEqual(list(evidence.map.shape), entry["shape"])
         self.assertEqual(evidence.map.ravel().tolist(), [np.float32(one) for one in entry["values"]])
@@ -49,7 +49,7 @@ class Options(support.WithModels):
         upright = vig.load(self.classifier).embed(turned)
         stored = vig.load(self.classifier, ignore_orientation=True).embed(turned)
         self.assertNotEqual(upright.tobytes(), stored.tobytes())
-        entry = support.answers("embed", "-m", self.classifier, turned)[0]
+        entry = support.results("embed", "-m", self.classifier, turned)[0]
         self.assertEqual(upright.tobytes(), np.array(entry["values"], np.float32).tobytes())
 
     def test_large_images_are_refused_in_every_form(self):
@@ -60,7 +60,7 @@ class Options(support.WithModels):
             model(np.zeros((4, 4, 3), np.uint8))
         self.assertEqual(len(model(np.zeros((3, 4, 3), np.uint8)).classes), 5)
 
-    def test_bad_images_have_their_place_in_every_list(self):
+    def test_bad_images_have_their_entry_in_every_list(self):
         given = [b"no image", self.images[0]]
         classifier = vig.load(self.classifier)
         segmenter = vig.load(self.dense("test_vig_upernet"))
@@ -85,7 +85,7 @@ class Options(support.WithModels):
         path = self.dense("test_vig_maskrcnn")
         model = vig.load(path)
         out = os.path.join(self.folder, "detected")
-        entries = support.answers("detect", "-m", path, self.images[0], "--out", out, "--score", "0.05")
+        entries = support.results("detect", "-m", path, self.images[0], "--out", out, "--score", "0.05")
         found = model.detect(self.images[0], score=0.05)
         self.assertEqual(len(found), len(entries))
         self.assertGreater(len(found), 2)
@@ -102,8 +102,8 @@ class Options(support.WithModels):
         better = model.detect(self.images[0], score=middle)
         self.assertEqual(len(better), sum(one.score > middle for one in found))
         image = support.photo("cat_progressive_320x240.jpg")
-        shown = support.answers("detect", image, "--out", out)
-        everything = support.answers("detect", image, "--out", out, "--score", "0.05")
+        shown = support.results("detect", image, "--out", out)
+        everything = support.results("detect", image, "--out", out, "--score", "0.05")
         self.assertTrue(0 < len(shown) < len(everything))
         default = vig.load(task="detect")
         self.assertEqual(len(default(image)), len(shown))
@@ -112,7 +112,7 @@ class Options(support.WithModels):
     def test_what_is_out_of_range(self):
         model = vig.load(self.classifier)
         image = self.images[0]
-        for mistake in (
+        for call in (
             lambda: model.explain(image, at=(0.5, 0.5), layer=-1),
             lambda: model.explain(image, at=(0.5, 0.5), head=-1),
             lambda: model.explain(image, at=(0.5, 0.5), against=1),
@@ -126,7 +126,7 @@ class Options(support.WithModels):
             lambda: vig.load(task="sort"),
         ):
             with self.assertRaises(vig.UsageError):
-                mistake()
+                call()
         self.assertEqual(vig.load(task="segment").task, "segment")
         self.assertEqual(vig.load(task="detect").task, "detect")
 

@@ -47,7 +47,7 @@ class Wheel(unittest.TestCase):
             return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
 
         result = run(model, support.photo("cat_chelsea.png"))
-        shown = support.answers("classify", "-m", model, "--top", "3", support.photo("cat_chelsea.png"))
+        shown = support.results("classify", "-m", model, "--top", "3", support.photo("cat_chelsea.png"))
         lines = [f"{100 * one['probability']:6.2f} %  {one['index']}  {one['name']}" for one in shown[0]["classes"]]
         self.assertEqual(result.stdout.splitlines(), lines, result.stderr)
         missing = run("nothing.safetensors", "nothing.jpg")
@@ -112,14 +112,14 @@ class Training(support.WithModels):
         for name, source in (("cat", "cat_chelsea.png"), ("rose", "flower.webp")):
             os.makedirs(os.path.join(self.data, name), exist_ok=True)
             for i in range(4):
-                place = os.path.join(self.data, name, f"{i}{os.path.splitext(source)[1]}")
-                with open(place, "wb") as out:
+                path = os.path.join(self.data, name, f"{i}{os.path.splitext(source)[1]}")
+                with open(path, "wb") as out:
                     out.write(support.read(support.photo(source)))
 
     def options(self):
         return {"program": self.program, "preset": "small", "model": "test_vig", "size": 32, "batch": 4, "epochs": 2}
 
-    def test_a_run_gives_its_files_and_numbers(self):
+    def test_a_run_gives_its_files_and_figures(self):
         lines = []
         out = os.path.join(self.folder, "run")
         run = vig.train(self.data, out, on_line=lines.append, **self.options())

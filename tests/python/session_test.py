@@ -1,4 +1,4 @@
-"""Sessions for numbers: arrays over the network's own memory."""
+"""Sessions for arrays: views of the network's own memory."""
 
 import gc
 
@@ -15,8 +15,8 @@ class Sessions(support.WithModels):
         self.assertEqual(session.input.shape, (3, 64, 64, 3))
         self.assertEqual(session.input.dtype, np.float32)
         self.assertEqual(session.input.ctypes.data, session.input.ctypes.data)
-        numbers = np.random.default_rng(1).normal(size=(3, 64, 64, 3)).astype(np.float32)
-        session.input[...] = numbers
+        values = np.random.default_rng(1).normal(size=(3, 64, 64, 3)).astype(np.float32)
+        session.input[...] = values
         session.run()
         logits = session.output()
         self.assertEqual(logits.shape, (3, 1, 1, 10))
@@ -25,7 +25,7 @@ class Sessions(support.WithModels):
         kept = logits.copy()
 
         # Alone as in a batch, and in the same memory.
-        session.input[0] = numbers[2]
+        session.input[0] = values[2]
         session.run(1)
         self.assertEqual(session.output("logits").shape, (1, 1, 1, 10))
         self.assertEqual(session.output()[0].tobytes(), kept[2].tobytes())
@@ -48,7 +48,7 @@ class Sessions(support.WithModels):
         self.assertEqual(float(view.min()), 0.5)
         self.assertEqual(output.tobytes(), expected)
 
-    def test_mistakes_are_sentences(self):
+    def test_errors_are_sentences(self):
         model = vig.load(self.classifier)
         for bad in ((0, 64), (64, 100000), (64, 64, 0), (64, 64, 100000)):
             with self.assertRaises(vig.UsageError):

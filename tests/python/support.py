@@ -20,7 +20,7 @@ def run_vig(*arguments, check=True):
     return result
 
 
-def answers(*arguments):
+def results(*arguments):
     """What the program says as JSON."""
     return json.loads(run_vig(*arguments, "--json").stdout)
 

@@ -72,11 +72,11 @@ TEST(Adapter, InjectsNothingWhereGammaIsZero) {
 // a row.
 TEST(Adapter, TheConvolutionOfAnExtractorStaysOnItsGrid) {
   const GridSizes grids = {{8, 12}, {4, 6}, {2, 3}};
-  AdapterNumbers numbers;
-  numbers.deform_heads = 4;
+  AdapterConfig config;
+  config.deform_heads = 4;
   Builder b;
   const Value c = b.input("c", {1, 126, 32}), x = b.input("x", {4, 6, 32});
-  b.output("out", b.named(extractor(b, c, x, "extractor", numbers, grids, 0.0), "out"));
+  b.output("out", b.named(extractor(b, c, x, "extractor", config, grids, 0.0), "out"));
   const Graph graph = std::move(b).finish();
   const auto weights = lively_weights(graph, 4);
   const Values input = image(1, 50 * 32, 5);  // 126 rows of c and 24 of x

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "runtime/allocations.h"
 #include "runtime/networks.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
+#include "vig/runtime/packed_model.h"
+#include "vig/runtime/program.h"
+#include "vig/runtime/session_pool.h"
 
 namespace vig::test {
 namespace {
@@ -69,7 +73,7 @@ TEST_F(Allocating, EveryWayToTheHeapIsCounted) {
 // Also inside the engine's own threads.
 TEST_F(Allocating, AllocationsOfWorkersAreCounted) {
   const Allocations taken = allocations_of([] {
-    ThreadTeam(3).run([](int) {
+    ThreadPool(3).run([](int) {
       void* volatile memory = malloc(1000);
       free(memory);
     });
@@ -116,6 +120,43 @@ TEST_F(Allocating, AnotherSizeNeedsNoSecondSetOfWeights) {
   EXPECT_LT(taken.bytes, static_cast<int64_t>(weights) / 4);
   EXPECT_GE(taken.bytes, static_cast<int64_t>(session->arena_bytes() + session->scratch_bytes()));
   EXPECT_EQ(network.packed->bytes(), weights);
+}
+
+// A lowering takes memory of its own, so that a second one shows: packing and planning share the
+// first session's.
+TEST_F(Allocating, TheFirstSessionLowersItsGraphOnce) {
+  const NetworkCase small{"", "vig_s", {{"depth", "2"}, {"image_size", "64"}}, 64, 64};
+  const Network network(small);
+  const SessionOptions options{.threads = 1, .team = std::make_shared<ThreadTeam>(1)};
+  const auto calls = [](auto&& function) { return allocations_of(function).calls; };
+  const int64_t lowering = calls([&] { seen(lower(network.graph, {}).calls.data()); });
+  ASSERT_GT(lowering, 100);
+  const int64_t together = calls([&] { Session(network.graph, network.weights, options); });
+  const int64_t apart = calls(
+      [&] { Session(PackedModel::make(network.graph, network.weights), network.graph, options); });
+  EXPECT_LT(together, apart - lowering / 2);
+  EXPECT_GT(together, lowering);
+}
+
+// A further session of a pool's size shares the plan of the first.
+TEST_F(Allocating, AnotherSessionOfASizeLowersNothing) {
+  const NetworkCase small{"", "vig_s", {{"depth", "2"}, {"image_size", "64"}}, 64, 64};
+  const Network network(small);
+  const int64_t lowering =
+      allocations_of([&] { seen(lower(network.graph, {}).calls.data()); }).calls;
+  int graphs = 0;
+  SessionPool pool(
+      network.session({.threads = 1}),
+      [&](int, int) {
+        ++graphs;
+        return network.graph;
+      },
+      SIZE_MAX);
+  const SessionPool::Lease first = pool.take(64, 64, 1);
+  std::optional<SessionPool::Lease> second;
+  EXPECT_LT(allocations_of([&] { second.emplace(pool.take(64, 64, 1)); }).calls, lowering / 2);
+  EXPECT_EQ(graphs, 0);
+  EXPECT_EQ((*second)->plan(), first->plan());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Graph make_scans(int height, int width) {
       op.directions.push_back({{order, backward}, 0, 0, 1, 0, 1, kChannels});
     }
   }
-  op.taking = SelectiveScanOp::Taking::kTokensOfSteps;
+  op.taking = SelectiveScanOp::Taking::kOnlyUAlongPath;
   op.shared = op.moves = true;
   op.bias_factor = 2.0f;
   op.scale = 0.25f;

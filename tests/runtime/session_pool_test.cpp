@@ -50,7 +50,7 @@ TEST_F(Pool, KeepsSessionsBySizeAndBatch) {
   EXPECT_EQ(session->graph().nodes.front().grid.height, 64);
   EXPECT_EQ(session->graph().nodes.front().grid.width, 32);
   EXPECT_EQ(session->model().get(), &pool->model());
-  EXPECT_EQ(session->team().get(), &pool->team());
+  EXPECT_EQ(session->thread_pool().get(), &pool->thread_pool());
   EXPECT_EQ(session->threads(), 2);
 }
 

@@ -44,11 +44,11 @@ TEST(Session, RefusesWhatDoesNotExist) {
   const Network network(network_case("test_vig"));
   expect_usage_error([&] { network.session({.batch = 0}); }, "batch is 0");
   expect_usage_error([&] { network.session({.slots = 0}); }, "0 slots");
-  const auto team = std::make_shared<ThreadTeam>(2);
-  expect_usage_error([&] { network.session({.threads = 3, .team = team}); },
-                     "3 threads on a team of 2");
-  expect_usage_error([&] { network.session({.threads = 1, .team = team}); },
-                     "1 threads on a team of 2");
+  const auto pool = std::make_shared<ThreadPool>(2);
+  expect_usage_error([&] { network.session({.threads = 3, .thread_pool = pool}); },
+                     "3 threads on a thread pool of 2");
+  expect_usage_error([&] { network.session({.threads = 1, .thread_pool = pool}); },
+                     "1 threads on a thread pool of 2");
   Session session = network.session({.batch = 2, .threads = 1});
   expect_usage_error([&] { session.run(0); }, "0 images");
   expect_usage_error([&] { session.run(3); }, "at most 2");
@@ -131,7 +131,7 @@ TEST(Session, PacksItsOwnWeights) {
 
   description.width = 96;
   const Graph wide = description.graph();
-  Session shared(first.model(), wide, {.team = first.team()});
+  Session shared(first.model(), wide, {.thread_pool = first.thread_pool()});
   EXPECT_EQ(shared.threads(), 2);
   Session expected(network.packed, wide, {.threads = 1});
   const Values wide_pixels = image(64, 96, 1);

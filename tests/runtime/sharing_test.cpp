@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "runtime/networks.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 namespace vig::test {
 namespace {
@@ -46,18 +46,18 @@ TEST(Sharing, SessionsOutliveTheirMakers) {
 }
 
 // A caller with threads of its own, each with a session.
-TEST(Sharing, SessionsInsideACallersOwnTeam) {
+TEST(Sharing, SessionsInsideACallersOwnPool) {
   const Network network(network_case("test_vig"));
   const Values pixels = network.image(1);
   Session alone = network.session({.threads = 1});
   const Values expected = run_alone(alone, pixels);
   for (int threads : {1, 2}) {
     std::vector<Values> results(3);
-    ThreadTeam(3).run([&](int i) {
+    ThreadPool(3).run([&](int i) {
       Session session = network.session({.threads = threads});
       for (int run = 0; run <= i; ++run) results[i] = run_alone(session, pixels);
     });
-    for (const Values& result : results) expect_same_bits(result, expected, "in a team");
+    for (const Values& result : results) expect_same_bits(result, expected, "in a pool");
   }
 }
 
@@ -65,10 +65,10 @@ struct Job {
   int height = 0, width = 0, threads = 1, batch = 1;
 };
 
-// On threads of their own, or on those of a team they share; the last `alone` jobs in their
+// On threads of their own, or on those of a pool they share; the last `alone` jobs in their
 // caller's thread.
 void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
-                      const std::shared_ptr<ThreadTeam>& team = nullptr, size_t alone = 0) {
+                      const std::shared_ptr<ThreadPool>& pool = nullptr, size_t alone = 0) {
   constexpr int kRuns = 12;
   const Network network(base);
   std::vector<Graph> graphs;
@@ -94,9 +94,10 @@ void run_jobs_at_once(const NetworkCase& base, const std::vector<Job>& jobs,
     workers.emplace_back([&, j] {
       waiting.fetch_sub(1);
       while (waiting.load() > 0) std::this_thread::yield();
-      Session session(
-          network.packed, graphs[j],
-          {.batch = jobs[j].batch, .threads = team == nullptr ? jobs[j].threads : 0, .team = team});
+      Session session(network.packed, graphs[j],
+                      {.batch = jobs[j].batch,
+                       .threads = pool == nullptr ? jobs[j].threads : 0,
+                       .thread_pool = pool});
       for (int run = 0; run < kRuns; ++run) {
         const int last = jobs[j].batch - 1;
         for (int i = 0; i < last; ++i) set_input(session, i, pixels[j][(run + 1) % 3]);
@@ -124,17 +125,17 @@ TEST(Sharing, SessionsOnSeveralThreadsAtOnce) {
                                               {16, 16, 2, 2}});
 }
 
-TEST(Sharing, SessionsOfOneTeamOnSeveralThreadsAtOnce) {
+TEST(Sharing, SessionsOfOnePoolOnSeveralThreadsAtOnce) {
   for (const int size : {1, 2, 3}) {
-    const auto team = std::make_shared<ThreadTeam>(size);
+    const auto pool = std::make_shared<ThreadPool>(size);
     run_jobs_at_once(network_case("test_vig"),
-                     {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}}, team);
-    EXPECT_EQ(team.use_count(), 1);  // sessions hold it for as long as they live
+                     {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}}, pool);
+    EXPECT_EQ(pool.use_count(), 1);  // sessions hold it for as long as they live
   }
 }
 
 // The plan is one for several threads, of which one does all.
-TEST(Sharing, SessionsOfOneTeamAlone) {
+TEST(Sharing, SessionsOfOnePoolAlone) {
   for (const char* name : {"test_vig", "test_vig_h", "gla_t_position", "layer_scale"}) {
     const NetworkCase description = network_case(name);
     const Network network(description);
@@ -152,11 +153,11 @@ TEST(Sharing, SessionsOfOneTeamAlone) {
   }
 }
 
-TEST(Sharing, SessionsAloneBesideThoseOfTheTeam) {
+TEST(Sharing, SessionsAloneBesideThoseOfThePool) {
   for (const size_t alone : {1, 2, 4}) {
     run_jobs_at_once(network_case("test_vig"),
                      {{64, 64, 0, 1}, {75, 43, 0, 2}, {64, 64, 0, 3}, {16, 16, 0, 2}},
-                     std::make_shared<ThreadTeam>(3), alone);
+                     std::make_shared<ThreadPool>(3), alone);
   }
 }
 

@@ -25,29 +25,29 @@ std::shared_ptr<const OpenModel> dense(const std::string& name) {
   return std::make_shared<const OpenModel>(std::move(source), vig::RunOptions{.threads = 1});
 }
 
-void expect_described(std::string method, const std::string& path, const HttpAnswer& answer) {
+void expect_described(std::string method, const std::string& path, const HttpReply& reply) {
   static const json document = json::parse(openapi_text(ApiOptions().max_size));
   if (!document["paths"].contains(path)) {
-    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(reply.status, 404) << path;
     return;
   }
   for (char& c : method) c = static_cast<char>(std::tolower(c));
   const json& route = document["paths"][path];
   if (!route.contains(method)) {
-    EXPECT_EQ(answer.status, 405) << path;
+    EXPECT_EQ(reply.status, 405) << path;
     return;
   }
   const json& responses = route[method]["responses"];
-  const std::string status = std::to_string(answer.status);
-  ASSERT_TRUE(responses.contains(status)) << method << path << status << answer.body;
+  const std::string status = std::to_string(reply.status);
+  ASSERT_TRUE(responses.contains(status)) << method << path << status << reply.body;
   const json& content = responses[status]["content"];
-  const std::string type = answer.header("content-type");
+  const std::string type = reply.header("content-type");
   const std::string media = type.substr(0, type.find(';'));
   ASSERT_TRUE(content.contains(media)) << path << " " << type;
-  const json value = media == "application/json" ? json::parse(answer.body) : json(answer.body);
+  const json value = media == "application/json" ? json::parse(reply.body) : json(reply.body);
   const auto problems = schema_problems(document, content[media]["schema"], value);
   EXPECT_TRUE(problems.empty()) << path << " " << problems.front() << "\n"
-                                << answer.body.substr(0, 500);
+                                << reply.body.substr(0, 500);
 }
 
 }  // namespace
@@ -99,15 +99,15 @@ ApiTest::~ApiTest() {
   api_.reset();
 }
 
-HttpAnswer ApiTest::ask(const std::string& method, const std::string& target,
-                        const std::string& body, const std::string& headers) {
-  const HttpAnswer answer = test::ask(served_->port(), request_text(method, target, body, headers));
-  expect_described(method, target.substr(0, target.find('?')), answer);
-  return answer;
+HttpReply ApiTest::ask(const std::string& method, const std::string& target,
+                       const std::string& body, const std::string& headers) {
+  const HttpReply reply = test::ask(served_->port(), request_text(method, target, body, headers));
+  expect_described(method, target.substr(0, target.find('?')), reply);
+  return reply;
 }
 
-HttpAnswer ApiTest::post(const std::string& target, const std::string& body,
-                         const std::string& headers) {
+HttpReply ApiTest::post(const std::string& target, const std::string& body,
+                        const std::string& headers) {
   return ask("POST", target, body, headers);
 }
 

@@ -1,4 +1,4 @@
-// Routes over real sockets, with miniatures of every task. Every answer is held against
+// Routes over real sockets, with miniatures of every task. Every reply is checked against
 // /openapi.json.
 #pragma once
 
@@ -28,11 +28,11 @@ class ApiTest : public ::testing::Test {
   void start(ApiOptions options = {}, std::vector<HostedModel> models = all_models());
   ~ApiTest() override;
 
-  // The answer, which must be what /openapi.json says of its route and status.
-  HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
-                 const std::string& headers = "");
-  HttpAnswer post(const std::string& target, const std::string& body = photo(),
-                  const std::string& headers = "Content-Type: image/jpeg\r\n");
+  // The reply, which must be what /openapi.json says of its route and status.
+  HttpReply ask(const std::string& method, const std::string& target, const std::string& body = "",
+                const std::string& headers = "");
+  HttpReply post(const std::string& target, const std::string& body = photo(),
+                 const std::string& headers = "Content-Type: image/jpeg\r\n");
 
   std::unique_ptr<Api> api_;
   std::unique_ptr<Served> served_;

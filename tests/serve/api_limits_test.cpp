@@ -12,7 +12,7 @@
 #include "support/files.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/results_json.h"
-#include "vig/serve/answers.h"
+#include "vig/serve/predict.h"
 #include "vig/tasks/jpeg_uri.h"
 
 namespace vig::test {
@@ -35,8 +35,8 @@ std::string noise() {
   return {png.begin(), png.end()};
 }
 
-std::string kind_of(const HttpAnswer& answer) {
-  const json body = json::parse(answer.body);
+std::string kind_of(const HttpReply& reply) {
+  const json body = json::parse(reply.body);
   return body.contains("error") ? body["error"]["kind"].get<std::string>() : "";
 }
 
@@ -70,7 +70,7 @@ TEST_F(ApiTest, PixelsToDrawOnAreLimited) {
     EXPECT_EQ(post(route + "?draw=true").status, 200) << route;
     EXPECT_EQ(post(route, both, kJson).status, 200) << route;
     EXPECT_EQ(post(route + "?draw=1", two_images(photo(), "GIF89a"), kJson).status, 200) << route;
-    const HttpAnswer refused = post(route + "?draw=true", both, kJson);
+    const HttpReply refused = post(route + "?draw=true", both, kJson);
     EXPECT_EQ(refused.status, 413) << route;
     EXPECT_EQ(kind_of(refused), "too_many_pixels");
     EXPECT_NE(refused.body.find("have 153600 pixels, expected at most 76800 in a request "
@@ -92,21 +92,21 @@ TEST_F(ApiTest, LargeResponsesUnderWayAreBoundedTogether) {
   first.send(request_text("POST", target, image));
   hold.running.acquire();
   hold.on = false;
-  const HttpAnswer refused = post(target, image);
+  const HttpReply refused = post(target, image);
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(kind_of(refused), "too_many_response_bytes");
   const std::string small = read_file(image_file("formats/photo.png"));
   EXPECT_EQ(post(target, small).status, 200) << "a small response has room";
   hold.go.release();
-  const HttpAnswer answer = first.read();
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_GT(answer.body.size(), 800'000u) << "what is under way must be large for this test";
+  const HttpReply reply = first.read();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_GT(reply.body.size(), 800'000u) << "what is under way must be large for this test";
   // From the moment on when it is sent, there is room again.
   while (post(target, image).status == 503) std::this_thread::yield();
 }
 
-// Those that nobody draws are counted when they are made.
+// Those that are not drawn are counted when they are made.
 TEST_F(ApiTest, SmallResponsesUnderWayAreBoundedTogether) {
   const std::string bytes = photo();
   const ImageBytes images({{"image", image_bytes(bytes)}});
@@ -122,7 +122,7 @@ TEST_F(ApiTest, SmallResponsesUnderWayAreBoundedTogether) {
   first.send(request_text("POST", "/v1/embed", bytes));
   hold.running.acquire();
   hold.on = false;
-  const HttpAnswer refused = post("/v1/embed");
+  const HttpReply refused = post("/v1/embed");
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(kind_of(refused), "too_many_response_bytes");
@@ -136,21 +136,21 @@ TEST_F(ApiTest, ResponsesThatNeverFitAreRefused) {
   ApiOptions options;
   options.all_response_bytes = 8000;
   start(options);
-  const HttpAnswer drawn = post("/v1/segment?draw=true");
+  const HttpReply drawn = post("/v1/segment?draw=true");
   EXPECT_EQ(drawn.status, 413);
   EXPECT_EQ(kind_of(drawn), "too_many_pixels");
   EXPECT_NE(drawn.body.find("may become 307200 bytes, expected at most 7000 in a response "
                             "(--max-responses)"),
             std::string::npos)
       << drawn.body;
-  const HttpAnswer map = post("/v1/embed?map=true&size=256");
+  const HttpReply map = post("/v1/embed?map=true&size=256");
   EXPECT_EQ(map.status, 413);
   EXPECT_EQ(kind_of(map), "response_too_large");
   EXPECT_NE(map.body.find("expected at most 7000 (--max-responses)"), std::string::npos);
   EXPECT_EQ(post("/v1/classify?top=1").status, 200);
 }
 
-TEST_F(ApiTest, SmallRequestsAreAnsweredWhileLargeOnesRun) {
+TEST_F(ApiTest, SmallRequestsFinishWhileLargeOnesRun) {
   const std::string pixel = read_file(image_file("photos/pixel_1x1.png"));
   for (const std::string target : {"/v1/segment?draw=true", "/v1/classify"}) {
     SCOPED_TRACE(target);

@@ -30,7 +30,7 @@ TEST_F(ApiTest, TheListSaysWhatModelsAre) {
   EXPECT_EQ(models[0]["size"], recipe.crop);
   EXPECT_NEAR(models[0]["seen"].get<double>(), double(recipe.crop) / recipe.resize, 1e-6);
   EXPECT_EQ(json::parse(ask("GET", "/openapi.json").body), json::parse(openapi_text(99)));
-  const HttpAnswer wrong = post("/v1/classify?model=streets");
+  const HttpReply wrong = post("/v1/classify?model=streets");
   EXPECT_NE(wrong.body.find("model streets is for segment, not for classify"), std::string::npos)
       << wrong.body;
 }
@@ -42,16 +42,16 @@ TEST_F(ApiTest, CountersAreTheirOwn) {
   EXPECT_EQ(post("/v1/classify?top=0").status, 400);
   EXPECT_EQ(post("/v1/classify?model=none").status, 404);
   EXPECT_EQ(ask("GET", "/nowhere").status, 404);
-  const HttpAnswer put = ask("POST", "/health", "x");
+  const HttpReply put = ask("POST", "/health", "x");
   EXPECT_EQ(put.status, 405);
   EXPECT_EQ(put.header("allow"), "GET, HEAD");
   Client client(served_->port());
   client.send(request_text("HEAD", "/health"));
-  EXPECT_EQ(client.read(/*head=*/true).status, 200) << "HEAD is answered like GET";
+  EXPECT_EQ(client.read(/*head=*/true).status, 200) << "HEAD is replied like GET";
   client.send("nonsense\r\n\r\n");
   EXPECT_EQ(client.read().status, 400);
 
-  const HttpAnswer counted = ask("GET", "/metrics");
+  const HttpReply counted = ask("GET", "/metrics");
   EXPECT_EQ(counted.header("content-type"), "text/plain; version=0.0.4");
   for (const char* line :
        {"vig_requests_total{route=\"/v1/classify\",status=\"400\"} 1",
@@ -73,7 +73,7 @@ TEST_F(ApiTest, CountersAreTheirOwn) {
   EXPECT_GT(std::stoull(counted.body.substr(at + memory.size())), uint64_t{1} << 20);
 }
 
-// The time of an answer is in seconds, and no longer than the client waited.
+// The time of a reply is in seconds, and no longer than the client waited.
 TEST_F(ApiTest, TimesAreThoseOfTheRequest) {
   std::atomic<double> logged = -1;
   ApiOptions options;
@@ -127,8 +127,8 @@ HttpRequest task_request(const std::string& type, const std::string& body) {
   return request;
 }
 
-// Holds the thread of the first answer until `go`, since answers are logged before they are sent.
-struct HeldAnswer {
+// Holds the thread of the first reply until `go`, since replies are logged before they are sent.
+struct HeldReply {
   std::function<void(const std::string&, int, double)> log() {
     return [this](const std::string&, int, double) {
       if (!hold.exchange(false)) return;
@@ -143,7 +143,7 @@ struct HeldAnswer {
 TEST(Api, OnlySoManyRequestsWaitToBeRead) {
   for (const size_t bytes : {size_t{100}, size_t{2} << 20}) {
     SCOPED_TRACE(bytes);
-    HeldAnswer held;
+    HeldReply held;
     ApiOptions options;
     options.log = held.log();
     options.queue.most_waiting = 2;
@@ -168,34 +168,34 @@ TEST(Api, OnlySoManyRequestsWaitToBeRead) {
 
 // Bodies beyond a megabyte have a reader of their own.
 TEST(Api, LargeRequestsDoNotKeepOthersWaiting) {
-  HeldAnswer held;
+  HeldReply held;
   ApiOptions options;
   options.log = held.log();
   ServerMetrics metrics;
-  std::binary_semaphore answered{0};
+  std::binary_semaphore replied{0};
   Api api({{"pets", classifier()}}, options, metrics);
   api.handle(task_request("application/json", std::string(size_t{2} << 20, 'x')),
              [](const HttpResponse&) {});
   held.running.acquire();
   api.handle(task_request("application/json", "x"),
-             [&](const HttpResponse&) { answered.release(); });
-  EXPECT_TRUE(answered.try_acquire_for(30s));
+             [&](const HttpResponse&) { replied.release(); });
+  EXPECT_TRUE(replied.try_acquire_for(30s));
   held.go.release();
 }
 
 TEST(Api, WhatWaitsForANetworkIsDropped) {
-  HeldAnswer held;
+  HeldReply held;
   ApiOptions options;
   options.log = held.log();
   options.queue = {.most_waiting = 10, .batch = 1, .wait = {}, .workers = 1};
   ServerMetrics metrics;
-  std::atomic<int> answers = 0;
+  std::atomic<int> replies = 0;
   {
     Api api({{"pets", classifier()}}, options, metrics);
     const HttpRequest request = task_request("image/jpeg", photo());
-    api.handle(request, [&](const HttpResponse&) { ++answers; });
+    api.handle(request, [&](const HttpResponse&) { ++replies; });
     held.running.acquire();
-    api.handle(request, [&](const HttpResponse&) { ++answers; });
+    api.handle(request, [&](const HttpResponse&) { ++replies; });
     HttpRequest counters;
     counters.method = "GET";
     counters.path = "/metrics";
@@ -207,7 +207,7 @@ TEST(Api, WhatWaitsForANetworkIsDropped) {
     api.drop_waiting();
     held.go.release();
   }
-  EXPECT_EQ(answers, 1);
+  EXPECT_EQ(replies, 1);
 }
 
 }  // namespace

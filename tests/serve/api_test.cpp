@@ -1,4 +1,4 @@
-// The routes over real sockets, with miniatures of every task. Every answer is held against
+// The routes over real sockets, with miniatures of every task. Every reply is checked against
 // /openapi.json.
 #include "vig/serve/api.h"
 
@@ -28,7 +28,7 @@ TEST_F(ApiTest, ClassifiesInEveryForm) {
   const ImageBytes images({{"image", image_bytes(bytes)}});
   const auto expected = classifier()->classify(images, 3);
   const std::string text = classification_json(expected.at(0));
-  const HttpAnswer raw = post("/v1/classify?top=3");
+  const HttpReply raw = post("/v1/classify?top=3");
   ASSERT_EQ(raw.status, 200) << raw.body;
   EXPECT_EQ(raw.body, "{\"model\":\"pets\",\"results\":[" + text + "]}\n");
 
@@ -37,27 +37,26 @@ TEST_F(ApiTest, ClassifiesInEveryForm) {
       "--B\r\nContent-Disposition: form-data; name=top\r\n\r\n3\r\n"
       "--B\r\nContent-Disposition: form-data; name=f; filename=\"a/cat.jpg\"\r\n\r\n" +
       bytes + "\r\n--B--";
-  json answer = json::parse(
+  json reply = json::parse(
       post("/v1/classify", form, "Content-Type: multipart/form-data; boundary=B\r\n").body);
-  EXPECT_EQ(answer["results"][0]["classes"], classes);
-  EXPECT_EQ(answer["results"][0]["file"], "cat.jpg");
+  EXPECT_EQ(reply["results"][0]["classes"], classes);
+  EXPECT_EQ(reply["results"][0]["file"], "cat.jpg");
   const json sent = {
       {"top", 3}, {"images", {"/9j/4AAQ", png_uri(image_bytes(bytes))}}, {"model", "pets"}};
-  answer =
-      json::parse(post("/v1/classify", sent.dump(), "Content-Type: application/json\r\n").body);
-  EXPECT_TRUE(answer["results"][0].contains("error")) << "one broken image spoils no other";
-  EXPECT_EQ(answer["results"][1]["classes"], classes);
+  reply = json::parse(post("/v1/classify", sent.dump(), "Content-Type: application/json\r\n").body);
+  EXPECT_TRUE(reply["results"][0].contains("error")) << "one broken image spoils no other";
+  EXPECT_EQ(reply["results"][1]["classes"], classes);
 }
 
-TEST_F(ApiTest, EmbedsTheSameNumbersAsTheLibrary) {
+TEST_F(ApiTest, EmbedsAsTheLibrary) {
   start();
   const std::string bytes = photo();
   const ImageBytes images({{"image", image_bytes(bytes)}});
   for (const bool map : {false, true}) {
     const auto kind = map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
-    const HttpAnswer answer = post(map ? "/v1/embed?map=true" : "/v1/embed");
-    EXPECT_EQ(answer.body, "{\"model\":\"pets\",\"results\":[" +
-                               embedding_json(classifier()->embed(images, kind).at(0)) + "]}\n");
+    const HttpReply reply = post(map ? "/v1/embed?map=true" : "/v1/embed");
+    EXPECT_EQ(reply.body, "{\"model\":\"pets\",\"results\":[" +
+                              embedding_json(classifier()->embed(images, kind).at(0)) + "]}\n");
   }
   EXPECT_EQ(json::parse(post("/v1/embed?size=96").body)["results"][0]["shape"],
             json::parse(post("/v1/embed").body)["results"][0]["shape"]);
@@ -65,20 +64,20 @@ TEST_F(ApiTest, EmbedsTheSameNumbersAsTheLibrary) {
 
 TEST_F(ApiTest, ExplainsAndDraws) {
   start();
-  json answer = json::parse(post("/v1/explain?class=class+3&against=5").body)["results"][0];
-  EXPECT_EQ(answer["class"]["index"], 3);
-  EXPECT_EQ(answer["against"]["name"], "class 5");
-  EXPECT_FALSE(answer.contains("image"));
-  answer = json::parse(post("/v1/explain?x=0.5&y=0.25&layer=0&head=0&draw=1").body)["results"][0];
-  EXPECT_EQ(answer["layer"], 0);
-  EXPECT_TRUE(answer["image"].get<std::string>().starts_with("data:image/png;base64,"));
+  json reply = json::parse(post("/v1/explain?class=class+3&against=5").body)["results"][0];
+  EXPECT_EQ(reply["class"]["index"], 3);
+  EXPECT_EQ(reply["against"]["name"], "class 5");
+  EXPECT_FALSE(reply.contains("image"));
+  reply = json::parse(post("/v1/explain?x=0.5&y=0.25&layer=0&head=0&draw=1").body)["results"][0];
+  EXPECT_EQ(reply["layer"], 0);
+  EXPECT_TRUE(reply["image"].get<std::string>().starts_with("data:image/png;base64,"));
   EXPECT_EQ(post("/v1/explain?x=0.5").status, 400);
   for (const char* none : {"unicorn", "10", "-1", "3x"}) {
-    const HttpAnswer refused = post(std::string("/v1/explain?class=") + none);
+    const HttpReply refused = post(std::string("/v1/explain?class=") + none);
     EXPECT_EQ(refused.status, 400);
     EXPECT_NE(refused.body.find("is none of the 10 classes"), std::string::npos) << refused.body;
   }
-  const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99");
+  const HttpReply deep = post("/v1/explain?x=0&y=0&layer=99");
   EXPECT_EQ(deep.status, 400);
   EXPECT_NE(deep.body.find("layer 99 of mini"), std::string::npos) << deep.body;
 }
@@ -99,10 +98,11 @@ TEST_F(ApiTest, SegmentsAndDetects) {
 
   const json objects = json::parse(post("/v1/detect?draw=true&score=0").body)["results"][0];
   const auto found = models[2].model->detect(images);
-  ASSERT_EQ(objects["detections"].size(), found.at(0).answer.size());
-  for (size_t i = 0; i < found[0].answer.size(); ++i) {
-    EXPECT_EQ(objects["detections"][i], json::parse(detection_json(found[0].answer[i], 1, "image",
-                                                                   models[2].model->classes())));
+  ASSERT_EQ(objects["detections"].size(), found.at(0).prediction.size());
+  for (size_t i = 0; i < found[0].prediction.size(); ++i) {
+    EXPECT_EQ(objects["detections"][i],
+              json::parse(
+                  detection_json(found[0].prediction[i], 1, "image", models[2].model->classes())));
   }
   EXPECT_EQ(post("/v1/detect", "broken").status, 422);
 }
@@ -126,12 +126,12 @@ TEST_F(ApiTest, ListsAndDescribes) {
             json::parse(openapi_text(ApiOptions().max_size)));
   EXPECT_EQ(ask("GET", "/health").status, 200);
   EXPECT_EQ(ask("GET", "/ready").status, 200);
-  const HttpAnswer page = ask("GET", "/");
+  const HttpReply page = ask("GET", "/");
   EXPECT_TRUE(page.body.starts_with("<!DOCTYPE html>"));
   EXPECT_EQ(page.header("content-type"), "text/html; charset=utf-8");
   EXPECT_EQ(page.body.find("http://"), std::string::npos) << "the page needs no other address";
   EXPECT_EQ(page.body.find("https://"), std::string::npos);
-  // Only the page's own scripts run: they bear a number that nobody can know before.
+  // Only the page's own scripts run: they carry an unpredictable nonce.
   const std::string policy = page.header("content-security-policy"), mark = "script-src 'nonce-";
   ASSERT_NE(policy.find(mark), std::string::npos) << policy;
   const size_t begin = policy.find(mark) + mark.size();
@@ -146,7 +146,7 @@ TEST_F(ApiTest, ListsAndDescribes) {
   EXPECT_EQ(ask("GET", "/health").status, 200);
 }
 
-TEST_F(ApiTest, WrongRequestsAreToldWhy) {
+TEST_F(ApiTest, InvalidRequestsGetAReason) {
   ApiOptions options;
   options.most_images = 2;
   options.max_size = 128;
@@ -175,7 +175,7 @@ TEST_F(ApiTest, WrongRequestsAreToldWhy) {
                  "Content-Type: application/json\r\n")
                 .status,
             413);
-  const HttpAnswer large = post("/v1/classify", read_file(image_file("photos/cat_chelsea.png")));
+  const HttpReply large = post("/v1/classify", read_file(image_file("photos/cat_chelsea.png")));
   EXPECT_EQ(large.status, 422);
   EXPECT_NE(large.body.find("pixels"), std::string::npos) << large.body;
   EXPECT_EQ(ask("GET", "/v1/classify").header("allow"), "POST");
@@ -214,15 +214,14 @@ TEST_F(ApiTest, ABrokenImageSpoilsNoOther) {
   const std::string png = read_file(image_file("formats/photo.png"));
   for (const std::string& broken : {std::string(), std::string("GIF89a")}) {
     const std::string part = "--b\r\nContent-Disposition: form-data; name=p; filename=f\r\n\r\n";
-    const HttpAnswer answer =
-        post("/v1/classify", part + broken + "\r\n" + part + png + "\r\n--b--",
-             "Content-Type: multipart/form-data; boundary=b\r\n");
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    const json results = json::parse(answer.body)["results"];
+    const HttpReply reply = post("/v1/classify", part + broken + "\r\n" + part + png + "\r\n--b--",
+                                 "Content-Type: multipart/form-data; boundary=b\r\n");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    const json results = json::parse(reply.body)["results"];
     EXPECT_TRUE(results.at(0).contains("error"));
     EXPECT_TRUE(results.at(1).contains("classes"));
   }
-  const HttpAnswer text =
+  const HttpReply text =
       post("/v1/classify", R"({"images":["*","QQ=="]})", "Content-Type: application/json\r\n");
   EXPECT_EQ(text.status, 422);
   const json results = json::parse(text.body)["results"];
@@ -232,9 +231,9 @@ TEST_F(ApiTest, ABrokenImageSpoilsNoOther) {
 
 TEST_F(ApiTest, ServersWithoutAModelOfTheTaskSayIt) {
   start({}, {{"pets", classifier()}});
-  const HttpAnswer answer = post("/v1/segment");
-  EXPECT_EQ(answer.status, 404);
-  EXPECT_NE(answer.body.find("no model for segment"), std::string::npos);
+  const HttpReply reply = post("/v1/segment");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_NE(reply.body.find("no model for segment"), std::string::npos);
 }
 
 TEST_F(ApiTest, TheTokenIsAsked) {
@@ -256,7 +255,7 @@ TEST_F(ApiTest, TheTokenIsAsked) {
   EXPECT_EQ(post("/v1/classify", photo(), right).status, 200);
 }
 
-TEST_F(ApiTest, PagesOfStrangersCannotUseALocalServer) {
+TEST_F(ApiTest, ForeignPagesCannotUseALocalServer) {
   ApiOptions options;
   options.local_hosts = true;
   start(options);
@@ -293,7 +292,7 @@ TEST_F(ApiTest, AFullQueueSaysWhenToComeBack) {
   std::counting_semaphore<10> running{0}, go{0};
   ApiOptions options;
   options.queue = {.most_waiting = 1, .batch = 1, .wait = {}, .workers = 1};
-  // The first answer holds the only worker, since answers are logged before they are sent.
+  // The first reply holds the only worker, since replies are logged before they are sent.
   options.log = [&](const std::string& route, int status, double) {
     if (route != "/v1/classify" || status != 200) return;
     running.release();
@@ -305,7 +304,7 @@ TEST_F(ApiTest, AFullQueueSaysWhenToComeBack) {
   running.acquire();
   second.send(request_text("POST", "/v1/classify", photo()));
   while (ask("GET", "/ready").status == 200) std::this_thread::yield();
-  const HttpAnswer refused = post("/v1/classify");
+  const HttpReply refused = post("/v1/classify");
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_NE(refused.body.find("queue_full"), std::string::npos);
@@ -394,7 +393,7 @@ TEST_F(ApiTest, DifferentRequestsAreNoBatch) {
   }
 }
 
-// The reader of bodies is held by an answer that is logged; a second request waits behind it.
+// The reader of bodies is held by a reply that is logged; a second request waits behind it.
 TEST(Api, WhatWaitsToBeReadIsDropped) {
   for (const size_t bytes : {size_t{100}, size_t{2} << 20}) {
     SCOPED_TRACE(bytes);
@@ -405,7 +404,7 @@ TEST(Api, WhatWaitsToBeReadIsDropped) {
       go.acquire();
     };
     ServerMetrics metrics;
-    std::atomic<int> answers = 0;
+    std::atomic<int> replies = 0;
     const auto waiting = std::make_shared<int>();
     {
       Api api({{"pets", classifier()}}, options, metrics);
@@ -414,15 +413,15 @@ TEST(Api, WhatWaitsToBeReadIsDropped) {
       request.path = "/v1/classify";
       request.content_type = "application/json";
       request.body = std::string(bytes, 'x');
-      api.handle(request, [&](const HttpResponse&) { ++answers; });
+      api.handle(request, [&](const HttpResponse&) { ++replies; });
       running.acquire();
-      api.handle(request, [&answers, waiting](const HttpResponse&) { ++answers; });
+      api.handle(request, [&replies, waiting](const HttpResponse&) { ++replies; });
       EXPECT_GT(waiting.use_count(), 1);
       api.drop_waiting();
       EXPECT_EQ(waiting.use_count(), 1);
       go.release(2);
     }
-    EXPECT_EQ(answers, 1);
+    EXPECT_EQ(replies, 1);
   }
 }
 
@@ -430,12 +429,12 @@ TEST_F(ApiTest, WhatWaitedTooLongIsRefused) {
   ApiOptions options;
   options.wait_seconds = -1;
   start(options);
-  const HttpAnswer late = post("/v1/classify");
+  const HttpReply late = post("/v1/classify");
   EXPECT_EQ(late.status, 503);
   EXPECT_NE(late.body.find("waited_too_long"), std::string::npos);
 }
 
-TEST_F(ApiTest, ManyClientsGetTheAnswersOfTheirOwnImages) {
+TEST_F(ApiTest, ManyClientsGetTheResultsOfTheirOwnImages) {
   start();
   const std::vector<std::string> images = {photo(), read_file(image_file("photos/kitten_gray.jpg")),
                                            read_file(image_file("photos/flower.webp")),

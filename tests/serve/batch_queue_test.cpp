@@ -163,7 +163,7 @@ TEST(BatchQueue, TheWaitForOthersBeginsWhenTheWorkArrives) {
     ClockQueue::Entry entry{"a", images, work};
     EXPECT_TRUE(queue.add(entry));
   };
-  add(0, 8);  // full batches, which wait for nobody
+  add(0, 8);  // full batches, which do not wait
   started[0].acquire();
   add(1, 8);
   started[1].acquire();

@@ -37,7 +37,7 @@ void Client::half_close() { ::shutdown(socket_, SHUT_WR); }
 
 bool Client::fill() {
   pollfd ready{socket_, POLLIN, 0};
-  if (poll(&ready, 1, 60000) != 1) throw std::runtime_error("no answer for a minute");
+  if (poll(&ready, 1, 60000) != 1) throw std::runtime_error("no reply for a minute");
   char bytes[65536];
   const ssize_t got = ::recv(socket_, bytes, sizeof bytes, 0);
   if (got <= 0) return false;
@@ -45,30 +45,30 @@ bool Client::fill() {
   return true;
 }
 
-HttpAnswer Client::read(bool head) {
+HttpReply Client::read(bool head) {
   size_t end;
   while ((end = buffer_.find("\r\n\r\n")) == std::string::npos) {
     if (!fill()) return {};
   }
-  HttpAnswer answer;
-  answer.status = std::atoi(buffer_.c_str() + buffer_.find(' '));
+  HttpReply reply;
+  reply.status = std::atoi(buffer_.c_str() + buffer_.find(' '));
   size_t line = buffer_.find("\r\n") + 2;
   while (line < end + 2) {
     const size_t next = buffer_.find("\r\n", line), colon = buffer_.find(": ", line);
     std::string name = buffer_.substr(line, colon - line);
     for (char& c : name) c = static_cast<char>(std::tolower(c));
-    answer.headers[name] = buffer_.substr(colon + 2, next - colon - 2);
+    reply.headers[name] = buffer_.substr(colon + 2, next - colon - 2);
     line = next + 2;
   }
   buffer_.erase(0, end + 4);
   const size_t length =
-      head ? 0 : std::strtoul(answer.header("content-length").c_str(), nullptr, 10);
+      head ? 0 : std::strtoul(reply.header("content-length").c_str(), nullptr, 10);
   while (buffer_.size() < length) {
     if (!fill()) return {};
   }
-  answer.body = buffer_.substr(0, length);
+  reply.body = buffer_.substr(0, length);
   buffer_.erase(0, length);
-  return answer;
+  return reply;
 }
 
 bool Client::ends() { return buffer_.empty() && !fill(); }
@@ -80,7 +80,7 @@ std::string request_text(const std::string& method, const std::string& target,
   return text + "\r\n" + std::string(body);
 }
 
-HttpAnswer ask(uint16_t port, const std::string& request) {
+HttpReply ask(uint16_t port, const std::string& request) {
   Client client(port);
   client.send(request);
   return client.read();

@@ -8,7 +8,7 @@
 
 namespace vig::test {
 
-struct HttpAnswer {
+struct HttpReply {
   int status = 0;                              // 0: the connection ended without one
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
@@ -30,8 +30,8 @@ class Client {
   bool send(std::string_view bytes);
   // Sends no more, and still reads.
   void half_close();
-  // One answer; waits for it for a minute at most. `head`: of a HEAD request, which has no body.
-  HttpAnswer read(bool head = false);
+  // One reply; waits for it for a minute at most. `head`: of a HEAD request, which has no body.
+  HttpReply read(bool head = false);
   // Whether the other side closes the connection, within a minute, and sends nothing before.
   bool ends();
 
@@ -45,6 +45,6 @@ class Client {
 // A whole request. `headers`: lines that end in \r\n.
 std::string request_text(const std::string& method, const std::string& target,
                          std::string_view body = "", const std::string& headers = "");
-HttpAnswer ask(uint16_t port, const std::string& request);
+HttpReply ask(uint16_t port, const std::string& request);
 
 }  // namespace vig::test

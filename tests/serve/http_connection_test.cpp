@@ -13,13 +13,13 @@
 namespace vig::test {
 namespace {
 
-TEST(HttpConnection, AnswersAreKeptByNobody) {
+TEST(HttpConnection, ResponsesAreNotCached) {
   Served served(patient(), echo());
-  const HttpAnswer answer = ask(served.port(), request_text("GET", "/"));
-  EXPECT_EQ(answer.header("cache-control"), "no-store");
-  EXPECT_EQ(answer.header("server"), "vig");
-  EXPECT_EQ(answer.header("retry-after"), "");
-  EXPECT_EQ(answer.header("www-authenticate"), "");
+  const HttpReply reply = ask(served.port(), request_text("GET", "/"));
+  EXPECT_EQ(reply.header("cache-control"), "no-store");
+  EXPECT_EQ(reply.header("server"), "vig");
+  EXPECT_EQ(reply.header("retry-after"), "");
+  EXPECT_EQ(reply.header("www-authenticate"), "");
 }
 
 // It names no host, and its connections end unless it asks for more.
@@ -27,14 +27,14 @@ TEST(HttpConnection, Http10IsSpokenToo) {
   Served served(patient(), echo());
   Client once(served.port());
   once.send("GET /old HTTP/1.0\r\n\r\n");
-  const HttpAnswer answer = once.read();
-  EXPECT_EQ(answer.body, "GET /old [] ");
-  EXPECT_EQ(answer.header("connection"), "") << "HTTP/1.0 closes without a word";
+  const HttpReply reply = once.read();
+  EXPECT_EQ(reply.body, "GET /old [] ");
+  EXPECT_EQ(reply.header("connection"), "") << "HTTP/1.0 closes without a word";
   EXPECT_TRUE(once.ends());
   Client twice(served.port());
   for (int i = 0; i < 2; ++i) {
     twice.send("GET /kept HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    const HttpAnswer kept = twice.read();
+    const HttpReply kept = twice.read();
     EXPECT_EQ(kept.body, "GET /kept [] ");
     EXPECT_EQ(kept.header("connection"), "keep-alive");
   }
@@ -48,9 +48,9 @@ TEST(HttpConnection, ARefusedClientThatWantsToGoIsLetGo) {
   Served served(patient(), handlers);
   Client client(served.port());
   client.send(request_text("GET", "/", "", "Connection: close\r\n"));
-  const HttpAnswer answer = client.read();
-  EXPECT_EQ(answer.status, 404);
-  EXPECT_EQ(answer.header("connection"), "close");
+  const HttpReply reply = client.read();
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.header("connection"), "close");
   EXPECT_TRUE(client.ends());
 }
 
@@ -69,8 +69,8 @@ TEST(HttpConnection, LimitsAreReachedButNotPassed) {
   EXPECT_EQ(status(16200, 1001), 413);
 }
 
-// The bytes of requests that get no answer are counted no longer than their connections live.
-TEST(HttpConnection, RequestsWithoutAnAnswerTakeNothingFromOthers) {
+// The bytes of requests that get no reply are counted no longer than their connections live.
+TEST(HttpConnection, RequestsWithoutAResponseTakeNothingFromOthers) {
   HttpOptions options = patient();
   options.all_body_bytes = 100;
   HttpHandlers handlers = echo();
@@ -129,7 +129,7 @@ TEST(HttpConnection, WhatAResponseHoldsIsGivenBackWhenItIsSent) {
   }
 }
 
-TEST(HttpConnection, OnlyTheFirstAnswerCounts) {
+TEST(HttpConnection, OnlyTheFirstResponseCounts) {
   HttpHandlers handlers;
   handlers.handle = [](const HttpRequest& request, const Respond& respond) {
     respond({200, "text/plain", request.path});
@@ -139,9 +139,9 @@ TEST(HttpConnection, OnlyTheFirstAnswerCounts) {
   Client client(served.port());
   for (const char* path : {"/1", "/2", "/3"}) {
     client.send(request_text("GET", path));
-    const HttpAnswer answer = client.read();
-    EXPECT_EQ(answer.status, 200);
-    EXPECT_EQ(answer.body, path);
+    const HttpReply reply = client.read();
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, path);
   }
 }
 

@@ -1,5 +1,5 @@
 // Clients that are slow, rude or wrong: each gets its error or its end, and the others their
-// answers.
+// replies.
 #include "vig/serve/http_server.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace vig::test {
 namespace {
 
-// Requests that wait until the test answers them.
+// Requests that wait until the test replies to them.
 class Held {
  public:
   HttpHandlers handlers() {
@@ -49,16 +49,16 @@ void expect_alive(uint16_t port) {
   EXPECT_EQ(ask(port, request_text("GET", "/alive")).body, "GET /alive [] ");
 }
 
-TEST(HttpServer, AnswersRequestsOfOneConnectionInOrder) {
+TEST(HttpServer, RespondsToRequestsOfOneConnectionInOrder) {
   Served served(patient(), echo());
   Client client(served.port());
   client.send(request_text("POST", "/a?b=1", "body"));
-  const HttpAnswer first = client.read();
+  const HttpReply first = client.read();
   EXPECT_EQ(first.status, 200);
   EXPECT_EQ(first.body, "POST /a [b=1] body");
   EXPECT_EQ(first.header("x-content-type-options"), "nosniff");
   EXPECT_EQ(first.header("content-type"), "text/plain");
-  // Several at once, without waiting for answers.
+  // Several at once, without waiting for replies.
   std::string all;
   for (int i = 0; i < 50; ++i) all += request_text("POST", "/" + std::to_string(i), "x");
   client.send(all);
@@ -72,7 +72,7 @@ TEST(HttpServer, AnswersRequestsOfOneConnectionInOrder) {
   EXPECT_TRUE(client.ends());
 }
 
-TEST(HttpServer, ChunkedBodiesAreJoined) {
+TEST(HttpServer, ChunkedBodiesAreConcatenated) {
   Served served(patient(), echo());
   EXPECT_EQ(ask(served.port(), request_text("POST", "/", "", "Transfer-Encoding: chunked\r\n") +
                                    "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
@@ -131,11 +131,11 @@ TEST(HttpServer, WhatIsNotHttpIsRefused) {
     Client client(served.port());
     client.send(request);
     client.half_close();
-    const HttpAnswer answer = client.read();
-    EXPECT_EQ(answer.status, status) << request.substr(0, 120);
-    EXPECT_NE(answer.body.find("\"error\""), std::string::npos) << answer.body;
-    const bool names_option = answer.body.find("--max-body") != std::string::npos;
-    EXPECT_EQ(names_option, status == 413) << answer.body;
+    const HttpReply reply = client.read();
+    EXPECT_EQ(reply.status, status) << request.substr(0, 120);
+    EXPECT_NE(reply.body.find("\"error\""), std::string::npos) << reply.body;
+    const bool names_option = reply.body.find("--max-body") != std::string::npos;
+    EXPECT_EQ(names_option, status == 413) << reply.body;
     EXPECT_TRUE(client.ends()) << "a connection whose state is unknown is closed";
   }
   expect_alive(served.port());
@@ -143,7 +143,7 @@ TEST(HttpServer, WhatIsNotHttpIsRefused) {
   EXPECT_EQ(served.errors("header_too_large"), 2);
 }
 
-TEST(HttpServer, HalfClosedConnectionsGetTheirAnswer) {
+TEST(HttpServer, HalfClosedConnectionsGetTheirResponse) {
   Served served(patient(), echo());
   Client whole(served.port());
   whole.send(request_text("POST", "/", "abc"));
@@ -215,7 +215,7 @@ TEST(HttpServer, ATrickleDoesNotExtendTheTime) {
   }
 }
 
-TEST(HttpServer, WhoDoesNotTakeItsAnswerIsEnded) {
+TEST(HttpServer, ClientsThatDoNotReadAreClosed) {
   HttpOptions options = patient();
   options.request_seconds = 0.1;
   HttpHandlers handlers;
@@ -253,17 +253,17 @@ TEST(HttpServer, ConnectionsAreLimited) {
   EXPECT_EQ(first->read().status, 200);
   EXPECT_EQ(second.read().status, 200);
   Client third(served.port());
-  const HttpAnswer refused = third.read();
+  const HttpReply refused = third.read();
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   second.send(request_text("GET", "/still"));
   EXPECT_EQ(second.read().body, "GET /still [] ") << "those that are in stay in";
-  // Far too many are closed without a word; the first ones are told.
+  // Far too many are closed without a word; the first ones get a response.
   std::list<Client> crowd;
   for (int i = 0; i < 100; ++i) crowd.emplace_back(served.port());
-  int told = 0, closed = 0;
-  for (Client& one : crowd) (one.read().status == 503 ? told : closed)++;
-  EXPECT_GT(told, 0);
+  int replied = 0, closed = 0;
+  for (Client& one : crowd) (one.read().status == 503 ? replied : closed)++;
+  EXPECT_GT(replied, 0);
   EXPECT_GT(closed, 0);
   crowd.clear();
   first.reset();
@@ -281,7 +281,7 @@ void allow_connections(rlim_t count) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-TEST(HttpServer, ManyIdleConnectionsDisturbNobody) {
+TEST(HttpServer, ManyIdleConnectionsDoNotMatter) {
   constexpr size_t kIdle = 2000;
   allow_connections(kIdle);
   Served served(patient(), echo());
@@ -310,7 +310,7 @@ TEST(HttpServer, AnEndlessBodyEndsAtItsLimit) {
   expect_alive(served.port());
 }
 
-// What follows a request that is refused is no request: nobody knows where it begins.
+// What follows a request that is refused is no request: its start is unknown.
 TEST(HttpServer, NothingIsReadBehindARefusedRequest) {
   std::atomic<int> handled = 0;
   HttpHandlers handlers;
@@ -376,13 +376,13 @@ TEST(HttpServer, BodiesAreLimitedTogether) {
   const auto status = [&](size_t bytes) {
     return ask(served.port(), request_text("POST", "/", std::string(bytes, 'x'))).status;
   };
-  // What is announced takes nothing from others, what waits for its answer does.
+  // What is announced takes nothing from others, what waits for its reply does.
   Client slow(served.port()), large(served.port());
   slow.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 90\r\n\r\n");
   EXPECT_EQ(slow.read().status, 100);
   large.send(request_text("POST", "/held", std::string(90, 'y')));
   const Respond respond = held.get_future().get();
-  const HttpAnswer refused = ask(served.port(), request_text("POST", "/", std::string(11, 'x')));
+  const HttpReply refused = ask(served.port(), request_text("POST", "/", std::string(11, 'x')));
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(refused_status, 503);
@@ -399,18 +399,18 @@ TEST(HttpServer, BodiesAreLimitedTogether) {
       200);
 }
 
-// The length of an answer to HEAD is not that of what follows.
+// The length of a reply to HEAD is not that of what follows.
 TEST(HttpServer, ARefusalAfterHeadHasItsBody) {
   Served served(patient(), echo());
   Client client(served.port());
   client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n");
   EXPECT_EQ(client.read(/*head=*/true).status, 200);
-  const HttpAnswer refused = client.read();
+  const HttpReply refused = client.read();
   EXPECT_EQ(refused.status, 400);
   EXPECT_NE(refused.body.find("bad_http"), std::string::npos) << refused.body;
 }
 
-TEST(HttpServer, RefusedHeadsAreAnsweredBeforeTheirBody) {
+TEST(HttpServer, RefusedHeadsGetTheirResponseBeforeTheirBody) {
   HttpHandlers handlers = echo();
   handlers.refuse = [](const HttpRequest& head) -> std::optional<HttpResponse> {
     if (head.authorization == "Bearer x") return std::nullopt;
@@ -419,10 +419,10 @@ TEST(HttpServer, RefusedHeadsAreAnsweredBeforeTheirBody) {
   Served served(patient(), handlers);
   Client client(served.port());
   client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
-  const HttpAnswer answer = client.read();
-  EXPECT_EQ(answer.status, 401);
-  EXPECT_EQ(answer.header("www-authenticate"), "Bearer");
-  EXPECT_EQ(answer.header("connection"), "close");
+  const HttpReply reply = client.read();
+  EXPECT_EQ(reply.status, 401);
+  EXPECT_EQ(reply.header("www-authenticate"), "Bearer");
+  EXPECT_EQ(reply.header("connection"), "close");
   Client other(served.port());
   other.send(request_text("GET", "/"));
   EXPECT_EQ(other.read().status, 401);
@@ -442,9 +442,9 @@ TEST(HttpServer, StoppingFinishesWhatWasAccepted) {
     for (;;) Client late(served.port());  // until the port is closed
   });
   respond({200, "text/plain", "done"});
-  const HttpAnswer answer = busy.read();
-  EXPECT_EQ(answer.body, "done");
-  EXPECT_EQ(answer.header("connection"), "close");
+  const HttpReply reply = busy.read();
+  EXPECT_EQ(reply.body, "done");
+  EXPECT_EQ(reply.header("connection"), "close");
   EXPECT_TRUE(busy.ends());
   served.wait();
 }
@@ -460,7 +460,7 @@ TEST(HttpServer, StoppingHasALimit) {
   served.server().stop();
   EXPECT_TRUE(client.ends());
   served.wait();
-  respond({200, "text/plain", "nobody listens"});
+  respond({200, "text/plain", "no listener"});
 }
 
 TEST(HttpServer, ADroppedRequestEndsItsConnection) {

@@ -20,12 +20,12 @@ bool has_type(const json& value, const std::string& type) {
 }  // namespace
 
 std::vector<std::string> schema_problems(const json& document, const json& schema,
-                                         const json& value, const std::string& place) {
+                                         const json& value, const std::string& path) {
   static const std::set<std::string> kKnown = {
       "type",    "properties", "required", "additionalProperties", "items", "enum", "oneOf",
       "minimum", "maximum",    "$ref",     "description",          "format"};
   std::vector<std::string> problems;
-  const auto add = [&](const std::string& what) { problems.push_back(place + ": " + what); };
+  const auto add = [&](const std::string& what) { problems.push_back(path + ": " + what); };
   const auto check = [&](const json& part, const json& inside, const std::string& where) {
     const auto found = schema_problems(document, part, inside, where);
     problems.insert(problems.end(), found.begin(), found.end());
@@ -35,10 +35,10 @@ std::vector<std::string> schema_problems(const json& document, const json& schem
   }
   if (schema.contains("$ref")) {
     const std::string target = schema["$ref"];
-    if (!target.starts_with("#/")) return {place + ": reference to " + target};
+    if (!target.starts_with("#/")) return {path + ": reference to " + target};
     const json::json_pointer pointer(target.substr(1));
-    if (!document.contains(pointer)) return {place + ": nothing at " + target};
-    check(document.at(pointer), value, place);
+    if (!document.contains(pointer)) return {path + ": nothing at " + target};
+    check(document.at(pointer), value, path);
   }
   if (schema.contains("type") && !has_type(value, schema["type"])) {
     add("is no " + schema["type"].get<std::string>());
@@ -51,7 +51,7 @@ std::vector<std::string> schema_problems(const json& document, const json& schem
   if (schema.contains("maximum") && value > schema["maximum"]) add("is too large");
   if (schema.contains("oneOf")) {
     const auto fits = [&](const json& one) {
-      return schema_problems(document, one, value, place).empty();
+      return schema_problems(document, one, value, path).empty();
     };
     const auto count = std::ranges::count_if(schema["oneOf"], fits);
     if (count != 1) add("fits " + std::to_string(count) + " of oneOf");
@@ -63,7 +63,7 @@ std::vector<std::string> schema_problems(const json& document, const json& schem
     const json properties = schema.value("properties", json::object());
     for (const auto& [key, inside] : value.items()) {
       if (properties.contains(key)) {
-        check(properties[key], inside, place + "." + key);
+        check(properties[key], inside, path + "." + key);
       } else if (schema.contains("additionalProperties") && !schema["additionalProperties"]) {
         add("has " + key);
       }
@@ -71,7 +71,7 @@ std::vector<std::string> schema_problems(const json& document, const json& schem
   }
   if (value.is_array() && schema.contains("items")) {
     for (size_t i = 0; i < value.size(); ++i) {
-      check(schema["items"], value[i], place + "[" + std::to_string(i) + "]");
+      check(schema["items"], value[i], path + "[" + std::to_string(i) + "]");
     }
   }
   return problems;

@@ -8,10 +8,10 @@
 
 namespace vig::test {
 
-// What is wrong with `value`, each with its place; empty: it fits. References (#/...) lead into
+// What is wrong with `value`, each with its path; empty: it fits. References (#/...) lead into
 // `document`.
 std::vector<std::string> schema_problems(const nlohmann::json& document,
                                          const nlohmann::json& schema, const nlohmann::json& value,
-                                         const std::string& place = "$");
+                                         const std::string& path = "$");
 
 }  // namespace vig::test

@@ -1,4 +1,4 @@
-// Which options /openapi.json lists. That answers are what it says is checked wherever a test asks.
+// Which options /openapi.json lists. That replies are what it says is checked wherever a test asks.
 #include "vig/serve/openapi.h"
 
 #include <gtest/gtest.h>

@@ -39,24 +39,24 @@ std::string write_model(const fs::path& file) {
   return file.string();
 }
 
-json result_of(const HttpAnswer& answer) {
-  EXPECT_EQ(answer.status, 200) << answer.body;
-  json result = json::parse(answer.body)["results"][0];
+json result_of(const HttpReply& reply) {
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  json result = json::parse(reply.body)["results"][0];
   result.erase("file");
   return result;
 }
 
-TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
+TEST(ServeProgram, PredictsAsTheCommandLineAndEndsOnASignal) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
-  StartedProgram program({kProgram.string(), "serve", "-m", model, "-m", "twin=" + model, "--port",
+  StartedProgram program({kProgram.string(), "serve", "-m", model, "-m", "copy=" + model, "--port",
                           "0", "--log", "json", "--threads", "1"},
                          folder.path());
   const uint16_t port = served_port(program);
   const std::string photo = read_file(kPhoto);
   for (const auto& [command, target] : {std::pair<std::vector<std::string>, std::string>{
                                             {"classify", "--top", "3"}, "/v1/classify?top=3"},
-                                        {{"embed"}, "/v1/embed?model=twin"},
+                                        {{"embed"}, "/v1/embed?model=copy"},
                                         {{"embed", "--size", "96"}, "/v1/embed?size=96"}}) {
     std::vector<std::string> line = {kVig};
     line.insert(line.end(), command.begin(), command.end());
@@ -65,9 +65,9 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
     ASSERT_EQ(shown.exit_code, 0) << shown.err;
     json expected = json::parse(shown.out);
     if (expected.is_array()) expected = expected[0];
-    json answer = result_of(ask(port, request_text("POST", target, photo)));
+    json reply = result_of(ask(port, request_text("POST", target, photo)));
     for (const char* key : {"classes", "shape", "values"}) {
-      EXPECT_EQ(answer.value(key, json()), expected.value(key, json())) << target;
+      EXPECT_EQ(reply.value(key, json()), expected.value(key, json())) << target;
     }
   }
   EXPECT_EQ(json::parse(ask(port, request_text("GET", "/v1/models")).body)["models"].size(), 2u);
@@ -86,7 +86,7 @@ TEST(ServeProgram, AnswersAsTheCommandLineDoesAndEndsWhenToldTo) {
 }
 
 // The models that come with vig, one for each task.
-TEST(ServeProgram, AnswersOfEveryTaskAreThoseOfTheCommandLine) {
+TEST(ServeProgram, ResultsOfEveryTaskAreThoseOfTheCommandLine) {
   const TempDir folder;
   StartedProgram program({kProgram.string(), "serve", "--port", "0", "--threads", "2"},
                          folder.path());
@@ -161,7 +161,7 @@ TEST(ServeProgram, ModelsThatComeWithVigHaveNames) {
   EXPECT_EQ(program.wait(), 0) << program.err();
 }
 
-TEST(ServeProgram, ALogThatNobodyReadsHoldsUpNobody) {
+TEST(ServeProgram, AnUnreadLogDoesNotBlock) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
   const std::string pipe = (folder / "pipe").string();
@@ -231,7 +231,7 @@ TEST(ServeProgram, LimitsAreOptions) {
   const std::string pixel = read_file(fs::path(kFixtures) / "image/photos/pixel_1x1.png");
   EXPECT_EQ(post("/v1/classify?size=64", pixel).status, 200);
   EXPECT_EQ(post("/v1/classify?size=65", pixel).status, 400);
-  const HttpAnswer large = post("/v1/classify", photo);  // 320 x 240
+  const HttpReply large = post("/v1/classify", photo);  // 320 x 240
   EXPECT_EQ(large.status, 422);
   EXPECT_NE(large.body.find("over the limit of 76799 pixels"), std::string::npos) << large.body;
   EXPECT_EQ(status_of_images(port, 2), 422);
@@ -240,7 +240,7 @@ TEST(ServeProgram, LimitsAreOptions) {
   EXPECT_EQ(post("/v1/classify", std::string(300000, 'x')).status, 503) << "of all requests";
   EXPECT_EQ(post("/v1/classify", std::string(200000, 'x')).status, 422);
   // Clients learn names, and nothing of the files.
-  const HttpAnswer deep = post("/v1/explain?x=0&y=0&layer=99", pixel);
+  const HttpReply deep = post("/v1/explain?x=0&y=0&layer=99", pixel);
   EXPECT_EQ(deep.status, 400);
   EXPECT_NE(deep.body.find("layer 99 of pets,"), std::string::npos) << deep.body;
   for (const std::string& text : {models, large.body, deep.body}) {
@@ -265,7 +265,7 @@ TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
   };
   EXPECT_EQ(draw(100).status, 200);
   // An eighth of the bytes is for small responses; each pixel may become four bytes.
-  const HttpAnswer large = draw(1400), larger = draw(1500);
+  const HttpReply large = draw(1400), larger = draw(1500);
   EXPECT_EQ(large.status, 413);
   EXPECT_NE(large.body.find("at most 7340032 in a response (--max-responses)"), std::string::npos)
       << large.body;
@@ -275,24 +275,24 @@ TEST(ServeProgram, DrawingAndResponsesHaveLimits) {
       << larger.body;
 }
 
-// With a token or without one: the secret lets in from everywhere, --open everybody.
-TEST(ServeProgram, LetsInWhomItIsToldTo) {
+// With a token or without one: the secret allows any host, --open any client.
+TEST(ServeProgram, LetsInTheConfiguredHosts) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
-  const std::string stranger = "GET /v1/models HTTP/1.1\r\nHost: example.org\r\n";
+  const std::string foreign = "GET /v1/models HTTP/1.1\r\nHost: example.org\r\n";
   {
     StartedProgram closed({"/usr/bin/env", "VIG_TOKEN=secret", kProgram.string(), "serve", "-m",
                            model, "--port", "0", "--threads", "1"},
                           folder.path());
     const uint16_t port = served_port(closed);
     EXPECT_EQ(ask(port, request_text("GET", "/v1/models")).status, 401);
-    EXPECT_EQ(ask(port, stranger + "Authorization: Bearer wrong!\r\n\r\n").status, 401);
-    EXPECT_EQ(ask(port, stranger + "Authorization: Bearer secret\r\n\r\n").status, 200);
+    EXPECT_EQ(ask(port, foreign + "Authorization: Bearer wrong!\r\n\r\n").status, 401);
+    EXPECT_EQ(ask(port, foreign + "Authorization: Bearer secret\r\n\r\n").status, 200);
   }
   StartedProgram open({"/usr/bin/env", "-u", "VIG_TOKEN", kProgram.string(), "serve", "-m", model,
                        "--port", "0", "--threads", "1", "--open"},
                       folder.path());
-  EXPECT_EQ(ask(served_port(open), stranger + "\r\n").status, 200);
+  EXPECT_EQ(ask(served_port(open), foreign + "\r\n").status, 200);
 }
 
 TEST(ServeProgram, TheQueueHasItsOwnLimit) {
@@ -306,7 +306,7 @@ TEST(ServeProgram, TheQueueHasItsOwnLimit) {
   EXPECT_EQ(status_of_images(port, 301), 413) << "more than may ever wait";
 }
 
-TEST(ServeProgram, ListensToOthersOnlyWhenToldHow) {
+TEST(ServeProgram, ListensToOthersOnlyWithATokenOrOpen) {
   const TempDir folder;
   const std::string model = write_model(folder / "mini.safetensors");
   const auto run = [&](std::vector<std::string> arguments, const std::string& token = "") {

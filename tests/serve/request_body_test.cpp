@@ -102,7 +102,7 @@ TEST(RequestBody, AsMuchAsAllowedIsRead) {
             0);
 }
 
-// Names of files come back in answers: short, and readable whatever bytes they had.
+// Names of files come back in replies: short, and readable whatever bytes they had.
 TEST(RequestBody, NamesOfFilesAreReadable) {
   const auto name = [](const std::string& file) {
     const std::string body = part("form-data; name=a; filename=\"" + file + "\"", "A") + "--XyZ--";

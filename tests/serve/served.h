@@ -9,7 +9,7 @@
 
 namespace vig::test {
 
-// Answers with what was asked.
+// Responds with what was asked.
 inline HttpHandlers echo() {
   HttpHandlers handlers;
   handlers.handle = [](HttpRequest request, const Respond& respond) {

@@ -108,9 +108,9 @@ TEST(BenchRow, DamagedTablesAreNamed) {
          {"wrote no column median_ms"});
 }
 
-TEST(MeasureAccuracy, IsTheShareOfCorrectAnswers) {
+TEST(MeasureAccuracy, IsTheShareOfCorrectPredictions) {
   const TempDir folder;
-  const std::string head = "index,class,images,answered,correct,recall\n";
+  const std::string head = "index,class,images,predicted,correct,recall\n";
   const Accuracy accuracy =
       measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5,2,0.3\n1,bee,4,4,3,0.7\n"));
   EXPECT_EQ(accuracy.images, 10);

@@ -52,12 +52,12 @@ TEST(Child, AStopIsPassedOnOnce) {
   StudyContext context;
   context.keep_going = [&] { return !std::filesystem::exists(folder / "ready"); };
   const std::string script =
-      "trap 'echo told >>log' INT; touch ready; "
+      "trap 'echo signalled >>log' INT; touch ready; "
       "while [ ! -s log ]; do sleep 0.05; done; sleep 0.3; exit 130";
   EXPECT_THROW(run_child({"sh", "-c", "cd '" + folder.path().string() + "'; " + script},
                          folder / "out", context),
                Stopped);
-  EXPECT_EQ(read_file(folder / "log"), "told\n");
+  EXPECT_EQ(read_file(folder / "log"), "signalled\n");
   ::signal(SIGINT, before);
 }
 

@@ -1,4 +1,4 @@
-// The study that learns eight images by heart: which images, and what is read of a run.
+// The study that overfits eight images: which images, and what is read of a run.
 // Training itself is played by a script.
 #include <gtest/gtest.h>
 

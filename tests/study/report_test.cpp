@@ -93,6 +93,7 @@ TEST(EfficiencyReport, TheImageHasEveryPoint) {
   EXPECT_EQ(points, 2u * (4 + 6 + 6)) << "two sizes; multiply-adds of four networks";
   for (const Contender& who : contenders()) EXPECT_TRUE(contains(svg, ">" + who.name + "<"));
   EXPECT_TRUE(contains(svg, ">15x<")) << "memory against ONNX Runtime";
+  EXPECT_TRUE(contains(svg, ">ONNX Runtime<")) << "and the label says so";
 }
 
 TEST(EfficiencyReport, MissingRowsAreSaid) {
@@ -214,11 +215,11 @@ TEST(Report, OnlyMarkedPartsChange) {
   EXPECT_TRUE(report.document.ends_with("<!-- end -->\n<!-- a remark -->\nafter\n"));
   EXPECT_EQ(report.images.size(), 1u);
   EXPECT_EQ(make_report(report.document, folder.path(), "doc.md").document, report.document);
-  for (const char* place : {"efficiency.csv", "efficiency/efficiency.csv"}) {
+  for (const char* file : {"efficiency.csv", "efficiency/efficiency.csv"}) {
     const TempDir results;
-    write_file(results / place, results_csv(efficiency_results(), study.columns));
+    write_file(results / file, results_csv(efficiency_results(), study.columns));
     report = make_report(text, results.path(), "doc.md");
-    EXPECT_TRUE(contains(report.document, "Made-up CPU")) << place;
+    EXPECT_TRUE(contains(report.document, "Made-up CPU")) << file;
     EXPECT_TRUE(contains(report.images.at("efficiency.svg"), "Made-up CPU"));
   }
 }

@@ -1,4 +1,4 @@
-// What the studies ask `vig` for, row by row, and what they take from its answer.
+// What the studies ask `vig` for, row by row, and what they read from its output.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ using test::write_file;
 constexpr int kRows = 4;
 std::string key(int i) { return "net/" + std::to_string(i); }
 
-// Squares of numbers. Row `deadly` ends the process while it is measured.
+// Squares. Row `deadly` ends the process while it is measured.
 Study squares(int deadly = -1, std::vector<std::string>* measured = nullptr) {
   Study study;
   study.name = "squares";
@@ -139,14 +139,14 @@ TEST(Study, RowsByNameOrPart) {
                [&] { run_study(squares(), context, {}); });
 }
 
-// Rows are sorted as soon as they are stored; told is the one that was measured.
+// Rows are sorted as soon as they are stored; the measured one is reported.
 TEST(Study, EveryFinishedRowIsTold) {
   const TempDir folder;
   StudyContext context = context_in(folder);
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   StudyProgress progress;
   progress.finished = [&](const Row& row) {
-    told.push_back(row.key + "=" + row.text("square"));
+    reported.push_back(row.key + "=" + row.text("square"));
     const Results stored = read_results(context.folder / "squares.csv", squares().columns);
     EXPECT_NE(stored.find(row.key), nullptr) << "it is stored before";
   };
@@ -154,7 +154,7 @@ TEST(Study, EveryFinishedRowIsTold) {
   EXPECT_TRUE(run_study(squares(), context, progress));
   context.options.rows = {};
   EXPECT_TRUE(run_study(squares(), context, progress));
-  EXPECT_EQ(told, (std::vector<std::string>{"net/3=9", "net/0=0", "net/1=1", "net/2=4"}));
+  EXPECT_EQ(reported, (std::vector<std::string>{"net/3=9", "net/0=0", "net/1=1", "net/2=4"}));
 }
 
 // Rows of a study that has changed meanwhile are kept, behind its own.

@@ -145,7 +145,7 @@ Row cost_row(const std::string& model, double images, double parameters, double 
   return row;
 }
 
-// Speeds are the same within 5 %; the network with locality is that of the last step.
+// Speeds are the same within 5 %; the network with locality is that of the last row.
 TEST(Roadmap, JudgesCosts) {
   std::vector<Row> rows = {cost_row("deit_t", 100, 5717416, 20),
                            cost_row("gla_t", 100, 5713384, 20),
@@ -167,13 +167,13 @@ TEST(Roadmap, JudgesCosts) {
   expect("still slower than DeiT-T", "-20 % | **holds here** |");
   expect("less memory than GLA_Vim", "19 MB to 20 MB of activations | **holds here** |");
   // 5.713 M is neither rounded nor cut off to 5.72M.
-  expect("numbers of parameters", "7 of 8 as printed | **does not hold here**: GLA has 5.71M, the");
+  expect("parameter counts", "7 of 8 as printed | **does not hold here**: GLA has 5.71M, the");
   rows.back() = cost_row("gla_t_vim", 80, 6697000, 19);
   expect("faster than GLA_Vim", "+0 % | **does not hold here**: the same within 5 % |");
   expect("less memory than GLA_Vim", "**does not hold here**");
   rows.pop_back();
   for (const char* claim :
-       {"less memory than GLA_Vim", "numbers of parameters", "faster than GLA_Vim"}) {
+       {"less memory than GLA_Vim", "parameter counts", "faster than GLA_Vim"}) {
     expect(claim, "**not measured yet**");
   }
 }

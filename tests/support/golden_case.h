@@ -26,7 +26,7 @@ inline std::string changed_case(const std::filesystem::path& file,
                                 const std::filesystem::path& folder,
                                 const std::function<void(std::vector<CaseTensor>&)>& change) {
   std::vector<CaseTensor> tensors;
-  std::vector<NamedTensor> views;  // whole numbers stay as they are
+  std::vector<NamedTensor> views;  // integers stay as they are
   const SafeTensors original = SafeTensors::open(file.string());
   for (const NamedTensor& tensor : original.tensors()) {
     if (is_float(tensor.view.dtype)) {

@@ -1,4 +1,4 @@
-// The tensors of a golden file as numbers, for tests of folders below `weights`.
+// The tensors of a golden file as values, for tests of folders below `weights`.
 #pragma once
 
 #include <cstdint>

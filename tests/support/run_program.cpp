@@ -64,7 +64,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Variables of whoever starts the tests that would make a program one of several.
+// Environment variables of the caller that would make a program one of several.
 constexpr std::string_view kLaunchers[] = {"RANK=", "WORLD_SIZE=", "MASTER_ADDR=", "MASTER_PORT="};
 
 std::vector<std::string> merged_environment(const std::vector<std::string>& changes) {

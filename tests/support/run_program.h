@@ -1,4 +1,4 @@
-// Runs a program as a user would and tells everything about how it ended.
+// Runs a program as a user would and reports how it ended.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,7 @@ void NamedPipe::wait_for_reader() {
     if (errno != ENXIO) break;
     usleep(5'000);
   }
-  throw std::runtime_error("nobody reads " + path_);
+  throw std::runtime_error("no reader of " + path_);
 }
 
 void NamedPipe::write(const std::string& bytes) const {

@@ -44,7 +44,7 @@ class NamedPipe {
   NamedPipe& operator=(const NamedPipe&) = delete;
 
   std::string path() const { return path_; }
-  // Returns when somebody reads it: the known point. Throws after a minute.
+  // Returns when it has a reader: the known point. Throws after a minute.
   void wait_for_reader();
   void write(const std::string& bytes) const;
   void close();

@@ -10,5 +10,6 @@ const char* const kVig = VIG_BUILD_DIR "/bin/vig";
 const char* const kVigTrain = VIG_BUILD_DIR "/bin/vig-train";
 const char* const kSharedLibrary = VIG_SHARED_LIBRARY;
 const char* const kFaultsLibrary = VIG_FAULTS_LIBRARY;
+const char* const kSignalLibrary = VIG_SIGNAL_LIBRARY;
 
 }  // namespace vig::test

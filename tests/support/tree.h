@@ -12,5 +12,6 @@ extern const char* const kVig;  // the programs; those that were not built are n
 extern const char* const kVigTrain;
 extern const char* const kSharedLibrary;  // libvig
 extern const char* const kFaultsLibrary;  // to be preloaded: tests/faults/inject.cpp
+extern const char* const kSignalLibrary;  // likewise: tests/support/preload/signal_at.cpp
 
 }  // namespace vig::test

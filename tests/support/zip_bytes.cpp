@@ -16,7 +16,7 @@ std::string zip_archive(const std::vector<ZipFile>& files, bool zip64_end) {
   const auto u32 = [](uint64_t value) { return little_endian(value, 4); };
   const auto u64 = [](uint64_t value) { return little_endian(value, 8); };
   for (const ZipFile& file : files) {
-    const uint64_t place = archive.size();
+    const uint64_t offset = archive.size();
     const std::string padding = "FB"s + u16(3) + "ZZZ";  // as PyTorch pads; any length is right
     const uint64_t packed = file.data.size(), unpacked = file.unpacked_size.value_or(packed);
     const std::string sizes = u32(packed) + u32(unpacked);
@@ -26,12 +26,12 @@ std::string zip_archive(const std::vector<ZipFile>& files, bool zip64_end) {
     archive += file.name + padding + file.data;
 
     const std::string wide =
-        file.zip64 ? u16(1) + u16(24) + u64(unpacked) + u64(packed) + u64(place) : "";
+        file.zip64 ? u16(1) + u16(24) + u64(unpacked) + u64(packed) + u64(offset) : "";
     directory += "PK\x01\x02"s + u16(file.link ? 3 << 8 : 0) + u16(0) + kind;
     directory += file.zip64 ? u32(0xffffffff) + u32(0xffffffff) : sizes;
     directory += u16(file.name.size()) + u16(wide.size()) + u16(0) + u16(0) + u16(0);
     directory += u32(file.link ? 0120777u << 16 : 0);
-    directory += u32(file.zip64 ? 0xffffffff : place) + file.name + wide;
+    directory += u32(file.zip64 ? 0xffffffff : offset) + file.name + wide;
   }
   const uint64_t begin = archive.size();
   archive += directory;

@@ -14,7 +14,7 @@ struct ZipFile {
   std::string name;
   std::string data;  // as it lies in the archive
   int method = 0;
-  bool zip64 = false;                          // sizes and place in the zip64 field
+  bool zip64 = false;                          // sizes and offset in the zip64 field
   uint32_t crc = 0;                            // of the data unpacked
   std::optional<uint64_t> unpacked_size = {};  // that of the data unless given
   bool link = false;                           // a symbolic link, as Unix has it

@@ -22,7 +22,7 @@ double apart(const Color& a, const Color& b) {
 
 Color color_of(const std::string& name) { return class_palette(1, Names{name})[0]; }
 
-TEST(ClassColors, NumbersAreToldApart) {
+TEST(ClassColors, IndicesAreDistinguishable) {
   const std::vector<Color> palette = class_palette(150);
   for (size_t i = 0; i < 20; ++i) {
     for (size_t j = 0; j < i; ++j) EXPECT_GT(apart(palette[i], palette[j]), 25) << i << " " << j;
@@ -79,14 +79,14 @@ TEST(ClassColors, ClassesOfADataSetAreToldApart) {
   EXPECT_GT(vegetation[1], vegetation[2]);
 }
 
-TEST(ClassColors, OtherNamesHaveTheColoursOfTheirNumbers) {
+TEST(ClassColors, OtherNamesHaveTheColoursOfTheirIndices) {
   const Names names = {"ant", "bee", "cat"};
   EXPECT_EQ(class_palette(3, names), class_palette(3));
   EXPECT_EQ(class_palette(3, Names{"ant"}), class_palette(3));
   EXPECT_EQ(class_palette(0, names).size(), 0u);
 }
 
-// A label map and its overlay share colours, whatever the number of entries.
+// A label map and its overlay share colours for any number of entries.
 TEST(ClassColors, LongerPalettesBeginAlike) {
   Names names = kCamVid;
   for (int i = 0; i < 30; ++i) names.push_back("thing " + std::to_string(i));

@@ -47,9 +47,9 @@ TEST(DecodeClasses, MoreThanThereAreGivesAll) {
 
 TEST(NoneOfThem, TheThresholdItselfIsReached) {
   const auto none = [](float probability, double threshold) {
-    Classification answer;
-    answer.scores = {{0, "", probability, 0}};
-    return none_of_them(answer, threshold);
+    Classification result;
+    result.scores = {{0, "", probability, 0}};
+    return none_of_them(result, threshold);
   };
   EXPECT_FALSE(none(0.5f, 0.5));
   EXPECT_TRUE(none(0.5f, 0.5000001));

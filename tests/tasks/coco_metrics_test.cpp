@@ -18,13 +18,13 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 struct Scene {
   int64_t image = 0;
   std::vector<CocoTruth> truths;
-  std::vector<CocoAnswer> answers;
+  std::vector<CocoDetection> detections;
 };
 
 CocoTruth truth(const CocoBox& box, int label = 0, bool crowd = false) {
   return {.box = box, .label = label, .crowd = crowd, .area = box.width * box.height};
 }
-CocoAnswer answer(const CocoBox& box, double score, int label = 0) {
+CocoDetection detection(const CocoBox& box, double score, int label = 0) {
   return {.box = box, .label = label, .score = score};
 }
 
@@ -32,7 +32,7 @@ CocoMetrics measure(const std::vector<Scene>& scenes, int classes = 1,
                     CocoShape shape = CocoShape::kBox,
                     const CocoMetrics::Limits& limits = {1, 10, 100}) {
   CocoMetrics metrics(classes, shape, limits);
-  for (const Scene& scene : scenes) metrics.add(scene.image, scene.truths, scene.answers);
+  for (const Scene& scene : scenes) metrics.add(scene.image, scene.truths, scene.detections);
   return metrics;
 }
 
@@ -49,7 +49,7 @@ std::vector<Scene> golden_scenes(const GoldenTensors& golden) {
   const std::vector<double> images = {1, 2, 3, 5, 8, 13}, categories = {1, 3, 7, 90};
   std::vector<Scene> scenes;
   for (const double image : images) scenes.push_back({static_cast<int64_t>(image), {}, {}});
-  const auto place = [](const std::vector<double>& all, double value) {
+  const auto index_of = [](const std::vector<double>& all, double value) {
     return static_cast<size_t>(std::ranges::find(all, value) - all.begin());
   };
   for (const std::string kind : {"gt", "dt"}) {
@@ -59,9 +59,9 @@ std::vector<Scene> golden_scenes(const GoldenTensors& golden) {
     const auto counts = golden.read(kind + "/rle_counts").values;
     const auto offsets = golden.read(kind + "/rle_offsets").values;
     for (size_t i = 0; i < image.size(); ++i) {
-      Scene& scene = scenes[place(images, image[i])];
+      Scene& scene = scenes[index_of(images, image[i])];
       const CocoBox where(box[4 * i], box[4 * i + 1], box[4 * i + 2], box[4 * i + 3]);
-      const int label = static_cast<int>(place(categories, category[i]));
+      const int label = static_cast<int>(index_of(categories, category[i]));
       Mask mask{200, 150, {}};
       for (double at = offsets[i]; at < offsets[i + 1]; ++at) {
         mask.runs.push_back(static_cast<uint32_t>(counts[static_cast<size_t>(at)]));
@@ -71,7 +71,7 @@ std::vector<Scene> golden_scenes(const GoldenTensors& golden) {
         const double area = golden.read("gt/area").values[i];
         scene.truths.push_back({where, label, crowd, area, mask});
       } else {
-        scene.answers.push_back({where, label, golden.read("dt/score").values[i], mask});
+        scene.detections.push_back({where, label, golden.read("dt/score").values[i], mask});
       }
     }
   }
@@ -119,31 +119,31 @@ TEST(CocoMetrics, EqualTheOriginal) {
 TEST(CocoMetrics, CasesOfTheOriginal) {
   const CocoBox box(20, 30, 100, 100), other(300, 30, 100, 100), far(600, 600, 100, 100);
   const auto check = [](const std::vector<CocoTruth>& truths,
-                        const std::vector<CocoAnswer>& answers, double ap, double ap50,
+                        const std::vector<CocoDetection>& detections, double ap, double ap50,
                         double ap75) {
-    const CocoFigures figures = measure({{1, truths, answers}}).figures();
+    const CocoFigures figures = measure({{1, truths, detections}}).figures();
     EXPECT_NEAR(figures.ap, ap, 1e-9);
     EXPECT_NEAR(figures.ap50, ap50, 1e-9);
     EXPECT_NEAR(figures.ap75, ap75, 1e-9);
     return figures;
   };
-  check({truth(box)}, {answer(box, 0.5)}, 1, 1, 1);
-  check({truth(box)}, {answer(box, 0.5), answer(far, 0.9)}, 0.5, 0.5, 0.5);
-  check({truth(box), truth(other)}, {answer(box, 0.5)}, 51 / 101.0, 51 / 101.0, 51 / 101.0);
-  check({truth(box)}, {answer({20, 30, 100, 72}, 0.5)}, 0.5, 1, 0);
-  check({truth({0, 0, 10, 10})}, {answer({0, 0, 10, 5}, 0.5)}, 0.1, 1, 0);
+  check({truth(box)}, {detection(box, 0.5)}, 1, 1, 1);
+  check({truth(box)}, {detection(box, 0.5), detection(far, 0.9)}, 0.5, 0.5, 0.5);
+  check({truth(box), truth(other)}, {detection(box, 0.5)}, 51 / 101.0, 51 / 101.0, 51 / 101.0);
+  check({truth(box)}, {detection({20, 30, 100, 72}, 0.5)}, 0.5, 1, 0);
+  check({truth({0, 0, 10, 10})}, {detection({0, 0, 10, 5}, 0.5)}, 0.1, 1, 0);
   const double four = (26 + 25 * 2 / 3.0) / 101;
   check({truth(box), truth(other), truth({20, 300, 50, 50}), truth({300, 300, 50, 50})},
-        {answer(box, 0.9), answer(far, 0.8), answer(other, 0.7)}, four, four, four);
-  check({truth(box)}, {answer(box, 0.9), answer(box, 0.8)}, 1, 1, 1);
+        {detection(box, 0.9), detection(far, 0.8), detection(other, 0.7)}, four, four, four);
+  check({truth(box)}, {detection(box, 0.9), detection(box, 0.8)}, 1, 1, 1);
   const CocoBox crowd(400, 400, 300, 300);
   check({truth(box), truth(crowd, 0, true)},
-        {answer(box, 0.3), answer({410, 410, 20, 20}, 0.7), answer({500, 500, 30, 30}, 0.8),
-         answer({600, 600, 40, 40}, 0.9)},
+        {detection(box, 0.3), detection({410, 410, 20, 20}, 0.7),
+         detection({500, 500, 30, 30}, 0.8), detection({600, 600, 40, 40}, 0.9)},
         1, 1, 1);
   const CocoFigures sized =
       check({truth({0, 0, 200, 200})},
-            {answer({0, 0, 200, 200}, 0.9), answer({400, 0, 10, 10}, 0.95)}, 0.5, 0.5, 0.5);
+            {detection({0, 0, 200, 200}, 0.9), detection({400, 0, 10, 10}, 0.95)}, 0.5, 0.5, 0.5);
   EXPECT_NEAR(sized.ap_large, 1, 1e-9);
   EXPECT_TRUE(std::isnan(sized.ap_small));
 }
@@ -160,7 +160,7 @@ TEST(CocoMetrics, MasksCountPixels) {
   CocoTruth object = truth({0, 0, 60, 50});
   object.mask = rectangle(5, 5, 10, 10);
   object.area = 100;
-  CocoAnswer found = answer({0, 0, 60, 50}, 0.5);
+  CocoDetection found = detection({0, 0, 60, 50}, 0.5);
   found.mask = rectangle(5, 5, 10, 8);
   const CocoFigures figures = measure({{1, {object}, {found}}}, 1, CocoShape::kMask).figures();
   EXPECT_NEAR(figures.ap, 0.7, 1e-9);  // IoU 0.8: 0.5 to 0.8
@@ -188,9 +188,9 @@ std::vector<Scene> random_scenes(uint64_t seed) {
       CocoBox near = scene.truths.back().box;
       near.x += stream.uniform(-8, 8);
       near.width *= stream.uniform(0.7f, 1.3f);
-      scene.answers.push_back(answer(near, stream.uniform(), scene.truths.back().label));
-      scene.answers.push_back(
-          answer(random_box(), stream.uniform(), static_cast<int>(stream.below(3))));
+      scene.detections.push_back(detection(near, stream.uniform(), scene.truths.back().label));
+      scene.detections.push_back(
+          detection(random_box(), stream.uniform(), static_cast<int>(stream.below(3))));
     }
     scenes.push_back(scene);
   }
@@ -214,16 +214,16 @@ TEST(CocoMetrics, OrderOfImagesAndScaleOfScoresDoNotMatter) {
   std::ranges::reverse(scenes);
   expect_equal(measure(scenes, 3), metrics);
   for (Scene& scene : scenes) {
-    for (CocoAnswer& a : scene.answers) a.score = std::log(a.score) * 7 + 3;
+    for (CocoDetection& a : scene.detections) a.score = std::log(a.score) * 7 + 3;
   }
   EXPECT_EQ(measure(scenes, 3).figures().all()[0], metrics.figures().all()[0]);
 }
 
-TEST(CocoMetrics, WorseAnswersAfterFullRecallDoNotMatter) {
+TEST(CocoMetrics, WorseDetectionsAfterFullRecallDoNotMatter) {
   const CocoBox box(20, 30, 100, 100);
-  const std::vector<Scene> few = {{1, {truth(box)}, {answer(box, 0.9)}}};
+  const std::vector<Scene> few = {{1, {truth(box)}, {detection(box, 0.9)}}};
   std::vector<Scene> more = few;
-  more[0].answers.push_back(answer({300, 300, 40, 40}, 0.1));
+  more[0].detections.push_back(detection({300, 300, 40, 40}, 0.1));
   EXPECT_EQ(measure(few).figures().ap, measure(more).figures().ap);
 }
 
@@ -241,25 +241,26 @@ TEST(CocoMetrics, PartsOfSeveralProcessesAddUp) {
   EXPECT_EQ(packed.images(), scenes.size());
 }
 
-TEST(CocoMetrics, EqualScoresGoByImageAndPlace) {
+TEST(CocoMetrics, EqualScoresGoByImageAndOrder) {
   const CocoBox box(0, 0, 50, 50), other(100, 100, 50, 50);
   // One is right, one is wrong, both have the same score: the first of the two decides.
   const std::vector<CocoTruth> object = {truth(box)};
-  EXPECT_NEAR(measure({{1, object, {answer(box, 0.5), answer(other, 0.5)}}}).figures().ap, 1, 1e-9);
-  EXPECT_NEAR(measure({{1, object, {answer(other, 0.5), answer(box, 0.5)}}}).figures().ap, 0.5,
+  EXPECT_NEAR(measure({{1, object, {detection(box, 0.5), detection(other, 0.5)}}}).figures().ap, 1,
               1e-9);
+  EXPECT_NEAR(measure({{1, object, {detection(other, 0.5), detection(box, 0.5)}}}).figures().ap,
+              0.5, 1e-9);
   EXPECT_NEAR(
-      measure({{1, object, {answer(box, 0.5)}}, {2, {}, {answer(other, 0.5)}}}).figures().ap, 1,
-      1e-9);
+      measure({{1, object, {detection(box, 0.5)}}, {2, {}, {detection(other, 0.5)}}}).figures().ap,
+      1, 1e-9);
   EXPECT_NEAR(
-      measure({{2, object, {answer(box, 0.5)}}, {1, {}, {answer(other, 0.5)}}}).figures().ap, 0.5,
-      1e-9);
+      measure({{2, object, {detection(box, 0.5)}}, {1, {}, {detection(other, 0.5)}}}).figures().ap,
+      0.5, 1e-9);
 }
 
 TEST(CocoMetrics, ClassesWithoutObjectsAreLeftOut) {
   const CocoBox box(0, 0, 50, 50);
   const CocoMetrics metrics =
-      measure({{1, {truth(box, 1)}, {answer(box, 0.5, 1), answer(box, 0.9, 0)}}}, 3);
+      measure({{1, {truth(box, 1)}, {detection(box, 0.5, 1), detection(box, 0.9, 0)}}}, 3);
   EXPECT_NEAR(metrics.figures().ap, 1, 1e-9);
   const std::vector<double> ap = metrics.class_ap();
   EXPECT_TRUE(std::isnan(ap[0]) && std::isnan(ap[2]));
@@ -269,25 +270,25 @@ TEST(CocoMetrics, ClassesWithoutObjectsAreLeftOut) {
   EXPECT_EQ(metrics.positives(1, CocoArea::kSmall), 0);
 }
 
-TEST(CocoMetrics, AtMostSoManyAnswers) {
+TEST(CocoMetrics, AtMostSoManyDetections) {
   const CocoBox box(0, 0, 50, 50);
   Scene scene{1, {truth(box)}, {}};
-  for (int i = 0; i < 100; ++i) scene.answers.push_back(answer({200.0 + i, 200, 9, 9}, 0.9));
-  scene.answers.push_back(answer(box, 0.1));  // the 101st
+  for (int i = 0; i < 100; ++i) scene.detections.push_back(detection({200.0 + i, 200, 9, 9}, 0.9));
+  scene.detections.push_back(detection(box, 0.1));  // the 101st
   EXPECT_EQ(measure({scene}).figures().ap, 0);
-  scene.answers.erase(scene.answers.begin());
+  scene.detections.erase(scene.detections.begin());
   EXPECT_GT(measure({scene}).figures().ap, 0);
   EXPECT_EQ(measure({scene}).figures().ar_third, 1);
   EXPECT_EQ(measure({scene}).figures().ar_second, 0);
 }
 
-// AP, of one class and of all, allows 100 answers where that is one of the limits; AP50 as many as
-// the largest limit does.
+// AP, of one class and of all, allows 100 detections where that is one of the limits; AP50 as many
+// as the largest limit does.
 TEST(CocoMetrics, WiderLimitsLeaveAverageLimits) {
   const CocoBox box(0, 0, 50, 50);
   Scene scene{1, {truth(box)}, {}};
-  for (int i = 0; i < 100; ++i) scene.answers.push_back(answer({200.0 + i, 200, 9, 9}, 0.9));
-  scene.answers.push_back(answer(box, 0.1));  // the 101st
+  for (int i = 0; i < 100; ++i) scene.detections.push_back(detection({200.0 + i, 200, 9, 9}, 0.9));
+  scene.detections.push_back(detection(box, 0.1));  // the 101st
   const CocoMetrics metrics = measure({scene}, 1, CocoShape::kBox, {100, 300, 1000});
   EXPECT_EQ(metrics.figures().ap, 0);
   EXPECT_EQ(metrics.class_ap(), std::vector<double>{0});
@@ -344,13 +345,13 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
   const CocoBox box(0, 0, 50, 50);
   CocoMetrics metrics(2, CocoShape::kMask);
   const auto refused = [&](const std::string& word, const std::vector<CocoTruth>& truths,
-                           const std::vector<CocoAnswer>& answers) {
-    expect_error(ErrorCode::kInput, {word}, [&] { metrics.add(1, truths, answers); });
+                           const std::vector<CocoDetection>& detections) {
+    expect_error(ErrorCode::kInput, {word}, [&] { metrics.add(1, truths, detections); });
     EXPECT_EQ(metrics.images(), 0u);
   };
   refused("class 2", {truth(box, 2)}, {});
-  refused("class -1", {}, {answer(box, 0.5, -1)});
-  refused("score", {}, {answer(box, kNan)});
+  refused("class -1", {}, {detection(box, 0.5, -1)});
+  refused("score", {}, {detection(box, kNan)});
   refused("box", {truth({0, kNan, 1, 1})}, {});
   CocoTruth endless = truth(box);
   endless.area = std::numeric_limits<double>::infinity();
@@ -361,14 +362,14 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
   }
   CocoTruth masked = truth(box);
   masked.mask = Mask{2, 3, {6}};
-  CocoAnswer found = answer(box, 0.5);
+  CocoDetection found = detection(box, 0.5);
   found.mask = Mask{3, 2, {6}};
   refused("3x2", {masked}, {found});
   metrics.add(1, {}, {});
   expect_error(ErrorCode::kInput, {"twice"}, [&] { metrics.add(1, {}, {}); });
   expect_error(ErrorCode::kUsage, {"do not add up"},
                [&] { metrics.merge(CocoMetrics(3, CocoShape::kMask)); });
-  for (const std::vector<double>& numbers :
+  for (const std::vector<double>& values :
        std::vector<std::vector<double>>{{},
                                         {2, 1, 1, 10, 100},
                                         {2, 1, 1, 10, 100, 1, 7, 1, 2},
@@ -377,7 +378,7 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
                                         {2, 1, 1, 10, 100, 0.5},
                                         {kNan},
                                         {2, 1, 1, 10, 100, 0, 0}}) {
-    expect_error(ErrorCode::kUsage, {"metrics"}, [&] { metrics.merge_packed(numbers); });
+    expect_error(ErrorCode::kUsage, {"metrics"}, [&] { metrics.merge_packed(values); });
   }
 }
 

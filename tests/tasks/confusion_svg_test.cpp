@@ -11,7 +11,7 @@
 namespace vig::test {
 namespace {
 
-ClassificationMetrics some_answers(int classes, int images) {
+ClassificationMetrics some_predictions(int classes, int images) {
   RandomStream random(static_cast<uint64_t>(classes));
   ClassificationMetrics metrics(classes);
   for (int i = 0; i < images; ++i) {
@@ -31,12 +31,12 @@ std::vector<std::string> numbered_names(int classes) {
 }
 
 TEST(ConfusionSvg, EveryCountIsThere) {
-  const ClassificationMetrics metrics = some_answers(3, 100);
+  const ClassificationMetrics metrics = some_predictions(3, 100);
   const std::vector<std::string> names = {"ant & bee", "<cat>", "d\"o'g"};
   const std::string svg = confusion_svg(metrics, names, "a title > b");
   EXPECT_EQ(xml_problem(svg), "");
   for (const char* text : {">a title &gt; b<", ">ant &amp; bee<", ">&lt;cat&gt;<",
-                           ">d&quot;o&#39;g<", ">label<", ">answer<"}) {
+                           ">d&quot;o&#39;g<", ">label<", ">prediction<"}) {
     EXPECT_NE(svg.find(text), std::string::npos) << text;
   }
   ASSERT_GE(metrics.confusion.size(), 5u);
@@ -50,7 +50,7 @@ TEST(ConfusionSvg, EveryCountIsThere) {
 TEST(ConfusionSvg, FromTwoToManyClasses) {
   for (const int classes : {1, 2, 10, 57, 200, 1000}) {
     SCOPED_TRACE(classes);
-    const ClassificationMetrics metrics = some_answers(classes, 2000);
+    const ClassificationMetrics metrics = some_predictions(classes, 2000);
     const std::string svg = confusion_svg(metrics, numbered_names(classes), "t");
     EXPECT_EQ(xml_problem(svg), "");
     std::smatch size;
@@ -76,9 +76,9 @@ TEST(ConfusionSvg, FromTwoToManyClasses) {
   }
 }
 
-// Labels go down, answers to the right: the square of (label 2, answer 0) is in the first column
-// and the third row, and its count stands in it.
-TEST(ConfusionSvg, RowsAreLabelsAndColumnsAnswers) {
+// Labels go down, predictions to the right: the square of (label 2, prediction 0) is in the first
+// column and the third row, and its count stands in it.
+TEST(ConfusionSvg, RowsAreLabelsAndColumnsPredictions) {
   ClassificationMetrics metrics(3);
   metrics.confusion = {{{0, 0}, 5}, {{2, 0}, 3}, {{1, 2}, 4}};
   const std::string svg = confusion_svg(metrics, numbered_names(3), "t");
@@ -99,7 +99,8 @@ TEST(ConfusionSvg, RowsAreLabelsAndColumnsAnswers) {
   EXPECT_NEAR(std::stod(count[2]), y + 2.5 * cell, cell / 4);
 }
 
-// Right answers are blue and mistakes red, as dark as the root of their share of the label's row.
+// Right predictions are blue and mistakes red, as dark as the root of their share of the label's
+// row.
 TEST(ConfusionSvg, ColoursShowWhatIsRight) {
   ClassificationMetrics metrics(3);
   metrics.confusion = {{{0, 0}, 5}, {{1, 1}, 1}, {{1, 0}, 3}, {{2, 1}, 4}};
@@ -168,8 +169,8 @@ TEST(ConfusionSvg, CountsThatDoNotFitAreLeftToThePointer) {
   EXPECT_NE(svg.find("123456789 of 123456789"), std::string::npos);
 }
 
-TEST(ConfusionSvg, NumbersStandForMissingNames) {
-  const std::string svg = confusion_svg(some_answers(4, 20), {}, "t");
+TEST(ConfusionSvg, IndicesReplaceMissingNames) {
+  const std::string svg = confusion_svg(some_predictions(4, 20), {}, "t");
   EXPECT_NE(svg.find(">3</text>"), std::string::npos);
   EXPECT_EQ(xml_problem(confusion_svg(ClassificationMetrics(4), {}, "nothing yet")), "");
   EXPECT_EQ(xml_problem(confusion_svg(ClassificationMetrics(), {}, "")), "");

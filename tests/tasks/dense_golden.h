@@ -38,10 +38,10 @@ class DenseGolden {
     return result;
   }
 
-  static std::vector<Box> boxes_of(std::span<const float> values, size_t step = 4,
+  static std::vector<Box> boxes_of(std::span<const float> values, size_t stride = 4,
                                    size_t first = 0) {
     std::vector<Box> boxes;
-    for (size_t i = first; i + 4 <= values.size(); i += step) {
+    for (size_t i = first; i + 4 <= values.size(); i += stride) {
       boxes.push_back({values[i], values[i + 1], values[i + 2], values[i + 3]});
     }
     return boxes;

@@ -31,13 +31,12 @@ void expect_near(std::span<const Box> found, std::span<const Box> expected, floa
 
 TEST(Anchors, AreThoseOfTheGoldenCase) {
   const DenseGolden golden("anchors");
-  const DetectorConfig numbers;
+  const DetectorConfig config;
   const std::vector<std::pair<int, int>> grids = {{5, 7}, {3, 4}, {2, 2}, {1, 1}, {1, 1}};
   for (size_t level = 0; level < grids.size(); ++level) {
-    const int stride = numbers.strides[level];
-    expect_near(cell_anchors(numbers, stride), golden.boxes("base/" + std::to_string(level)),
-                1e-4f);
-    expect_near(level_anchors(numbers, stride, grids[level].first, grids[level].second),
+    const int stride = config.strides[level];
+    expect_near(cell_anchors(config, stride), golden.boxes("base/" + std::to_string(level)), 1e-4f);
+    expect_near(level_anchors(config, stride, grids[level].first, grids[level].second),
                 golden.boxes("anchors/" + std::to_string(level)), 1e-4f);
   }
 }
@@ -115,9 +114,9 @@ TEST(Proposals, AreThoseOfTheGoldenCase) {
   const DenseGolden golden("rpn-proposals");
   std::vector<std::vector<float>> memory;
   const std::vector<ProposalLevel> levels = golden_levels(golden, memory);
-  DetectorConfig numbers;
-  numbers.proposals = 40;
-  const std::vector<Proposal> found = find_proposals(levels, numbers, 60, 91, 57);
+  DetectorConfig config;
+  config.proposals = 40;
+  const std::vector<Proposal> found = find_proposals(levels, config, 60, 91, 57);
   const std::vector<float> expected = golden.floats("output");
   const std::vector<Box> boxes = DenseGolden::boxes_of(expected, 5);
   ASSERT_EQ(found.size(), boxes.size());
@@ -138,18 +137,18 @@ TEST(Proposals, RefuseWhatIsNotFinite) {
                      [&] { find_proposals(std::span(levels).first(4), {}, 60, 91, 57); });
 }
 
-// Equally good anchors are taken in their order, whatever the library's sort does.
+// Equally good anchors are taken in their order, independent of the library's sort.
 TEST(Proposals, OfEqualsTheFirstAreTaken) {
-  DetectorConfig numbers;
-  numbers.strides = {8};
-  numbers.anchor_scale = 1;
-  numbers.anchor_ratios = {1};
+  DetectorConfig config;
+  config.strides = {8};
+  config.anchor_scale = 1;
+  config.anchor_ratios = {1};
   constexpr int kSide = 20;
   const std::vector<float> logits(kSide * kSide, 0.5f), deltas(4 * logits.size(), 0.0f);
   const std::vector<ProposalLevel> levels = {{kSide, kSide, logits.data(), deltas.data()}};
-  const std::vector<Proposal> some = find_proposals(levels, numbers, 7, 160, 160);
+  const std::vector<Proposal> some = find_proposals(levels, config, 7, 160, 160);
   ASSERT_EQ(some.size(), 7u);
-  const std::vector<Proposal> all = find_proposals(levels, numbers, kSide * kSide, 160, 160);
+  const std::vector<Proposal> all = find_proposals(levels, config, kSide * kSide, 160, 160);
   ASSERT_EQ(all.size(), logits.size());
   for (size_t i = 0; i < some.size(); ++i) {
     EXPECT_EQ(some[i].box.x1, all[i].box.x1);
@@ -159,34 +158,34 @@ TEST(Proposals, OfEqualsTheFirstAreTaken) {
 }
 
 TEST(ChooseBoxes, KeepsAsManyAsAskedForTheBestFirst) {
-  DetectorConfig numbers;
-  numbers.detections = 2;
+  DetectorConfig config;
+  config.detections = 2;
   const std::vector<ScoredBox> apart = {{{0, 0, 10, 10}, 0, 0.5f},
                                         {{20, 0, 30, 10}, 1, 0.9f},
                                         {{40, 0, 50, 10}, 0, 0.7f},
                                         {{60, 0, 70, 10}, 0, 0.5f}};
   const auto scores = [&] {
     std::vector<float> all;
-    for (const ScoredBox& one : choose_boxes(apart, numbers)) all.push_back(one.score);
+    for (const ScoredBox& one : choose_boxes(apart, config)) all.push_back(one.score);
     return all;
   };
   EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f}));
-  numbers.detections = 3;
+  config.detections = 3;
   EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f, 0.5f}));
-  numbers.detections = 4;
+  config.detections = 4;
   EXPECT_EQ(scores(), (std::vector<float>{0.9f, 0.7f, 0.5f, 0.5f}));
 }
 
 // More than a library sorts by insertion, of three classes in turn.
 TEST(ChooseBoxes, EqualScoresKeepTheirOrder) {
-  DetectorConfig numbers;
-  numbers.detections = 40;
+  DetectorConfig config;
+  config.detections = 40;
   std::vector<ScoredBox> apart;
   for (int i = 0; i < 50; ++i) {
     const auto x = static_cast<float>(20 * i);
     apart.push_back({{x, 0, x + 10, 10}, i % 3, 0.5f});
   }
-  const std::vector<ScoredBox> found = choose_boxes(apart, numbers);
+  const std::vector<ScoredBox> found = choose_boxes(apart, config);
   ASSERT_EQ(found.size(), 40u);
   for (size_t i = 0; i < found.size(); ++i) {
     expect_near(found[i].box, apart[i].box, 0, i);
@@ -198,29 +197,29 @@ TEST(DetectBoxes, ScoresMustBeAboveTheLeast) {
   const std::vector<Box> proposals = {{10, 10, 30, 20}};
   const std::vector<float> logits(2, 3.0f), deltas(4, 0.0f);  // a class and none: half each
   const Placement placement = {100, 100, 100, 100, 0, 0, 100, 100};
-  DetectorConfig numbers;
-  numbers.min_score = 0.5f;
-  EXPECT_TRUE(detect_boxes(proposals, logits, deltas, 1, numbers, placement).empty());
-  numbers.min_score = 0.499f;
-  EXPECT_EQ(detect_boxes(proposals, logits, deltas, 1, numbers, placement).size(), 1u);
+  DetectorConfig config;
+  config.min_score = 0.5f;
+  EXPECT_TRUE(detect_boxes(proposals, logits, deltas, 1, config, placement).empty());
+  config.min_score = 0.499f;
+  EXPECT_EQ(detect_boxes(proposals, logits, deltas, 1, config, placement).size(), 1u);
 }
 
 TEST(ChooseBoxes, KeepsWhatTheGoldenCaseKeeps) {
   const DenseGolden golden("multiclass-nms");
   const std::vector<float> boxes = golden.floats("boxes"), scores = golden.floats("scores");
-  DetectorConfig numbers;
-  numbers.detections = 30;
+  DetectorConfig config;
+  config.detections = 30;
   std::vector<ScoredBox> candidates;
   for (size_t i = 0; i < 50; ++i) {
     for (size_t label = 0; label < 4; ++label) {
       const float* box = boxes.data() + i * 16 + label * 4;
       const float score = scores[i * 5 + label];
-      if (score > numbers.min_score) {
+      if (score > config.min_score) {
         candidates.push_back({{box[0], box[1], box[2], box[3]}, static_cast<int>(label), score});
       }
     }
   }
-  const std::vector<ScoredBox> found = choose_boxes(candidates, numbers);
+  const std::vector<ScoredBox> found = choose_boxes(candidates, config);
   const std::vector<float> expected = golden.floats("dets");
   const std::vector<int64_t> labels = golden.integers("labels");
   ASSERT_EQ(found.size(), labels.size());
@@ -263,7 +262,7 @@ TEST(DetectBoxes, RefusesWhatIsNotFinite) {
 
 TEST(RoiFeatures, LevelsAndFeaturesAreThoseOfTheGoldenCase) {
   const DenseGolden golden("roi-levels");
-  DetectorConfig numbers;
+  DetectorConfig config;
   std::vector<std::vector<float>> memory;
   std::vector<PyramidLevel> levels;
   for (int i = 0; i < 4; ++i) {
@@ -279,9 +278,9 @@ TEST(RoiFeatures, LevelsAndFeaturesAreThoseOfTheGoldenCase) {
   ASSERT_EQ(boxes.size(), level.size());
   double worst = 0;
   for (size_t i = 0; i < boxes.size(); ++i) {
-    EXPECT_EQ(roi_level(boxes[i], numbers), level[i]) << i;
+    EXPECT_EQ(roi_level(boxes[i], config), level[i]) << i;
     std::vector<float> found(7 * 7 * 3);
-    roi_features(levels, boxes[i], numbers, 7, found.data());
+    roi_features(levels, boxes[i], config, 7, found.data());
     for (size_t c = 0; c < 3; ++c) {
       for (size_t p = 0; p < 49; ++p) {
         worst =

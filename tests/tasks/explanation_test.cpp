@@ -49,7 +49,7 @@ TEST(Explanation, MapsLieOverWhatWasSeen) {
   }
 }
 
-// Colours of the image would look like those of the map.
+// Colours of the image could equal those of the map.
 TEST(Explanation, MapsLieOverAGreyImage) {
   Image image(2, 1);
   image.rgb = {255, 0, 0, 10, 200, 90};
@@ -83,17 +83,17 @@ TEST(Explanation, ColourBarsHaveBothSidesWhereTheMapHas) {
   }
   EXPECT_EQ(pixel(draw_explanation(image, all, one, 0.5), 4, 404),
             (std::vector<int>{128, 128, 128}));
-  // The numbers below the ends: -4 and 4, or 0 and 4.
-  const auto numbers = [&](const TokenMap& from) {
+  // The values below the ends: -4 and 4, or 0 and 4.
+  const auto scale_values = [&](const TokenMap& from) {
     const Image sheet = draw_explanation(image, all, from, 0);
     return std::vector<uint8_t>(sheet.row(414), sheet.rgb.data() + sheet.rgb.size());
   };
-  EXPECT_EQ(numbers(both), numbers({1, 2, {-4.0f, 1.0f}}));
-  EXPECT_NE(numbers(both), numbers(one));
-  EXPECT_NE(numbers(both), numbers({1, 2, {-1.0f, 5.0f}}));
+  EXPECT_EQ(scale_values(both), scale_values({1, 2, {-4.0f, 1.0f}}));
+  EXPECT_NE(scale_values(both), scale_values(one));
+  EXPECT_NE(scale_values(both), scale_values({1, 2, {-1.0f, 5.0f}}));
 }
 
-// As overlays are, so that the numbers can be read; the part that was seen grows along.
+// As overlays are, so that the values can be read; the part that was seen grows along.
 TEST(Explanation, SmallImagesAreEnlarged) {
   Image image(100, 50);
   image.rgb.assign(image.rgb.size(), 100);

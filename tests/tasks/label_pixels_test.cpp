@@ -81,7 +81,7 @@ std::vector<float> stand_in(const std::vector<float>& input, int width, const In
 
 TEST(LabelPixels, AgreesWithTheGoldenCase) {
   const DenseGolden golden("slide");
-  ThreadTeam team(2);
+  ThreadPool pool(2);
   for (const std::string i : {"0", "1", "2", "3"}) {
     const Shape& shape = golden.shape("input/" + i);
     const auto height = static_cast<int>(shape[2]), width = static_cast<int>(shape[3]);
@@ -107,7 +107,7 @@ TEST(LabelPixels, AgreesWithTheGoldenCase) {
     const Shape& original = golden.shape("pred/" + i);
     const auto out_height = static_cast<int>(original[1]),
                out_width = static_cast<int>(original[2]);
-    const Segmentation found = label_pixels(field, out_width, out_height, true, team);
+    const Segmentation found = label_pixels(field, out_width, out_height, true, pool);
     const std::vector<int64_t> labels = golden.integers("pred/" + i);
     const std::vector<float> resized = golden.map("resized/" + i);
     worst = 0;
@@ -129,7 +129,7 @@ TEST(LabelPixels, AgreesWithTheGoldenCase) {
   }
 }
 
-TEST(LabelPixels, AreTheSameBitsForAnyTeam) {
+TEST(LabelPixels, AreTheSameBitsForAnyThreadPool) {
   std::vector<WindowLogits> windows = {{{0, 0, 40, 32}, 8, 10, {}}, {{20, 0, 20, 32}, 8, 5, {}}};
   uint32_t state = 1;
   for (WindowLogits& one : windows) {
@@ -139,7 +139,7 @@ TEST(LabelPixels, AreTheSameBitsForAnyTeam) {
     }
   }
   const LogitField field(40, 32, 3, windows);
-  ThreadTeam one(1), three(3);
+  ThreadPool one(1), three(3);
   const Segmentation a = label_pixels(field, 91, 77, true, one);
   const Segmentation b = label_pixels(field, 91, 77, true, three);
   EXPECT_EQ(a.labels, b.labels);
@@ -148,9 +148,9 @@ TEST(LabelPixels, AreTheSameBitsForAnyTeam) {
 }
 
 TEST(LabelPixels, OfEqualClassesTheFirstIsTaken) {
-  ThreadTeam team(1);
+  ThreadPool pool(1);
   const LogitField field(1, 1, 3, {{{0, 0, 1, 1}, 1, 1, {-1.0f, 2.0f, 2.0f}}});
-  EXPECT_EQ(label_pixels(field, 2, 1, false, team).labels.labels, (std::vector<uint8_t>{1, 1}));
+  EXPECT_EQ(label_pixels(field, 2, 1, false, pool).labels.labels, (std::vector<uint8_t>{1, 1}));
 }
 
 TEST(LabelPixels, RefusesWhatIsNotFiniteAndTooManyClasses) {
@@ -168,14 +168,14 @@ TEST(LabelPixels, RefusesWhatIsNotFiniteAndTooManyClasses) {
       LogitField(4, 5, 2, {{{0, 0, 4, 5}, 1, 1, std::vector<float>(floats)}});
     });
   }
-  ThreadTeam team(1);
+  ThreadPool pool(1);
   const LogitField many(1, 1, 256, {{{0, 0, 1, 1}, 1, 1, std::vector<float>(256)}});
   test::expect_error(ErrorCode::kInput, {"256 classes", "255"},
-                     [&] { label_pixels(many, 1, 1, false, team); });
+                     [&] { label_pixels(many, 1, 1, false, pool); });
   std::vector<float> logits(255);
   logits.back() = 1;
   const LogitField most(1, 1, 255, {{{0, 0, 1, 1}, 1, 1, logits}});
-  EXPECT_EQ(label_pixels(most, 1, 1, false, team).labels.labels, std::vector<uint8_t>{254});
+  EXPECT_EQ(label_pixels(most, 1, 1, false, pool).labels.labels, std::vector<uint8_t>{254});
 }
 
 }  // namespace

@@ -30,13 +30,13 @@ TEST(Metrics, CountsByHand) {
   EXPECT_EQ(metrics.confused(0, 1), 0);
   const std::vector<ClassMetrics> classes = metrics.per_class();
   ASSERT_EQ(classes.size(), 3u);
-  EXPECT_EQ(classes[0], (ClassMetrics{.count = 2, .answered = 2, .correct = 1}));
+  EXPECT_EQ(classes[0], (ClassMetrics{.count = 2, .predicted = 2, .correct = 1}));
   EXPECT_EQ(classes[0].precision(), 0.5);
   EXPECT_EQ(classes[0].recall(), 0.5);
-  EXPECT_EQ(classes[1], (ClassMetrics{.count = 1, .answered = 0, .correct = 0}));
+  EXPECT_EQ(classes[1], (ClassMetrics{.count = 1, .predicted = 0, .correct = 0}));
   EXPECT_TRUE(std::isnan(classes[1].precision()));
   EXPECT_EQ(classes[1].recall(), 0.0);
-  EXPECT_EQ(classes[2], (ClassMetrics{.count = 1, .answered = 2, .correct = 1}));
+  EXPECT_EQ(classes[2], (ClassMetrics{.count = 1, .predicted = 2, .correct = 1}));
 }
 
 TEST(Metrics, EveryClassCountsTheSame) {
@@ -47,7 +47,7 @@ TEST(Metrics, EveryClassCountsTheSame) {
   metrics.add(Scores{0, 0, 3, 1}, 1);                              // 1 taken for 2
   EXPECT_DOUBLE_EQ(metrics.top1(), 9.0 / 11);
   EXPECT_DOUBLE_EQ(metrics.balanced_accuracy(), (1 + 1.0 / 3) / 2);  // 2 and 3 show nowhere
-  // Class 2 was answered and never right; class 3 is neither shown nor answered.
+  // Class 2 was predicted and never right; class 3 is neither shown nor predicted.
   EXPECT_DOUBLE_EQ(metrics.macro_f1(), (16.0 / 17 + 2.0 / 4 + 0) / 3);
   EXPECT_DOUBLE_EQ(metrics.per_class()[0].f1(), 16.0 / 17);
   EXPECT_TRUE(std::isnan(metrics.per_class()[3].f1()));
@@ -69,7 +69,7 @@ TEST(Metrics, OfNothingAreNaN) {
 
 // Everything again from the ordered list that `classify` prints. Few distinct scores, so that many
 // are equal.
-TEST(Metrics, AgreeWithTheAnswersOfClassify) {
+TEST(Metrics, AgreeWithClassify) {
   RandomStream random(3);
   for (const int classes : {1, 2, 4, 5, 6, 37}) {
     ClassificationMetrics metrics(classes);
@@ -82,11 +82,11 @@ TEST(Metrics, AgreeWithTheAnswersOfClassify) {
       const int label = static_cast<int>(random.below(static_cast<uint64_t>(classes)));
       metrics.add(logits, label);
       const auto scores = decode_classes(logits, classes, {}).scores;
-      for (int place = 0; place < classes; ++place) {
-        if (scores[place].index != label) continue;
-        top1 += place < 1;
-        top5 += place < 5;
-        loss -= std::log(scores[place].probability);
+      for (int rank = 0; rank < classes; ++rank) {
+        if (scores[rank].index != label) continue;
+        top1 += rank < 1;
+        top5 += rank < 5;
+        loss -= std::log(scores[rank].probability);
       }
       ++table[label][scores[0].index];
     }
@@ -95,8 +95,8 @@ TEST(Metrics, AgreeWithTheAnswersOfClassify) {
     EXPECT_EQ(metrics.top5_hits, top5);
     EXPECT_NEAR(metrics.loss(), loss / 200, 1e-5);
     for (int label = 0; label < classes; ++label) {
-      for (int answer = 0; answer < classes; ++answer) {
-        EXPECT_EQ(metrics.confused(label, answer), table[label][answer]);
+      for (int predicted = 0; predicted < classes; ++predicted) {
+        EXPECT_EQ(metrics.confused(label, predicted), table[label][predicted]);
       }
     }
   }

@@ -28,7 +28,7 @@ TEST(NeighboursHtml, EveryImageBesideThoseMostLikeIt) {
       "<div class=\"file\">q2.jpg</div></figcaption></figure>\n"
       "</main>\n<hr/>\n";
   EXPECT_NE(page.find(main), std::string::npos) << page;
-  // Nothing is asked of anybody, whatever the names of files hold.
+  // The page makes no requests, for any names of files.
   EXPECT_NE(page.find("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                       "img-src data:; style-src 'unsafe-inline'\"/>"),
             std::string::npos)

@@ -114,7 +114,7 @@ TEST(Overlay, Detections) {
   const Image drawn = draw_detections(Image(640, 480), {best, worse}, classes, {.opacity = 1});
   EXPECT_EQ(drawn.width, 640);
   EXPECT_EQ(drawn.height, 480);
-  // Each object has a colour of its own, whatever its class.
+  // Each object has a colour of its own, independent of its class.
   EXPECT_EQ(pixel(drawn, 100, 199), class_color(0));
   EXPECT_EQ(pixel(drawn, 399, 299), class_color(1));
   EXPECT_EQ(pixel(drawn, 300, 250), class_color(1));  // the mask
@@ -125,7 +125,7 @@ TEST(Overlay, Detections) {
       draw_detections(Image(640, 480), {best, worse}, classes, {.opacity = 1, .least_score = 0.6});
   EXPECT_EQ(pixel(strict, 300, 250), (Color{0, 0, 0}));
   EXPECT_EQ(draw_detections(Image(640, 480), {}, classes, {}), Image(640, 480));
-  // Whatever boxes a network may give.
+  // Any boxes that a network may give.
   const Detections odd = {{{-50, -50, 1e9f, 1e9f}, 70, 0, {}},
                           {{700, 500, 600, 400}, 1, 0, {}},
                           {{5, 5, 5, 5}, 0, 0, {}}};

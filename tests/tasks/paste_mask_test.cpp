@@ -69,10 +69,10 @@ TEST(PasteMask, ExactlyOneHalfIsInside) {
   EXPECT_EQ(paste_mask(less, 2, {-8, -8, 24, 24}, 4, 3).runs, (std::vector<uint32_t>{12}));
 }
 
-TEST(PasteMask, RefusesOtherNumbersThanASquareHas) {
+TEST(PasteMask, RefusesOtherSizesThanASquare) {
   const std::vector<float> five(5, 1.0f);
   for (const int side : {0, 2, 3, -1}) {
-    test::expect_error(ErrorCode::kUsage, {"a mask of 5 numbers"}, [&] {
+    test::expect_error(ErrorCode::kUsage, {"a mask of 5 values"}, [&] {
       paste_mask(five, side, {0, 0, 4, 4}, 4, 4);
     });
   }

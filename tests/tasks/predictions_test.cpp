@@ -10,9 +10,9 @@ namespace {
 
 const std::vector<std::string> kNames = {"cat", "a \"big\", dog", "<eel>"};
 
-Prediction answered(const std::string& file, int label, int best, float probability) {
+Prediction predicted(const std::string& file, int label, int best, float probability) {
   Prediction prediction{file, label, {}, ""};
-  prediction.answer.scores = {{best, "", probability, 2},
+  prediction.result.scores = {{best, "", probability, 2},
                               {(best + 1) % 3, "", (1 - probability) * 0.75f, 1}};
   return prediction;
 }
@@ -25,8 +25,8 @@ TEST(Csv, QuotesInsideACellAreDoubled) {
 }
 
 TEST(Predictions, ALineForEachImage) {
-  const std::vector<Prediction> predictions = {answered("x/1.jpg", 0, 0, 0.5f),
-                                               answered("x/\"2\".jpg", 1, 2, 0.25f),
+  const std::vector<Prediction> predictions = {predicted("x/1.jpg", 0, 0, 0.5f),
+                                               predicted("x/\"2\".jpg", 1, 2, 0.25f),
                                                {"x/3.jpg", 2, {}, "x/3.jpg: no \"image\""}};
   EXPECT_EQ(predictions_csv(predictions, kNames, {.top = 2, .labelled = true}),
             "file,label,correct,index1,class1,probability1,index2,class2,probability2,error\n"
@@ -40,31 +40,31 @@ TEST(Predictions, ALineForEachImage) {
 
 TEST(Predictions, AColumnForTheClassThatReachesTheThreshold) {
   const std::vector<Prediction> predictions = {
-      answered("1", 0, 1, 0.5f), answered("2", 1, 1, 0.25f), {"3", 2, {}, "broken"}};
+      predicted("1", 0, 1, 0.5f), predicted("2", 1, 1, 0.25f), {"3", 2, {}, "broken"}};
   PredictionsTable table{.top = 1, .threshold = 0.5};
   const std::string rows =
       "\"1\",\"a \"\"big\"\", dog\",1,\"a \"\"big\"\", dog\",0.5,\n"
       "\"2\",none of them,1,\"a \"\"big\"\", dog\",0.25,\n"
       "\"3\",,,,,\"broken\"\n";
   EXPECT_EQ(predictions_csv(predictions, kNames, table),
-            "file,answer,index1,class1,probability1,error\n" + rows);
+            "file,prediction,index1,class1,probability1,error\n" + rows);
   table.header = false;
   EXPECT_EQ(predictions_csv(predictions, kNames, table), rows);
 }
 
 // As short as reads back to the same float.
 TEST(Predictions, ProbabilitiesAreShort) {
-  const std::vector<Prediction> one = {answered("a", 0, 0, 0.1f)};
+  const std::vector<Prediction> one = {predicted("a", 0, 0, 0.1f)};
   EXPECT_NE(predictions_csv(one, kNames, {.top = 1}).find("\"cat\",0.1,"), std::string::npos);
 }
 
 TEST(Predictions, TheSurestMistakesComeFirst) {
-  const std::vector<Prediction> predictions = {answered("right", 0, 0, 0.99f),
-                                               answered("a", 0, 1, 0.6f),
-                                               answered("b", 0, 1, 0.9f),
+  const std::vector<Prediction> predictions = {predicted("right", 0, 0, 0.99f),
+                                               predicted("a", 0, 1, 0.6f),
+                                               predicted("b", 0, 1, 0.9f),
                                                {"broken", 1, {}, "no"},
-                                               answered("c", 1, 2, 0.6f),
-                                               answered("d", 2, 0, 0.4f),
+                                               predicted("c", 1, 2, 0.6f),
+                                               predicted("d", 2, 0, 0.4f),
                                                Prediction{"not reached", std::nullopt, {}, ""}};
   EXPECT_EQ(surest_mistakes(predictions, 10), (std::vector<size_t>{2, 1, 4, 5}));
   EXPECT_EQ(surest_mistakes(predictions, 2), (std::vector<size_t>{2, 1}));
@@ -73,16 +73,16 @@ TEST(Predictions, TheSurestMistakesComeFirst) {
 
 TEST(Predictions, ThePageHoldsEverythingItShows) {
   const std::vector<ShownMistake> mistakes = {
-      {answered("dir/<1>.jpg", 1, 2, 0.875f), {'M', 'a', 'n'}},
-      {answered("2.jpg", 0, 2, 0.5f), {'M'}},
-      {answered("3.jpg", 0, 1, 0.25f), {}}};
+      {predicted("dir/<1>.jpg", 1, 2, 0.875f), {'M', 'a', 'n'}},
+      {predicted("2.jpg", 0, 2, 0.5f), {'M'}},
+      {predicted("3.jpg", 0, 1, 0.25f), {}}};
   const std::string page = mistakes_html("Mistakes of <m>", "a & b", mistakes, kNames);
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
   EXPECT_EQ(xml_problem(page.substr(page.find('\n') + 1)), "");
   for (const char* part :
        {"<title>Mistakes of &lt;m&gt;</title>", "<p>a &amp; b</p>", "data:image/jpeg;base64,TWFu\"",
         "data:image/jpeg;base64,TQ==\"", "not readable any more", "dir/&lt;1&gt;.jpg",
-        "<b>a &quot;big&quot;, dog</b>, answered <b class=\"wrong\">&lt;eel&gt;</b>",
+        "<b>a &quot;big&quot;, dog</b>, predicted <b class=\"wrong\">&lt;eel&gt;</b>",
         "<tr><td>87.50 %</td><td>&lt;eel&gt;</td></tr>",
         "<tr class=\"right\"><td>37.50 %</td><td>cat</td></tr>"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;

@@ -22,21 +22,21 @@ TEST(SegmentationMetrics, EqualTheOriginal) {
   SegmentationMetrics metrics(6);
   for (int i = 0; i < 4; ++i) {
     const GoldenTensor raw = golden.read("label_raw/" + std::to_string(i));
-    const GoldenTensor answer = golden.read("pred/" + std::to_string(i));
-    std::vector<int> truth, answered;
+    const GoldenTensor prediction = golden.read("pred/" + std::to_string(i));
+    std::vector<int> truth, predicted;
     for (const double label : raw.values) {
       truth.push_back(label == 0 || label == 255 ? kNoLabel : static_cast<int>(label) - 1);
     }
-    for (const double label : answer.values) answered.push_back(static_cast<int>(label));
+    for (const double label : prediction.values) predicted.push_back(static_cast<int>(label));
     const int width = static_cast<int>(raw.shape[1]);
-    metrics.add(map_of(width, answered), map_of(width, truth));
+    metrics.add(map_of(width, predicted), map_of(width, truth));
   }
   const auto summary = golden.read("summary").values;
   EXPECT_NEAR(metrics.pixel_accuracy(), summary[0], 1e-12);
   EXPECT_NEAR(metrics.mean_iou(), summary[1], 1e-12);
   EXPECT_NEAR(metrics.mean_accuracy(), summary[2], 1e-12);
   const auto iou = golden.read("iou").values, accuracy = golden.read("acc").values;
-  const auto both = golden.read("intersect").values, answered = golden.read("pred_area").values;
+  const auto both = golden.read("intersect").values, predicted = golden.read("pred_area").values;
   const auto labelled = golden.read("label_area").values;
   const auto confusion = golden.read("confusion").values;
   const std::vector<ClassOverlap> classes = metrics.per_class();
@@ -45,7 +45,7 @@ TEST(SegmentationMetrics, EqualTheOriginal) {
   };
   for (size_t c = 0; c < 6; ++c) {
     EXPECT_EQ(static_cast<double>(classes[c].both), both[c]);
-    EXPECT_EQ(static_cast<double>(classes[c].answered), answered[c]);
+    EXPECT_EQ(static_cast<double>(classes[c].predicted), predicted[c]);
     EXPECT_EQ(static_cast<double>(classes[c].labelled), labelled[c]);
     EXPECT_TRUE(same(classes[c].iou(), iou[c])) << c;
     EXPECT_TRUE(same(classes[c].accuracy(), accuracy[c])) << c;
@@ -88,18 +88,18 @@ TEST(SegmentationMetrics, PixelsWithoutLabelDoNotCount) {
 TEST(SegmentationMetrics, PartsAddUp) {
   constexpr int kClasses = 5;
   RandomStream stream(3);
-  std::vector<int> answer, truth;
+  std::vector<int> prediction, truth;
   for (int i = 0; i < 600; ++i) {
-    answer.push_back(static_cast<int>(stream.below(kClasses)));
+    prediction.push_back(static_cast<int>(stream.below(kClasses)));
     truth.push_back(stream.chance(0.2) ? kNoLabel : static_cast<int>(stream.below(kClasses)));
   }
   SegmentationMetrics whole(kClasses), first(kClasses), second(kClasses);
-  whole.add(map_of(20, answer), map_of(20, truth));
+  whole.add(map_of(20, prediction), map_of(20, truth));
   const auto cut = [](const std::vector<int>& all, int from, int to) {
     return map_of(20, {all.begin() + from, all.begin() + to});
   };
-  first.add(cut(answer, 0, 200), cut(truth, 0, 200));
-  second.add(cut(answer, 200, 600), cut(truth, 200, 600));
+  first.add(cut(prediction, 0, 200), cut(truth, 0, 200));
+  second.add(cut(prediction, 200, 600), cut(truth, 200, 600));
   std::vector<double> sums = first.sums();
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += second.sums()[i];
   first.merge(second);
@@ -119,16 +119,16 @@ TEST(SegmentationMetrics, RefusesWhatCannotCount) {
   expect_error(ErrorCode::kInput, {"labelled 2"}, [&] {
     metrics.add(map_of(2, {0, 0}), map_of(2, {0, 2}));
   });
-  expect_error(ErrorCode::kInput, {"answered 255"}, [&] {
+  expect_error(ErrorCode::kInput, {"predicted 255"}, [&] {
     metrics.add(map_of(2, {0, 255}), map_of(2, {0, 1}));
   });
   EXPECT_EQ(metrics, SegmentationMetrics(2));
   expect_error(ErrorCode::kUsage, {"256"}, [] { SegmentationMetrics(256); });
   expect_error(ErrorCode::kUsage, {"0 classes"}, [] { SegmentationMetrics(0); });
   EXPECT_EQ(SegmentationMetrics(255).per_class().size(), 255u);
-  for (const auto& [label, answer] : {std::pair{2, 0}, {0, 2}, {-1, 0}, {0, -1}}) {
+  for (const auto& [label, prediction] : {std::pair{2, 0}, {0, 2}, {-1, 0}, {0, -1}}) {
     expect_error(ErrorCode::kUsage, {"of 2 classes"},
-                 [&, l = label, a = answer] { metrics.confused(l, a); });
+                 [&, l = label, a = prediction] { metrics.confused(l, a); });
   }
   for (const size_t count : {4u, 6u}) {  // the images and four pairs are five
     expect_error(ErrorCode::kUsage, {fmt::format("{} sums for 2 classes", count)},

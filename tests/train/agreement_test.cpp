@@ -11,12 +11,11 @@ namespace {
 using train::Group;
 using train::TrainOptions;
 
-TEST(Agreement, MarksTellNumbersAndTheirOrderApart) {
+TEST(Agreement, MarksDistinguishValuesAndTheirOrder) {
   const std::vector<std::vector<float>> all = {{1, 2, 3},    {2, 1, 3}, {1, 2, 4}, {1, 2},
                                                {1, 2, 3, 0}, {0, 0},    {0, -0.0f}};
   std::set<std::string> marks;
-  for (const std::vector<float>& numbers : all)
-    marks.insert(train::values_mark(at::tensor(numbers)));
+  for (const std::vector<float>& values : all) marks.insert(train::values_mark(at::tensor(values)));
   EXPECT_EQ(marks.size(), all.size());
   EXPECT_EQ(train::values_mark(at::tensor(all[0])), train::values_mark(at::tensor(all[0])));
   EXPECT_EQ(marks.begin()->size(), 16u);

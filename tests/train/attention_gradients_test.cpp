@@ -33,15 +33,15 @@ void expect_slopes(const Tensors& values, const Function& plain, const Function&
   (kernels(inputs) * weights.to(at::kFloat)).sum().backward();
   for (size_t i = 0; i < values.size(); ++i) {
     at::NoGradGuard no_grad;
-    const at::Tensor step = at::randn(exact[i].sizes(), at::kDouble) * 1e-6;
+    const at::Tensor change = at::randn(exact[i].sizes(), at::kDouble) * 1e-6;
     Tensors up = exact, down = exact;
-    up[i] = exact[i] + step;
-    down[i] = exact[i] - step;
+    up[i] = exact[i] + change;
+    down[i] = exact[i] - change;
     const double difference =
         ((plain(up) - plain(down)) * weights).sum().template item<double>() / 2;
-    const double slope = (exact[i].grad() * step).sum().item<double>();
+    const double slope = (exact[i].grad() * change).sum().item<double>();
     EXPECT_NEAR(slope, difference,
-                1e-6 * exact[i].grad().norm().item<double>() * step.norm().item<double>())
+                1e-6 * exact[i].grad().norm().item<double>() * change.norm().item<double>())
         << "operand " << i;
     EXPECT_LE(distance(inputs[i].grad().to(at::kDouble), exact[i].grad()), 1e-5) << "operand " << i;
   }

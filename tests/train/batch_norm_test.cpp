@@ -61,7 +61,7 @@ TEST(BatchNorm, InEvaluationUsesTheRunningStatistics) {
   EXPECT_LE((y - expected).abs().max().item<float>(), 1e-5f);
 }
 
-// A thread has whole groups, and a group's numbers are its own.
+// A thread has whole groups, and a group's statistics are its own.
 TEST(BatchNorm, OfSeveralGroupsDoesNotDependOnWhoHasThem) {
   const Network network(network_case("mini_resnet"));
   const Parameters parameters(network.graph.params, *network.weights, at::kCPU);
@@ -132,7 +132,7 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentum) {
     }
     return size_t{0};
   };
-  // From 0 and 1, a tenth of the way.
+  // From 0 and 1, by a tenth.
   const size_t mean = index("bn1.running_mean"), var = index("bn1.running_var");
   EXPECT_NEAR(parameters[mean][2].item<float>(), 0.1 * sums[2], 1e-6);
   EXPECT_NEAR(parameters[var][2].item<float>(), 0.9 + 0.1 * sums[8 + 2], 1e-5);

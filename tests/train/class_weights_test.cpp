@@ -38,7 +38,7 @@ TEST(ClassWeights, OfImages) {
   for (size_t c = 0; c < 3; ++c) mean += balanced[c] * static_cast<double>(images[c]) / 8;
   EXPECT_NEAR(mean, 1, 1e-6) << "over the training images";
   EXPECT_EQ(image_weights(weighted("1,2.5,0"), images), (std::vector<float>{1, 2.5f, 0}));
-  expect_error(ErrorCode::kUsage, {"--class-weights has 2 numbers, expected 3"},
+  expect_error(ErrorCode::kUsage, {"--class-weights has 2 values, expected 3"},
                [&] { image_weights(weighted("1,2"), images); });
 }
 
@@ -169,7 +169,7 @@ TEST_F(ClassWeightRuns, WeighTheLoss) {
   EXPECT_EQ(run(some, "listed").losses, balanced.losses);
   EXPECT_NE(balanced.losses, plain.losses);
   some.class_weights = "1,2,3";
-  expect_error(ErrorCode::kUsage, {"--class-weights has 3 numbers, expected 2"},
+  expect_error(ErrorCode::kUsage, {"--class-weights has 3 values, expected 2"},
                [&] { run(some, "three"); });
 }
 
@@ -212,7 +212,7 @@ TEST_F(ClassWeightRuns, RepeatedImagesAreAugmentedAnew) {
   std::map<size_t, std::set<std::string>> seen;
   std::array<int, 2> drawn = {0, 0};
   for (size_t i = 0; i < 16; ++i) {
-    ++drawn.at(static_cast<size_t>(std::any_cast<int>(batch.targets[i])));
+    ++drawn.at(static_cast<size_t>(target_of<int>(batch.items[i])));
     seen[batch.samples[i]].insert(std::string(
         reinterpret_cast<const char*>(batch.data + i * floats), floats * sizeof(float)));
   }
@@ -250,7 +250,7 @@ TEST(ClassWeightErrors, TasksThatHaveNone) {
                [&] { train::open_task(options, (folder / "labelled").string(), 1); });
   options = tiny_segmentation();
   options.class_weights = "1,2";
-  expect_error(ErrorCode::kUsage, {"--class-weights has 2 numbers, expected 3"},
+  expect_error(ErrorCode::kUsage, {"--class-weights has 2 values, expected 3"},
                [&] { train::open_task(options, (folder / "labelled").string(), 1); });
   options = tiny_detection();
   options.class_weights = "balanced";

@@ -29,10 +29,18 @@ Image noisy_image(uint64_t seed) {
   return image;
 }
 
-Batch batch_of(const std::vector<Target>& targets) {
+// A sample as write_validation leaves it.
+template <class Truth>
+Sample framed_sample(uint64_t seed, const Recipe& recipe, const Truth& truth) {
+  Sample sample{nullptr, make_target(truth)};
+  train::frame_validation(noisy_image(seed), recipe, *sample.target);
+  return sample;
+}
+
+Batch batch_of(const std::vector<Sample>& items) {
   Batch batch;
-  batch.targets = targets;
-  for (size_t i = 0; i < targets.size(); ++i) batch.samples.push_back(i);
+  batch.items = items;
+  for (size_t i = 0; i < items.size(); ++i) batch.samples.push_back(i);
   return batch;
 }
 
@@ -40,25 +48,23 @@ TEST(SegmentationEvaluator, GivesTheMeanOverTheImages) {
   const TrainOptions options = tiny_segmentation();
   const TrainedModel model = segmenter(options);
   const at::NoGradGuard no_grad;
-  std::vector<Target> targets;
+  std::vector<Sample> samples;
   double loss = 0, right = 0, labelled = 0;
   for (const uint64_t number : {1, 2}) {
     LabelMap labels(kMadeSide, kMadeSide, static_cast<uint8_t>(number));
     labels.row(3)[7] = kNoLabel;
-    Target target = labels;
-    train::frame_validation(noisy_image(number), model.spec.recipe, target);
+    samples.push_back(framed_sample(number, model.spec.recipe, labels));
     const auto logits = segmentation_logits(model, model.parameters.views(),
-                                            train::validation_image(target).input, {});
+                                            train::validation_image(samples.back()).input, {});
     const auto expected = train::pixel_cross_entropy(
         logits.main, at::from_blob(labels.labels.data(), {1, kMadeSide, kMadeSide}, at::kByte));
     loss += expected.loss.item<double>() / 2;
     right += expected.images[0].right;
     labelled += expected.images[0].labelled;
-    targets.push_back(target);
   }
   const auto evaluator = make_segmentation_evaluator(model, options);
   train::Workers workers(2);
-  evaluator->add(batch_of(targets), model.parameters.views(), workers);
+  evaluator->add(batch_of(samples), model.parameters.views(), workers);
   train::Group alone;
   const std::vector<double> figures = evaluator->figures(alone);
   ASSERT_EQ(figures.size(), 3u);
@@ -78,11 +84,10 @@ TEST(DetectionEvaluator, CountsWhatIsToBeFound) {
     Objects objects;
     objects.image = 1;
     objects.objects.push_back({{0, 0, kMadeSide, 8}, 1, crowd, 8 * kMadeSide, shape});
-    Target target = objects;
-    train::frame_validation(noisy_image(1), model.spec.recipe, target);
     const auto evaluator = make_detection_evaluator(model, options);
     train::Workers workers(1);
-    evaluator->add(batch_of({target}), model.parameters.views(), workers);
+    evaluator->add(batch_of({framed_sample(1, model.spec.recipe, objects)}),
+                   model.parameters.views(), workers);
     train::Group alone;
     std::vector<bool> measured;
     for (const double figure : evaluator->figures(alone)) measured.push_back(std::isfinite(figure));

@@ -53,7 +53,7 @@ Scene make_scene(uint64_t number) {
 
 std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// The validation images are the first of the training images: what is learnt by heart shows.
+// The validation images are the first of the training images: overfitting shows.
 template <class F>
 void each_image(int train, int val, F f) {
   for (int i = 0; i < train; ++i) f("train", i);

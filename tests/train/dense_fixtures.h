@@ -14,7 +14,7 @@ Files labelled_images(int train, int val);
 // SPLIT/N.png and annotations/instances_SPLIT.json: classes "rectangle" and "disc" with masks.
 Files annotated_images(int train, int val);
 
-// Miniatures that learn such images by heart within seconds.
+// Miniatures that overfit such images within seconds.
 train::TrainOptions tiny_segmentation();
 train::TrainOptions tiny_detection();
 

@@ -48,7 +48,7 @@ std::vector<at::Tensor> parameters(const Graph& graph, const DenseCase& golden,
 
 class DenseTraining : public testing::TestWithParam<bool> {};
 
-TEST_P(DenseTraining, HasTheOriginalsNumbers) {
+TEST_P(DenseTraining, HasTheOriginalsValues) {
   at::NoGradGuard no_grad;
   for (const DenseCase& golden : test::dense_cases()) {
     const OperatorCase file = golden.tensors();

@@ -22,7 +22,7 @@ at::Tensor tensor_of(const GoldenTensor& golden) {
   return at::tensor(golden.values, at::kDouble).view(golden.shape).to(at::kFloat);
 }
 
-std::vector<int64_t> places_of(const GoldenTensor& golden) {
+std::vector<int64_t> indices_of(const GoldenTensor& golden) {
   return {golden.values.begin(), golden.values.end()};
 }
 
@@ -144,33 +144,33 @@ TEST_P(DenseGolden, DetectionLearns) {
     // The recorded samples agree with our assignment.
     const std::vector<int> assigned = assign_boxes(pass.anchors(), objects, train::kProposalRule);
     train::Samples drawn;
-    drawn.positive = places_of(golden.read(name("train/rpn_pos")));
-    drawn.negative = places_of(golden.read(name("train/rpn_neg")));
-    for (const int64_t place : drawn.positive) {
-      ASSERT_GT(assigned[static_cast<size_t>(place)], 0);
-      drawn.matched.push_back(assigned[static_cast<size_t>(place)] - 1);
+    drawn.positive = indices_of(golden.read(name("train/rpn_pos")));
+    drawn.negative = indices_of(golden.read(name("train/rpn_neg")));
+    for (const int64_t index : drawn.positive) {
+      ASSERT_GT(assigned[static_cast<size_t>(index)], 0);
+      drawn.matched.push_back(assigned[static_cast<size_t>(index)] - 1);
     }
-    for (const int64_t place : drawn.negative) {
-      ASSERT_EQ(assigned[static_cast<size_t>(place)], 0);
+    for (const int64_t index : drawn.negative) {
+      ASSERT_EQ(assigned[static_cast<size_t>(index)], 0);
     }
     anchors.push_back({&truths[p], drawn});
 
     const std::vector<Box> proposals = boxes_of(golden.read(name("train/proposals")));
     const std::vector<int> others = assign_boxes(proposals, objects, train::kBoxRule);
     drawn = {};
-    drawn.positive = places_of(golden.read(name("train/rcnn_pos")));
-    drawn.negative = places_of(golden.read(name("train/rcnn_neg")));
-    for (const int64_t place : places_of(golden.read(name("train/rcnn_pos_gt")))) {
-      drawn.matched.push_back(static_cast<int>(place));
+    drawn.positive = indices_of(golden.read(name("train/rcnn_pos")));
+    drawn.negative = indices_of(golden.read(name("train/rcnn_neg")));
+    for (const int64_t index : indices_of(golden.read(name("train/rcnn_pos_gt")))) {
+      drawn.matched.push_back(static_cast<int>(index));
     }
     const auto own = static_cast<int64_t>(objects.size());
     for (size_t i = 0; i < drawn.positive.size(); ++i) {
-      const int64_t place = drawn.positive[i];
-      EXPECT_EQ(place < own ? place : others[static_cast<size_t>(place - own)] - 1,
+      const int64_t index = drawn.positive[i];
+      EXPECT_EQ(index < own ? index : others[static_cast<size_t>(index - own)] - 1,
                 drawn.matched[i]);
     }
-    for (const int64_t place : drawn.negative) {
-      EXPECT_EQ(others[static_cast<size_t>(place - own)], 0);
+    for (const int64_t index : drawn.negative) {
+      EXPECT_EQ(others[static_cast<size_t>(index - own)], 0);
     }
     boxes.push_back({&truths[p], drawn});
     std::vector<Box>& list = lists.emplace_back(objects);

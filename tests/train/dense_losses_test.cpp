@@ -44,7 +44,7 @@ TEST(Assignment, IsTheGoldenOne) {
 }
 
 TEST(Assignment, GivesAnObjectAllOfItsBestBoxes) {
-  // Half-way between two anchors, too far from both for the threshold.
+  // In the middle of two anchors, too far from both for the threshold.
   const std::vector<Box> anchors = {{0, 0, 10, 10}, {10, 0, 20, 10}, {40, 40, 50, 50}};
   const std::vector<Box> object = {{5, 0, 15, 10}};
   EXPECT_EQ(assign_boxes(anchors, object, train::kProposalRule), (std::vector<int>{1, 1, 0}));
@@ -66,13 +66,13 @@ TEST(Assignment, LimitsBelongToTheBetterSide) {
   EXPECT_EQ(assign_boxes(std::vector<Box>{anchors[3]}, object, train::kProposalRule),
             std::vector<int>{1})
       << "as the best one";
-  // Of two objects in the same place the last takes its best box, the first what is just good.
+  // Of two objects at the same position the last takes its best box, the first what is just good.
   const std::vector<Box> two = {object[0], object[0]};
   EXPECT_EQ(assign_boxes(std::span(anchors).first(2), two, train::kProposalRule),
             (std::vector<int>{2, 1}));
 }
 
-TEST(Sampling, FillsPlacesOfPositivesWithBackground) {
+TEST(Sampling, FillsUpWithBackground) {
   std::vector<int> assigned(1000, train::kBackground);
   for (size_t i = 0; i < 40; ++i) assigned[25 * i] = static_cast<int>(i) + 1;
   for (size_t i = 0; i < 100; ++i) assigned[10 * i + 1] = train::kIgnored;
@@ -81,12 +81,12 @@ TEST(Sampling, FillsPlacesOfPositivesWithBackground) {
   EXPECT_EQ(samples.negative.size(), 48u);
   ASSERT_EQ(samples.matched.size(), 16u);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(samples.positive[i], 25 * samples.matched[i]);
-  for (const int64_t place : samples.negative) {
-    EXPECT_EQ(assigned[static_cast<size_t>(place)], train::kBackground);
+  for (const int64_t index : samples.negative) {
+    EXPECT_EQ(assigned[static_cast<size_t>(index)], train::kBackground);
   }
-  for (const auto* places : {&samples.positive, &samples.negative}) {
-    EXPECT_TRUE(std::ranges::is_sorted(*places));
-    EXPECT_EQ(std::ranges::adjacent_find(*places), places->end());
+  for (const auto* indices : {&samples.positive, &samples.negative}) {
+    EXPECT_TRUE(std::ranges::is_sorted(*indices));
+    EXPECT_EQ(std::ranges::adjacent_find(*indices), indices->end());
   }
   // All positives where there are few, and another choice for another stream.
   const Samples more = train::draw_samples(assigned, 256, 128, RandomStream(3));

@@ -1,4 +1,4 @@
-// Whole runs of segmentation and detection on images that a miniature learns by heart.
+// Whole runs of segmentation and detection on images that a miniature overfits.
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -30,7 +30,7 @@ class DenseRun : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(DenseRun, SegmentationLearnsImagesByHeart) {
+TEST_F(DenseRun, SegmentationOverfitsItsImages) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 90;
   const RunRecord record = run_training(options, labelled(), out("run"));
@@ -56,7 +56,7 @@ TEST_F(DenseRun, SegmentationLearnsImagesByHeart) {
   EXPECT_NO_THROW(source_weights(source));
 }
 
-TEST_F(DenseRun, DetectionLearnsImagesByHeart) {
+TEST_F(DenseRun, DetectionOverfitsItsImages) {
   TrainOptions options = tiny_detection();
   options.epochs = 90;
   const RunRecord record = run_training(options, annotated(), out("run"));
@@ -157,18 +157,18 @@ TEST_F(DenseRun, ImagesAreHeldOutWhereThereIsNoSplit) {
   EXPECT_EQ(std::ranges::count(list, '\n'), 2) << list;
 }
 
-TEST_F(DenseRun, LookWritesTrainingImages) {
+TEST_F(DenseRun, PreviewWritesTrainingImages) {
   TrainOptions options = tiny_segmentation();
   options.epochs = 1;
-  options.look = 3;
+  options.preview = 3;
   run_training(options, labelled(), out("segment"));
   TrainOptions detector = tiny_detection();
   detector.epochs = 1;
-  detector.look = 100;
+  detector.preview = 100;
   run_training(detector, annotated(), out("detect"));
   for (const auto& [run, count] : {std::pair{"segment", 3}, {"detect", 8}}) {
     int files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(out(run) + "/look")) {
+    for (const auto& entry : std::filesystem::directory_iterator(out(run) + "/preview")) {
       const Image image = load_image(entry.path().string()).image;
       EXPECT_GE(image.width, kMadeSide);
       EXPECT_GE(image.height, kMadeSide);
@@ -179,7 +179,7 @@ TEST_F(DenseRun, LookWritesTrainingImages) {
 }
 
 TEST_F(DenseRun, AClassifierBecomesTheBackbone) {
-  // A classifier with the numbers of the miniature.
+  // A classifier with the config of the miniature.
   TrainOptions classifier = tiny_options("small");
   classifier.fields = {{"embed_dim", "32"}, {"heads", "2"}, {"depth", "4"}};
   classifier.size = 64;

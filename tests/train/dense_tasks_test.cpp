@@ -58,7 +58,7 @@ TEST_F(DenseTasks, HoldOutAShareByTheSeed) {
     std::string held_out;
     for (const auto* part : {data.train.get(), data.val.get()}) {
       std::vector<std::string> own;
-      for (size_t i = 0; i < part->size(); ++i) own.push_back(part->place(i));
+      for (size_t i = 0; i < part->size(); ++i) own.push_back(part->location(i));
       EXPECT_TRUE(std::ranges::is_sorted(own)) << "in their order";
       names.insert(own.begin(), own.end());
     }
@@ -184,7 +184,7 @@ TEST_F(DenseTasks, ImagesAreMirroredAsFlipSays) {
       options.augment.flip = flip;
       const auto task = train::open_task(options, detects ? objects : pairs, 1);
       const Sample sample = task->data().train->load(0);
-      targets.push_back(sample.target);
+      targets.push_back(*sample.target);
       images.emplace_back(task->image_floats());
       task->write_training(*sample.image, targets.back(), stream, images.back().data());
     }
@@ -200,14 +200,14 @@ TEST_F(DenseTasks, ImagesAreMirroredAsFlipSays) {
     }
     EXPECT_GT(different, 100);
     if (detects) {
-      const Box plain = std::any_cast<const PlacedObjects&>(targets[0]).objects.at(0).box;
-      const Box mirrored = std::any_cast<const PlacedObjects&>(targets[1]).objects.at(0).box;
+      const Box plain = std::get<PlacedObjects>(targets[0]).objects.at(0).box;
+      const Box mirrored = std::get<PlacedObjects>(targets[1]).objects.at(0).box;
       EXPECT_EQ(mirrored.x1, static_cast<float>(kMadeSide) - plain.x2);
       EXPECT_EQ(mirrored.y1, plain.y1);
     } else {
-      const auto& plain = std::any_cast<const LabelMap&>(targets[0]);
-      EXPECT_NE(std::any_cast<const LabelMap&>(targets[1]), plain);
-      EXPECT_EQ(std::any_cast<const LabelMap&>(targets[1]).row(5)[kMadeSide - 1], plain.row(5)[0]);
+      const auto& plain = std::get<LabelMap>(targets[0]);
+      EXPECT_NE(std::get<LabelMap>(targets[1]), plain);
+      EXPECT_EQ(std::get<LabelMap>(targets[1]).row(5)[kMadeSide - 1], plain.row(5)[0]);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Several processes train one network: with the result of one, whatever happens to them. Where
+// Several processes train one network: with the result of one, through all failures. Where
 // nothing is killed, threads of this program, each with a group of its own, stand for processes.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using train::Group;
-using train::GroupPlace;
+using train::GroupMember;
 using train::JoinOptions;
 using train::TrainOptions;
 
@@ -233,7 +233,7 @@ TEST_F(Distributed, ADeadProcessEndsTheOthersAndTheRunResumes) {
   const auto arguments = command(options, "killed", {"--processes", "3"});
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  run_options.environment = {"VIG_TEST_SIGNAL=step:3:KILL:2"};
+  run_options.environment = signal_at("renamed:checkpoint.safetensors:3:KILL:2");
   RunResult killed;
   EXPECT_LT(seconds_of([&] { killed = run_program(arguments, run_options); }), kPlenty / 2);
   EXPECT_EQ(killed.exit_code, 1) << killed.out;
@@ -246,7 +246,7 @@ TEST_F(Distributed, ADeadProcessEndsTheOthersAndTheRunResumes) {
   run_options.environment = {};
   const RunResult resumed = run_program(arguments, run_options);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resuming from step 2 of 10"), std::string::npos) << resumed.out;
+  EXPECT_NE(resumed.out.find("resuming from step 3 of 10"), std::string::npos) << resumed.out;
   train_together(3, options, data(), out("undisturbed"));
   expect_same_runs(out("killed"), out("undisturbed"));
 }
@@ -256,7 +256,7 @@ TEST_F(Distributed, InterruptedTogetherTheyResumeTogether) {
   const TrainOptions options = saving_options();
   RunOptions run_options;
   run_options.time_limit = kPlenty;
-  run_options.environment = {"VIG_TEST_SIGNAL=step:4:INT:1"};
+  run_options.environment = signal_at("renamed:checkpoint.safetensors:3:INT:1");
   const RunResult stopped = run_program(command(options, "run", {"--processes", "2"}), run_options);
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_NE(stopped.out.find("stopped at step 4;"), std::string::npos) << stopped.out;
@@ -313,17 +313,17 @@ TEST_F(Distributed, ProcessesMustBeginFromTheSame) {
 TEST(ProcessGroup, AddsUpAndNoticesWhoIsGone) {
   std::atomic<bool> lost = false;
   const std::vector<std::string> sentences = run_group(3, [&](Group& group) {
-    double numbers[2] = {1.5, static_cast<double>(group.rank())};
+    double values[2] = {1.5, static_cast<double>(group.rank())};
     for (int i = 0; i < 100; ++i) {
-      numbers[0] = 1.5;
-      numbers[1] = group.rank();
-      group.sum(numbers);
+      values[0] = 1.5;
+      values[1] = group.rank();
+      group.sum(values);
     }
-    EXPECT_EQ(numbers[0], 4.5);
-    EXPECT_EQ(numbers[1], 3);
+    EXPECT_EQ(values[0], 4.5);
+    EXPECT_EQ(values[1], 3);
     if (group.rank() == 1) return;  // and its connections close
     try {
-      group.sum(numbers);
+      group.sum(values);
     } catch (const train::GroupLost&) {
       lost = true;
       throw;
@@ -342,7 +342,7 @@ TEST(ProcessGroup, DoesNotWaitForEverForWhoStandsStill) {
   double seconds = 0;
   const std::vector<std::string> sentences = run_all(2, [&](int rank) {
     const auto group =
-        train::join_group(place_in_file(rank, 2, meeting / "file"), {"cpu", 2, "test"});
+        train::join_group(member_in_file(rank, 2, meeting / "file"), {"cpu", 2, "test"});
     if (rank == 1) return end.wait();
     double number = 1;
     const auto finally = std::shared_ptr<void>(nullptr, [&](void*) { over.set_value(); });
@@ -370,14 +370,14 @@ class Meeting {
     options.waitWorkers = false;
     store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
   }
-  GroupPlace place(int rank, int size) const {
-    GroupPlace place;
-    place.rank = rank;
-    place.size = size;
-    place.host = "127.0.0.1";
-    place.port = store_->getPort();
-    place.hosted = true;
-    return place;
+  GroupMember member(int rank, int size) const {
+    GroupMember member;
+    member.rank = rank;
+    member.size = size;
+    member.host = "127.0.0.1";
+    member.port = store_->getPort();
+    member.hosted = true;
+    return member;
   }
 
  private:
@@ -388,10 +388,10 @@ TEST(ProcessGroup, MeetsWhereTheLauncherListensAgainAndAgain) {
   const Meeting meeting;
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::vector<std::string> sentences = run_all(2, [&](int rank) {
-      GroupPlace place = meeting.place(rank, 2);
-      place.attempt = attempt;
+      GroupMember member = meeting.member(rank, 2);
+      member.attempt = attempt;
       double number = 1;
-      train::join_group(place, {"cpu", kPlenty, "test"})->sum({&number, 1});
+      train::join_group(member, {"cpu", kPlenty, "test"})->sum({&number, 1});
       EXPECT_EQ(number, 2);
     });
     EXPECT_EQ(sentences, std::vector<std::string>(2));
@@ -404,7 +404,7 @@ TEST(ProcessGroup, RefusesThoseThatDoNotBelongTogether) {
     EXPECT_TRUE(all_contain(run_all(2,
                                     [&](int rank) {
                                       train::join_group(
-                                          meeting.place(rank, 2),
+                                          meeting.member(rank, 2),
                                           {"cpu", kPlenty, rank == 0 ? "vig 1" : "vig 2"});
                                     }),
                             "vig 2"));
@@ -414,37 +414,38 @@ TEST(ProcessGroup, RefusesThoseThatDoNotBelongTogether) {
     EXPECT_TRUE(all_contain(
         run_all(2,
                 [&](int rank) {
-                  train::join_group(meeting.place(rank, 2 + rank), {"cpu", kPlenty, "vig"});
+                  train::join_group(meeting.member(rank, 2 + rank), {"cpu", kPlenty, "vig"});
                 }),
         "3 processes"));
   }
   const Meeting meeting;
   const std::vector<std::string> sentences = run_all(2, [&](int) {
-    train::join_group(meeting.place(0, 2), {"cpu", 1, "vig"});
+    train::join_group(meeting.member(0, 2), {"cpu", 1, "vig"});
   });
   EXPECT_NE((sentences[0] + sentences[1]).find("two processes have the rank 0"), std::string::npos);
-  EXPECT_NE((sentences[0] + sentences[1]).find("process 1 of 2 did not come"), std::string::npos);
+  EXPECT_NE((sentences[0] + sentences[1]).find("process 1 of 2 did not connect"),
+            std::string::npos);
 }
 
 TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
-  const auto expect_no_group = [](const GroupPlace& place, const std::string& words) {
+  const auto expect_no_group = [](const GroupMember& member, const std::string& words) {
     double seconds = seconds_of([&] {
       expect_error(ErrorCode::kInput, {words, "within 1 s"}, [&] {
-        train::join_group(place, {"cpu", 1, "vig"});
+        train::join_group(member, {"cpu", 1, "vig"});
       });
     });
     EXPECT_LT(seconds, kPlenty);
   };
-  GroupPlace place;
-  place.rank = 1;
-  place.size = 2;
-  place.host = "127.0.0.1";
-  place.port = free_port();
-  expect_no_group(place, fmt::format("no answer from 127.0.0.1 port {}", place.port));
-  place.rank = 0;
-  expect_no_group(place, "process 1 of 2 did not come");
+  GroupMember member;
+  member.rank = 1;
+  member.size = 2;
+  member.host = "127.0.0.1";
+  member.port = free_port();
+  expect_no_group(member, fmt::format("no response from 127.0.0.1 port {}", member.port));
+  member.rank = 0;
+  expect_no_group(member, "process 1 of 2 did not connect");
 
-  // Somebody listens there, but does not speak.
+  // A listener that never responds.
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -453,12 +454,12 @@ TEST(ProcessGroup, DoesNotWaitForEverToMeet) {
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(listen(fd, 5), 0);
   ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  place.rank = 1;
-  place.port = ntohs(address.sin_port);
-  expect_no_group(place, "process 0 of 2 did not come");
-  place.rank = 0;
+  member.rank = 1;
+  member.port = ntohs(address.sin_port);
+  expect_no_group(member, "process 0 of 2 did not connect");
+  member.rank = 0;
   expect_error(ErrorCode::kInput, {"cannot listen", "in use"}, [&] {
-    train::join_group(place, {"cpu", 1, "vig"});
+    train::join_group(member, {"cpu", 1, "vig"});
   });
   close(fd);
 }

@@ -1,4 +1,4 @@
-// The network that learns and the network that answers are the same: every model run by LibTorch
+// Training and inference run the same network: every model run by LibTorch
 // and run by the engine.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::vector<NetworkCase> every_model() {
   return cases;
 }
 
-// Numbers for `batch` images: a tensor for each input of the graph.
+// Values for `batch` images: a tensor for each input of the graph.
 std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
   std::vector<at::Tensor> inputs;
   for (const Output& input : network.graph.inputs) {
@@ -46,7 +46,7 @@ std::vector<at::Tensor> random_inputs(const Network& network, int batch) {
 }
 
 // The logits, or of a network that has none all outputs, one behind the other.
-std::vector<int> answer_nodes(const Graph& graph) {
+std::vector<int> output_nodes(const Graph& graph) {
   const int logits = graph.find_output("logits");
   if (logits >= 0) return {logits};
   std::vector<int> nodes;
@@ -57,18 +57,18 @@ std::vector<int> answer_nodes(const Graph& graph) {
 at::Tensor logits_of(const Network& network, const train::Parameters& parameters,
                      const std::vector<at::Tensor>& inputs, const train::ForwardOptions& options) {
   const auto values = train::forward(network.graph, parameters.views(), inputs, options);
-  std::vector<at::Tensor> answers;
-  for (const int node : answer_nodes(network.graph)) answers.push_back(values[node].flatten(1));
-  return at::cat(answers, 1).contiguous();
+  std::vector<at::Tensor> outputs;
+  for (const int node : output_nodes(network.graph)) outputs.push_back(values[node].flatten(1));
+  return at::cat(outputs, 1).contiguous();
 }
 
 Values logits_of(const Session& session, int image) {
-  Values answers;
-  for (const int node : answer_nodes(session.graph())) {
+  Values outputs;
+  for (const int node : output_nodes(session.graph())) {
     const Values value = read_value(session, node, image);
-    answers.insert(answers.end(), value.begin(), value.end());
+    outputs.insert(outputs.end(), value.begin(), value.end());
   }
-  return answers;
+  return outputs;
 }
 
 void expect_same_logits(const NetworkCase& description) {

@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "train/fixtures.h"
 #include "vig/image/decode.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 
 namespace vig::test {
 namespace {
@@ -49,7 +49,7 @@ class EpochsTest : public ::testing::Test {
     }
     return seen;
   }
-  // Of the images that both show, how many look the same.
+  // Of the images that both show, how many are equal.
   static int same_images(const Epoch& a, const Epoch& b) {
     int same = 0;
     for (const auto& [sample, floats] : a.images) same += b.images.at(sample) == floats ? 1 : 0;
@@ -71,16 +71,16 @@ TEST_F(EpochsTest, DependOnTheirNumberAndTheSeed) {
   EXPECT_LT(same_images(other, first), 8);
 }
 
-TEST_F(EpochsTest, AreWhatLookShows) {
+TEST_F(EpochsTest, AreWhatThePreviewShows) {
   TrainOptions own = options(3);
-  own.look = 24;
+  own.preview = 24;
   write_file(folder_ / "data/class0/3.png", "no image");
   const auto task = open(own);
-  write_look(*task, own, folder_.path().string());
+  write_preview(*task, own, folder_.path().string());
   const Epoch first = epoch(3, 0);
   EXPECT_EQ(first.images.size(), 23u) << "one cannot be read";
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "look")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "preview")) {
     const std::vector<float>& input = first.images.at(std::stoul(entry.path().stem().string()));
     EXPECT_EQ(read_image(entry.path().string()), train::input_image(input.data(), task->model()))
         << entry.path();

@@ -1,4 +1,4 @@
-// What cannot work is said in one sentence before the first step.
+// Invalid runs are refused in one sentence before the first step.
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
@@ -31,7 +31,7 @@ TEST(Options, ValuesAreChecked) {
                [] { train::preset_options("large"); });
 }
 
-TEST(Options, NumbersThatMakeNoSenseAreNamed) {
+TEST(Options, ValuesOutOfRangeAreNamed) {
   const std::pair<const char*, const char*> bad[] = {{"epochs", "0"},
                                                      {"epochs", "nan"},
                                                      {"batch", "0"},
@@ -47,7 +47,7 @@ TEST(Options, NumbersThatMakeNoSenseAreNamed) {
                                                      {"eval-every", "0"},
                                                      {"patience", "-1"},
                                                      {"norm-group", "0"},
-                                                     {"look", "-1"},
+                                                     {"preview", "-1"},
                                                      {"proposal-samples", "0"},
                                                      {"box-samples", "0"},
                                                      {"lr", "-1"},
@@ -97,19 +97,6 @@ TEST(Options, PresetsHoldAndReadBack) {
   }
 }
 
-// docs/training.md lists every option with its value in both presets.
-TEST(Options, ThePageTellsThePresets) {
-  const std::string page = read_file(fs::path(kSourceDir) / "docs/training.md");
-  const auto imagenet = option_texts(train::preset_options("imagenet"));
-  const auto small = option_texts(train::preset_options("small"));
-  TrainOptions all;
-  visit_options(all, [&](const char* name, const auto&, const char* help) {
-    const std::string row =
-        fmt::format("\n| `{}` | {} | {} | {} |\n", name, imagenet.at(name), small.at(name), help);
-    EXPECT_NE(page.find(row), std::string::npos) << "the page lacks" << row;
-  });
-}
-
 class BeforeTheFirstStep : public ::testing::Test {
  protected:
   BeforeTheFirstStep() { write_files(folder_ / "data", striped_images(3, 12)); }
@@ -145,7 +132,7 @@ TEST_F(BeforeTheFirstStep, BadData) {
   write_files(folder_ / "tested/test", striped_images(2, 3));
   expect(ErrorCode::kInput, {"tested", "no training split"}, options,
          (folder_ / "tested").string());
-  // What is in the test part is nobody's business here.
+  // The test split does not matter here.
   write_files(folder_ / "tested/train", striped_images(3, 12));
   write_file(folder_ / "tested/test/0.png", "no label");
   run_training(options, (folder_ / "tested").string(), (folder_ / "tested-run").string(), 1);

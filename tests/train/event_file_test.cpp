@@ -39,7 +39,7 @@ struct Event {
   std::map<std::string, float> values;
 };
 
-// Takes numbers and fields from the front of some bytes.
+// Takes integers and fields from the front of some bytes.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -180,7 +180,7 @@ TEST(ExtendFile, AppendsToABeginningAndReplacesAnythingElse) {
   const ino_t number = file_number(path);
   train::extend_file(path, "abcdef");
   EXPECT_EQ(read_file(path), "abcdef");
-  EXPECT_EQ(file_number(path), number) << "whoever has it open sees the rest";
+  EXPECT_EQ(file_number(path), number) << "an open reader sees the rest";
   std::filesystem::resize_file(path, 4);  // a process that was killed while appending
   train::extend_file(path, "abcdefgh");
   EXPECT_EQ(read_file(path), "abcdefgh");

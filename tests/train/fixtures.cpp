@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "support/tree.h"
 #include "vig/base/random.h"
 #include "vig/train/presets.h"
 #include "vig/weights/safetensors.h"
@@ -91,6 +92,10 @@ void expect_same_runs(const fs::path& actual, const fs::path& expected) {
   const auto others = tensor_bytes(expected / "checkpoint.safetensors");
   EXPECT_EQ(tensors.size(), others.size());
   for (const auto& [name, bytes] : others) EXPECT_TRUE(tensors.at(name) == bytes) << name;
+}
+
+std::vector<std::string> signal_at(const std::string& point) {
+  return {std::string("LD_PRELOAD=") + kSignalLibrary, "VIG_SIGNAL_AT=" + point};
 }
 
 }  // namespace vig::test

@@ -38,4 +38,8 @@ std::map<std::string, std::string> tensor_bytes(const std::filesystem::path& fil
 // Both folders hold the same networks and the same state to resume from, bit by bit.
 void expect_same_runs(const std::filesystem::path& actual, const std::filesystem::path& expected);
 
+// The environment in which a program sends a signal at an exact point, such as
+// "renamed:checkpoint.safetensors:4:INT": see tests/support/preload/signal_at.cpp.
+std::vector<std::string> signal_at(const std::string& point);
+
 }  // namespace vig::test

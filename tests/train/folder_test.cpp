@@ -255,7 +255,7 @@ TEST(RunFolder, BelongsToOneProcessAtATime) {
                 RunFolder(path, kDescription, 1000, true);
               }).find("another process is training"),
               std::string::npos);
-    EXPECT_FALSE(RunFolder(path, kDescription, 1000, false).has_checkpoint()) << "may look";
+    EXPECT_FALSE(RunFolder(path, kDescription, 1000, false).has_checkpoint()) << "may read";
   }
   RunFolder(path, kDescription, 1000, true);
 }

@@ -14,7 +14,7 @@ namespace {
 using train::GradientBuckets;
 using train::Parameters;
 
-// Of 64 numbers each, so that no padding lies between.
+// Of 64 values each, so that no padding lies between.
 Parameters make_parameters(int count) {
   std::vector<ParamSpec> specs;
   for (int i = 0; i < count; ++i) {
@@ -130,7 +130,7 @@ TEST(GradientBuckets, WaitForEveryPart) {
 
 // A parameter that a step does not use holds up those before it until the end, and no longer: other
 // processes may have used it.
-TEST(GradientBuckets, GoInOrderWhateverIsMissing) {
+TEST(GradientBuckets, GoInOrderWithAnyMissing) {
   for (const int unused : {0, 1, 2, 3}) {
     Parameters parameters = make_parameters(4);
     Parameters* shards[] = {&parameters};

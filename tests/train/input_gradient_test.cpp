@@ -57,12 +57,12 @@ TEST(InputGradient, IsTheSlopeOfTheCentre) {
     const at::Tensor images = at::randn({2, 64, 64, 3}, at::kDouble);
     const at::Tensor gradient = input_gradient(graph, exact, images, false);
     at::NoGradGuard no_grad;
-    const at::Tensor step = at::randn(images.sizes(), at::kDouble) * 1e-6;
+    const at::Tensor change = at::randn(images.sizes(), at::kDouble) * 1e-6;
     const double difference =
-        (centre_sum(graph, exact, images + step) - centre_sum(graph, exact, images - step)) / 2;
-    const double slope = (gradient * step).sum().item<double>();
+        (centre_sum(graph, exact, images + change) - centre_sum(graph, exact, images - change)) / 2;
+    const double slope = (gradient * change).sum().item<double>();
     EXPECT_NEAR(slope, difference,
-                1e-5 * gradient.norm().item<double>() * step.norm().item<double>());
+                1e-5 * gradient.norm().item<double>() * change.norm().item<double>());
     EXPECT_NE(slope, 0);
   }
 }

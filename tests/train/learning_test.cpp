@@ -54,9 +54,9 @@ std::pair<int, int> taken(const TrainedModel& model, const std::string& file) {
 }
 
 bool all_finite(const std::string& bytes) {
-  std::vector<float> numbers(bytes.size() / sizeof(float));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return std::ranges::all_of(values, [](float number) { return std::isfinite(number); });
 }
 
 TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
@@ -94,7 +94,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(taken(renamed, options.model).first, others);
   EXPECT_LT(taken(renamed, options.model).second, 2) << "as many classes, but others";
 
-  options.size = 40;  // the table of positions stays and is resized on the way
+  options.size = 40;  // the table of positions stays and is resized
   const TrainedModel larger = make_trained_model(options, kFour);
   EXPECT_EQ(larger.width, 40);
   EXPECT_EQ(larger.spec.recipe.crop, 40);
@@ -102,7 +102,7 @@ TEST(FineTuning, KeepsAllButAHeadOfOtherClasses) {
   EXPECT_EQ(taken(larger, options.model), std::pair(others, 2));
 }
 
-TEST(FineTuning, AnswersAtTheNewSizeAfterwards) {
+TEST(FineTuning, PredictsAtTheNewSizeAfterwards) {
   const TempDir folder;
   write_files(folder / "data", striped_images(3, 10));
   TrainOptions options = tiny_options("small");

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "vig/tasks/svg.h"
+#include "vig/tasks/chart.h"
 #include "vig/train/curves.h"
 #include "vig/train/tasks/classification.h"
 
@@ -45,19 +45,32 @@ TEST(Curves, AreTheRowsInPanels) {
   info.best_step = 10;
   info.best_column = train::kValTop1;
   info.best_label = "75.00 %";
-  std::vector<ChartPanel> panels = {
-      {"loss",
-       {{"training", {{1.25, 2.5}, {2.5, 1.5}}}, {"validation", {{1.25, 2.25}, {2.5, 1.75}}}},
-       ChartMark{1.25, 2.25, "2.2500"}},
-      {"accuracy (%)",
-       {{"training, top-1", {{1.25, 50}, {2.5, 87.5}}},
-        {"validation, top-1", {{1.25, 75}, {2.5, 50}}}},
-       ChartMark{1.25, 75, "best: 75.00 % at epoch 1.25"}},
-      {"learning rate", {{"learning rate", {{1.25, 1e-3}, {2.5, 5e-4}}}}, {}, 110}};
-  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels));
+  Chart chart{.title = "title"};
+  chart.layout = ChartLayout::kStack;
+  chart.panel_width = 560;
+  chart.panel_height = 220;
+  const ChartAxis x{.label = "epoch"};
+  chart.panels = {{.title = "loss",
+                   .x = x,
+                   .y = {},
+                   .series = {{"training", {{1.25, 2.5}, {2.5, 1.5}}, 0},
+                              {"validation", {{1.25, 2.25}, {2.5, 1.75}}, 1}},
+                   .mark = ChartMark{1.25, 2.25, "2.2500"}},
+                  {.title = "accuracy (%)",
+                   .x = x,
+                   .y = {},
+                   .series = {{"training, top-1", {{1.25, 50}, {2.5, 87.5}}, 0},
+                              {"validation, top-1", {{1.25, 75}, {2.5, 50}}, 1}},
+                   .mark = ChartMark{1.25, 75, "best: 75.00 % at epoch 1.25"}},
+                  {.title = "learning rate",
+                   .x = x,
+                   .y = {},
+                   .series = {{"learning rate", {{1.25, 1e-3}, {2.5, 5e-4}}, 0}},
+                   .height = 110}};
+  EXPECT_EQ(curves_svg(info, some_rows()), chart_svg(chart));
   info.best_step = -1;
-  panels[0].mark = panels[1].mark = std::nullopt;
-  EXPECT_EQ(curves_svg(info, some_rows()), line_chart_svg("title", "epoch", panels));
+  chart.panels[0].mark = chart.panels[1].mark = std::nullopt;
+  EXPECT_EQ(curves_svg(info, some_rows()), chart_svg(chart));
 }
 
 // The caption explains a training loss above the validation loss, so it is there only where the

@@ -202,7 +202,7 @@ TEST(AdamW, AGradientThatIsNotFiniteTouchesNothing) {
   }
 }
 
-// In its first step Adam moves every weight by the learning rate, whatever the gradient.
+// In its first step Adam moves every weight by the learning rate, for any gradient.
 std::map<std::string, double> first_moves(const std::string& model) {
   const Graph graph = build_graph(find_model(model), 64, 64);
   TrainOptions options;

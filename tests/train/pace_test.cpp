@@ -1,4 +1,4 @@
-// The time a run still takes, as told after so many steps.
+// The time a run still takes, as reported after some steps.
 #include "vig/train/pace.h"
 
 #include <gtest/gtest.h>

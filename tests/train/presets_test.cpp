@@ -82,13 +82,13 @@ TEST(Presets, OfDenseTasksFollowTheImages) {
   }
 }
 
-// docs/training.md has their numbers in words.
-TEST(Presets, OfDenseTasksHaveTheNumbersOfThePage) {
+// docs/training.md lists their values.
+TEST(Presets, OfDenseTasksHaveTheDocumentedValues) {
   const TrainOptions plain;
   const TrainOptions ade20k = train::preset_options("ade20k"),
                      segment = train::preset_options("segment"),
                      coco = train::preset_options("coco"), detect = train::preset_options("detect");
-  struct Numbers {
+  struct Values {
     const TrainOptions& options;
     const char *task, *schedule, *lr_drops;
     double epochs;
@@ -99,15 +99,15 @@ TEST(Presets, OfDenseTasksHaveTheNumbersOfThePage) {
     int proposal_samples, box_samples;
   };
   const double unused = plain.warmup_epochs;
-  const Numbers all[] = {{ade20k, "segment", "linear", "", 126.58, 16,   2, 1500, 1.2e-4, 1.2e-10,
-                          unused, 0.01,      0.95,     0,  0,      0.5f, 2, true, 256,    512},
-                         {segment, "segment", "linear", "", 40,   8,    4, 0,    5e-4, 1e-6,
-                          2,       0.01,      0.9,      5,  0.99, 0.5f, 2, true, 256,  512},
-                         {coco,   "detect", "steps", "8,11", 12, 16, 2, 500,   1e-4, 1e-7,
-                          unused, 0.05,     0.85,    0,      0,  1,  1, false, 256,  512},
-                         {detect, "detect", "linear", "", 40,   4, 2, 0,     5e-4, 1e-6,
-                          2,      0.05,     0.9,      10, 0.99, 1, 1, false, 128,  128}};
-  for (const Numbers& n : all) {
+  const Values all[] = {{ade20k, "segment", "linear", "", 126.58, 16,   2, 1500, 1.2e-4, 1.2e-10,
+                         unused, 0.01,      0.95,     0,  0,      0.5f, 2, true, 256,    512},
+                        {segment, "segment", "linear", "", 40,   8,    4, 0,    5e-4, 1e-6,
+                         2,       0.01,      0.9,      5,  0.99, 0.5f, 2, true, 256,  512},
+                        {coco,   "detect", "steps", "8,11", 12, 16, 2, 500,   1e-4, 1e-7,
+                         unused, 0.05,     0.85,    0,      0,  1,  1, false, 256,  512},
+                        {detect, "detect", "linear", "", 40,   4, 2, 0,     5e-4, 1e-6,
+                         2,      0.05,     0.9,      10, 0.99, 1, 1, false, 128,  128}};
+  for (const Values& n : all) {
     TrainOptions expected;
     expected.preset = n.options.preset;
     expected.task = n.task;
@@ -159,7 +159,7 @@ TEST(Presets, MeasureTheTrainingPart) {
   write_files(folder / "splits/train", striped_images(2, 5));
   write_files(folder / "splits/val", striped_images(2, 6));
   EXPECT_EQ(train::measure_data((folder / "splits").string(), TrainOptions()).images, 10u);
-  // Those looked at come from all of the data, not from its first class alone.
+  // Sampled images come from all of the data, not from its first class alone.
   for (int i = 0; i < 100; ++i) {
     const int side = i < 25 ? 24 : 48;
     write_file(folder / (i < 25 ? "sizes/a" : "sizes/b") / (std::to_string(i) + ".png"),
@@ -185,7 +185,7 @@ TEST(Presets, MeasureLabelMapsAndObjects) {
   EXPECT_EQ(annotated.task, ModelTask::kDetect);
   EXPECT_EQ(annotated.images, 4u);
   EXPECT_EQ(annotated.short_side, kMadeSide);
-  // --task goes before what the data looks like.
+  // --task overrides the layout of the data.
   const std::pair<const char*, ModelTask> named[] = {{"classify", ModelTask::kClassify},
                                                      {"segment", ModelTask::kSegment},
                                                      {"detect", ModelTask::kDetect}};

@@ -55,7 +55,7 @@ TEST(PyramidFields, FollowWhatIsGiven) {
       << "what fits no network is for the builder to refuse";
 }
 
-TEST(PyramidFields, OfOtherNumbersOfStages) {
+TEST(PyramidFields, OfOtherStageCounts) {
   const Pair two("vig_h_t_upernet", {{"dims", "32,64"}, {"depths", "1,1"}, {"heads", "1,2"}});
   const Fields added = pyramid_fields(two.classifier, two.dense, {});
   EXPECT_EQ(added.at("dims"), "32,64,32,32");

@@ -48,7 +48,7 @@ TEST_F(FieldProgram, PrintsWritesAndDrawsOneField) {
       table.starts_with("model,weights,parameters,size,images,area20,area50,area99,"
                         "outer_level,field\n\"test_vig\",\"initial\","))
       << table;
-  EXPECT_GT(table.size(), 32u * 32) << "a cell for two pixels each way";
+  EXPECT_GT(table.size(), 32u * 32) << "a cell for two pixels in each direction";
   EXPECT_EQ(xml_problem(read_file(svg)), "");
   // The same in words.
   std::string text = "test_vig at 64 x 64, initial weights, 6 images\n";

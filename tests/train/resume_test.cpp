@@ -1,5 +1,5 @@
 // However a run begins, it resumes with what it was begun with: by the same options, and by what
-// its checkpoint says. All files are those of a run that nobody disturbed.
+// its checkpoint says. All files are those of an uninterrupted run.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -80,7 +80,7 @@ class Resume : public ::testing::TestWithParam<Start> {
 };
 std::unique_ptr<TempDir> Resume::folder_;
 
-TEST_P(Resume, EndsAsIfNobodyHadDisturbedIt) {
+TEST_P(Resume, EqualsAnUninterruptedRun) {
   const Start& start = GetParam();
   TrainOptions options = options_for(start.data);
   if (start.model.ends_with(".safetensors")) {

@@ -1,4 +1,4 @@
-// By what runs are told apart, how a finished one is given more epochs, and what run.json says.
+// What identifies a run, how a finished one is given more epochs, and what run.json says.
 #include "vig/train/run_record.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class RunRecordTest : public ::testing::Test {
 };
 
 TEST_F(RunRecordTest, EveryOptionIsPartOfTheRunButFour) {
-  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "look"};
+  const std::set<std::string> free = {"checkpoint-minutes", "group-timeout", "loaders", "preview"};
   TrainOptions names;
   visit_options(names, [&](const std::string& name, const auto&, const char*) {
     TrainOptions changed = options_;
@@ -176,15 +176,6 @@ TEST(RunLength, IsCountedInWholeSteps) {
       << "the last one";
 }
 
-TEST_F(RunRecordTest, OptionsHaveHadOtherNames) {
-  Texts old = identity();
-  old["parts"] = "3";
-  old.erase("accumulate");
-  options_.accumulate = 3;
-  EXPECT_EQ(train::stored_options(old).accumulate, 3);
-  EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
-}
-
 TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {
   Texts stored = identity(), asked = identity();
   stored["epochs"] = "3";
@@ -233,7 +224,7 @@ TEST_F(RunRecordTest, NumbersAreNumbers) {
   EXPECT_TRUE(record["model.depths"][0].is_number());
 }
 
-TEST_F(RunRecordTest, IsJsonWhateverThePathsAre) {
+TEST_F(RunRecordTest, IsJsonForAnyPaths) {
   options_.model = "caf\xe9.safetensors";
   RunFacts now = facts(options_);
   now.data_path = "/photos/caf\xe9";

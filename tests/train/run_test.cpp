@@ -66,7 +66,7 @@ TEST(Run, IsTheSameAgainAndWhenInterrupted) {
   std::vector<MetricsRow> rows;
   int64_t begin = 0;
   for (const int64_t stop : {37, 121, 0}) {
-    options.loaders = stop == 121 ? 0 : 2;  // who loads may change on the way
+    options.loaders = stop == 121 ? 0 : 2;  // the number of loaders may change
     const RunRecord part = run_training(options, data, out("interrupted"), stop);
     EXPECT_EQ(part.summary.first_step, begin);
     EXPECT_EQ(part.result.finished, stop == 0);
@@ -99,16 +99,20 @@ TEST(Run, IsTheSameWhenStoppedInTheMiddleOfAValidation) {
   const RunRecord whole = run_training(options, data, (folder / "whole").string());
   ASSERT_EQ(whole.rows.size(), 3u);
 
-  bool stop = false;
-  int64_t stopped_at = 0;
+  int64_t first = 0, last = 0;  // step of this run
+  int asked = 0;                // since then: once by the loop, then by the validation
   std::vector<MetricsRow> rows;
   train::TrainEvents events;
-  events.row = [&](const MetricsRow& row, double) { rows.push_back(row); };
-  events.stop = [&] { return stop; };
-  events.reached = [&](train::RunPoint point, int64_t step) {
-    stop = point == train::RunPoint::kValidation && step != stopped_at;
-    if (stop) stopped_at = step;
+  events.begin = [&](const train::RunSummary& run) {
+    first = last = run.first_step;
+    asked = 0;
   };
+  events.step = [&](const train::StepReport& report) {
+    last = report.step;
+    asked = 0;
+  };
+  events.row = [&](const MetricsRow& row, double) { rows.push_back(row); };
+  events.stop = [&] { return ++asked == 2 && last != first; };
   train::Group alone;
   for (const int64_t step : {6, 12, 18}) {  // 81 images
     const train::TrainResult result = train::train(options, data, out, events, alone);
@@ -177,7 +181,7 @@ TEST(Run, IsNearlyTheSameHoweverItIsComputed) {
   }
 }
 
-// Sixteen small images a pass, unless told otherwise.
+// Sixteen small images a pass, unless set otherwise.
 TEST(Run, TakesAsManyPassesAsMemoryAsks) {
   const TempDir folder;
   const std::string data = (folder / "data").string();

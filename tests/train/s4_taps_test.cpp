@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kRows = 2, kChannels = 3, kPairs = 2, kSystems = 2, kLength = 6;
 
 at::Tensor noise(at::IntArrayRef sizes, int64_t seed, double low, double high) {
-  const at::Tensor place = at::arange(at::empty(sizes).numel(), at::kDouble);
-  const at::Tensor unit = ((place + static_cast<double>(seed)) * 12.9898).sin() * 0.5 + 0.5;
+  const at::Tensor position = at::arange(at::empty(sizes).numel(), at::kDouble);
+  const at::Tensor unit = ((position + static_cast<double>(seed)) * 12.9898).sin() * 0.5 + 0.5;
   return (low + (high - low) * unit).to(at::kFloat).view(sizes);
 }
 
@@ -73,14 +73,15 @@ TEST(S4TapsInTraining, HaveTheSlopesOfDifferences) {
       for (int64_t i = 0; i < gradient.numel(); ++i) {
         float& x = tensor->data_ptr<float>()[i];
         const float at = x;
-        constexpr float kStep = 0x1p-7f;
-        x = at + kStep;
+        constexpr float kDifference = 0x1p-7f;
+        x = at + kDifference;
         const double above = loss().item<double>();
-        x = at - kStep;
+        x = at - kDifference;
         const double below = loss().item<double>();
         x = at;
-        // The error of differences is the third derivative times kStep^2 / 6, and rounding.
-        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2.0 * kStep), 1e-3 * largest)
+        // The error of differences is the third derivative times kDifference^2 / 6, and rounding.
+        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2.0 * kDifference),
+                    1e-3 * largest)
             << l_kernel << ", number " << i << " of a tensor of " << gradient.numel();
       }
     }

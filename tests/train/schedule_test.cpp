@@ -1,4 +1,4 @@
-// Learning rates of the paper's dense presets, against golden numbers.
+// Learning rates of the paper's dense presets, against golden values.
 #include <gtest/gtest.h>
 
 #include <cmath>

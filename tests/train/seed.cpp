@@ -1,4 +1,4 @@
-// LibTorch's generator starts anywhere in a new process. Here each test starts at the same place,
+// LibTorch's generator starts anywhere in a new process. Here each test starts with the same seed,
 // alone or after others, so that none passes or fails by luck.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ using train::ShardWork;
 using train::StepSums;
 using train::TrainOptions;
 
-// How many backward passes it was told of.
+// The announced number of backward passes.
 class CountingGroup : public train::Group {
  public:
   void begin_reduce(std::span<Parameters* const>, int64_t passes) override { announced = passes; }

@@ -67,8 +67,8 @@ class CheckpointText : public ::testing::Test {
   const std::vector<ParamSpec> specs_ = {{"a", {1}, ones_init()}};
   train::Parameters parameters_{specs_, *random_weights(specs_, 1), at::kCPU};
   train::AdamW optimizer_{options_, parameters_, workers_};
-  const std::vector<float> numbers_ = std::vector<float>(16, 0.5f);
-  const TensorView view_{numbers_.data(), DType::kF32, Shape{16}};
+  const std::vector<float> values_ = std::vector<float>(16, 0.5f);
+  const TensorView view_{values_.data(), DType::kF32, Shape{16}};
   const std::vector<NamedTensor> tensors_ = {
       {"values", view_}, {"mean", view_}, {"square", view_}, {"average", view_}};
 };
@@ -83,7 +83,7 @@ TEST_F(CheckpointText, OfTheFirstVersionsIsRead) {
   EXPECT_EQ(parameters_[0].item<float>(), 0.5f);
 }
 
-// Sums are added to by place, so there must be as many as the task has.
+// Sums are added to by index, so there must be as many as the task has.
 TEST_F(CheckpointText, OfAnotherTaskIsRefused) {
   const std::string words = "expected 1 training and 4 validation figures in a row, found others";
   for (const char* sums : {"[]", "[1, 2]"}) {

@@ -75,7 +75,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
   }
 }
 
-TEST(Step, HasTheRateOfItsNumber) {
+TEST(Step, HasTheRateOfItsIndex) {
   const TempDir folder;
   write_files(folder / "data", striped_images(2, 18));
   TrainOptions options = tiny_options("small");
@@ -159,7 +159,7 @@ TEST(PartialBatch, IsAStepOfItsOwnImages) {
     options.batch = batch;
     return run_training(options, data, (folder / std::to_string(batch)).string());
   };
-  // An epoch has the same order whatever the batch: the last four are the fifth batch of four.
+  // An epoch has the same order for any batch: the last four are the fifth batch of four.
   const RunRecord sixteen = run(16), four = run(4), all = run(20), more = run(1000);
   ASSERT_EQ(sixteen.losses.size(), 2u);
   ASSERT_EQ(four.losses.size(), 5u);

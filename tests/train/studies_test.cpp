@@ -60,10 +60,10 @@ TEST_F(TrainedStudies, ResumeTrainingAndEndTheSame) {
   EXPECT_EQ(xml_problem(file("whole/resolution.svg")), "");
 
   const RunResult killed = run("resolution", "killed", {"--rows", "vig_t"},
-                               {.environment = {"VIG_TEST_SIGNAL=step:1:KILL"}});
+                               {.environment = signal_at("renamed:checkpoint.safetensors:1:KILL")});
   EXPECT_EQ(killed.exit_code, 1) << killed.out;
   EXPECT_NE(killed.err.find("was ended by signal 9"), std::string::npos) << killed.err;
-  EXPECT_FALSE(fs::exists(folder_ / "killed/runs/vig_t-seed1/last.safetensors"));
+  EXPECT_TRUE(fs::exists(folder_ / "killed/runs/vig_t-seed1/checkpoint.safetensors"));
   const RunResult resumed = run("resolution", "killed", {"--rows", "vig_t"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(rows("killed/resolution.csv"), rows("whole/resolution.csv"));

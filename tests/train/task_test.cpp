@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -25,14 +26,25 @@ using train::TrainOptions;
 constexpr int kColours = 3;
 using Colour = std::array<float, kColours>;
 
-// Plain images with noise; the target is the mean of each channel, as floats in [-1, 1].
+// A colour in [-1, 1] as a target: a byte for each channel.
+LabelMap encode_colour(const Colour& colour) {
+  LabelMap bytes(kColours, 1);
+  for (size_t i = 0; i < kColours; ++i) {
+    bytes.labels[i] = static_cast<uint8_t>(std::lround(127.5f + 127.5f * colour[i]));
+  }
+  return bytes;
+}
+
+float decode_channel(uint8_t byte) { return static_cast<float>(byte) / 127.5f - 1.0f; }
+
+// Plain images with noise; the target is the mean of each channel.
 class ColouredImages : public SampleSource {
  public:
   ColouredImages(size_t size, uint64_t seed) : size_(size), seed_(seed) {}
   size_t size() const override { return size_; }
-  std::string place(size_t sample) const override { return "image " + std::to_string(sample); }
+  std::string location(size_t sample) const override { return "image " + std::to_string(sample); }
   Sample load(size_t sample) const override {
-    if (sample == 5) fail("{}: it cannot be read", place(sample));
+    if (sample == 5) fail("{}: it cannot be read", location(sample));
     RandomStream stream = RandomStream(seed_).fork(sample);
     Colour colour;
     for (float& channel : colour) channel = stream.uniform(-0.8f, 0.8f);
@@ -41,7 +53,7 @@ class ColouredImages : public SampleSource {
       const float value = colour[i % kColours] + stream.uniform(-0.2f, 0.2f);
       image.rgb[i] = static_cast<uint8_t>(127.5f + 127.5f * value);
     }
-    return {std::make_shared<const Image>(std::move(image)), colour};
+    return {std::make_shared<const Image>(std::move(image)), make_target(encode_colour(colour))};
   }
 
  private:
@@ -57,10 +69,10 @@ at::Tensor squared_errors(const TrainedModel& model, const std::vector<at::Tenso
 }
 
 at::Tensor colour_tensor(const Batch& batch) {
-  at::Tensor colours = at::empty({static_cast<int64_t>(batch.targets.size()), kColours});
-  for (size_t i = 0; i < batch.targets.size(); ++i) {
-    const auto colour = std::any_cast<Colour>(batch.targets[i]);
-    std::copy(colour.begin(), colour.end(), colours.data_ptr<float>() + i * kColours);
+  at::Tensor colours = at::empty({static_cast<int64_t>(batch.items.size()), kColours});
+  for (size_t i = 0; i < batch.items.size(); ++i) {
+    std::ranges::transform(target_of<LabelMap>(batch.items[i]).labels,
+                           colours.data_ptr<float>() + i * kColours, decode_channel);
   }
   return colours;
 }
@@ -118,7 +130,7 @@ class ColourTask : public train::Task {
     write_validation(image, target, out);
     if (!RandomStream(stream).chance(0.5)) return;
     for (size_t i = 0; i < image_floats(); ++i) out[i] = -out[i];
-    for (float& channel : std::any_cast<Colour&>(target)) channel = -channel;
+    for (uint8_t& channel : std::get<LabelMap>(target).labels) channel = 255 - channel;
   }
   void write_validation(const Image& image, Target&, float* out) const override {
     preprocess(image, model_.spec.recipe, out);

@@ -9,7 +9,7 @@ namespace vig::test {
 struct TerminalResult {
   int exit_code = -1;              // 128 + the signal that ended it
   std::string bytes;               // as they came
-  std::vector<std::string> lines;  // as they look: what was overwritten or erased is gone
+  std::vector<std::string> lines;  // as displayed: what was overwritten or erased is gone
 };
 
 // `environment` is "NAME=value". Standard output and error are the terminal.

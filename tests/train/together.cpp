@@ -14,7 +14,7 @@ namespace vig::test {
 
 namespace fs = std::filesystem;
 using train::Group;
-using train::GroupPlace;
+using train::GroupMember;
 using train::TrainOptions;
 
 namespace {
@@ -27,12 +27,12 @@ std::vector<float> floats_of(const std::string& bytes) {
 
 }  // namespace
 
-GroupPlace place_in_file(int rank, int size, const fs::path& file) {
-  GroupPlace place;
-  place.rank = rank;
-  place.size = size;
-  place.file = file.string();
-  return place;
+GroupMember member_in_file(int rank, int size, const fs::path& file) {
+  GroupMember member;
+  member.rank = rank;
+  member.size = size;
+  member.file = file.string();
+  return member;
 }
 
 std::vector<std::string> run_all(int count, const std::function<void(int rank)>& work) {
@@ -53,11 +53,11 @@ std::vector<std::string> run_all(int count, const std::function<void(int rank)>&
 }
 
 std::vector<std::string> run_group(int count, const std::function<void(Group&)>& work) {
-  signal(SIGPIPE, SIG_IGN);  // as the program does: a lost connection is told by the failing write
+  signal(SIGPIPE, SIG_IGN);  // as the program does: a lost connection shows in the failing write
   const TempDir meeting;
   return run_all(count, [&](int rank) {
     const auto group =
-        train::join_group(place_in_file(rank, count, meeting / "file"), {"cpu", kPlenty, "test"});
+        train::join_group(member_in_file(rank, count, meeting / "file"), {"cpu", kPlenty, "test"});
     work(*group);
   });
 }

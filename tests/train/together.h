@@ -14,7 +14,7 @@ namespace vig::test {
 
 constexpr double kPlenty = 100;  // seconds; what should not happen may take that long
 
-train::GroupPlace place_in_file(int rank, int size, const std::filesystem::path& file);
+train::GroupMember member_in_file(int rank, int size, const std::filesystem::path& file);
 
 // What each of several processes threw; empty: nothing.
 std::vector<std::string> run_all(int count, const std::function<void(int rank)>& work);

@@ -10,8 +10,8 @@
 namespace vig::test {
 namespace {
 
-// Numbers that fade away would slow everything down, and the engine has none.
-TEST(Workers, TakeTheSmallestNumbersForZero) {
+// Denormals would slow everything down, and the engine has none.
+TEST(Workers, TakeDenormalsForZero) {
   train::Workers workers(3);
   std::vector<float> products(3, 1);
   workers.each([&](int worker) {

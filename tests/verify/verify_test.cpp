@@ -74,8 +74,8 @@ TEST(Verify, WholeNetworksOfDensePredictionPass) {
   }
 }
 
-// Each answer of a dense network is looked at by itself.
-TEST(Verify, EveryWrongAnswerOfADenseNetworkFails) {
+// Each output of a dense network is compared by itself.
+TEST(Verify, EveryWrongOutputOfADenseNetworkFails) {
   const TempDir folder;
   const std::pair<const char*, const char*> cases[] = {
       {"upernet-mini", "act/backbone.f3"}, {"upernet-mini", "logits_whole"},
@@ -170,7 +170,7 @@ TEST(Verify, AWrongScanFails) {
   EXPECT_FALSE(verify_case(file).passed());
 }
 
-TEST(Verify, NumbersThatAreNotFiniteFail) {
+TEST(Verify, NonFiniteOutputsFail) {
   const TempDir folder;
   for (const float bad : {NAN, INFINITY}) {
     const std::string file =

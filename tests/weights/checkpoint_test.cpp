@@ -113,7 +113,7 @@ TEST(Checkpoint, AveragedWeightsOnRequest) {
 
 TEST(Checkpoint, SafetensorsWithMetadataAndPrefix) {
   const TempDir dir;
-  const std::string path = dir / "weights.bin";  // told by content, not by name
+  const std::string path = dir / "weights.bin";  // recognised by content, not by name
   const float value = 2;
   const TensorView view{&value, DType::kF32, {1}};
   const Metadata metadata = {{"vig.arch", "vig_t"}};

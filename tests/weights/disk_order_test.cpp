@@ -18,7 +18,7 @@
 
 namespace {
 
-// The calls below take the place of the C library's in this program.
+// The calls below replace the C library's in this program.
 struct Recorded {
   bool on = false;
   int fail_fsync = 0;  // errno of every fsync, if not 0

@@ -67,7 +67,7 @@ TEST(Half, F16Overflow) {
   EXPECT_EQ(f32_to_f16(65519.996f), 0x7bff);
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);  // the midpoint to 2^16 goes to even: infinity
   EXPECT_EQ(f32_to_f16(-1e30f), 0xfc00);
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0);  // half the smallest step: to even
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0);  // half the smallest value: to even
   EXPECT_EQ(f32_to_f16(std::nextafter(0x1p-25f, 1.0f)), 1);
 }
 

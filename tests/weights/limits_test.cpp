@@ -101,7 +101,7 @@ TEST(Limits, SafetensorsTensors) {
   const std::string most = with_tensors(100'000), more = with_tensors(100'001);
   const Checkpoint checkpoint = Checkpoint::from_bytes("FILE", bytes_of(most));
   EXPECT_EQ(checkpoint.tensors().size(), 100'000u);
-  // Found by a search that does not look at each.
+  // Found by a search that does not visit each.
   for (size_t i = 0; i < 100'000; ++i) {
     ASSERT_EQ(checkpoint.find(std::to_string(i)), &checkpoint.tensors()[i]);
   }
@@ -119,7 +119,7 @@ TEST(Limits, SafetensorsAxes) {
   const std::string most = with_axes(64);
   EXPECT_EQ(SafeTensors::from_bytes("FILE", bytes_of(most)).tensors()[0].view.shape.rank(), 64);
   EXPECT_EQ(refusal(with_axes(65)),
-            "FILE: tensor \"a\" has more than 64 numbers (a fixed limit) in its shape");
+            "FILE: tensor \"a\" has more than 64 dimensions (a fixed limit) in its shape");
 }
 
 TEST(Limits, SafetensorsHeader) {
@@ -184,7 +184,7 @@ TEST(Limits, ZipEntries) {
             "FILE: expected at most 2 entries in its zip directory (a fixed limit), found more");
 }
 
-// Entries without data, all at one place: the directory alone takes bytes.
+// Entries without data, all at one offset: the directory alone takes bytes.
 TEST(Limits, TorchZipEntries) {
   const std::string one = zip_archive({{"a", ""}});
   const size_t begin = one.find("PK\1\2"), end = one.find("PK\5\6");

@@ -215,7 +215,7 @@ TEST(RandomWeights, FollowTheirInit) {
 }
 
 // A family's own rule: inverse softplus of a log-uniform value, in rows that count up.
-void counted_steps(const FreshParam& param, float low, float high) {
+void counted_step_sizes(const FreshParam& param, float low, float high) {
   for (size_t i = 0; i < param.values.size(); ++i) {
     const float unit = unit_open_above(param.random.bits_at(i));
     const float step = std::exp(std::log(low) + unit * (std::log(high) - std::log(low)));
@@ -226,7 +226,7 @@ void counted_steps(const FreshParam& param, float low, float high) {
 
 TEST(RandomWeights, FollowARuleOfAFamily) {
   std::vector<float> values(40), again(40);
-  const ParamSpec spec{"dt", {10, 4}, Init{counted_steps, 1e-3f, 0.1f}};
+  const ParamSpec spec{"dt", {10, 4}, Init{counted_step_sizes, 1e-3f, 0.1f}};
   fill_random(spec, 1, values.data());
   fill_random(spec, 1, again.data());
   EXPECT_EQ(values, again);

@@ -28,7 +28,7 @@ TEST(ModelInfo, RoundTrip) {
   EXPECT_EQ(read_model_info(metadata, "FILE"), sample());
 }
 
-TEST(ModelInfo, NumbersAreWrittenAsPeopleWriteThem) {
+TEST(ModelInfo, NumbersAreWrittenShort) {
   ModelInfo info;
   info.arch = "vig_t";
   const Metadata metadata = encode_model_info(info);
@@ -39,7 +39,7 @@ TEST(ModelInfo, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(metadata.at("vig.overrides"), "{}");
 }
 
-// It decides on a warning alone, so that files of other programs are read whatever they say.
+// It decides on a warning alone, so that files of other programs are always read.
 TEST(ModelInfo, TheSmallestScaleOfTrainingIsReadWhereItIsANumber) {
   const auto scale = [](const std::string& training) {
     return read_smallest_scale({{"vig.training", training}});
@@ -56,7 +56,7 @@ TEST(ModelInfo, TheSmallestScaleOfTrainingIsReadWhereItIsANumber) {
   }
 }
 
-TEST(ModelInfo, FramingsWithoutACropKeepTheirNumbers) {
+TEST(ModelInfo, FramingsWithoutACropKeepTheirFields) {
   for (const Framing framing : {Framing::kPad, Framing::kStretch}) {
     ModelInfo info = sample();
     info.recipe.framing = framing;

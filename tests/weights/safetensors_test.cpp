@@ -223,7 +223,7 @@ TEST(SafeTensorsWrite, RefusesNamesThatCouldNotBeReadBack) {
   EXPECT_EQ(files_in(dir.path()), 0u);
 }
 
-TEST(SafeTensorsWrite, UnwritablePlacesAreOneSentence) {
+TEST(SafeTensorsWrite, UnwritablePathsAreOneSentence) {
   const TempDir dir;
   const std::string missing = dir / "no" / "such" / "x.safetensors";
   EXPECT_NE(error_of([&] { write_safetensors(missing, {}); }).find(missing), std::string::npos);

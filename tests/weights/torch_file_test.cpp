@@ -117,7 +117,7 @@ TEST(TorchFile, ViewsOutsideTheirStorageAreRefused) {
                                      {1, INT64_MAX}}) {
     SCOPED_TRACE(testing::Message() << first << " " << count);
     EXPECT_TRUE(
-        refusal(view(first, count, {1})).ends_with("describes a storage in an unknown way"));
+        refusal(view(first, count, {1})).ends_with("describes a storage in an unknown form"));
   }
 }
 

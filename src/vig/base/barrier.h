@@ -1,4 +1,4 @@
-// Where the workers of one run meet between regions, dozens of times within milliseconds.
+// A barrier of the workers of one run, between regions: dozens of times within milliseconds.
 #pragma once
 
 #include <sched.h>
@@ -7,7 +7,7 @@
 
 namespace vig {
 
-// One step of a loop that waits for another processor.
+// One iteration of a loop that waits for another processor.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -30,10 +30,10 @@ bool spin_while(const F& waiting) {
 // put off its processor by another program must be able to get this one.
 class Barrier {
  public:
-  // Returns when `team` threads have called. All of them pass the same number.
-  void wait(int team) {
+  // Returns when `count` threads have called. All of them pass the same count.
+  void wait(int count) {
     const int phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == team) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
       arrived_.store(0, std::memory_order_relaxed);
       phase_.store(phase + 1, std::memory_order_release);
       return;

@@ -135,9 +135,9 @@ std::optional<std::string> CoProcess::read_line(double seconds,
     }
     searched = unread_.size();
     if (searched > kLongestLine)
-      fail("answers with a line of more than {} bytes (a fixed limit)", kLongestLine);
+      fail("sent a line of more than {} bytes (a fixed limit)", kLongestLine);
     if (std::chrono::duration<double>(Clock::now() - start).count() > seconds) {
-      fail("does not answer within {} s", seconds);
+      fail("did not reply within {} s", seconds);
     }
     pollfd readable = {from_, POLLIN, 0};
     if (poll(&readable, 1, kPollMilliseconds) <= 0) {

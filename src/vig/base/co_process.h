@@ -1,4 +1,4 @@
-// A command that runs beside this process and answers lines with lines.
+// A child process that replies to each line with a line.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // The one error type of the library. The library neither prints nor aborts: bad input throws an
-// Error whose message is one sentence naming the place, what was expected and what was found.
+// Error whose message is one sentence naming the location, the expected value and the value found.
 #pragma once
 
 #include <fmt/format.h>

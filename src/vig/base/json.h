@@ -79,7 +79,7 @@ class Json {
   std::vector<Json>::const_iterator end() const { return elements().end(); }
 
   // An object: null becomes one at the first member. Members are found by going through all of
-  // them, so many are best added by add(), which does not look for one with the same key.
+  // them, so many are best added by add(), which does not search for an equal key.
   bool contains(std::string_view key) const;
   const Json& at(std::string_view key) const;
   const Json& operator[](std::string_view key) const { return at(key); }
@@ -90,7 +90,7 @@ class Json {
   // Puts the members in the order of their keys, within members and elements as well.
   void sort_keys();
 
-  // Numbers are equal whatever their type, objects whatever the order of their members.
+  // Numbers of different types and objects of different order compare equal.
   friend bool operator==(const Json& a, const Json& b);
 
   // On one line, or on lines indented by so many spaces a level. Bytes that are no UTF-8 become

@@ -9,7 +9,7 @@ namespace vig {
 
 // Counts bytes; it allocates nothing. A thread waits only in take() and must hold no lease then, so
 // no two threads can wait for each other. What a caller gets does not depend on other threads:
-// whatever fits limit() is granted in the end.
+// any request up to limit() is granted in the end.
 class MemoryBudget {
  public:
   // Bytes taken from the budget until it is dropped. Belongs to one thread at a time.

@@ -40,8 +40,8 @@ class RandomStream {
   }
   RandomStream fork(std::string_view purpose) const { return fork(hash_name(purpose)); }
 
-  // The stream of one place of an array, for draws that may have to be repeated.
-  RandomStream at(uint64_t place) const { return RandomStream(key_ ^ place, 0); }
+  // The stream of one position of an array, for draws that may have to be repeated.
+  RandomStream at(uint64_t position) const { return RandomStream(key_ ^ position, 0); }
 
   uint64_t bits_at(uint64_t counter) const {
     return mix_bits(key_ + counter * 0x9e3779b97f4a7c15u);

@@ -1,4 +1,4 @@
-// How an image becomes a network's input: plain numbers that travel with the weights.
+// How an image becomes a network's input: plain values stored with the weights.
 #pragma once
 
 #include <array>

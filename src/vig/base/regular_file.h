@@ -1,4 +1,4 @@
-// Opening files by names from outside. A name may belong to a folder, a pipe nobody writes to or a
+// Opening files by names from outside. A name may belong to a folder, a pipe without a writer or a
 // device without end: none of them is waited for or read.
 #pragma once
 

@@ -35,7 +35,7 @@ class Shape {
   std::vector<int64_t> sizes_;
 };
 
-// A tensor somebody else owns.
+// A tensor without ownership of its data.
 struct TensorView {
   const void* data = nullptr;
   DType dtype = DType::kF32;

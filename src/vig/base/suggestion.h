@@ -1,4 +1,4 @@
-// What somebody may have meant who mistyped a word.
+// Suggestions for mistyped words.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Characters of texts whose bytes come from anywhere.
+// Characters of untrusted text.
 #pragma once
 
 #include <optional>

@@ -156,7 +156,7 @@ class ZipReader {
     return {name, at(data, packed), size, method, crc, link};
   }
 
-  // Of size, packed size and place, in this order, the field holds those that did not fit 32 bits.
+  // Of size, packed size and offset, in this order, the field holds those that did not fit 32 bits.
   void read_zip64_field(uint64_t begin, uint64_t length,
                         std::initializer_list<uint64_t*> values) const {
     at(begin, length);

@@ -1,4 +1,4 @@
-// Another engine to be measured beside ours: a command that answers lines on standard input with
+// Another engine to be measured beside ours: a command that replies to lines on standard input with
 // lines on standard output, in the protocol of bench/baselines/README.md.
 #pragma once
 
@@ -13,16 +13,16 @@ namespace vig {
 
 struct BaselineOptions {
   std::string command;  // for /bin/sh; empty: no baseline
-  // The network that the baseline runs, where it is not ours. Its answer is then not compared.
+  // The network that the baseline runs, where it is not ours. Its result is then not compared.
   std::string other;
-  double timeout = 120;  // seconds, for one answer; `time` may take the time asked for besides
+  double timeout = 120;  // seconds, for one reply; `time` may take the time asked for besides
 };
 
-// keep_going has ended the measurement while an answer was waited for.
+// keep_going has ended the measurement while a reply was awaited.
 struct BaselineStopped {};
 
-// Every function throws an Error that names the command when it ends, does not answer in time,
-// reports an error or answers with something else than the protocol says.
+// Every function throws an Error that names the command when it ends, does not reply in time,
+// reports an error or violates the protocol.
 class Baseline {
  public:
   Baseline(const BaselineOptions& options, const std::vector<std::string>& environment,
@@ -30,7 +30,7 @@ class Baseline {
 
   const std::string& name() const { return name_; }  // "ONNX Runtime 1.30.0"
 
-  // Logits of all images of `input`, the bytes of float32 numbers [batch, 3, height, width].
+  // Logits of all images of `input`, the bytes of float32 values [batch, 3, height, width].
   std::vector<float> run(const MemoryFile& input, int batch, int height, int width);
   // Seconds of each run, at least one, of runs on the last input for about `seconds`.
   std::vector<double> time(double seconds);
@@ -40,8 +40,8 @@ class Baseline {
 
  private:
   std::string ask(const std::string& line, double seconds = 0);
-  [[noreturn]] void fail_answer(const std::string& line, const std::string& expected,
-                                const std::string& answer) const;
+  [[noreturn]] void fail_reply(const std::string& line, const std::string& expected,
+                               const std::string& reply) const;
 
   BaselineOptions options_;
   std::function<bool()> keep_going_;

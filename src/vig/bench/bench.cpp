@@ -29,7 +29,7 @@ double since(Clock::time_point start) {
 
 std::vector<float> run_once(BenchWork& work) {
   work.run();
-  return work.answer();
+  return work.outputs();
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -62,7 +62,7 @@ double largest_magnitude(const std::vector<float>& values) {
   return largest;
 }
 
-// Of all numbers, as a share of the largest of `ours`; infinity where a number is not finite.
+// Of all values, as a share of the largest of `ours`; infinity where a number is not finite.
 double relative_difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
   double largest = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
@@ -87,8 +87,8 @@ struct Rounds {
   bool complete = true;
 };
 
-// The engines change places from round to round, so that neither always follows the other. Whoever
-// comes next finds the baseline's threads at rest.
+// The engines change order from round to round, so that neither always follows the other. Ours
+// finds the baseline's threads at rest.
 void run_turns(BenchWork& work, double turn, Baseline* baseline, bool baseline_first,
                Rounds& rounds) {
   const auto baseline_turn = [&] {
@@ -177,16 +177,16 @@ std::unique_ptr<BenchWork> Bench::work(const BenchSetting& setting, float score,
   return std::make_unique<NetworkWork>(model_, source_.spec, setting, profile);
 }
 
-void Bench::prove_answer(BenchWork& work, const std::vector<float>& alone) const {
+void Bench::prove_outputs(BenchWork& work, const std::vector<float>& alone) const {
   const std::vector<float> first = run_once(work), second = run_once(work);
   if (!std::all_of(first.begin(), first.end(), [](float x) { return std::isfinite(x); })) {
-    fail("[bench] {} answers with numbers that are not finite", source_.name);
+    fail("[bench] the outputs of {} are not finite", source_.name);
   }
   if (!same_bits(first, second)) {
-    fail("[bench] {} answers differently when run again", source_.name);
+    fail("[bench] the outputs of {} differ when run again", source_.name);
   }
   if (!same_bits(first, alone)) {
-    fail("[bench] {} answers differently with 1 and {} threads", source_.name, work.threads());
+    fail("[bench] the outputs of {} differ with 1 and {} threads", source_.name, work.threads());
   }
 }
 
@@ -203,8 +203,8 @@ BaselineResult Bench::prove_baseline(Baseline& baseline, const BenchSetting& set
       baseline.run(images, setting.batch, setting.height, setting.width);
   if (!result.same_network) return result;
   if (theirs.size() != logits.size()) {
-    fail("[bench] {} answers with {} logits where {} has {}", baseline.name(), theirs.size(),
-         source_.name, logits.size());
+    fail("[bench] {} has {} logits, but {} has {}", baseline.name(), theirs.size(), source_.name,
+         logits.size());
   }
   result.difference = relative_difference(logits, theirs);
   if (!(*result.difference <= kBaselineTolerance)) {
@@ -224,9 +224,9 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
     BenchSetting one = setting;
     one.threads = 1;
     const auto work = this->work(one, score, false);
-    std::vector<float> answer = run_once(*work);
+    std::vector<float> outputs = run_once(*work);
     score = work->least_score();
-    return answer;
+    return outputs;
   }();
   BenchResult result;
   result.model = source_.name;
@@ -234,7 +234,7 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
   Rounds rounds;
   {
     const auto timed = work(setting, score, false);
-    prove_answer(*timed, alone);
+    prove_outputs(*timed, alone);
     result.macs = timed->macs();
     result.arena_bytes = timed->arena_bytes();
     result.scratch_bytes = timed->scratch_bytes();

@@ -75,7 +75,7 @@ struct BenchResult : RunTimes {
 };
 
 // Largest difference of a baseline's logits, as a share of our largest one, with which it still
-// counts as the same answer.
+// counts as the same result.
 inline constexpr double kBaselineTolerance = 1e-4;
 
 // Throws a usage error for a setting that cannot be measured.
@@ -86,15 +86,15 @@ class Bench {
  public:
   explicit Bench(const ModelSource& source);
 
-  // Proves the answer first: finite, the same bits when run again and with one thread. Throws when
-  // it is not, because the speed of a wrong answer is of no interest. A baseline that runs the same
+  // Checks the outputs first: finite, the same bits when run again and with one thread. Throws when
+  // it is not, because the speed of a wrong result does not matter. A baseline that runs the same
   // network must give the same logits within kBaselineTolerance. Throws BenchStopped, too.
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 
  private:
   // `score`: of a detector, see above.
   std::unique_ptr<BenchWork> work(const BenchSetting& setting, float score, bool profile) const;
-  void prove_answer(BenchWork& work, const std::vector<float>& alone) const;
+  void prove_outputs(BenchWork& work, const std::vector<float>& alone) const;
   // `other`: see BaselineOptions. `logits` are ours.
   BaselineResult prove_baseline(Baseline& baseline, const BenchSetting& setting,
                                 const std::string& other, const std::vector<float>& logits) const;

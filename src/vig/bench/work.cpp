@@ -21,12 +21,14 @@ MacCount times(MacCount count, size_t factor) {
 }
 
 // An image that fills the network's input and is stored in that size.
-DenseImage bench_image(const BenchSetting& setting) {
-  DenseImage image;
+RunImage bench_image(const BenchSetting& setting) {
+  RunImage image;
   image.placement = {setting.width, setting.height, setting.width, setting.height, 0, 0,
                      setting.width, setting.height};
-  image.input.resize(static_cast<size_t>(setting.height) * static_cast<size_t>(setting.width) * 3);
-  fill_bench_image(0, setting, image.input.data());
+  std::vector<float> input(static_cast<size_t>(setting.height) *
+                           static_cast<size_t>(setting.width) * 3);
+  fill_bench_image(0, setting, input.data());
+  image.write = [input = std::move(input)](float* out) { std::ranges::copy(input, out); };
   return image;
 }
 
@@ -52,18 +54,18 @@ NetworkWork::NetworkWork(std::shared_ptr<const PackedModel> model, const ModelSp
   }
 }
 
-std::vector<float> NetworkWork::answer() const {
+std::vector<float> NetworkWork::outputs() const {
   const Graph& graph = session_.graph();
   const bool logits = graph.find_output("logits") >= 0;
-  std::vector<float> answer;
+  std::vector<float> all;
   for (int image = 0; image < session_.batch(); ++image) {
     for (const Output& output : graph.outputs) {
       if (logits && output.name != "logits") continue;
       const float* values = session_.output(output.name, image);
-      answer.insert(answer.end(), values, values + graph.node(output.node).grid.elements());
+      all.insert(all.end(), values, values + graph.node(output.node).grid.elements());
     }
   }
-  return answer;
+  return all;
 }
 
 DetectorWork::DetectorWork(const ModelSource& source, const BenchSetting& setting, float score,
@@ -88,14 +90,14 @@ void DetectorWork::run() {
   }
 }
 
-std::vector<float> DetectorWork::answer() const {
-  std::vector<float> answer;
+std::vector<float> DetectorWork::outputs() const {
+  std::vector<float> all;
   for (const Detection& one : found_) {
-    answer.insert(answer.end(), {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.score,
-                                 static_cast<float>(one.label)});
-    for (const uint32_t run : one.mask.runs) answer.push_back(static_cast<float>(run));
+    all.insert(all.end(), {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.score,
+                           static_cast<float>(one.label)});
+    for (const uint32_t run : one.mask.runs) all.push_back(static_cast<float>(run));
   }
-  return answer;
+  return all;
 }
 
 MacCount DetectorWork::stage_macs(const std::string& stage) const {

@@ -19,7 +19,7 @@ struct BenchSetting {
   int threads = 1;
 };
 
-// Numbers like a normalised image's, [height, width, 3], different for each image of a batch.
+// Values like a normalised image's, [height, width, 3], different for each image of a batch.
 void fill_bench_image(int image, const BenchSetting& setting, float* out);
 
 class BenchWork {
@@ -28,8 +28,8 @@ class BenchWork {
 
   // Once for all images of the batch.
   virtual void run() = 0;
-  // All numbers that the last run answered with.
-  virtual std::vector<float> answer() const = 0;
+  // All outputs of the last run.
+  virtual std::vector<float> outputs() const = 0;
   virtual int threads() const = 0;
   virtual MacCount macs() const = 0;  // of one image
   virtual size_t arena_bytes() const = 0;
@@ -51,7 +51,7 @@ class NetworkWork final : public BenchWork {
 
   void run() override { session_.run(session_.batch()); }
   // The logits, or all outputs of a network that has none.
-  std::vector<float> answer() const override;
+  std::vector<float> outputs() const override;
   int threads() const override { return session_.threads(); }
   MacCount macs() const override { return count_macs(session_.graph()); }
   size_t arena_bytes() const override { return session_.arena_bytes(); }
@@ -69,8 +69,8 @@ class DetectorWork final : public BenchWork {
   DetectorWork(const ModelSource& source, const BenchSetting& setting, float score, bool profile);
 
   void run() override;
-  std::vector<float> answer() const override;
-  int threads() const override { return detector_.runner().team()->size(); }
+  std::vector<float> outputs() const override;
+  int threads() const override { return detector_.runner().thread_pool()->size(); }
   // Of the image's network and of the heads, once for every box and every object of the last run.
   MacCount macs() const override;
   size_t arena_bytes() const override { return trace_.arena_bytes; }
@@ -87,7 +87,7 @@ class DetectorWork final : public BenchWork {
   MacCount stage_macs(const std::string& stage) const;
 
   Detector detector_;
-  DenseImage image_;
+  RunImage image_;
   std::vector<MacCount> graph_macs_;  // of the image, a box and a mask
   bool profile_;
   int runs_ = 0;

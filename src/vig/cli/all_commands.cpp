@@ -34,7 +34,7 @@ bool has(const CommandText& command, const OptionText& option) {
   });
 }
 
-// Takes the place of a command that `vig` only lists. To a command that `vig` has itself, such as
+// Replaces a command that `vig` only lists. To a command that `vig` has itself, such as
 // bench, further options are added, under the title `group`.
 void merge(const CommandText& from, const std::string& group, CommandText& into) {
   if (is_undescribed(into)) {

@@ -43,10 +43,10 @@ struct Job {
 
 // Throws for anything that is wrong with the request, before the first measurement.
 std::vector<Job> make_jobs(const BenchCommand& command) {
-  const std::vector<int> batches = parse_numbers("--batch", command.batches, kMaxBatch);
+  const std::vector<int> batches = parse_integers("--batch", command.batches, kMaxBatch);
   const std::vector<int> threads = command.threads.empty()
                                        ? std::vector<int>{default_threads()}
-                                       : parse_numbers("--threads", command.threads, kMaxThreads);
+                                       : parse_integers("--threads", command.threads, kMaxThreads);
   std::vector<Job> jobs;
   for (const std::string& name : command.models) {
     ModelOptions options = command.model;
@@ -163,10 +163,11 @@ void add_bench(CommandLine& line) {
       .value("COMMAND");
   command
       .option("--baseline-other", baseline.other,
-              "The baseline runs another network, NAME: its answer is not compared")
+              "The baseline runs another network, NAME: do not compare its logits")
       .value("NAME");
   command
-      .option("--baseline-timeout", baseline.timeout, "Seconds to wait for the baseline's answers")
+      .option("--baseline-timeout", baseline.timeout,
+              "Seconds to wait for each reply of the baseline")
       .range(0.01, 86400.0)
       .show_default()
       .value("S");
@@ -175,23 +176,24 @@ void add_bench(CommandLine& line) {
   command.flag("--train", options->train,
                "Measure training instead; for its options: vig bench --train --help");
   command.footer =
-      "Before measuring, the logits are checked: they must be finite, and the same bits when run\n"
-      "again and with one thread. Rounds of a loop of fused multiply-adds, which measures the "
-      "peak,\n"
-      "alternate with rounds of the model. images/s follows from the median; GFLOP/s, peak and "
-      "its\n"
-      "share (%) are those of the fastest quarter of the rounds. A multiply-add counts as two\n"
-      "operations, the scan's included. More than 100 % of peak means that other programs "
-      "disturbed\n"
-      "the loop: measure again.\n"
-      "A detector is measured from the network's input to the masks. Its least score is set so "
+      "Before timing, the logits are checked: they must be finite, and bit-identical in a second "
+      "run and\n"
+      "on one thread. Rounds of the model alternate with rounds of a loop of fused multiply-adds, "
+      "which\n"
+      "measures the machine's peak. images/s follows from the median; GFLOP/s, peak and the share "
+      "of peak\n"
+      "compare the fastest quarters of the rounds. A multiply-add counts as two operations, also "
+      "in\n"
+      "the scan. More than 100 % of peak means that other programs disturbed the loop: measure "
+      "again.\n"
+      "A detector is measured from the network's input to the masks, with its minimum score set so "
       "that\n"
-      "as many objects are found as the model finds at most.\n"
+      "it finds as many objects as the model allows.\n"
       "A baseline gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
       "environment.\n"
-      "Unless --baseline-other is given, its logits must be ours within 1e-4 of the largest. Its "
-      "rounds\n"
-      "then alternate with ours.\n"
+      "Unless --baseline-other is given, its logits must equal ours within 1e-4 of the largest. "
+      "Its\n"
+      "rounds alternate with ours.\n"
       "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";
   command.run = [options] { return bench(*options); };
 }

@@ -179,7 +179,7 @@ std::string baseline_text(const BenchResult& result) {
       baseline.ratio, 1e3 * result.best, 1e3 * baseline.best, baseline.ratio_median);
   text += baseline.difference
               ? fmt::format("logits differ by {:.1e} of the largest\n", *baseline.difference)
-              : fmt::format("it runs {}: answers are not compared\n", printable(baseline.model));
+              : fmt::format("it runs {}: results are not compared\n", printable(baseline.model));
   return text;
 }
 

@@ -28,18 +28,18 @@ struct ClassifyOptions {
   bool json = false;
 };
 
-std::string answer_name(const Classification& answer, double threshold) {
-  if (none_of_them(answer, threshold)) return kNoneOfThem;
-  const ClassScore& best = answer.scores.front();
+std::string predicted_name(const Classification& result, double threshold) {
+  if (none_of_them(result, threshold)) return kNoneOfThem;
+  const ClassScore& best = result.scores.front();
   return best.name.empty() ? fmt::format("{}", best.index) : best.name;
 }
 
 std::string as_text(const ClassifiedImage& image, double threshold) {
   std::string text = printable(image.name, 4096) + "\n";
-  if (none_of_them(image.answer, threshold)) {
+  if (none_of_them(image.prediction, threshold)) {
     text += fmt::format("  {}: no class reaches {:.4g} %\n", kNoneOfThem, 100 * threshold);
   }
-  for (const ClassScore& score : image.answer.scores) {
+  for (const ClassScore& score : image.prediction.scores) {
     text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * score.probability, score.index,
                         printable(score.name));
     text.erase(text.find_last_not_of(' ') + 1);
@@ -70,32 +70,32 @@ int classify(const ClassifyOptions& options) {
   if (!options.move.empty()) sorter.emplace(options.move);
 
   const std::string note = default_model_note(source, options.images);
-  // Where no model was named, who reads the answer may want to know it.
+  // Names the default model in the output.
   const std::string unnamed = note.empty() ? "" : source.name;
   if (!note.empty() && options.json) complain(note);
   if (!note.empty() && !options.json) print(note + "\n");
   bool first = true;
-  const auto take = [&](std::span<const ClassifiedImage> answers) {
+  const auto take = [&](std::span<const ClassifiedImage> batch) {
     images.hide_progress();
-    for (const ClassifiedImage& answer : answers) {
-      if (!answer.error.empty()) images.reject(answer.error);
-      if (csv) rows.push_back({answer.name, std::nullopt, answer.answer, answer.error});
+    for (const ClassifiedImage& image : batch) {
+      if (!image.error.empty()) images.reject(image.error);
+      if (csv) rows.push_back({image.name, std::nullopt, image.prediction, image.error});
       if (options.json) {
         print(first ? "[\n" : ",\n");
-        print(classification_json(answer, {unnamed, options.threshold}));
+        print(classification_json(image, {unnamed, options.threshold}));
         first = false;
-      } else if (answer.error.empty()) {
-        print(as_text(answer, options.threshold));
+      } else if (image.error.empty()) {
+        print(as_text(image, options.threshold));
       }
-      if (sorter && answer.error.empty()) {
+      if (sorter && image.error.empty()) {
         try {
-          sorter->move(answer.name, answer_name(answer.answer, options.threshold));
+          sorter->move(image.name, predicted_name(image.prediction, options.threshold));
         } catch (const Error& error) {
           images.reject(error.what());
         }
       }
     }
-    return images.advance(answers.size());
+    return images.advance(batch.size());
   };
   images.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
   if (options.json) print(first ? "[]\n" : "\n]\n");
@@ -123,17 +123,16 @@ void add_classify(CommandLine& line) {
       .value("K");
   command
       .option("--csv", options->csv,
-              "Also write a CSV file with a line for each image: its file and best classes")
+              "Also write a CSV file with a line per image: file and best classes")
       .value("FILE");
   command
       .option("--threshold", options->threshold,
-              "Answer \"none of them\" where the best class is less probable than this, 0 to 1")
+              "Predict \"none of them\" if the best class is less probable than this, 0 to 1")
       .range(0.0, 1.0)
       .value("P");
   command
       .option("--move", options->move,
-              "Move each image into a folder of its class below this one; nothing is "
-              "overwritten")
+              "Move each image to the folder DIR/CLASS; nothing is overwritten")
       .value("DIR");
   add_json(command, options->json);
   command.footer =

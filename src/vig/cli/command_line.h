@@ -35,7 +35,7 @@ struct OptionTarget {
   Take take;
 };
 
-// Numbers that an option takes, both ends included.
+// Values that an option takes, both ends included.
 template <class T>
 struct OptionRange {
   bool set = false;
@@ -53,7 +53,7 @@ struct Option {
   Option& required();
   // The help shows the default.
   Option& show_default();
-  // Whole numbers, unless the ends are of type double.
+  // Integers, unless the ends are of type double.
   template <class T>
   Option& range(T least, T most) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -68,8 +68,6 @@ struct Option {
   Option& offers(std::vector<std::string> values);
   // The title under which the help lists it.
   Option& group(std::string title);
-  // Help, manual page and completion leave it out.
-  Option& hidden() { return group(""); }
   // It is an error to give it without the option of this name, which is declared before it.
   Option& needs(std::string name);
   // For several values: it takes one each time that it is given, or a list with this separator.
@@ -126,7 +124,7 @@ ParsedLine parse(const CommandLine& line, int argc, const char* const* argv);
 
 std::string help_text(const CommandLine& line);
 
-// The program itself first, then its commands. Hidden options are left out.
+// The program itself first, then its commands.
 std::vector<CommandText> describe(const CommandLine& line);
 
 }  // namespace vig::cli

@@ -124,12 +124,13 @@ std::string zsh_command(const CommandText& command, const char* indent) {
     for (const std::string& name : option.names) {
       const bool more = option.many || option.value == "FIELD=VALUE";
       const std::string others = more ? "*" : fmt::format("({})", spaced(option.names));
-      const char* joined = option.value.empty() ? "" : name.starts_with("--") ? "=" : "+";
-      add(others + name + joined + help + zsh_value(option, option.value));
+      const char* separator = option.value.empty() ? "" : name.starts_with("--") ? "=" : "+";
+      add(others + name + separator + help + zsh_value(option, option.value));
     }
     if (option.positional.empty()) continue;
-    const std::string place = option.many ? "*" : std::to_string(++position);
-    add(place + (option.required || option.many ? "" : ":") + zsh_value(option, option.positional));
+    const std::string argument = option.many ? "*" : std::to_string(++position);
+    add(argument + (option.required || option.many ? "" : ":") +
+        zsh_value(option, option.positional));
   }
   return out;
 }

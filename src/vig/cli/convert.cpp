@@ -218,22 +218,23 @@ void add_convert(CommandLine& line, OnnxWriter onnx) {
       .one_of({"float32", "float16", "bfloat16"})
       .value("TYPE");
   command.flag("--random", options->random,
-               "Random weights for the name of a model, the same ones at every call and in "
-               "vig bench: for measuring and comparing");
+               "Take IN as a model name and write random weights, the same in every call and in "
+               "vig bench: for benchmarks");
   command
-      .option("--size", options->size,
-              "Input size that the file asks for; of an ONNX file also HEIGHTxWIDTH, or \"any\" "
-              "for networks that fix none (default: the model's)")
+      .option(
+          "--size", options->size,
+          "Input size of the written model; for ONNX also HEIGHTxWIDTH, or \"any\" for networks "
+          "that accept any size (default: the model's)")
       .value("SIZE");
   command
-      .option("--output", options->outputs,
-              "ONNX: output of the file, logits, pooled or features; may be repeated (default: "
-              "logits)")
+      .option(
+          "--output", options->outputs,
+          "ONNX: output to write: logits, pooled or features; may be repeated (default: logits)")
       .value("NAME")
       .one_each();
   command.flag("--ort", options->ort,
-               "ONNX: gated linear attention as ONNX Runtime's own operator, which other "
-               "runtimes do not know");
+               "ONNX: write gated linear attention as ONNX Runtime's own operator, which other "
+               "runtimes do not support");
   command.flag("--force", options->force, "Replace OUT if it exists");
   command.run = [options, onnx] { return convert(*options, onnx); };
 }

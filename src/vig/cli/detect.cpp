@@ -31,7 +31,7 @@ struct DetectCommand {
   bool json = false;
 };
 
-// Names of classes, or their numbers.
+// Names of classes, or their indices.
 std::vector<int> labels_of(const std::vector<std::string>& names, const ModelSource& source) {
   std::vector<int> labels;
   for (const std::string& name : names) {
@@ -51,27 +51,27 @@ std::vector<int> labels_of(const std::vector<std::string>& names, const ModelSou
   return labels;
 }
 
-// COCO knows images by number: the one that a file's name is, where all names are numbers and
-// differ, else the place of the image, from 1.
-std::vector<int64_t> image_numbers(const std::vector<std::string>& files) {
-  std::vector<int64_t> places, numbers;
+// COCO identifies images by number: that of the file name if all names are numbers and
+// differ, else the position of the image, from 1.
+std::vector<int64_t> image_ids(const std::vector<std::string>& files) {
+  std::vector<int64_t> positions, ids;
   std::set<int64_t> taken;
   for (const std::string& file : files) {
-    places.push_back(static_cast<int64_t>(places.size()) + 1);
+    positions.push_back(static_cast<int64_t>(positions.size()) + 1);
     const std::string stem = std::filesystem::path(file).stem().string();
     int64_t number = -1;
     const char* const end = stem.data() + stem.size();
     const auto parsed = std::from_chars(stem.data(), end, number);
     const bool good = parsed.ec == std::errc() && parsed.ptr == end && number >= 0;
-    if (good && taken.insert(number).second) numbers.push_back(number);
+    if (good && taken.insert(number).second) ids.push_back(number);
   }
-  return numbers.size() == files.size() ? numbers : places;
+  return ids.size() == files.size() ? ids : positions;
 }
 
 std::string as_text(const DetectedImage& result, const std::vector<std::string>& classes) {
   std::string text = printable(result.name, 4096) + "\n";
-  if (result.answer.empty()) text += "  nothing found\n";
-  for (const Detection& one : result.answer) {
+  if (result.prediction.empty()) text += "  nothing found\n";
+  for (const Detection& one : result.prediction) {
     const auto label = static_cast<size_t>(one.label);
     text += fmt::format(
         "  {:6.2f} %  {:4}  {}  at {:.0f},{:.0f}, {:.0f}x{:.0f}, {} pixels\n", 100 * one.score,
@@ -98,37 +98,41 @@ int detect(const DetectCommand& command) {
   const std::string note = default_model_note(source, command.images);
   if (!note.empty() && command.json) complain(note);
   if (!note.empty() && !command.json) print(note + "\n");
-  const std::vector<int64_t> numbers = image_numbers(images.all_files());
+  const std::vector<int64_t> ids = image_ids(images.all_files());
   OverlayOptions overlay;
   overlay.labels = *parse_label_text(command.labels);
   bool first = true;
   const auto take = [&](const DetectedImage& result) {
     if (result.error.empty()) {
       outputs.write_drawing(result.index, kDrawing, [&] {
-        return draw_detections(*result.image, result.answer, source.classes, overlay);
+        return draw_detections(*result.sample.image, result.prediction, source.classes, overlay);
       });
     }
     images.hide_progress();
     if (!result.error.empty()) images.reject(result.error);
     if (command.json) {
-      // Warnings stand with the objects; without any there is no other place for them.
+      // Warnings are printed with the objects; without objects they need a line of their own.
       for (const ImageWarning& one : result.warnings) {
-        if (result.answer.empty()) {
+        if (result.prediction.empty()) {
           complain(fmt::format("{}: warning: {}", result.name, one.message));
         }
       }
-      for (const Detection& one : result.answer) {
+      for (const Detection& one : result.prediction) {
         print(first ? "[\n" : ",\n");
-        print(detection_json(one, numbers[images.first() + result.index], result.name,
-                             source.classes, result.warnings));
+        print(detection_json(one, ids[images.first() + result.index], result.name, source.classes,
+                             result.warnings));
         first = false;
       }
     } else if (result.error.empty()) {
       print(as_text(result, source.classes));
     }
-    return images.advance(1);
   };
-  images.run([&](const SampleSource& all) { detector.detect(all, take); });
+  images.run([&](const SampleSource& all) {
+    detector.detect(all, [&](std::span<const DetectedImage> batch) {
+      for (const DetectedImage& result : batch) take(result);
+      return images.advance(batch.size());
+    });
+  });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
 }
@@ -144,13 +148,13 @@ void add_detect(CommandLine& line) {
   command.option("--out", options->out, "Folder for NAME.detections.png of each image NAME")
       .show_default()
       .value("DIR");
-  command.option("--score", options->score, "Leave out objects whose score is not above this")
+  command.option("--score", options->score, "Minimum score: leave out objects up to this")
       .range(0.0, 1.0)
       .show_default()
       .value("S");
   command
       .option("--classes", options->classes,
-              "Look for these classes alone: names or numbers, separated by commas")
+              "Detect only these classes: names or indices, separated by commas")
       .one_each(',')
       .value("A,B");
   command
@@ -162,14 +166,16 @@ void add_detect(CommandLine& line) {
       .value("L");
   add_json(command, options->json);
   command.footer =
-      "--json prints COCO's format of results, a list of objects with image_id (the number that\n"
-      "the file's name is, where all are numbers, else the place of the image), category_id\n"
-      "(the number of the class, from 1), bbox, score and segmentation, and the names of both.\n"
-      "A drawing of more than 4 million pixels gets NAME.detections.preview.jpg beside it. A\n"
-      "warning says where an image was shrunk much more than in training, or where the limit of\n"
-      "objects was reached.\n"
+      "--json prints a list of objects in COCO's result format, with file and class names added.\n"
+      "image_id is the file name as a number if all names are numbers, otherwise the index of the "
+      "image\n"
+      "from 1; category_id counts the classes from 1.\n"
+      "A drawing of more than 4 million pixels gets an additional NAME.detections.preview.jpg. A "
+      "warning\n"
+      "is printed if an image was shrunk much more than the training images, or if it has as many\n"
+      "objects as the model allows.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current image; what was finished stays.";
+      "Ctrl-C stops after the current image; finished files stay.";
   command.run = [options] { return detect(*options); };
 }
 

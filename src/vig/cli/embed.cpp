@@ -73,7 +73,7 @@ class NpySink : public Sink {
 
   void add(const EmbeddedImage& image) override {
     if (!image.error.empty()) return;
-    array_.append(image.answer.shape(), image.answer.values);
+    array_.append(image.prediction.shape(), image.prediction.values);
     files_.push_back(image.name);
   }
   void finish(bool whole) override {
@@ -109,7 +109,7 @@ class IndexSink : public Sink {
 
   void add(const EmbeddedImage& image) override {
     if (!image.error.empty()) return;
-    index_.add(name_in_index(image.name, folder_), image.answer.values);
+    index_.add(name_in_index(image.name, folder_), image.prediction.values);
   }
   void finish(bool whole) override {
     const std::string path = whole ? path_ : partial_name(path_);
@@ -160,13 +160,13 @@ int embed(const EmbedOptions& options) {
   if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
 
-  const auto take = [&](std::span<const EmbeddedImage> answers) {
+  const auto take = [&](std::span<const EmbeddedImage> batch) {
     images.hide_progress();
-    for (const EmbeddedImage& answer : answers) {
-      if (!answer.error.empty()) images.reject(answer.error);
-      sink->add(answer);
+    for (const EmbeddedImage& image : batch) {
+      if (!image.error.empty()) images.reject(image.error);
+      sink->add(image);
     }
-    return images.advance(answers.size());
+    return images.advance(batch.size());
   };
   images.run([&](const SampleSource& all) { embedder.embed(all, kind, take); });
   sink->finish(images.complete());
@@ -180,23 +180,20 @@ void add_embed(CommandLine& line) {
   Command& command = line.add_command("embed", "Compute an embedding vector for each image");
   add_image_options(command, options->images);
   command.flag("--map", options->map,
-               "Give the feature map before pooling, [height, width, channels], instead of "
+               "Write the feature map before pooling, [height, width, channels], instead of "
                "the pooled vector");
   command
       .option("--format", options->format,
-              "Output format: json, or npy (float32, one row for each image)")
+              "Output format: json, or npy (float32, one row per image)")
       .one_of({"json", "npy"})
       .show_default()
       .value("FORMAT");
   command
       .option("--out", options->out,
-              "Output file (default: standard output); with FILE.npy comes FILE.json, which "
-              "names the image of each row")
+              "Output file (default: standard output); FILE.npy comes with FILE.json, the "
+              "image names of its rows")
       .value("FILE");
-  command
-      .option("--index", options->index,
-              "Write the vectors to an index instead, in which vig search finds the images "
-              "most alike")
+  command.option("--index", options->index, "Write the vectors to an index for vig search instead")
       .value("FILE");
   add_json(command, options->json);
   command.footer =

@@ -50,7 +50,7 @@ Split choose_split(const EvalOptions& options) {
        splits.whole ? "one without a name" : fmt::format("{}", fmt::join(splits.there, " and ")));
 }
 
-// The answers to single images, where an option asks for them.
+// The predictions for single images, if an option asks for them.
 class Predictions {
  public:
   Predictions(const Dataset& data, int classes)
@@ -58,14 +58,14 @@ class Predictions {
 
   void add(size_t sample, int label, std::span<const float> logits) {
     all_[sample].label = label;
-    all_[sample].answer = decode_classes(logits, top_, {});
+    all_[sample].result = decode_classes(logits, top_, {});
   }
   void add_error(size_t sample, int label, const std::string& sentence) {
     all_[sample].label = label;
     all_[sample].error = sentence;
   }
 
-  // In the order of the data, those without label or answer (not reached) included.
+  // In the order of the data, those without label or prediction (not reached) included.
   std::span<const Prediction> all() {
     for (size_t i = 0; i < all_.size(); ++i) all_[i].file = data_.path(i);
     return all_;
@@ -190,7 +190,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
       match_classes(split.data.classes(), model_classes(source.spec), source.classes);
   EvaluateOptions evaluation;
   Unreadable unreadable;
-  bool answered = false;
+  bool any_result = false;
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     unreadable.add(sentence);
@@ -198,17 +198,17 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
     const auto label = static_cast<size_t>(split.data.label(sample));
     predictions->add_error(sample, output_of[label], sentence);
   };
-  evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
-    answered = true;
+  evaluation.on_prediction = [&](size_t sample, int label, std::span<const float> logits) {
+    any_result = true;
     if (predictions) predictions->add(sample, label, logits);
   };
   evaluation.on_batch = [&](int64_t samples) {
     progress.advance(samples);
-    return !interrupted() && !unreadable.hopeless(answered);
+    return !interrupted() && !unreadable.hopeless(any_result);
   };
   const Evaluation result = evaluate(runner, split.data, evaluation);
   progress.hide();
-  if (unreadable.hopeless(answered)) {
+  if (unreadable.hopeless(any_result)) {
     fail("{}: none of {} images could be read; the other {} were not tried", options.data,
          unreadable.count(), total - unreadable.count());
   } else if (!result.complete) {
@@ -257,7 +257,7 @@ void add_eval(CommandLine& line) {
       .value("DATA");
   command
       .option("run_data", options->run_data,
-              "Present place of the images of a training run, if they were moved")
+              "Current location of the images of a training run, if they were moved")
       .value("DATA2");
   command
       .option("--split", options->split,
@@ -269,47 +269,47 @@ void add_eval(CommandLine& line) {
   add_shard(command, options->shard);
   command
       .option("--confusion", options->confusion,
-              "Also draw the confusion matrix to this SVG file (not of detectors)")
+              "Also draw the confusion matrix to this SVG file (not for detectors)")
       .value("FILE.svg");
-  command.option("--csv", options->csv, "Also write the figures of each class to this CSV file")
+  command.option("--csv", options->csv, "Also write the metrics of each class to this CSV file")
       .value("FILE");
   command
       .option("--predictions", options->predictions,
-              "Also write a CSV file with a line for each image: its file, label and best five "
-              "classes")
+              "Also write a CSV file with a line per image: file, label and best five classes")
       .value("FILE.csv");
   command
       .option("--mistakes", options->mistakes,
-              "Also write an HTML page with the N most confident mistakes and their images")
+              "Also write an HTML page of the N misclassified images with the highest confidence")
       .range(1, 10000)
       .value("N");
-  command.option("--page", options->page, "File of the page that --mistakes writes")
+  command.option("--page", options->page, "Output file of --mistakes")
       .needs("--mistakes")
       .show_default()
       .value("FILE.html");
   command
-      .option("--worst", options->worst,
-              "Of segmentation and detection: also draw the N worst images, answer and truth")
+      .option(
+          "--worst", options->worst,
+          "Segmentation and detection: also draw the N worst images, prediction and ground truth")
       .range(1, 10000)
       .value("N");
-  command.option("--worst-out", options->worst_folder, "Folder for what --worst draws")
+  command.option("--worst-out", options->worst_folder, "Output folder of --worst")
       .needs("--worst")
       .show_default()
       .value("DIR");
   command
       .option("--curves", options->curves,
-              "Of detection: also draw precision against recall to this SVG file")
+              "Detection: also draw precision against recall to this SVG file")
       .value("FILE.svg");
-  command.flag("--whole", options->whole, "Of segmentation: as of vig segment");
-  command.option("--window", options->window, "Of segmentation: as of vig segment")
+  command.flag("--whole", options->whole, "Segmentation: as for vig segment");
+  command.option("--window", options->window, "Segmentation: as for vig segment")
       .range(1, kMaxInputSide)
       .value("N");
   add_json(command, options->json);
   command.footer =
-      "What is measured follows the model: accuracy of a classifier, mIoU of a segmentation "
+      "The metrics depend on the model: accuracy for a classifier, mIoU for a segmentation "
       "network,\n"
-      "COCO's average precision of a detector.\n"
-      "Classes are matched by name where the weight file names them, otherwise by their order.\n"
+      "COCO's average precision for a detector.\n"
+      "Classes are matched by name if the weight file names them, otherwise by their order.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"

@@ -14,6 +14,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/unreadable.h"
+#include "vig/data/target.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/evaluate.h"
 #include "vig/tasks/overlay.h"
@@ -22,7 +23,7 @@ namespace vig::cli {
 namespace {
 
 constexpr size_t kProblemsShown = 10;
-const std::string kAnswer = "answer.png", kTruth = "truth.png";
+const std::string kPrediction = "prediction.png", kTruth = "truth.png";
 
 template <class Data>
 struct Chosen {
@@ -99,18 +100,18 @@ Chosen<Data> choose(const EvalOptions& options, const Options& reading,
   return chosen;
 }
 
-bool are_numbers(const std::vector<std::string>& classes) {
+bool are_indices(const std::vector<std::string>& classes) {
   for (size_t i = 0; i < classes.size(); ++i) {
     if (classes[i] != fmt::format("{}", i)) return false;
   }
   return true;
 }
 
-// Label maps may come without names; their numbers are then those of the model's classes.
+// Label maps may have no names; their indices are then those of the model's classes.
 Chosen<LabelPairs> choose_pairs(const EvalOptions& options, const ModelSource& source,
                                 const std::optional<TrainedRun>& run) {
   auto chosen = choose<LabelPairs>(options, LabelPairOptions(), run);
-  if (!are_numbers(chosen.data.classes()) || source.classes.empty()) return chosen;
+  if (!are_indices(chosen.data.classes()) || source.classes.empty()) return chosen;
   LabelPairOptions named;
   named.classes = model_classes(source.spec);
   named.names = source.classes;
@@ -140,20 +141,20 @@ class Evaluating {
       unreadable_.add(sentence);
     };
     options.on_score = [this](size_t sample, double score) {
-      answered_ = true;
+      any_result_ = true;
       if (!std::isnan(score)) scores_.emplace_back(score, sample);
     };
     options.on_done = [this] {
       progress_.advance(1);
-      return !interrupted() && !unreadable_.hopeless(answered_);
+      return !interrupted() && !unreadable_.hopeless(any_result_);
     };
     return options;
   }
-  // Says what was left out; throws where there is no answer at all.
+  // Reports what was left out; throws if there is no result at all.
   void finish(const std::string& path, const DenseRun& result) {
     progress_.hide();
     const auto total = static_cast<int64_t>(data_.size());
-    if (unreadable_.hopeless(answered_)) {
+    if (unreadable_.hopeless(any_result_)) {
       fail("{}: none of {} images could be read; the other {} were not tried", path,
            unreadable_.count(), total - unreadable_.count());
     } else if (!result.complete) {
@@ -176,12 +177,12 @@ class Evaluating {
   const SampleSource& data_;
   Progress progress_;
   Unreadable unreadable_;
-  bool answered_ = false;
+  bool any_result_ = false;
   std::vector<std::pair<double, size_t>> scores_;
 };
 
-// Draws answer and truth of the worst images; `run(order, handle)` answers them once more.
-template <class Answer, class Run, class Draw>
+// Draws prediction and truth of the worst images; `run(order, handle)` runs them once more.
+template <class Prediction, class Run, class Draw>
 void draw_worst(const EvalOptions& options, const SampleSource& data,
                 const std::vector<size_t>& worst, const Run& run, const Draw& draw) {
   if (worst.empty()) return;
@@ -190,25 +191,27 @@ void draw_worst(const EvalOptions& options, const SampleSource& data,
     const std::string name = std::filesystem::path(data.path(sample)).filename().string();
     names.push_back(fmt::format("{}-{}", names.size() + 1, name));
   }
-  const ImageOutputs outputs(options.worst_folder, names, {kAnswer, kTruth});
+  const ImageOutputs outputs(options.worst_folder, names, {kPrediction, kTruth});
   FileRoles roles;
   outputs.add_roles(roles);
   roles.read_data(options.data);
   roles.check();
   outputs.prepare();
-  size_t place = 0;
+  size_t rank = 0;
   run(
-      [&](const DenseResult<Answer>& result) {
-        if (result.error.empty()) {
-          Image truth;
-          outputs.write(place, kAnswer, [&] {
-            auto [answer, expected] = draw(result);
-            truth = std::move(expected);
-            return encode_png(answer);
-          });
-          outputs.write(place, kTruth, [&] { return encode_png(truth); });
+      [&](std::span<const ImageResult<Prediction>> batch) {
+        for (const ImageResult<Prediction>& result : batch) {
+          if (result.error.empty()) {
+            Image truth;
+            outputs.write(rank, kPrediction, [&] {
+              auto [prediction, expected] = draw(result);
+              truth = std::move(expected);
+              return encode_png(prediction);
+            });
+            outputs.write(rank, kTruth, [&] { return encode_png(truth); });
+          }
+          ++rank;
         }
-        ++place;
         return !interrupted();
       },
       worst);
@@ -244,11 +247,11 @@ int exit_status(const DenseRun& result, const DataReport& problems) {
 
 Detections truth_of(const DetectedImage& result, const std::vector<int>& output_of) {
   Detections truths;
-  const auto pixels =
-      static_cast<uint32_t>(result.image->width) * static_cast<uint32_t>(result.image->height);
-  for (const Object& one : std::any_cast<const Objects&>(result.target).objects) {
+  const Image& image = *result.sample.image;
+  const auto pixels = static_cast<uint32_t>(image.width) * static_cast<uint32_t>(image.height);
+  for (const Object& one : target_of<Objects>(result.sample).objects) {
     Mask mask = one.mask;
-    if (mask.width == 0) mask = {result.image->width, result.image->height, {pixels}};
+    if (mask.width == 0) mask = {image.width, image.height, {pixels}};
     truths.push_back({one.box, output_of.at(static_cast<size_t>(one.label)), 1.0f, mask});
   }
   return truths;
@@ -298,14 +301,14 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
   if (outputs.csv) write(outputs.csv, report.classes_csv(), result.complete);
   draw_worst<Segmentation>(
       options, chosen.data, evaluating.worst(options.worst),
-      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Segmentation>& handle, const std::vector<size_t>& order) {
         segmenter.segment(chosen.data, handle, order);
       },
       [&](const SegmentedImage& one) {
-        const LabelMap truth =
-            matched_labels(std::any_cast<const LabelMap&>(one.target), output_of);
-        return std::pair{draw_segmentation(*one.image, one.answer.labels, source.classes),
-                         draw_segmentation(*one.image, truth, source.classes)};
+        const LabelMap truth = matched_labels(target_of<LabelMap>(one.sample), output_of);
+        return std::pair{
+            draw_segmentation(*one.sample.image, one.prediction.labels, source.classes),
+            draw_segmentation(*one.sample.image, truth, source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }
@@ -331,12 +334,13 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
   clear.least_score = kShownScore;
   draw_worst<Detections>(
       options, chosen.data, evaluating.worst(options.worst),
-      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Detections>& handle, const std::vector<size_t>& order) {
         detector.detect(chosen.data, handle, order);
       },
       [&](const DetectedImage& one) {
-        return std::pair{draw_detections(*one.image, one.answer, source.classes, clear),
-                         draw_detections(*one.image, truth_of(one, output_of), source.classes)};
+        return std::pair{
+            draw_detections(*one.sample.image, one.prediction, source.classes, clear),
+            draw_detections(*one.sample.image, truth_of(one, output_of), source.classes)};
       });
   return exit_status(result, chosen.data.problems());
 }

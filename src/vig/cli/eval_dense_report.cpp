@@ -7,8 +7,8 @@
 
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
+#include "vig/tasks/chart.h"
 #include "vig/tasks/confusion_svg.h"
-#include "vig/tasks/svg.h"
 
 namespace vig::cli {
 namespace {
@@ -44,7 +44,7 @@ std::string file_name(const std::string& path) {
   return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
-// File names alone: images are passed on, and nobody need know where the files lay.
+// File names without folders, since reports are passed on.
 std::string heading(const DenseTitle& title) {
   return fmt::format("{} on {}{}", file_name(title.model), file_name(title.data),
                      title.split.empty() ? "" : ", split " + title.split);
@@ -81,8 +81,8 @@ Json figures_json(const CocoMetrics& metrics) {
 }
 
 // Means over the classes that have something to find.
-Series curve(const CocoMetrics& metrics, const std::string& name, int first, int last) {
-  Series series{name, {}};
+ChartSeries curve(const CocoMetrics& metrics, const std::string& name, int first, int last) {
+  ChartSeries series{name, {}};
   std::vector<double> sums(kCocoRecalls, 0.0);
   int64_t count = 0;
   for (int label = 0; label < metrics.classes(); ++label) {
@@ -101,7 +101,9 @@ Series curve(const CocoMetrics& metrics, const std::string& name, int first, int
 }
 
 ChartPanel curve_panel(const CocoMetrics& metrics, const std::string& what) {
-  return {.y_label = "precision, " + what,
+  return {.title = "precision, " + what,
+          .x = {.label = "recall"},
+          .y = {},
           .series = {curve(metrics, "IoU 0.50", 0, 1), curve(metrics, "IoU 0.75", 5, 6),
                      curve(metrics, "IoU 0.50 to 0.95", 0, kCocoThresholds)}};
 }
@@ -138,7 +140,7 @@ std::string SegmentationReport::json() const {
     json["classes"].push_back({{"index", i},
                                {"name", title.class_names[i]},
                                {"labelled", classes[i].labelled},
-                               {"answered", classes[i].answered},
+                               {"predicted", classes[i].predicted},
                                {"both", classes[i].both},
                                {"iou", classes[i].iou()},
                                {"accuracy", classes[i].accuracy()}});
@@ -147,11 +149,11 @@ std::string SegmentationReport::json() const {
 }
 
 std::string SegmentationReport::classes_csv() const {
-  std::string text = "index,class,labelled,answered,both,iou,accuracy\n";
+  std::string text = "index,class,labelled,predicted,both,iou,accuracy\n";
   const std::vector<ClassOverlap> classes = result.metrics.per_class();
   for (size_t i = 0; i < classes.size(); ++i) {
     text += fmt::format("{},{},{},{},{},{},{}\n", i, csv_quoted(title.class_names[i]),
-                        classes[i].labelled, classes[i].answered, classes[i].both,
+                        classes[i].labelled, classes[i].predicted, classes[i].both,
                         cell(classes[i].iou()), cell(classes[i].accuracy()));
   }
   return text;
@@ -161,12 +163,12 @@ std::string SegmentationReport::confusion() const {
   const SegmentationMetrics& metrics = result.metrics;
   ClassificationMetrics pixels(metrics.classes());
   for (int label = 0; label < metrics.classes(); ++label) {
-    for (int answer = 0; answer < metrics.classes(); ++answer) {
-      const int64_t count = metrics.confused(label, answer);
+    for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
+      const int64_t count = metrics.confused(label, predicted);
       if (count == 0) continue;
-      pixels.confusion[{label, answer}] = count;
+      pixels.confusion[{label, predicted}] = count;
       pixels.count += count;
-      if (label == answer) pixels.top1_hits += count;
+      if (label == predicted) pixels.top1_hits += count;
     }
   }
   return confusion_svg(pixels, title.class_names,
@@ -221,10 +223,14 @@ std::string DetectionReport::classes_csv() const {
 }
 
 std::string DetectionReport::curves() const {
-  std::vector<ChartPanel> panels = {curve_panel(result.boxes, "boxes")};
-  if (result.has_masks) panels.push_back(curve_panel(result.masks, "masks"));
-  return line_chart_svg(heading(title), "recall", panels,
-                        "Means over the classes that have something to find.");
+  Chart chart{.title = heading(title),
+              .panels = {curve_panel(result.boxes, "boxes")},
+              .note = "Means over the classes that have something to find."};
+  if (result.has_masks) chart.panels.push_back(curve_panel(result.masks, "masks"));
+  chart.layout = ChartLayout::kStack;
+  chart.panel_width = 560;
+  chart.panel_height = 220;
+  return chart_svg(chart);
 }
 
 }  // namespace vig::cli

@@ -1,4 +1,4 @@
-// What `vig eval` is asked for.
+// The options of `vig eval`.
 #pragma once
 
 #include <string>

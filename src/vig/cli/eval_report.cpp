@@ -47,14 +47,14 @@ std::string EvalReport::title() const {
 std::string EvalReport::text() const {
   Table table({{"class"},
                {"images", Align::kRight},
-               {"answered", Align::kRight},
+               {"predicted", Align::kRight},
                {"correct", Align::kRight},
                {"recall", Align::kRight},
                {"precision", Align::kRight}});
   const std::vector<ClassMetrics> classes = metrics().per_class();
   const std::vector<std::string> names = class_names();
   for (size_t i = 0; i < classes.size(); ++i) {
-    table.add({printable(names[i], 40), grouped(classes[i].count), grouped(classes[i].answered),
+    table.add({printable(names[i], 40), grouped(classes[i].count), grouped(classes[i].predicted),
                grouped(classes[i].correct), percent(classes[i].recall()),
                percent(classes[i].precision())});
   }
@@ -78,12 +78,12 @@ std::string EvalReport::classes_csv() const {
   const auto cell = [](double share) {
     return std::isnan(share) ? std::string() : fmt::format("{}", share);
   };
-  std::string text = "index,class,images,answered,correct,recall,precision\n";
+  std::string text = "index,class,images,predicted,correct,recall,precision\n";
   const std::vector<ClassMetrics> classes = metrics().per_class();
   const std::vector<std::string> names = class_names();
   for (size_t i = 0; i < classes.size(); ++i) {
     text += fmt::format("{},{},{},{},{},{},{}\n", i, csv_quoted(names[i]), classes[i].count,
-                        classes[i].answered, classes[i].correct, cell(classes[i].recall()),
+                        classes[i].predicted, classes[i].correct, cell(classes[i].recall()),
                         cell(classes[i].precision()));
   }
   return text;
@@ -108,9 +108,10 @@ std::string EvalReport::mistakes_page(std::span<const Prediction> predictions, s
   }
   return mistakes_html(
       "Mistakes of " + title(),
-      fmt::format("The {} surest of {} mistakes among {} images: label, answer, and the best "
-                  "answers with their probabilities.",
-                  shown.size(), metrics().count - metrics().top1_hits, grouped(metrics().count)),
+      fmt::format(
+          "The {} most confident of {} mistakes among {} images: label, prediction, and the best "
+          "classes with their probabilities.",
+          shown.size(), metrics().count - metrics().top1_hits, grouped(metrics().count)),
       shown, class_names());
 }
 

@@ -29,7 +29,7 @@ struct EvalReport {
  private:
   const ClassificationMetrics& metrics() const { return result.metrics; }
   std::string data_name() const;
-  // "MODEL on DATA": file names alone, because images and pages are passed on, and nobody need
+  // "MODEL on DATA": file names alone, because images and pages are passed on, and readers need not
   // know where they lay.
   std::string title() const;
 };

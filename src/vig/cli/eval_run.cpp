@@ -55,7 +55,7 @@ void TrainedRun::check_data() const {
   std::error_code ignored;
   if (fs::exists(data, ignored)) return;
   fail(
-      "{}: the images of the run are no longer there; name their present place: vig eval {} "
+      "{}: the images of the run are no longer there; name their present folder: vig eval {} "
       "DATA",
       data, folder);
 }

@@ -53,7 +53,7 @@ int find_class(const std::string& option, const std::string& text, const ModelSo
 }
 
 // "0.25,0.5": across and down, in parts of what the network sees.
-Explainer::AttentionRequest parse_place(const ExplainCommand& command) {
+Explainer::AttentionRequest parse_position(const ExplainCommand& command) {
   Explainer::AttentionRequest request;
   const char* const end = command.at.data() + command.at.size();
   const auto across = std::from_chars(command.at.data(), end, request.x);
@@ -72,7 +72,7 @@ Explainer::AttentionRequest parse_place(const ExplainCommand& command) {
 }
 
 std::string as_text(const ImageEvidence& image) {
-  const Evidence& evidence = image.answer;
+  const Evidence& evidence = image.prediction;
   const auto name = [](const ClassScore& score) {
     return score.name.empty() ? fmt::format("class {}", score.index) : printable(score.name);
   };
@@ -86,7 +86,7 @@ std::string as_text(const ImageEvidence& image) {
 }
 
 std::string as_text(const ImageAttention& image) {
-  const LayerAttention& attention = image.answer;
+  const LayerAttention& attention = image.prediction;
   const TokenMap& map = attention.map;
   const auto most = std::ranges::max_element(map.values) - map.values.begin();
   return fmt::format(
@@ -106,7 +106,7 @@ class ReadTwice final : public SampleSource {
       : images_(images), decode_(decode) {}
 
   size_t size() const override { return images_.size(); }
-  std::string place(size_t sample) const override { return images_.place(sample); }
+  std::string location(size_t sample) const override { return images_.location(sample); }
   std::string path(size_t sample) const override { return images_.path(sample); }
   Sample load(size_t sample) const override {
     Sample loaded = images_.load(sample);
@@ -116,7 +116,7 @@ class ReadTwice final : public SampleSource {
       const std::lock_guard lock(mutex_);
       kept_[sample] = std::move(copy);
     } catch (const std::bad_alloc&) {
-      fail("{}: not enough memory for the image", place(sample));
+      fail("{}: not enough memory for the image", location(sample));
     }
     return loaded;
   }
@@ -143,10 +143,10 @@ class Drawing {
           const std::string& ending, const Recipe& recipe)
       : command_(command), images_(images), outputs_(outputs), ending_(ending), recipe_(recipe) {}
 
-  template <class Answer>
-  HandleResults<Answer> handler(const ReadTwice& all) {
-    return [this, &all](std::span<const ImageResult<Answer>> batch) {
-      for (const ImageResult<Answer>& image : batch) take(image, all);
+  template <class T>
+  HandleResults<T> handler(const ReadTwice& all) {
+    return [this, &all](std::span<const ImageResult<T>> batch) {
+      for (const ImageResult<T>& image : batch) take(image, all);
       return images_.advance(batch.size());
     };
   }
@@ -155,12 +155,12 @@ class Drawing {
   }
 
  private:
-  template <class Answer>
-  void take(const ImageResult<Answer>& image, const ReadTwice& all) {
+  template <class T>
+  void take(const ImageResult<T>& image, const ReadTwice& all) {
     std::string error = image.error;
     if (error.empty()) {
       try {
-        draw(all.load_again(next_), image.answer.map);
+        draw(all.load_again(next_), image.prediction.map);
       } catch (const Error& problem) {
         error = problem.what();
       }
@@ -206,7 +206,7 @@ void check(const ExplainCommand& command) {
     fail_usage("--at shows attention, which has no class: it excludes --class and --against");
   }
   if (!attention && (command.layer >= 0 || command.head >= 0)) {
-    fail_usage("--layer and --head need --at X,Y, the place whose attention is shown");
+    fail_usage("--layer and --head need --at X,Y, the position whose attention is shown");
   }
 }
 
@@ -231,7 +231,7 @@ int explain(const ExplainCommand& command) {
   images.run([&](const SampleSource& files) {
     const ReadTwice all(files, command.images.decode());
     if (attention) {
-      explainer.attention(all, parse_place(command), drawing.handler<LayerAttention>(all));
+      explainer.attention(all, parse_position(command), drawing.handler<LayerAttention>(all));
     } else {
       const Explainer::EvidenceRequest request{find_class("--class", command.about, source),
                                                find_class("--against", command.against, source)};
@@ -247,28 +247,31 @@ int explain(const ExplainCommand& command) {
 void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainCommand>();
   Command& command = line.add_command(
-      "explain", "Show why: which places speak for a class, or which places a token looks at");
+      "explain",
+      "Explain a prediction: draw the evidence for a class, or the attention of a token");
   add_image_options(command, options->images);
   command
       .option("--class", options->about,
-              "Class to explain, by name or number (default: the most probable one)")
+              "Class to explain, by name or index (default: the most probable one)")
       .value("CLASS");
   command
       .option("--against", options->against,
-              "Another class: show what speaks for the one against the other")
+              "Another class: draw the evidence for CLASS against this one")
       .value("CLASS");
   command
-      .option("--at", options->at,
-              "Show the attention of the token at this place instead: across and down, in parts "
-              "of what the network sees, such as 0.5,0.5")
+      .option(
+          "--at", options->at,
+          "Draw the attention of the token at this position instead: X and Y from 0 to 1 across "
+          "and down the network's input, such as 0.5,0.5")
       .value("X,Y");
-  command.option("--layer", options->layer, "Layer of --at, from 0 (default: the last one)")
+  command.option("--layer", options->layer, "With --at: layer, from 0 (default: the last one)")
       .range(0, 1 << 20)
       .value("L");
-  command.option("--head", options->head, "Head of --at, from 0 (default: the mean of all heads)")
+  command
+      .option("--head", options->head, "With --at: head, from 0 (default: the mean of all heads)")
       .range(0, 1 << 20)
       .value("H");
-  command.option("--opacity", options->opacity, "How strongly the map covers the image, 0 to 1")
+  command.option("--opacity", options->opacity, "Opacity of the map over the image, 0 to 1")
       .range(0.0, 1.0)
       .show_default()
       .value("A");
@@ -280,15 +283,16 @@ void add_explain(CommandLine& line) {
   command.flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
   add_json(command, options->json);
   command.footer =
-      "Both views are exact. The classifier is linear in the mean of the last tokens, so the mean "
-      "of\n"
-      "the evidence is the logit of the class. Attention is the factor with which the scan of a "
-      "layer\n"
-      "takes each token's value for the chosen one, both directions, times the length of that "
-      "value.\n"
-      "Red speaks for, blue against; what the network did not see is dark. A bar has the numbers.\n"
-      "A drawing of more than 4 million pixels gets NAME.evidence.preview.jpg or\n"
-      "NAME.attention.preview.jpg beside it.";
+      "Both maps are exact. Evidence: the classifier is linear in the mean of the last tokens, so "
+      "the\n"
+      "mean of the map is the logit of the class. Attention: the weight of each token's value in "
+      "the\n"
+      "output of the layer at the chosen token, both directions, times the length of that value.\n"
+      "Red is positive, blue is negative, and parts outside the network's input are dark. The "
+      "colour bar\n"
+      "has the scale.\n"
+      "A drawing of more than 4 million pixels gets an additional NAME.evidence.preview.jpg or\n"
+      "NAME.attention.preview.jpg.";
   command.run = [options] { return explain(*options); };
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where files go that nobody named.
+// The folder of unnamed files.
 struct Stream {
   int descriptor;
   const char* name;
@@ -27,7 +27,7 @@ struct Stream {
 constexpr Stream kStreams[] = {{STDOUT_FILENO, "standard output"},
                                {STDERR_FILENO, "standard error"}};
 
-// Pipes, terminals and devices are nobody's file.
+// Pipes, terminals and devices do not count as files.
 std::optional<std::pair<dev_t, ino_t>> regular(bool known, const struct stat& status) {
   if (!known || !S_ISREG(status.st_mode)) return std::nullopt;
   return std::pair(status.st_dev, status.st_ino);
@@ -105,7 +105,7 @@ void FileRoles::check_outputs() const {
     for (size_t j = 0; j < i; ++j) {
       const Output& other = outputs_[j];
       const bool same = output.identity ? output.identity == other.identity
-                                        : output.place == other.place && !other.identity;
+                                        : output.location == other.location && !other.identity;
       if (!same) continue;
       fail_usage("{} {} and {} {} are the same file; choose another name for one of them",
                  other.option, other.path, output.option, output.path);

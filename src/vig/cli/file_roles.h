@@ -1,4 +1,4 @@
-// No file that a command reads may be one that it writes, and no two outputs one file, whatever
+// Output paths must differ from each other and from all inputs, whatever
 // names they go by: links, relative names, images found in a folder or by a pattern.
 #pragma once
 
@@ -34,7 +34,7 @@ class FileRoles {
   struct Output {
     std::string option, path;
     std::optional<Identity> identity;  // of the file that is there
-    std::string place;                 // where it would be made: its folder without links, its name
+    std::string location;              // where it would be made: its folder without links, its name
   };
   struct Input {
     std::string what, path;

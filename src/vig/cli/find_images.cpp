@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that nobody named: a pipe among the images could keep us waiting for ever.
+// A file found in a folder: a pipe among the images could block for ever.
 void add_found(const std::string& path, FoundImages& found) {
   if (is_stream(path)) {
     found.problems.push_back(

@@ -14,7 +14,7 @@ struct FoundImages {
 
 // In the order given. A folder stands for all images below it by their extension, sorted, hidden
 // ones aside; a pattern (* ? []) that names no file stands for what it matches. A file that is
-// named is taken whatever its extension, and whether it exists shows when it is read; so is a pipe
+// named is taken with any extension, and whether it exists shows when it is read; so is a pipe
 // that is named, and "-", which is standard input. Throws when nothing is found.
 FoundImages find_images(const std::vector<std::string>& arguments);
 

@@ -1,4 +1,4 @@
-// What the commands that run images through a network share.
+// Shared by the commands that run images through a network.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include "vig/cli/options.h"
 #include "vig/cli/progress.h"
 #include "vig/image/decode.h"
-#include "vig/pipeline/dense_runner.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig::cli {
@@ -35,7 +34,7 @@ void add_network_options(Command& command, NetworkOptions& options);
 
 // Throws when neither a model is named nor a default model is there.
 ModelSource chosen_source(const NetworkOptions& options);
-// One line on which model it is that nobody named, and on its classes; empty when one was named.
+// One line on the default model and its classes; empty when a model was named.
 std::string default_model_note(const ModelSource& source, const NetworkOptions& options);
 
 // Lines of text output: "  warning: ...".
@@ -58,12 +57,12 @@ class ImageRun {
   FileRoles roles() const;
   RunOptions run_options() const { return options_.run(files_.size()); }
   const std::vector<std::string>& files() const { return files_; }
-  // Of all parts where this is one of several, and the place of files() in it: names and numbers
+  // Of all parts where this is one of several, and the position of files() in it: names and numbers
   // of outputs come from the whole list, so that those of different parts differ.
   const std::vector<std::string>& all_files() const { return all_files_; }
   size_t first() const { return first_; }
 
-  // Calls `work` with the images, which are to be answered batch by batch until all are done or
+  // Calls `work` with the images, which are to be processed batch by batch until all are done or
   // `advance` says that Ctrl-C was pressed.
   void run(const std::function<void(const SampleSource& images)>& work);
   // Between a batch's results and the next batch: hide_progress before anything is printed, advance
@@ -71,7 +70,7 @@ class ImageRun {
   void hide_progress();
   bool advance(size_t images);
 
-  // An image without an answer: said on standard error, and remembered for the exit status.
+  // An image without a result: reported on standard error, and remembered for the exit status.
   void reject(const std::string& reason);
   bool complete() const { return done_ == static_cast<int64_t>(files_.size()); }
   int exit_status() const;

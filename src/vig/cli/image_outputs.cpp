@@ -50,8 +50,8 @@ ImageOutputs::ImageOutputs(std::string folder, const ImageRun& images,
 
 std::string ImageOutputs::path(size_t image, const std::string& ending) const {
   // Not by fs::path: adding a name to "FOLDER/" crashes in GCC 12 where memory lacks.
-  const bool joined = folder_.empty() || folder_.ends_with('/');
-  return fmt::format("{}{}{}.{}", folder_, joined ? "" : "/", names_[image], ending);
+  const bool complete = folder_.empty() || folder_.ends_with('/');
+  return fmt::format("{}{}{}.{}", folder_, complete ? "" : "/", names_[image], ending);
 }
 
 void ImageOutputs::add_roles(FileRoles& roles) const {

@@ -18,7 +18,7 @@ class ImageRun;
 std::string preview_ending(const std::string& ending);
 
 // FOLDER/NAME.ENDING, where NAME is that of the image's file without its extension. Images of
-// one name, from several folders, are told apart by numbers: NAME, NAME-2, NAME-3.
+// one name, from several folders, are numbered: NAME, NAME-2, NAME-3.
 class ImageOutputs {
  public:
   // `endings`: "overlay.png". Makes no file or folder.

@@ -1,7 +1,7 @@
 // Signals that ask the program to end: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
 //
 // At first each removes the temporary files and ends the program at once. After catch_interrupt()
-// what is under way is finished and reported, then the program ends; a second signal ends it at
+// running work is finished and reported, then the program ends; a second signal ends it at
 // once. The exit status is 128 + the signal's number. A SIGHUP that is ignored when the program
 // starts (nohup) stays ignored.
 #pragma once

@@ -27,11 +27,10 @@ void fill(vig::cli::CommandLine& line) {
   add_bench(line);
   // For the list of commands: main hands them on.
   line.add_command("study",
-                   "Make a table or figure of the paper again, with a verdict on each claim");
+                   "Reproduce a table or figure of the paper, with a verdict on each claim");
   line.add_command("train", "Train or fine-tune a classifier, segmentation network or detector");
-  line.add_command("serve", "Answer images over HTTP, with a page to try it");
-  line.add_command("receptive-field",
-                   "Measure which pixels the centre of a network's last feature map sees");
+  line.add_command("serve", "Serve models over HTTP, with a web page to try them");
+  line.add_command("receptive-field", "Measure the effective receptive field of a network");
   add_completion(line);
   add_manual(line);
 }

@@ -63,7 +63,7 @@ ModelRequest ModelOptions::request() const {
 void add_model_changes(Command& command, ModelOptions& options) {
   command
       .option("--arch", options.arch,
-              "Model name of a weight file that does not say it itself (see vig models)")
+              "Model name, for a weight file that does not contain it (see vig models)")
       .value("NAME");
   command
       .option("--set", options.fields,
@@ -125,9 +125,10 @@ std::vector<size_t> shard_samples(const std::string& text, size_t size) {
 
 void add_shard(Command& command, std::string& shard) {
   command
-      .option("--shard", shard,
-              "Only part I of N equal parts of the images, I from 1 to N, so that jobs share "
-              "a folder")
+      .option(
+          "--shard", shard,
+          "Process only part I of N equal parts of the images, I from 1 to N, so that N jobs can "
+          "share a folder")
       .value("I/N");
 }
 
@@ -137,16 +138,16 @@ std::vector<InputSize> parse_sizes(const std::string& list) {
   return sizes;
 }
 
-std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most) {
-  std::vector<int> numbers;
+std::vector<int> parse_integers(const std::string& option, const std::string& list, int most) {
+  std::vector<int> integers;
   for (std::string_view part : split(list, ',')) {
-    numbers.push_back(parse_number(part, most));
-    if (numbers.back() == 0) {
+    integers.push_back(parse_number(part, most));
+    if (integers.back() == 0) {
       fail_usage("{} {}: expected whole numbers from 1 to {}, separated by commas", option, list,
                  most);
     }
   }
-  return numbers;
+  return integers;
 }
 
 }  // namespace vig::cli

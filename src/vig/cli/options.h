@@ -59,6 +59,6 @@ std::vector<size_t> shard_samples(const std::string& shard, size_t size);
 void add_shard(Command& command, std::string& shard);
 
 // "1,2,4"; `option` stands in the message.
-std::vector<int> parse_numbers(const std::string& option, const std::string& list, int most);
+std::vector<int> parse_integers(const std::string& option, const std::string& list, int most);
 
 }  // namespace vig::cli

@@ -201,9 +201,7 @@ std::vector<CommandText> describe(const CommandLine& line) {
                      .usage = usage_of(made, "vig " + command.name),
                      .options = {help},
                      .footer = command.footer});
-    for (const Option& option : command.options) {
-      if (!option.text.group.empty()) texts.back().options.push_back(option.text);
-    }
+    for (const Option& option : command.options) texts.back().options.push_back(option.text);
   }
   return texts;
 }

@@ -23,7 +23,7 @@ constexpr int kBadInput = 1;
 constexpr int kBadUsage = 2;
 
 // A file that is opened while a standard stream is closed would take its number, and messages would
-// land in it. Opened for the opposite, /dev/null fails whoever reads or writes, as a closed one
+// land in it. Opened for the opposite, /dev/null fails every read or write, as a closed one
 // would.
 void secure_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

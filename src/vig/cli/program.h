@@ -1,4 +1,4 @@
-// What `vig` and its helper programs have in common: parsing, the one sentence of an error, exit
+// Shared by `vig` and its helper programs: parsing, the one sentence of an error, exit
 // codes.
 #pragma once
 

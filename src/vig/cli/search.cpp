@@ -51,8 +51,8 @@ class IndexedFiles {
 
   // As seen from where the program runs.
   std::string path(size_t image) const {
-    const fs::path joined = folder_ / index_.file(image);
-    return (has_links_ ? joined : joined.lexically_normal()).string();
+    const fs::path full = folder_ / index_.file(image);
+    return (has_links_ ? full : full.lexically_normal()).string();
   }
   // The file itself; empty where it may not be opened.
   std::string allowed(size_t image) const {
@@ -132,26 +132,26 @@ int search(SearchOptions options) {
 
   bool first = true;
   size_t outside = 0;  // names in the page without their images
-  const auto take = [&](std::span<const EmbeddedImage> answers) {
+  const auto take = [&](std::span<const EmbeddedImage> batch) {
     images.hide_progress();
     std::vector<std::vector<float>> queries;
-    for (const EmbeddedImage& answer : answers) {
-      if (answer.error.empty()) queries.push_back(answer.answer.values);
+    for (const EmbeddedImage& image : batch) {
+      if (image.error.empty()) queries.push_back(image.prediction.values);
     }
     const auto neighbours = index.nearest(queries, static_cast<size_t>(options.top));
     auto next = neighbours.begin();
-    for (const EmbeddedImage& answer : answers) {
-      if (!answer.error.empty()) images.reject(answer.error);
+    for (const EmbeddedImage& image : batch) {
+      if (!image.error.empty()) images.reject(image.error);
       const std::span<const Neighbour> found =
-          answer.error.empty() ? std::span<const Neighbour>(*next++) : std::span<const Neighbour>();
+          image.error.empty() ? std::span<const Neighbour>(*next++) : std::span<const Neighbour>();
       if (options.json) {
-        print((first ? "[\n" : ",\n") + as_json(answer, files, found));
+        print((first ? "[\n" : ",\n") + as_json(image, files, found));
         first = false;
-      } else if (answer.error.empty()) {
-        print(as_text(answer, files, found));
+      } else if (image.error.empty()) {
+        print(as_text(image, files, found));
       }
-      if (!page || !answer.error.empty()) continue;
-      ShownQuery query{{answer.name, 1, small_jpeg(answer.name, decode)}, {}};
+      if (!page || !image.error.empty()) continue;
+      ShownQuery query{{image.name, 1, small_jpeg(image.name, decode)}, {}};
       for (const Neighbour& one : found) {
         const std::string file = files.allowed(one.image);
         outside += file.empty() ? 1 : 0;
@@ -159,7 +159,7 @@ int search(SearchOptions options) {
       }
       shown.push_back(std::move(query));
     }
-    return images.advance(answers.size());
+    return images.advance(batch.size());
   };
   images.run([&](const SampleSource& all) { embedder.embed(all, Embedder::Kind::kPooled, take); });
   if (options.json) print(first ? "[]\n" : "\n]\n");
@@ -181,27 +181,28 @@ int search(SearchOptions options) {
 void add_search(CommandLine& line) {
   auto options = std::make_shared<SearchOptions>();
   Command& command =
-      line.add_command("search", "Find the images of an index that are most like an image");
+      line.add_command("search", "Find the images of an index that are most similar to an image");
   command.option("index", options->index, "Index made by vig embed --index")
       .required()
       .value("INDEX");
   add_image_options(command, options->images);
-  command.option("--top", options->top, "Number of images to print for each image")
+  command.option("--top", options->top, "Number of results per image")
       .range(1, 1 << 20)
       .show_default()
       .value("K");
   command
-      .option("--html", options->page,
-              "Also write a page that shows the images beside their neighbours")
+      .option("--html", options->page, "Also write an HTML page with the images and their results")
       .value("FILE.html");
   command
-      .option("--images", options->image_folder,
-              "Folder below which the page may read images, beside the folder of the index")
+      .option(
+          "--images", options->image_folder,
+          "Also allow the page to show images below this folder, not only below the index's own")
       .value("DIR");
   add_json(command, options->json);
   command.footer =
-      "Images are compared by the cosine of their embedding vectors, each with every image of\n"
-      "the index: the answer is exact. The network must be the one that made the index.";
+      "Similarity is the cosine of two embedding vectors. Every image of the index is compared, "
+      "so\n"
+      "results are exact. The model must be the one that made the index.";
   command.run = [options] { return search(*options); };
 }
 

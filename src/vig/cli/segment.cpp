@@ -38,7 +38,7 @@ struct SegmentCommand {
 };
 
 std::string as_text(const SegmentedImage& result, const std::vector<std::string>& classes) {
-  const LabelMap& labels = result.answer.labels;
+  const LabelMap& labels = result.prediction.labels;
   std::string text =
       fmt::format("{}  {}x{}\n", printable(result.name, 4096), labels.width, labels.height);
   for (const AreaShare& area : area_shares(labels)) {
@@ -53,8 +53,8 @@ std::string as_text(const SegmentedImage& result, const std::vector<std::string>
 
 // [height, width, classes].
 void write_probabilities(const SegmentedImage& result, const std::string& path) {
-  const LabelMap& labels = result.answer.labels;
-  const std::vector<float>& values = result.answer.probabilities;
+  const LabelMap& labels = result.prediction.labels;
+  const std::vector<float>& values = result.prediction.probabilities;
   const auto width = static_cast<size_t>(labels.width);
   const size_t row = values.size() / static_cast<size_t>(labels.height);
   NpyWriter array(path);
@@ -90,9 +90,9 @@ int segment(const SegmentCommand& command) {
   const auto take = [&](const SegmentedImage& result) {
     SegmentationFiles files;
     if (result.error.empty()) {
-      const LabelMap& labels = result.answer.labels;
+      const LabelMap& labels = result.prediction.labels;
       outputs.write_drawing(result.index, kOverlay, [&] {
-        return draw_segmentation(*result.image, labels, source.classes);
+        return draw_segmentation(*result.sample.image, labels, source.classes);
       });
       outputs.write(result.index, kLabels, [&] { return encode_label_map(labels, palette); });
       files = {outputs.path(result.index, kOverlay), outputs.path(result.index, kLabels), ""};
@@ -110,9 +110,13 @@ int segment(const SegmentCommand& command) {
     } else if (result.error.empty()) {
       print(as_text(result, source.classes));
     }
-    return images.advance(1);
   };
-  images.run([&](const SampleSource& all) { segmenter.segment(all, take); });
+  images.run([&](const SampleSource& all) {
+    segmenter.segment(all, [&](std::span<const SegmentedImage> batch) {
+      for (const SegmentedImage& result : batch) take(result);
+      return images.advance(batch.size());
+    });
+  });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
 }
@@ -123,31 +127,33 @@ void add_segment(CommandLine& line) {
   auto options = std::make_shared<SegmentCommand>();
   options->images.task = ModelTask::kSegment;
   Command& command = line.add_command(
-      "segment", "Segment images: give every pixel a class, and draw them over the image");
+      "segment",
+      "Segment images: assign a class to every pixel and draw the classes over the image");
   add_image_options(command, options->images);
   command
       .option("--out", options->out,
               "Folder for NAME.overlay.png and NAME.labels.png of each image NAME")
       .show_default()
       .value("DIR");
-  command.flag("--whole", options->whole,
-               "Show the network the whole image at once, instead of windows");
+  command.flag("--whole", options->whole, "Run the network on the whole image instead of windows");
   command
       .option("--window", options->window,
-              "Side of the windows that slide over the image, by two thirds of it "
-              "(default: from the weight file)")
+              "Side of the sliding windows; their stride is two thirds of it (default: from "
+              "the weight file)")
       .range(1, kMaxInputSide)
       .value("N");
   command.flag("--probabilities", options->probabilities,
                "Also write NAME.probabilities.npy, float32 [height, width, classes]");
   add_json(command, options->json);
   command.footer =
-      "Prints the share of the image that each class takes. NAME.labels.png holds the number of\n"
-      "each pixel's class, with a palette of the colours in NAME.overlay.png. An overlay of more\n"
-      "than 4 million pixels gets NAME.overlay.preview.jpg beside it.\n"
-      "A warning says where an image was shrunk much more than in training.\n"
+      "Prints the share of the image that each class covers. NAME.labels.png holds the class index "
+      "of\n"
+      "each pixel, with the colours of NAME.overlay.png as its palette. An overlay of more than 4 "
+      "million\n"
+      "pixels gets an additional NAME.overlay.preview.jpg.\n"
+      "A warning is printed if an image was shrunk much more than the training images.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current image; what was finished stays.";
+      "Ctrl-C stops after the current image; finished files stay.";
   command.run = [options] { return segment(*options); };
 }
 

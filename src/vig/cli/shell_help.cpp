@@ -31,7 +31,7 @@ struct ManualOptions {
   for (const HelperProgram* helper : helper_programs()) {
     if (helper->command == "vig " + command.name) fail("{}", missing_helper(*helper));
   }
-  fail("vig {} is described nowhere", command.name);
+  fail("there is no help for vig {}", command.name);
 }
 
 int print_page(const std::string& name, const CommandLine& line) {
@@ -61,15 +61,14 @@ int write_pages(const fs::path& folder, const CommandLine& line) {
 
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
-  Command& command = line.add_command(
-      "completion", "Print a script with which a shell completes commands and options of vig");
+  Command& command = line.add_command("completion", "Print a shell completion script for vig");
   command.option("shell", *shell, "The shell: bash, zsh or fish")
       .required()
       .one_of({"bash", "zsh", "fish"})
       .value("SHELL");
   command.footer =
-      "Options of vig train, vig receptive-field, vig serve and vig study are known where their\n"
-      "programs are built. Debian's package of vig has these scripts already.\n"
+      "The script knows the options of vig train, vig receptive-field, vig serve and vig study if\n"
+      "their programs are built. The Debian package of vig includes these scripts.\n"
       "Examples:\n"
       "  source <(vig completion bash)\n"
       "  vig completion fish > ~/.config/fish/completions/vig.fish";
@@ -84,12 +83,12 @@ void add_completion(CommandLine& line) {
 
 void add_manual(CommandLine& line) {
   auto options = std::make_shared<ManualOptions>();
-  Command& command =
-      line.add_command("man", "Print the manual page of vig or of a command, for man");
+  Command& command = line.add_command("man", "Print the manual page of vig or of a command");
   command.option("command", options->command, "Command, such as classify (default: vig itself)")
       .offers(line.command_names())
       .value("COMMAND");
-  command.option("--out", options->out, "Write all pages into this folder instead").value("FOLDER");
+  command.option("--out", options->out, "Write all manual pages to this folder instead")
+      .value("FOLDER");
   command.footer =
       "Examples:\n"
       "  vig man classify | man -l -\n"

@@ -45,7 +45,7 @@ bool unchanged(const struct stat& a, const struct stat& b) {
 }
 
 // Moves a file onto another file system. The original goes once the whole copy is on the disk under
-// its final name; whatever fails before leaves the original and no part of a copy. False where `to`
+// its final name; a failure before leaves the original and no part of a copy. False where `to`
 // is taken.
 bool copy_away(const std::string& file, const fs::path& to) {
   std::error_code none;

@@ -18,7 +18,7 @@ class Unreadable {
     }
   }
   // Whether so many in a row, from the first one on, leave no hope for the others.
-  bool hopeless(bool answered) const { return !answered && count_ >= kTried; }
+  bool hopeless(bool any_result) const { return !any_result && count_ >= kTried; }
   int64_t count() const { return count_; }
 
  private:

@@ -103,7 +103,7 @@ std::string Archive::file_path(size_t file) const {
   return path_ + (path_.ends_with('/') ? "" : "/") + files_[file];
 }
 
-std::string Archive::place(size_t file) const {
+std::string Archive::location(size_t file) const {
   const std::string name = printable(files_[file], 4096);
   if (name.starts_with('/')) return name;
   return path_ + (path_.ends_with('/') ? "" : "/") + name;

@@ -2,7 +2,7 @@
 // and .zip, recognised by their content.
 //
 // Archives are not trusted: sizes are checked before memory is taken, names only name (nothing is
-// ever written), and what is damaged or cut short throws one sentence naming file and place.
+// ever written), and what is damaged or cut short throws one sentence naming file and location.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class Archive {
   // "photos.tar/cat/1.jpg", as programs take it; a name that begins with a slash is all of it.
   std::string file_path(size_t file) const;
   // The same, fit for a message.
-  std::string place(size_t file) const;
+  std::string location(size_t file) const;
 
   // Known, or at least claimed, without reading the file. Throws Error.
   virtual FileSize size(size_t file) const = 0;
@@ -65,8 +65,8 @@ class Archive {
   std::vector<std::string> folders_;
 };
 
-// The files of a folder that a list names, relative to it or by absolute paths. They are not looked
-// for: one that is missing shows when it is read.
+// The files of a folder that a list names, relative to it or by absolute paths. They are not
+// searched for: one that is missing shows when it is read.
 std::shared_ptr<const Archive> open_listed_files(const std::string& folder,
                                                  std::vector<std::string> names);
 

@@ -107,9 +107,11 @@ Image crop(const Image& image, const Recipe& recipe, const AugmentOptions& optio
 }
 
 void jitter_colors(float amount, RandomStream stream, Image& image) {
-  std::array<void (*)(Image&, float), 3> steps = {adjust_brightness, adjust_contrast, adjust_color};
-  for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[stream.below(i)]);
-  for (const auto step : steps) step(image, stream.uniform(1.0f - amount, 1.0f + amount));
+  std::array<void (*)(Image&, float), 3> adjustments = {adjust_brightness, adjust_contrast,
+                                                        adjust_color};
+  for (size_t i = adjustments.size(); i > 1; --i)
+    std::swap(adjustments[i - 1], adjustments[stream.below(i)]);
+  for (const auto adjust : adjustments) adjust(image, stream.uniform(1.0f - amount, 1.0f + amount));
 }
 
 // Calls `value` for every float of the box.

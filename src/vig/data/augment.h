@@ -1,6 +1,6 @@
 // A training image becomes a network's input: cropped, mirrored, recoloured and partly erased at
 // random. Everything is a pure function of the stream, so a stream made from (seed, epoch, index)
-// gives the same input whatever the number of workers.
+// gives the same input for any number of workers.
 #pragma once
 
 #include "vig/base/random.h"
@@ -9,13 +9,13 @@
 
 namespace vig {
 
-// Steps run in the order of the fields. Each draws from a part of the stream of its own, so
+// Operations run in the order of the fields. Each draws from a part of the stream of its own, so
 // switching one off leaves the others as they were.
 struct AugmentOptions {
   enum class Crop {
     kCenter,   // the recipe's own: what validation sees
     kResized,  // a part of random area and shape, resized to the input size
-    kPadded,   // the recipe's own, padded and cut again at a random place: for small images
+    kPadded,   // the recipe's own, padded and cut again at a random position: for small images
   };
   enum class Padding { kReflect, kBlack };
 

@@ -36,10 +36,10 @@ LabelMap augment_labels(const Image& image, const LabelMap& labels, const Recipe
   }
   const Sides canvas{recipe.crop, recipe.crop};
   View view = draw_view(recipe, options, {image.width, image.height}, canvas, stream);
-  RandomStream places = stream.fork("place");
+  RandomStream positions = stream.fork("place");
   LabelMap seen;
   for (int i = 0; i < kViewTries; ++i) {
-    draw_place(view, places);
+    draw_position(view, positions);
     seen = view.labels(labels);
     if (is_mixed(seen, options.one_class_most)) break;
   }

@@ -71,8 +71,8 @@ PlacedObjects augment_objects(const Image& image, const Objects& objects, const 
                               const ViewOptions& options, Sides canvas, const RandomStream& stream,
                               float* out) {
   View view = draw_view(recipe, options, {image.width, image.height}, canvas, stream);
-  RandomStream places = stream.fork("place");
-  draw_place(view, places);
+  RandomStream positions = stream.fork("place");
+  draw_position(view, positions);
   Image seen = view.apply(image, recipe.interpolation);
   if (options.photometric) distort_colors(stream.fork("photometric"), seen);
   write_canvas(seen, recipe, canvas, out);

@@ -16,6 +16,7 @@
 #include "vig/data/coco_layout.h"
 #include "vig/data/dense_files.h"
 #include "vig/data/image_store.h"
+#include "vig/data/target.h"
 #include "vig/image/image_size.h"
 
 namespace vig {
@@ -26,7 +27,7 @@ struct CocoPart {
   std::shared_ptr<const ImageStore> images;
   DecodeOptions decode;
   std::vector<uint32_t> files;  // in the archive, of each image; kMissing, kOutside
-  std::string folder;           // where images were looked for
+  std::string folder;           // where images were searched
   DataReport problems;          // of opening
 };
 
@@ -38,8 +39,9 @@ constexpr uint32_t kOutside = kMissing - 1;  // behind a link
 bool is_there(uint32_t file) { return file < kOutside; }
 
 [[noreturn]] void fail_not_there(const CocoDataset& data, size_t sample, uint32_t file) {
-  if (file == kMissing) fail("{}: no such image", data.place(sample));
-  fail("{}: a link out of the folder of its images; nothing outside is opened", data.place(sample));
+  if (file == kMissing) fail("{}: no such image", data.location(sample));
+  fail("{}: a link out of the folder of its images; nothing outside is opened",
+       data.location(sample));
 }
 
 constexpr int kLeastTrainingSide = 32;
@@ -60,9 +62,9 @@ const std::vector<std::string>& CocoDataset::classes() const { return part_->fil
 const std::vector<int64_t>& CocoDataset::category_ids() const { return part_->file.category_ids; }
 const DataReport& CocoDataset::problems() const { return part_->problems; }
 
-std::string CocoDataset::place(size_t sample) const {
+std::string CocoDataset::location(size_t sample) const {
   const uint32_t file = part_->files[samples_[sample]];
-  if (is_there(file)) return part_->images->archive().place(file);
+  if (is_there(file)) return part_->images->archive().location(file);
   const std::string& name = part_->file.images[samples_[sample]].file_name;
   return part_->images->archive().path() + "/" + printable(part_->folder + name, 4096);
 }
@@ -116,10 +118,10 @@ Sample CocoDataset::load(size_t sample) const {
   if (!is_there(file)) fail_not_there(*this, sample, file);
   Sample loaded{part_->images->decode(file), {}};
   if (loaded.image->width != width(sample) || loaded.image->height != height(sample)) {
-    fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", place(sample),
+    fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", location(sample),
          loaded.image->width, loaded.image->height, width(sample), height(sample));
   }
-  loaded.target = objects(sample);
+  loaded.target = make_target(objects(sample));
   return loaded;
 }
 
@@ -290,7 +292,7 @@ CocoSplits open_coco(const std::string& path, const CocoOptions& options) {
         }
       }
     }
-    return reader.read(archive->place(file), read_text(files, file), folders);
+    return reader.read(archive->location(file), read_text(files, file), folders);
   };
   CocoSplits result;
   if (const auto whole = layout.files.find(""); whole != layout.files.end()) {
@@ -322,7 +324,7 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
         const Archive& archive = part.images->archive();
         const ImageSize size = read_image_size(image_source(archive, file), part.decode);
         if (size != ImageSize{data.width(sample), data.height(sample)}) {
-          fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", data.place(sample),
+          fail("{}: an image of {}x{} pixels, expected {}x{} as annotated", data.location(sample),
                size.width, size.height, data.width(sample), data.height(sample));
         }
       },
@@ -330,7 +332,7 @@ DataReport check(CocoDataset& data, const CheckOptions& options) {
   report.samples = good.size();
   report.left_out = data.size() - good.size();
   if (good.empty()) {
-    fail("{}: none of its {} images is good: {}", part.file.name, data.size(),
+    fail("{}: none of its {} images is valid: {}", part.file.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

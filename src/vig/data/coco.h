@@ -4,7 +4,7 @@
 //   ROOT/SPLIT.json, ROOT/SPLIT/_annotations.coco.json
 //   FILE.json                               one unnamed split
 //
-// ROOT is a folder or an archive; everything in it may lie in one folder. Images are looked for
+// ROOT is a folder or an archive; everything in it may lie in one folder. Images are searched
 // by file_name below ROOT, ROOT/SPLIT, ROOT/images, ROOT/images/SPLIT and the folder of the JSON
 // file; nothing outside of ROOT is ever opened, not through links either. ROOT of a file is the
 // folder above "annotations", or its own folder.
@@ -34,7 +34,7 @@ struct CocoOptions {
   // As stored: what the annotations were drawn on.
   DecodeOptions decode = {.apply_orientation = false};
   uint64_t cache_bytes = DatasetOptions().cache_bytes;  // see DatasetOptions
-  std::string images = {};  // a folder or archive to look for images in, instead of ROOT
+  std::string images = {};  // a folder or archive to search for images, instead of ROOT
   std::vector<std::string> splits = {"train", "val", "test"};
   bool first_split_only = false;
 };
@@ -50,7 +50,7 @@ class CocoDataset : public SampleSource {
   const std::vector<std::string>& classes() const;
   const std::vector<int64_t>& category_ids() const;
 
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override;
   int64_t image_id(size_t sample) const;
   int width(size_t sample) const;  // as annotated

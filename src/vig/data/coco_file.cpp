@@ -16,7 +16,7 @@ namespace vig {
 namespace {
 
 constexpr int64_t kMaxSide = int64_t{1} << 20;
-constexpr int64_t kMaxBoxNumber = int64_t{1} << 24;  // whole numbers up to it are exact in float
+constexpr int64_t kMaxBoxNumber = int64_t{1} << 24;  // integers up to it are exact in float
 constexpr int64_t kMinId = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxId = std::numeric_limits<int64_t>::max();
 
@@ -25,7 +25,7 @@ struct Wrong {
   std::string why;
 };
 
-// As parsed, with ids in place of numbers.
+// As parsed, with ids instead of indices.
 struct RawAnnotation {
   CocoAnnotation value;
   int64_t image_id = 0, category_id = 0;
@@ -134,8 +134,8 @@ Mask read_runs(JsonReader& json, const std::string& where, int width, int height
   return {width, height, std::move(counts)};
 }
 
-// Polygons, run lengths as numbers or as text, or null. Gives nothing where there are none. Without
-// `work` only what can be known without filling polygons is checked.
+// Polygons, run lengths as integers or as text, or null. Gives nothing where there are none.
+// Without `work` only what can be known without filling polygons is checked.
 std::optional<Mask> read_segmentation(JsonReader& json, const std::string& where, int width,
                                       int height, MaskWork* work) {
   if (json.skip_null()) return {};
@@ -171,7 +171,7 @@ class CocoParser {
     }
     order_images();
     order_categories();
-    place_annotations();
+    resolve_annotations();
     return std::move(file_);
   }
 
@@ -246,7 +246,7 @@ class CocoParser {
     if (!std::ranges::all_of(box, [](double x) { return std::abs(x) <= kMaxBoxNumber; })) {
       file_.problems.add(fmt::format(
           "{}: a box of x {:g}, y {:g}, width {:g} and height {:g}, expected numbers from {} to {}",
-          file_.place(value), box[0], box[1], box[2], box[3], -kMaxBoxNumber, kMaxBoxNumber));
+          file_.location(value), box[0], box[1], box[2], box[3], -kMaxBoxNumber, kMaxBoxNumber));
       raw_.pop_back();
       return;
     }
@@ -285,7 +285,7 @@ class CocoParser {
     const auto twice = std::ranges::adjacent_find(file_.images, {}, &CocoImage::id);
     if (twice != file_.images.end()) fail("{}: two images of id {}", file_.name, twice->id);
     for (size_t i = 0; i < file_.images.size(); ++i) {
-      image_places_.emplace(file_.images[i].id, static_cast<uint32_t>(i));
+      image_indices_.emplace(file_.images[i].id, static_cast<uint32_t>(i));
     }
   }
 
@@ -299,17 +299,17 @@ class CocoParser {
     }
   }
 
-  // Ids become places; what is wrong is left out; the others are grouped by image.
-  void place_annotations() {
+  // Resolves ids to indices, leaves out invalid annotations and groups the others by image.
+  void resolve_annotations() {
     std::vector<uint32_t> counts(file_.images.size() + 1);
     size_t kept = 0;
     for (RawAnnotation& raw : raw_) {
       try {
-        place(raw);
+        resolve(raw);
         ++counts[raw.value.image + 1];
         raw_[kept++] = raw;
       } catch (const Wrong& wrong) {
-        file_.problems.add(fmt::format("{}: {}", file_.place(raw.value), wrong.why));
+        file_.problems.add(fmt::format("{}: {}", file_.location(raw.value), wrong.why));
       }
     }
     std::partial_sum(counts.begin(), counts.end(), counts.begin());
@@ -320,9 +320,9 @@ class CocoParser {
     }
   }
 
-  void place(RawAnnotation& raw) {
-    const auto image = image_places_.find(raw.image_id);
-    if (image == image_places_.end()) {
+  void resolve(RawAnnotation& raw) {
+    const auto image = image_indices_.find(raw.image_id);
+    if (image == image_indices_.end()) {
       throw Wrong{
           fmt::format("it belongs to the image {}, which is not among the images", raw.image_id)};
     }
@@ -357,12 +357,12 @@ class CocoParser {
   JsonReader json_;
   std::vector<Category> categories_;
   std::vector<RawAnnotation> raw_;
-  std::unordered_map<int64_t, uint32_t> image_places_;
+  std::unordered_map<int64_t, uint32_t> image_indices_;
 };
 
 }  // namespace
 
-std::string CocoFile::place(const CocoAnnotation& annotation) const {
+std::string CocoFile::location(const CocoAnnotation& annotation) const {
   return fmt::format("{}: annotation {}", name, annotation.id);
 }
 
@@ -371,10 +371,10 @@ Mask CocoFile::mask(const CocoAnnotation& annotation, MaskWork& work) const {
   const CocoImage& image = images[annotation.image];
   try {
     JsonReader json(name, text, annotation.segmentation);
-    return read_segmentation(json, place(annotation), image.width, image.height, &work)
+    return read_segmentation(json, location(annotation), image.width, image.height, &work)
         .value_or(Mask());
   } catch (const Wrong& wrong) {
-    fail("{}: {}", place(annotation), wrong.why);
+    fail("{}: {}", location(annotation), wrong.why);
   }
 }
 

@@ -52,7 +52,7 @@ struct CocoFile {
   // The mask of an annotation; empty without segmentation. Throws Error, also when the polygons of
   // its image take more than `work` together.
   Mask mask(const CocoAnnotation& annotation, MaskWork& work) const;
-  std::string place(const CocoAnnotation& annotation) const;
+  std::string location(const CocoAnnotation& annotation) const;
 };
 
 // `text` outlives the result. Throws Error.

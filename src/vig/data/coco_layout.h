@@ -15,7 +15,7 @@ struct CocoLayout {
   std::map<std::string, uint32_t> files;  // by split; "" for the only one of no split
 };
 
-// None where no file looks like one. Throws Error where several are of one split.
+// None if no file is recognised. Throws Error where several are of one split.
 CocoLayout find_coco_files(const FilesByName& files);
 
 // In the order of preference, each with its slash or empty. `json_folder` and `stem` are those of

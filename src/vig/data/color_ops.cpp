@@ -80,11 +80,11 @@ void equalize(Image& image) {
   const int64_t pixels = static_cast<int64_t>(image.rgb.size() / 3);
   map_channels(image, [&](const Histogram& histogram) {
     const int brightest = find_range(histogram).high;
-    const int64_t step = (pixels - histogram[static_cast<size_t>(brightest)]) / 255;
-    if (step == 0) return make_table([](int v) { return clip(v); });
-    int64_t sum = step / 2;
+    const int64_t bin = (pixels - histogram[static_cast<size_t>(brightest)]) / 255;
+    if (bin == 0) return make_table([](int v) { return clip(v); });
+    int64_t sum = bin / 2;
     return make_table([&](int v) {
-      const int64_t level = sum / step;
+      const int64_t level = sum / bin;
       sum += histogram[static_cast<size_t>(v)];
       return static_cast<uint8_t>(std::min<int64_t>(level, 255));
     });

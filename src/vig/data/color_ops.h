@@ -12,8 +12,8 @@ void invert(Image& image);  // 255 - v
 // Stretches each channel so that its darkest value becomes 0 and its brightest 255.
 void auto_contrast(Image& image);
 
-// Evens out each channel's histogram. With step = (pixels - those of the brightest value) / 255 in
-// whole numbers, v becomes (step / 2 + pixels darker than v) / step; a channel whose step is 0
+// Evens out each channel's histogram. With bin = (pixels - those of the brightest value) / 255 in
+// integers, v becomes (bin / 2 + pixels darker than v) / bin; a channel whose bin is 0
 // stays.
 void equalize(Image& image);
 

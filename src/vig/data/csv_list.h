@@ -41,7 +41,7 @@ struct CsvList {
 bool is_csv_list(const std::string& path);
 
 // `name` stands for the file in messages. Throws Error when the first line has neither two nor
-// three columns, a quote is not closed, or there are too many rows; any other row that is no good
+// three columns, a quote is not closed, or there are too many rows; any other invalid row
 // is left out and named: of another number of columns, with an empty path or label, a zero byte, a
 // label that is not UTF-8, an unknown split, text after a closing quote, or a path that an earlier
 // row has named.

@@ -1,4 +1,4 @@
-// What is wrong with data, found before the first step of training.
+// Problems of the data, found before training starts.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ DataKind recognise_data(const std::string& path);
 struct DataReport {
   size_t samples = 0;  // that are left
   size_t left_out = 0;
-  // Sentences that name file and place: of samples that are left out, and of annotations that are.
-  // At most kMostShown, then only counted.
+  // Sentences that name file and location: of samples that are left out, and of annotations that
+  // are. At most kMostShown, then only counted.
   std::vector<std::string> problems;
   size_t problem_count = 0;
 
@@ -39,7 +39,7 @@ struct CheckOptions {
   // show.
   bool read_files = true;
   // Called now and then by one thread at a time with the samples done; false ends the check early,
-  // with the samples not looked at left in.
+  // with unchecked samples left in.
   std::function<bool(size_t done, size_t total)> progress = {};
 };
 

@@ -8,6 +8,7 @@
 #include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/data/image_store.h"
+#include "vig/data/target.h"
 
 namespace vig {
 namespace {
@@ -49,8 +50,8 @@ std::string_view Dataset::name(size_t sample) const {
   return std::string_view(store_->archive().files()[samples_[sample].file]).substr(prefix_);
 }
 
-std::string Dataset::place(size_t sample) const {
-  return store_->archive().place(samples_[sample].file);
+std::string Dataset::location(size_t sample) const {
+  return store_->archive().location(samples_[sample].file);
 }
 
 std::string Dataset::path(size_t sample) const {
@@ -60,6 +61,8 @@ std::string Dataset::path(size_t sample) const {
 std::shared_ptr<const Image> Dataset::decode(size_t sample) const {
   return store_->decode(samples_[sample].file);
 }
+
+Sample Dataset::load(size_t sample) const { return {decode(sample), make_target(label(sample))}; }
 
 void Dataset::sort() {
   const std::vector<std::string>& files = store_->archive().files();
@@ -91,7 +94,7 @@ HeldOut hold_out(const Dataset& dataset, size_t count, uint64_t seed) {
     fail_usage("[data] {} of {} samples cannot be split off, expected at least 1 and some left",
                count, dataset.size());
   }
-  // A sample's rank comes from its name, so neither its place in the list nor the others matter.
+  // A sample's rank comes from its name, so neither its position in the list nor the others matter.
   struct Drawn {
     uint64_t key;
     size_t sample;

@@ -38,7 +38,7 @@ struct DatasetOptions {
   // Fewer classes throw: nothing can be learnt from one.
   size_t min_classes = 2;
   // Where there are splits, those to read, in the order of preference. The others are as good as
-  // not there: test images without labels, or of fewer classes, hinder nobody who trains.
+  // not there: test images without labels, or of fewer classes, do not affect training.
   std::vector<std::string> splits = {"train", "val", "test"};
   // Only the first of `splits` that is there.
   bool first_split_only = false;
@@ -56,13 +56,13 @@ class Dataset : public SampleSource {
   int label(size_t sample) const { return samples_[sample].label; }
   // Below the split's folder: "cat/0001.jpg". Of a list the path that it has.
   std::string_view name(size_t sample) const;
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override;
 
-  // For any number of threads. Throws Error naming the place when the file is no good.
+  // For any number of threads. Throws Error naming the location if the file is invalid.
   std::shared_ptr<const Image> decode(size_t sample) const;
   // With the label, an int, as target.
-  Sample load(size_t sample) const override { return {decode(sample), label(sample)}; }
+  Sample load(size_t sample) const override;
 
   // These samples of it, in this order; the classes stay as they are.
   Dataset subset(std::span<const size_t> samples) const;

@@ -1,4 +1,4 @@
-// What the readers of classified images share (data/dataset.h).
+// Shared by the readers of classified images (data/dataset.h).
 #pragma once
 
 #include <cstddef>

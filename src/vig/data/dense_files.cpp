@@ -11,7 +11,7 @@
 #include "vig/base/error.h"
 #include "vig/base/inside_folder.h"
 #include "vig/base/mapped_file.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 namespace vig {
 
@@ -74,7 +74,7 @@ bool FilesByName::leads_out(uint32_t file) const {
 std::string FilesByName::why_refused(uint32_t file) const {
   return fmt::format(
       "{}: a link out of {}, expected a file inside of it; nothing outside is opened",
-      archive_->place(file), archive_->path());
+      archive_->location(file), archive_->path());
 }
 
 std::vector<std::string> FilesByName::roots() const {
@@ -114,12 +114,12 @@ SharedText read_text(const FilesByName& files, uint32_t file) {
 }
 
 ImageSource image_source(const Archive& archive, uint32_t file) {
-  const std::string place = archive.place(file);
+  const std::string location = archive.location(file);
   // What is compressed shows what it is before all of it is unpacked.
   uint8_t start[64];
-  if (const size_t size = archive.read_start(file, start)) check_signature({start, size}, place);
+  if (const size_t size = archive.read_start(file, start)) check_signature({start, size}, location);
   const FileSize size = archive.size(file);
-  return {place, size.bytes, size.copied,
+  return {location, size.bytes, size.copied,
           [&archive, file](std::vector<uint8_t>& scratch) { return archive.read(file, scratch); }};
 }
 
@@ -145,8 +145,8 @@ std::vector<size_t> examine_samples(size_t count, const CheckOptions& options,
       if (worker == 0 && options.progress && !options.progress(done, count)) next = count;
     }
   };
-  ThreadTeam team(std::max(1, options.threads));
-  team.run(work);
+  ThreadPool pool(std::max(1, options.threads));
+  pool.run(work);
   if (other) std::rethrow_exception(other);
   std::vector<size_t> good;
   for (size_t i = 0; i < count; ++i) {

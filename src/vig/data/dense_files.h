@@ -1,4 +1,4 @@
-// What readers of annotated images share: files by name, names of splits, checks of samples.
+// Shared by the readers of annotated images: files by name, names of splits, checks of samples.
 #pragma once
 
 #include <cstddef>

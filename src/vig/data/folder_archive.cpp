@@ -26,8 +26,8 @@ class FolderArchive : public Archive {
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>& scratch) const override {
     ImageFile opened = open(file);
     if (*opened.size() > kMaxCopiedFile) {
-      fail("{}: a file of {} bytes, expected an image of at most {} (a fixed limit)", place(file),
-           *opened.size(), kMaxCopiedFile);
+      fail("{}: a file of {} bytes, expected an image of at most {} (a fixed limit)",
+           location(file), *opened.size(), kMaxCopiedFile);
     }
     opened.read(scratch, *opened.size());
     return scratch;

@@ -17,7 +17,9 @@ constexpr size_t kMostShown = 4096;  // bytes of a name
 ImageFiles::ImageFiles(std::vector<std::string> files, const DecodeOptions& options)
     : files_(std::move(files)), options_(options) {}
 
-std::string ImageFiles::place(size_t sample) const { return printable(files_[sample], kMostShown); }
+std::string ImageFiles::location(size_t sample) const {
+  return printable(files_[sample], kMostShown);
+}
 
 Sample ImageFiles::load(size_t sample) const {
   try {
@@ -30,7 +32,7 @@ Sample ImageFiles::load(size_t sample) const {
 ImageBytes::ImageBytes(std::vector<File> files, const DecodeOptions& options)
     : files_(std::move(files)), options_(options) {}
 
-std::string ImageBytes::place(size_t sample) const {
+std::string ImageBytes::location(size_t sample) const {
   return printable(files_[sample].name, kMostShown);
 }
 

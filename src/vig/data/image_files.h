@@ -17,7 +17,7 @@ class ImageFiles : public SampleSource {
   explicit ImageFiles(std::vector<std::string> files, const DecodeOptions& options = {});
 
   size_t size() const override { return files_.size(); }
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override { return files_[sample]; }
   // An image that is too large for the memory there is throws Error, too.
   Sample load(size_t sample) const override;
@@ -40,7 +40,7 @@ class ImageBytes final : public SampleSource {
   explicit ImageBytes(std::vector<File> files, const DecodeOptions& options = {});
 
   size_t size() const override { return files_.size(); }
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override { return files_[sample].name; }
   Sample load(size_t sample) const override;
 

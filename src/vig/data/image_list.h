@@ -9,7 +9,7 @@
 namespace vig {
 
 // Dataset::name of every sample in its order. A backslash is doubled and a line break written as
-// \n, so that a line is one name whatever bytes it has.
+// \n, so that a line of any bytes is one name.
 std::string image_list_text(const Dataset& dataset);
 
 // The samples of `dataset` that such a text names, in its order. `file` stands for the text in

@@ -5,12 +5,13 @@
 namespace vig {
 
 LoadedImage ImageStore::load(size_t file) const {
-  const std::string place = archive_->place(file);
+  const std::string location = archive_->location(file);
   // What is compressed shows what it is before all of it is unpacked.
   uint8_t start[64];
-  if (const size_t size = archive_->read_start(file, start)) check_signature({start, size}, place);
+  if (const size_t size = archive_->read_start(file, start))
+    check_signature({start, size}, location);
   const FileSize size = archive_->size(file);
-  return load_image({place, size.bytes, size.copied,
+  return load_image({location, size.bytes, size.copied,
                      [&](std::vector<uint8_t>& scratch) { return archive_->read(file, scratch); }},
                     options_);
 }

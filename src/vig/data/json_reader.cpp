@@ -30,7 +30,7 @@ void JsonReader::fail_here(const std::string& expected) const {
   fail("{}: expected {} at byte {}, found \"{}\"", where_, expected, at_, printable(rest));
 }
 
-char JsonReader::look() {
+char JsonReader::next_character() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return c;
@@ -40,12 +40,12 @@ char JsonReader::look() {
 }
 
 void JsonReader::expect(char c, const char* what) {
-  if (look() != c || at_ == text_.size()) fail_here(what);
+  if (next_character() != c || at_ == text_.size()) fail_here(what);
   ++at_;
 }
 
 JsonReader::Kind JsonReader::peek() {
-  switch (look()) {
+  switch (next_character()) {
     case '{':
       return Kind::kObject;
     case '[':
@@ -59,7 +59,7 @@ JsonReader::Kind JsonReader::peek() {
     case '-':
       return Kind::kNumber;
     default:
-      if (is_digit(look())) return Kind::kNumber;
+      if (is_digit(next_character())) return Kind::kNumber;
       fail_here("a value of JSON");
   }
 }
@@ -83,20 +83,20 @@ void JsonReader::begin_array(const char* what) {
 }
 
 bool JsonReader::next_item() {
-  if (look() == ']') {
+  if (next_character() == ']') {
     ++at_;
     first_.pop_back();
     return false;
   }
   if (first_.back() == 0) expect(',', "a comma or the end of a list");
   first_.back() = 0;
-  if (look() == ']') fail_here("a value of JSON");
+  if (next_character() == ']') fail_here("a value of JSON");
   return true;
 }
 
 size_t JsonReader::next_field(std::span<const std::string_view> known, uint32_t& seen) {
   for (;;) {
-    if (look() == '}') {
+    if (next_character() == '}') {
       ++at_;
       first_.pop_back();
       return known.size();
@@ -119,7 +119,7 @@ size_t JsonReader::next_field(std::span<const std::string_view> known, uint32_t&
 }
 
 std::string_view JsonReader::number_text(const char* what) {
-  look();
+  next_character();
   const size_t begin = at_;
   size_t at = at_;
   const auto digits = [&] {
@@ -159,13 +159,13 @@ double JsonReader::number(const char* what) {
 }
 
 int64_t JsonReader::whole(const char* what, int64_t least, int64_t most) {
-  look();
+  next_character();
   const size_t begin = at_;
   const std::string_view text = number_text(what);
   int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
-    // Programs without whole numbers write 17.0.
+    // Programs without integers write 17.0.
     constexpr double kExact = 9007199254740992.0;
     at_ = begin;
     const double real = number(what);
@@ -183,7 +183,7 @@ int64_t JsonReader::whole(const char* what, int64_t least, int64_t most) {
 }
 
 bool JsonReader::flag(const char* what) {
-  look();
+  next_character();
   for (const std::string_view word : {"true", "false"}) {
     if (text_.substr(at_, word.size()) != word) continue;
     at_ += word.size();
@@ -252,7 +252,7 @@ std::string JsonReader::string(const char* what) {
 }
 
 bool JsonReader::skip_null() {
-  look();
+  next_character();
   if (text_.substr(at_, 4) != "null") return false;
   at_ += 4;
   return true;
@@ -292,7 +292,7 @@ void JsonReader::skip() {
       if (objects.back() == 0) {
         if (next_item()) break;
       } else {
-        if (look() != '}') {
+        if (next_character() != '}') {
           if (first_.back() == 0) expect(',', "a comma or the end of an object");
           first_.back() = 0;
           string_text("the name of a field");
@@ -308,7 +308,7 @@ void JsonReader::skip() {
 }
 
 void JsonReader::end() {
-  look();
+  next_character();
   if (at_ != text_.size()) fail_here("the end of the file");
 }
 

@@ -21,7 +21,7 @@ class JsonReader {
   JsonReader(const std::string& where, std::string_view text, size_t at = 0)
       : where_(where), text_(text), at_(at) {}
 
-  size_t position() const { return at_; }  // of the value that peek() looked at
+  size_t position() const { return at_; }  // of the value that peek() saw
   Kind peek();
 
   // Of an object: begin, then the value of every field that next_field gives. It skips fields that
@@ -38,14 +38,14 @@ class JsonReader {
   int64_t whole(const char* what, int64_t least, int64_t most);
   bool flag(const char* what);           // true, false, 1 or 0
   std::string string(const char* what);  // as UTF-8
-  void skip();                           // whatever it is
+  void skip();                           // of any kind
   bool skip_null();                      // true if it was null
   void end();                            // nothing but space follows
 
   [[noreturn]] void fail_here(const std::string& expected) const;
 
  private:
-  char look();  // the next character that is no space; 0 at the end
+  char next_character();  // that is no space; 0 at the end
   void expect(char c, const char* what);
   std::string_view number_text(const char* what);
   std::string_view string_text(const char* what);  // between the quotes, escapes as they are

@@ -11,6 +11,7 @@
 #include "vig/data/dense_files.h"
 #include "vig/data/image_store.h"
 #include "vig/data/label_pairs_layout.h"
+#include "vig/data/target.h"
 #include "vig/image/image_size.h"
 #include "vig/image/label_file.h"
 
@@ -66,16 +67,16 @@ struct LabelPairsPart {
 const std::vector<std::string>& LabelPairs::classes() const { return *part_->classes; }
 const DataReport& LabelPairs::problems() const { return part_->problems; }
 
-std::string LabelPairs::place(size_t sample) const {
-  return part_->images->archive().place(part_->pairs[samples_[sample]].image);
+std::string LabelPairs::location(size_t sample) const {
+  return part_->images->archive().location(part_->pairs[samples_[sample]].image);
 }
 
 std::string LabelPairs::path(size_t sample) const {
   return part_->images->archive().file_path(part_->pairs[samples_[sample]].image);
 }
 
-std::string LabelPairs::label_place(size_t sample) const {
-  return part_->images->archive().place(part_->pairs[samples_[sample]].labels);
+std::string LabelPairs::label_location(size_t sample) const {
+  return part_->images->archive().location(part_->pairs[samples_[sample]].labels);
 }
 
 LabelMap LabelPairs::labels(size_t sample) const {
@@ -84,8 +85,8 @@ LabelMap LabelPairs::labels(size_t sample) const {
     const int16_t label = part_->meaning[map.labels[i]];
     if (label == kNoClass) {
       const auto width = static_cast<size_t>(map.width);
-      fail("{}: the label {} at column {} of row {} is none of the {} classes", label_place(sample),
-           map.labels[i], i % width, i / width, classes().size());
+      fail("{}: the label {} at column {} of row {} is none of the {} classes",
+           label_location(sample), map.labels[i], i % width, i / width, classes().size());
     }
     map.labels[i] = static_cast<uint8_t>(label);
   }
@@ -97,10 +98,10 @@ Sample LabelPairs::load(size_t sample) const {
   LabelMap map = labels(sample);
   Sample loaded{part_->images->decode(part_->pairs[samples_[sample]].image), {}};
   if (loaded.image->width != map.width || loaded.image->height != map.height) {
-    fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}", label_place(sample),
-         map.width, map.height, loaded.image->width, loaded.image->height, place(sample));
+    fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}", label_location(sample),
+         map.width, map.height, loaded.image->width, loaded.image->height, location(sample));
   }
-  loaded.target = std::move(map);
+  loaded.target = make_target(std::move(map));
   return loaded;
 }
 
@@ -285,15 +286,15 @@ DataReport check(LabelPairs& data, const CheckOptions& options) {
         read_image_size(image_source(part.images->archive(), image), part.decode);
     if (size != ImageSize{map.width, map.height}) {
       fail("{}: a label map of {}x{} pixels, expected {}x{} as its image {}",
-           data.label_place(sample), map.width, map.height, size.width, size.height,
-           data.place(sample));
+           data.label_location(sample), map.width, map.height, size.width, size.height,
+           data.location(sample));
     }
   };
   const std::vector<size_t> good = examine_samples(data.size(), options, examine, report);
   report.samples = good.size();
   report.left_out = data.size() - good.size() + part.problems.problem_count;
   if (good.empty()) {
-    fail("{}: none of its {} images is good: {}", part.name, data.size(),
+    fail("{}: none of its {} images is valid: {}", part.name, data.size(),
          report.problems.empty() ? "there is none" : report.problems.front());
   }
   report.add(part.problems);

@@ -55,14 +55,14 @@ struct LabelPairsPart;  // what copies share: archive, images, pairs, classes
 class LabelPairs : public SampleSource {
  public:
   size_t size() const override { return samples_.size(); }
-  // From classes.txt, else numbers.
+  // From classes.txt, else indices.
   const std::vector<std::string>& classes() const;
 
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override;
-  std::string label_place(size_t sample) const;
+  std::string label_location(size_t sample) const;
 
-  // Classes from 0, kNoLabel where there is none. Throws Error naming place and value for labels
+  // Classes from 0, kNoLabel where there is none. Throws Error naming location and value for labels
   // that are no class.
   LabelMap labels(size_t sample) const;
   // With the LabelMap as target. Throws Error when it has another size than the image.

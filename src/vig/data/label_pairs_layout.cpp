@@ -65,13 +65,13 @@ PairList pair_folders(const FilesByName& files, const std::string& images,
     if (found != of_labels.end()) {
       list.pairs.push_back({file, found->second});
     } else {
-      list.problems.add(fmt::format("{}: no label map {} for it", archive.place(file),
+      list.problems.add(fmt::format("{}: no label map {} for it", archive.location(file),
                                     printable(labels + std::string(name) + ".png", 200)));
     }
   }
   for (const auto& [name, file] : of_labels) {
     if (of_images.contains(name)) continue;
-    list.problems.add(fmt::format("{}: no image in {} for it", archive.place(file), images));
+    list.problems.add(fmt::format("{}: no image in {} for it", archive.location(file), images));
   }
   return list;
 }
@@ -138,12 +138,12 @@ class LayoutFinder {
       while (!rest.empty() && (line.empty() || line.starts_with('#'))) line = next_line(rest);
       const auto names = two_names(line);
       if (!names || !is_label_file(names->second)) {
-        no_pairs_ = files_.archive()->place(*file);
+        no_pairs_ = files_.archive()->location(*file);
         continue;
       }
       PairList list;
       if (read_lists_) {
-        list = read_pair_list(files_, layout_.root, files_.archive()->place(*file), text.text);
+        list = read_pair_list(files_, layout_.root, files_.archive()->location(*file), text.text);
       }
       layout_.lists.emplace(split_of(stem), std::move(list));
     }
@@ -269,9 +269,9 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
   for (const std::string_view file : {"classes.txt", "objectInfo150.txt"}) {
     const std::optional<uint32_t> found = files.find(root + std::string(file));
     if (!found) continue;
-    const std::string place = files.archive()->place(*found);
+    const std::string location = files.archive()->location(*found);
     if (files.archive()->size(*found).bytes > kMaxClassBytes) {
-      fail("{}: {} bytes, expected at most {} (a fixed limit)", place,
+      fail("{}: {} bytes, expected at most {} (a fixed limit)", location,
            files.archive()->size(*found).bytes, kMaxClassBytes);
     }
     const SharedText text = read_text(files, *found);
@@ -281,14 +281,14 @@ std::vector<std::string> read_pair_classes(const FilesByName& files, const std::
       std::string_view line = next_line(rest);
       if (table) line.remove_prefix(line.rfind('\t') + 1);  // npos + 1 is 0
       for (std::string_view left = line; !left.empty();) {
-        if (!take_character(left)) fail("{}: \"{}\" is not UTF-8", place, printable(line, 60));
+        if (!take_character(left)) fail("{}: \"{}\" is not UTF-8", location, printable(line, 60));
       }
       names.emplace_back(line);
     }
     while (!names.empty() && names.back().empty()) names.pop_back();
     if (table && !names.empty()) names.erase(names.begin());
     if (names.size() > 255) {
-      fail("{}: names {} classes, expected at most 255 (a fixed limit)", place, names.size());
+      fail("{}: names {} classes, expected at most 255 (a fixed limit)", location, names.size());
     }
     return names;
   }

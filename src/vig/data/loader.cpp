@@ -13,7 +13,7 @@ struct Loader::Work {
   Batch batch;
   Buffer memory;                       // unless the caller has given some
   float* data = nullptr;               // where samples are written
-  std::vector<Target> targets;         // by position
+  std::vector<Sample> items;           // by position
   std::vector<std::string> sentences;  // by position: why there is no sample; empty if there is
   std::exception_ptr error;            // the first by position
   size_t error_position = 0;
@@ -21,7 +21,10 @@ struct Loader::Work {
 };
 
 Loader::Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options)
-    : source_(std::move(source)), workers_(options.workers), ahead_(options.ahead) {
+    : source_(std::move(source)),
+      workers_(options.workers),
+      ahead_(options.ahead),
+      keep_images_(options.keep_images) {
   if (workers_ < 0) fail_usage("[loader] {} workers, expected 0 or more", workers_);
   if (ahead_ == 0) fail_usage("[loader] 0 batches ahead, expected at least 1");
   threads_.reserve(static_cast<size_t>(workers_));
@@ -115,7 +118,7 @@ void Loader::serve(std::stop_token stop) {
 void Loader::prepare() {
   Work& work = ring_[prepared_ % ring_.size()];
   const size_t size = batches_[prepared_].size();
-  work.targets.assign(size, {});
+  work.items.assign(size, {});
   work.sentences.assign(size, "");
   work.error = nullptr;
   work.left = size;
@@ -143,8 +146,9 @@ void Loader::make(const Slot& slot) {
       work.sentences[slot.position] = bad_file.what();
     }
     if (loaded.image != nullptr) {
-      write_(slot, *loaded.image, loaded.target, work.data + slot.position * floats_per_sample_);
-      work.targets[slot.position] = std::move(loaded.target);
+      write_(slot, loaded, work.data + slot.position * floats_per_sample_);
+      if (!keep_images_) loaded.image = nullptr;
+      work.items[slot.position] = std::move(loaded);
     }
   } catch (...) {
     error = std::current_exception();
@@ -169,7 +173,7 @@ void Loader::hand_out(Work& work, size_t index) {
     if (!work.sentences[position].empty()) {
       if (reported_.insert(sample).second) {
         batch.problems.push_back(
-            {source_->place(sample), std::move(work.sentences[position]), sample});
+            {source_->location(sample), std::move(work.sentences[position]), sample});
       }
       continue;
     }
@@ -179,7 +183,7 @@ void Loader::hand_out(Work& work, size_t index) {
       std::copy(from, from + floats_per_sample_, batch.data + to * floats_per_sample_);
     }
     batch.samples.push_back(sample);
-    batch.targets.push_back(std::move(work.targets[position]));
+    batch.items.push_back(std::move(work.items[position]));
   }
 }
 

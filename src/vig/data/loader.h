@@ -21,8 +21,8 @@ namespace vig {
 
 // A sample that could not be loaded.
 struct Problem {
-  std::string place;     // SampleSource::place
-  std::string sentence;  // names the place, too
+  std::string location;  // SampleSource::location
+  std::string sentence;  // names the location, too
   size_t sample = 0;
 };
 
@@ -31,15 +31,17 @@ struct Batch {
   // The samples that are good, in the order asked for: bad ones are left out, so there may be fewer
   // than were asked for, or none.
   std::vector<size_t> samples;
-  std::vector<Target> targets;    // of these samples, as Write left them
+  // These samples as Write left them; without their images unless LoaderOptions::keep_images.
+  std::vector<Sample> items;
   float* data = nullptr;          // [samples, floats_per_sample]; may be written to
   size_t memory = 0;              // which of the blocks given to Loader::start `data` is
   std::vector<Problem> problems;  // bad samples never reported before by this loader
 };
 
 struct LoaderOptions {
-  int workers = 1;   // at most; 0: everything happens in the thread that asks
-  size_t ahead = 2;  // finished batches kept beside the one handed out; > 0
+  int workers = 1;           // at most; 0: everything happens in the thread that asks
+  size_t ahead = 2;          // finished batches kept beside the one handed out; > 0
+  bool keep_images = false;  // in Batch::items
 };
 
 // What it hands out does not depend on the number of workers. One thread at a time may use it.
@@ -53,7 +55,7 @@ class Loader {
   };
   // Writes the floats of one sample, and may change its target along with the image. Called by
   // several threads at a time. What it throws, Loader::next throws in place of that batch.
-  using Write = std::function<void(const Slot&, const Image&, Target&, float* out)>;
+  using Write = std::function<void(const Slot&, Sample&, float* out)>;
 
   Loader(std::shared_ptr<const SampleSource> source, const LoaderOptions& options);
   ~Loader();
@@ -80,7 +82,7 @@ class Loader {
   struct Work;  // a batch in the making
 
   void serve(std::stop_token stop);
-  void prepare();  // the place of the next batch, so that its samples may be taken
+  void prepare();  // makes room for the next batch, so that its samples may be taken
   bool take(Slot& slot);
   void make(const Slot& slot);
   void hand_out(Work& work, size_t index);
@@ -88,13 +90,14 @@ class Loader {
   const std::shared_ptr<const SampleSource> source_;
   int workers_;  // that the system has started
   const size_t ahead_;
+  const bool keep_images_;
   std::vector<std::vector<size_t>> batches_;
   size_t floats_per_sample_ = 0;
   Write write_;
 
   std::mutex mutex_;                   // for what follows, and for changing the three above
   std::condition_variable_any begin_;  // there is something to take
-  std::condition_variable done_;       // a batch is complete, or nobody is at work
+  std::condition_variable done_;       // a batch is complete, or all workers are idle
   std::vector<Work> ring_;             // batch i is made in place i % size
   size_t prepared_ = 0;                // batches whose samples may be taken
   size_t handed_out_ = 0;              // batches; the last of them still belongs to the caller

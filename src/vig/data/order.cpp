@@ -11,8 +11,8 @@ namespace vig {
 
 namespace {
 
-void shuffle(std::span<size_t> numbers, RandomStream stream) {
-  for (size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[stream.below(i)]);
+void shuffle(std::span<size_t> indices, RandomStream stream) {
+  for (size_t i = indices.size(); i > 1; --i) std::swap(indices[i - 1], indices[stream.below(i)]);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::vector<size_t> epoch_order(size_t size, uint64_t seed, uint64_t epoch);
 std::vector<size_t> balanced_order(std::span<const std::vector<size_t>> groups, uint64_t seed,
                                    uint64_t epoch);
 
-// How often the sample at each place of an order has come before it.
+// How often the sample at each position of an order has come before it.
 std::vector<size_t> times_before(std::span<const size_t> order);
 
 // 0 .. size - 1 as they are, for evaluation.

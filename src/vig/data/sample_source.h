@@ -1,7 +1,6 @@
-// Images in a list, each with its target: what a network is to answer for it.
+// Images in a list, each with what a data set says of it.
 #pragma once
 
-#include <any>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -10,13 +9,11 @@
 
 namespace vig {
 
-// A label, a label map, boxes with masks, or nothing. Which type it holds is between the source and
-// the task; loader and batch carry it along.
-using Target = std::any;
+struct Target;  // data/target.h
 
 struct Sample {
   std::shared_ptr<const Image> image;
-  Target target;
+  std::shared_ptr<Target> target;  // null: nothing is known of the image
 };
 
 class SampleSource {
@@ -25,10 +22,10 @@ class SampleSource {
 
   virtual size_t size() const = 0;
   // The whole name of a sample, fit for a message: "data/cifar10.tar/train/cat/0001.jpg".
-  virtual std::string place(size_t sample) const = 0;
+  virtual std::string location(size_t sample) const = 0;
   // The same with its own bytes, as programs take it.
-  virtual std::string path(size_t sample) const { return place(sample); }
-  // For any number of threads. Throws Error naming the place when the image or its target cannot
+  virtual std::string path(size_t sample) const { return location(sample); }
+  // For any number of threads. Throws Error naming the location when the image or its target cannot
   // be read.
   virtual Sample load(size_t sample) const = 0;
 };

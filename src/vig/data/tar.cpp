@@ -186,7 +186,7 @@ bool TarReader::next(TarEntry& entry) {
     target_.reset();
     size_.reset();
 
-    // Types 1 to 6 have no content, whatever their size says.
+    // Types 1 to 6 have no content and ignore their size.
     entry.data = type >= '1' && type <= '6' ? Bytes() : take(size);
     switch (type) {
       case '\0':

@@ -49,7 +49,7 @@ class TarArchive : public Archive {
 
   std::span<const uint8_t> read(size_t file, std::vector<uint8_t>&) const override {
     if (data_[file].data() == nullptr) {
-      fail("{}: a link to a file that the archive does not hold", place(file));
+      fail("{}: a link to a file that the archive does not hold", location(file));
     }
     return data_[file];
   }

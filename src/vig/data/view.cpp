@@ -143,7 +143,7 @@ View draw_view(const Recipe& recipe, const ViewOptions& options, Sides image, Si
   return view;
 }
 
-void draw_place(View& view, RandomStream& stream) {
+void draw_position(View& view, RandomStream& stream) {
   const auto start = [&](int side, int part) {
     return static_cast<int>(stream.below(static_cast<uint64_t>(side - part) + 1));
   };

@@ -1,4 +1,4 @@
-// How an image is seen in training where its target has places: a part of the resized image,
+// How an image is seen in training where its target has positions: a part of the resized image,
 // mirrored and transposed. Labels, boxes and masks move along with the image.
 #pragma once
 
@@ -41,7 +41,7 @@ struct Sides {
 // and a long side of int(recipe.longest * factor) allow; sides round to the nearest.
 Sides fitted_sides(const Recipe& recipe, float factor, Sides image);
 
-// The steps in order: resize to `resized`, cut `part` out, mirror, transpose.
+// In order: resize to `resized`, cut `part` out, mirror, transpose.
 struct View {
   Sides source, resized;
   Part part;
@@ -61,11 +61,11 @@ struct View {
   std::vector<int> source_rows() const;
 };
 
-// Draws all but the part's place, which is at the top left; at most `canvas` is seen.
+// Draws all but the part's position, which is at the top left; at most `canvas` is seen.
 View draw_view(const Recipe& recipe, const ViewOptions& options, Sides image, Sides canvas,
                const RandomStream& stream);
 // Moves the part anywhere inside of the resized image.
-void draw_place(View& view, RandomStream& stream);
+void draw_position(View& view, RandomStream& stream);
 
 // Writes canvas.height x canvas.width x 3 floats: the image, normalised, at the top left, and
 // zeros right of it and below.

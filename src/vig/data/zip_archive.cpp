@@ -36,7 +36,7 @@ class ZipArchive : public Archive {
   FileSize size(size_t file) const override {
     const ZipEntry& entry = entries_[file];
     if (!is_plausible(entry)) {
-      fail("{}: {} bytes that claim to unpack to {}, expected an image", place(file),
+      fail("{}: {} bytes that claim to unpack to {}, expected an image", location(file),
            entry.data.size(), entry.size);
     }
     const bool copied = entry.method == ZipEntry::kDeflated;
@@ -56,16 +56,17 @@ class ZipArchive : public Archive {
       scratch.resize(expected.copied);
       const Inflated inflated = inflate_entry(file, scratch);
       if (!inflated.complete || inflated.bytes != entry.size) {
-        fail("{}: damaged: it does not unpack to the {} bytes it claims", place(file), entry.size);
+        fail("{}: damaged: it does not unpack to the {} bytes it claims", location(file),
+             entry.size);
       }
       scratch.resize(entry.size);
       bytes = scratch;
     } else if (entry.method != ZipEntry::kStored) {
-      fail("{}: compressed by method {} of zip, expected it stored or deflated", place(file),
+      fail("{}: compressed by method {} of zip, expected it stored or deflated", location(file),
            entry.method);
     }
     if (::crc32(0, bytes.data(), static_cast<uInt>(bytes.size())) != entry.crc) {
-      fail("{}: damaged: its checksum is not the one in the archive", place(file));
+      fail("{}: damaged: its checksum is not the one in the archive", location(file));
     }
     return bytes;
   }
@@ -89,7 +90,7 @@ class ZipArchive : public Archive {
   }
 
   // Links are not followed: one to a file reads as what it is, which is no image. Those that may
-  // stand for folders are looked for where they are stored, as packers do with what is that short.
+  // stand for folders are searched among stored entries, where packers put such short content.
   void find_folder_links() {
     constexpr size_t kMaxTarget = 4096;  // no system follows longer ones
     if (std::ranges::none_of(entries_, &ZipEntry::link)) return;
@@ -118,7 +119,7 @@ class ZipArchive : public Archive {
     const ZipEntry& entry = entries_[file];
     z_stream stream = {};
     if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
-      fail("{}: not enough memory to unpack it", place(file));
+      fail("{}: not enough memory to unpack it", location(file));
     }
     stream.next_in = const_cast<Bytef*>(entry.data.data());
     stream.avail_in = static_cast<uInt>(entry.data.size());
@@ -126,7 +127,7 @@ class ZipArchive : public Archive {
     stream.avail_out = static_cast<uInt>(out.size());
     const int status = ::inflate(&stream, Z_FINISH);
     ::inflateEnd(&stream);
-    if (status == Z_MEM_ERROR) fail("{}: not enough memory to unpack it", place(file));
+    if (status == Z_MEM_ERROR) fail("{}: not enough memory to unpack it", location(file));
     return {stream.total_out, status == Z_STREAM_END};
   }
 

@@ -189,7 +189,7 @@ Value Builder::add_position(Value x, const std::string& name, AddPositionOp op, 
     fail("[add_position] {} rows, expected {} x {} and {} extra ones ({})", grid(x).positions(),
          op.height, op.width, extra, name);
   }
-  // In rising order, so that both places of an extra row follow from what stands before it.
+  // In rising order, so that both rows of an extra token follow from those before it.
   for (size_t i = 0; i < op.extra.size(); ++i) {
     const ExtraRow row = op.extra[i];
     const ExtraRow before = i == 0 ? ExtraRow{-1, -1} : op.extra[i - 1];

@@ -145,7 +145,7 @@ class Builder {
   // The parameter `name` is [rows, channels].
   Value add_row(Value x, const std::string& name, int rows, int row, Init init);
   Value drop_channels(Value x, float rate);
-  // Of all numbers of a square grid, in the order channel, row, column: parameters `name`.weight
+  // Of all values of a square grid, in the order channel, row, column: parameters `name`.weight
   // [out, channels * height * width] and `name`.bias. The result is a 1 x 1 grid.
   Value linear_of_grid(Value x, const std::string& name, int out_channels, Init weight);
   Value deformable(Value values, Value offsets, Value logits, DeformableOp op);

@@ -42,11 +42,11 @@ Value Builder::conv1d(Value x, const std::string& name, Conv1dShape shape, Init 
          channels, shape.first, out.channels, name);
   }
   if (shape.path.order != ScanOrder::kRows && !shape.ordered) {
-    fail("[conv1d] results at the places of their tokens, expected a path row by row ({})", name);
+    fail("[conv1d] unordered results along a path, expected one row by row ({})", name);
   }
   if (shape.ordered) {
-    const auto steps = scan_rows(shape.path, out.height, out.width).size();
-    out = {1, static_cast<int>(steps), 0};
+    const auto length = scan_rows(shape.path, out.height, out.width).size();
+    out = {1, static_cast<int>(length), 0};
   }
   out.channels = channels;
   std::vector<int> params = {param(name + ".weight", {channels, 1, shape.width}, weight),
@@ -138,7 +138,7 @@ Value Builder::s4_conv(Value x, const S4Params& params, S4ConvOp op) {
                                param(name + "A_imag", {systems, pairs}, params.a_imag),
                                param(name + "P", vectors, params.p),
                                param(name + "l_kernel", Shape{}, {})};
-  // The state space and its step learn without weight decay, C and D with it.
+  // The state space and its step size learn without weight decay, C and D with it.
   for (const size_t i : {1, 3, 4, 5, 6}) graph_.params[declared[i]].decayed = false;
   graph_.params[declared.back()].trained = false;
   out.channels = op.copies * out.channels;

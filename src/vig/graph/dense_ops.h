@@ -57,7 +57,7 @@ struct GridSize {
 // of all `levels` one grid behind the other, [sum of positions, heads * d]; offsets, for every
 // query, [heads, levels, points, (x, y)] in pixels of the sampled level; logits [heads, levels,
 // points], of which a softmax over levels and points together makes weights. Queries are the rows
-// of all `queries` one grid behind the other, and look from the middle of their cell:
+// of all `queries` one grid behind the other, and sample around the middle of their cell:
 //   o[q, head] = sum over l, p of weight * values[l, head] at
 //                ((i + 0.5) / width * width_l - 0.5 + x, (j + 0.5) / height * height_l - 0.5 + y)
 // for the query in column i and row j; bilinear, where positions outside of the level count 0.

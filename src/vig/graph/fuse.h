@@ -1,4 +1,4 @@
-// Which operations of a graph are computed together, for whoever executes it. A fused value is
+// Which operations of a graph are computed together, for all executors. A fused value is
 // never in memory; the values that remain keep their bits. Folding a batch norm into weights is the
 // exception: it rounds the weights, so its result differs from the norm's own in the last bits.
 #pragma once

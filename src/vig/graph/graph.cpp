@@ -52,13 +52,13 @@ int window_padding(int size, int kernel, int stride, int padding) {
 
 namespace {
 
-// The first `count` rows that are the place of no extra one.
+// The first `count` rows that are no extra ones.
 std::vector<int64_t> free_rows(int64_t count, const std::vector<ExtraRow>& extra,
-                               int ExtraRow::*place) {
+                               int ExtraRow::*index) {
   std::vector<int64_t> rows;
   auto next = extra.begin();
   for (int64_t row = 0; static_cast<int64_t>(rows.size()) < count; ++row) {
-    if (next != extra.end() && (*next).*place == row) {
+    if (next != extra.end() && (*next).*index == row) {
       ++next;
     } else {
       rows.push_back(row);
@@ -227,7 +227,7 @@ std::string difference(const Graph& a, const Graph& b) {
     const auto text = [i](const std::vector<Node>& nodes) {
       return i < nodes.size() ? op_name(nodes[i].op) : "missing";
     };
-    return fmt::format("operation {} is {} in one and {} in the other, or has other numbers", i,
+    return fmt::format("operation {} is {} in one and {} in the other, or has other attributes", i,
                        text(nodes_a), text(nodes_b));
   }
   return "";
@@ -265,8 +265,8 @@ MacCount count_macs(const Graph& graph, const Node& node) {
           [](const SelectChannelsOp&) {},
           [&](const Conv1dOp&) { weight_per_position(); },
           [&](const SelectiveScanOp& op) {
-            const int64_t steps = scan_steps(op, node.grid.height, node.grid.width);
-            macs.scan = checked_product(kMacs, {steps, op.channels, 4 * op.states + 2});
+            const int64_t length = scan_length(op, node.grid.height, node.grid.width);
+            macs.scan = checked_product(kMacs, {length, op.channels, 4 * op.states + 2});
           },
           [&](const BiWkvOp&) {
             macs.scan = checked_product(kMacs, {node.grid.elements(), 11});

@@ -36,7 +36,7 @@ void fill_normal(const FreshParam& param, float deviation, float) {
 }
 
 // Redraws what falls outside, from a stream of its own; after many misses (a deviation far above
-// the bound) it clamps, so that the loop ends whatever it is given.
+// the bound) it clamps, so that the loop always ends.
 void fill_truncated_normal(const FreshParam& param, float deviation, float bound) {
   fill_normal(param, deviation, 0.0f);
   for (size_t i = 0; i < param.values.size(); ++i) {

@@ -25,7 +25,7 @@ struct FreshParam {
 };
 
 struct Init {
-  // The numbers mean what the rule says. A rule draws by place (RandomStream::bits_at), so that a
+  // The rule defines what a and b mean. It draws by position (RandomStream::bits_at), so that a
   // number depends neither on threads nor on what was drawn before.
   using Rule = void (*)(const FreshParam& param, float a, float b);
 

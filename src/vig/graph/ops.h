@@ -1,5 +1,5 @@
 // The closed set of operations a network is made of. A value is a grid of channel vectors,
-// [batch, height, width, channels] with channels last; the batch is left to whoever executes the
+// [batch, height, width, channels] with channels last; the batch is chosen by the executor of the
 // graph. A sequence is a grid read row by row, so a token layer and a 1x1 convolution are the same.
 //
 // Every operation is plain: what runs fused is decided by fuse.h. `Op` is a std::variant visited
@@ -20,7 +20,7 @@
 
 namespace vig {
 
-// What somebody gives before the run, such as the image normalised by the recipe.
+// What the caller sets before the run, such as the image normalised by the recipe.
 struct InputOp {
   std::string name;
   bool operator==(const InputOp&) const = default;
@@ -137,7 +137,7 @@ struct ExtraRow {
 
 // x + table. The table is a learned [1, rows * cols + extra rows, channels]. Its rows besides the
 // extra ones are a grid, resized to height x width where that differs: bicubic, coefficient -0.75,
-// half-pixel centres, no antialiasing. x is that grid with the extra rows at their places.
+// half-pixel centres, no antialiasing. x is that grid with the extra rows inserted.
 struct AddPositionOp {
   int rows = 0;
   int cols = 0;
@@ -258,8 +258,8 @@ struct SelectChannelsOp {
 };
 
 // Causal depthwise convolution over some channels of x, along a path (kernels/conv1d.h). The
-// results stand at the places of their tokens, or, `ordered`, as the sequence of the path with its
-// padding. weight [channels, 1, width], bias [channels].
+// results stand at the positions of their tokens, or, `ordered`, as the sequence of the path with
+// its padding. weight [channels, 1, width], bias [channels].
 struct Conv1dOp {
   int width = 4;
   int first = 0;  // channel of x
@@ -268,12 +268,12 @@ struct Conv1dOp {
   bool operator==(const Conv1dOp&) const = default;
 };
 
-// One direction of a selective scan, and where its operands lie. Padding steps have zeros.
+// One direction of a selective scan, and where its operands lie. Padding is zero.
 struct ScanDirection {
   ScanPath path;
   int u = 0;  // operand with the E channels that are scanned, from channel u_first on
   int u_first = 0;
-  int steps = 1;  // operand with the raw steps, from channel step_first on
+  int steps = 1;  // operand with the raw step sizes, from channel step_first on
   int step_first = 0;
   int rates = 2;  // operand with B [N] and behind it C [N], from channel rate_first on
   int rate_first = 0;
@@ -281,16 +281,17 @@ struct ScanDirection {
 };
 
 // Selective scan (Mamba): the sum over directions of kernels/selective_scan.h, times `scale`, and
-// times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the steps
-// [E]: for each direction its own, one after the other; or one of each for all directions, `shared`
-// or with the sets of several directions as rows, of which direction d takes set first_set + d.
+// times silu(z) where there is a gate. Parameters A_log [E, N], D [E] and the bias of the step
+// sizes [E]: for each direction its own, one after the other; or one of each for all directions,
+// `shared` or with the sets of several directions as rows, of which direction d takes set first_set
+// + d.
 struct SelectiveScanOp {
-  // What the step n of a path takes.
+  // The inputs at index n of a path.
   enum class Taking {
-    kTokens,         // all of its token
-    kTokensOfSteps,  // u of its token; raw step, B and C of token n, whatever the path
-    kSequences,      // operands are sequences along the path already: row n
-    kHalfGrid,       // operands lie on a grid of half the size, a position for each of a subgrid
+    kTokens,          // all of its token
+    kOnlyUAlongPath,  // u of its token; raw step size, B and C of token n
+    kSequences,       // operands are sequences along the path already: row n
+    kHalfGrid,        // operands lie on a grid of half the size, a position for each of a subgrid
   };
 
   int channels = 1;  // E
@@ -302,8 +303,8 @@ struct SelectiveScanOp {
   int first_set = 0;
   float bias_factor = 1.0f;
   float scale = 1.0f;
-  // Operand with z, from channel gate_first on; -1: none. A result's z is that of its place, and
-  // with released_columns, where one direction alone may have a gate, that of its step's token.
+  // Operand with z, from channel gate_first on; -1: none. A result's z is that of its position, and
+  // with released_columns, where one direction alone may have a gate, that of its token.
   int gate = -1;
   int gate_first = 0;
   // A last parameter [5, N] is added to B, by the move that led to the token: none, right, left,
@@ -315,16 +316,16 @@ struct SelectiveScanOp {
   bool operator==(const SelectiveScanOp&) const = default;
 };
 
-// The rows of u, or of the other operands, that steps take; -1 for none.
+// The rows of u, or of the other operands, along the path; -1 for none.
 std::vector<int32_t> scan_sources(const SelectiveScanOp& op, const ScanPath& path, int height,
                                   int width, bool of_u);
-// Where the results of the steps go.
+// The rows of the results along the path.
 std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& path, int height,
                                   int width);
-// The rows of the parameter of moves that steps take.
+// The rows of the parameter of moves along the path.
 std::vector<int32_t> scan_moves(const ScanPath& path, int height, int width);
-// The steps of all directions together.
-int64_t scan_steps(const SelectiveScanOp& op, int height, int width);
+// The summed lengths of all directions.
+int64_t scan_length(const SelectiveScanOp& op, int height, int width);
 // Whether direction d adds to what those before it have stored.
 bool scan_adds(const SelectiveScanOp& op, size_t d);
 

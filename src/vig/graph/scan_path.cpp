@@ -102,7 +102,7 @@ std::vector<int32_t> scan_sources(const SelectiveScanOp& op, const ScanPath& pat
     return scan_rows({order, path.backward}, (height + 1) / 2, (width + 1) / 2);
   }
   std::vector<int32_t> rows = scan_rows(path, height, width);
-  if (op.taking == Taking::kSequences || (op.taking == Taking::kTokensOfSteps && !of_u)) {
+  if (op.taking == Taking::kSequences || (op.taking == Taking::kOnlyUAlongPath && !of_u)) {
     std::iota(rows.begin(), rows.end(), 0);
   }
   return rows;
@@ -117,7 +117,7 @@ std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& pat
     const int lines = (height * width - 1) / path.columns;
     return with_token(scan_targets(op, grid_path(path), lines, path.columns), path.token);
   }
-  // The released inverse gives position p the result of step (p % height) * width + p / height.
+  // The released inverse gives position p the result at index (p % height) * width + p / height.
   std::vector<int32_t> targets(static_cast<size_t>(height) * static_cast<size_t>(width));
   for (int p = 0; p < height * width; ++p) {
     targets[static_cast<size_t>(p % height * width + p / height)] = p;
@@ -130,39 +130,39 @@ std::vector<int32_t> scan_moves(const ScanPath& path, int height, int width) {
   const std::vector<int32_t> rows = scan_rows(path, height, width);
   std::vector<int32_t> moves(rows.size(), 0);
   for (size_t n = 1; n < rows.size(); ++n) {
-    const int32_t step = rows[n] - rows[n - 1];
+    const int32_t delta = rows[n] - rows[n - 1];
     // A grid of one column has no moves to the side.
     const bool down_or_up = rows[n] % width == rows[n - 1] % width;
-    moves[n] = down_or_up ? (step > 0 ? 4 : 3) : (step > 0 ? 1 : 2);
+    moves[n] = down_or_up ? (delta > 0 ? 4 : 3) : (delta > 0 ? 1 : 2);
   }
   return moves;
 }
 
-int64_t scan_steps(const SelectiveScanOp& op, int height, int width) {
-  int64_t steps = 0;
+int64_t scan_length(const SelectiveScanOp& op, int height, int width) {
+  int64_t length = 0;
   for (const ScanDirection& direction : op.directions) {
     if (direction.path.token >= 0) {
-      steps += static_cast<int64_t>(scan_rows(direction.path, height, width).size());
+      length += static_cast<int64_t>(scan_rows(direction.path, height, width).size());
       continue;
     }
     const int64_t side = std::max(direction.path.part, 1);
     const auto whole = [](int64_t size, int64_t parts) { return (size + parts - 1) / parts; };
     switch (direction.path.order) {
       case ScanOrder::kWindows:
-        steps += whole(height, side) * whole(width, side) * side * side;
+        length += whole(height, side) * whole(width, side) * side * side;
         break;
       case ScanOrder::kSubgrid:
-        steps += whole(height, 2) * whole(width, 2);
+        length += whole(height, 2) * whole(width, 2);
         break;
       case ScanOrder::kRows:
       case ScanOrder::kColumns:
       case ScanOrder::kSnakeRows:
       case ScanOrder::kSnakeColumns:
-        steps += static_cast<int64_t>(height) * width;
+        length += static_cast<int64_t>(height) * width;
         break;
     }
   }
-  return steps;
+  return length;
 }
 
 int64_t s4_pairs(const S4ConvOp& op, int64_t tokens) {

@@ -158,7 +158,7 @@ void read_av1_sequence(std::span<const uint8_t> unit, CodedSize& size) {
   const int height_bits = static_cast<int>(in.bits(4)) + 1;
   size.width = std::max(size.width, int64_t{in.bits(width_bits)} + 1);
   size.height = std::max(size.height, int64_t{in.bits(height_bits)} + 1);
-  if (!reduced && in.bit()) in.skip(7);  // numbers of frames
+  if (!reduced && in.bit()) in.skip(7);  // frame numbers
   in.skip(3);                            // superblocks, intra tools
   if (!reduced) skip_av1_inter_tools(in);
   in.skip(3);  // super-resolution, filters

@@ -35,7 +35,7 @@ struct DecodeOptions {
 // How names of images end, in lower case: ".jpg", ".png", ... The content decides in the end;
 // these select images where a folder is searched.
 std::span<const std::string_view> image_extensions();
-bool has_image_extension(std::string_view name);  // in whatever case
+bool has_image_extension(std::string_view name);  // in any case
 
 // How long an image file may be: as four 16-bit channels, which no sane coding exceeds, and room
 // for profiles and thumbnails.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kDotRows = 9, kDotColumns = 5;
 
-// In 1/256 of the way from the old value to the new one.
+// Blends from the old value to the new one in units of 1/256.
 int weight_of(double alpha) {
   return static_cast<int>(std::lround(std::clamp(alpha, 0.0, 1.0) * 256));
 }
@@ -57,11 +57,11 @@ void draw_rectangle(Image& image, int x, int y, int width, int height, int thick
   fill_rectangle(image, x + width - right, y + top, right, height - top - bottom, color, alpha);
 }
 
-// Bresenham's steps: `error` is how far the line is off in both axes.
+// Bresenham's algorithm: `error` is how far the line is off in both axes.
 void draw_line(Image& image, int x1, int y1, int x2, int y2, Color color, double alpha) {
   const int weight = weight_of(alpha);
   const int64_t dx = std::abs(int64_t{x2} - x1), dy = -std::abs(int64_t{y2} - y1);
-  const int step_x = x1 < x2 ? 1 : -1, step_y = y1 < y2 ? 1 : -1;
+  const int sign_x = x1 < x2 ? 1 : -1, sign_y = y1 < y2 ? 1 : -1;
   // Points outside cost time only.
   if (std::max(dx, -dy) > 4 * (int64_t{image.width} + image.height) + 64) {
     fail_usage("[draw] a line from {}, {} to {}, {} on an image of {}x{}", x1, y1, x2, y2,
@@ -76,11 +76,11 @@ void draw_line(Image& image, int x1, int y1, int x2, int y2, Color color, double
     const int64_t doubled = 2 * error;
     if (doubled >= dy) {
       error += dy;
-      x += step_x;
+      x += sign_x;
     }
     if (doubled <= dx) {
       error += dx;
-      y += step_y;
+      y += sign_y;
     }
   }
 }

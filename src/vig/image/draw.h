@@ -10,7 +10,7 @@
 
 namespace vig {
 
-// Whatever lies outside of the image is left out. `alpha` from 0 (nothing) to 1 (covers) blends
+// Clips to the image. `alpha` from 0 (nothing) to 1 (covers) blends
 // in 8 bits: old + (color - old) * alpha, rounded.
 void fill_rectangle(Image& image, int x, int y, int width, int height, Color color,
                     double alpha = 1);

@@ -76,12 +76,13 @@ Image orient(Image stored, int orientation) {
       orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   Image shown(exchange ? stored.height : stored.width, exchange ? stored.width : stored.height);
 
-  const auto step_x = static_cast<ptrdiff_t>(from_right ? -3 : 3);
-  const auto step_y = static_cast<ptrdiff_t>(stored.row_bytes()) * (from_bottom ? -1 : 1);
+  const auto stride_x = static_cast<ptrdiff_t>(from_right ? -3 : 3);
+  const auto stride_y = static_cast<ptrdiff_t>(stored.row_bytes()) * (from_bottom ? -1 : 1);
   const uint8_t* origin = stored.rgb.data() +
                           (from_right ? static_cast<ptrdiff_t>(stored.row_bytes()) - 3 : 0) +
-                          (from_bottom ? (stored.height - 1) * -step_y : 0);
-  const ptrdiff_t along_x = exchange ? step_y : step_x, along_y = exchange ? step_x : step_y;
+                          (from_bottom ? (stored.height - 1) * -stride_y : 0);
+  const ptrdiff_t along_x = exchange ? stride_y : stride_x,
+                  along_y = exchange ? stride_x : stride_y;
 
   // In tiles, so that exchanged axes do not miss the cache at every pixel.
   constexpr int kTile = 64;

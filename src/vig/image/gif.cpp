@@ -1,5 +1,5 @@
 // GIF, the first frame. Written here rather than left to giflib: one frame needs a small part of
-// that library, and all of it would meet the files of strangers.
+// that library, and all of it would process untrusted input.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -50,8 +50,8 @@ struct Frame {
 // The rows of a frame in the order in which they are stored.
 std::vector<int> stored_rows(const Frame& frame) {
   std::vector<int> rows;
-  const auto append = [&](int first, int step) {
-    for (int y = first; y < frame.height; y += step) rows.push_back(y);
+  const auto append = [&](int first, int stride) {
+    for (int y = first; y < frame.height; y += stride) rows.push_back(y);
   };
   if (frame.interlaced) {
     append(0, 8);
@@ -132,7 +132,7 @@ class GifDecoder : public ImageDecoder {
   }
 
   // LZW: a code stands for a pixel, for an earlier string of pixels and one more, or for control.
-  // Time is bounded by the bytes of the file and the pixels of the frame, whatever the codes are.
+  // Time is bounded by the bytes of the file and the pixels of the frame, for any codes.
   void read_pixels(Image& image) {
     constexpr int kMaxBits = 12;
     constexpr uint32_t kCodes = 1u << kMaxBits;

@@ -35,7 +35,7 @@ Image crop(const Image& image, const HeifTransform& to) {
 }
 
 Image transform(Image image, const HeifTransform& change) {
-  // In the numbers of EXIF, which say how to turn what is stored.
+  // In the codes of EXIF, which say how to turn what is stored.
   constexpr int kTurnLeft = 8, kFlipRows = 4, kFlipColumns = 2;
   switch (change.kind) {
     case HeifTransform::Kind::kCrop:
@@ -96,12 +96,12 @@ class HeifDecoder : public ImageDecoder {
     return image_.width != image_.tiles[0].width || image_.height != image_.tiles[0].height;
   }
 
-  // The data in one piece; `joined` holds it where it is in several.
-  static std::span<const uint8_t> join(const CodedImage& tile, std::vector<uint8_t>& joined) {
+  // The data in one piece; `buffer` holds it where it is in several.
+  static std::span<const uint8_t> join(const CodedImage& tile, std::vector<uint8_t>& buffer) {
     if (tile.parts.size() == 1) return tile.parts[0];
-    joined.reserve(tile.data_bytes());
-    for (const auto& part : tile.parts) joined.insert(joined.end(), part.begin(), part.end());
-    return joined;
+    buffer.reserve(tile.data_bytes());
+    for (const auto& part : tile.parts) buffer.insert(buffer.end(), part.begin(), part.end());
+    return buffer;
   }
 
   void set_shown_size() {
@@ -120,8 +120,8 @@ class HeifDecoder : public ImageDecoder {
 
   // What decoding one tile takes, the RGB result left out.
   uint64_t working_bytes(const CodedImage& tile, const DecodeOptions& options) {
-    std::vector<uint8_t> joined;
-    const CodedSize size = coded_size(tile, join(tile, joined), name_);
+    std::vector<uint8_t> buffer;
+    const CodedSize size = coded_size(tile, join(tile, buffer), name_);
     check_size(name_, size.width, size.height, options);
     work_ += size.pixels() * size.passes;
     const int64_t allowed =
@@ -144,8 +144,8 @@ class HeifDecoder : public ImageDecoder {
   }
 
   Image decode_tile(const CodedImage& tile) const {
-    std::vector<uint8_t> joined;
-    return decode_coded(tile, join(tile, joined), name_);
+    std::vector<uint8_t> buffer;
+    return decode_coded(tile, join(tile, buffer), name_);
   }
 
   Image decode_grid() const {

@@ -1,7 +1,7 @@
 // HEIC and AVIF files: the boxes around coded images (ISO/IEC 23008-12).
 //
 // Read here rather than by libheif, because the boxes of a hostile file can name one byte range,
-// one property or one tile thousands of times: only the primary image is looked for, each list is
+// one property or one tile thousands of times: only the primary image is searched, each list is
 // followed once, and what libheif gets to see in the end is a file that libheif.cpp wrote.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace vig {
 
 class ImageFile {
  public:
-  // A pipe blocks until somebody writes to it, so it is read only where it was asked for by name.
+  // A pipe blocks until it has a writer, so it is read only if named explicitly.
   enum class Kind { kAny, kRegular };
 
   // Throws Error when it cannot be opened, is a directory or not of this kind.

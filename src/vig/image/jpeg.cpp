@@ -66,7 +66,7 @@ class JpegDecoder : public ImageDecoder {
     };
     guarded([&] { jpeg_create_decompress(&cinfo_); });
     cinfo_.progress = &progress_;
-    // Once created, libjpeg's memory must be given back also when the header is no good.
+    // Once created, libjpeg's memory must be given back also when the header is invalid.
     try {
       read_header(bytes, options);
     } catch (...) {
@@ -99,13 +99,13 @@ class JpegDecoder : public ImageDecoder {
            code == JWRN_BOGUS_ICC || code == JWRN_NOT_SEQUENTIAL || code == JWRN_BOGUS_PROGRESSION;
   }
 
-  template <typename Step>
-  void guarded(const Step& step) {
+  template <typename F>
+  void guarded(const F& read) {
     if (setjmp(jump_) != 0) {
       if (no_memory_) throw std::bad_alloc();
       fail("{}: damaged JPEG: {}", name_, message_);
     }
-    step();
+    read();
   }
 
   void read_header(std::span<const uint8_t> bytes, const DecodeOptions& options) {
@@ -133,7 +133,7 @@ class JpegDecoder : public ImageDecoder {
   bool count_scan() {
     if (cinfo_.input_scan_number <= counted_scans_) return true;
     counted_scans_ = cinfo_.input_scan_number;
-    // A sequential scan reads whole blocks, whatever band it states.
+    // A sequential scan reads whole blocks and ignores the band it states.
     const auto band = static_cast<uint64_t>(
         cinfo_.progressive_mode ? std::max(cinfo_.Se - cinfo_.Ss + 1, 1) : DCTSIZE2);
     for (int i = 0; i < cinfo_.comps_in_scan; ++i) {

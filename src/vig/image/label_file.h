@@ -1,5 +1,5 @@
-// Label maps as PNG files: the class of a pixel is its palette index or its gray value, whatever
-// colours a palette gives them.
+// Label maps as PNG files: the class of a pixel is its palette index or its gray value, independent
+// of the colours in its palette.
 #pragma once
 
 #include <array>

@@ -30,7 +30,7 @@ class Library {
   }
 
  private:
-  // A function of whatever type it is assigned to.
+  // A function of the type it is assigned to.
   struct Symbol {
     void* address;
     template <typename Function>
@@ -114,7 +114,7 @@ std::vector<uint8_t> make_file(const CodedImage& coded, std::span<const uint8_t>
     out.number(brand, 4);
   }
   out.end();
-  // Before the boxes that describe it, so that its place is known when they are written.
+  // Before the boxes that describe it, so that its offset is known when they are written.
   out.begin("mdat");
   const size_t data_at = out.size();
   out.append(data);

@@ -47,10 +47,10 @@ std::vector<uint32_t> runs_between(const std::vector<uint32_t>& changes, uint32_
 }
 
 // The outline of a polygon is a chain of points on a grid five times as fine as the pixels. A
-// column of pixels begins where the chain steps from 5 c + 2 to 5 c + 3 or back. Only those steps
+// column of pixels begins where the chain moves from 5 c + 2 to 5 c + 3 or back. Only those moves
 // are computed, so that time follows the columns and not the length of an edge.
 constexpr double kFine = 5;
-constexpr int64_t kColumnStep = 2;
+constexpr int64_t kColumnOffset = 2;
 // Coordinates beyond mean the same as these: products with sides of images stay exact in int64.
 constexpr double kFarthest = 1e12;
 constexpr uint64_t kMaxChanges = uint64_t{1} << 24;  // of one polygon
@@ -77,14 +77,14 @@ class PolygonFiller {
     const bool along_u = du >= dv;
     if (along_u ? from.u > to.u : from.v > to.v) std::swap(from, to);
     const int64_t low = std::min(from.u, to.u), high = std::max(from.u, to.u);
-    const int64_t first = low <= kColumnStep ? 0 : (low - kColumnStep + 4) / 5;
-    const int64_t last = std::min<int64_t>((high - 1 - kColumnStep) / 5, width_ - 1);
-    if (high - 1 < kColumnStep || last < first) return;
+    const int64_t first = low <= kColumnOffset ? 0 : (low - kColumnOffset + 4) / 5;
+    const int64_t last = std::min<int64_t>((high - 1 - kColumnOffset) / 5, width_ - 1);
+    if (high - 1 < kColumnOffset || last < first) return;
     if (static_cast<uint64_t>(last - first) + 1 > kMaxChanges - changes_.size()) {
       fail("a polygon that crosses more than {} columns of the image (a fixed limit)", kMaxChanges);
     }
     for (int64_t column = first; column <= last; ++column) {
-      const int64_t u = 5 * column + kColumnStep;
+      const int64_t u = 5 * column + kColumnOffset;
       const int64_t v = along_u ? lower_along_u(from, to, u) : lower_along_v(from, to, u);
       const double row = (static_cast<double>(v) + 0.5) / kFine - 0.5;
       const double inside = std::ceil(std::clamp(row, 0.0, static_cast<double>(height_)));
@@ -108,13 +108,13 @@ class PolygonFiller {
     return std::min(v_at(u - from.u), v_at(u - from.u + 1));
   }
 
-  // The smaller v of the two points between which the chain steps from u to u + 1 or back. An edge
+  // The smaller v of the two points between which the chain moves from u to u + 1 or back. An edge
   // that is higher than wide has at least one point for every u.
   static int64_t lower_along_v(FinePoint from, FinePoint to, int64_t u) {
     const int64_t length = to.v - from.v;
     const double slope = static_cast<double>(to.u - from.u) / static_cast<double>(length);
     const bool rising = slope > 0;
-    // The first point beyond the step; monotonous, as u is.
+    // The first point beyond the move; monotonous, as u is.
     int64_t before = 0, after = length;
     while (after - before > 1) {
       const int64_t middle = before + (after - before) / 2;
@@ -132,7 +132,7 @@ class PolygonFiller {
 // Where ones begin and end.
 struct Edge {
   uint64_t at;
-  int step;  // +1 or -1
+  int sign;  // +1 or -1
 };
 
 }  // namespace
@@ -310,7 +310,7 @@ Mask unite(std::span<const Mask> masks) {
   for (size_t i = 0; i < edges.size();) {
     const uint64_t at = edges[i].at;
     const bool before = covered > 0;
-    for (; i < edges.size() && edges[i].at == at; ++i) covered += edges[i].step;
+    for (; i < edges.size() && edges[i].at == at; ++i) covered += edges[i].sign;
     if (before != (covered > 0)) changes.push_back(static_cast<uint32_t>(at));
   }
   return {width, height, runs_between(changes, pixels)};

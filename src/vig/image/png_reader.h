@@ -33,13 +33,13 @@ class PngReader {
   uint64_t working_bytes() const;
 
   // Calls of libpng. What it complains of throws Error.
-  template <typename Step>
-  void guarded(const Step& step) {
+  template <typename F>
+  void guarded(const F& read) {
     if (setjmp(png_jmpbuf(png_)) != 0) {
       if (no_memory_) throw std::bad_alloc();
       fail("{}: damaged PNG: {}", name_, message_);
     }
-    step();
+    read();
   }
 
  private:

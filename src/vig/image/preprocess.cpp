@@ -161,7 +161,7 @@ Image resize_image(const Image& image, int width, int height, Interpolation inte
 }
 
 void normalise(const Image& image, const Recipe& recipe, float* out) {
-  // 256 values per channel: a table gives torchvision's float steps exactly, and cheaply.
+  // 256 values per channel: a table gives torchvision's float operations exactly, and cheaply.
   std::array<std::array<float, 256>, 3> table;
   for (size_t c = 0; c < 3; ++c) {
     for (size_t value = 0; value < 256; ++value) {

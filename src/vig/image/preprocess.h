@@ -1,6 +1,6 @@
-// An image becomes a network's input by the numbers of a Recipe: with a crop, as torchvision's
+// An image becomes a network's input by a Recipe: with a crop, as torchvision's
 // Resize -> CenterCrop -> ToTensor -> Normalize does on Pillow images; without one, the whole
-// image, for networks that answer for every pixel.
+// image, for networks that predict every pixel.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vig {
 
-// Where the network's input lies in the image, for mapping answers back.
+// Where the network's input lies in the image, for mapping predictions back.
 // Positions are continuous: pixel (x, y) covers [x, x + 1) by [y, y + 1).
 struct Placement {
   int source_width = 0, source_height = 0;
@@ -44,10 +44,10 @@ Placement place(const Recipe& recipe, int width, int height);
 // cropped part of the image is resized.
 Placement preprocess(const Image& image, const Recipe& recipe, float* out);
 
-// The last step of it: every value of an image to (x / 255 - mean) / std.
+// Its last operation: every value of an image to (x / 255 - mean) / std.
 void normalise(const Image& image, const Recipe& recipe, float* out);
 
-// The steps before, in 8 bits; of recipes with a crop.
+// The operations before it, in 8 bits; of recipes with a crop.
 Image crop_to_recipe(const Image& image, const Recipe& recipe);
 Image resize_image(const Image& image, int width, int height, Interpolation interpolation);
 

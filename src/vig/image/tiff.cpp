@@ -294,12 +294,12 @@ class TiffDecoder : public ImageDecoder {
 
   // Writes `count` pixels. `plane` is the channel in `row`, or -1 for interleaved samples.
   void put_row(const uint8_t* row, int count, int plane, uint8_t* rgb) const {
-    const size_t step = plane < 0 ? samples_ : 1;
+    const size_t stride = plane < 0 ? samples_ : 1;
     for (int x = 0; x < count; ++x) {
       for (int c = 0; c < 3; ++c) {
         if (channels_ == 3 && plane >= 0 && plane != c) continue;
         const size_t offset = channels_ == 3 && plane < 0 ? c : 0;
-        rgb[x * 3 + c] = colours_[c][sample(row, x * step + offset)];
+        rgb[x * 3 + c] = colours_[c][sample(row, x * stride + offset)];
       }
     }
   }

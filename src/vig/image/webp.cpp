@@ -52,7 +52,7 @@ void decode_into(std::span<const uint8_t> bytes, const std::string& name, Image&
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {out, static_cast<int>(image.row_bytes()), room};
   const VP8StatusCode status = WebPDecode(bytes.data(), bytes.size(), &config);
-  // Nobody aborts here but libwebp itself, where memory for its own buffers is lacking.
+  // Only libwebp itself aborts here, when it lacks memory for its own buffers.
   if (status == VP8_STATUS_OUT_OF_MEMORY || status == VP8_STATUS_USER_ABORT) throw std::bad_alloc();
   if (status != VP8_STATUS_OK) {
     fail("{}: damaged WebP: the pixels cannot be decoded or end early", name);

@@ -261,7 +261,7 @@ inline bool is_padded(const AttentionArgs& args, int64_t t) {
 }
 
 // The row of token t in the map.
-inline int64_t place_of(const AttentionArgs& args, int64_t t) {
+inline int64_t row_of(const AttentionArgs& args, int64_t t) {
   return args.rows == nullptr ? t : args.rows[t];
 }
 

@@ -22,7 +22,7 @@ namespace {
 // values: about kTileFloats of them, of about kKeys keys.
 constexpr size_t kKeys = 208;
 constexpr size_t kTileFloats = 20 * kKeys;
-constexpr size_t kInStep = 4;  // rows whose exponentials are computed side by side
+constexpr size_t kInterleaved = 4;  // rows whose exponentials are computed side by side
 
 size_t keys_of(size_t tokens) { return even_blocks(tokens, kKeys); }
 
@@ -50,13 +50,13 @@ struct Block {
   Block(float* memory, size_t queries, size_t keys, size_t width)
       : logits_row(keys), o_row(round_up(width, kPanel)), q_row(round_up(width, kLanes)) {
     Parts parts(memory);
-    const size_t in_step = round_up(queries, kInStep);
-    logits = parts.take(in_step * logits_row);
+    const size_t padded_queries = round_up(queries, kInterleaved);
+    logits = parts.take(padded_queries * logits_row);
     o = parts.take(queries * o_row);
     q = parts.take(queries * q_row);
-    most = parts.take(in_step);
-    sum = parts.take(in_step);
-    factor = parts.take(in_step);
+    most = parts.take(padded_queries);
+    sum = parts.take(padded_queries);
+    factor = parts.take(padded_queries);
     list = reinterpret_cast<int32_t*>(parts.take(queries));
     floats = parts.total();
   }
@@ -99,35 +99,35 @@ HWY_INLINE float largest(float* HWY_RESTRICT row, size_t count, const Shift& shi
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, also)));
 }
 
-// logits = e^(logits - most) of kInStep rows, up to whole vectors, and their sums added to `sum`.
-// What is below e^-87 times the largest becomes that.
+// logits = e^(logits - most) of kInterleaved rows, up to whole vectors, and their sums added to
+// `sum`. What is below e^-87 times the largest becomes that.
 HWY_INLINE void exponentials(float* HWY_RESTRICT logits, size_t stride, size_t count,
                              const float* most, float* sum) {
   const RowTag d;
-  RowVec sums[kInStep];
+  RowVec sums[kInterleaved];
 #pragma GCC unroll 4
-  for (size_t n = 0; n < kInStep; ++n) sums[n] = hn::Zero(d);
+  for (size_t n = 0; n < kInterleaved; ++n) sums[n] = hn::Zero(d);
   for (size_t i = 0; i < count; i += kLanes) {
-    RowVec p[kInStep];
+    RowVec p[kInterleaved];
 #pragma GCC unroll 4
-    for (size_t n = 0; n < kInStep; ++n) {
+    for (size_t n = 0; n < kInterleaved; ++n) {
       const RowVec x = hn::Sub(hn::Load(d, logits + n * stride + i), hn::Set(d, most[n]));
       p[n] = not_below_exp(x);
     }
-    exp_each<kInStep>(p);
+    exp_each<kInterleaved>(p);
 #pragma GCC unroll 4
-    for (size_t n = 0; n < kInStep; ++n) {
+    for (size_t n = 0; n < kInterleaved; ++n) {
       hn::Store(p[n], d, logits + n * stride + i);
       sums[n] = hn::Add(sums[n], p[n]);
     }
   }
-  float total[kInStep + kLanes];
-  sum_each<kInStep>(sums, total);
-  for (size_t n = 0; n < kInStep; ++n) sum[n] += total[n];
+  float total[kInterleaved + kLanes];
+  sum_each<kInterleaved>(sums, total);
+  for (size_t n = 0; n < kInterleaved; ++n) sum[n] += total[n];
 }
 
 // One key block's part of the softmax of every row. What depends on one row only goes through all
-// rows before the next step begins: a row alone would wait for its maximum.
+// rows before the next part begins: a row alone would wait for its maximum.
 template <bool kBias, bool kLabels>
 HWY_INLINE void soften(const AttentionArgs& args, const Packed& packed, const Block& block,
                        size_t rows, size_t first_key, size_t keys) {
@@ -147,7 +147,7 @@ HWY_INLINE void soften(const AttentionArgs& args, const Packed& packed, const Bl
     const RowVec sum = first_key == 0 ? hn::Zero(d) : hn::Load(d, block.sum + r);
     hn::Store(hn::Mul(sum, factor), d, block.sum + r);
   }
-  for (size_t r = 0; r < rows; r += kInStep) {
+  for (size_t r = 0; r < rows; r += kInterleaved) {
     exponentials(block.logits + r * block.logits_row, block.logits_row, keys, block.most + r,
                  block.sum + r);
   }
@@ -160,7 +160,7 @@ void divide_rows(const AttentionArgs& args, const Block& block, size_t rows) {
     const int32_t t = block.list[r];
     const RowVec factor = hn::Set(d, 1.0f / block.sum[r]);
     const float* from = block.o + r * block.o_row;
-    float* o = args.o + place_of(args, t) * args.o_stride;
+    float* o = args.o + row_of(args, t) * args.o_stride;
     for_each_vector(width, [&](size_t i, const auto&, const auto& store)
                                HWY_ATTR { store(hn::Mul(factor, hn::Load(d, from + i)), o + i); });
     if (args.lse != nullptr) args.lse[t] = block.most[r] + std::log(block.sum[r]);

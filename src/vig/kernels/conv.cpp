@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// A function of neighbouring positions, in step.
+// A function of neighbouring positions, interleaved.
 template <class F, int kSide>
 HWY_INLINE void apply_all(RowVec (&v)[kSide]) {
   static_assert(kSide == 1 || kSide == 2 || kSide == 4);
@@ -188,9 +188,9 @@ void apply_block(const DepthwiseConvArgs& args, const Block& block, float* out) 
   for (int64_t y = block.top; y < block.bottom; ++y) {
     float* row = out + (y - block.top) * args.windows.width * args.out_stride;
     for (int64_t x = block.left; x < block.right; ++x, row += args.out_stride) {
-      for_each_in_step(static_cast<size_t>(args.grid.channels),
-                       [&](size_t i, const auto& load, const auto& store)
-                           HWY_ATTR { store(F::value(load(row + i)), row + i); });
+      for_each_interleaved(static_cast<size_t>(args.grid.channels),
+                           [&](size_t i, const auto& load, const auto& store)
+                               HWY_ATTR { store(F::value(load(row + i)), row + i); });
     }
   }
 }
@@ -232,18 +232,18 @@ void depthwise_lines3(const DepthwiseConvArgs& args) {
     const float* image = args.in + at.image * g.height * g.width * g.channels;
     float* out = args.out + (row - args.first_row) * args.out_stride;
     const int64_t room = std::min(args.last_row - row, g.width - at.x);
-    int64_t steps = 1;
+    int64_t columns = 1;
     if (room >= 4) {
       depthwise_line3<F, 4>(args, image, at.y, at.x, out);
-      steps = 4;
+      columns = 4;
     } else if (room >= 2) {
       depthwise_line3<F, 2>(args, image, at.y, at.x, out);
-      steps = 2;
+      columns = 2;
     } else {
       depthwise_line3<F, 1>(args, image, at.y, at.x, out);
     }
-    row += steps;
-    at.next(steps, g.height, g.width);
+    row += columns;
+    at.next(columns, g.height, g.width);
   }
 }
 

@@ -16,14 +16,14 @@ namespace vig {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Steps of the published width that are computed together: a row of the input is loaded once for
+// Tokens of the published width that are computed together: a row of the input is loaded once for
 // all of them, and the taps stay in registers.
-constexpr int64_t kSteps = 4;
+constexpr int64_t kTokens = 4;
 constexpr int64_t kWidth = 4;
 
-// One step of any width, with or without all of its rows.
+// One token of any width, with or without all of its rows.
 template <class F>
-void convolve_step(const Conv1dArgs& args, int64_t n) {
+void convolve_token(const Conv1dArgs& args, int64_t n) {
   float* out = args.out.row(n);
   if (out == nullptr) return;
   const int64_t before = args.width - 1;
@@ -39,39 +39,39 @@ void convolve_step(const Conv1dArgs& args, int64_t n) {
   });
 }
 
-// kSteps steps of width kWidth from n on, if they have all of their rows. Sums add up in the same
+// kTokens tokens of width kWidth from n on, if they have all of their rows. Sums add up in the same
 // order as one by one.
 template <class F>
-bool convolve_steps(const Conv1dArgs& args, int64_t n) {
-  constexpr int64_t kRows = kSteps + kWidth - 1;
+bool convolve_tokens(const Conv1dArgs& args, int64_t n) {
+  constexpr int64_t kRows = kTokens + kWidth - 1;
   const float* in[kRows];
-  float* out[kSteps];
+  float* out[kTokens];
   for (int64_t r = 0; r < kRows; ++r) in[r] = args.in.row(n - (kWidth - 1) + r);
-  for (int64_t s = 0; s < kSteps; ++s) out[s] = args.out.row(n + s);
-  if (std::count(in, in + kRows, nullptr) + std::count(out, out + kSteps, nullptr) > 0) {
+  for (int64_t s = 0; s < kTokens; ++s) out[s] = args.out.row(n + s);
+  if (std::count(in, in + kRows, nullptr) + std::count(out, out + kTokens, nullptr) > 0) {
     return false;
   }
   for_each_vector(static_cast<size_t>(args.channels),
                   [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-                    RowVec tap[kWidth], sum[kSteps];
+                    RowVec tap[kWidth], sum[kTokens];
 #pragma GCC unroll 4
                     for (int64_t j = 0; j < kWidth; ++j) {
                       tap[j] = load(args.taps + j * args.taps_stride + i);
                     }
 #pragma GCC unroll 4
-                    for (int64_t s = 0; s < kSteps; ++s) {
+                    for (int64_t s = 0; s < kTokens; ++s) {
                       sum[s] = args.bias == nullptr ? hn::Zero(RowTag()) : load(args.bias + i);
                     }
 #pragma GCC unroll 8
                     for (int64_t r = 0; r < kRows; ++r) {
                       const RowVec x = load(in[r] + i);
 #pragma GCC unroll 4
-                      for (int64_t s = 0; s < kSteps; ++s) {
+                      for (int64_t s = 0; s < kTokens; ++s) {
                         if (r >= s && r - s < kWidth) sum[s] = hn::MulAdd(tap[r - s], x, sum[s]);
                       }
                     }
 #pragma GCC unroll 4
-                    for (int64_t s = 0; s < kSteps; ++s) store(F::value(sum[s]), out[s] + i);
+                    for (int64_t s = 0; s < kTokens; ++s) store(F::value(sum[s]), out[s] + i);
                   });
   return true;
 }
@@ -80,11 +80,11 @@ template <class F>
 void convolve(const Conv1dArgs& args) {
   int64_t n = args.first;
   while (n < args.last) {
-    if (args.width == kWidth && n >= kWidth - 1 && n + kSteps <= args.last &&
-        convolve_steps<F>(args, n)) {
-      n += kSteps;
+    if (args.width == kWidth && n >= kWidth - 1 && n + kTokens <= args.last &&
+        convolve_tokens<F>(args, n)) {
+      n += kTokens;
     } else {
-      convolve_step<F>(args, n++);
+      convolve_token<F>(args, n++);
     }
   }
 }

@@ -6,7 +6,7 @@
 // The strips of gemm.h, which read pixels where they lie in the map: no patches are written to
 // memory, but for strips at the border of maps of few channels. Every output is one chain of fused
 // multiply-adds over ky, kx and c in this order, begun with the bias, what lies outside the map
-// counting as zero: the bits of a product of patches, whatever rows and columns a call computes.
+// counting as zero: the bits of a product of patches for any rows and columns of a call.
 #pragma once
 
 #include <cstddef>

@@ -29,9 +29,9 @@ static_assert(kSampleBlock % kRowLanes == 0);
 // The position of one query on every sampled map, for a block of a head's samples. A coordinate is
 // kept as a whole number and a fraction, so that a sample loses no digits far from the map's
 // origin.
-class QueryPlace {
+class QueryPosition {
  public:
-  explicit QueryPlace(const DeformableArgs& args) : args_(args) {}
+  explicit QueryPosition(const DeformableArgs& args) : args_(args) {}
 
   // The query and the samples [first, first + count) of a head.
   void set(int64_t query, size_t first, size_t count) {
@@ -60,7 +60,7 @@ class QueryPlace {
         first_row[i] = static_cast<int32_t>(row);
       }
     }
-    // What fills up the last vector is some valid place.
+    // What fills up the last vector is some valid position.
     for (size_t i = count; i < round_up(count, kRowLanes); ++i) {
       x[i] = y[i] = 0.0f;
       whole_x[i] = whole_y[i] = first_row[i] = 0;
@@ -100,7 +100,7 @@ class QueryPlace {
   size_t first_ = 0;
 };
 
-// One axis of a vector of samples: the two pixels around the place, clamped to the map, and what
+// One axis of a vector of samples: the two pixels around the position, clamped to the map, and what
 // they count; `slope` is the derivative of that.
 struct SampleAxis {
   RowVec near_weight, far_weight, near_slope, far_slope;
@@ -114,7 +114,7 @@ struct SampleAxis {
     const RowVec unit = hn::Set(d, 1.0f);
     RowVec at = hn::Add(fraction, offset);
     // Between the pixel before the first one and the one behind the last one, both exclusive, in
-    // numbers relative to `whole`. A place that is no number is not.
+    // numbers relative to `whole`. A position that is NaN is not.
     const auto low = hn::ConvertTo(d, hn::Sub(hn::Set(di, -1), whole));
     const auto high = hn::ConvertTo(d, hn::Sub(size, whole));
     const auto valid = hn::And(hn::Gt(at, low), hn::Lt(at, high));
@@ -143,7 +143,7 @@ struct SampleBlock {
   HWY_ALIGN float slope_x[4][kSlopes ? kSampleBlock : 1], slope_y[4][kSlopes ? kSampleBlock : 1];
 
   // offsets: [count, (x, y)].
-  void locate(const QueryPlace& place, const float* offsets, size_t count) {
+  void locate(const QueryPosition& position, const float* offsets, size_t count) {
     const RowTag d;
     const RowIntTag di;
     HWY_ALIGN float copy[2 * kSampleBlock];
@@ -152,12 +152,12 @@ struct SampleBlock {
     for (size_t i = 0; i < count; i += hn::Lanes(d)) {
       RowVec offset_x, offset_y;
       hn::LoadInterleaved2(d, copy + 2 * i, offset_x, offset_y);
-      const auto width = hn::Load(di, place.width + i);
-      const SampleAxis x(hn::Load(d, place.x + i), offset_x, hn::Load(di, place.whole_x + i),
+      const auto width = hn::Load(di, position.width + i);
+      const SampleAxis x(hn::Load(d, position.x + i), offset_x, hn::Load(di, position.whole_x + i),
                          width);
-      const SampleAxis y(hn::Load(d, place.y + i), offset_y, hn::Load(di, place.whole_y + i),
-                         hn::Load(di, place.height + i));
-      const auto first = hn::Load(di, place.first_row + i);
+      const SampleAxis y(hn::Load(d, position.y + i), offset_y, hn::Load(di, position.whole_y + i),
+                         hn::Load(di, position.height + i));
+      const auto first = hn::Load(di, position.first_row + i);
       const auto above = hn::Add(first, hn::Mul(y.near, width));
       const auto below = hn::Add(first, hn::Mul(y.far, width));
       hn::Store(hn::Add(above, x.near), di, row[0] + i);

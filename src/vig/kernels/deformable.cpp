@@ -92,7 +92,7 @@ HWY_INLINE void run_head(const SampleBlock<false>& block, const float* weights, 
 
 void run_deformable(const DeformableArgs& args) {
   const size_t samples = static_cast<size_t>(args.level_count * args.points);
-  QueryPlace place(args);
+  QueryPosition position(args);
   SampleBlock<false> block;
   HWY_ALIGN float weights[kSampleBlock];
   for (int64_t query = args.first_query; query < args.last_query; ++query) {
@@ -106,8 +106,8 @@ void run_deformable(const DeformableArgs& args) {
       float sum = 0.0f;
       for (size_t first = 0; first < samples; first += kSampleBlock) {
         const size_t count = std::min(kSampleBlock, samples - first);
-        place.set(query, first, count);
-        block.locate(place, offsets + 2 * first, count);
+        position.set(query, first, count);
+        block.locate(position, offsets + 2 * first, count);
         sum += exponentials(logits + first, count, largest, weights);
         const Finish finish{first == 0, first + count == samples, 1.0f / sum};
         run_head(block, weights, count, values, args.values_stride, finish,

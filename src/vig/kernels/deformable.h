@@ -1,14 +1,14 @@
 // The sampling of multi-scale deformable attention: every query takes weighted samples of a few
-// maps, at places that it chooses itself.
+// maps, at positions that it chooses itself.
 //
 // L levels, maps of height_l x width_l whose rows of values follow each other; H heads of D
 // channels, P points of a head in each level. The query in row j and column i of its grid of height
-// x width samples, for head h, level l and point p, the place
+// x width samples, for head h, level l and point p, the position
 //   x = (i + 0.5) width_l / width - 0.5 + offset_x[h, l, p]
 //   y = (j + 0.5) height_l / height - 0.5 + offset_y[h, l, p]
 // in pixels of that level, 0 the middle of the first one:
 //   o[h] = sum over l, p of a[h, l, p] v[l, h](x, y),  a[h] = softmax of logits[h] over all l, p,
-// v(x, y) bilinear, pixels outside of the map counting 0. A place that is no number lies outside.
+// v(x, y) bilinear, pixels outside of the map counting 0. A position that is NaN lies outside.
 // Values must be finite: pixels outside are read from the border and multiplied by 0.
 #pragma once
 

@@ -1,4 +1,4 @@
-// While one lives, this thread treats numbers below 1e-38 as zero: a state that fades away would
+// During its lifetime this thread treats values below 1e-38 as zero: a state that fades away would
 // otherwise slow every operation on it a hundredfold.
 #pragma once
 

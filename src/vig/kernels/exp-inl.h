@@ -18,10 +18,10 @@ namespace vig {
 namespace HWY_NAMESPACE {
 
 // One operation on each of kCount vectors before the next one: these are long chains, and a
-// processor looks no more than a few chains ahead.
-#define VIG_IN_STEP _Pragma("GCC unroll 8") for (size_t k = 0; k < kCount; ++k)
+// processor overlaps no more than a few chains.
+#define VIG_INTERLEAVED _Pragma("GCC unroll 8") for (size_t k = 0; k < kCount; ++k)
 
-// Exponentials that are best taken in step: their constants stay in registers, too.
+// Exponentials that are best interleaved: their constants stay in registers, too.
 #if HWY_MAX_BYTES == 64 || HWY_ARCH_ARM_A64
 constexpr size_t kTogether = 4;  // 32 registers
 #else
@@ -31,7 +31,7 @@ constexpr size_t kTogether = 2;  // 16 registers
 // Calls f(count, n) for n = 0, kTogether, ... while there are so many, then for single ones; count
 // is an integral_constant.
 template <class F>
-HWY_INLINE void each_in_step(size_t total, const F& f) {
+HWY_INLINE void each_interleaved(size_t total, const F& f) {
   size_t n = 0;
   for (; n + kTogether <= total; n += kTogether) f(std::integral_constant<size_t, kTogether>(), n);
   for (; n < total; ++n) f(std::integral_constant<size_t, 1>(), n);
@@ -46,7 +46,7 @@ constexpr float kLeastPower = -125.0f;
 // The product may not be below this.
 constexpr float kLeastProduct = -2097152.0f;  // -2^21
 
-// power[k] = 2^(a[k] b[k]) for kLeastProduct <= a b <= 0, kCount of them in step. Without
+// power[k] = 2^(a[k] b[k]) for kLeastProduct <= a b <= 0, kCount of them interleaved. Without
 // kVanishing a b must be at least kLeastPower; where it is, both give the same bits.
 template <bool kVanishing, size_t kCount>
 HWY_INLINE void exp2_products(const RowVec (&a)[kCount], const RowVec (&b)[kCount],
@@ -55,14 +55,15 @@ HWY_INLINE void exp2_products(const RowVec (&a)[kCount], const RowVec (&b)[kCoun
   // Adding 1.5 * 2^23 rounds to a whole number, which then also stands in the low bits of the sum.
   const RowVec magic = hn::Set(d, 12582912.0f);
   RowVec sum[kCount], r[kCount];
-  VIG_IN_STEP sum[k] = hn::MulAdd(a[k], b[k], magic);
-  VIG_IN_STEP r[k] = hn::MulSub(a[k], b[k], hn::Sub(sum[k], magic));
+  VIG_INTERLEAVED sum[k] = hn::MulAdd(a[k], b[k], magic);
+  VIG_INTERLEAVED r[k] = hn::MulSub(a[k], b[k], hn::Sub(sum[k], magic));
   // Minimax for 2^r on that interval among those that are 1 at 0.
-  VIG_IN_STEP power[k] = hn::MulAdd(r[k], hn::Set(d, 1.32647221e-3f), hn::Set(d, 9.67151300e-3f));
+  VIG_INTERLEAVED power[k] =
+      hn::MulAdd(r[k], hn::Set(d, 1.32647221e-3f), hn::Set(d, 9.67151300e-3f));
   for (const float c : {5.55073376e-2f, 2.40222421e-1f, 6.93146978e-1f, 1.0f}) {
-    VIG_IN_STEP power[k] = hn::MulAdd(power[k], r[k], hn::Set(d, c));
+    VIG_INTERLEAVED power[k] = hn::MulAdd(power[k], r[k], hn::Set(d, c));
   }
-  VIG_IN_STEP {
+  VIG_INTERLEAVED {
 #if HWY_ARCH_X86 && HWY_MAX_BYTES == 64
     power[k] = RowVec{_mm512_scalef_ps(power[k].raw, hn::Sub(sum[k], magic).raw)};
 #else
@@ -77,25 +78,25 @@ HWY_INLINE void exp2_products(const RowVec (&a)[kCount], const RowVec (&b)[kCoun
   }
 }
 
-// y[k] = log(1 + e^x[k]) = max(x, 0) + log(1 + w), w = e^-|x|, kCount of them in step. Relative
+// y[k] = log(1 + e^x[k]) = max(x, 0) + log(1 + w), w = e^-|x|, kCount of them interleaved. Relative
 // error below 4e-7 for x >= -20 and 2e-6 down to x = -86, where it stops.
 template <size_t kCount>
 HWY_INLINE void softplus(const RowVec (&x)[kCount], RowVec (&y)[kCount]) {
   const RowTag d;
   RowVec size[kCount], factor[kCount], w[kCount];
-  VIG_IN_STEP size[k] = hn::Min(hn::Abs(x[k]), hn::Set(d, 86.0f));
-  VIG_IN_STEP factor[k] = hn::Set(d, -1.44269504f);
+  VIG_INTERLEAVED size[k] = hn::Min(hn::Abs(x[k]), hn::Set(d, 86.0f));
+  VIG_INTERLEAVED factor[k] = hn::Set(d, -1.44269504f);
   exp2_products<false>(size, factor, w);
   // Minimax for log(1 + w) / w on [0, 1] among those that are 1 at 0.
-  VIG_IN_STEP y[k] = hn::MulAdd(w[k], hn::Set(d, 5.36467103e-3f), hn::Set(d, -3.00651792e-2f));
+  VIG_INTERLEAVED y[k] = hn::MulAdd(w[k], hn::Set(d, 5.36467103e-3f), hn::Set(d, -3.00651792e-2f));
   for (const float c : {7.92035408e-2f, -1.37537185e-1f, 1.91536160e-1f, -2.48571540e-1f,
                         3.33213215e-1f, -4.99996479e-1f, 1.0f}) {
-    VIG_IN_STEP y[k] = hn::MulAdd(y[k], w[k], hn::Set(d, c));
+    VIG_INTERLEAVED y[k] = hn::MulAdd(y[k], w[k], hn::Set(d, c));
   }
-  VIG_IN_STEP y[k] = hn::MulAdd(y[k], w[k], hn::Max(x[k], hn::Zero(d)));
+  VIG_INTERLEAVED y[k] = hn::MulAdd(y[k], w[k], hn::Max(x[k], hn::Zero(d)));
 }
 
-#undef VIG_IN_STEP
+#undef VIG_INTERLEAVED
 
 }  // namespace HWY_NAMESPACE
 }  // namespace vig

@@ -25,8 +25,8 @@ constexpr size_t kChunk = 2;  // 16 registers
 #endif
 constexpr size_t kColumns = kBlock * kLanes;
 
-// What a chunk's tokens do to the state and to each other (docs/gla.md, step 3). c and s count the
-// tokens in the order of the sweep; products of gates run over tokens after s, up to c.
+// What a chunk's tokens do to the state and to each other (docs/gla.md, version 3). c and s count
+// the tokens in the order of the sweep; products of gates run over tokens after s, up to c.
 struct Chunk {
   float* query;  // [kChunk, K]  q_c times the gates up to c: reads the state before the chunk
   float* key;    // [kChunk, K]  k_s times the gates after s: feeds the state after the chunk

@@ -11,9 +11,9 @@ struct GridRow {
 
   GridRow(int64_t row, int64_t height, int64_t width)
       : image(row / (height * width)), y(row / width % height), x(row % width) {}
-  // Steps along a line, at most to its end.
-  void next(int64_t steps, int64_t height, int64_t width) {
-    x += steps;
+  // Moves along a line, at most to its end.
+  void next(int64_t columns, int64_t height, int64_t width) {
+    x += columns;
     if (x < width) return;
     x = 0;
     if (++y < height) return;

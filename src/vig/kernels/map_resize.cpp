@@ -79,10 +79,10 @@ std::vector<MapTap> bilinear_taps(int64_t in, int64_t out) {
   const float scale = static_cast<float>(in) / static_cast<float>(out);
   const int32_t last = static_cast<int32_t>(in) - 1;
   for (size_t i = 0; i < taps.size(); ++i) {
-    const float place = std::max(0.0f, (static_cast<float>(i) + 0.5f) * scale - 0.5f);
+    const float position = std::max(0.0f, (static_cast<float>(i) + 0.5f) * scale - 0.5f);
     MapTap& tap = taps[i];
-    tap.first = std::min(static_cast<int32_t>(place), last);
-    const float weight = std::min(1.0f, place - static_cast<float>(tap.first));
+    tap.first = std::min(static_cast<int32_t>(position), last);
+    const float weight = std::min(1.0f, position - static_cast<float>(tap.first));
     const bool between = tap.first < last && weight > 0.0f;
     tap.second = tap.first + (between ? 1 : 0);
     tap.weight = between ? weight : 0.0f;

@@ -17,7 +17,7 @@ struct MapTap {
   float weight = 0.0f;
 };
 
-// For each of `out` lines over `in` of them: at i the place max(0, (i + 0.5) in / out - 0.5).
+// For each of `out` lines over `in` of them: at i the position max(0, (i + 0.5) in / out - 0.5).
 std::vector<MapTap> bilinear_taps(int64_t in, int64_t out);
 // At i the line floor(i in / out).
 std::vector<MapTap> nearest_taps(int64_t in, int64_t out);

@@ -1,5 +1,5 @@
 // Elementary functions on vectors, for kernels to inline. Per-target header: include it after
-// hwy/highway.h. Errors are a few units in the last place, see tests/kernels/pointwise_test.cpp.
+// hwy/highway.h. Errors are a few ulp, see tests/kernels/pointwise_test.cpp.
 #if defined(VIG_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VIG_KERNELS_MATH_INL_H_
 #undef VIG_KERNELS_MATH_INL_H_
@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 #include "vig/base/elementwise.h"
-#include "vig/kernels/step-inl.h"
+#include "vig/kernels/interleave-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vig {
@@ -44,7 +44,7 @@ HWY_INLINE P exp_bounded(P x) {
   p = mul_add(p, r, kS * kExpTerms[5]);
   p = mul_add(p, r, kExpTerms[6]);
   // p * 2^n: n is added to the exponent.
-  return in_step(
+  return interleave(
       [](RowVec power, RowVec whole) HWY_ATTR {
         const RowTag d;
         const hn::RebindToSigned<RowTag> di;
@@ -54,7 +54,7 @@ HWY_INLINE P exp_bounded(P x) {
       p, sum);
 }
 
-// exp_bounded of kCount vectors in step. In an array, since GCC 12 copies structs of
+// exp_bounded of kCount vectors, interleaved. In an array, since GCC 12 copies structs of
 // vectors through memory.
 template <size_t kCount>
 HWY_INLINE void exp_each(RowVec* x) {
@@ -97,13 +97,13 @@ HWY_INLINE P exp_clamped(P x) {
   return exp_bounded<kSign>(clamp(x, -87.0f, 87.0f));
 }
 
-// 1 / x for 1 <= x < 2^127: an estimate and Newton steps are cheaper than a division.
+// 1 / x for 1 <= x < 2^127: an estimate and Newton iterations are cheaper than a division.
 template <class P>
 HWY_INLINE P reciprocal(P x) {
 #if HWY_TARGET == HWY_SCALAR
-  return in_step([](RowVec v) HWY_ATTR { return hn::Div(hn::Set(RowTag(), 1.0f), v); }, x);
+  return interleave([](RowVec v) HWY_ATTR { return hn::Div(hn::Set(RowTag(), 1.0f), v); }, x);
 #else
-  P r = in_step([](RowVec v) HWY_ATTR { return hn::ApproximateReciprocal(v); }, x);
+  P r = interleave([](RowVec v) HWY_ATTR { return hn::ApproximateReciprocal(v); }, x);
 #if HWY_ARCH_ARM
   r = mul_add(r, neg_mul_add(x, r, 1.0f), r);  // the estimate has 8 bits there, 12 elsewhere
 #endif
@@ -283,7 +283,7 @@ struct Decay {
   static HWY_INLINE RowVec slope(RowVec x) { return decay_slope(x); }
 };
 
-// The one place where the name of a function becomes code: calls visit(Silu()), ...
+// The only mapping from the name of a function to code: calls visit(Silu()), ...
 template <class Visit>
 HWY_INLINE void with_function(Elementwise function, const Visit& visit) {
   switch (function) {

@@ -17,7 +17,7 @@ struct Block {
     y1[count] = box[1];
     x2[count] = box[2];
     y2[count] = box[3];
-    // Places without a box repeat the last one.
+    // Lanes without a box repeat the last one.
     for (int i = ++count; i < kBoxes; ++i) {
       x1[i] = box[0];
       y1[i] = box[1];
@@ -35,11 +35,11 @@ struct Block {
   }
 };
 
-// Kept boxes, found by size and place. Where the overlap over union of two boxes is above t, both
-// ratios of their sides are above t, and their centres are apart by less than (1 - t) times the
-// larger side, on both axes: with o the overlap on the x axis and w >= w' the widths, the measure
-// is at most o / w <= w' / w, and centres are apart by at most (w + w') / 2 - o where the boxes
-// overlap in part, (w - w') / 2 where one holds the other.
+// Kept boxes, found by size and position. Where the overlap over union of two boxes is above t,
+// both ratios of their sides are above t, and their centres are apart by less than (1 - t) times
+// the larger side, on both axes: with o the overlap on the x axis and w >= w' the widths, the
+// measure is at most o / w <= w' / w, and centres are apart by at most (w + w') / 2 - o where the
+// boxes overlap in part, (w - w') / 2 where one holds the other.
 //
 // Boxes of one class have sides in [2^a, 2^(a + 1)) by [2^b, 2^(b + 1)) and lie in cells of 2^a by
 // 2^b by their centres. A box is compared with those of classes and cells near enough.
@@ -55,7 +55,7 @@ class KeptBoxes {
     cells_.resize(size);
   }
 
-  // Boxes of which the above cannot be counted on are compared with all: those with numbers far
+  // Boxes outside of this bound are compared with all: those with values far
   // from any image's, and all where the threshold lets boxes of too many sizes meet.
   bool is_ordinary(const float* box) const {
     constexpr float kLargest = 1e6f, kSmallest = 1e-2f, kLeastThreshold = 0.2f;
@@ -72,11 +72,11 @@ class KeptBoxes {
     };
     if (std::any_of(odd_.begin(), odd_.end(), is_above)) return true;
     if (!is_ordinary(box)) return std::any_of(ordinary_.begin(), ordinary_.end(), is_above);
-    const Place place(box);
+    const Extent extent(box);
     for (const auto& [class_x, class_y] : classes_) {
-      const Range columns(place.x, place.width, class_x, least_);
+      const Range columns(extent.x, extent.width, class_x, least_);
       if (columns.first > columns.last) continue;
-      const Range rows(place.y, place.height, class_y, least_);
+      const Range rows(extent.y, extent.height, class_y, least_);
       for (int64_t row = rows.first; row <= rows.last; ++row) {
         for (int64_t column = columns.first; column <= columns.last; ++column) {
           int block = cells_[slot({class_x, class_y, column, row})].head;
@@ -96,13 +96,13 @@ class KeptBoxes {
       return;
     }
     ordinary_.push_back(number);
-    const Place place(box);
-    const std::pair size{place.class_x, place.class_y};
+    const Extent extent(box);
+    const std::pair size{extent.class_x, extent.class_y};
     if (std::find(classes_.begin(), classes_.end(), size) == classes_.end()) {
       classes_.push_back(size);
     }
-    const Key key{place.class_x, place.class_y, cell_of(place.x, place.class_x),
-                  cell_of(place.y, place.class_y)};
+    const Key key{extent.class_x, extent.class_y, cell_of(extent.x, extent.class_x),
+                  cell_of(extent.y, extent.class_y)};
     Cell& cell = cells_[slot(key)];
     if (cell.head < 0 || blocks_[static_cast<size_t>(cell.head)].count == Block::kBoxes) {
       blocks_.emplace_back().next = cell.head;
@@ -122,8 +122,8 @@ class KeptBoxes {
     int head = -1;  // the latest block; -1: free
   };
 
-  struct Place {
-    explicit Place(const float* box)
+  struct Extent {
+    explicit Extent(const float* box)
         : width(static_cast<double>(box[2]) - box[0]),
           height(static_cast<double>(box[3]) - box[1]),
           x(box[0] + width / 2),
@@ -149,7 +149,7 @@ class KeptBoxes {
     int64_t first = 0, last = -1;
   };
 
-  // Where a cell is, or a free place for it.
+  // Where a cell is, or a free slot for it.
   size_t slot(const Key& key) const {
     uint64_t hash = static_cast<uint64_t>(key.column) * 0x9E3779B97F4A7C15u;
     hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(key.row)) * 0xBF58476D1CE4E5B9u;
@@ -190,8 +190,8 @@ std::vector<int> nms_by_class(const float* boxes, const float* scores, const int
   for (const float x : moved) {
     if (std::isfinite(x)) largest = std::max(largest, x);
   }
-  const float step = largest + 1.0f;
-  for (size_t i = 0; i < moved.size(); ++i) moved[i] += static_cast<float>(labels[i / 4]) * step;
+  const float shift = largest + 1.0f;
+  for (size_t i = 0; i < moved.size(); ++i) moved[i] += static_cast<float>(labels[i / 4]) * shift;
   return nms(moved.data(), scores, count, threshold);
 }
 

@@ -13,8 +13,8 @@
 namespace vig {
 
 // The kept boxes by descending score. Requires threshold >= 0. The time is about count log(count)
-// unless most boxes are kept and overlap: only boxes of similar size and place are compared. The
-// answer is that of comparing all.
+// unless most boxes are kept and overlap: only boxes of similar size and position are compared. The
+// result is that of comparing all.
 std::vector<int> nms(const float* boxes, const float* scores, int64_t count, float threshold);
 
 // Boxes of different classes never suppress each other: each is moved by label * (largest

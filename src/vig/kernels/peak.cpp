@@ -10,7 +10,7 @@
 // foreach_target must come first.
 #include <hwy/highway.h>
 
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace vig {
@@ -60,11 +60,11 @@ double measure_fma_peak(int threads, double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kRounds = 20000;
   const auto chains = HWY_DYNAMIC_DISPATCH(fma_chains);
-  ThreadTeam team(threads);
+  ThreadPool pool(threads);
   std::vector<double> rates(static_cast<size_t>(threads), 0.0);
-  team.run([&](int worker) {
+  pool.run([&](int worker) {
     float sink = 0.0f;
-    team.barrier();
+    pool.barrier();
     const auto start = Clock::now();
     size_t done = 0;
     double elapsed = 0.0;

@@ -23,8 +23,8 @@ HWY_INLINE void map_rows(const PointwiseArgs& args, const F& f) {
     const float* a = args.a.data + r * args.a.stride;
     const float* b = args.b.data == nullptr ? a : args.b.data + r * args.b.stride;
     float* out = args.out + r * args.out_stride;
-    for_each_in_step(n, [&](size_t i, const auto& load, const auto& store)
-                            HWY_ATTR { store(f(load(a + i), load(b + i)), out + i); });
+    for_each_interleaved(n, [&](size_t i, const auto& load, const auto& store)
+                                HWY_ATTR { store(f(load(a + i), load(b + i)), out + i); });
   }
 }
 
@@ -76,7 +76,7 @@ void mix(const GatedMixArgs& args) {
     if (!o_norm) std::fill_n(scale, kHeads, 1.0f);
     if (!local_norm) std::fill_n(scale + kHeads, kHeads, 1.0f);
     for (size_t h = 0; h < count; ++h) {
-      for_each_in_step(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+      for_each_interleaved(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
         const auto g = sigmoid(load(gate[h] + i));
         auto a = mul(load(o[h] + i), scale[h]);
         auto b = mul(load(local[h] + i), scale[kHeads + h]);
@@ -86,8 +86,8 @@ void mix(const GatedMixArgs& args) {
       });
     }
     for (size_t h = 0; h < count && args.silu; ++h) {
-      for_each_in_step(n, [&](size_t i, const auto& load, const auto& store)
-                              HWY_ATTR { store(silu(load(out[h] + i)), out[h] + i); });
+      for_each_interleaved(n, [&](size_t i, const auto& load, const auto& store)
+                                  HWY_ATTR { store(silu(load(out[h] + i)), out[h] + i); });
     }
   }
 }

@@ -32,7 +32,7 @@ inline constexpr int64_t kMaxResizeSide = int64_t{1} << 20;
 
 // src: [y.in, x.in, 3]; dst: [y.count, x.count, 3]; they must not overlap.
 // Requires 1 <= in <= kMaxResizeSide, 1 <= out < 2^52 and a window inside [0, out).
-// Cost and scratch are linear in the source region the window touches, whatever the ratio.
+// Cost and scratch are linear in the source region the window touches, for any ratio.
 // Allocates its scratch; one thread.
 void resize_rgb(const uint8_t* src, const ResizeAxis& x, const ResizeAxis& y,
                 Interpolation interpolation, uint8_t* dst);

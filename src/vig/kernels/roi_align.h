@@ -33,7 +33,7 @@ struct RoiAlignArgs {
   int64_t out_stride = 0;
 };
 
-// One box. Time is bounded by the size of the map and n^2, whatever the box; a box that is not
+// One box. Time is bounded by the size of the map and n^2 for any box; a box that is not
 // finite gives 0. Allocates its table of weights; starts no threads.
 void roi_align(const RoiAlignArgs& args);
 

@@ -10,10 +10,10 @@ namespace {
 
 constexpr float kFarthest = 1e12f;
 
-// The two pixels around a place and what the second one counts.
+// The two pixels around a position and what the second one counts.
 struct Taps {
-  Taps(double place, int64_t size) {
-    const double inside = std::clamp(place, 0.0, static_cast<double>(size - 1));
+  Taps(double position, int64_t size) {
+    const double inside = std::clamp(position, 0.0, static_cast<double>(size - 1));
     first = static_cast<int64_t>(inside);
     second = std::min(first + 1, size - 1);
     weight = inside - static_cast<double>(first);
@@ -32,30 +32,30 @@ RoiAxis::RoiAxis(float low, float high, float scale, int side, int sampling_rati
   const double samples = sampling_ratio > 0 ? static_cast<double>(sampling_ratio)
                                             : std::ceil(static_cast<double>(cell));
   if (samples < 1) return;
-  const double last_place = static_cast<double>(size);
+  const double last_position = static_cast<double>(size);
   std::vector<double> sums;
   for (int p = 0; p < side; ++p) {
-    const auto place = [&](double k) { return start + (p + (k + 0.5) / samples) * cell; };
-    const auto counts = [&](double at) { return at >= -1.0 && at <= last_place; };
+    const auto position = [&](double k) { return start + (p + (k + 0.5) / samples) * cell; };
+    const auto counts = [&](double at) { return at >= -1.0 && at <= last_position; };
     // The samples that can lie within [-1, size], one more on both sides.
     double k_first = 0, k_last = samples - 1;
     if (cell != 0) {
       const double to_low = ((-1.0 - start) / cell - p) * samples - 0.5;
-      const double to_high = ((last_place - start) / cell - p) * samples - 0.5;
+      const double to_high = ((last_position - start) / cell - p) * samples - 0.5;
       k_first = std::max(k_first, std::floor(std::min(to_low, to_high)) - 1);
       k_last = std::min(k_last, std::ceil(std::max(to_low, to_high)) + 1);
     }
-    while (k_first <= k_last && !counts(place(k_first))) ++k_first;
-    while (k_first <= k_last && !counts(place(k_last))) --k_last;
+    while (k_first <= k_last && !counts(position(k_first))) ++k_first;
+    while (k_first <= k_last && !counts(position(k_last))) --k_last;
     const size_t at = static_cast<size_t>(p);
     begin_[at + 1] = begin_[at];
     if (k_first > k_last) continue;
-    const Taps one(place(k_first), size), other(place(k_last), size);
+    const Taps one(position(k_first), size), other(position(k_last), size);
     const int64_t first = std::min(one.first, other.first);
     const int64_t last = std::max(one.second, other.second);
     sums.assign(static_cast<size_t>(last - first + 1), 0.0);
     for (double k = k_first; k <= k_last; ++k) {
-      const Taps taps(place(k), size);
+      const Taps taps(position(k), size);
       sums[static_cast<size_t>(taps.first - first)] += 1.0 - taps.weight;
       sums[static_cast<size_t>(taps.second - first)] += taps.weight;
     }

@@ -128,7 +128,7 @@ using Number = std::complex<double>;
 HWY_EXPORT(sum_states);
 HWY_EXPORT(synthesise);
 
-// `count` rows of `width` numbers, each filled up with zeros.
+// `count` rows of `width` values, each filled up with zeros.
 std::vector<double> with_padding(const std::vector<double>& rows, int64_t count, int64_t width) {
   std::vector<double> wide(static_cast<size_t>(count * padded(width)), 0.0);
   for (int64_t row = 0; row < count; ++row) {
@@ -204,8 +204,8 @@ S4Nodes s4_nodes(int64_t l_kernel, int64_t length) {
   constexpr double kLeft = 1e-10;  // of what comes after the taps, where they have no end
   const int64_t circle = l_kernel > 0 ? l_kernel : 2 * length;
   const double log_radius = l_kernel > 0 ? 0.0 : std::log(kLeft) / static_cast<double>(circle);
-  const auto angle = [&](int64_t steps) {
-    return 2.0 * std::numbers::pi * static_cast<double>(steps % circle) /
+  const auto angle = [&](int64_t multiple) {
+    return 2.0 * std::numbers::pi * static_cast<double>(multiple % circle) /
            static_cast<double>(circle);
   };
   S4Nodes nodes;

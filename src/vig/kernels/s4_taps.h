@@ -1,7 +1,7 @@
 // The taps of an S4 layer: the response of a linear state space, in double.
 //
-// Channel h has a step dt = exp(inv_dt[h]) and the system of row h mod S. All vectors are completed
-// by their conjugates to N = 2 `pairs` states. With lambda = -exp(A_real) - i A_imag,
+// Channel h has a step size dt = exp(inv_dt[h]) and the system of row h mod S. All vectors are
+// completed by their conjugates to N = 2 `pairs` states. With lambda = -exp(A_real) - i A_imag,
 //   A = diag(lambda) - P P^H,  dA = (I - dt/2 A)^-1 (I + dt/2 A),  dB = dt (I - dt/2 A)^-1 B,
 //   K[r, h, j] = sum over n of Co[r, h, n] (dA^j dB)[n]
 // Co is C where l_kernel is 0. Where it is l > 0, a published layer holds (I - dA^l)^T Co instead,

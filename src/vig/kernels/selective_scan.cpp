@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Vectors lie along the channels. A group of kGroup channels takes a chunk of kChunk tokens: first
-// the steps dt of all, row by row, then the states vector by vector, then what is stored.
+// the step sizes dt of all, row by row, then the states vector by vector, then what is stored.
 constexpr size_t kLanes = kRowLanes;
 constexpr size_t kGroup = 64;
 constexpr size_t kChunk = 16;
@@ -72,7 +72,7 @@ HWY_INLINE void store(RowVec v, const Group& group, float* row, size_t j) {
   kWhole || rest == kLanes ? hn::StoreU(v, RowTag(), to) : store_part(v, to, rest);
 }
 
-// The rows of `count` steps.
+// The rows of `count` tokens.
 struct Chunk {
   size_t count;
   const float *u[kChunk], *raw[kChunk], *b[kChunk], *c[kChunk], *gate[kChunk];
@@ -90,7 +90,7 @@ bool prepare(const SelectiveScanArgs& args, const Chunk& chunk, const Group& gro
     const float* HWY_RESTRICT u_row = chunk.u[t];
     float* HWY_RESTRICT dt_row = scratch.dt + t * kGroup;
     float* HWY_RESTRICT fed_row = scratch.fed + t * kGroup;
-    each_in_step(group.vectors(), [&](auto together, size_t j) HWY_ATTR {
+    each_interleaved(group.vectors(), [&](auto together, size_t j) HWY_ATTR {
       constexpr size_t kCount = decltype(together)::value;
       RowVec raw[kCount], dt[kCount];
 #pragma GCC unroll 8
@@ -112,9 +112,9 @@ bool prepare(const SelectiveScanArgs& args, const Chunk& chunk, const Group& gro
   return !hn::AllTrue(d, hn::Ge(least, hn::Set(d, kLeastPower)));
 }
 
-// Steps so large that dt A exceeds what the exponential takes become as large as it takes: the
+// Step sizes so large that dt A exceeds what the exponential takes become as large as it takes: the
 // decay is zero for all but rates 10^4 times slower than the channel's fastest.
-void bound_steps(const Chunk& chunk, const Group& group, const Scratch& scratch) {
+void bound_step_sizes(const Chunk& chunk, const Group& group, const Scratch& scratch) {
   const RowTag d;
   for (size_t j = 0; j < group.vectors(); ++j) {
     const RowVec fastest = hn::Load(d, scratch.fastest + group.first + j * kLanes);
@@ -126,7 +126,7 @@ void bound_steps(const Chunk& chunk, const Group& group, const Scratch& scratch)
   }
 }
 
-// The states of the group's vector j through a chunk; C h takes the place of dt u.
+// The states of the group's vector j through a chunk; C h overwrites dt u.
 template <bool kVanishing>
 void advance(const Chunk& chunk, size_t j, size_t states, const float* HWY_RESTRICT rates,
              float* HWY_RESTRICT state, const Scratch& scratch) {
@@ -138,7 +138,7 @@ void advance(const Chunk& chunk, size_t j, size_t states, const float* HWY_RESTR
     const RowVec dt = hn::Load(d, scratch.dt + t * kGroup + j * kLanes);
     const RowVec fed = hn::Load(d, fed_row);
     RowVec y = hn::Zero(d);
-    each_in_step(states, [&](auto together, size_t i) HWY_ATTR {
+    each_interleaved(states, [&](auto together, size_t i) HWY_ATTR {
       constexpr size_t kCount = decltype(together)::value;
       RowVec rate[kCount], step[kCount], decay[kCount];
 #pragma GCC unroll 8
@@ -159,13 +159,14 @@ void advance(const Chunk& chunk, size_t j, size_t states, const float* HWY_RESTR
   }
 }
 
-// The same for N = 1: the state stays in a register, exponentials of several tokens go in step.
+// The same for N = 1: the state stays in a register, exponentials of several tokens are
+// interleaved.
 template <bool kVanishing>
 void advance_single(const Chunk& chunk, size_t j, const float* rates, float* state,
                     const Scratch& scratch) {
   const RowTag d;
   RowVec h = hn::Load(d, state);
-  each_in_step(chunk.count, [&](auto together, size_t t) HWY_ATTR {
+  each_interleaved(chunk.count, [&](auto together, size_t t) HWY_ATTR {
     constexpr size_t kCount = decltype(together)::value;
     RowVec rate[kCount], dt[kCount], decay[kCount];
 #pragma GCC unroll 8
@@ -215,7 +216,7 @@ void finish(const SelectiveScanArgs& args, const Chunk& chunk, const Group& grou
   }
 }
 
-// The rows of the steps from `first` on.
+// The rows of the tokens from `first` on.
 void gather(const SelectiveScanArgs& args, int64_t first, const Scratch& scratch, Chunk& chunk) {
   chunk.count = std::min(kChunk, static_cast<size_t>(args.tokens - first));
   for (size_t t = 0; t < chunk.count; ++t) {
@@ -262,7 +263,7 @@ void run_group(const SelectiveScanArgs& args, const Chunk& chunk, const Group& g
                const Scratch& scratch) {
   const size_t states = static_cast<size_t>(args.states);
   if (prepare<kWhole>(args, chunk, group, scratch)) {
-    bound_steps(chunk, group, scratch);
+    bound_step_sizes(chunk, group, scratch);
     advance_group<true>(chunk, group, states, scratch);
   } else {
     advance_group<false>(chunk, group, states, scratch);

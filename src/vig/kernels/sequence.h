@@ -5,7 +5,7 @@
 
 namespace vig {
 
-// Step n has row index[n], or none where that is negative; without an index it has row n. Rows are
+// Token n has row index[n], or none where that is negative; without an index it has row n. Rows are
 // `stride` floats apart: with a negative stride and the last row as `data`, a sequence runs
 // backward.
 template <class T>
@@ -14,7 +14,7 @@ struct BasicSequence {
   int64_t stride = 0;
   const int32_t* index = nullptr;
 
-  // Null where the step has no row.
+  // Null if the token has no row.
   T* row(int64_t n) const {
     if (index == nullptr) return data + n * stride;
     return index[n] < 0 ? nullptr : data + index[n] * stride;

@@ -11,7 +11,7 @@ int32_t part(int64_t at, int64_t padded, int64_t window, int64_t shift) {
   return at < padded - window ? 0 : at < padded - shift ? 1 : 2;
 }
 
-// Calls f(row of the table, head, place in bias) for every element of bias.
+// Calls f(row of the table, head, offset in bias) for every element of bias.
 template <class F>
 void for_each_bias(int64_t wh, int64_t ww, int64_t heads, const F& f) {
   const int64_t n = wh * ww;

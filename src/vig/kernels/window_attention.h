@@ -27,8 +27,8 @@ struct AttentionWindows {
 // differ where two tokens of the window were no neighbours in the map. `labels` may be null.
 void window_tokens(const AttentionWindows& windows, int64_t index, int32_t* rows, int32_t* labels);
 
-// bias[h, i, j] = table[(yi - yj + wh - 1) (2 ww - 1) + xi - xj + ww - 1, h], (y, x) the place of a
-// token in its window: table [(2 wh - 1) (2 ww - 1), heads], bias [heads, n, n].
+// bias[h, i, j] = table[(yi - yj + wh - 1) (2 ww - 1) + xi - xj + ww - 1, h], (y, x) the position
+// of a token in its window: table [(2 wh - 1) (2 ww - 1), heads], bias [heads, n, n].
 void relative_bias(const float* table, int64_t window_height, int64_t window_width, int64_t heads,
                    float* bias);
 // Its adjoint, the gradient of the table, overwritten.

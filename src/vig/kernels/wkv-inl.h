@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-// Numbers here are mantissas times 2^exponent, where the exponent is a whole number in a float.
+// Values here are mantissas times 2^exponent, where the exponent is an integral float.
 
-// The exponent of zero: whatever is added to it or taken from it, it stays below all others.
+// The exponent of zero: after any addition or subtraction it stays below all others.
 constexpr float kNoExponent = -1e30f;
 
 // 2^n for whole n <= 127, zero below -126.
@@ -53,7 +53,7 @@ struct Exponential {
   }
 };
 
-// Steps after which sums are normalised: in so many they change by less than 2^32 either way.
+// Tokens after which sums are normalised: in so many they change by a factor below 2^32.
 constexpr int kDrift = 16;
 
 // A factor e^x of each of a vector's channels.
@@ -73,7 +73,7 @@ struct Factor {
 struct Weights {
   Factor fade, own;   // e^-w and e^u
   Factor grow, rest;  // e^w and 1 - e^w, for the published kernel alone
-  // The rounding of `fade` would add up over thousands of tokens: what kDrift steps lack.
+  // The rounding of `fade` would add up over thousands of tokens: what kDrift tokens lack.
   float lack[kRowLanes];
   int64_t tokens, chunk;  // chunk: of the published kernel
 

@@ -37,13 +37,13 @@ std::vector<Value> maps_of(Builder& b, Value rows, const GridSizes& grids) {
 }
 
 Value attention(Builder& b, Value queries, Value features, const std::string& name,
-                const AdapterNumbers& numbers, const GridSizes& query_grids,
+                const AdapterConfig& config, const GridSizes& query_grids,
                 const GridSizes& levels) {
   const int d = b.grid(queries).channels;
   DeformableShape shape;
-  shape.heads = numbers.deform_heads;
-  shape.points = numbers.deform_points;
-  shape.value_dim = static_cast<int>(static_cast<float>(d) * numbers.deform_ratio);
+  shape.heads = config.deform_heads;
+  shape.points = config.deform_points;
+  shape.value_dim = static_cast<int>(static_cast<float>(d) * config.deform_ratio);
   shape.levels = levels;
   shape.queries = query_grids;
   if (shape.value_dim < 1 || shape.value_dim % shape.heads != 0) {
@@ -51,7 +51,7 @@ Value attention(Builder& b, Value queries, Value features, const std::string& na
                name, shape.heads, shape.value_dim);
   }
   // Of every query: heads x points in each level.
-  check_width(name, "deform_points", numbers.deform_points, numbers.deform_heads);
+  check_width(name, "deform_points", config.deform_points, config.deform_heads);
   const Value q =
       b.named(b.layer_norm(queries, name + ".query_norm", kNormEps), name + ".query_norm");
   const Value f =
@@ -60,12 +60,12 @@ Value attention(Builder& b, Value queries, Value features, const std::string& na
 }
 
 // fc2(gelu(dwconv(fc1(c)))), the convolution on each grid by itself with one filter.
-Value conv_ffn(Builder& b, Value c, const std::string& name, const AdapterNumbers& numbers,
+Value conv_ffn(Builder& b, Value c, const std::string& name, const AdapterConfig& config,
                const GridSizes& grids) {
   const int d = b.grid(c).channels;
-  const int hidden = static_cast<int>(static_cast<float>(d) * numbers.cffn_ratio);
+  const int hidden = static_cast<int>(static_cast<float>(d) * config.cffn_ratio);
   if (hidden < 1) {
-    fail_usage("[{}] cffn_ratio {} of {} channels is no channel", name, numbers.cffn_ratio, d);
+    fail_usage("[{}] cffn_ratio {} of {} channels is no channel", name, config.cffn_ratio, d);
   }
   const Value wide = b.named(b.linear(c, name + ".fc1", hidden, true, kLinearInit), name + ".fc1");
   std::vector<Value> maps = maps_of(b, wide, grids);
@@ -127,7 +127,7 @@ void check(const VigAdapter& adapter, const Grid& image, ModelTask task) {
 
 }  // namespace
 
-void AdapterNumbers::visit(FieldVisitor& visitor) {
+void AdapterConfig::visit(FieldVisitor& visitor) {
   visitor.visit("conv_inplane", conv_inplane);
   visitor.visit("deform_heads", deform_heads);
   visitor.visit("deform_points", deform_points);
@@ -137,21 +137,21 @@ void AdapterNumbers::visit(FieldVisitor& visitor) {
   visitor.visit("extra_extractors", extra_extractors, 0);
 }
 
-Value injector(Builder& b, Value x, Value c, const std::string& name, const AdapterNumbers& numbers,
+Value injector(Builder& b, Value x, Value c, const std::string& name, const AdapterConfig& config,
                const GridSizes& grids) {
-  const Value found = attention(b, x, c, name, numbers, {size_of(b.grid(x))}, grids);
+  const Value found = attention(b, x, c, name, config, {size_of(b.grid(x))}, grids);
   return b.residual(x, b.scale(found, name + ".gamma", 0.0f));
 }
 
-Value extractor(Builder& b, Value c, Value x, const std::string& name,
-                const AdapterNumbers& numbers, const GridSizes& grids, double drop_rate) {
-  c = b.residual(c, attention(b, c, x, name, numbers, grids, {size_of(b.grid(x))}));
+Value extractor(Builder& b, Value c, Value x, const std::string& name, const AdapterConfig& config,
+                const GridSizes& grids, double drop_rate) {
+  c = b.residual(c, attention(b, c, x, name, config, grids, {size_of(b.grid(x))}));
   const Value u = b.named(b.layer_norm(c, name + ".ffn_norm", kNormEps), name + ".ffn_norm");
-  return b.residual(c, conv_ffn(b, u, name + ".ffn", numbers, grids), drop_rate);
+  return b.residual(c, conv_ffn(b, u, name + ".ffn", config, grids), drop_rate);
 }
 
 Pyramid VigAdapter::maps(Builder& b, Value image, const BackboneUse& use) const {
-  VigNumbers::check();
+  VigBackboneConfig::check();
   vig::check(*this, b.grid(image), use.task);
   const int own_level = head_level(*this), d = embed_dim;
   Value x = b.named(vig_tokens(b, image, *this, use.image_size, kPrefix), own("tokens"));

@@ -17,7 +17,7 @@
 
 namespace vig {
 
-struct AdapterNumbers {
+struct AdapterConfig {
   int conv_inplane = 64;      // channels of the first convolutions of the spatial prior
   int deform_heads = 6;       // of deformable attention
   int deform_points = 4;      // per head and level
@@ -29,10 +29,10 @@ struct AdapterNumbers {
   void visit(FieldVisitor& visitor);
 };
 
-struct VigAdapter : VigNumbers, AdapterNumbers {
+struct VigAdapter : VigBackboneConfig, AdapterConfig {
   void visit(FieldVisitor& visitor) {
-    VigNumbers::visit(visitor);
-    AdapterNumbers::visit(visitor);
+    VigBackboneConfig::visit(visitor);
+    AdapterConfig::visit(visitor);
   }
   int64_t all_blocks() const { return depth; }
   int third_width() const { return embed_dim; }
@@ -44,11 +44,11 @@ struct VigAdapter : VigNumbers, AdapterNumbers {
 // The pieces. `grids` are those of c, the first is the largest.
 using GridSizes = std::vector<GridSize>;
 // x + gamma * attn(query_norm(x), feat_norm(c)), where gamma begins at 0.
-Value injector(Builder& b, Value x, Value c, const std::string& name, const AdapterNumbers& numbers,
+Value injector(Builder& b, Value x, Value c, const std::string& name, const AdapterConfig& config,
                const GridSizes& grids);
 // c + attn(query_norm(c), feat_norm(x)), and to that + ffn(ffn_norm(c)), which training drops with
 // this probability.
-Value extractor(Builder& b, Value c, Value x, const std::string& name,
-                const AdapterNumbers& numbers, const GridSizes& grids, double drop_rate);
+Value extractor(Builder& b, Value c, Value x, const std::string& name, const AdapterConfig& config,
+                const GridSizes& grids, double drop_rate);
 
 }  // namespace vig

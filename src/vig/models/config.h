@@ -1,4 +1,4 @@
-// The numbers that make a network of a family, with their names.
+// The hyperparameters of a family's networks, with their names.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ using TensorShapes = std::function<const Shape*(const std::string& name)>;
 // What a network is for.
 enum class ModelTask { kClassify, kSegment, kDetect };
 
-// What every family's config has. A family adds its own numbers, see models/vig.cpp.
+// What every family's config has. A family adds its own fields, see models/vig.cpp.
 struct ModelConfig {
   int classes = 1000;
   int image_size = 224;    // what the weights were made for; any size runs
@@ -72,7 +72,7 @@ struct ModelConfig {
   // The graph that sees the image.
   virtual Graph build(int height, int width) const = 0;
   virtual ModelTask task() const { return ModelTask::kClassify; }
-  // The numbers of a detector's plain code; null where it is none.
+  // The config of the code between a detector's graphs; null for other tasks.
   virtual const DetectorConfig* detector() const { return nullptr; }
   // Whether it refuses images of another size than it was made for.
   virtual bool fixed_size() const { return false; }

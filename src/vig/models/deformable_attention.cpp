@@ -7,13 +7,13 @@
 namespace vig {
 namespace {
 
-// Head h looks along the angle 2 pi h / heads, point p by p + 1 pixels of the larger component; in
-// float32, whose rounding the original has.
-void look_around(const FreshParam& param, float heads, float points) {
+// Head h samples along the angle 2 pi h / heads, point p by p + 1 pixels of the larger component;
+// in float32, whose rounding the original has.
+void fill_directions(const FreshParam& param, float heads, float points) {
   const auto of_head = param.values.size() / static_cast<size_t>(heads);
-  const auto step = static_cast<float>(2 * std::numbers::pi / static_cast<double>(heads));
+  const auto turn = static_cast<float>(2 * std::numbers::pi / static_cast<double>(heads));
   for (size_t i = 0; i < param.values.size(); ++i) {
-    const float angle = static_cast<float>(i / of_head) * step;
+    const float angle = static_cast<float>(i / of_head) * turn;
     const float x = std::cos(angle), y = std::sin(angle);
     const float along = (i % 2 == 0 ? x : y) / std::max(std::abs(x), std::abs(y));
     const size_t point = i / 2 % static_cast<size_t>(points);
@@ -29,7 +29,8 @@ Value deformable_attention(Builder& b, Value queries, Value features, const std:
   const int samples = shape.heads * shape.points * static_cast<int>(shape.levels.size());
   const Value values =
       b.linear(features, name + ".value_proj", width, true, xavier_uniform(d, width, 1));
-  const Init around{look_around, static_cast<float>(shape.heads), static_cast<float>(shape.points)};
+  const Init around{fill_directions, static_cast<float>(shape.heads),
+                    static_cast<float>(shape.points)};
   const Value offsets =
       b.linear(queries, name + ".sampling_offsets", 2 * samples, true, {}, around);
   const Value logits = b.linear(queries, name + ".attention_weights", samples, true, {});

@@ -1,4 +1,4 @@
-// The numbers of a two-stage detector (Mask R-CNN) that its plain code needs beside its graphs:
+// The config of a two-stage detector (Mask R-CNN) that its plain code needs beside its graphs:
 // what happens between the network of the image and the heads of boxes and masks.
 #pragma once
 

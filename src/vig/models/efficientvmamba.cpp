@@ -1,6 +1,6 @@
 // EfficientVMamba: Atrous Selective Scan for Light Weight Visual Mamba.
 //
-// C channels, E = ratio C inner width, R rank of the steps, N states. In the first two stages
+// C channels, E = ratio C inner width, R rank of the step sizes, N states. In the first two stages
 //   x += gate(op(n)) + gate(conv_branch(n)), n = norm(x)
 //   op(n) = out_proj(silu(z) * out_norm(scan(u))), u = silu(conv2d(x')), x'|z = in_proj(n)
 // where each quarter of the positions, every second row and column, is scanned by itself; in the

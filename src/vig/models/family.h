@@ -12,7 +12,7 @@
 
 namespace vig {
 
-// A network to be built: one family's numbers.
+// A network to be built: one family's config.
 struct ModelSpec {
   std::string name;
   AnyConfig config;
@@ -26,7 +26,7 @@ struct ModelSpec {
 struct Family {
   std::string_view name;
   std::string_view base;          // the model that others are described against in golden cases
-  std::vector<ModelSpec> models;  // a published model before a step of the roadmap that equals it
+  std::vector<ModelSpec> models;  // a published model before the roadmap model that equals it
   // How the names of tensors end that stand in published checkpoints and are no parameters.
   std::vector<std::string_view> buffers = {};
   // Arguments of the original code, in golden cases: the field that each sets, where the names

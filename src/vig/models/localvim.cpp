@@ -1,16 +1,17 @@
 // LocalVim: Vim with windowed selective scans (LocalMamba).
 //
-// d embedding width, E = expand d inner width, R rank of the steps, N states; T tokens row by row.
+// d embedding width, E = expand d inner width, R rank of the step sizes, N states; T tokens row by
+// row.
 //   x = tokens + position
 //   x = rotary(x);  x += mixer(norm(x))                                      for each layer
 //   head(mean(norm(x)))
 // The mixer sums four directions of its own, each with parameters of its own and with the channel
 // gate that all four share:
 //   out_proj(sum of gate(scan(silu(conv1d(x' along the direction))) * silu(z))), x'|z = in_proj(x)
-// Padding of windows comes before conv1d, so that padded steps enter the state.
+// Padding of windows comes before conv1d, so that padding enters the state.
 //
 // A variant has a class token in the middle instead of rotary positions and of the mean; the token
-// is step T / 2 of every direction. Parameter names are those of the released checkpoints.
+// is at index T / 2 of every direction. Parameter names are those of the released checkpoints.
 #include <cmath>
 
 #include "vig/base/error.h"
@@ -84,8 +85,8 @@ void fill_angles(const FreshParam& param, float side, float trained) {
     const size_t cell = i / channels, channel = i % channels;
     const size_t at = channel < half ? cell / lines : cell % lines, pair = channel % half / 2;
     const double power = -2.0 * static_cast<double>(pair) / static_cast<double>(half);
-    const double place = static_cast<double>(at) * trained / side;
-    param.values[i] = static_cast<float>(kFunction(std::pow(10000.0, power) * place));
+    const double position = static_cast<double>(at) * trained / side;
+    param.values[i] = static_cast<float>(kFunction(std::pow(10000.0, power) * position));
   }
 }
 double cosine(double angle) { return std::cos(angle); }
@@ -174,7 +175,7 @@ Graph LocalVimConfig::build(int height, int width) const {
   } else {
     x = b.add_position(x, "pos_embed", table_side(), table_side(), kInit);
   }
-  constexpr float kTrainedLines = 14.0f;  // whatever the size: the released angles are scaled to it
+  constexpr float kTrainedLines = 14.0f;  // for every size: the released angles are scaled to it
   const auto side = static_cast<float>(table_side());
   const Builder::RotaryTables tables = {"rope.freqs_cos",
                                         "rope.freqs_sin",
@@ -216,7 +217,7 @@ LocalVimConfig tiny() {
       {kH, kHFlip, kW2Flip, kW7}, {kV, kVFlip, kW2, kW2Flip},
   };
   LocalVimConfig config;
-  config.directions = joined(kSearched);
+  config.directions = concatenated(kSearched);
   config.drop_path = 0.1f;
   return config;
 }
@@ -228,7 +229,7 @@ LocalVimConfig small() {
   config.embed_dim = 384;
   const std::vector<LocalDirections> same(static_cast<size_t>(config.depth),
                                           {kH, kHFlip, kW2, kW2Flip});
-  config.directions = joined(same);
+  config.directions = concatenated(same);
   config.drop_path = 0.1f;
   return config;
 }

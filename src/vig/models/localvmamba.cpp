@@ -1,6 +1,6 @@
 // LocalVMamba: Visual State Space Model with Windowed Selective Scan.
 //
-// C channels, E = ratio C inner width, R rank of the steps, N states. x += op(norm(x)),
+// C channels, E = ratio C inner width, R rank of the step sizes, N states. x += op(norm(x)),
 //   op(x) = out_proj(silu(z) * out_norm(sum over four directions of gate(scan(u))))
 //   u = silu(conv2d(x')), x'|z = in_proj(x)
 // Every block has four directions of its own: rows (h), columns (v), windows (w2, w7), and these
@@ -131,7 +131,7 @@ Graph LocalVMambaConfig::build(int height, int width) const {
 LocalVMambaConfig variant(int third_depth, std::initializer_list<LocalDirections> searched) {
   LocalVMambaConfig config;
   config.depths = {2, 2, third_depth, 2};
-  config.directions = joined(searched);
+  config.directions = concatenated(searched);
   config.drop_path = 0.2f;
   return config;
 }

@@ -22,7 +22,7 @@ Value pyramid_conv(Builder& b, Value x, const std::string& name, int channels, i
 
 }  // namespace
 
-void MaskRcnnNumbers::visit(FieldVisitor& visitor) {
+void MaskRcnnHeadConfig::visit(FieldVisitor& visitor) {
   visitor.visit("fpn_channels", fpn_channels);
   visitor.visit("fc_channels", fc_channels);
   visitor.visit("mask_channels", mask_channels);
@@ -60,15 +60,15 @@ std::vector<Value> feature_pyramid(Builder& b, const Pyramid& maps, int channels
   return levels;
 }
 
-void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnNumbers& numbers) {
+void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnHeadConfig& config) {
   const std::string name = "rpn_head.";
-  const int anchors = static_cast<int>(numbers.detector.anchor_ratios.size());
-  for (int k = 0; k < numbers.detector.roi_levels; ++k) {
+  const int anchors = static_cast<int>(config.detector.anchor_ratios.size());
+  for (int k = 0; k < config.detector.roi_levels; ++k) {
     b.output(fmt::format("p{}", k + 2), levels[static_cast<size_t>(k)]);
   }
   for (size_t k = 0; k < levels.size(); ++k) {
-    Value x = b.conv(levels[k], name + "rpn_conv", numbers.fpn_channels,
-                     {.kernel = 3, .padding = 1}, kProposalInit);
+    Value x = b.conv(levels[k], name + "rpn_conv", config.fpn_channels, {.kernel = 3, .padding = 1},
+                     kProposalInit);
     x = b.activation(x, Elementwise::kRelu);
     const Value scores = b.conv(x, name + "rpn_cls", anchors, {}, kProposalInit);
     const Value deltas = b.conv(x, name + "rpn_reg", 4 * anchors, {}, kProposalInit);
@@ -77,7 +77,7 @@ void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnN
   }
 }
 
-void MaskRcnnNumbers::check() const {
+void MaskRcnnHeadConfig::check() const {
   if (mask_convs > kMaxConvs || detector.roi_side > kMaxSide || detector.mask_side > kMaxSide) {
     fail_usage(
         "[mask_rcnn] mask_convs {}, roi_side {} and mask_side {}, expected at most {}, {} and {}",
@@ -89,12 +89,12 @@ void MaskRcnnNumbers::check() const {
   }
 }
 
-Graph box_head(const MaskRcnnNumbers& numbers, int classes, int level) {
+Graph box_head(const MaskRcnnHeadConfig& config, int classes, int level) {
   const std::string name = "roi_head.bbox_head.";
-  const int side = numbers.detector.roi_side, width = numbers.fc_channels;
+  const int side = config.detector.roi_side, width = config.fc_channels;
   Builder b;
   b.set_level(level);
-  Value x = b.input("box_features", {side, side, numbers.fpn_channels});
+  Value x = b.input("box_features", {side, side, config.fpn_channels});
   const Init first = xavier_uniform(b.grid(x).elements(), width, 1);
   x = b.linear_of_grid(x, name + "shared_fcs.0", width, first);
   x = b.activation(x, Elementwise::kRelu);
@@ -106,13 +106,13 @@ Graph box_head(const MaskRcnnNumbers& numbers, int classes, int level) {
   return std::move(b).finish();
 }
 
-Graph mask_head(const MaskRcnnNumbers& numbers, int classes, int level) {
+Graph mask_head(const MaskRcnnHeadConfig& config, int classes, int level) {
   const std::string name = "roi_head.mask_head.";
-  const int side = numbers.detector.mask_side, width = numbers.mask_channels;
+  const int side = config.detector.mask_side, width = config.mask_channels;
   Builder b;
   b.set_level(level);
-  Value x = b.input("mask_features", {side, side, numbers.fpn_channels});
-  for (int i = 0; i < numbers.mask_convs; ++i) {
+  Value x = b.input("mask_features", {side, side, config.fpn_channels});
+  for (int i = 0; i < config.mask_convs; ++i) {
     x = b.conv(x, fmt::format("{}convs.{}.conv", name, i), width, {.kernel = 3, .padding = 1},
                kaiming_normal(9 * int64_t{width}));
     x = b.activation(x, Elementwise::kRelu);

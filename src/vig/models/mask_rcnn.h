@@ -20,7 +20,7 @@
 
 namespace vig {
 
-struct MaskRcnnNumbers {
+struct MaskRcnnHeadConfig {
   int fpn_channels = 256;
   int fc_channels = 1024;   // of the box head
   int mask_channels = 256;  // of the mask head
@@ -28,15 +28,15 @@ struct MaskRcnnNumbers {
   DetectorConfig detector;
 
   void visit(FieldVisitor& visitor);
-  // Throws a usage error for numbers that must be a mistake.
+  // Throws a usage error for values out of range.
   void check() const;
 };
 
 // The levels of the pyramid: top-down sums, each behind a convolution, and a fifth one.
 std::vector<Value> feature_pyramid(Builder& b, const Pyramid& maps, int channels);
-void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnNumbers& numbers);
-Graph box_head(const MaskRcnnNumbers& numbers, int classes, int level);
-Graph mask_head(const MaskRcnnNumbers& numbers, int classes, int level);
+void proposal_head(Builder& b, const std::vector<Value>& levels, const MaskRcnnHeadConfig& config);
+Graph box_head(const MaskRcnnHeadConfig& config, int classes, int level);
+Graph mask_head(const MaskRcnnHeadConfig& config, int classes, int level);
 
 // The classes of a detector's file.
 std::map<std::string, std::string> detection_classes(const TensorShapes& shapes);
@@ -44,7 +44,7 @@ std::map<std::string, std::string> detection_classes(const TensorShapes& shapes)
 template <PyramidBackbone Backbone>
 struct MaskRcnnConfig : ConfigOf<MaskRcnnConfig<Backbone>> {
   Backbone backbone;
-  MaskRcnnNumbers head;
+  MaskRcnnHeadConfig head;
 
   MaskRcnnConfig() { this->classes = 80; }
   void visit_fields(FieldVisitor& visitor) override {

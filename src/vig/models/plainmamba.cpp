@@ -1,11 +1,11 @@
 // PlainMamba: Improving Non-Hierarchical Mamba in Visual Recognition.
 //
-// d embedding width, E = 2 d inner width, R rank of the steps, N states, tokens row by row.
+// d embedding width, E = 2 d inner width, R rank of the step sizes, N states, tokens row by row.
 // x = stem(image) + position;  x += mamba(norm(x));  head(mean(ln1(x))).
 //   mamba(x) = out_proj(silu(z) * sum over four snakes of scan(u)), u = silu(conv2d(x')), x'|z =
 //   in_proj(x)
 // The snakes go by rows and by columns, forward and backward. As released, only u follows them: raw
-// steps, B and C of step n are those of token n; and the bias of the steps enters twice.
+// step sizes, B and C of index n are those of token n; and their bias enters twice.
 // Parameter names are those of the released checkpoints.
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -99,7 +99,7 @@ Value mamba(Builder& b, Value x, const std::string& name, const PlainMambaConfig
       op.directions.push_back({{order, backward}, 0, 0, 1, 0, 2, rank});
     }
   }
-  op.taking = SelectiveScanOp::Taking::kTokensOfSteps;
+  op.taking = SelectiveScanOp::Taking::kOnlyUAlongPath;
   op.shared = true;
   op.bias_factor = 2.0f;
   op.gate = 3;

@@ -20,7 +20,7 @@ struct BackboneUse {
   float drop_path = 0;
 };
 
-// The numbers of a backbone. Its blocks begin levels 1, 2 and so on. All its names begin with
+// The config of a backbone. Its blocks begin levels 1, 2 and so on. All its names begin with
 // "backbone."; the maps are named backbone.f1 to backbone.f4.
 template <class T>
 concept PyramidBackbone = requires(const T& backbone, T& changed, FieldVisitor& visitor, Builder& b,

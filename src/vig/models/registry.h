@@ -37,7 +37,7 @@ bool is_inner_activation(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
 
-// The image that a model is described with where nobody asks for another: the crop of a
+// The image that a model is described with by default: the crop of a
 // classifier, the window of a segmentation network, the largest wide image of a detector.
 GridSize described_size(const ModelSpec& spec);
 

@@ -98,7 +98,7 @@ class Network {
     SqueezeExcite gate;
     gate.reduce = f + ".se.fc1";
     gate.expand = f + ".se.fc2";
-    // Half-way cases to the even number.
+    // Rounds half to even.
     gate.width =
         std::max(1, static_cast<int>(std::lrint(config_.se_ratio * static_cast<float>(in))));
     y = b_.named(squeeze_excite(b_, y, gate), f + ".se");

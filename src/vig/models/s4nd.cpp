@@ -28,7 +28,7 @@ struct S4ndConfig : ConfigOf<S4ndConfig> {
   int d_state = 64;
   int copies = 2;
   int n_ssm = 1;    // state spaces, which channels take in turn
-  int l_max = 196;  // taps each way; tokens farther apart do not meet
+  int l_max = 196;  // taps in each direction; tokens farther apart do not meet
   float norm_eps = 1e-5f;
 
   void visit_fields(FieldVisitor& visitor) override {
@@ -162,7 +162,7 @@ void fill_vector(const FreshParam& param, float bound, float) {
 double hippo_b(size_t i) { return std::sqrt(2.0 * static_cast<double>(i) + 1.0); }
 double hippo_p(size_t i) { return std::sqrt(static_cast<double>(i) + 0.5); }
 
-// Logarithms of steps: uniform from log(least) to log(most).
+// Logarithms of step sizes: uniform from log(least) to log(most).
 void fill_log_steps(const FreshParam& param, float least, float most) {
   for (size_t i = 0; i < param.values.size(); ++i) {
     const double unit = unit_open_above(param.random.bits_at(i));

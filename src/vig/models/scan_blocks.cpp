@@ -45,7 +45,7 @@ ScanPath local_path(int direction) {
   }
 }
 
-std::vector<int> joined(std::span<const LocalDirections> blocks) {
+std::vector<int> concatenated(std::span<const LocalDirections> blocks) {
   std::vector<int> all;
   for (const LocalDirections& block : blocks) all.insert(all.end(), block.begin(), block.end());
   return all;

@@ -11,13 +11,13 @@
 
 namespace vig {
 
-// The width of the low-rank steps: a sixteenth of the channels.
+// The width of the low-rank step sizes: a sixteenth of the channels.
 inline int step_rank(int channels) { return (channels + 15) / 16; }
 
-// The bias of the steps of a fresh state space model: softplus of it is log-uniform in [0.001,
+// The bias of the step sizes of a fresh state space model: softplus of it is log-uniform in [0.001,
 // 0.1].
 Init step_bias_init();
-// The weight of the steps, [.., rank]: uniform within rank^-1/2.
+// The weight of the step sizes, [.., rank]: uniform within rank^-1/2.
 Init step_weight_init(int rank);
 
 // x * sigmoid(channel_select(gelu(global_reduce(mean(norm(x)))))) with an eighth of the channels in
@@ -33,7 +33,7 @@ inline constexpr int kLocalDirections = 4;
 using LocalDirections = std::array<int, kLocalDirections>;
 ScanPath local_path(int direction);
 // Those of all blocks, one after the other.
-std::vector<int> joined(std::span<const LocalDirections> blocks);
+std::vector<int> concatenated(std::span<const LocalDirections> blocks);
 
 // x'|z = in_proj(x) of E channels each; silu(conv2d(x')) and silu(z).
 struct GatedMap {

@@ -31,7 +31,7 @@ constexpr size_t kMaxStages = 8;
 enum class Names { kOfficial, kTimm };
 constexpr std::array<std::string_view, 2> kNamesNames = {"official", "timm"};
 
-struct SwinNumbers {
+struct SwinBackboneConfig {
   int image_width = 0;  // beside image_size; 0: square
   int patch_size = 4;
   int embed_dim = 96;  // of the first stage; the next have twice as many each
@@ -58,7 +58,7 @@ struct SwinNumbers {
 // The stages. Every name begins with `prefix`.
 class Stages {
  public:
-  Stages(Builder& b, const SwinNumbers& config, float drop_path, Names names,
+  Stages(Builder& b, const SwinBackboneConfig& config, float drop_path, Names names,
          std::string prefix = "")
       : b_(b), config_(config), drop_path_(drop_path), names_(names), prefix_(std::move(prefix)) {}
 
@@ -119,14 +119,14 @@ class Stages {
   }
 
   Builder& b_;
-  const SwinNumbers& config_;
+  const SwinBackboneConfig& config_;
   float drop_path_;
   Names names_;
   std::string prefix_;
   int number_ = 0;  // of blocks so far
 };
 
-void SwinNumbers::check(int image_size) const {
+void SwinBackboneConfig::check(int image_size) const {
   if (depths.empty() || depths.size() > kMaxStages || depths.size() != heads.size()) {
     fail_usage(
         "[swin] {} depths and {} heads, expected the same number of stages, at most {}; give "
@@ -145,12 +145,12 @@ void SwinNumbers::check(int image_size) const {
   }
 }
 
-struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
+struct SwinConfig : ConfigOf<SwinConfig>, SwinBackboneConfig {
   Names names = Names::kOfficial;
 
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    SwinNumbers::visit(visitor);
+    SwinBackboneConfig::visit(visitor);
     visitor.visit("names", names, kNamesNames);
   }
   int64_t blocks() const override { return all_blocks(); }
@@ -182,7 +182,7 @@ struct SwinConfig : ConfigOf<SwinConfig>, SwinNumbers {
   }
 };
 
-struct SwinPyramid : SwinNumbers {
+struct SwinPyramid : SwinBackboneConfig {
   void check_stages() const {
     if (depths.size() == 4 && patch_size == 4) return;
     fail_usage("[swin] {} stages and patch_size {}, expected 4 and 4 for a pyramid", depths.size(),
@@ -229,7 +229,7 @@ SwinConfig miniature() {
 
 Segmenter segmenter(const SwinConfig& config) {
   Segmenter segmenter;
-  static_cast<SwinNumbers&>(segmenter.backbone) = config;
+  static_cast<SwinBackboneConfig&>(segmenter.backbone) = config;
   segmenter.drop_path = config.drop_path;
   return segmenter;
 }

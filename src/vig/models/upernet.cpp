@@ -30,24 +30,24 @@ Value class_scores(Builder& b, Value x, const std::string& name, float dropout, 
 
 }  // namespace
 
-void UperNumbers::visit(FieldVisitor& visitor) {
+void UperHeadConfig::visit(FieldVisitor& visitor) {
   visitor.visit("head_channels", head_channels);
   visitor.visit("auxiliary_channels", auxiliary_channels);
   visitor.visit("head_dropout", head_dropout);
   visitor.visit("pool_scales", pool_scales);
 }
 
-void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int classes) {
-  if (numbers.pool_scales.size() > kMaxScales) {
-    fail_usage("[upernet] {} pool_scales, expected at most {}", numbers.pool_scales.size(),
+void uper_head(Builder& b, const Pyramid& maps, const UperHeadConfig& config, int classes) {
+  if (config.pool_scales.size() > kMaxScales) {
+    fail_usage("[upernet] {} pool_scales, expected at most {}", config.pool_scales.size(),
                kMaxScales);
   }
   const std::string name = "decode_head";
-  const int channels = numbers.head_channels;
+  const int channels = config.head_channels;
   const Value last = maps.back();
   std::vector<Value> pooled = {last};
-  for (size_t k = 0; k < numbers.pool_scales.size(); ++k) {
-    const Value mean = b.adaptive_pool(last, numbers.pool_scales[k]);
+  for (size_t k = 0; k < config.pool_scales.size(); ++k) {
+    const Value mean = b.adaptive_pool(last, config.pool_scales[k]);
     const Value part = conv(b, mean, fmt::format("{}.psp_modules.{}.1", name, k), channels, 1);
     pooled.push_back(resize_to(b, part, b.grid(last)));
   }
@@ -63,17 +63,17 @@ void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int 
     if (k < 3) part = conv(b, part, fmt::format("{}.fpn_convs.{}", name, k), channels, 3);
     parts.push_back(resize_to(b, part, b.grid(laterals[0])));
   }
-  const Value joined = conv(b, b.concat_channels(parts), name + ".fpn_bottleneck", channels, 3);
-  b.output("logits", class_scores(b, joined, name, numbers.head_dropout, classes));
+  const Value fused = conv(b, b.concat_channels(parts), name + ".fpn_bottleneck", channels, 3);
+  b.output("logits", class_scores(b, fused, name, config.head_dropout, classes));
 }
 
-Graph auxiliary_head(const Grid& map, const UperNumbers& numbers, int classes, int level) {
+Graph auxiliary_head(const Grid& map, const UperHeadConfig& config, int classes, int level) {
   const std::string name = "auxiliary_head";
   Builder b;
   b.set_level(level);
   Value x = b.input("backbone.f3", map);
-  x = conv(b, x, name + ".convs.0", numbers.auxiliary_channels, 3);
-  b.output("auxiliary", class_scores(b, x, name, numbers.head_dropout, classes));
+  x = conv(b, x, name + ".convs.0", config.auxiliary_channels, 3);
+  b.output("auxiliary", class_scores(b, x, name, config.head_dropout, classes));
   return std::move(b).finish();
 }
 

@@ -15,7 +15,7 @@
 
 namespace vig {
 
-struct UperNumbers {
+struct UperHeadConfig {
   int head_channels = 512;
   int auxiliary_channels = 256;  // of the head that training adds
   float head_dropout = 0.1f;     // of whole channels before the classes
@@ -25,11 +25,11 @@ struct UperNumbers {
 };
 
 // The output "logits", [height / 4, width / 4, classes].
-void uper_head(Builder& b, const Pyramid& maps, const UperNumbers& numbers, int classes);
+void uper_head(Builder& b, const Pyramid& maps, const UperHeadConfig& config, int classes);
 
 // What training adds: conv_seg(dropout(conv(f3))) as a graph of its own, so that inference does not
 // compute it. Its input has the name of the map, backbone.f3, and its output is "auxiliary".
-Graph auxiliary_head(const Grid& map, const UperNumbers& numbers, int classes, int level);
+Graph auxiliary_head(const Grid& map, const UperHeadConfig& config, int classes, int level);
 
 // The classes of a segmentation network's file.
 std::map<std::string, std::string> segmentation_classes(const TensorShapes& shapes);
@@ -37,7 +37,7 @@ std::map<std::string, std::string> segmentation_classes(const TensorShapes& shap
 template <PyramidBackbone Backbone>
 struct UperNetConfig : ConfigOf<UperNetConfig<Backbone>> {
   Backbone backbone;
-  UperNumbers head;
+  UperHeadConfig head;
 
   UperNetConfig() { this->classes = 150; }
   void visit_fields(FieldVisitor& visitor) override {

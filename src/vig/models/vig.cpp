@@ -10,10 +10,10 @@
 namespace vig {
 namespace {
 
-struct VigConfig : ConfigOf<VigConfig>, VigNumbers {
+struct VigConfig : ConfigOf<VigConfig>, VigBackboneConfig {
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    VigNumbers::visit(visitor);
+    VigBackboneConfig::visit(visitor);
   }
   int64_t blocks() const override { return depth; }
 
@@ -37,16 +37,16 @@ struct VigConfig : ConfigOf<VigConfig>, VigNumbers {
 
 // ---- the models ---------------------------------------------------------------------------
 
-VigConfig plain(const VigNumbers& numbers, float drop_path) {
+VigConfig plain(const VigBackboneConfig& backbone, float drop_path) {
   VigConfig config;
-  static_cast<VigNumbers&>(config) = numbers;
+  static_cast<VigBackboneConfig&>(config) = backbone;
   config.drop_path = drop_path;
   return config;
 }
 
-VigConfig tiny() { return plain(VigNumbers::tiny(), 0.0f); }
+VigConfig tiny() { return plain(VigBackboneConfig::tiny(), 0.0f); }
 
-// A step of the roadmap: vig_t without what came later.
+// A stage of the roadmap: vig_t without what came later.
 VigConfig roadmap(bool conv_stem, VigMixing mixing, bool position) {
   VigConfig config = tiny();
   config.conv_stem = conv_stem;
@@ -77,8 +77,10 @@ Family vig_family() {
       .base = "vig_s",
       .models = {
           {"vig_t", tiny(), imagenet, "plain, tiny", "6M", "0.9G"},
-          {"vig_s", plain(VigNumbers::small(), 0.2f), imagenet, "plain, small", "23M", "3.5G"},
-          {"vig_b", plain(VigNumbers::base(), 0.5f), imagenet, "plain, base", "89M", "13.8G"},
+          {"vig_s", plain(VigBackboneConfig::small(), 0.2f), imagenet, "plain, small", "23M",
+           "3.5G"},
+          {"vig_b", plain(VigBackboneConfig::base(), 0.5f), imagenet, "plain, base", "89M",
+           "13.8G"},
           {"gla_t", roadmap(false, VigMixing::kCausal, false), imagenet, "roadmap: causal GLA",
            "5.72M"},
           {"gla_t_stem", roadmap(true, VigMixing::kCausal, false), imagenet,

@@ -19,16 +19,16 @@ struct Stem {
   Builder::ConvShape second;  // conv_stem only
 };
 
-Stem stem_shape(const VigNumbers& numbers) {
-  const int p = numbers.patch_size;
-  if (!numbers.conv_stem) return {{p, p, 0}, {}};
+Stem stem_shape(const VigBackboneConfig& config) {
+  const int p = config.patch_size;
+  if (!config.conv_stem) return {{p, p, 0}, {}};
   return {{p / 2 + 1, p / 2, 1}, {3, 2, 1}};
 }
 
-Value stem(Builder& b, Value image, const VigNumbers& numbers, const std::string& name) {
-  const int d = numbers.embed_dim;
-  const Stem shape = stem_shape(numbers);
-  if (!numbers.conv_stem) {
+Value stem(Builder& b, Value image, const VigBackboneConfig& config, const std::string& name) {
+  const int d = config.embed_dim;
+  const Stem shape = stem_shape(config);
+  if (!config.conv_stem) {
     return b.named(b.conv(image, name, d, shape.first), name);
   }
   Value x = b.conv(image, name + ".0", d / 2, shape.first);
@@ -40,28 +40,28 @@ Value stem(Builder& b, Value image, const VigNumbers& numbers, const std::string
 }
 
 // Side of the token grid that a square image of `size` gives.
-int grid_side(const VigNumbers& numbers, int size) {
+int grid_side(const VigBackboneConfig& config, int size) {
   const auto out = [&](int n, const Builder::ConvShape& c) {
     if (n + 2 * c.padding < c.kernel) {
-      fail_usage("[vig] image_size {} is too small for patch_size {}", size, numbers.patch_size);
+      fail_usage("[vig] image_size {} is too small for patch_size {}", size, config.patch_size);
     }
     return (n + 2 * c.padding - c.kernel) / c.stride + 1;
   };
-  const Stem shape = stem_shape(numbers);
+  const Stem shape = stem_shape(config);
   const int side = out(size, shape.first);
-  return numbers.conv_stem ? out(side, shape.second) : side;
+  return config.conv_stem ? out(side, shape.second) : side;
 }
 
-MixerConfig mixer_config(const VigNumbers& numbers) {
+MixerConfig mixer_config(const VigBackboneConfig& config) {
   MixerConfig mixer;
-  mixer.heads = numbers.heads;
-  mixer.key_dim = static_cast<int>(numbers.embed_dim * numbers.expand_k);
-  mixer.value_dim = static_cast<int>(numbers.embed_dim * numbers.expand_v);
-  mixer.locality = numbers.locality;
-  mixer.silu_after_dwconv = numbers.silu_after_dwconv;
-  mixer.silu_before_o_proj = numbers.silu_before_o_proj;
-  mixer.second_layer = numbers.mixing == VigMixing::kTwoLayer;
-  switch (numbers.mixing) {
+  mixer.heads = config.heads;
+  mixer.key_dim = static_cast<int>(config.embed_dim * config.expand_k);
+  mixer.value_dim = static_cast<int>(config.embed_dim * config.expand_v);
+  mixer.locality = config.locality;
+  mixer.silu_after_dwconv = config.silu_after_dwconv;
+  mixer.silu_before_o_proj = config.silu_before_o_proj;
+  mixer.second_layer = config.mixing == VigMixing::kTwoLayer;
+  switch (config.mixing) {
     case VigMixing::kCausal:
     case VigMixing::kTwoLayer:
       mixer.direction = GlaDirection::kForward;
@@ -78,7 +78,7 @@ MixerConfig mixer_config(const VigNumbers& numbers) {
 
 }  // namespace
 
-void VigNumbers::visit(FieldVisitor& visitor) {
+void VigBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("patch_size", patch_size);
   visitor.visit("embed_dim", embed_dim);
   visitor.visit("depth", depth);
@@ -94,7 +94,7 @@ void VigNumbers::visit(FieldVisitor& visitor) {
   visitor.visit("mixing", mixing, kMixingNames);
 }
 
-void VigNumbers::check() const {
+void VigBackboneConfig::check() const {
   if (patch_size < 2 || (conv_stem && patch_size % 4 != 0)) {
     fail_usage("[vig] patch_size is {}, expected a multiple of 4", patch_size);
   }
@@ -103,51 +103,51 @@ void VigNumbers::check() const {
   }
 }
 
-VigNumbers VigNumbers::tiny() {
-  VigNumbers numbers;
-  numbers.silu_after_dwconv = true;
-  numbers.silu_before_o_proj = true;
-  return numbers;
+VigBackboneConfig VigBackboneConfig::tiny() {
+  VigBackboneConfig config;
+  config.silu_after_dwconv = true;
+  config.silu_before_o_proj = true;
+  return config;
 }
 
-VigNumbers VigNumbers::small() {
-  VigNumbers numbers;
-  numbers.embed_dim = 384;
-  numbers.heads = 6;
-  return numbers;
+VigBackboneConfig VigBackboneConfig::small() {
+  VigBackboneConfig config;
+  config.embed_dim = 384;
+  config.heads = 6;
+  return config;
 }
 
-VigNumbers VigNumbers::base() {
-  VigNumbers numbers;
-  numbers.embed_dim = 768;
-  numbers.heads = 12;
-  return numbers;
+VigBackboneConfig VigBackboneConfig::base() {
+  VigBackboneConfig config;
+  config.embed_dim = 768;
+  config.heads = 12;
+  return config;
 }
 
-Value vig_tokens(Builder& b, Value image, const VigNumbers& numbers, int image_size,
+Value vig_tokens(Builder& b, Value image, const VigBackboneConfig& config, int image_size,
                  const std::string& prefix) {
-  const Value x = stem(b, image, numbers, prefix + "patch_embed.proj");
-  if (!numbers.position) return x;
-  const int side = grid_side(numbers, image_size);
+  const Value x = stem(b, image, config, prefix + "patch_embed.proj");
+  if (!config.position) return x;
+  const int side = grid_side(config, image_size);
   return b.add_position(x, prefix + "pos_embed", side, side, kPositionInit);
 }
 
-Value vig_block(Builder& b, Value x, int number, const VigNumbers& numbers, float drop_path,
+Value vig_block(Builder& b, Value x, int number, const VigBackboneConfig& config, float drop_path,
                 const std::string& prefix) {
   const std::string name = fmt::format("{}blocks.{}", prefix, number);
-  const double rate = drop_rate(drop_path, number, numbers.depth);
+  const double rate = drop_rate(drop_path, number, config.depth);
   b.next_level();
   Value u = b.rms_norm(x, name + ".attn_norm", kVigNormEps);
   b.named(u, name + ".attn_norm");
-  Value branch = mixer(b, u, name + ".attn", mixer_config(numbers));
-  if (numbers.layer_scale) branch = b.scale(branch, name + ".gamma1", kLayerScaleInit);
+  Value branch = mixer(b, u, name + ".attn", mixer_config(config));
+  if (config.layer_scale) branch = b.scale(branch, name + ".gamma1", kLayerScaleInit);
   x = b.residual(x, branch, rate);
   u = b.rms_norm(x, name + ".mlp_norm", kVigNormEps);
   b.named(u, name + ".mlp_norm");
   branch = swiglu_ffn(b, u, name + ".mlp.gate_proj", name + ".mlp.down_proj",
-                      ffn_hidden(numbers.embed_dim, 256), kVigLinearInit);
+                      ffn_hidden(config.embed_dim, 256), kVigLinearInit);
   b.named(branch, name + ".mlp");
-  if (numbers.layer_scale) branch = b.scale(branch, name + ".gamma2", kLayerScaleInit);
+  if (config.layer_scale) branch = b.scale(branch, name + ".gamma2", kLayerScaleInit);
   return b.named(b.residual(x, branch, rate), name);
 }
 

@@ -17,7 +17,7 @@ enum class VigMixing {
   kTwoLayer  // a second, backward layer with its own q, k, v and gate (GLA_Vim)
 };
 
-struct VigNumbers {
+struct VigBackboneConfig {
   int patch_size = 16;
   int embed_dim = 192;
   int depth = 12;
@@ -36,9 +36,9 @@ struct VigNumbers {
   // Throws a usage error for a patch_size or an embed_dim that the stem cannot have.
   void check() const;
 
-  static VigNumbers tiny();
-  static VigNumbers small();
-  static VigNumbers base();
+  static VigBackboneConfig tiny();
+  static VigBackboneConfig small();
+  static VigBackboneConfig base();
 };
 
 inline constexpr float kVigNormEps = 1e-6f;
@@ -46,10 +46,10 @@ inline constexpr Init kVigLinearInit = normal_init(0.02f);
 
 // The patch embedding and the position table, which is that of images of `image_size`. Every name
 // begins with `prefix`.
-Value vig_tokens(Builder& b, Value image, const VigNumbers& numbers, int image_size,
+Value vig_tokens(Builder& b, Value image, const VigBackboneConfig& config, int image_size,
                  const std::string& prefix = "");
 // Block `number`, which begins a level of its own. The last block has the drop rate `drop_path`.
-Value vig_block(Builder& b, Value x, int number, const VigNumbers& numbers, float drop_path,
+Value vig_block(Builder& b, Value x, int number, const VigBackboneConfig& config, float drop_path,
                 const std::string& prefix = "");
 
 }  // namespace vig

@@ -13,7 +13,7 @@ using Segmenter = UperNetConfig<VigAdapter>;
 using Detector = MaskRcnnConfig<VigAdapter>;
 
 struct Variant {
-  VigNumbers numbers;
+  VigBackboneConfig backbone;
   int deform_heads = 6;
   float deform_ratio = 1.0f;
   float drop_path = 0.0f;
@@ -21,16 +21,16 @@ struct Variant {
   template <class Config>
   Config of() const {
     Config config;
-    static_cast<VigNumbers&>(config.backbone) = numbers;
+    static_cast<VigBackboneConfig&>(config.backbone) = backbone;
     config.backbone.deform_heads = deform_heads;
     config.backbone.deform_ratio = deform_ratio;
     config.drop_path = drop_path;
     return config;
   }
 };
-Variant tiny() { return {VigNumbers::tiny(), 6, 1.0f, 0.1f}; }
-Variant small() { return {VigNumbers::small(), 6, 1.0f, 0.2f}; }
-Variant base() { return {VigNumbers::base(), 12, 0.5f, 0.3f}; }
+Variant tiny() { return {VigBackboneConfig::tiny(), 6, 1.0f, 0.1f}; }
+Variant small() { return {VigBackboneConfig::small(), 6, 1.0f, 0.2f}; }
+Variant base() { return {VigBackboneConfig::base(), 12, 0.5f, 0.3f}; }
 
 template <class Config>
 Config miniature() {

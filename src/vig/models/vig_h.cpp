@@ -12,10 +12,10 @@
 namespace vig {
 namespace {
 
-struct VigHConfig : ConfigOf<VigHConfig>, VigHNumbers {
+struct VigHConfig : ConfigOf<VigHConfig>, VigHBackboneConfig {
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    VigHNumbers::visit(visitor);
+    VigHBackboneConfig::visit(visitor);
   }
   int64_t blocks() const override { return all_blocks(); }
 
@@ -40,14 +40,14 @@ struct VigHConfig : ConfigOf<VigHConfig>, VigHNumbers {
 
 VigHConfig hierarchical(int width, int third_depth, float drop_path) {
   VigHConfig config;
-  static_cast<VigHNumbers&>(config) = VigHNumbers::of(width, third_depth);
+  static_cast<VigHBackboneConfig&>(config) = VigHBackboneConfig::of(width, third_depth);
   config.drop_path = drop_path;
   return config;
 }
 
 VigHConfig miniature() {
   VigHConfig config;
-  static_cast<VigHNumbers&>(config) = VigHNumbers::miniature();
+  static_cast<VigHBackboneConfig&>(config) = VigHBackboneConfig::miniature();
   config.classes = 10;
   config.image_size = 64;
   return config;

@@ -11,13 +11,13 @@ namespace {
 constexpr Builder::ConvShape kHalve{3, 2, 1};
 
 Value block(Builder& b, Value x, const std::string& name, int heads, double rate,
-            const VigHNumbers& numbers) {
+            const VigHBackboneConfig& config) {
   b.next_level();
   const int c = b.grid(x).channels;
   MixerConfig mixer_config;
   mixer_config.heads = heads;
-  mixer_config.key_dim = static_cast<int>(c * numbers.expand_k);
-  mixer_config.value_dim = static_cast<int>(c * numbers.expand_v);
+  mixer_config.key_dim = static_cast<int>(c * config.expand_k);
+  mixer_config.value_dim = static_cast<int>(c * config.expand_v);
   mixer_config.init = kVigHLinearInit;
   Value u = b.named(b.layer_norm(x, name + ".norm", kVigHNormEps), name + ".norm");
   x = b.residual(x, mixer(b, u, name + ".op", mixer_config), rate);
@@ -30,7 +30,7 @@ Value block(Builder& b, Value x, const std::string& name, int heads, double rate
 
 }  // namespace
 
-void VigHNumbers::visit(FieldVisitor& visitor) {
+void VigHBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("patch_size", patch_size);
   visitor.visit("dims", dims);
   visitor.visit("depths", depths);
@@ -39,9 +39,9 @@ void VigHNumbers::visit(FieldVisitor& visitor) {
   visitor.visit("expand_v", expand_v);
 }
 
-int64_t VigHNumbers::all_blocks() const { return sum_of(depths); }
+int64_t VigHBackboneConfig::all_blocks() const { return sum_of(depths); }
 
-void VigHNumbers::check() const {
+void VigHBackboneConfig::check() const {
   const size_t stages = dims.size();
   if (stages == 0 || depths.size() != stages || heads.size() != stages) {
     fail_usage(
@@ -55,42 +55,42 @@ void VigHNumbers::check() const {
   }
 }
 
-VigHNumbers VigHNumbers::of(int width, int third_depth) {
-  VigHNumbers numbers;
-  numbers.dims = {width, 2 * width, 4 * width, 8 * width};
-  numbers.depths = {2, 2, third_depth, 2};
-  numbers.heads = {width / 32, width / 16, width / 8, width / 4};
-  return numbers;
+VigHBackboneConfig VigHBackboneConfig::of(int width, int third_depth) {
+  VigHBackboneConfig config;
+  config.dims = {width, 2 * width, 4 * width, 8 * width};
+  config.depths = {2, 2, third_depth, 2};
+  config.heads = {width / 32, width / 16, width / 8, width / 4};
+  return config;
 }
 
-VigHNumbers VigHNumbers::miniature() {
-  VigHNumbers numbers;
-  numbers.dims = {16, 32, 64, 128};
-  numbers.depths = {1, 1, 1, 1};
-  numbers.heads = {2, 4, 4, 8};
-  return numbers;
+VigHBackboneConfig VigHBackboneConfig::miniature() {
+  VigHBackboneConfig config;
+  config.dims = {16, 32, 64, 128};
+  config.depths = {1, 1, 1, 1};
+  config.heads = {2, 4, 4, 8};
+  return config;
 }
 
-std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHNumbers& numbers,
+std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHBackboneConfig& config,
                                 float drop_path, const std::string& prefix) {
-  numbers.check();
-  const size_t stages = numbers.dims.size();
+  config.check();
+  const size_t stages = config.dims.size();
   std::vector<Value> outputs;
-  Value x = b.conv(image, prefix + "patch_embed.0", numbers.dims[0] / 2, kHalve);
+  Value x = b.conv(image, prefix + "patch_embed.0", config.dims[0] / 2, kHalve);
   x = b.activation(b.layer_norm(x, prefix + "patch_embed.2", kVigHNormEps), Elementwise::kGelu);
-  x = b.conv(x, prefix + "patch_embed.5", numbers.dims[0], kHalve);
+  x = b.conv(x, prefix + "patch_embed.5", config.dims[0], kHalve);
   x = b.named(b.layer_norm(x, prefix + "patch_embed.7", kVigHNormEps), prefix + "patch_embed");
-  const int count = static_cast<int>(numbers.all_blocks());
+  const int count = static_cast<int>(config.all_blocks());
   int number = 0;
   for (size_t s = 0; s < stages; ++s) {
     const std::string layer = fmt::format("{}layers.{}", prefix, s);
-    for (int i = 0; i < numbers.depths[s]; ++i) {
-      x = block(b, x, fmt::format("{}.blocks.{}", layer, i), numbers.heads[s],
-                drop_rate(drop_path, number++, count), numbers);
+    for (int i = 0; i < config.depths[s]; ++i) {
+      x = block(b, x, fmt::format("{}.blocks.{}", layer, i), config.heads[s],
+                drop_rate(drop_path, number++, count), config);
     }
     outputs.push_back(x);
     if (s + 1 < stages) {
-      x = b.conv(x, layer + ".downsample.1", numbers.dims[s + 1], kHalve);
+      x = b.conv(x, layer + ".downsample.1", config.dims[s + 1], kHalve);
       x = b.layer_norm(x, layer + ".downsample.3", kVigHNormEps);
       b.named(x, layer + ".downsample");
     }

@@ -9,7 +9,7 @@
 
 namespace vig {
 
-struct VigHNumbers {
+struct VigHBackboneConfig {
   int patch_size = 4;  // the stem halves the image twice: 4 is the only value
   std::vector<int> dims = {96, 192, 384, 768};
   std::vector<int> depths = {2, 2, 5, 2};
@@ -21,9 +21,9 @@ struct VigHNumbers {
   int64_t all_blocks() const;
   // Throws a usage error where the lists are of different length.
   void check() const;
-  // The numbers of a published model.
-  static VigHNumbers of(int width, int third_depth);
-  static VigHNumbers miniature();
+  // The config of a published model.
+  static VigHBackboneConfig of(int width, int third_depth);
+  static VigHBackboneConfig miniature();
 };
 
 inline constexpr float kVigHNormEps = 1e-5f;
@@ -31,7 +31,7 @@ inline constexpr Init kVigHLinearInit = truncated_normal_init(0.02f);
 
 // What the blocks of each stage put out, before its downsampling. Every name begins with `prefix`;
 // each block begins a level, and the last one has the drop rate `drop_path`.
-std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHNumbers& numbers,
+std::vector<Value> vig_h_stages(Builder& b, Value image, const VigHBackboneConfig& config,
                                 float drop_path, const std::string& prefix = "");
 
 }  // namespace vig

@@ -12,7 +12,7 @@
 namespace vig {
 namespace {
 
-struct VigHPyramid : VigHNumbers {
+struct VigHPyramid : VigHBackboneConfig {
   void check_stages() const {
     if (dims.size() == 4) return;
     fail_usage("[vig_h] dims={} are {} stages, expected the 4 of a pyramid", fmt::join(dims, ","),
@@ -42,7 +42,7 @@ using Detector = MaskRcnnConfig<VigHPyramid>;
 template <class Config>
 Config variant(int width, int third_depth, float drop_path) {
   Config config;
-  static_cast<VigHNumbers&>(config.backbone) = VigHNumbers::of(width, third_depth);
+  static_cast<VigHBackboneConfig&>(config.backbone) = VigHBackboneConfig::of(width, third_depth);
   config.drop_path = drop_path;
   return config;
 }
@@ -50,7 +50,7 @@ Config variant(int width, int third_depth, float drop_path) {
 template <class Config>
 Config miniature() {
   Config config;
-  static_cast<VigHNumbers&>(config.backbone) = VigHNumbers::miniature();
+  static_cast<VigHBackboneConfig&>(config.backbone) = VigHBackboneConfig::miniature();
   config.image_size = 64;
   return config;
 }

@@ -1,9 +1,9 @@
 // Vim: Efficient Visual Representation Learning with Bidirectional State Space Model.
 //
-// d embedding width, E = 2 d inner width, R rank of the steps, N states; M tokens row by row with
-// the class token before token M / 2.
-// x = tokens + position;  x += mixer(norm(x));  head(norm(x) of the class token).
-// Parameter names are those of the released checkpoints (bidirectional v2, output divided by 2).
+// d embedding width, E = 2 d inner width, R rank of the step sizes, N states; M tokens row by row
+// with the class token before token M / 2. x = tokens + position;  x += mixer(norm(x));
+// head(norm(x) of the class token). Parameter names are those of the released checkpoints
+// (bidirectional v2, output divided by 2).
 #include <cmath>
 
 #include "vig/base/error.h"

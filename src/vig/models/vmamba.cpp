@@ -1,6 +1,6 @@
 // VMamba: Visual State Space Model (its second version, without a gate).
 //
-// Stages of C channels on H x W grids, E = ratio C inner width, R rank of the steps, N states.
+// Stages of C channels on H x W grids, E = ratio C inner width, R rank of the step sizes, N states.
 //   op(x) = out_proj(out_norm(sum over four directions of scan(u))), u = silu(conv2d(in_proj(x)))
 // The directions are row by row, column by column, and both backward. x += op(norm(x));
 // x += mlp(norm2(x)); head(mean(norm(x))). Parameter names are those of the released checkpoints.

@@ -25,14 +25,14 @@ Names heads_of(NodeWriter& nodes, const std::string& x, const Axes& shape, const
   return parts;
 }
 
-// Windows of a grid after its roll: which token stands at each of their places.
+// Windows of a grid after its roll: which token stands at each of their positions.
 struct WindowPlan {
   int64_t windows = 0;
-  int64_t places = 0;  // of a window
+  int64_t positions = 0;  // of a window
   bool padded = false;
-  Axes tokens;            // of every place; T, one behind the last, where it is padding
-  Axes place_of_token;    // of every token
-  std::vector<int> part;  // of every place: which part that the roll made it lies in
+  Axes tokens;             // of every position; T, one behind the last, where it is padding
+  Axes position_of_token;  // of every token
+  std::vector<int> part;   // of every position: which part that the roll made it lies in
 };
 
 WindowPlan plan_windows(const WindowAttentionOp& op, const Grid& grid) {
@@ -45,11 +45,11 @@ WindowPlan plan_windows(const WindowAttentionOp& op, const Grid& grid) {
   };
   WindowPlan plan;
   plan.windows = int64_t{rows} * cols;
-  plan.places = int64_t{wh} * ww;
-  plan.place_of_token.resize(static_cast<size_t>(grid.positions()));
-  for (int64_t place = 0; place < plan.windows * plan.places; ++place) {
-    const auto window = static_cast<int>(place / plan.places);
-    const auto inside = static_cast<int>(place % plan.places);
+  plan.positions = int64_t{wh} * ww;
+  plan.position_of_token.resize(static_cast<size_t>(grid.positions()));
+  for (int64_t position = 0; position < plan.windows * plan.positions; ++position) {
+    const auto window = static_cast<int>(position / plan.positions);
+    const auto inside = static_cast<int>(position % plan.positions);
     const int y = window / cols * wh + inside / ww, x = window % cols * ww + inside % ww;
     plan.part.push_back(3 * part(y, rows * wh, wh, shift_y) + part(x, cols * ww, ww, shift_x));
     if (y >= grid.height || x >= grid.width) {
@@ -59,17 +59,17 @@ WindowPlan plan_windows(const WindowAttentionOp& op, const Grid& grid) {
     }
     const int from_y = (y + shift_y) % grid.height, from_x = (x + shift_x) % grid.width;
     plan.tokens.push_back(int64_t{from_y} * grid.width + from_x);
-    plan.place_of_token[static_cast<size_t>(plan.tokens.back())] = place;
+    plan.position_of_token[static_cast<size_t>(plan.tokens.back())] = position;
   }
   return plan;
 }
 
-// What is added to the logits [windows or 1, heads, N, N]: the table by where one place lies from
-// the other, and -100 between parts that the roll made neighbours.
+// What is added to the logits [windows or 1, heads, N, N]: the table by where one position lies
+// from the other, and -100 between parts that the roll made neighbours.
 std::string added_logits(const WindowAttentionOp& op, const WindowPlan& plan, OpWriter& to) {
   const std::vector<float> table = to.param(0);
   const int wh = op.window_height, ww = op.window_width;
-  const int64_t n = plan.places;
+  const int64_t n = plan.positions;
   bool masked = false;
   for (int64_t i = 0; i < plan.windows * n; ++i) {
     masked |= plan.part[static_cast<size_t>(i)] != plan.part[static_cast<size_t>(i / n * n)];
@@ -77,8 +77,8 @@ std::string added_logits(const WindowAttentionOp& op, const WindowPlan& plan, Op
   const int64_t windows = masked ? plan.windows : 1;
   std::vector<float> added;
   for (int64_t window = 0; window < windows; ++window) {
-    const auto part = [&](int64_t place) {
-      return plan.part[static_cast<size_t>(window * n + place)];
+    const auto part = [&](int64_t position) {
+      return plan.part[static_cast<size_t>(window * n + position)];
     };
     for (int head = 0; head < op.heads; ++head) {
       for (int64_t i = 0; i < n; ++i) {
@@ -102,8 +102,8 @@ void write(const AttentionOp& op, OpWriter& to) {
   const int64_t head_dim = width / op.heads;
   const Names qkv = heads_of(nodes, to.rows(0), {0, tokens, op.heads, head_dim}, {0, 2, 1, 3});
   const std::string heads = attend(nodes, qkv, {0, 1, 3, 2}, head_dim, "");
-  const std::string joined = nodes.transpose(heads, {0, 2, 1, 3});
-  to.give(Form::kRows, nodes.reshape(joined, {0, tokens, width}));
+  const std::string merged = nodes.transpose(heads, {0, 2, 1, 3});
+  to.give(Form::kRows, nodes.reshape(merged, {0, tokens, width}));
 }
 
 // One gather takes the tokens of all windows, rolled and padded; another one puts them back.
@@ -121,12 +121,12 @@ void write(const WindowAttentionOp& op, OpWriter& to) {
   }
   x = nodes.gather(x, 1, plan.tokens);
   const Names qkv =
-      heads_of(nodes, x, {0, plan.windows, plan.places, op.heads, head_dim}, {0, 1, 3, 2, 4});
+      heads_of(nodes, x, {0, plan.windows, plan.positions, op.heads, head_dim}, {0, 1, 3, 2, 4});
   const std::string heads =
       attend(nodes, qkv, {0, 1, 2, 4, 3}, head_dim, added_logits(op, plan, to));
-  const std::string joined = nodes.reshape(nodes.transpose(heads, {0, 1, 3, 2, 4}),
-                                           {0, plan.windows * plan.places, width});
-  to.give(Form::kRows, nodes.gather(joined, 1, plan.place_of_token));
+  const std::string merged = nodes.reshape(nodes.transpose(heads, {0, 1, 3, 2, 4}),
+                                           {0, plan.windows * plan.positions, width});
+  to.give(Form::kRows, nodes.gather(merged, 1, plan.position_of_token));
 }
 
 }  // namespace vig::onnx_format

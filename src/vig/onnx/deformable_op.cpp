@@ -1,6 +1,6 @@
 // The sampling of multi-scale deformable attention. Heads stand beside images, so that GridSample
-// takes every level as a batch of maps [batch * heads, D, H, W] and its places as [batch * heads,
-// queries, points, (x, y)] from -1 to 1 over the whole map, which is x W - 0.5 in pixels.
+// takes every level as a batch of maps [batch * heads, D, H, W] and its positions as [batch *
+// heads, queries, points, (x, y)] from -1 to 1 over the whole map, which is x W - 0.5 in pixels.
 #include "vig/onnx/ops.h"
 
 namespace vig::onnx_format {
@@ -46,11 +46,11 @@ void write(const DeformableOp& op, OpWriter& to) {
         }
       }
     }
-    std::string place = nodes.slice(offsets, 2, 2 * l * op.points, 2 * (l + 1) * op.points);
-    place = nodes.plus(nodes.mul(place, nodes.floats({1, 1, 2 * op.points}, factor)),
-                       nodes.floats({1, queries, 2 * op.points}, base));
-    place = nodes.reshape(place, {0, queries, op.points, 2});
-    sampled.push_back(nodes.add("GridSample", {map, place},
+    std::string position = nodes.slice(offsets, 2, 2 * l * op.points, 2 * (l + 1) * op.points);
+    position = nodes.plus(nodes.mul(position, nodes.floats({1, 1, 2 * op.points}, factor)),
+                          nodes.floats({1, queries, 2 * op.points}, base));
+    position = nodes.reshape(position, {0, queries, op.points, 2});
+    sampled.push_back(nodes.add("GridSample", {map, position},
                                 {{"mode", std::string("bilinear")},
                                  {"padding_mode", std::string("zeros")},
                                  {"align_corners", int64_t{0}}}));

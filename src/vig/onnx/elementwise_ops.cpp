@@ -1,4 +1,4 @@
-// Operations on single numbers, and norms.
+// Elementwise operations, and norms.
 #include <cmath>
 #include <numbers>
 

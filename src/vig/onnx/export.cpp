@@ -16,7 +16,7 @@ constexpr int64_t kOpset = 17;
 // The version of the format that opset 17 came with.
 constexpr int64_t kFormat = 8;
 
-// Throws where onnx itself finds a fault: that is a mistake of ours, never of the model.
+// Throws where onnx itself finds a fault: that is our bug, never the model's.
 void check(const ::onnx::ModelProto& model) {
   try {
     ::onnx::checker::check_model(model);

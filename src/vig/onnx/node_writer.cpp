@@ -22,9 +22,9 @@ void set(::onnx::NodeProto& node, const Attribute& attribute) {
   } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
     to.set_type(::onnx::AttributeProto::STRING);
     to.set_s(*text);
-  } else if (const auto* numbers = std::get_if<Axes>(&attribute.value)) {
+  } else if (const auto* integers = std::get_if<Axes>(&attribute.value)) {
     to.set_type(::onnx::AttributeProto::INTS);
-    to.mutable_ints()->Add(numbers->begin(), numbers->end());
+    to.mutable_ints()->Add(integers->begin(), integers->end());
   } else {
     to.set_type(::onnx::AttributeProto::GRAPH);
     *to.mutable_g() = *std::get<const ::onnx::GraphProto*>(attribute.value);

@@ -38,11 +38,11 @@ class NodeWriter {
                     const Attributes& attributes = {});
   ::onnx::NodeProto& last() { return *graph_.mutable_node(graph_.node_size() - 1); }
 
-  // Constants. Those of the same numbers are stored once.
+  // Constants. Equal ones are stored once.
   std::string floats(const Axes& shape, const std::vector<float>& values);
   std::string scalar(float value) { return floats({}, {value}); }
   std::string integers(const Axes& values);
-  // A parameter under its own name, stored once. Operations that share it may need other numbers of
+  // A parameter under its own name, stored once. Operations that share it may need other values of
   // it, as for grids of other sizes: those are stored under names of their own.
   std::string parameter(const std::string& name, const Axes& shape,
                         const std::vector<float>& values);

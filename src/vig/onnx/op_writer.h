@@ -1,5 +1,5 @@
 // What the functions of ops.h see of the graph that is being written: the operands of one node as
-// names of ONNX values, its parameters as numbers, and where its result goes.
+// names of ONNX values, its parameters as values, and where its result goes.
 //
 // A value of our graph exists in one or more forms, made from each other where they are asked for:
 //   rows     [batch, T, C], which norms, products and scans want; [batch, H, W, C] for any size
@@ -50,14 +50,14 @@ class OpWriter {
   size_t params() const { return node_->params.size(); }
   bool has_param(size_t i) const { return i < params(); }
   const ParamSpec& spec(size_t i) const { return graph_.params[node_->params[i]]; }
-  // The numbers of a parameter; none where the node has no such parameter.
+  // The values of a parameter; none where the node has no such parameter.
   std::vector<float> param(size_t i) const;
   // The parameter as it is stored.
   std::string stored(size_t i);
 
   // The batch norm that is folded into this node's weights, or null.
   const Node* folded() const;
-  // Numbers of a parameter of another node.
+  // Values of a parameter of another node.
   std::vector<float> param_of(const Node& node, size_t i) const;
   // Whether the node's batch norm is part of its operand already.
   bool is_folded() const { return folded_away_[node_id_]; }

@@ -1,4 +1,4 @@
-// ONNX's Scan: a body that is executed for every step of sequences and carries states.
+// ONNX's Scan: a body that is executed for every token of sequences and carries states.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace vig::onnx_format {
 
-// Sequences are [steps, batch, ..]; states and what the body sees of a step are [batch, ..], with
+// Sequences are [tokens, batch, ..]; states and what the body sees of a token are [batch, ..], with
 // the sizes given behind the batch. The body may name values of the graph around it.
 class ScanBody {
  public:
@@ -24,11 +24,11 @@ class ScanBody {
   // States first, then sequences; each gives the name that the body uses.
   std::string state(const std::string& initial, const Axes& sizes);
   std::string sequence(const std::string& values, const Axes& sizes);
-  // In the order of the states, then what is collected over the steps.
+  // In the order of the states, then what is collected over the tokens.
   void next_state(const std::string& name, const Axes& sizes) { output(name, sizes); }
   void result(const std::string& name, const Axes& sizes) { output(name, sizes); }
 
-  // Final states, then results [steps, batch, ..].
+  // Final states, then results [tokens, batch, ..].
   Names write();
 
  private:

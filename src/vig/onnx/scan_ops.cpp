@@ -22,13 +22,13 @@ std::string take_rows(NodeWriter& nodes, const std::string& x, const std::vector
   return nodes.gather(padded ? nodes.pad(x, {0, 0, 0}, {0, 1, 0}) : x, 1, indices);
 }
 
-// The step that ends at each of `rows` positions; -1 for none.
+// The index of the path that ends at each of `rows` positions; -1 for none.
 std::vector<int32_t> inverse(const std::vector<int32_t>& targets, int64_t rows) {
-  std::vector<int32_t> steps(static_cast<size_t>(rows), -1);
+  std::vector<int32_t> indices(static_cast<size_t>(rows), -1);
   for (size_t n = 0; n < targets.size(); ++n) {
-    if (targets[n] >= 0) steps[static_cast<size_t>(targets[n])] = static_cast<int32_t>(n);
+    if (targets[n] >= 0) indices[static_cast<size_t>(targets[n])] = static_cast<int32_t>(n);
   }
-  return steps;
+  return indices;
 }
 
 class SelectiveScanWriter {
@@ -37,12 +37,12 @@ class SelectiveScanWriter {
       : op_(op), to_(to), nodes_(to.nodes()) {}
 
   void run() {
-    // Directions of equally many steps are scanned as one.
+    // Directions of equal length are scanned as one.
     std::map<size_t, std::vector<size_t>> by_length;
     for (size_t d = 0; d < op_.directions.size(); ++d) by_length[targets(d).size()].push_back(d);
     std::string sum;
     for (const auto& [length, members] : by_length) {
-      const std::string y = scan(members);  // [D, B, steps, E]
+      const std::string y = scan(members);  // [D, B, tokens, E]
       const Names parts = nodes_.split(y, 0, Axes(members.size(), 1));
       for (size_t i = 0; i < members.size(); ++i) {
         const std::string own = nodes_.add("Squeeze", {parts[i], nodes_.integers({0})});
@@ -75,17 +75,18 @@ class SelectiveScanWriter {
     return nodes_.slice(x, 2, first, first + count);
   }
 
-  // z of every place; where columns go to the places of a released inverse, z goes with its token.
+  // z of every position; where columns go to the positions of a released inverse, z goes with its
+  // token.
   std::string gate() {
     const std::string z = channels(op_.gate, op_.gate_first, op_.channels);
     if (!op_.released_columns) return z;
     const auto tokens = scan_rows(op_.directions[0].path, to_.grid().height, to_.grid().width);
     std::vector<int32_t> order = inverse(targets(0), to_.grid().positions());
-    for (int32_t& step : order) step = step < 0 ? -1 : tokens[static_cast<size_t>(step)];
+    for (int32_t& index : order) index = index < 0 ? -1 : tokens[static_cast<size_t>(index)];
     return take_rows(nodes_, z, order, to_.grid().positions());
   }
 
-  // Channels of an operand in the order of each direction's steps: [steps, B, D, count].
+  // Channels of an operand in the order of each direction: [tokens, B, D, count].
   template <class Operand>
   std::string sequences(const std::vector<size_t>& members, int64_t count, bool of_u,
                         const Operand& operand) {
@@ -99,7 +100,7 @@ class SelectiveScanWriter {
     return nodes_.transpose(nodes_.concat(parts, 2), {1, 0, 2, 3});
   }
 
-  // Numbers of parameter `which` (A_log, D, bias) for each member, `each` of them.
+  // Values of parameter `which` (A_log, D, bias) for each member, `each` of them.
   std::vector<float> params(const std::vector<size_t>& members, size_t which, int64_t each) const {
     const bool own = to_.params() > 4;
     std::vector<float> result;
@@ -111,12 +112,12 @@ class SelectiveScanWriter {
     return result;
   }
 
-  // The rows that moves add to B: [steps, 1, D, N].
-  std::string moves(const std::vector<size_t>& members, size_t steps) {
+  // The rows that moves add to B: [tokens, 1, D, N].
+  std::string moves(const std::vector<size_t>& members, size_t length) {
     const std::vector<float> table = to_.param(to_.params() - 1);
     const auto states = static_cast<size_t>(op_.states);
     std::vector<float> rows;
-    for (size_t n = 0; n < steps; ++n) {
+    for (size_t n = 0; n < length; ++n) {
       for (const size_t d : members) {
         const auto moves = scan_moves(op_.directions[d].path, to_.grid().height, to_.grid().width);
         const float* row = table.data() + static_cast<size_t>(moves[n]) * states;
@@ -124,7 +125,7 @@ class SelectiveScanWriter {
       }
     }
     return nodes_.floats(
-        {static_cast<int64_t>(steps), 1, static_cast<int64_t>(members.size()), op_.states}, rows);
+        {static_cast<int64_t>(length), 1, static_cast<int64_t>(members.size()), op_.states}, rows);
   }
 
   // h = exp(dt A) h + (dt u) B, y = C h + D u.
@@ -161,13 +162,13 @@ class SelectiveScanWriter {
     const std::string next = inside.plus(inside.mul(decay, state), inside.mul(added, in));
     body.next_state(next, {d, e, n});
     body.result(inside.product(next, out), {d, e, 1});
-    const std::string y = body.write()[1];  // [steps, B, D, E, 1]
+    const std::string y = body.write()[1];  // [tokens, B, D, E, 1]
     const std::string sums = nodes_.add("Squeeze", {y, nodes_.integers({-1})});
     const std::string skip = nodes_.mul(u, nodes_.floats({d, e}, params(members, 1, e)));
     return nodes_.transpose(nodes_.plus(sums, skip), {2, 1, 0, 3});
   }
 
-  // [B, D, E, N] of zeros, from a value [steps, B, D, E] that has the batch's size.
+  // [B, D, E, N] of zeros, from a value [tokens, B, D, E] that has the batch's size.
   std::string zeros(const std::string& like, int64_t states) {
     const std::string first = nodes_.gather(like, 0, {0});
     const std::string column =
@@ -198,8 +199,8 @@ void write(const Conv1dOp& op, OpWriter& to) {
       "Conv", inputs,
       {{"kernel_shape", Axes{op.width}}, {"pads", Axes{op.width - 1, 0}}, {"group", channels}});
   x = nodes.transpose(x, {0, 2, 1});
-  const auto steps = static_cast<int64_t>(order.size());
-  if (!op.ordered) x = take_rows(nodes, x, inverse(order, to.grid().positions()), steps);
+  const auto length = static_cast<int64_t>(order.size());
+  if (!op.ordered) x = take_rows(nodes, x, inverse(order, to.grid().positions()), length);
   to.give(Form::kRows, x);
 }
 

@@ -100,7 +100,7 @@ class WkvWriter {
 
   int64_t chunk() const { return (tokens_ + 31) / 32; }
 
-  // Tokens before the chunk alone, with another step of decay.
+  // Tokens before the chunk alone, with another decay.
   void take_chunk_begins(Sum& before) {
     Axes begins;
     std::vector<float> fading;

@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "vig/pipeline/run_images.h"
+
 namespace vig {
 
 Classifier::Classifier(const ModelSource& source, const RunOptions& options)

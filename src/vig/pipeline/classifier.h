@@ -21,7 +21,7 @@ class Classifier {
   // On a network that others use as well.
   explicit Classifier(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
-  // One answer per image, in order; the `top` best classes of each. `size` is the side of the
+  // One result per image, in order; the `top` best classes of each. `size` is the side of the
   // network's input; 0: RunOptions::size.
   std::vector<ClassifiedImage> classify(const SampleSource& images, int top, int size = 0) const;
   // Hands them out batch by batch.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <new>
 
+#include "vig/base/error.h"
+#include "vig/pipeline/run_images.h"
 #include "vig/tasks/paste_mask.h"
 
 namespace vig {
@@ -27,12 +29,12 @@ void check_channels(const Graph& graph, const std::string& name, int64_t expecte
   fail("a detector whose output {} has {} channels, expected {}", name, grid.channels, expected);
 }
 
-// Calls work(0) to work(count - 1), each once, by all threads of the team.
+// Calls work(0) to work(count - 1), each once, by all threads of the pool.
 template <class Work>
-void share_out(ThreadTeam& team, size_t count, const Work& work) {
+void share_out(ThreadPool& pool, size_t count, const Work& work) {
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
-  team.run([&](int) {
+  pool.run([&](int) {
     try {
       for (size_t i = next++; i < count && !failed; i = next++) work(i);
     } catch (const std::bad_alloc&) {
@@ -148,13 +150,13 @@ class Detector::Watch {
   Clock::time_point last_ = Clock::now();
 };
 
-Detections Detector::detect(const DenseImage& image, DetectTrace* trace) const {
+Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
   Watch watch(trace);
   const Placement& placement = image.placement;
   const SessionPool::Lease session =
       runner_.sessions().take(placement.input_height, placement.input_width, 1);
   watch.uses(*session);
-  std::ranges::copy(image.input, session->input(0));
+  image.write(session->input(0));
   session->run(1);
   watch.end(kImageStage);
   const Levels levels = pyramid_of(*session, numbers_.roi_levels);
@@ -181,7 +183,7 @@ std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement
 
 void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
                              size_t count, int side, Session& head) const {
-  share_out(*runner_.team(), count, [&](size_t i) {
+  share_out(*runner_.thread_pool(), count, [&](size_t i) {
     roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
   });
 }
@@ -246,7 +248,7 @@ void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, si
   const int side = output_grid(head.graph(), "mask_logits").height;
   const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
   std::atomic<bool> finite{true};
-  share_out(*runner_.team(), count, [&](size_t i) {
+  share_out(*runner_.thread_pool(), count, [&](size_t i) {
     const ScoredBox& one = boxes[first + i];
     const float* logits =
         head.output("mask_logits", static_cast<int>(i)) + static_cast<size_t>(one.label);
@@ -260,20 +262,20 @@ void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, si
         one.box, one.label, one.score,
         paste_mask(probabilities, side, one.box, placement.source_width, placement.source_height)};
   });
-  if (!finite) fail("the network's numbers are not finite");
+  if (!finite) fail("the network's outputs are not finite");
 }
 
 void keep_above(float score, DetectedImage& image) {
   const auto removed = std::erase_if(
-      image.answer, [&](const Detection& detection) { return !(detection.score > score); });
+      image.prediction, [&](const Detection& detection) { return !(detection.score > score); });
   if (removed == 0) return;
   std::erase_if(image.warnings,
                 [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });
 }
 
-bool Detector::detect(const SampleSource& images, const HandleDense<Detections>& handle,
+bool Detector::detect(const SampleSource& images, const HandleResults<Detections>& handle,
                       const std::vector<size_t>& order) const {
-  const auto decode = [&](DenseImage& image) {
+  const auto decode = [&](RunImage& image) {
     DetectTrace trace;
     Detections found = detect(image, &trace);
     if (trace.most_objects) {
@@ -285,16 +287,12 @@ bool Detector::detect(const SampleSource& images, const HandleDense<Detections>&
     }
     return found;
   };
-  return run_dense<Detections>(runner_, images, order, decode, handle);
+  return run_images<Detections>(runner_, images, order, decode, handle);
 }
 
 std::vector<DetectedImage> Detector::detect(const SampleSource& images) const {
   std::vector<DetectedImage> all;
-  detect(images, [&](const DetectedImage& result) {
-    all.push_back(result);
-    all.back().image = nullptr;  // its memory may be what the next image waits for
-    return true;
-  });
+  detect(images, collect_results(all));
   return all;
 }
 

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "vig/data/image_files.h"
-#include "vig/pipeline/dense_runner.h"
+#include "vig/pipeline/image_results.h"
+#include "vig/pipeline/runner.h"
 #include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/detection.h"
 #include "vig/tasks/proposals.h"
@@ -15,13 +16,13 @@
 
 namespace vig {
 
-using DetectedImage = DenseResult<Detections>;
+using DetectedImage = ImageResult<Detections>;
 
 // What objects must be above that are shown to people, unless they say another score.
 inline constexpr double kShownScore = 0.3;
 
 struct DetectOptions {
-  float score = -1;              // least score of an answer; below 0: as the model says
+  float score = -1;              // least score of a detection; below 0: as the model says
   std::vector<int> labels = {};  // classes to be looked for; empty: all
 };
 
@@ -52,18 +53,18 @@ class Detector {
   explicit Detector(const ModelSource& source, const RunOptions& options = {},
                     const DetectOptions& detect = {});
 
-  const DenseRunner& runner() const { return runner_; }
+  const Runner& runner() const { return runner_; }
   const DetectorConfig& numbers() const { return numbers_; }
 
   // The objects of an image, best first, in the image as it is stored. Throws Error where the
   // network's numbers are not finite. Fills the trace, where one is given.
-  Detections detect(const DenseImage& image, DetectTrace* trace = nullptr) const;
+  Detections detect(const RunImage& image, DetectTrace* trace = nullptr) const;
 
-  // One answer per image, in order.
+  // One result per image, in order.
   std::vector<DetectedImage> detect(const SampleSource& images) const;
-  // Hands them out one by one. `order`: of the images; empty: as they stand. False when `handle`
-  // ended the work before the last one.
-  bool detect(const SampleSource& images, const HandleDense<Detections>& handle,
+  // Hands them out, each with its sample. `order`: of the images; empty: as they stand. False when
+  // `handle` ended the work before the last one.
+  bool detect(const SampleSource& images, const HandleResults<Detections>& handle,
               const std::vector<size_t>& order = {}) const;
 
  private:
@@ -84,7 +85,7 @@ class Detector {
   void paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
                    const Session& head, const Placement& placement, Detections& detections) const;
 
-  DenseRunner runner_;
+  Runner runner_;
   DetectorConfig numbers_;
   std::vector<bool> wanted_;  // by class
   std::unique_ptr<SessionPool> box_heads_, mask_heads_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/run_images.h"
 
 namespace vig {
 
@@ -20,7 +21,7 @@ void Embedder::embed(const SampleSource& images, Kind kind, const HandleResults<
     const float* const first = session.output(output, image);
     std::vector<float> values(first, first + grid.elements());
     if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
-      fail("the network's numbers are not finite");
+      fail("the network's outputs are not finite");
     }
     return {map, grid.height, grid.width, grid.channels, std::move(values)};
   };

@@ -26,7 +26,7 @@ class Embedder {
   // On a network that others use as well.
   explicit Embedder(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
-  // One answer per image, in order. `size` is the side of the network's input; 0:
+  // One result per image, in order. `size` is the side of the network's input; 0:
   // RunOptions::size.
   std::vector<EmbeddedImage> embed(const SampleSource& images, Kind kind, int size = 0) const;
   // Hands them out batch by batch.

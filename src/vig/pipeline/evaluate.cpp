@@ -66,9 +66,9 @@ Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOpt
     try {
       result.metrics.add(logits, label);
     } catch (const Error& error) {
-      return pass.on_problem(sample, fmt::format("{}: {}", data.place(sample), error.what()));
+      return pass.on_problem(sample, fmt::format("{}: {}", data.location(sample), error.what()));
     }
-    if (options.on_answer) options.on_answer(sample, label, logits);
+    if (options.on_prediction) options.on_prediction(sample, label, logits);
   };
   if (options.on_batch) {
     pass.on_batch = [&](size_t samples) { return options.on_batch(static_cast<int64_t>(samples)); };

@@ -21,17 +21,17 @@ std::vector<int> match_classes(std::span<const std::string> data_classes, int ou
                                std::span<const std::string> outputs);
 
 struct EvaluateOptions {
-  // A sample that has no answer, because its file or the network's numbers are no good.
+  // A sample without a result, because its file or the network's outputs are invalid.
   std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
   // A sample that has one: its label among the model's outputs, and a logit for each of them.
-  std::function<void(size_t sample, int label, std::span<const float> logits)> on_answer = {};
+  std::function<void(size_t sample, int label, std::span<const float> logits)> on_prediction = {};
   // After each batch, with the number of samples it had; false ends the evaluation early.
   std::function<bool(int64_t samples)> on_batch = {};
 };
 
 struct Evaluation {
   ClassificationMetrics metrics;  // over the model's outputs, labels being outputs, too
-  int64_t skipped = 0;            // samples without an answer, not among the metrics' count
+  int64_t skipped = 0;            // samples without a result, not among the metrics' count
   double seconds = 0;             // decoding included
   bool complete = true;
 

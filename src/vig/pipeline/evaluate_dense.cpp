@@ -1,22 +1,23 @@
 #include "vig/pipeline/evaluate_dense.h"
 
 #include <algorithm>
-#include <any>
 #include <array>
 #include <chrono>
 
+#include "vig/base/error.h"
 #include "vig/data/order.h"
+#include "vig/data/target.h"
 #include "vig/pipeline/evaluate.h"
 
 namespace vig {
 namespace {
 
-// Counts what every evaluation counts; `add` counts an answer and gives its score, or throws Error
-// and counts nothing.
-template <class Answer, class Run, class Add>
+// Counts what every evaluation counts; `add` counts a prediction and gives its score, or throws
+// Error and counts nothing.
+template <class Prediction, class Run, class Add>
 void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseRun& result,
            const Run& run, const Add& add) {
-  const HandleDense<Answer> handle = [&](const DenseResult<Answer>& image) {
+  const auto count_one = [&](const ImageResult<Prediction>& image) {
     std::string problem = image.error;
     if (problem.empty()) {
       try {
@@ -24,13 +25,15 @@ void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseR
         ++result.images;
         if (options.on_score) options.on_score(image.index, score);
       } catch (const Error& error) {
-        problem = fmt::format("{}: {}", data.place(image.index), error.what());
+        problem = fmt::format("{}: {}", data.location(image.index), error.what());
       }
     }
-    if (!problem.empty()) {
-      ++result.skipped;
-      if (options.on_problem) options.on_problem(image.index, problem);
-    }
+    if (problem.empty()) return;
+    ++result.skipped;
+    if (options.on_problem) options.on_problem(image.index, problem);
+  };
+  const HandleResults<Prediction> handle = [&](std::span<const ImageResult<Prediction>> batch) {
+    for (const ImageResult<Prediction>& image : batch) count_one(image);
     return !options.on_done || options.on_done();
   };
   const auto start = std::chrono::steady_clock::now();
@@ -39,12 +42,12 @@ void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseR
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<CocoAnswer> coco_answers(const Detections& detections) {
-  std::vector<CocoAnswer> answers;
+std::vector<CocoDetection> coco_detections(const Detections& detections) {
+  std::vector<CocoDetection> all;
   for (const Detection& one : detections) {
-    answers.push_back({CocoBox(one.box), one.label, one.score, one.mask});
+    all.push_back({CocoBox(one.box), one.label, one.score, one.mask});
   }
-  return answers;
+  return all;
 }
 
 }  // namespace
@@ -68,20 +71,20 @@ std::vector<CocoTruth> matched_objects(const Objects& truth, const std::vector<i
 
 SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& data,
                                 const DenseEvaluateOptions& options) {
-  const DenseRunner& runner = segmenter.runner();
+  const Runner& runner = segmenter.runner();
   const int classes = model_classes(runner.spec());
   const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
   SegmentationEvaluation result;
   result.metrics = SegmentationMetrics(classes);
   count<Segmentation>(
       data, options, result,
-      [&](const HandleDense<Segmentation>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Segmentation>& handle, const std::vector<size_t>& order) {
         return segmenter.segment(data, handle, order);
       },
       [&](const SegmentedImage& image) {
         SegmentationMetrics one(classes);
-        one.add(image.answer.labels,
-                matched_labels(std::any_cast<const LabelMap&>(image.target), output_of));
+        one.add(image.prediction.labels,
+                matched_labels(target_of<LabelMap>(image.sample), output_of));
         result.metrics.merge(one);
         return one.mean_iou();
       });
@@ -90,7 +93,7 @@ SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& da
 
 DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
                              const DenseEvaluateOptions& options) {
-  const DenseRunner& runner = detector.runner();
+  const Runner& runner = detector.runner();
   const int classes = model_classes(runner.spec());
   const std::vector<int> output_of = match_classes(data.classes(), classes, runner.classes());
   DetectionEvaluation result;
@@ -98,21 +101,21 @@ DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
   result.masks = CocoMetrics(classes, CocoShape::kMask);
   count<Detections>(
       data, options, result,
-      [&](const HandleDense<Detections>& handle, const std::vector<size_t>& order) {
+      [&](const HandleResults<Detections>& handle, const std::vector<size_t>& order) {
         return detector.detect(data, handle, order);
       },
       [&](const DetectedImage& image) {
-        const auto& objects = std::any_cast<const Objects&>(image.target);
+        const auto& objects = target_of<Objects>(image.sample);
         const std::vector<CocoTruth> truths = matched_objects(objects, output_of);
-        const std::vector<CocoAnswer> answers = coco_answers(image.answer);
+        const std::vector<CocoDetection> detections = coco_detections(image.prediction);
         CocoMetrics one(classes, CocoShape::kBox);
-        one.add(objects.image, truths, answers);
+        one.add(objects.image, truths, detections);
         result.has_masks = result.has_masks && std::ranges::all_of(truths, [](const auto& truth) {
                              return truth.mask.width > 0;
                            });
         if (result.has_masks) {
           CocoMetrics masks(classes, CocoShape::kMask);
-          masks.add(objects.image, truths, answers);
+          masks.add(objects.image, truths, detections);
           result.masks.merge(masks);
         }
         result.boxes.merge(one);

@@ -15,10 +15,10 @@
 namespace vig {
 
 struct DenseEvaluateOptions {
-  // A sample that has no answer, because its files or the network's numbers are no good.
+  // A sample without a result, because its files or the network's outputs are invalid.
   std::function<void(size_t sample, const std::string& sentence)> on_problem = {};
   // A sample that has one, and how good it is by itself: the mean IoU of the classes that it shows
-  // or that are answered, or the AP of its boxes; NaN where there is nothing to find.
+  // or that are predicted, or the AP of its boxes; NaN where there is nothing to find.
   std::function<void(size_t sample, double score)> on_score = {};
   // After each sample; false ends the evaluation early.
   std::function<bool()> on_done = {};
@@ -26,7 +26,7 @@ struct DenseEvaluateOptions {
 
 struct DenseRun {
   int64_t images = 0;
-  int64_t skipped = 0;  // samples without an answer
+  int64_t skipped = 0;  // samples without a result
   double seconds = 0;   // decoding included
   bool complete = true;
 

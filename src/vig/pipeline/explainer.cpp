@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/run_images.h"
 #include "vig/runtime/packed_model.h"
 
 namespace vig {
@@ -214,7 +215,7 @@ void Explainer::attention(const SampleSource& images, const AttentionRequest& re
     }
     attention.map = {grid.height, grid.width, {}};
     for (const double sum : sums) {
-      if (!std::isfinite(sum)) fail("the network's numbers are not finite");
+      if (!std::isfinite(sum)) fail("the network's outputs are not finite");
       attention.map.values.push_back(static_cast<float>(sum / (last - first)));
     }
     return attention;

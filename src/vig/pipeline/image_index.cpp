@@ -17,7 +17,7 @@ namespace {
 class Probe final : public SampleSource {
  public:
   size_t size() const override { return 1; }
-  std::string place(size_t) const override { return "the probe"; }
+  std::string location(size_t) const override { return "the probe"; }
   Sample load(size_t) const override {
     auto image = std::make_shared<Image>(256, 256);
     for (int y = 0; y < 256; ++y) {
@@ -47,7 +47,7 @@ std::vector<float> unit(std::span<const float> vector, const std::string& of) {
 std::vector<float> probe_vector(const Embedder& embedder, int size) {
   const EmbeddedImage probe = embedder.embed(Probe(), Embedder::Kind::kPooled, size).front();
   if (!probe.error.empty()) fail("{}", probe.error);
-  return unit(probe.answer.values, "the probe");
+  return unit(probe.prediction.values, "the probe");
 }
 
 // A float32 tensor of the file, aligned.

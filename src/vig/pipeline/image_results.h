@@ -1,61 +1,40 @@
-// Images to answers of any task, in order, batch by batch.
+// What the pipelines hand out for an image.
 #pragma once
 
-#include <fmt/format.h>
-
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "vig/base/error.h"
-#include "vig/pipeline/runner.h"
+#include "vig/data/sample_source.h"
 
 namespace vig {
 
-template <class Answer>
+// Why a prediction may be worse than its scores say.
+struct ImageWarning {
+  std::string kind;     // one of those below
+  std::string message;  // a sentence without the image's name
+};
+// The image is shrunk more than one and a half times as much as any image of training.
+inline constexpr const char* kShrunkWarning = "shrunk";
+// As many objects as the model gives at most.
+inline constexpr const char* kMostObjectsWarning = "most_objects";
+
+template <class Prediction>
 struct ImageResult {
   std::string name;  // SampleSource::path
-  Answer answer;
-  std::string error;  // why there is no answer; empty when there is one
+  Prediction prediction;
+  std::string error;  // why there is no prediction; empty when there is one
+  size_t index = 0;   // in the source
+  // Of segmentation and detection, for drawing and measuring: the image and its target.
+  Sample sample = {};
+  std::vector<ImageWarning> warnings = {};
 };
 
 // The results of a batch, in the order of the images; false ends the work.
-template <class Answer>
-using HandleResults = std::function<bool(std::span<const ImageResult<Answer>> batch)>;
-
-// `decode(session, image)` gives the answer of an image that went through, or throws Error.
-template <class Answer, class Decode>
-void run_images(const Runner& runner, const SampleSource& images, int size, const Decode& decode,
-                const HandleResults<Answer>& handle) {
-  std::vector<ImageResult<Answer>> batch;
-  Runner::Pass pass;
-  pass.size = size;
-  pass.on_problem = [&](size_t sample, const std::string& sentence) {
-    batch.push_back({images.path(sample), {}, sentence});
-  };
-  pass.on_values = [&](size_t sample, const Session& session, int image) {
-    try {
-      batch.push_back({images.path(sample), decode(session, image), ""});
-    } catch (const Error& error) {
-      pass.on_problem(sample, fmt::format("{}: {}", images.place(sample), error.what()));
-    }
-  };
-  pass.on_batch = [&](size_t) {
-    const bool more = handle(batch);
-    batch.clear();
-    return more;
-  };
-  runner.run(images, pass);
-}
-
-// Appends every result to `all`.
-template <class Answer>
-HandleResults<Answer> collect_results(std::vector<ImageResult<Answer>>& all) {
-  return [&all](std::span<const ImageResult<Answer>> batch) {
-    all.insert(all.end(), batch.begin(), batch.end());
-    return true;
-  };
-}
+template <class Prediction>
+using HandleResults = std::function<bool(std::span<const ImageResult<Prediction>> batch)>;
 
 }  // namespace vig

@@ -56,7 +56,8 @@ ModelSource find_source(const ModelRequest& request, std::span<const unsigned ch
 // For a name: fresh numbers, the same for every call, good for measuring and for nothing else.
 std::shared_ptr<const Weights> source_weights(const ModelSource& source);
 
-// The source again; throws when it is a name, because an answer from random numbers is none.
+// The source again; throws when it is a name, because predictions of random weights are
+// meaningless.
 const ModelSource& require_weights(const ModelSource& source);
 
 // The command for models of a task: "vig segment".

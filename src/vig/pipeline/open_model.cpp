@@ -4,6 +4,7 @@
 
 #include "vig/base/error.h"
 #include "vig/models/registry.h"
+#include "vig/pipeline/run_images.h"
 
 namespace vig {
 
@@ -28,12 +29,13 @@ Session OpenModel::session(int height, int width, int batch) const {
   if (batch < 1 || batch > kMostImages) {
     fail_usage("a batch of {} images, expected 1 to {}", batch, kMostImages);
   }
-  const SessionPool& pool = runner_      ? runner_->sessions()
-                            : segmenter_ ? segmenter_->runner().sessions()
-                                         : detector_->runner().sessions();
+  const Runner& runner = runner_      ? *runner_
+                         : segmenter_ ? segmenter_->runner()
+                                      : detector_->runner();
+  const SessionPool& pool = runner.sessions();
   SessionOptions options;
   options.batch = batch;
-  options.team = pool.shared_team();
+  options.thread_pool = pool.shared_thread_pool();
   return Session(pool.shared_model(), build_graph(source_.spec, height, width), options);
 }
 

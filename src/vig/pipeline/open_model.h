@@ -1,7 +1,7 @@
 // One network, opened once, for whatever it can do: what C, Python and the server hold.
 //
 //   const OpenModel model(find_source(request), options);
-//   const auto answers = model.classify(ImageBytes({{"cat", bytes}}), 5);
+//   const auto results = model.classify(ImageBytes({{"cat", bytes}}), 5);
 //
 // The tasks share the weights and the threads. For any number of threads, which work as those of
 // Runner do.
@@ -28,7 +28,7 @@ class OpenModel {
   const std::vector<std::string>& classes() const { return source_.classes; }
   int class_count() const { return model_classes(source_.spec); }
 
-  // An answer per image, in order. A task that the network is not for throws a usage error.
+  // One result per image, in order. Throws a usage error if the network is for another task.
   // `size` is the side of the input; 0: RunOptions::size.
   std::vector<ClassifiedImage> classify(const SampleSource& images, int top, int size = 0) const;
   std::vector<EmbeddedImage> embed(const SampleSource& images, Embedder::Kind kind,

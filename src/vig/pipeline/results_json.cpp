@@ -49,9 +49,9 @@ std::string explanation_json(const ImageEvidence& image, const std::string& draw
     return json_text(entry);
   }
   if (!drawn.empty()) entry["image"] = drawn;
-  entry["class"] = score_json(image.answer.about);
-  if (image.answer.against) entry["against"] = score_json(*image.answer.against);
-  return with_map(entry, image.answer.map);
+  entry["class"] = score_json(image.prediction.about);
+  if (image.prediction.against) entry["against"] = score_json(*image.prediction.against);
+  return with_map(entry, image.prediction.map);
 }
 
 std::string explanation_json(const ImageAttention& image, const std::string& drawn) {
@@ -60,7 +60,7 @@ std::string explanation_json(const ImageAttention& image, const std::string& dra
     entry["error"] = image.error;
     return json_text(entry);
   }
-  const LayerAttention& attention = image.answer;
+  const LayerAttention& attention = image.prediction;
   if (!drawn.empty()) entry["image"] = drawn;
   entry["layer"] = attention.layer;
   if (attention.head >= 0) entry["head"] = attention.head;
@@ -77,10 +77,10 @@ std::string classification_json(const ClassifiedImage& image, const Classificati
     return json_text(entry);
   }
   if (options.threshold > 0) {
-    entry["none_of_them"] = none_of_them(image.answer, options.threshold);
+    entry["none_of_them"] = none_of_them(image.prediction, options.threshold);
   }
   entry["classes"] = Json::array();
-  for (const ClassScore& score : image.answer.scores) {
+  for (const ClassScore& score : image.prediction.scores) {
     entry["classes"].push_back(score_json(score));
   }
   return json_text(entry);
@@ -93,7 +93,8 @@ std::string embedding_json(const EmbeddedImage& image) {
     return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(image.error));
   }
   return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
-                     fmt::join(image.answer.shape(), ","), fmt::join(image.answer.values, ","));
+                     fmt::join(image.prediction.shape(), ","),
+                     fmt::join(image.prediction.values, ","));
 }
 
 std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
@@ -103,7 +104,7 @@ std::string segmentation_json(const SegmentedImage& image, const std::vector<std
     entry["error"] = image.error;
     return json_text(entry);
   }
-  const LabelMap& labels = image.answer.labels;
+  const LabelMap& labels = image.prediction.labels;
   entry["width"] = labels.width;
   entry["height"] = labels.height;
   for (const auto& [key, file] : {std::pair{"overlay", &files.overlay},
@@ -170,14 +171,14 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
     json["classes"].push_back({{"index", i},
                                {"name", title.class_names[i]},
                                {"images", classes[i].count},
-                               {"answered", classes[i].answered},
+                               {"predicted", classes[i].predicted},
                                {"correct", classes[i].correct},
                                {"recall", classes[i].recall()},  // null when there is none
                                {"precision", classes[i].precision()}});
   }
   for (const auto& [pair, count] : metrics.confusion) {
     json["confusion"].push_back(
-        {{"label", pair.first}, {"answer", pair.second}, {"images", count}});
+        {{"label", pair.first}, {"prediction", pair.second}, {"images", count}});
   }
   return json_text(json, 2);
 }

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 
+#include "vig/base/error.h"
 #include "vig/base/memory.h"
+#include "vig/pipeline/run_images.h"
 
 namespace vig {
 namespace {
 
-// The part of an input that a window shows, into the session's own.
-void copy_window(const DenseImage& image, const InputWindow& window, float* out) {
-  const auto wide = static_cast<size_t>(image.placement.input_width) * 3;
+// The part of an input that a window shows, into a session's own.
+void copy_window(const std::vector<float>& input, int width, const InputWindow& window,
+                 float* out) {
+  const auto wide = static_cast<size_t>(width) * 3;
   const size_t row = static_cast<size_t>(window.width) * 3;
   const float* first =
-      image.input.data() + static_cast<size_t>(window.y) * wide + static_cast<size_t>(window.x) * 3;
+      input.data() + static_cast<size_t>(window.y) * wide + static_cast<size_t>(window.x) * 3;
   for (int y = 0; y < window.height; ++y) {
     std::copy_n(first + static_cast<size_t>(y) * wide, row, out + static_cast<size_t>(y) * row);
   }
@@ -24,7 +27,7 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
                      const SegmentOptions& segment)
     : runner_(require_weights(source), options, ModelTask::kSegment),
       probabilities_(segment.probabilities) {
-  const Recipe& recipe = runner_.recipe();
+  const Recipe recipe = runner_.recipe();
   window_ = recipe.crop;
   stride_ = recipe.window_stride;
   // A file could ask for a window at every pixel.
@@ -43,7 +46,7 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
   }
 }
 
-Segmentation Segmenter::segment(const DenseImage& image) const {
+Segmentation Segmenter::segment(const RunImage& image) const {
   const Placement& placement = image.placement;
   const int classes = model_classes(runner_.spec());
   const double bytes = 4.0 * classes * placement.source_width * placement.source_height;
@@ -54,21 +57,34 @@ Segmentation Segmenter::segment(const DenseImage& image) const {
         classes, placement.source_width, placement.source_height, bytes);
   }
   return label_pixels(logits(image), placement.source_width, placement.source_height,
-                      probabilities_, *runner_.team());
+                      probabilities_, *runner_.thread_pool());
 }
 
-LogitField Segmenter::logits(const DenseImage& image) const {
+LogitField Segmenter::logits(const RunImage& image) const {
   const Placement& placement = image.placement;
   if (own_windows_) {
     runner_.check_windows(
         placement, window_,
         count_windows(placement.input_width, placement.input_height, window_, stride_));
   }
+  const std::vector<InputWindow> shown =
+      sliding_windows(placement.input_width, placement.input_height, window_, stride_);
+  // Windows overlap: the recipe writes what they share once, and straight to the session where
+  // there is one window.
+  std::vector<float> input;
+  if (shown.size() > 1) {
+    input.resize(static_cast<size_t>(placement.input_height) *
+                 static_cast<size_t>(placement.input_width) * 3);
+    image.write(input.data());
+  }
   std::vector<WindowLogits> windows;
-  for (const InputWindow& window :
-       sliding_windows(placement.input_width, placement.input_height, window_, stride_)) {
+  for (const InputWindow& window : shown) {
     const SessionPool::Lease session = runner_.sessions().take(window.height, window.width, 1);
-    copy_window(image, window, session->input(0));
+    if (shown.size() > 1) {
+      copy_window(input, placement.input_width, window, session->input(0));
+    } else {
+      image.write(session->input(0));
+    }
     session->run(1);
     const Grid& grid = session->graph().node(session->graph().find_output("logits")).grid;
     const float* logits = session->output("logits", 0);
@@ -78,19 +94,15 @@ LogitField Segmenter::logits(const DenseImage& image) const {
                     std::move(windows));
 }
 
-bool Segmenter::segment(const SampleSource& images, const HandleDense<Segmentation>& handle,
+bool Segmenter::segment(const SampleSource& images, const HandleResults<Segmentation>& handle,
                         const std::vector<size_t>& order) const {
-  return run_dense<Segmentation>(
-      runner_, images, order, [&](const DenseImage& image) { return segment(image); }, handle);
+  return run_images<Segmentation>(
+      runner_, images, order, [&](const RunImage& image) { return segment(image); }, handle);
 }
 
 std::vector<SegmentedImage> Segmenter::segment(const SampleSource& images) const {
   std::vector<SegmentedImage> all;
-  segment(images, [&](const SegmentedImage& result) {
-    all.push_back(result);
-    all.back().image = nullptr;  // its memory may be what the next image waits for
-    return true;
-  });
+  segment(images, collect_results(all));
   return all;
 }
 

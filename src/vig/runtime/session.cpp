@@ -29,11 +29,11 @@ SessionOptions check_options(const Graph& graph, SessionOptions options) {
   }
   if (options.batch < 1) fail_usage("batch is {}, expected at least 1", options.batch);
   if (options.slots < 1) fail_usage("{} slots, expected at least 1", options.slots);
-  const int team = options.team == nullptr ? 0 : options.team->size();
-  if (team > 0 && options.threads > 0 && options.threads != team) {
-    fail_usage("a session of {} threads on a team of {}", options.threads, team);
+  const int pooled = options.thread_pool == nullptr ? 0 : options.thread_pool->size();
+  if (pooled > 0 && options.threads > 0 && options.threads != pooled) {
+    fail_usage("a session of {} threads on a thread pool of {}", options.threads, pooled);
   }
-  if (options.threads <= 0) options.threads = team > 0 ? team : default_threads();
+  if (options.threads <= 0) options.threads = pooled > 0 ? pooled : default_threads();
   return options;
 }
 
@@ -69,9 +69,10 @@ struct Session::Impl {
     made->plan = make_plan(std::move(program), options.batch, options.threads);
     // Memory first: where it is limited, stacks of threads must not take what the work needs.
     make_room(before_memory);
-    if (options.team == nullptr) options.team = std::make_shared<ThreadTeam>(options.threads);
-    if (options.team->size() < options.threads) {
-      options.threads = options.team->size();
+    if (options.thread_pool == nullptr)
+      options.thread_pool = std::make_shared<ThreadPool>(options.threads);
+    if (options.thread_pool->size() < options.threads) {
+      options.threads = options.thread_pool->size();
       made->plan = make_plan(std::move(made->plan.program), options.batch, options.threads);
       make_room(before_memory);
     }
@@ -142,7 +143,7 @@ struct Session::Impl {
           if (task < count) executor->run(region, images, first + task, mine, clock);
         }
       }
-      if (!alone) options().team->barrier();
+      if (!alone) options().thread_pool->barrier();
     }
   }
 
@@ -152,7 +153,7 @@ struct Session::Impl {
     if (alone) {
       work(images, 0, alone);
     } else {
-      options().team->run([&](int worker) { work(images, worker, alone); });
+      options().thread_pool->run([&](int worker) { work(images, worker, alone); });
     }
     images_run += images;
   }
@@ -189,7 +190,9 @@ int Session::batch() const { return impl_->options().batch; }
 int Session::threads() const { return impl_->options().threads; }
 int Session::slots() const { return impl_->options().slots; }
 const std::shared_ptr<const PackedModel>& Session::model() const { return impl_->shared->model; }
-const std::shared_ptr<ThreadTeam>& Session::team() const { return impl_->options().team; }
+const std::shared_ptr<ThreadPool>& Session::thread_pool() const {
+  return impl_->options().thread_pool;
+}
 const std::shared_ptr<const SessionPlan>& Session::plan() const { return impl_->shared; }
 
 float* Session::input(int image, int slot) {

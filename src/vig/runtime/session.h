@@ -12,8 +12,8 @@
 // Results are the same bits for every number of threads and whether an image comes alone or in a
 // batch.
 //
-// Sessions may share the threads they run on (SessionOptions::team). Their runs then take place one
-// after the other, unless they run in the threads of their callers alone.
+// Sessions may share the threads they run on (SessionOptions::thread_pool). Their runs then take
+// place one after the other, unless they run in the threads of their callers alone.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/graph/graph.h"
 #include "vig/weights/load.h"
 
@@ -36,13 +36,13 @@ struct SessionPlan;  // what sessions of one graph, batch and number of threads 
 
 struct SessionOptions {
   int batch = 1;               // most images at once
-  int threads = 0;             // at most; 0: as many as the team has, or default_threads()
+  int threads = 0;             // at most; 0: as many as the pool has, or default_threads()
   bool profile = false;        // time every call (adds a clock read per call)
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
   // Batches of the first input there is memory for, so that one is filled while another runs.
   int slots = 1;
   // The threads to run on, which other sessions may share; null: the session starts its own.
-  std::shared_ptr<ThreadTeam> team = nullptr;
+  std::shared_ptr<ThreadPool> thread_pool = nullptr;
   // Called with the bytes of activations before memory for them is taken.
   std::function<void(size_t bytes)> before_memory = nullptr;
 };
@@ -73,7 +73,7 @@ class Session {
   int threads() const;  // fewer than asked for where the system does not start more
   int slots() const;
   const std::shared_ptr<const PackedModel>& model() const;
-  const std::shared_ptr<ThreadTeam>& team() const;
+  const std::shared_ptr<ThreadPool>& thread_pool() const;
   const std::shared_ptr<const SessionPlan>& plan() const;
 
   // Where the values of an input go, [height, width, channels], for image `image`; overwritten by

@@ -14,7 +14,7 @@ bool SessionPool::Entry::fits(int height, int width, int batch) const {
 SessionPool::SessionPool(Session first, MakeGraph make_graph, size_t max_bytes,
                          std::vector<int> keep)
     : model_(first.model()),
-      team_(first.team()),
+      thread_pool_(first.thread_pool()),
       slots_(first.slots()),
       make_graph_(std::move(make_graph)),
       max_bytes_(max_bytes),
@@ -47,7 +47,7 @@ SessionPool::Lease SessionPool::take(int height, int width, int batch) {
     options.batch = batch;
     options.slots = slots_;
     options.keep = keep_;
-    options.team = team_;
+    options.thread_pool = thread_pool_;
     options.before_memory = before_memory;
     return Session(model_, make_graph_(height, width), options);
   };

@@ -62,10 +62,10 @@ class SessionPool {
   Lease take(int height, int width, int batch);
 
   const PackedModel& model() const { return *model_; }
-  const ThreadTeam& team() const { return *team_; }
+  const ThreadPool& thread_pool() const { return *thread_pool_; }
   // For sessions of other kinds on the same weights and threads.
   const std::shared_ptr<const PackedModel>& shared_model() const { return model_; }
-  const std::shared_ptr<ThreadTeam>& shared_team() const { return team_; }
+  const std::shared_ptr<ThreadPool>& shared_thread_pool() const { return thread_pool_; }
   size_t bytes() const;     // of all sessions
   size_t sessions() const;  // kept or in use
 
@@ -75,7 +75,7 @@ class SessionPool {
   void give_back(Entries::iterator entry) noexcept;
 
   const std::shared_ptr<const PackedModel> model_;
-  const std::shared_ptr<ThreadTeam> team_;
+  const std::shared_ptr<ThreadPool> thread_pool_;
   const int slots_;
   const MakeGraph make_graph_;
   const size_t max_bytes_;

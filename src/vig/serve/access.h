@@ -1,4 +1,4 @@
-// Who may ask: whether a request comes from this machine, and whether it shows the token.
+// Access control: whether a request comes from this machine, and whether it has the token.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace vig {
 
-// A page of a stranger can make a browser send requests to this machine, under the stranger's name
-// as the host or with the stranger as their origin. Both may be empty.
+// A foreign page can make a browser send requests to this machine, under its own name
+// as the host or with itself as the origin. Both may be empty.
 bool names_this_machine(std::string host);
 bool is_of_this_machine(const std::string& origin);
 

@@ -9,10 +9,10 @@
 #include "vig/base/printable.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/access.h"
-#include "vig/serve/answers.h"
 #include "vig/serve/get_routes.h"
 #include "vig/serve/http_error.h"
 #include "vig/serve/openapi.h"
+#include "vig/serve/predict.h"
 #include "vig/serve/request_body.h"
 #include "vig/serve/response_bytes.h"
 #include "vig/serve/task_options.h"
@@ -38,16 +38,16 @@ uint64_t drawn_bytes(int64_t pixels) { return 4 * static_cast<uint64_t>(pixels);
 
 HttpResponse no_room() {
   return error_response(503, "too_many_response_bytes",
-                        "the responses under way have too many bytes; try again later", 1);
+                        "the pending responses have too many bytes; try again later", 1);
 }
 
 HttpResponse no_memory() {
   return error_response(503, "no_memory", "there is not enough memory at the moment", 1);
 }
 
-// A request whose body is not looked at yet.
+// A request whose body is not read yet.
 struct Unread {
-  AnswerKind kind;
+  PredictKind kind;
   HttpRequest request;
   Respond respond;
 };
@@ -56,7 +56,7 @@ struct Unread {
 struct Asked {
   std::unique_ptr<const std::string> body;  // holds the images, and stays where it is
   RequestBody images;
-  AnswerRequest request;
+  PredictRequest request;
   const HostedModel* model = nullptr;
   std::shared_ptr<ResponseBytes::Held> held;  // of a response with drawings, which is large
   Clock::time_point since;
@@ -83,7 +83,7 @@ struct Api::Impl {
     return {.most_waiting = options.queue.most_waiting, .batch = 1, .wait = {}, .workers = 1};
   }
 
-  // Work that fails for want of memory even for its answer ends its connections.
+  // Work that lacks memory even for its response ends its connections.
   template <class F>
   void guarded(const F& work) {
     try {
@@ -106,8 +106,8 @@ struct Api::Impl {
   int64_t check_pixels(const Asked& asked) const;
   void refuse_late(Batch& batch);
   void run(Batch& batch);
-  std::vector<Answer> answers(const Batch& batch, HttpResponse& failed) const;
-  HttpResponse join(std::span<Answer> answers, const std::string& model);
+  std::vector<ImageReply> replies(const Batch& batch, HttpResponse& failed) const;
+  HttpResponse join(std::span<ImageReply> replies, const std::string& model);
   HttpResponse bounded(HttpResponse response, std::shared_ptr<ResponseBytes::Held> held);
 
   const std::vector<HostedModel> models;
@@ -195,10 +195,10 @@ void Api::Impl::enqueue(Unread& unread) {
   if (asked.images.images.empty()) bad_request("the request has no image");
   asked.model = &find(take_option(given, "model"), task_of(unread.kind));
   asked.request =
-      read_answer_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
+      read_predict_request(unread.kind, std::move(given), *asked.model->model, options.max_size);
   asked.respond = unread.respond;
   entry.images = asked.images.images.size();
-  // Answers grow with the input, of which a request names the size.
+  // Responses grow with the input, whose size a request names.
   const int64_t pixels = std::max(1, asked.request.size) * int64_t{std::max(1, asked.request.size)};
   constexpr int64_t kMostPixels = int64_t{8} << 20;  // of all inputs
   if (const int64_t most = std::max<int64_t>(1, kMostPixels / pixels);
@@ -234,7 +234,7 @@ void Api::Impl::refuse_late(Batch& batch) {
   });
 }
 
-std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed) const {
+std::vector<ImageReply> Api::Impl::replies(const Batch& batch, HttpResponse& failed) const {
   try {
     std::vector<SentImage> images;
     for (const auto& entry : batch) {
@@ -243,11 +243,11 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
     }
     metrics.batch(images.size());
     const Asked& first = batch.front().work;
-    return answer_images(*first.model->model, first.request, images, options.decode);
+    return predict_images(*first.model->model, first.request, images, options.decode);
   } catch (const Error& error) {
     const bool usage = error.code() == ErrorCode::kUsage;
-    failed = error_response(usage ? 400 : 422, usage ? "bad_request" : "no_answer", error.what());
-    metrics.error(usage ? "bad_request" : "no_answer");
+    failed = error_response(usage ? 400 : 422, usage ? "bad_request" : "no_result", error.what());
+    metrics.error(usage ? "bad_request" : "no_result");
   } catch (const std::bad_alloc&) {
     failed = no_memory();
     metrics.error("no_memory");
@@ -258,20 +258,20 @@ std::vector<Answer> Api::Impl::answers(const Batch& batch, HttpResponse& failed)
   return {};
 }
 
-HttpResponse Api::Impl::join(std::span<Answer> answers, const std::string& model) {
+HttpResponse Api::Impl::join(std::span<ImageReply> replies, const std::string& model) {
   HttpResponse response;
-  if (std::ranges::none_of(answers, &Answer::good)) {
+  if (std::ranges::none_of(replies, &ImageReply::good)) {
     metrics.error("bad_image");
     response.status = 422;
   }
   response.body = fmt::format("{{\"model\":{},\"results\":[", json_text(model));
   size_t bytes = response.body.size() + 3;
-  for (const Answer& one : answers) bytes += one.json.size() + 1;
+  for (const ImageReply& one : replies) bytes += one.json.size() + 1;
   response.body.reserve(bytes);
-  for (size_t i = 0; i < answers.size(); ++i) {
+  for (size_t i = 0; i < replies.size(); ++i) {
     if (i > 0) response.body += ',';
-    response.body += answers[i].json;
-    answers[i].json = {};  // may be large
+    response.body += replies[i].json;
+    replies[i].json = {};  // may be large
   }
   response.body += "]}\n";
   return response;
@@ -299,7 +299,7 @@ void Api::Impl::run(Batch& batch) {
   refuse_late(batch);
   if (batch.empty()) return;
   HttpResponse failed;
-  std::vector<Answer> found = answers(batch, failed);
+  std::vector<ImageReply> found = replies(batch, failed);
   size_t next = 0;
   for (auto& entry : batch) {
     if (found.empty()) {
@@ -374,7 +374,7 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest& head) {
 void Api::handle(HttpRequest request, Respond respond) {
   if (auto refusal = refuse(request)) return respond(std::move(*refusal));
   Respond done = impl_->counted(request.path, std::move(respond));
-  const std::optional<AnswerKind> kind = kind_of_route(request.path);
+  const std::optional<PredictKind> kind = kind_of_route(request.path);
   if (!kind) return done(impl_->get(request.path));
   BatchQueue<Unread>::Entry entry{"", 1, {*kind, std::move(request), std::move(done)}};
   constexpr size_t kLarge = size_t{1} << 20;

@@ -1,4 +1,4 @@
-// The routes of the server: what a request asks for, and what it gets. No sockets here.
+// The routes of the server: requests to responses. No sockets here.
 //
 //   POST /v1/classify, /v1/embed, /v1/explain, /v1/segment, /v1/detect
 //   GET  /v1/models, /openapi.json, /health, /ready, /metrics, /
@@ -38,7 +38,7 @@ struct ApiOptions {
   BatchQueueOptions queue;
   double wait_seconds = 30;             // what waited longer for a network is refused
   std::function<size_t()> connections;  // open ones, for /metrics
-  // Every answer: nothing of a request but its route. Called by several threads at a time.
+  // Every response: nothing of a request but its route. Called by several threads at a time.
   std::function<void(const std::string& route, int status, double seconds)> log;
 };
 
@@ -46,7 +46,7 @@ class Api {
  public:
   // The first model of a task is the one of requests that name none.
   Api(std::vector<HostedModel> models, const ApiOptions& options, ServerMetrics& metrics);
-  // Answers what waits, then ends.
+  // Responds to pending requests, then ends.
   ~Api();
 
   // For HttpHandlers.
@@ -56,7 +56,7 @@ class Api {
 
   // From now on /ready says that this server ends.
   void begin_stop();
-  // Requests that wait for a network get no answer; the batches under way are finished.
+  // Requests that wait for a network get no response; running batches are finished.
   void drop_waiting();
 
  private:

@@ -18,7 +18,7 @@ std::chrono::milliseconds duration(double seconds) {
 
 }  // namespace
 
-// The promise of an answer. It may be dropped by any thread; the connection ends in the server's.
+// The promise of a response. It may be dropped by any thread; the connection ends in the server's.
 struct HttpConnection::Pending {
   explicit Pending(std::shared_ptr<HttpConnection> waiting) : connection(std::move(waiting)) {}
   ~Pending() {
@@ -61,7 +61,7 @@ void HttpConnection::refuse_connection() {
 void HttpConnection::read_request() {
   busy_ = false;
   if (server_->stopping) return close();
-  if (buffer_.size() > 0) return read_head();  // the client did not wait for its answer
+  if (buffer_.size() > 0) return read_head();  // the client did not wait for its response
   buffer_.shrink_to_fit();
   stream_.expires_after(duration(server_->options.idle_seconds));
   stream_.async_read_some(buffer_.prepare(4096),
@@ -109,7 +109,7 @@ void HttpConnection::head_is_read() {
   keep_alive_ = head.keep_alive();
   if (server_->handlers.refuse) {
     if (auto refusal = server_->handlers.refuse(request_)) {
-      return answer(std::move(*refusal), reader_->is_done() && keep_alive_);
+      return respond(std::move(*refusal), reader_->is_done() && keep_alive_);
     }
   }
   if (beast::iequals(head[http::field::expect], "100-continue")) {
@@ -123,7 +123,7 @@ void HttpConnection::head_is_read() {
   read_body();
 }
 
-// Bytes that have come, not those announced: whoever sends nothing takes nothing from others.
+// Received bytes, not announced ones: idle clients use no shared budget.
 bool HttpConnection::reserve_body() {
   const uint64_t bytes = reader_->message().body().size();
   const uint64_t more = bytes - std::min(bytes, reserved_);
@@ -145,7 +145,7 @@ void HttpConnection::read_body(ErrorCode end) {
   if (!reserve_body()) {
     return refuse_request(
         {503, "too_many_bytes",
-         "the requests under way have too many bytes (raise the limit with --max-bodies)"},
+         "the pending requests have too many bytes (raise the limit with --max-bodies)"},
         1);
   }
   if (error) return read_more(&HttpConnection::read_body);
@@ -164,7 +164,7 @@ Respond HttpConnection::make_respond() {
     if (waiting == nullptr) return;
     const auto executor = waiting->stream_.get_executor();
     asio::post(executor, [self = std::move(waiting), from = std::move(response)]() mutable {
-      self->answer(std::move(from), self->keep_alive_);
+      self->respond(std::move(from), self->keep_alive_);
     });
   };
 }
@@ -184,11 +184,11 @@ void HttpConnection::refuse_request(const HttpRefusal& refusal, int retry_after)
   server_->metrics.error(refusal.kind);
   if (server_->handlers.refused) server_->handlers.refused(refusal.status);
   busy_ = true;
-  answer(error_response(refusal.status, refusal.kind, refusal.sentence, retry_after),
-         /*keep=*/false);
+  respond(error_response(refusal.status, refusal.kind, refusal.sentence, retry_after),
+          /*keep=*/false);
 }
 
-void HttpConnection::answer(HttpResponse from, bool keep) {
+void HttpConnection::respond(HttpResponse from, bool keep) {
   response_ = {};
   response_.result(static_cast<unsigned>(from.status));
   response_.version(version_);
@@ -208,7 +208,7 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
   response_.prepare_payload();
   stream_.expires_after(duration(server_->options.request_seconds));
   const auto done = [self = shared_from_this()](ErrorCode error, size_t) {
-    self->is_answered(error);
+    self->on_written(error);
   };
   serializer_.emplace(response_);
   if (head_only_) {
@@ -218,7 +218,7 @@ void HttpConnection::answer(HttpResponse from, bool keep) {
   }
 }
 
-void HttpConnection::is_answered(ErrorCode error) {
+void HttpConnection::on_written(ErrorCode error) {
   release_body();
   const bool keep = response_.keep_alive();
   serializer_.reset();
@@ -227,7 +227,7 @@ void HttpConnection::is_answered(ErrorCode error) {
   if (error) return close();
   if (keep) return read_request();
   // What the client still sends is read for a moment: closing with unread bytes would reset the
-  // connection and take the answer away from the client.
+  // connection and lose the response.
   ErrorCode ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   const HttpOptions& limits = server_->options;

@@ -50,7 +50,7 @@ struct HttpState {
   bool stopping = false;
 };
 
-// Requests of a connection are answered one after the other. It lives as long as one of its
+// Requests of a connection are processed one after the other. It lives as long as one of its
 // operations, or the Respond of its request.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -60,9 +60,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   ~HttpConnection();
 
   void read_request();
-  // Answers that there are too many connections.
+  // Responds that there are too many connections.
   void refuse_connection();
-  // Ends it unless a request is being read or answered.
+  // Ends it unless a request is being read or processed.
   void end_if_idle();
   void close();
 
@@ -81,8 +81,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool reserve_body();
   void release_body();
   Respond make_respond();
-  void answer(HttpResponse response, bool keep);
-  void is_answered(ErrorCode error);
+  void respond(HttpResponse response, bool keep);
+  void on_written(ErrorCode error);
   void discard();
 
   boost::beast::tcp_stream stream_;
@@ -101,7 +101,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   unsigned version_ = 11;
   bool keep_alive_ = false;
   bool head_only_ = false;
-  bool busy_ = false;  // from the first byte of a request to the end of its answer
+  bool busy_ = false;  // from the first byte of a request to the end of its response
 };
 
 }  // namespace vig

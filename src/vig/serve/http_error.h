@@ -1,4 +1,4 @@
-// Why a request is refused.
+// Reasons for refusing a request.
 #pragma once
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@ namespace http = beast::http;
 
 std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-// Where a message ends must be said once and in one way: a proxy in front of this server that reads
+// The end of a message must be stated exactly once: a proxy in front of this server that reads
 // it otherwise would take a part of one client's body for the request of another. Beast accepts
 // several equal lengths, and codings before the last.
 bool has_one_length(const RequestMessage& head) {
@@ -43,7 +43,7 @@ RequestReader::ErrorCode RequestReader::read(beast::flat_buffer& buffer, uint64_
   const bool in_head = !parser_.is_header_done();
   const auto* const bytes = static_cast<const char*>(buffer.data().data());
   const size_t used = parser_.put(boost::asio::buffer(bytes, seen), error);
-  bool folded = false;  // a line goes on in the next one, which parsers read differently
+  bool folded = false;  // a folded line, which parsers read differently
   for (size_t i = 0; in_head && i < used; ++i) {
     folded = folded || (line_begins_ && (bytes[i] == ' ' || bytes[i] == '\t'));
     line_begins_ = bytes[i] == '\n';
@@ -82,7 +82,7 @@ std::optional<HttpRefusal> refusal_of_head(const RequestMessage& head) {
   if (!has_one_length(head)) {
     return HttpRefusal{400, "bad_http", "expected one length, or the coding chunked alone"};
   }
-  // Nobody would read their bodies alike.
+  // Servers disagree on their bodies.
   if (head.version() < 11 && head.count(http::field::transfer_encoding) > 0) {
     return HttpRefusal{400, "bad_http", "expected no transfer coding in a request of HTTP/1.0"};
   }
@@ -117,10 +117,10 @@ std::optional<HttpRefusal> refusal_of_error(const beast::error_code& error) {
                        "the header of a chunk is larger than this server accepts (a fixed limit)"};
   }
   if (error == http::error::partial_message || error == http::error::end_of_stream) {
-    return HttpRefusal{400, "partial_request", "the request ends before its end"};
+    return HttpRefusal{400, "partial_request", "the request is cut short"};
   }
   if (error == http::error::bad_obs_fold) {
-    return HttpRefusal{400, "bad_http", "a line of the header goes on in the next one"};
+    return HttpRefusal{400, "bad_http", "a folded line in the header, expected one line per field"};
   }
   return HttpRefusal{400, "bad_http", "the request is not HTTP/1.1 as this server reads it"};
 }

@@ -1,4 +1,4 @@
-// What bytes of a client are taken for a request, whatever they come through.
+// Which bytes of a client make a request, independent of the transport.
 #pragma once
 
 #include <boost/beast/core.hpp>
@@ -53,9 +53,9 @@ class RequestReader {
 
 // Of a head that is read: nothing where its body may be read.
 std::optional<HttpRefusal> refusal_of_head(const RequestMessage& head);
-// Of an error of the parser or of the end of the stream; nothing where there is nobody to tell.
+// Of an error of the parser or of the end of the stream; nothing if the client is gone.
 std::optional<HttpRefusal> refusal_of_error(const boost::beast::error_code& error);
-// Everything but the body. HEAD is answered like GET.
+// Everything but the body. HEAD is processed like GET.
 HttpRequest read_fields(const RequestMessage& message);
 
 }  // namespace vig

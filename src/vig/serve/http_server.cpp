@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::beast::error_code;
 
-// Connections beyond the limit that are told so; further ones are closed.
+// Connections beyond the limit that get a response saying so; further ones are closed.
 constexpr size_t kRefusedConnections = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// HTTP/1.1 on sockets: connections, limits and times. What a request means is the handlers' matter.
+// HTTP/1.1 on sockets: connections, limits and times. Handlers interpret the requests.
 #pragma once
 
 #include <cstdint>
@@ -44,18 +44,18 @@ struct HttpOptions {
   uint64_t body_bytes = 64 << 20;       // of one request
   uint64_t all_body_bytes = 512 << 20;  // that have come, of requests that are read, wait or run
   size_t connections = 4096;
-  double request_seconds = 30;  // for a client to send a request, and to take its answer
+  double request_seconds = 30;  // for a client to send a request, and to take its response
   double idle_seconds = 60;     // until the first byte of the next request
   double linger_seconds = 2;    // for a client to notice that its connection ends, at most
   double drain_seconds = 20;    // for what was accepted before the server was stopped
 };
 
-// Answers a request, once, from any thread. Dropped without an answer it closes the connection.
+// Responds to a request, once, from any thread. Dropped without a call it closes the connection.
 using Respond = std::function<void(HttpResponse)>;
 
-// Called by the server's own thread: what takes long answers later.
+// Called by the server's own thread: long work must respond later, from another thread.
 struct HttpHandlers {
-  // Of a request whose body is not read yet: an answer refuses it without reading the body.
+  // Of a request whose body is not read yet: a response refuses it without reading the body.
   std::function<std::optional<HttpResponse>(const HttpRequest& head)> refuse = {};
   std::function<void(HttpRequest, Respond)> handle;
   // A request that cannot be read has got this status.
@@ -64,7 +64,7 @@ struct HttpHandlers {
 
 struct HttpState;
 
-// Whoever answers ends before the server does: a Respond must not outlive it.
+// A Respond must not outlive the server.
 class HttpServer {
  public:
   // Throws Error where the address cannot be listened on.
@@ -75,7 +75,7 @@ class HttpServer {
 
   uint16_t port() const { return port_; }
   size_t connections() const;
-  // Serves until stop() was called and what was accepted is answered, or the time for that is over.
+  // Serves until stop() was called and accepted requests have their response, or a timeout.
   void run();
   // From any thread.
   void stop();

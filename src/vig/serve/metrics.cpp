@@ -56,7 +56,7 @@ std::string ServerMetrics::text(const Gauges& gauges) const {
         out, "{0}_bucket{{{1}{2}le=\"+Inf\"}} {3}\n{0}_sum{{{1}}} {4}\n{0}_count{{{1}}} {3}\n",
         name, label, comma, values.all, values.sum);
   };
-  heading(text, "vig_requests_total", "counter", "Requests answered, by route and HTTP status.");
+  heading(text, "vig_requests_total", "counter", "Responses sent, by route and HTTP status.");
   for (const auto& [key, count] : requests_) {
     fmt::format_to(out, "vig_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", key.first,
                    key.second, count);
@@ -65,7 +65,7 @@ std::string ServerMetrics::text(const Gauges& gauges) const {
   for (const auto& [kind, count] : errors_) {
     fmt::format_to(out, "vig_errors_total{{kind=\"{}\"}} {}\n", kind, count);
   }
-  heading(text, "vig_request_seconds", "histogram", "Time from the whole request to its answer.");
+  heading(text, "vig_request_seconds", "histogram", "Time from the whole request to its response.");
   for (const auto& [route, values] : latencies_) {
     histogram("vig_request_seconds", fmt::format("route=\"{}\"", route), values, kSeconds);
   }

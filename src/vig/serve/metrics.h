@@ -1,4 +1,4 @@
-// What a server counts, in the text format of Prometheus.
+// The server's counters, in the text format of Prometheus.
 #pragma once
 
 #include <array>

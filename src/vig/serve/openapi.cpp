@@ -14,10 +14,10 @@ Json content(const Json& body, const char* type = "application/json") {
   return {{type, {{"schema", body}}}};
 }
 
-constexpr const char* kStranger =
-    "The host, or the page that asks, is not of this machine, as a local server expects.";
+constexpr const char* kForeignHost =
+    "The host or the origin is not this machine, as a local server expects.";
 
-Json error_answer(const char* description) {
+Json error_entry(const char* description) {
   return {{"description", description}, {"content", content(schema("Error"))}};
 }
 
@@ -44,7 +44,7 @@ Json object(const Json& properties, const std::vector<std::string>& required) {
 
 Json list_of(const Json& item) { return {{"type", "array"}, {"items", item}}; }
 
-Json numbers() { return list_of({{"type", "number"}}); }
+Json number_list() { return list_of({{"type", "number"}}); }
 
 // What every task takes: an image in one of three forms.
 Json image_body() {
@@ -66,12 +66,12 @@ Json image_body() {
             {"application/json", {{"schema", json_body}}}}}};
 }
 
-Json task_route(const char* summary, const char* answer, std::initializer_list<Json> options) {
+Json task_route(const char* summary, const char* result, std::initializer_list<Json> options) {
   Json parameters = Json::array(
       {option("model", text(), "Name of the model; the first of the task if not given.")});
   for (const Json& one : options) parameters.push_back(one);
   const Json good =
-      object({{"model", text()}, {"results", list_of(schema(answer))}}, {"model", "results"});
+      object({{"model", text()}, {"results", list_of(schema(result))}}, {"model", "results"});
   return {
       {"post",
        {{"summary", summary},
@@ -79,35 +79,35 @@ Json task_route(const char* summary, const char* answer, std::initializer_list<J
         {"requestBody", image_body()},
         {"responses",
          {{"200",
-           {{"description", "An answer for each image, in order."}, {"content", content(good)}}},
-          {"400", error_answer("The request asks for what is not there.")},
-          {"401", error_answer("The token is missing or wrong.")},
-          {"403", error_answer(kStranger)},
-          {"404", error_answer("There is no such model.")},
-          {"413", error_answer("The body is too large, has too many images, or too many pixels "
-                               "to draw on; or the response would be too large.")},
-          {"415", error_answer("The content type is none of those above.")},
-          {"431", error_answer("The header is too large.")},
+           {{"description", "A result for each image, in order."}, {"content", content(good)}}},
+          {"400", error_entry("The request names an unknown option or value.")},
+          {"401", error_entry("The token is missing or wrong.")},
+          {"403", error_entry(kForeignHost)},
+          {"404", error_entry("There is no such model.")},
+          {"413", error_entry("The body is too large, has too many images, or too many pixels "
+                              "to draw on; or the response would be too large.")},
+          {"415", error_entry("The content type is none of those above.")},
+          {"431", error_entry("The header is too large.")},
           {"422",
-           {{"description", "No image could be answered."},
+           {{"description", "No image has a result."},
             {"content", content({{"oneOf", Json::array({good, schema("Error")})}})}}},
-          {"500", error_answer("A mistake of the server.")},
-          {"503", error_answer("Too much waits; try again after Retry-After seconds.")}}}}}};
+          {"500", error_entry("An error of the server.")},
+          {"503", error_entry("Too many requests wait; try again after Retry-After seconds.")}}}}}};
 }
 
-// A route that everybody may ask, or only who shows the token.
+// A public route, or one that needs the token.
 enum class Asked { kByAll, kByToken };
 
-Json get_route(const char* summary, const Json& answer, Asked asked = Asked::kByToken) {
-  Json responses = {{"200", {{"description", summary}, {"content", answer}}}};
+Json get_route(const char* summary, const Json& result, Asked asked = Asked::kByToken) {
+  Json responses = {{"200", {{"description", summary}, {"content", result}}}};
   if (asked == Asked::kByToken) {
-    responses["401"] = error_answer("The token is missing or wrong.");
+    responses["401"] = error_entry("The token is missing or wrong.");
   }
-  responses["403"] = error_answer(kStranger);
+  responses["403"] = error_entry(kForeignHost);
   return {{"get", {{"summary", summary}, {"responses", responses}}}};
 }
 
-// A result is an answer, or says why there is none.
+// A result, or the reason why there is none.
 Json or_error(const Json& good) {
   return {{"oneOf",
            Json::array({good, object({{"file", text()}, {"error", text()}}, {"file", "error"})})}};
@@ -130,7 +130,7 @@ Json schemas() {
       object({{"image_id", {{"type", "integer"}}},
               {"category_id", {{"type", "integer"}}},
               {"category_name", text()},
-              {"bbox", numbers()},
+              {"bbox", number_list()},
               {"score", {{"type", "number"}}},
               {"segmentation", mask},
               {"file_name", text()}},
@@ -146,8 +146,9 @@ Json schemas() {
   all["Classification"] =
       or_error(object({{"file", text()}, {"none_of_them", boolean()}, {"classes", list_of(score)}},
                       {"file", "classes"}));
-  all["Embedding"] = or_error(object({{"file", text()}, {"shape", shape}, {"values", numbers()}},
-                                     {"file", "shape", "values"}));
+  all["Embedding"] =
+      or_error(object({{"file", text()}, {"shape", shape}, {"values", number_list()}},
+                      {"file", "shape", "values"}));
   all["Explanation"] = or_error(object({{"file", text()},
                                         {"image", text()},
                                         {"class", score},
@@ -157,7 +158,7 @@ Json schemas() {
                                         {"row", {{"type", "integer"}}},
                                         {"column", {{"type", "integer"}}},
                                         {"shape", shape},
-                                        {"values", numbers()}},
+                                        {"values", number_list()}},
                                        {"file", "shape", "values"}));
   all["Segmentation"] = or_error(object({{"file", text()},
                                          {"width", {{"type", "integer"}}},
@@ -190,7 +191,7 @@ Json schemas() {
 
 Json document(int max_size) {
   const Json size = option("size", whole(1, max_size), "Side of the network's input in pixels.");
-  const Json drawn = option("draw", boolean(), "Also give the answer drawn over the image.");
+  const Json drawn = option("draw", boolean(), "Also return the prediction drawn over the image.");
   const Json status =
       object({{"status", {{"type", "string"}, {"enum", Json::array({"ok"})}}}}, {"status"});
   Json paths;
@@ -202,7 +203,7 @@ Json document(int max_size) {
       task_route("Vectors of images", "Embedding",
                  {option("map", boolean(), "A vector for each cell of the last grid."), size});
   paths["/v1/explain"] = task_route(
-      "Why: the evidence for a class, or with x and y the attention of a place", "Explanation",
+      "Why: the evidence for a class, or with x and y the attention of a position", "Explanation",
       {option("class", text(), "Class by name or number; the most probable one if not given."),
        option("against", text(), "Another class."),
        option("x", share(), "Across, in parts of what the network sees."),
@@ -220,8 +221,9 @@ Json document(int max_size) {
       get_route("The models of this server",
                 content(object({{"models", list_of(schema("Model"))}}, {"models"})));
   paths["/health"] = get_route("The process runs", content(status), Asked::kByAll);
-  paths["/ready"] = get_route("Requests are answered", content(status), Asked::kByAll);
-  paths["/ready"]["get"]["responses"]["503"] = error_answer("Too much waits, or the server ends.");
+  paths["/ready"] = get_route("Requests are accepted", content(status), Asked::kByAll);
+  paths["/ready"]["get"]["responses"]["503"] =
+      error_entry("Too many requests wait, or the server ends.");
   paths["/openapi.json"] = get_route("This document", content({{"type", "object"}}));
   paths["/"] = get_route("A page to try the models", content(text(), "text/html"), Asked::kByAll);
   paths["/metrics"] = get_route("Counters for Prometheus", content(text(), "text/plain"));

@@ -1,4 +1,4 @@
-// What the server can be asked, as an OpenAPI 3 document.
+// The API of the server as an OpenAPI 3 document.
 #pragma once
 
 #include <string>

@@ -284,7 +284,7 @@ std::string decode_base64(std::string_view text) {
   // As pages send it: data:image/png;base64,...
   if (text.starts_with("data:")) {
     const size_t comma = text.substr(0, 200).find(";base64,");
-    if (comma == std::string_view::npos) bad_request("a data address that is not base64");
+    if (comma == std::string_view::npos) bad_request("a data URI that is not base64");
     text.remove_prefix(comma + 8);
   }
   if (text.size() % 4 != 0) {
@@ -299,7 +299,7 @@ std::string decode_base64(std::string_view text) {
     const size_t missing = i + 4 == text.size() ? padding : 0;
     for (size_t j = 0; j < 4; ++j) {
       const int value = j >= 4 - missing ? 0 : values[static_cast<uint8_t>(text[i + j])];
-      if (value < 0) bad_request("character {} is none of base64", i + j);
+      if (value < 0) bad_request("character {} is not base64", i + j);
       group = group << 6 | static_cast<uint32_t>(value);
     }
     for (size_t j = 0; j < 3 - missing; ++j) {

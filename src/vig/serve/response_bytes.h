@@ -1,4 +1,4 @@
-// The memory of responses, bounded: from the moment on when they are begun until they are sent.
+// A bound on the memory of responses, from their start until they are sent.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace vig {
 
 // Large responses leave an eighth of the bytes to small ones, so that clients who take theirs
-// slowly take nothing from the others. For any number of threads; nobody waits.
+// slowly take nothing from the others. For any number of threads; never blocks.
 class ResponseBytes {
  public:
   static constexpr uint64_t kSmall = uint64_t{1} << 20;

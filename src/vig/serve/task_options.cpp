@@ -78,25 +78,25 @@ std::string take_option(GivenOptions& given, const std::string& name) {
   return value;
 }
 
-AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const OpenModel& model,
-                                  int max_size) {
+PredictRequest read_predict_request(PredictKind kind, GivenOptions given, const OpenModel& model,
+                                    int max_size) {
   constexpr int kMany = 1 << 20;
-  AnswerRequest request;
+  PredictRequest request;
   request.kind = kind;
   const auto take_size = [&] {
     return take_number(given, "size", 0, 1, max_size, " (raise the limit with --max-size)");
   };
   switch (kind) {
-    case AnswerKind::kClassify:
+    case PredictKind::kClassify:
       request.top = take_number(given, "top", 5, 1, kMany);
       request.threshold = take_number(given, "threshold", 0.0, 0.0, 1.0);
       request.size = take_size();
       break;
-    case AnswerKind::kEmbed:
+    case PredictKind::kEmbed:
       request.map = take_flag(given, "map");
       request.size = take_size();
       break;
-    case AnswerKind::kExplain:
+    case PredictKind::kExplain:
       request.evidence.about = take_class(given, "class", model);
       request.evidence.against = take_class(given, "against", model);
       request.attention.x = take_number(given, "x", -1.0, 0.0, 1.0);
@@ -106,22 +106,22 @@ AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const Ope
       request.size = take_size();
       request.draw = take_flag(given, "draw");
       if ((request.attention.x < 0) != (request.attention.y < 0)) {
-        bad_request("x and y name a place together");
+        bad_request("x and y name a position together");
       }
       if (request.attention.x < 0 &&
           (request.attention.layer >= 0 || request.attention.head >= 0)) {
-        bad_request("layer and head are those of the attention of a place: give x and y");
+        bad_request("layer and head belong to the attention of a position: give x and y");
       }
       if (request.attention.x >= 0 &&
           (request.evidence.about >= 0 || request.evidence.against >= 0)) {
         bad_request("class and against are for evidence, x and y for attention: give one of them");
       }
       break;
-    case AnswerKind::kDetect:
+    case PredictKind::kDetect:
       request.score = take_number(given, "score", kShownScore, 0.0, 1.0);
       request.labels = take_label_text(given);
       [[fallthrough]];
-    case AnswerKind::kSegment:
+    case PredictKind::kSegment:
       request.draw = take_flag(given, "draw");
       break;
   }

@@ -1,11 +1,11 @@
-// What a request asks of a network: its options in words, checked against the network.
+// The options of a request, checked against the network.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "vig/pipeline/open_model.h"
-#include "vig/serve/answers.h"
+#include "vig/serve/predict.h"
 
 namespace vig {
 
@@ -19,7 +19,7 @@ std::string take_option(GivenOptions& given, const std::string& name);
 
 // Throws HttpError for options that the task does not have, and for values out of range. `max_size`
 // is the largest side of an input that may be asked for.
-AnswerRequest read_answer_request(AnswerKind kind, GivenOptions given, const OpenModel& model,
-                                  int max_size);
+PredictRequest read_predict_request(PredictKind kind, GivenOptions given, const OpenModel& model,
+                                    int max_size);
 
 }  // namespace vig

@@ -43,14 +43,14 @@ constexpr int kCannotStart = 127;
 
 // Its status as wait gives it. Passes a stop on.
 int wait_for(pid_t child, const StudyContext& context) {
-  bool told = false;
+  bool signalled = false;
   for (int status = 0;;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) return status;
     if (ended < 0 && errno != EINTR) fail("a started program is lost: {}", std::strerror(errno));
-    if (!told && !context.keep_going()) {
+    if (!signalled && !context.keep_going()) {
       ::kill(child, SIGINT);
-      told = true;
+      signalled = true;
     }
     context.tick();
     std::this_thread::sleep_for(kPoll);

@@ -1,4 +1,4 @@
-// Ways to count the multiply-adds of a network that papers use, beside the true count.
+// Methods of papers to count the multiply-adds of a network, beside the true count.
 #pragma once
 
 #include "vig/graph/graph.h"

@@ -39,7 +39,7 @@ void count_variants(const std::string& backbone, const Graph& dense, GridSize si
   const auto set = [&](const char* column, int64_t count) {
     row.set(column, fmt::format("{}", count));
   };
-  // The classifier's head and last norm have no place in front of maps.
+  // The classifier's head and last norm do not belong in front of maps.
   std::set<std::string> used;
   for (const ParamSpec& param : dense.params) used.insert(param.name);
   const Graph classifier = build_graph(find_model(backbone), size.height, size.width);

@@ -8,7 +8,7 @@
 #include "vig/models/registry.h"
 #include "vig/study/claims.h"
 #include "vig/study/paper_tables.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -313,13 +313,13 @@ std::vector<Claim> accuracy_claims() {
 
 // ---- the figure --------------------------------------------------------------------------
 
-PlotPanel panel(const Task& task, const Figures& figures) {
-  PlotPanel panel;
+ChartPanel panel(const Task& task, const Figures& figures) {
+  ChartPanel panel;
   panel.title = task.title;
-  panel.x = {.label = "parameters of ViG's backbone", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "parameters of ViG's backbone", .scale = AxisScale::kLog, .ticks = {}};
   panel.x.prefixes = true;
-  panel.y = {.label = "", .scale = Scale::kLinear, .ticks = {}};
-  PlotSeries whole{"ViG, complete", {}, 0, true, false},
+  panel.y = {.label = "", .scale = AxisScale::kLinear, .ticks = {}};
+  ChartSeries whole{"ViG, complete", {}, 0, true, false},
       counted{"ViG, as the paper counts", {}, 0, false, true},
       vrwkv{"VRWKV, as printed", {}, 1, false, false}, vit{"ViT, as printed", {}, 2, false, false};
   for (const char* size : kSizes) {
@@ -328,7 +328,7 @@ PlotPanel panel(const Task& task, const Figures& figures) {
                 all = figures.count(task, ours, "with_what_it_misses"),
                 seen = figures.count(task, ours, "as_the_paper");
     if (!params || !all || !seen) continue;
-    const auto point = [&](PlotSeries& series, double flops) {
+    const auto point = [&](ChartSeries& series, double flops) {
       series.points.emplace_back(*params, flops / *all);
     };
     point(whole, *all);
@@ -376,24 +376,24 @@ std::string dense_summary(const Row& row) {
 
 Presentation present_dense(const Results& results) {
   const Figures figures(results);
-  Plot plot;
-  plot.title = "FLOPs of backbones of dense prediction, as a share of ViG's";
-  plot.subtitle = conditions_sentence(results);
-  plot.panel_width = 420;
-  plot.panel_height = 300;
-  plot.note =
+  Chart chart;
+  chart.title = "FLOPs of backbones of dense prediction, as a share of ViG's";
+  chart.subtitle = conditions_sentence(results);
+  chart.panel_width = 420;
+  chart.panel_height = 300;
+  chart.note =
       "ViG complete: with the scans, the deformable sampling and the second matrix of the FFN, "
       "which the paper's counter does not see. Made by: vig study dense";
   std::string text = conditions_sentence(results) + "\n";
   for (const Task& task : tasks()) {
-    plot.panels.push_back(panel(task, figures));
+    chart.panels.push_back(panel(task, figures));
     text += fmt::format("\n{}:\n\n{}{}", task.title, paper_table_of(task, figures),
                         other_table(task, figures));
   }
   text += "\nClaims about cost; figures of baselines are those that the paper prints:\n\n" +
           claims_markdown(cost_claims(figures));
   text += "\nClaims about accuracy:\n\n" + claims_markdown(accuracy_claims());
-  return {plot_svg(plot), text};
+  return {chart_svg(chart), text};
 }
 
 }  // namespace vig::study

@@ -1,4 +1,4 @@
-// What the study `dense` shows of its rows.
+// The report of the study `dense`.
 #pragma once
 
 #include <set>

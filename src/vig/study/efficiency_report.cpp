@@ -9,7 +9,7 @@
 #include "vig/study/claims.h"
 #include "vig/study/counting.h"
 #include "vig/study/paper_tables.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -18,10 +18,10 @@ using Value = std::optional<double>;
 
 constexpr int kClaimed = 1024;  // the size that the paper's sentences are about
 
-// Places in contenders().
+// Indices in contenders().
 enum : size_t { kVig, kDeit, kStored, kVim, kVrwkv, kRuntime };
 
-const Contender& contender(size_t place) { return contenders()[place]; }
+const Contender& contender(size_t index) { return contenders()[index]; }
 
 // The three quantities of the figure.
 enum class Quantity { kMultiplyAdds, kBytes, kSeconds };
@@ -86,10 +86,17 @@ size_t compared(const Figure& figure, Quantity quantity) {
   return quantity == Quantity::kBytes ? kStored : kDeit;
 }
 
-PlotPanel panel(const Figure& figure, Quantity quantity, const char* title, const PlotAxis& y) {
-  PlotPanel panel;
+// Its name in the label of a factor, on lines that fit beside the curves.
+std::vector<std::string> compared_lines(size_t who) {
+  if (who == kRuntime) return {"vs. DeiT-T in", "ONNX Runtime"};
+  if (who == kStored) return {"vs. DeiT-T,", "matrix stored"};
+  return {"vs. " + contender(who).name};
+}
+
+ChartPanel panel(const Figure& figure, Quantity quantity, const char* title, const ChartAxis& y) {
+  ChartPanel panel;
   panel.title = title;
-  panel.x = {.label = "side of the image, pixels", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "side of the image, pixels", .scale = AxisScale::kLog, .ticks = {}};
   for (const int size : kEfficiencySizes) panel.x.ticks.push_back(size);
   panel.y = y;
   constexpr int kColours[] = {0, 1, 5, 2, 3, 4};
@@ -97,7 +104,7 @@ PlotPanel panel(const Figure& figure, Quantity quantity, const char* title, cons
     // Its multiply-adds are those of the same network above.
     const bool again = quantity == Quantity::kMultiplyAdds && (who == kStored || who == kRuntime);
     if (again || !figure.has(who)) continue;
-    PlotSeries series{
+    ChartSeries series{
         contender(who).name, {}, kColours[who], who == kVig, who == kStored || who == kRuntime};
     for (const int size : kEfficiencySizes) {
       series.points.emplace_back(
@@ -110,30 +117,30 @@ PlotPanel panel(const Figure& figure, Quantity quantity, const char* title, cons
   const Value high = figure.value(baseline, kClaimed, quantity);
   const Value low = figure.value(kVig, kClaimed, quantity);
   if (high && low && *high > *low) {
-    panel.gaps.push_back(
-        {kClaimed, *high, *low, ratio_text(figure.factor(baseline, kClaimed, quantity))});
+    panel.gaps.push_back({kClaimed, *high, *low,
+                          ratio_text(figure.factor(baseline, kClaimed, quantity)),
+                          compared_lines(baseline)});
   }
   return panel;
 }
 
 std::string image(const Figure& figure) {
-  Plot plot;
-  plot.title = "What an image costs, from 224 to 2048 pixels a side";
-  plot.subtitle = conditions_sentence(figure.results());
-  plot.panels = {
+  Chart chart;
+  chart.title = "What an image costs, from 224 to 2048 pixels a side";
+  chart.subtitle = conditions_sentence(figure.results());
+  chart.panels = {
       panel(figure, Quantity::kMultiplyAdds, "Multiply-adds",
-            {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "", .prefixes = true}),
+            {.label = "", .scale = AxisScale::kLog, .ticks = {}, .unit = "", .prefixes = true}),
       panel(figure, Quantity::kBytes, "Peak memory of the process",
-            {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "B", .prefixes = true}),
+            {.label = "", .scale = AxisScale::kLog, .ticks = {}, .unit = "B", .prefixes = true}),
       panel(figure, Quantity::kSeconds, "Time for one image",
-            {.label = "", .scale = Scale::kLog, .ticks = {}, .unit = "s", .prefixes = true})};
-  const auto name = [&](Quantity quantity) { return contender(compared(figure, quantity)).name; };
-  plot.note = fmt::format(
-      "Batch 1. Time is the mean of the fastest quarter of the runs. The factors at {} pixels "
-      "compare ViG-T with {} (multiply-adds), {} (memory) and {} (time). Made by: vig study "
-      "efficiency",
-      kClaimed, name(Quantity::kMultiplyAdds), name(Quantity::kBytes), name(Quantity::kSeconds));
-  return plot_svg(plot);
+            {.label = "", .scale = AxisScale::kLog, .ticks = {}, .unit = "s", .prefixes = true})};
+  chart.note = fmt::format(
+      "Batch 1. Time is the mean of the fastest quarter of the runs. The factors compare ViG-T "
+      "with "
+      "the named network at {} pixels. Made by: vig study efficiency",
+      kClaimed);
+  return chart_svg(chart);
 }
 
 // ---- the tables ---------------------------------------------------------------------------

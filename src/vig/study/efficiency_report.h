@@ -1,4 +1,4 @@
-// What the study `efficiency` shows of its rows.
+// The report of the study `efficiency`.
 #pragma once
 
 #include <array>

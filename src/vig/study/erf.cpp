@@ -222,7 +222,8 @@ Presentation present(const Results& results) {
           "the centred square lies that holds 20, 50 and 99 % of the gradient; the outer level is "
           "the mean gradient of a pixel outside of the centred half of the image as a share of "
           "the mean gradient, 1 for a field that is the same everywhere. The paper shows images "
-          "of networks trained on ImageNet and no numbers. A field counts as global here when its "
+          "of networks trained on ImageNet and no figures in numbers. A field counts as global "
+          "here when its "
           "outer level is at least half of DeiT's.\n\n",
           images.empty() ? "no" : images) +
       markdown_table({"network", "input:", "20 % in:", "50 % in:", "99 % in:", "outer level:"},

@@ -83,12 +83,9 @@ std::string training_settings(const StudyOptions& options) {
 
 std::string training_sentence(const std::string& settings) {
   return fmt::format(
-      "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads where the "
-      "network "
-      "has such numbers), takes {0} x {0} images and is trained from fresh weights by `vig "
-      "train` "
-      "with the preset `small`, batch 128, 2 % of the training images held out, AdamW with a "
-      "peak "
+      "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads if the network "
+      "has such fields), takes {0} x {0} images and is trained from fresh weights by `vig train` "
+      "with the preset `small`, batch 128, 2 % of the training images held out, AdamW with a peak "
       "learning rate of 2e-3, a tenth of the run as warm-up and cosine decay ({1}); the averaged "
       "weights at the end (EMA 0.99) are tested on all images of `test/`.\n",
       kMiniatureSize, settings);
@@ -146,7 +143,7 @@ Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext&
            fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
            "--csv", csv.string()},
           log, context);
-  // index,class,images,answered,correct,...
+  // index,class,images,predicted,correct,...
   const auto lines = parse_csv(read_text(csv), csv.string());
   Accuracy accuracy;
   double correct = 0;

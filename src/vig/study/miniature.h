@@ -18,7 +18,7 @@ constexpr int kMiniatureSize = 32;
 
 // The fields of the model's miniature, as --set takes them. Throws where the study has none of it.
 std::vector<std::string> miniature_fields(const std::string& model);
-// Numbers that a weight file holds.
+// Parameters in a weight file.
 int64_t file_parameters(const std::filesystem::path& weights);
 
 // Passes over the training images: what the options say, or the budget of the tables in the tree.

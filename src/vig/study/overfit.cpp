@@ -1,4 +1,4 @@
-// Whether a detector can learn at all: eight annotated images by heart.
+// Whether a detector can learn at all: it overfits eight annotated images.
 //
 // Rows: EPOCH holds `step`, `loss` (of training), `box_ap`, `box_ap50`, `mask_ap` and `mask_ap50`
 // of the averaged weights, as training validates them on the same eight images; `engine` holds
@@ -16,8 +16,8 @@
 #include "vig/study/claims.h"
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"
-#include "vig/study/plot.h"
 #include "vig/study/results.h"
+#include "vig/tasks/chart.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::study {
@@ -240,11 +240,12 @@ std::string summary(const Row& row) {
 
 // ---- what is shown ------------------------------------------------------------------------
 
-Claim learns_by_heart(const Results& results) {
-  Claim claim{fmt::format("A detector learns {} images by heart: AP50 of boxes and of masks, "
-                          "measured by the engine",
-                          kImages),
-              "at least 95 %", "", Verdict::kNotMeasured};
+Claim overfits(const Results& results) {
+  Claim claim{
+      fmt::format(
+          "A detector overfits {} images: AP50 of boxes and of masks, measured by the engine",
+          kImages),
+      "at least 95 %", "", Verdict::kNotMeasured};
   const Row* row = results.find(kEngine);
   if (row == nullptr) return claim;
   const auto boxes = row->number("box_ap50"), masks = row->number("mask_ap50");
@@ -255,7 +256,7 @@ Claim learns_by_heart(const Results& results) {
 
 Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> rows;
-  PlotSeries boxes{.name = "boxes", .points = {}}, masks{.name = "masks", .points = {}};
+  ChartSeries boxes{.name = "boxes", .points = {}}, masks{.name = "masks", .points = {}};
   for (const Row& row : results.rows) {
     const bool engine = row.key == kEngine;
     const auto loss = row.number("loss");
@@ -268,18 +269,18 @@ Presentation present(const Results& results) {
     boxes.points.emplace_back(epoch, 100 * row.number("box_ap50").value_or(0));
     masks.points.emplace_back(epoch, 100 * row.number("mask_ap50").value_or(0));
   }
-  Plot plot;
-  plot.title = "A detector that learns eight images by heart";
-  plot.subtitle = conditions_sentence(results);
-  plot.panel_width = 460;
-  PlotPanel panel;
-  panel.title = "AP50 on the images of training";
+  Chart chart;
+  chart.title = "A detector overfits eight images";
+  chart.subtitle = conditions_sentence(results);
+  chart.panel_width = 460;
+  ChartPanel panel;
+  panel.title = "AP50 on the training images";
   panel.x = {.label = "epochs"};
-  panel.y = {.label = "AP50, %"};
+  panel.y = {.unit = "%"};
   panel.series = {boxes, masks};
-  plot.panels = {panel};
+  chart.panels = {panel};
   return {
-      plot_svg(plot),
+      chart_svg(chart),
       conditions_sentence(results) + "\n" +
           fmt::format("\n`{}` with {} is trained from fresh weights on the first {} "
                       "images of the training split that are not taller than wide and have at "
@@ -288,7 +289,7 @@ Presentation present(const Results& results) {
                       kModel, fmt::join(kFields, ", "), kImages, kMostObjects, kSize) +
           markdown_table(
               {"epoch", "step:", "loss:", "box AP:", "box AP50:", "mask AP:", "mask AP50:"}, rows) +
-          "\n" + claims_markdown({learns_by_heart(results)})};
+          "\n" + claims_markdown({overfits(results)})};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sentences of the paper held against the paper's own tables.
+// Checks sentences of the paper against the paper's own tables.
 #include "vig/study/paper_arithmetic.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 double number(std::string_view text) { return std::stod(std::string(text)); }
 double flops(std::string_view printed) { return 1e-9 * parse_printed(printed).value; }
 
-const RoadmapRow& step(size_t i) { return roadmap_rows()[i]; }
+const RoadmapRow& row(size_t i) { return roadmap_rows()[i]; }
 
 // `digits` after the point, as the sentence prints it.
 Claim says(std::string sentence, double printed, int digits, const char* unit, double follows) {
@@ -39,7 +39,7 @@ std::string arithmetic_table() {
   const auto coco = [](const char* label) { return dense_row(coco_rows(), label); };
   const auto ade = [](const char* label) { return dense_row(ade20k_rows(), label); };
   const auto points = [](std::string_view a, std::string_view b) { return number(a) - number(b); };
-  const RoadmapRow &gla = step(1), &locality = step(6), &vig = step(7);
+  const RoadmapRow &gla = row(1), &locality = row(6), &vig = row(7);
   std::vector<Claim> claims = {
       says("ViG-S outperforms DeiT-S by 1.9 % top 1", 1.9, 1, " %", accuracy("ViG-S", "DeiT-S")),
       says("ViG-S: 3.7x fewer parameters than DeiT-B", 3.7, 1, "x",
@@ -75,9 +75,9 @@ std::string arithmetic_table() {
       says("ADE20K: ViG-S 6.3G FLOPs below VRWKV-S", 6.3, 1, "G",
            flops(ade("VRWKV-S").flops) - flops(ade("ViG-S").flops)),
       says("ViG-T outperforms GLA by 11.1 % top 1", 11.1, 1, " %", vig.accuracy - gla.accuracy),
-      says("ViG-T outperforms DeiT by 5.0 % top 1", 5.0, 1, " %", vig.accuracy - step(0).accuracy),
+      says("ViG-T outperforms DeiT by 5.0 % top 1", 5.0, 1, " %", vig.accuracy - row(0).accuracy),
       says("direction-wise gates gain 0.9 % top 1", 0.9, 1, " %",
-           step(5).accuracy - step(4).accuracy),
+           row(5).accuracy - row(4).accuracy),
       says("the merged kernel enhances throughput by 21.9 %", 21.9, 1, " %",
            100.0 * vig.throughput / locality.throughput - 100),
       says("the merged kernel saves 13.3 % of memory", 13.3, 1, " %",

@@ -1,4 +1,4 @@
-// Sentences of the paper held against the paper's own tables.
+// Checks sentences of the paper against the paper's own tables.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The numbers that the paper prints, each once. Parameters and FLOPs of models of the zoo stand in
+// The figures that the paper prints, each once. Parameters and FLOPs of models of the zoo stand in
 // their ModelSpec.
 #pragma once
 
@@ -43,7 +43,7 @@ struct RoadmapRow {
   int megabytes = 0;
   double accuracy = 0;  // top 1 on ImageNet, per cent
 };
-const std::vector<RoadmapRow>& roadmap_rows();        // DeiT, then the seven steps
+const std::vector<RoadmapRow>& roadmap_rows();        // DeiT, then the seven stages
 const std::vector<RoadmapRow>& bidirectional_rows();  // GLA, GLA_Vim, ViG
 
 // A row of the table of configurations; lists of stages as the zoo writes them.

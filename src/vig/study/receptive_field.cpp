@@ -28,7 +28,7 @@ std::array<uint8_t, 3> heat(double v) {
   return {channel(0, 0.45), channel(0.35, 0.8), channel(0.75, 1)};
 }
 
-// Every pixel three times each way, so that JPEG keeps edges between cells.
+// Every pixel three times in each direction, so that JPEG keeps edges between cells.
 Image enlarged(const Image& image) {
   constexpr int kTimes = 3;
   Image large(kTimes * image.width, kTimes * image.height);
@@ -94,11 +94,11 @@ std::string ReceptiveField::text(int side) const {
     fail_usage("[receptive field] {} cells for an input of {}, expected a divisor of it", side,
                size_);
   }
-  const int step = size_ / side;
+  const int cell = size_ / side;
   std::vector<double> means(static_cast<size_t>(side) * static_cast<size_t>(side));
   for (int y = 0; y < size_; ++y) {
     for (int x = 0; x < size_; ++x) {
-      means[static_cast<size_t>(y / step) * side + x / step] += at(y, x);
+      means[static_cast<size_t>(y / cell) * side + x / cell] += at(y, x);
     }
   }
   const double largest = *std::ranges::max_element(means);

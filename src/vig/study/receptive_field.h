@@ -36,7 +36,7 @@ class ReceptiveField {
   double outer_level() const;
 
   // The field in small, for a cell of a table: side x side characters, row by row, one for each of
-  // 64 steps of a logarithmic scale from 'A' (below 1 / 10000 of the largest contribution) over a
+  // 64 levels of a logarithmic scale from 'A' (below 1 / 10000 of the largest contribution) over a
   // to z and the digits to '/' (the largest). A character shows the mean of the pixels it stands
   // for; `side` divides the size.
   std::string text(int side) const;

@@ -13,7 +13,7 @@
 #include "vig/study/claims.h"
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -127,13 +127,13 @@ Presentation present(const Results& results) {
   std::vector<std::string> titles = {"network", "parameters:"};
   for (const int size : kSizes) titles.push_back(fmt::format("{}:", size));
   std::vector<std::vector<std::string>> rows;
-  PlotPanel panel;
+  ChartPanel panel;
   panel.title = results.conditions.settings;
-  panel.x = {.label = "side of the test images", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "side of the test images", .scale = AxisScale::kLog, .ticks = {}};
   for (const int size : kSizes) panel.x.ticks.push_back(size);
   panel.y = {.label = "top-1, %"};
   for (const Contender& contender : kContenders) {
-    PlotSeries series{.name = contender.name, .points = {}};
+    ChartSeries series{.name = contender.name, .points = {}};
     series.strong = contender.model == std::string_view("vig_t");
     const auto count = results.number(key_of(contender.model, kSizes.front()), "parameters");
     std::vector<std::string> cells = {fmt::format("{} `{}`", contender.name, contender.model),
@@ -154,18 +154,18 @@ Presentation present(const Results& results) {
           "{}. Small images are enlarged, so larger inputs show larger objects and no more "
           "detail; position embeddings are resized. The paper's figure has ViG-T, DeiT-T, "
           "Vim-T, VRWKV-T and ResNet50, trained at 224 and tested from 224 to 2048, and "
-          "prints no numbers. A verdict allows for the error of the test images, not for that "
+          "prints no figures. A verdict allows for the error of the test images, not for that "
           "of the seed: the roadmap's seeds differ by up to a percent and a half. It is one on "
           "networks that saw each image a few times, not on ones trained to the end.\n\n",
           kMiniatureSize, kSeed) +
       markdown_table(titles, rows) + "\n" + claims_markdown(claims(results));
-  Plot plot;
-  plot.title = "Accuracy at larger sizes than the one of training";
-  plot.subtitle =
+  Chart chart;
+  chart.title = "Accuracy at larger sizes than the one of training";
+  chart.subtitle =
       fmt::format("miniatures of about 0.3 M parameters, trained at {}", kMiniatureSize);
-  plot.panels = {panel};
-  plot.panel_width = 460;
-  shown.svg = plot_svg(plot);
+  chart.panels = {panel};
+  chart.panel_width = 460;
+  shown.svg = chart_svg(chart);
   return shown;
 }
 

@@ -21,7 +21,7 @@
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"
 #include "vig/study/paper_tables.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -40,7 +40,7 @@ const RoadmapRow& paper_row(std::string_view model) {
   fail("[roadmap] there is no row '{}'", model);
 }
 
-// The last step of the roadmap is the network of the step before in another implementation, so only
+// The last row of the roadmap is the network of the row before in another implementation, so only
 // the last is measured.
 constexpr std::string_view kSameNetwork = "gla_t_locality", kLast = "vig_t", kVim = "gla_t_vim";
 
@@ -76,8 +76,8 @@ std::string seed_key(std::string_view model, int seed) {
 
 std::vector<std::string> keys(const StudyOptions&) {
   std::vector<std::string> keys;
-  for (const RoadmapRow& step : networks()) keys.push_back(cost_key(step.model));
-  for (const RoadmapRow& step : networks()) keys.push_back(seed_key(step.model, 1));
+  for (const RoadmapRow& row : networks()) keys.push_back(cost_key(row.model));
+  for (const RoadmapRow& row : networks()) keys.push_back(seed_key(row.model, 1));
   return keys;
 }
 
@@ -136,13 +136,13 @@ std::vector<std::string> further_keys(const StudyOptions&, const Results& result
            !apart(a, b, results);
   };
   std::vector<std::string> keys;
-  for (const RoadmapRow& step : networks()) {
+  for (const RoadmapRow& row : networks()) {
     const bool asked = std::ranges::any_of(kComparisons, [&](const Comparison& c) {
-      return (c.before == step.model || c.after == step.model) && undecided(c);
+      return (c.before == row.model || c.after == row.model) && undecided(c);
     });
-    // Once begun, a network gets all its seeds, whatever the second one says.
-    if (!asked && results.find(seed_key(step.model, 2)) == nullptr) continue;
-    for (int seed = 2; seed <= kSeeds; ++seed) keys.push_back(seed_key(step.model, seed));
+    // Once begun, a network gets all its seeds.
+    if (!asked && results.find(seed_key(row.model, 2)) == nullptr) continue;
+    for (int seed = 2; seed <= kSeeds; ++seed) keys.push_back(seed_key(row.model, seed));
   }
   return keys;
 }
@@ -242,7 +242,7 @@ std::vector<Claim> claims(const Results& results) {
     }
   }
   Claim parameters{
-      "The rows' numbers of parameters (both tables)", "5.72M to 6.70M",
+      "The rows' parameter counts (both tables)", "5.72M to 6.70M",
       measured ? fmt::format("{} of {} as printed", rows.size() - wrong.size(), rows.size()) : ""};
   if (measured) parameters.verdict = verdict_of(wrong.empty());
   parameters.remark = fmt::format("{}", fmt::join(wrong, "; "));
@@ -302,22 +302,22 @@ Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> rows;
   for (const RoadmapRow& paper : roadmap_rows()) rows.push_back(table_row(paper, results));
   rows.push_back(table_row(paper_row(kVim), results));
-  PlotSeries paper{.name = "mean", .points = {}};
+  ChartSeries paper{.name = "mean", .points = {}};
   paper.strong = true;
-  PlotSeries here = paper, least{.name = "lowest seed", .points = {}};
+  ChartSeries here = paper, least{.name = "lowest seed", .points = {}};
   least.dashed = true;
-  PlotSeries most = least;
+  ChartSeries most = least;
   most.name = "highest seed";
-  double place = 1;
+  double position = 1;
   for (const RoadmapRow& row : networks()) {
     if (row.model == kVim) continue;
-    paper.points.emplace_back(place, row.accuracy);
+    paper.points.emplace_back(position, row.accuracy);
     if (const Accuracies all = accuracies(results, row.model)) {
-      here.points.emplace_back(place, 100 * all.mean());
-      least.points.emplace_back(place, 100 * all.least());
-      most.points.emplace_back(place, 100 * all.most());
+      here.points.emplace_back(position, 100 * all.mean());
+      least.points.emplace_back(position, 100 * all.least());
+      most.points.emplace_back(position, 100 * all.most());
     }
-    ++place;
+    ++position;
   }
   Presentation shown;
   shown.markdown =
@@ -332,16 +332,15 @@ Presentation present(const Results& results) {
            "here:", "top-1, paper:", "miniature here:", "its parameters:"},
           rows) +
       "\n" + claims_markdown(claims(results));
-  Plot plot;
-  plot.title = "From GLA to ViG: top-1 accuracy, row by row";
-  plot.subtitle =
+  Chart chart;
+  chart.title = "From GLA to ViG: top-1 accuracy, row by row";
+  chart.subtitle =
       "1 DeiT, 2 GLA, 3 + patch embedding, 4 + both directions, 5 + position, 6 + direction-wise "
       "gate, 7 + locality = ViG";
-  const PlotAxis x{.label = "row of the roadmap", .ticks = {1, 2, 3, 4, 5, 6, 7}};
-  plot.panels.push_back({"the paper: full size, ImageNet", x, {.label = "top-1, %"}, {paper}});
-  plot.panels.push_back(
-      {"here: trained miniatures", x, {.label = "top-1, %"}, {here, least, most}});
-  shown.svg = plot_svg(plot);
+  const ChartAxis x{.label = "row of the roadmap", .ticks = {1, 2, 3, 4, 5, 6, 7}};
+  chart.panels.push_back({"the paper: full size, ImageNet", x, {.unit = "%"}, {paper}});
+  chart.panels.push_back({"here: trained miniatures", x, {.unit = "%"}, {here, least, most}});
+  shown.svg = chart_svg(chart);
   return shown;
 }
 
@@ -351,7 +350,7 @@ Study roadmap_study() {
   Study study;
   study.name = "roadmap";
   study.sentence =
-      "The steps from GLA to ViG: parameters, images/s, memory, and accuracy of trained "
+      "The changes from GLA to ViG: parameters, images/s, memory, and accuracy of trained "
       "miniatures.";
   study.arguments = " --data cifar10.tar.gz";
   study.duration = "an hour";

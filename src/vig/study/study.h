@@ -3,7 +3,7 @@
 // claim of the paper.
 //
 // A folder holds NAME.csv, to which every finished row is added at once, and at the end NAME.svg
-// and NAME.md. Whatever ends the process, the same call measures the missing rows only.
+// and NAME.md. After any interruption the same call measures the missing rows only.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@
 
 namespace vig::study {
 
-// What somebody may ask of a study besides its name.
+// The options of a study besides its name.
 struct StudyOptions {
   int threads = 0;                        // 0: default_threads()
   double seconds = 0;                     // of each timing; 0: the study's own choice
   std::string data;                       // images to train with; empty: the study's own choice
   double epochs = 0;                      // of trained networks; 0: the study's own choice
-  std::vector<std::string> images = {};   // files and folders, for studies that only look at them
+  std::vector<std::string> images = {};   // files and folders, for studies that only read them
   std::vector<std::string> weights = {};  // "MODEL=FILE", for studies that take weights
   std::string baselines;          // folder in which bench/baselines is installed; empty: none
   std::vector<std::string> rows;  // keys, or parts of keys between "/"; empty: all
@@ -97,7 +97,7 @@ struct Study {
       [](const auto&, const auto&) { return std::vector<std::string>(); };
   // Throws Stopped when keep_going() says so, and an Error when the row cannot be measured.
   std::function<Row(const std::string& key, const StudyContext&)> measure;
-  // A finished row in a few words, for whoever waits.
+  // A finished row in a few words, as progress.
   std::function<std::string(const Row&)> summary;
   // Rows may be missing.
   std::function<Presentation(const Results&)> present;

@@ -8,7 +8,7 @@
 #include "vig/models/registry.h"
 #include "vig/study/claims.h"
 #include "vig/study/paper_tables.h"
-#include "vig/study/plot.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::study {
 namespace {
@@ -235,11 +235,11 @@ std::string family_of(std::string_view label) {
   return std::string(label.substr(0, label.rfind('-')));
 }
 
-PlotPanel panel(PaperTable which, const char* title, const Results& results) {
-  PlotPanel panel;
+ChartPanel panel(PaperTable which, const char* title, const Results& results) {
+  ChartPanel panel;
   panel.title = title;
-  panel.x = {.label = "multiply-adds of an image", .scale = Scale::kLog, .ticks = {}};
-  panel.y = {.label = "", .scale = Scale::kLog, .ticks = {}};
+  panel.x = {.label = "multiply-adds of an image", .scale = AxisScale::kLog, .ticks = {}};
+  panel.y = {.label = "", .scale = AxisScale::kLog, .ticks = {}};
   panel.x.prefixes = true;
   int colours = 0;
   for (const PaperRow& paper : paper_rows()) {
@@ -247,7 +247,7 @@ PlotPanel panel(PaperTable which, const char* title, const Results& results) {
     const Row* row = results.find(paper.label);
     if (row == nullptr || !row->number("images_per_second")) continue;
     const std::string family = family_of(paper.label);
-    auto series = std::ranges::find(panel.series, family, &PlotSeries::name);
+    auto series = std::ranges::find(panel.series, family, &ChartSeries::name);
     if (series == panel.series.end()) {
       const bool own = family.starts_with("ViG");
       panel.series.push_back({family, {}, own ? 0 : ++colours, own, false});
@@ -255,7 +255,7 @@ PlotPanel panel(PaperTable which, const char* title, const Results& results) {
     }
     series->points.emplace_back(multiply_adds(*row).value_or(0), *row->number("images_per_second"));
   }
-  for (PlotSeries& series : panel.series) std::ranges::sort(series.points);
+  for (ChartSeries& series : panel.series) std::ranges::sort(series.points);
   return panel;
 }
 
@@ -281,15 +281,15 @@ std::string throughput_summary(const Row& row) {
 }
 
 Presentation present_throughput(const Results& results) {
-  Plot plot;
-  plot.title = "Images per second of the models of the paper's tables";
-  plot.subtitle = conditions_sentence(results);
-  plot.panels = {panel(PaperTable::kPlain, "Plain models", results),
-                 panel(PaperTable::kHierarchical, "Hierarchical models", results)};
-  plot.panel_width = 420;
-  plot.panel_height = 300;
-  plot.legend_per_panel = true;
-  plot.note =
+  Chart chart;
+  chart.title = "Images per second of the models of the paper's tables";
+  chart.subtitle = conditions_sentence(results);
+  chart.panels = {panel(PaperTable::kPlain, "Plain models", results),
+                  panel(PaperTable::kHierarchical, "Hierarchical models", results)};
+  chart.panel_width = 420;
+  chart.panel_height = 300;
+  chart.layout = ChartLayout::kRowLegends;
+  chart.note =
       "Batch 1, each model at its own size; the fastest quarter of the runs. Made by: vig study "
       "throughput";
   std::string text = conditions_sentence(results);
@@ -299,7 +299,7 @@ Presentation present_throughput(const Results& results) {
   text += "\nClaims about throughput and cost, batch 1 here and 256 in the paper:\n\n" +
           claims_markdown(speed_claims(results));
   text += "\nClaims about accuracy:\n\n" + claims_markdown(accuracy_claims());
-  return {plot_svg(plot), text};
+  return {chart_svg(chart), text};
 }
 
 }  // namespace vig::study

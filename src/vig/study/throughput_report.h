@@ -1,4 +1,4 @@
-// What the study `throughput` shows of its rows.
+// The report of the study `throughput`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vig::study {
 
-// Models of the zoo that the paper's tables do not have, without steps of the roadmap and
+// Models of the zoo that the paper's tables do not have, without stages of the roadmap and
 // miniatures.
 std::vector<std::string> other_models();
 

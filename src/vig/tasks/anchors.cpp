@@ -4,10 +4,10 @@
 
 namespace vig {
 
-std::vector<Box> cell_anchors(const DetectorConfig& numbers, int stride) {
-  const float side = numbers.anchor_scale * static_cast<float>(stride);
+std::vector<Box> cell_anchors(const DetectorConfig& config, int stride) {
+  const float side = config.anchor_scale * static_cast<float>(stride);
   std::vector<Box> anchors;
-  for (const float ratio : numbers.anchor_ratios) {
+  for (const float ratio : config.anchor_ratios) {
     const float root = std::sqrt(ratio);
     const float x = 0.5f * side / root, y = 0.5f * side * root;
     anchors.push_back({-x, -y, x, y});
@@ -15,8 +15,8 @@ std::vector<Box> cell_anchors(const DetectorConfig& numbers, int stride) {
   return anchors;
 }
 
-std::vector<Box> level_anchors(const DetectorConfig& numbers, int stride, int height, int width) {
-  const std::vector<Box> cell = cell_anchors(numbers, stride);
+std::vector<Box> level_anchors(const DetectorConfig& config, int stride, int height, int width) {
+  const std::vector<Box> cell = cell_anchors(config, stride);
   std::vector<Box> anchors;
   anchors.reserve(static_cast<size_t>(height) * static_cast<size_t>(width) * cell.size());
   for (int row = 0; row < height; ++row) {

@@ -145,7 +145,7 @@ Color class_color(size_t label) {
 
 std::vector<Color> class_palette(size_t classes, std::span<const std::string> names) {
   constexpr int kShades = 6, kFurther = 16;
-  constexpr size_t kStep = 256;  // beyond the numbers of other classes
+  constexpr size_t kStride = 256;  // beyond the indices of other classes
   std::vector<std::optional<Color>> expected(classes);
   std::vector<Color> taken;
   for (size_t i = 0; i < std::min(classes, names.size()); ++i) {
@@ -156,7 +156,7 @@ std::vector<Color> class_palette(size_t classes, std::span<const std::string> na
   }
   std::vector<Color> palette;
   for (size_t i = 0; i < classes; ++i) {
-    const auto further = [&](int k) { return class_color(i + static_cast<size_t>(k) * kStep); };
+    const auto further = [&](int k) { return class_color(i + static_cast<size_t>(k) * kStride); };
     palette.push_back(expected[i] ? *expected[i] : first_apart(taken, kFurther, further));
   }
   return palette;

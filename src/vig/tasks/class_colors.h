@@ -10,8 +10,8 @@
 
 namespace vig {
 
-// Colours that are easily told apart, neighbours most of all; the same number gives the same colour
-// everywhere.
+// Colours that are easily distinguished, neighbours most of all; the same number gives the same
+// colour everywhere.
 Color class_color(size_t label);
 
 // One colour per class. A class whose name is a common word of scenes (sky, tree, road, ...) has

@@ -1,4 +1,4 @@
-// What a classifier answers.
+// The result of a classifier.
 #pragma once
 
 #include <span>
@@ -23,11 +23,11 @@ struct Classification {
 
 // Whether no class reaches the probability `threshold`; not a number reaches nothing.
 inline constexpr const char* kNoneOfThem = "none of them";
-inline bool none_of_them(const Classification& answer, double threshold) {
-  return answer.scores.empty() || !(answer.scores.front().probability >= threshold);
+inline bool none_of_them(const Classification& result, double threshold) {
+  return result.scores.empty() || !(result.scores.front().probability >= threshold);
 }
 
-// exp(x - max) / sum, in place. Throws nothing: finite numbers in, finite numbers out.
+// exp(x - max) / sum, in place. Throws nothing: finite values in, finite values out.
 void softmax(std::span<float> values);
 
 // The `top` best of all classes (all of them when there are fewer), with probabilities over all

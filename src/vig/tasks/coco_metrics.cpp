@@ -15,7 +15,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // 2^-52: keeps a precision of nothing from being 0 / 0.
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-// Whole numbers up to here survive as double.
+// Integers up to here are exact in double.
 constexpr double kMaxWhole = 9007199254740992.0;
 
 bool in_range(double area, size_t range) {
@@ -27,7 +27,7 @@ bool is_finite(const CocoBox& box) {
          std::isfinite(box.height);
 }
 
-// The mean of numbers that are not NaN; NaN of none.
+// The mean of values that are not NaN; NaN of none.
 class Mean {
  public:
   void add(double value) {
@@ -42,13 +42,13 @@ class Mean {
   int64_t count_ = 0;
 };
 
-double overlap_of(const CocoAnswer& answer, const CocoTruth& truth, CocoShape shape) {
-  if (shape == CocoShape::kBox) return coco_box_iou(answer.box, truth.box, truth.crowd);
-  if (answer.mask.runs.empty() || truth.mask.runs.empty()) return 0;
-  return mask_iou(answer.mask, truth.mask, truth.crowd);
+double overlap_of(const CocoDetection& detection, const CocoTruth& truth, CocoShape shape) {
+  if (shape == CocoShape::kBox) return coco_box_iou(detection.box, truth.box, truth.crowd);
+  if (detection.mask.runs.empty() || truth.mask.runs.empty()) return 0;
+  return mask_iou(detection.mask, truth.mask, truth.crowd);
 }
 
-// Objects of one image and class in the order in which an answer is compared with them.
+// Objects of one image and class in the order in which a detection is compared with them.
 struct Candidates {
   std::vector<size_t> order;  // those that count first
   std::vector<uint8_t> ignored;
@@ -70,19 +70,19 @@ Candidates candidates(std::span<const CocoTruth* const> truths, size_t range) {
 
 // numpy.linspace(0.5, 0.95, 10) and (0, 1, 101), to the last bit.
 double coco_threshold(int index) {
-  const double step = (0.95 - 0.5) / (kCocoThresholds - 1);
-  return index == kCocoThresholds - 1 ? 0.95 : index * step + 0.5;
+  const double spacing = (0.95 - 0.5) / (kCocoThresholds - 1);
+  return index == kCocoThresholds - 1 ? 0.95 : index * spacing + 0.5;
 }
 double coco_recall(int index) { return index == kCocoRecalls - 1 ? 1.0 : index * (1.0 / 100); }
 
-double coco_box_iou(const CocoBox& answer, const CocoBox& truth, bool crowd) {
-  const double width =
-      std::min(answer.width + answer.x, truth.width + truth.x) - std::max(answer.x, truth.x);
-  const double height =
-      std::min(answer.height + answer.y, truth.height + truth.y) - std::max(answer.y, truth.y);
+double coco_box_iou(const CocoBox& detection, const CocoBox& truth, bool crowd) {
+  const double width = std::min(detection.width + detection.x, truth.width + truth.x) -
+                       std::max(detection.x, truth.x);
+  const double height = std::min(detection.height + detection.y, truth.height + truth.y) -
+                        std::max(detection.y, truth.y);
   if (width <= 0 || height <= 0) return 0;
   const double overlap = width * height;
-  const double area = answer.width * answer.height;
+  const double area = detection.width * detection.height;
   return overlap / (crowd ? area : area + truth.width * truth.height - overlap);
 }
 
@@ -95,21 +95,22 @@ CocoMetrics::CocoMetrics(int classes, CocoShape shape, const Limits& limits)
     : classes_(classes), shape_(shape), limits_(limits) {
   if (classes < 1) fail_usage("[metrics] {} classes, expected at least one", classes);
   if (limits[0] < 1 || limits[0] > limits[1] || limits[1] > limits[2]) {
-    fail_usage("[metrics] limits of {}, {} and {} answers, expected ascending ones from 1 on",
+    fail_usage("[metrics] limits of {}, {} and {} detections, expected ascending ones from 1 on",
                limits[0], limits[1], limits[2]);
   }
 }
 
-CocoMetrics::LabelMatches CocoMetrics::match(std::span<const CocoTruth* const> truths,
-                                             std::span<const CocoAnswer* const> answers) const {
+CocoMetrics::LabelMatches CocoMetrics::match(
+    std::span<const CocoTruth* const> truths,
+    std::span<const CocoDetection* const> detections) const {
   LabelMatches matched;
-  matched.matches.resize(answers.size());
-  std::vector<double> iou(answers.size() * truths.size());
-  for (size_t i = 0; i < answers.size(); ++i) {
+  matched.matches.resize(detections.size());
+  std::vector<double> iou(detections.size() * truths.size());
+  for (size_t i = 0; i < detections.size(); ++i) {
     for (size_t j = 0; j < truths.size(); ++j) {
-      iou[i * truths.size() + j] = overlap_of(*answers[i], *truths[j], shape_);
+      iou[i * truths.size() + j] = overlap_of(*detections[i], *truths[j], shape_);
     }
-    matched.matches[i].score = answers[i]->score;
+    matched.matches[i].score = detections[i]->score;
   }
   for (size_t range = 0; range < kCocoAreas; ++range) {
     const Candidates objects = candidates(truths, range);
@@ -117,7 +118,7 @@ CocoMetrics::LabelMatches CocoMetrics::match(std::span<const CocoTruth* const> t
     for (int threshold = 0; threshold < kCocoThresholds; ++threshold) {
       const auto bit = static_cast<uint16_t>(1 << threshold);
       std::vector<uint8_t> taken(truths.size());
-      for (size_t i = 0; i < answers.size(); ++i) {
+      for (size_t i = 0; i < detections.size(); ++i) {
         double best = std::min(coco_threshold(threshold), 1 - 1e-10);
         std::optional<size_t> found;
         for (const size_t j : objects.order) {
@@ -136,8 +137,8 @@ CocoMetrics::LabelMatches CocoMetrics::match(std::span<const CocoTruth* const> t
           continue;
         }
         const double area = shape_ == CocoShape::kBox
-                                ? answers[i]->box.width * answers[i]->box.height
-                                : static_cast<double>(answers[i]->mask.area());
+                                ? detections[i]->box.width * detections[i]->box.height
+                                : static_cast<double>(detections[i]->mask.area());
         if (!in_range(area, range)) match.ignored[range] |= bit;
       }
     }
@@ -146,7 +147,7 @@ CocoMetrics::LabelMatches CocoMetrics::match(std::span<const CocoTruth* const> t
 }
 
 void CocoMetrics::check(std::span<const CocoTruth> truths,
-                        std::span<const CocoAnswer> answers) const {
+                        std::span<const CocoDetection> detections) const {
   const Mask* first = nullptr;
   const auto check_one = [&](const char* what, const auto& object) {
     if (object.label < 0 || object.label >= classes_) {
@@ -164,26 +165,28 @@ void CocoMetrics::check(std::span<const CocoTruth> truths,
     check_one("an object", truth);
     if (!std::isfinite(truth.area)) fail("[metrics] an object whose area is not finite");
   }
-  for (const CocoAnswer& answer : answers) {
-    check_one("an answer", answer);
-    if (!std::isfinite(answer.score)) fail("[metrics] an answer whose score is not finite");
+  for (const CocoDetection& detection : detections) {
+    check_one("a detection", detection);
+    if (!std::isfinite(detection.score)) fail("[metrics] a detection whose score is not finite");
   }
 }
 
 void CocoMetrics::add(int64_t image, std::span<const CocoTruth> truths,
-                      std::span<const CocoAnswer> answers) {
-  check(truths, answers);
+                      std::span<const CocoDetection> detections) {
+  check(truths, detections);
   if (std::abs(static_cast<double>(image)) > kMaxWhole) {
     fail("[metrics] the image number {}, expected at most 2^53", image);
   }
   if (images_.contains(image)) fail("[metrics] the image {} is added twice", image);
-  std::map<int, std::pair<std::vector<const CocoTruth*>, std::vector<const CocoAnswer*>>> by_class;
+  std::map<int, std::pair<std::vector<const CocoTruth*>, std::vector<const CocoDetection*>>>
+      by_class;
   for (const CocoTruth& truth : truths) by_class[truth.label].first.push_back(&truth);
-  for (const CocoAnswer& answer : answers) by_class[answer.label].second.push_back(&answer);
+  for (const CocoDetection& detection : detections)
+    by_class[detection.label].second.push_back(&detection);
   std::map<int, LabelMatches> by_label;
   for (auto& [label, objects] : by_class) {
     auto& found = objects.second;
-    std::ranges::stable_sort(found, std::greater<>(), &CocoAnswer::score);
+    std::ranges::stable_sort(found, std::greater<>(), &CocoDetection::score);
     if (found.size() > static_cast<size_t>(limits_[2])) {
       found.resize(static_cast<size_t>(limits_[2]));
     }
@@ -208,7 +211,7 @@ int64_t CocoMetrics::positives(int label, CocoArea area) const {
   return sum;
 }
 
-// The answers of one class over all images, the best first, of equal scores in the order of
+// The detections of one class over all images, the best first, of equal scores in the order of
 // images and ranks.
 std::vector<CocoMetrics::Ranked> CocoMetrics::ranked(int label) const {
   if (label < 0 || label >= classes_) {
@@ -227,13 +230,13 @@ std::vector<CocoMetrics::Ranked> CocoMetrics::ranked(int label) const {
   return all;
 }
 
-// AP itself is always that of 100 answers, whatever the limits of the other figures.
+// AP itself is always that of 100 detections, independent of the limits of the other figures.
 int CocoMetrics::main_limit() const {
   const auto found = std::ranges::find(limits_, 100);
   return found == limits_.end() ? 2 : static_cast<int>(found - limits_.begin());
 }
 
-CocoMetrics::Curve CocoMetrics::curve(std::span<const Ranked> answers, int64_t positives,
+CocoMetrics::Curve CocoMetrics::curve(std::span<const Ranked> detections, int64_t positives,
                                       int threshold, CocoArea area, int limit) const {
   Curve curve;
   curve.precision.fill(kNone);
@@ -243,10 +246,10 @@ CocoMetrics::Curve CocoMetrics::curve(std::span<const Ranked> answers, int64_t p
   const auto bit = static_cast<unsigned>(1 << threshold);
   std::vector<double> precision, recall;
   double right = 0, wrong = 0;
-  for (const Ranked& answer : answers) {
-    if (answer.rank >= limits_[static_cast<size_t>(limit)]) continue;
-    if ((answer.match->ignored[range] & bit) == 0) {
-      ((answer.match->found[range] & bit) != 0 ? right : wrong) += 1;
+  for (const Ranked& detection : detections) {
+    if (detection.rank >= limits_[static_cast<size_t>(limit)]) continue;
+    if ((detection.match->ignored[range] & bit) == 0) {
+      ((detection.match->found[range] & bit) != 0 ? right : wrong) += 1;
     }
     precision.push_back(right / (right + wrong + kEpsilon));
     recall.push_back(right / static_cast<double>(positives));
@@ -275,11 +278,11 @@ double CocoMetrics::recall(int threshold, int label, CocoArea area, int limit) c
 std::vector<double> CocoMetrics::class_ap() const {
   std::vector<double> result;
   for (int label = 0; label < classes_; ++label) {
-    const std::vector<Ranked> answers = ranked(label);
+    const std::vector<Ranked> detections = ranked(label);
     const int64_t count = positives(label);
     Mean mean;
     for (int t = 0; t < kCocoThresholds; ++t) {
-      for (const double p : curve(answers, count, t, CocoArea::kAll, main_limit()).precision) {
+      for (const double p : curve(detections, count, t, CocoArea::kAll, main_limit()).precision) {
         mean.add(p);
       };
     }
@@ -293,13 +296,13 @@ CocoFigures CocoMetrics::figures() const {
   std::array<Mean, kCocoAreas> ap, ar;
   Mean ap50, ap75, ar_first, ar_second;
   for (int label = 0; label < classes_; ++label) {
-    const std::vector<Ranked> answers = ranked(label);
+    const std::vector<Ranked> detections = ranked(label);
     for (size_t range = 0; range < kCocoAreas; ++range) {
       const auto area = static_cast<CocoArea>(range);
       const int64_t count = positives(label, area);
       if (count == 0) continue;
       for (int t = 0; t < kCocoThresholds; ++t) {
-        const Curve all = curve(answers, count, t, area, 2);
+        const Curve all = curve(detections, count, t, area, 2);
         ar[range].add(all.recall);
         for (const double p : all.precision) {
           if (area != CocoArea::kAll) ap[range].add(p);
@@ -307,9 +310,10 @@ CocoFigures CocoMetrics::figures() const {
           if (area == CocoArea::kAll && t == kAt75) ap75.add(p);
         }
         if (area != CocoArea::kAll) continue;
-        for (const double p : curve(answers, count, t, area, main_limit()).precision) ap[0].add(p);
-        ar_first.add(curve(answers, count, t, area, 0).recall);
-        ar_second.add(curve(answers, count, t, area, 1).recall);
+        for (const double p : curve(detections, count, t, area, main_limit()).precision)
+          ap[0].add(p);
+        ar_first.add(curve(detections, count, t, area, 0).recall);
+        ar_second.add(curve(detections, count, t, area, 1).recall);
       }
     }
   }

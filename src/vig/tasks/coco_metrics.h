@@ -12,7 +12,7 @@
 
 namespace vig {
 
-// The numbers of COCO's evaluation. Areas are in pixels, both ends included.
+// The constants of COCO's evaluation. Areas are in pixels, both ends included.
 inline constexpr int kCocoThresholds = 10;  // IoU 0.50, 0.55, .. 0.95
 inline constexpr int kCocoRecalls = 101;    // 0, 0.01, .. 1
 enum class CocoArea { kAll, kSmall, kMedium, kLarge };
@@ -34,8 +34,8 @@ struct CocoBox {
         width(static_cast<double>(box.x2) - box.x1),
         height(static_cast<double>(box.y2) - box.y1) {}
 };
-// Overlap over union; where `truth` is a crowd, over the area of `answer`.
-double coco_box_iou(const CocoBox& answer, const CocoBox& truth, bool crowd);
+// Overlap over union; where `truth` is a crowd, over the area of `detection`.
+double coco_box_iou(const CocoBox& detection, const CocoBox& truth, bool crowd);
 
 // An object that an image shows.
 struct CocoTruth {
@@ -47,7 +47,7 @@ struct CocoTruth {
 };
 
 // An object that a detector found.
-struct CocoAnswer {
+struct CocoDetection {
   CocoBox box = {};
   int label = 0;
   double score = 0;
@@ -57,11 +57,11 @@ struct CocoAnswer {
 enum class CocoShape { kBox, kMask };
 
 // What COCO's evaluator prints, in its order. NaN where there is nothing to find (it prints -1).
-// AP allows 100 answers per image and class, where that is one of the limits; the other figures
+// AP allows 100 detections per image and class, where that is one of the limits; the other figures
 // the largest limit.
 struct CocoFigures {
   double ap = 0, ap50 = 0, ap75 = 0, ap_small = 0, ap_medium = 0, ap_large = 0;
-  // Recall with at most limits[0], [1] and [2] answers per image and class, then by area.
+  // Recall with at most limits[0], [1] and [2] detections per image and class, then by area.
   double ar_first = 0, ar_second = 0, ar_third = 0, ar_small = 0, ar_medium = 0, ar_large = 0;
 
   std::array<double, 12> all() const;
@@ -75,10 +75,11 @@ class CocoMetrics {
   CocoMetrics(int classes, CocoShape shape, const Limits& limits = {1, 10, 100});
 
   // One image by its number, which decides the order of equal scores. The order of truths and
-  // answers counts where IoU or scores are equal. Throws Error, and counts nothing, for a label
+  // detections counts where IoU or scores are equal. Throws Error, and counts nothing, for a label
   // that is no class, a score that is not finite, a size that is not finite, masks of different
   // sizes, and a number that was added before.
-  void add(int64_t image, std::span<const CocoTruth> truths, std::span<const CocoAnswer> answers);
+  void add(int64_t image, std::span<const CocoTruth> truths,
+           std::span<const CocoDetection> detections);
   // The images of `other` that are not here already.
   void merge(const CocoMetrics& other);
 
@@ -95,16 +96,16 @@ class CocoMetrics {
   // counts from 0.
   std::array<double, kCocoRecalls> precision(int threshold, int label,
                                              CocoArea area = CocoArea::kAll) const;
-  // The final recall with limits()[limit] answers.
+  // The final recall with limits()[limit] detections.
   double recall(int threshold, int label, CocoArea area, int limit) const;
 
-  // Everything as numbers, to be sent to other processes, and back. Throws Error (usage) where the
-  // numbers are no such list.
+  // Serialises everything as a list, to be sent to other processes, and back. Throws Error (usage)
+  // if it is no such list.
   std::vector<double> packed() const;
-  void merge_packed(std::span<const double> numbers);
+  void merge_packed(std::span<const double> values);
 
  private:
-  // An answer after matching. Bit t of a set: at threshold t.
+  // A detection after matching. Bit t of a set: at threshold t.
   struct Match {
     double score = 0;
     std::array<uint16_t, kCocoAreas> found = {};    // matched to an object
@@ -117,25 +118,25 @@ class CocoMetrics {
   };
   struct Ranked {
     const Match* match;
-    int rank;  // among the answers of its image and class
+    int rank;  // among the detections of its image and class
   };
   struct Curve {
     std::array<double, kCocoRecalls> precision;
     double recall;
   };
 
-  void check(std::span<const CocoTruth> truths, std::span<const CocoAnswer> answers) const;
+  void check(std::span<const CocoTruth> truths, std::span<const CocoDetection> detections) const;
   LabelMatches match(std::span<const CocoTruth* const> truths,
-                     std::span<const CocoAnswer* const> answers) const;
+                     std::span<const CocoDetection* const> detections) const;
   std::vector<Ranked> ranked(int label) const;
   int main_limit() const;
-  Curve curve(std::span<const Ranked> answers, int64_t positives, int threshold, CocoArea area,
+  Curve curve(std::span<const Ranked> detections, int64_t positives, int threshold, CocoArea area,
               int limit) const;
 
   int classes_ = 0;
   CocoShape shape_ = CocoShape::kBox;
   Limits limits_ = {1, 10, 100};
-  // By image and class, so that images of several processes are told apart.
+  // By image and class, so that images of several processes stay apart.
   std::map<int64_t, std::map<int, LabelMatches>> images_;
 };
 

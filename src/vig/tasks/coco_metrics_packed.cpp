@@ -1,6 +1,6 @@
-// CocoMetrics as a list of numbers: classes, shape, limits and images; for each image its
-// number and classes; for each class its label, positives and answers; for each answer its score,
-// what was found and what is ignored. All but scores are whole and below 2^53.
+// CocoMetrics as a list of values: classes, shape, limits and images; for each image its
+// number and classes; for each class its label, positives and detections; for each detection its
+// score, what was found and what is ignored. All but scores are whole and below 2^53.
 #include <cmath>
 
 #include "vig/base/error.h"
@@ -9,20 +9,20 @@
 namespace vig {
 namespace {
 
-double join_sets(const std::array<uint16_t, kCocoAreas>& sets) {
-  uint64_t joined = 0;
-  for (const uint16_t set : sets) joined = joined << kCocoThresholds | set;
-  return static_cast<double>(joined);
+double pack_sets(const std::array<uint16_t, kCocoAreas>& sets) {
+  uint64_t bits = 0;
+  for (const uint16_t set : sets) bits = bits << kCocoThresholds | set;
+  return static_cast<double>(bits);
 }
 
-class Numbers {
+class PackedReader {
  public:
-  explicit Numbers(std::span<const double> numbers) : numbers_(numbers) {}
+  explicit PackedReader(std::span<const double> values) : values_(values) {}
 
-  bool done() const { return at_ == numbers_.size(); }
+  bool done() const { return at_ == values_.size(); }
   double next() {
     if (done()) bad();
-    return numbers_[at_++];
+    return values_[at_++];
   }
   int64_t whole(int64_t least, int64_t most) {
     const double number = next();
@@ -34,17 +34,17 @@ class Numbers {
   }
   std::array<uint16_t, kCocoAreas> sets() {
     std::array<uint16_t, kCocoAreas> sets = {};
-    uint64_t joined =
+    uint64_t bits =
         static_cast<uint64_t>(whole(0, (int64_t{1} << (kCocoThresholds * kCocoAreas)) - 1));
-    for (size_t i = sets.size(); i-- > 0; joined >>= kCocoThresholds) {
-      sets[i] = static_cast<uint16_t>(joined & ((1 << kCocoThresholds) - 1));
+    for (size_t i = sets.size(); i-- > 0; bits >>= kCocoThresholds) {
+      sets[i] = static_cast<uint16_t>(bits & ((1 << kCocoThresholds) - 1));
     }
     return sets;
   }
-  [[noreturn]] static void bad() { fail_usage("[metrics] numbers that are no packed metrics"); }
+  [[noreturn]] static void bad() { fail_usage("[metrics] values that are no packed metrics"); }
 
  private:
-  std::span<const double> numbers_;
+  std::span<const double> values_;
   size_t at_ = 0;
 };
 
@@ -53,28 +53,28 @@ constexpr int64_t kMaxPacked = int64_t{1} << 53;
 }  // namespace
 
 std::vector<double> CocoMetrics::packed() const {
-  std::vector<double> numbers = {static_cast<double>(classes_), static_cast<double>(shape_)};
-  for (const int limit : limits_) numbers.push_back(limit);
-  numbers.push_back(static_cast<double>(images_.size()));
+  std::vector<double> values = {static_cast<double>(classes_), static_cast<double>(shape_)};
+  for (const int limit : limits_) values.push_back(limit);
+  values.push_back(static_cast<double>(images_.size()));
   for (const auto& [image, by_label] : images_) {
-    numbers.push_back(static_cast<double>(image));
-    numbers.push_back(static_cast<double>(by_label.size()));
+    values.push_back(static_cast<double>(image));
+    values.push_back(static_cast<double>(by_label.size()));
     for (const auto& [label, matched] : by_label) {
-      numbers.push_back(label);
-      for (const int64_t count : matched.positives) numbers.push_back(static_cast<double>(count));
-      numbers.push_back(static_cast<double>(matched.matches.size()));
+      values.push_back(label);
+      for (const int64_t count : matched.positives) values.push_back(static_cast<double>(count));
+      values.push_back(static_cast<double>(matched.matches.size()));
       for (const Match& match : matched.matches) {
-        numbers.push_back(match.score);
-        numbers.push_back(join_sets(match.found));
-        numbers.push_back(join_sets(match.ignored));
+        values.push_back(match.score);
+        values.push_back(pack_sets(match.found));
+        values.push_back(pack_sets(match.ignored));
       }
     }
   }
-  return numbers;
+  return values;
 }
 
-void CocoMetrics::merge_packed(std::span<const double> numbers) {
-  Numbers from(numbers);
+void CocoMetrics::merge_packed(std::span<const double> values) {
+  PackedReader from(values);
   const bool same =
       from.whole(0, kMaxPacked) == classes_ && from.whole(0, 1) == static_cast<int64_t>(shape_) &&
       from.whole(0, kMaxPacked) == limits_[0] && from.whole(0, kMaxPacked) == limits_[1] &&
@@ -88,7 +88,7 @@ void CocoMetrics::merge_packed(std::span<const double> numbers) {
     for (int64_t labels = from.whole(0, classes_); labels > 0; --labels) {
       LabelMatches& matched = by_label[static_cast<int>(from.whole(0, classes_ - 1))];
       for (int64_t& count : matched.positives) count = from.whole(0, kMaxPacked);
-      for (int64_t answers = from.whole(0, limits_[2]); answers > 0; --answers) {
+      for (int64_t detections = from.whole(0, limits_[2]); detections > 0; --detections) {
         Match& match = matched.matches.emplace_back();
         match.score = from.next();
         match.found = from.sets();
@@ -96,7 +96,7 @@ void CocoMetrics::merge_packed(std::span<const double> numbers) {
       }
     }
   }
-  if (!from.done()) Numbers::bad();
+  if (!from.done()) PackedReader::bad();
   images_.merge(images);
 }
 

@@ -74,8 +74,8 @@ class Drawing {
         listed_.empty() ? key + 44 : list + kListLine * static_cast<double>(listed_.size() + 1);
     double width = std::max({right, 16 + 15 * svg_label(title).width, left_ + kKeyWidth});
     for (const Confusion& one : listed_) {
-      width = std::max(width,
-                       left_ + kListFont * (name(one.label).width + name(one.answer).width + 16));
+      width = std::max(
+          width, left_ + kListFont * (name(one.label).width + name(one.predicted).width + 16));
     }
     svg_ = svg_head(width + 16, height + 8, layout_.name_font, title, 16);
     draw_names(side);
@@ -101,7 +101,7 @@ class Drawing {
   }
 
   void draw_names(double side) {
-    add("<text x=\"{:.1f}\" y=\"46\" font-size=\"12\" text-anchor=\"middle\">answer</text>\n"
+    add("<text x=\"{:.1f}\" y=\"46\" font-size=\"12\" text-anchor=\"middle\">prediction</text>\n"
         "<text transform=\"translate(16 {:.1f}) rotate(-90)\" font-size=\"12\" "
         "text-anchor=\"middle\">label</text>\n",
         left_ + side / 2, top_ + side / 2);
@@ -115,14 +115,14 @@ class Drawing {
 
   void draw_squares() {
     for (const auto& [pair, count] : metrics_.confusion) {
-      const auto [label, answer] = pair;
+      const auto [label, predicted] = pair;
       const int64_t row = of(label).count;
       const double share = static_cast<double>(count) / static_cast<double>(row);
-      const double x = left_ + answer * layout_.cell, y = top_ + label * layout_.cell;
+      const double x = left_ + predicted * layout_.cell, y = top_ + label * layout_.cell;
       add("<g><title>{} taken for {}: {} of {}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" "
           "width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>",
-          name(label).xml, name(answer).xml, count, row, x, y, layout_.cell, layout_.cell,
-          shade(share, label == answer));
+          name(label).xml, name(predicted).xml, count, row, x, y, layout_.cell, layout_.cell,
+          shade(share, label == predicted));
       if (layout_.fits(count)) {
         add("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.1f}\" text-anchor=\"middle\" "
             "fill=\"{}\">{}</text>",
@@ -160,7 +160,7 @@ class Drawing {
     }
   }
 
-  // A row of samples for right answers and one for mistakes.
+  // A row of samples for right predictions and one for mistakes.
   void draw_key(double top) {
     constexpr double kShares[] = {0.01, 0.05, 0.1, 0.25, 0.5, 1};
     constexpr double kWidth = 32, kHeight = 12;
@@ -176,7 +176,7 @@ class Drawing {
     }
     const double x = left_ + kWidth * static_cast<double>(std::size(kShares)) + 8;
     add("<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"10\">right</text>\n"
-        "<text x=\"{0:.1f}\" y=\"{2:.1f}\" font-size=\"10\">mistaken</text>\n"
+        "<text x=\"{0:.1f}\" y=\"{2:.1f}\" font-size=\"10\">wrong</text>\n"
         "<text x=\"{0:.1f}\" y=\"{3:.1f}\" font-size=\"10\">of the label's row</text>\n",
         x, top + 10, top + kHeight + 10, top + 2 * kHeight + 12);
   }
@@ -192,7 +192,7 @@ class Drawing {
           "{} "
           "of {} {}</text>\n",
           left_, top + kListLine * static_cast<double>(i + 1), kListFont, name(one.label).xml,
-          name(one.answer).xml, one.images, of(one.label).count, unit_);
+          name(one.predicted).xml, one.images, of(one.label).count, unit_);
     }
   }
 

@@ -15,7 +15,7 @@ void softmax(std::span<const float> logits, std::vector<float>& scores) {
   const float most = *std::ranges::max_element(logits);
   float sum = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) fail("the network's numbers are not finite");
+    if (!std::isfinite(logits[i])) fail("the network's outputs are not finite");
     scores[i] = std::exp(logits[i] - most);
     sum += scores[i];
   }
@@ -25,7 +25,7 @@ void softmax(std::span<const float> logits, std::vector<float>& scores) {
 }  // namespace
 
 std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
-                                    const DetectorConfig& numbers) {
+                                    const DetectorConfig& config) {
   std::map<int, std::vector<size_t>> by_class;
   for (size_t i = 0; i < candidates.size(); ++i) by_class[candidates[i].label].push_back(i);
   std::vector<size_t> kept;
@@ -36,7 +36,7 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
       boxes.push_back(candidates[i].box);
       scores.push_back(candidates[i].score);
     }
-    for (const size_t i : suppress_boxes(boxes, scores, numbers.box_overlap)) {
+    for (const size_t i : suppress_boxes(boxes, scores, config.box_overlap)) {
       kept.push_back(members[i]);
     }
   }
@@ -44,8 +44,8 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
     return candidates[a].score != candidates[b].score ? candidates[a].score > candidates[b].score
                                                       : a < b;
   });
-  if (kept.size() > static_cast<size_t>(numbers.detections)) {
-    kept.resize(static_cast<size_t>(numbers.detections));
+  if (kept.size() > static_cast<size_t>(config.detections)) {
+    kept.resize(static_cast<size_t>(config.detections));
   }
   std::vector<ScoredBox> chosen;
   for (const size_t i : kept) chosen.push_back(candidates[i]);
@@ -54,7 +54,7 @@ std::vector<ScoredBox> choose_boxes(std::span<const ScoredBox> candidates,
 
 std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<const float> logits,
                                     std::span<const float> deltas, int classes,
-                                    const DetectorConfig& numbers, const Placement& placement) {
+                                    const DetectorConfig& config, const Placement& placement) {
   const auto count = static_cast<size_t>(classes);
   if (logits.size() != proposals.size() * (count + 1) ||
       deltas.size() != proposals.size() * count * 4) {
@@ -70,18 +70,18 @@ std::vector<ScoredBox> detect_boxes(std::span<const Box> proposals, std::span<co
   for (size_t i = 0; i < proposals.size(); ++i) {
     softmax(logits.subspan(i * (count + 1), count + 1), scores);
     for (size_t label = 0; label < count; ++label) {
-      if (!(scores[label] > numbers.min_score)) continue;
+      if (!(scores[label] > config.min_score)) continue;
       const float* delta = deltas.data() + (i * count + label) * 4;
       const Box box = clip_box(
-          decode_box({delta[0], delta[1], delta[2], delta[3]}, proposals[i], numbers.box_std),
-          width, height);
+          decode_box({delta[0], delta[1], delta[2], delta[3]}, proposals[i], config.box_std), width,
+          height);
       candidates.push_back(
           {{box.x1 / scale_x, box.y1 / scale_y, box.x2 / scale_x, box.y2 / scale_y},
            static_cast<int>(label),
            scores[label]});
     }
   }
-  return choose_boxes(candidates, numbers);
+  return choose_boxes(candidates, config);
 }
 
 }  // namespace vig

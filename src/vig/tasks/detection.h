@@ -1,4 +1,4 @@
-// What a detector says of an image.
+// The result of a detector for an image.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// An image as numbers: one vector, or one vector for each cell of the network's last grid.
+// An image as features: one vector, or one vector for each cell of the network's last grid.
 #pragma once
 
 #include <vector>

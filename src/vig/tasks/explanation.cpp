@@ -26,11 +26,11 @@ double gate_decay(float z) {
 }
 
 // Adds the factors of one direction: from the query to the first token or to the last.
-void add_direction(const GlaTokens& tokens, int64_t query, const float* gates, int step,
+void add_direction(const GlaTokens& tokens, int64_t query, const float* gates, int stride,
                    double factor, std::vector<float>& weights) {
   const float* const q = tokens.q + query * tokens.stride;
   std::vector<double> decayed(q, q + tokens.key_dim);
-  for (int64_t j = query; j >= 0 && j < tokens.tokens; j += step) {
+  for (int64_t j = query; j >= 0 && j < tokens.tokens; j += stride) {
     const float* const k = tokens.k + j * tokens.stride;
     double sum = 0;
     for (int64_t c = 0; c < tokens.key_dim; ++c) sum += decayed[static_cast<size_t>(c)] * k[c];
@@ -180,7 +180,7 @@ Image draw_explanation(const Image& image, const SeenPart& seen, const TokenMap&
     const double value = least + (x + 0.5) / width * (1 - least);
     fill_rectangle(sheet, margin + x, top, 1, bar, covered(kGrey, value, opacity));
   }
-  // The numbers of the ends, and of the middle where there is room for it.
+  // The values of the ends, and of the middle where there is room for it.
   const auto write = [&](double value, double at) {  // at: 0 left, 0.5 in the middle, 1 right
     const std::string text = fmt::format("{:.3g}", value);
     const int x = margin + static_cast<int>(at * (width - text_width(text, dot)));

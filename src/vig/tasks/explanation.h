@@ -1,4 +1,4 @@
-// Why a network answers as it does: two exact views, neither an approximation.
+// Why a network predicts as it does: two exact views, neither an approximation.
 //
 // Evidence: where a classifier is linear in the mean of the last tokens, the logit of a class is
 // the mean over the tokens of what each contributes, w f_t + b. Attention: what the mixing of one

@@ -1,4 +1,4 @@
-// What our pages of images share: each is one file that needs nothing else, no script, no font,
+// Shared by our pages of images: each is one file that needs nothing else, no script, no font,
 // no address.
 #pragma once
 

@@ -56,17 +56,17 @@ class FieldRows {
     return static_cast<size_t>(field_.width()) * static_cast<size_t>(field_.classes());
   }
   const float* row(int y) {
-    const auto place = static_cast<size_t>(y % 2);  // neighbours stand in different places
-    if (numbers_[place] != y) {
-      field_.row(y, rows_[place], scratch_);
-      numbers_[place] = y;
+    const auto slot = static_cast<size_t>(y % 2);  // neighbours have different slots
+    if (slot_rows_[slot] != y) {
+      field_.row(y, rows_[slot], scratch_);
+      slot_rows_[slot] = y;
     }
-    return rows_[place].data();
+    return rows_[slot].data();
   }
 
   const LogitField& field_;
   std::vector<float> rows_[2];
-  int numbers_[2] = {-1, -1};
+  int slot_rows_[2] = {-1, -1};
   std::vector<float> mixed_;
   std::vector<float> scratch_;
 };
@@ -94,7 +94,7 @@ LogitField::LogitField(int width, int height, int classes, std::vector<WindowLog
       fail_usage("logits of a window that do not fit the input of {}x{}", width, height);
     }
     if (!std::ranges::all_of(one.logits, [](float value) { return std::isfinite(value); })) {
-      fail("the network's numbers are not finite");
+      fail("the network's outputs are not finite");
     }
   }
 }
@@ -130,7 +130,7 @@ void LogitField::row(int y, std::span<float> out, std::vector<float>& scratch) c
 }
 
 Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,
-                          ThreadTeam& team) {
+                          ThreadPool& pool) {
   constexpr int kBandRows = 16;
   if (field.classes() > kNoLabel) {
     fail("{} classes, expected at most {} (a fixed limit)", field.classes(), kNoLabel);
@@ -161,7 +161,7 @@ Segmentation label_pixels(const LogitField& field, int width, int height, bool p
       }
     }
   };
-  team.run([&](int) {
+  pool.run([&](int) {
     try {
       FieldRows rows(field);
       std::vector<float> pixel(classes);

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/image/label_map.h"
 #include "vig/tasks/segmentation.h"
 #include "vig/tasks/windows.h"
@@ -39,8 +39,8 @@ class LogitField {
 
 // The field resized to an image of width x height (bilinear, half-pixel centres) and the best
 // class of every pixel, of equal ones the first. `probabilities`: the softmax of all classes, too.
-// The same bits for any team. Throws where a logit is not finite, and for more than 255 classes.
+// The same bits for any pool. Throws where a logit is not finite, and for more than 255 classes.
 Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,
-                          ThreadTeam& team);
+                          ThreadPool& pool);
 
 }  // namespace vig

@@ -37,11 +37,11 @@ double cross_entropy(std::span<const float> logits, int label, float largest) {
 
 }  // namespace
 
-double ClassMetrics::precision() const { return share(static_cast<double>(correct), answered); }
+double ClassMetrics::precision() const { return share(static_cast<double>(correct), predicted); }
 double ClassMetrics::recall() const { return share(static_cast<double>(correct), count); }
 
 double ClassMetrics::f1() const {
-  return share(2 * static_cast<double>(correct), count + answered);
+  return share(2 * static_cast<double>(correct), count + predicted);
 }
 
 void ClassificationMetrics::add(std::span<const float> logits, int label) {
@@ -85,16 +85,16 @@ double ClassificationMetrics::macro_f1() const {
 std::vector<ClassMetrics> ClassificationMetrics::per_class() const {
   std::vector<ClassMetrics> result(static_cast<size_t>(std::max(classes, 0)));
   for (const auto& [pair, images] : confusion) {
-    const auto [label, answer] = pair;
+    const auto [label, predicted] = pair;
     result[static_cast<size_t>(label)].count += images;
-    result[static_cast<size_t>(answer)].answered += images;
-    if (label == answer) result[static_cast<size_t>(label)].correct += images;
+    result[static_cast<size_t>(predicted)].predicted += images;
+    if (label == predicted) result[static_cast<size_t>(label)].correct += images;
   }
   return result;
 }
 
-int64_t ClassificationMetrics::confused(int label, int answer) const {
-  const auto found = confusion.find({label, answer});
+int64_t ClassificationMetrics::confused(int label, int predicted) const {
+  const auto found = confusion.find({label, predicted});
   return found == confusion.end() ? 0 : found->second;
 }
 

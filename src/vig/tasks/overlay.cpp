@@ -86,13 +86,13 @@ Image with_legend(const Image& image, const std::vector<LegendEntry>& entries, i
   return sheet;
 }
 
-struct Place {
+struct Rectangle {
   int x, y, width, height;
-  bool meets(const Place& other) const {
+  bool meets(const Rectangle& other) const {
     return x < other.x + other.width && other.x < x + width && y < other.y + other.height &&
            other.y < y + height;
   }
-  bool contains(const Place& other) const {
+  bool contains(const Rectangle& other) const {
     return x <= other.x && y <= other.y && other.x + other.width <= x + width &&
            other.y + other.height <= y + height;
   }
@@ -156,27 +156,30 @@ std::string label_of(const Detection& detection, std::span<const std::string> cl
   return text == LabelText::kFull ? fmt::format("{} {:.2f}", name, detection.score) : name;
 }
 
-// A free place for the label of an object: above its box, below, right or left of it, where it
+// Free space for the label of an object: above its box, below, right or left of it, where it
 // covers neither another label nor another object; otherwise in the box, where it covers little of
 // it. Objects that the box lies in do not count.
-std::optional<Place> free_place(const Place& box, int width, int height, const Image& image,
-                                std::span<const Place> boxes, std::span<const Place> labels) {
+std::optional<Rectangle> free_rectangle(const Rectangle& box, int width, int height,
+                                        const Image& image, std::span<const Rectangle> boxes,
+                                        std::span<const Rectangle> labels) {
   const int right = std::max(0, image.width - width);
   const int x = std::clamp(box.x, 0, right), y = std::clamp(box.y, 0, image.height);
-  const auto free = [&](const Place& place) {
-    const auto meets = [&](const Place& other) { return place.meets(other); };
-    return place.x >= 0 && place.y >= 0 && place.x + place.width <= std::max(width, image.width) &&
-           place.y + place.height <= image.height && std::ranges::none_of(labels, meets);
+  const auto free = [&](const Rectangle& at_label) {
+    const auto meets = [&](const Rectangle& other) { return at_label.meets(other); };
+    return at_label.x >= 0 && at_label.y >= 0 &&
+           at_label.x + at_label.width <= std::max(width, image.width) &&
+           at_label.y + at_label.height <= image.height && std::ranges::none_of(labels, meets);
   };
-  for (const Place& place :
-       {Place{x, box.y - height, width, height}, Place{x, box.y + box.height, width, height},
-        Place{box.x + box.width, y, width, height}, Place{box.x - width, y, width, height}}) {
-    const auto covers = [&](const Place& other) {
-      return place.meets(other) && !other.contains(box);
+  for (const Rectangle& at_label : {Rectangle{x, box.y - height, width, height},
+                                    Rectangle{x, box.y + box.height, width, height},
+                                    Rectangle{box.x + box.width, y, width, height},
+                                    Rectangle{box.x - width, y, width, height}}) {
+    const auto covers = [&](const Rectangle& other) {
+      return at_label.meets(other) && !other.contains(box);
     };
-    if (free(place) && std::ranges::none_of(boxes, covers)) return place;
+    if (free(at_label) && std::ranges::none_of(boxes, covers)) return at_label;
   }
-  const Place inside{x, box.y, width, height};
+  const Rectangle inside{x, box.y, width, height};
   if (free(inside) && width <= box.width && 4 * height <= box.height) return inside;
   return std::nullopt;
 }
@@ -264,15 +267,15 @@ Image draw_detections(const Image& image, const Detections& detections,
   for (size_t i = 0; i < detections.size(); ++i) {
     if (detections[i].score >= options.least_score) shown.push_back(i);
   }
-  const auto place_of = [&](const Box& box) {
+  const auto rectangle_of = [&](const Box& box) {
     const auto at = [&](float value, int most) {
       if (!(value > 0)) return 0;  // also what is no number
       return static_cast<int>(std::lround(std::clamp(value, 0.0f, static_cast<float>(most)) *
                                           static_cast<float>(scale.image)));
     };
     const int x = at(box.x1, image.width), y = at(box.y1, image.height);
-    return Place{x, y, std::max(1, at(box.x2, image.width) - x),
-                 std::max(1, at(box.y2, image.height) - y)};
+    return Rectangle{x, y, std::max(1, at(box.x2, image.width) - x),
+                     std::max(1, at(box.y2, image.height) - y)};
   };
   for (size_t i = shown.size(); i-- > 0;) {
     const Mask& mask = detections[shown[i]].mask;
@@ -283,8 +286,8 @@ Image draw_detections(const Image& image, const Detections& detections,
     }
     draw_mask(drawn, mask, scale, class_color(shown[i]), options);
   }
-  std::vector<Place> boxes;
-  for (const size_t i : shown) boxes.push_back(place_of(detections[i].box));
+  std::vector<Rectangle> boxes;
+  for (const size_t i : shown) boxes.push_back(rectangle_of(detections[i].box));
   for (size_t i = shown.size(); i-- > 0;) {
     const auto& [x, y, width, height] = boxes[i];
     const int line = std::clamp(std::min(width, height) / 8, 1, scale.line);
@@ -292,19 +295,19 @@ Image draw_detections(const Image& image, const Detections& detections,
   }
   const LabelText text = label_text(options.labels, shown.size(), classes.size());
   if (text == LabelText::kNone) return drawn;
-  std::vector<Place> labels;
+  std::vector<Rectangle> labels;
   for (size_t i = 0; i < shown.size(); ++i) {  // the best has the first choice
     const std::string label = label_of(detections[shown[i]], classes, text);
     // Small objects get small letters.
     int dot = scale.text;
     while (dot > 1 && text_width(label, dot) > boxes[i].width) --dot;
-    const std::optional<Place> place = free_place(boxes[i], text_width(label, dot) + 2 * dot,
-                                                  (kFontHeight + 2) * dot, drawn, boxes, labels);
-    if (!place) continue;
-    labels.push_back(*place);
+    const std::optional<Rectangle> at_label = free_rectangle(
+        boxes[i], text_width(label, dot) + 2 * dot, (kFontHeight + 2) * dot, drawn, boxes, labels);
+    if (!at_label) continue;
+    labels.push_back(*at_label);
     const Color color = class_color(shown[i]);
-    fill_rectangle(drawn, place->x, place->y, place->width, place->height, color, 0.9);
-    draw_text(drawn, place->x + dot, place->y + dot + dot / 2, label, text_on(color), dot);
+    fill_rectangle(drawn, at_label->x, at_label->y, at_label->width, at_label->height, color, 0.9);
+    draw_text(drawn, at_label->x + dot, at_label->y + dot + dot / 2, label, text_on(color), dot);
   }
   return drawn;
 }

@@ -43,7 +43,7 @@ struct OverlayOptions {
 
 // The classes over the image in the colours of class_palette, and a legend in rows below it:
 // colour, name and share, the largest first. Small images are enlarged by a whole factor to make
-// the text legible. `labels` has the image's size; class names that are missing show as numbers.
+// the text legible. `labels` has the image's size; missing class names show as indices.
 Image draw_segmentation(const Image& image, const LabelMap& labels,
                         std::span<const std::string> classes, const OverlayOptions& options = {});
 

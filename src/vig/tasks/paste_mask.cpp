@@ -51,7 +51,7 @@ SpreadMask::SpreadMask(std::span<const float> probabilities, int side, const Box
     : probabilities_(probabilities), side_(side), box_(box) {
   const auto cells = static_cast<size_t>(side);
   if (side < 1 || probabilities.size() != cells * cells) {
-    fail_usage("a mask of {} numbers, expected {}x{}", probabilities.size(), side, side);
+    fail_usage("a mask of {} values, expected {}x{}", probabilities.size(), side, side);
   }
   line_.resize(cells);
 }

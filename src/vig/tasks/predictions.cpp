@@ -21,12 +21,12 @@ void append_figure(std::string& html, const ShownMistake& mistake,
   const Prediction& prediction = mistake.prediction;
   html += "<figure>" + html_image(mistake.jpeg);
   fmt::format_to(out,
-                 "<figcaption><b>{}</b>, answered <b class=\"wrong\">{}</b>"
+                 "<figcaption><b>{}</b>, predicted <b class=\"wrong\">{}</b>"
                  "<div class=\"file\">{}</div><table>",
                  html_escaped(class_name(names, prediction.label.value_or(0))),
-                 html_escaped(class_name(names, prediction.answer.scores.front().index)),
+                 html_escaped(class_name(names, prediction.result.scores.front().index)),
                  html_escaped(prediction.file));
-  for (const ClassScore& score : prediction.answer.scores) {
+  for (const ClassScore& score : prediction.result.scores) {
     fmt::format_to(out, "<tr{}><td>{:.2f} %</td><td>{}</td></tr>",
                    score.index == prediction.label ? " class=\"right\"" : "",
                    100 * score.probability, html_escaped(class_name(names, score.index)));
@@ -41,15 +41,15 @@ std::string predictions_csv(std::span<const Prediction> predictions,
   const auto [top, labelled, header, threshold] = table;
   std::string text = labelled ? "file,label,correct" : "file";
   const auto out = std::back_inserter(text);
-  if (threshold > 0) text += ",answer";
-  for (int place = 1; place <= top; ++place) {
-    fmt::format_to(out, ",index{0},class{0},probability{0}", place);
+  if (threshold > 0) text += ",prediction";
+  for (int rank = 1; rank <= top; ++rank) {
+    fmt::format_to(out, ",index{0},class{0},probability{0}", rank);
   }
   text += ",error\n";
   if (!header) text.clear();
   for (const Prediction& prediction : predictions) {
     text += csv_quoted(prediction.file);
-    const std::vector<ClassScore>& scores = prediction.answer.scores;
+    const std::vector<ClassScore>& scores = prediction.result.scores;
     if (labelled) {
       const int label = prediction.label.value_or(0);
       fmt::format_to(out, ",{},{}", csv_quoted(class_name(names, label)),
@@ -58,19 +58,19 @@ std::string predictions_csv(std::span<const Prediction> predictions,
                                                : "true");
     }
     if (threshold > 0) {
-      const bool none = none_of_them(prediction.answer, threshold);
+      const bool none = none_of_them(prediction.result, threshold);
       fmt::format_to(out, ",{}",
                      scores.empty() ? ""
                      : none         ? kNoneOfThem
                                     : csv_quoted(class_name(names, scores.front().index)));
     }
-    for (size_t place = 0; place < static_cast<size_t>(top); ++place) {
-      if (place >= scores.size()) {
+    for (size_t rank = 0; rank < static_cast<size_t>(top); ++rank) {
+      if (rank >= scores.size()) {
         text += ",,,";
         continue;
       }
-      fmt::format_to(out, ",{},{},{}", scores[place].index,
-                     csv_quoted(class_name(names, scores[place].index)), scores[place].probability);
+      fmt::format_to(out, ",{},{},{}", scores[rank].index,
+                     csv_quoted(class_name(names, scores[rank].index)), scores[rank].probability);
     }
     fmt::format_to(out, ",{}\n", prediction.error.empty() ? "" : csv_quoted(prediction.error));
   }
@@ -83,8 +83,8 @@ std::vector<size_t> surest_mistakes(std::span<const Prediction> predictions, siz
     if (predictions[i].is_mistake()) found.push_back(i);
   }
   std::ranges::stable_sort(found, [&](size_t a, size_t b) {
-    return predictions[a].answer.scores.front().probability >
-           predictions[b].answer.scores.front().probability;
+    return predictions[a].result.scores.front().probability >
+           predictions[b].result.scores.front().probability;
   });
   found.resize(std::min(found.size(), most));
   return found;

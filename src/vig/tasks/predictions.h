@@ -1,4 +1,4 @@
-// The answers to single images: as a table, and the most confident mistakes as a page.
+// The predictions for single images: as a table, and the most confident mistakes as a page.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace vig {
 struct Prediction {
   std::string file;
   std::optional<int> label;  // the class it shows, where that is known
-  Classification answer;     // the best classes; empty where there is an error
-  std::string error;         // why there is no answer
+  Classification result;     // the best classes; empty where there is an error
+  std::string error;         // why there is no result
 
   bool is_mistake() const {
-    return label && !answer.scores.empty() && answer.scores.front().index != *label;
+    return label && !result.scores.empty() && result.scores.front().index != *label;
   }
 };
 
-// A line for each image: its file, its label and whether the answer is right (where `labelled`),
-// with a threshold the class that reaches it or "none of them", then index, class and probability
-// of the `top` best answers, best first, then the error. `names` is empty (numbers stand instead)
-// or has one name per class.
+// A line for each image: its file, its label and whether the prediction is right (where
+// `labelled`), with a threshold the class that reaches it or "none of them", then index, class and
+// probability of the `top` best classes, best first, then the error. `names` is empty (indices are
+// shown instead) or has one name per class.
 struct PredictionsTable {
   int top = 5;
   bool labelled = false;

@@ -15,7 +15,7 @@ namespace {
 // Indices of the `most` largest logits, largest first.
 std::vector<size_t> best_anchors(const float* logits, size_t count, size_t most) {
   if (!std::all_of(logits, logits + count, [](float logit) { return std::isfinite(logit); })) {
-    fail("the network's numbers are not finite");
+    fail("the network's outputs are not finite");
   }
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -34,9 +34,9 @@ struct Ranked {
   float logit = 0;
 };
 
-void add_level(const ProposalLevel& level, int stride, const DetectorConfig& numbers, int per_level,
+void add_level(const ProposalLevel& level, int stride, const DetectorConfig& config, int per_level,
                float width, float height, std::vector<Ranked>& all) {
-  const std::vector<Box> cell = cell_anchors(numbers, stride);
+  const std::vector<Box> cell = cell_anchors(config, stride);
   const size_t anchors = cell.size();
   const size_t count =
       static_cast<size_t>(level.height) * static_cast<size_t>(level.width) * anchors;
@@ -51,13 +51,13 @@ void add_level(const ProposalLevel& level, int stride, const DetectorConfig& num
     anchor = {anchor.x1 + x, anchor.y1 + y, anchor.x2 + x, anchor.y2 + y};
     const float* delta = level.deltas + 4 * index;
     const Box box =
-        clip_box(decode_box({delta[0], delta[1], delta[2], delta[3]}, anchor, numbers.proposal_std),
+        clip_box(decode_box({delta[0], delta[1], delta[2], delta[3]}, anchor, config.proposal_std),
                  width, height);
     if (!(box.width() > 0 && box.height() > 0)) continue;
     boxes.push_back(box);
     logits.push_back(level.logits[index]);
   }
-  for (const size_t kept : suppress_boxes(boxes, logits, numbers.proposal_overlap)) {
+  for (const size_t kept : suppress_boxes(boxes, logits, config.proposal_overlap)) {
     all.push_back({boxes[kept], logits[kept]});
   }
 }
@@ -65,18 +65,18 @@ void add_level(const ProposalLevel& level, int stride, const DetectorConfig& num
 }  // namespace
 
 std::vector<Proposal> find_proposals(std::span<const ProposalLevel> levels,
-                                     const DetectorConfig& numbers, int per_level, float width,
+                                     const DetectorConfig& config, int per_level, float width,
                                      float height) {
-  if (levels.size() != numbers.strides.size()) {
-    fail_usage("{} levels of proposals, expected {}", levels.size(), numbers.strides.size());
+  if (levels.size() != config.strides.size()) {
+    fail_usage("{} levels of proposals, expected {}", levels.size(), config.strides.size());
   }
   std::vector<Ranked> all;
   for (size_t i = 0; i < levels.size(); ++i) {
-    add_level(levels[i], numbers.strides[i], numbers, per_level, width, height, all);
+    add_level(levels[i], config.strides[i], config, per_level, width, height, all);
   }
   std::ranges::stable_sort(all, [](const Ranked& a, const Ranked& b) { return a.logit > b.logit; });
-  if (all.size() > static_cast<size_t>(numbers.proposals)) {
-    all.resize(static_cast<size_t>(numbers.proposals));
+  if (all.size() > static_cast<size_t>(config.proposals)) {
+    all.resize(static_cast<size_t>(config.proposals));
   }
   std::vector<Proposal> proposals;
   for (const Ranked& one : all) {

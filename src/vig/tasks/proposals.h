@@ -1,4 +1,4 @@
-// Where a detector looks for objects: the best anchors of all levels, moved by their deltas.
+// The regions that may show objects: the best anchors of all levels, moved by their deltas.
 #pragma once
 
 #include <span>
@@ -22,11 +22,11 @@ struct Proposal {
 };
 
 // The `per_level` best anchors of each level, decoded, clipped to an image of width x height, the
-// empty ones dropped, suppressed among those of their level; then the numbers.proposals best of
+// empty ones dropped, suppressed among those of their level; then the config.proposals best of
 // all, best first. Of equal logits the earlier level and anchor is the better one. A level for each
-// of numbers.strides. Throws where a logit is not finite.
+// of config.strides. Throws where a logit is not finite.
 std::vector<Proposal> find_proposals(std::span<const ProposalLevel> levels,
-                                     const DetectorConfig& numbers, int per_level, float width,
+                                     const DetectorConfig& config, int per_level, float width,
                                      float height);
 
 }  // namespace vig

@@ -6,14 +6,14 @@
 
 namespace vig {
 
-int roi_level(const Box& box, const DetectorConfig& numbers) {
-  return roi_level(&box.x1, numbers.finest_scale, numbers.roi_levels);
+int roi_level(const Box& box, const DetectorConfig& config) {
+  return roi_level(&box.x1, config.finest_scale, config.roi_levels);
 }
 
 void roi_features(std::span<const PyramidLevel> levels, const Box& box,
-                  const DetectorConfig& numbers, int side, float* out) {
-  const PyramidLevel& level = levels[static_cast<size_t>(roi_level(box, numbers))];
-  const auto stride = numbers.strides[static_cast<size_t>(&level - levels.data())];
+                  const DetectorConfig& config, int side, float* out) {
+  const PyramidLevel& level = levels[static_cast<size_t>(roi_level(box, config))];
+  const auto stride = config.strides[static_cast<size_t>(&level - levels.data())];
   RoiAlignArgs args;
   args.map = {level.values, level.channels, level.height, level.width,
               1.0f / static_cast<float>(stride)};

@@ -14,14 +14,14 @@ struct PyramidLevel {
   const float* values = nullptr;
 };
 
-// floor(log2(sqrt(box.width * box.height) / numbers.finest_scale + 1e-6)), within the
-// numbers.roi_levels levels.
-int roi_level(const Box& box, const DetectorConfig& numbers);
+// floor(log2(sqrt(box.width * box.height) / config.finest_scale + 1e-6)), within the
+// config.roi_levels levels.
+int roi_level(const Box& box, const DetectorConfig& config);
 
 // RoIAlign of the box from its level, to [side, side, channels]: aligned, as many samples as the
 // size of a cell asks for, averaged. Boxes are positions in the network's input. `levels` has at
-// least numbers.roi_levels maps, finest first, of numbers.strides.
+// least config.roi_levels maps, finest first, of config.strides.
 void roi_features(std::span<const PyramidLevel> levels, const Box& box,
-                  const DetectorConfig& numbers, int side, float* out);
+                  const DetectorConfig& config, int side, float* out);
 
 }  // namespace vig

@@ -1,4 +1,4 @@
-// What a segmentation network says of an image.
+// The result of a segmentation network for an image.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,7 @@ double mean_over(const std::vector<ClassOverlap>& classes, const Share& share_of
 
 }  // namespace
 
-double ClassOverlap::iou() const { return share(both, answered + labelled - both); }
+double ClassOverlap::iou() const { return share(both, predicted + labelled - both); }
 double ClassOverlap::accuracy() const { return share(both, labelled); }
 
 SegmentationMetrics::SegmentationMetrics(int classes) : classes_(classes) {
@@ -38,28 +38,28 @@ SegmentationMetrics::SegmentationMetrics(int classes) : classes_(classes) {
   confusion_.resize(static_cast<size_t>(classes) * static_cast<size_t>(classes));
 }
 
-void SegmentationMetrics::add(const LabelMap& answer, const LabelMap& truth) {
-  if (answer.width != truth.width || answer.height != truth.height ||
-      answer.labels.size() != truth.labels.size()) {
-    fail("[metrics] an answer of {}x{} pixels for labels of {}x{}", answer.width, answer.height,
-         truth.width, truth.height);
+void SegmentationMetrics::add(const LabelMap& prediction, const LabelMap& truth) {
+  if (prediction.width != truth.width || prediction.height != truth.height ||
+      prediction.labels.size() != truth.labels.size()) {
+    fail("[metrics] a prediction of {}x{} pixels for labels of {}x{}", prediction.width,
+         prediction.height, truth.width, truth.height);
   }
   // Pairs of bytes first, which need no check.
   std::vector<int64_t> pairs(256 * 256);
   for (size_t i = 0; i < truth.labels.size(); ++i) {
-    ++pairs[size_t{truth.labels[i]} * 256 + answer.labels[i]];
+    ++pairs[size_t{truth.labels[i]} * 256 + prediction.labels[i]];
   }
   const auto classes = static_cast<size_t>(classes_);
   for (size_t label = 0; label < kNoLabel; ++label) {
-    for (size_t answered = 0; answered < 256; ++answered) {
-      if (pairs[label * 256 + answered] == 0 || (label < classes && answered < classes)) continue;
-      fail("[metrics] pixels labelled {} and answered {}, expected classes below {}", label,
-           answered, classes);
+    for (size_t predicted = 0; predicted < 256; ++predicted) {
+      if (pairs[label * 256 + predicted] == 0 || (label < classes && predicted < classes)) continue;
+      fail("[metrics] pixels labelled {} and predicted {}, expected classes below {}", label,
+           predicted, classes);
     }
   }
   for (size_t label = 0; label < classes; ++label) {
-    for (size_t answered = 0; answered < classes; ++answered) {
-      confusion_[label * classes + answered] += pairs[label * 256 + answered];
+    for (size_t predicted = 0; predicted < classes; ++predicted) {
+      confusion_[label * classes + predicted] += pairs[label * 256 + predicted];
     }
   }
   ++images_;
@@ -79,22 +79,22 @@ int64_t SegmentationMetrics::pixels() const {
   return sum;
 }
 
-int64_t SegmentationMetrics::confused(int label, int answer) const {
-  if (label < 0 || label >= classes_ || answer < 0 || answer >= classes_) {
-    fail_usage("[metrics] the pair {}, {} is asked for of {} classes", label, answer, classes_);
+int64_t SegmentationMetrics::confused(int label, int predicted) const {
+  if (label < 0 || label >= classes_ || predicted < 0 || predicted >= classes_) {
+    fail_usage("[metrics] the pair {}, {} is asked for of {} classes", label, predicted, classes_);
   }
   return confusion_[static_cast<size_t>(label) * static_cast<size_t>(classes_) +
-                    static_cast<size_t>(answer)];
+                    static_cast<size_t>(predicted)];
 }
 
 std::vector<ClassOverlap> SegmentationMetrics::per_class() const {
   std::vector<ClassOverlap> result(static_cast<size_t>(classes_));
   for (size_t label = 0; label < result.size(); ++label) {
-    for (size_t answer = 0; answer < result.size(); ++answer) {
-      const int64_t count = confusion_[label * result.size() + answer];
+    for (size_t predicted = 0; predicted < result.size(); ++predicted) {
+      const int64_t count = confusion_[label * result.size() + predicted];
       result[label].labelled += count;
-      result[answer].answered += count;
-      if (label == answer) result[label].both = count;
+      result[predicted].predicted += count;
+      if (label == predicted) result[label].both = count;
     }
   }
   return result;
@@ -115,9 +115,9 @@ double SegmentationMetrics::pixel_accuracy() const {
 }
 
 std::vector<double> SegmentationMetrics::sums() const {
-  std::vector<double> numbers = {static_cast<double>(images_)};
-  for (const int64_t count : confusion_) numbers.push_back(static_cast<double>(count));
-  return numbers;
+  std::vector<double> values = {static_cast<double>(images_)};
+  for (const int64_t count : confusion_) values.push_back(static_cast<double>(count));
+  return values;
 }
 
 void SegmentationMetrics::set_sums(const std::vector<double>& sums) {

@@ -2,7 +2,7 @@
 //
 // The images of a step are normalised in groups of consecutive ones, as many as the run says,
 // each by its own mean and variance. A thread passes whole groups through the network, so a group's
-// numbers are the same whichever thread has it; the running statistics then move once a step, by
+// values are the same whichever thread has it; the running statistics then move once a step, by
 // the mean over the step's groups in the order of the images.
 #pragma once
 

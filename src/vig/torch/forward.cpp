@@ -262,7 +262,7 @@ class ForwardPass {
     if (op.gate < 0) return sum;
     at::Tensor z = in(static_cast<size_t>(op.gate)).narrow(3, op.gate_first, op.channels);
     if (op.released_columns) {
-      // Each result with the gate of its step's token.
+      // Each result with the gate of its token.
       const ScanPath& path = op.directions[0].path;
       const auto tokens = scan_rows(path, node_->grid.height, node_->grid.width);
       const auto targets = scan_targets(op, path, node_->grid.height, node_->grid.width);
@@ -285,7 +285,8 @@ class ForwardPass {
     return Ops::bi_wkv(in(0), in(1), param(0), param(1), op);
   }
   at::Tensor compute(const S4ConvOp& op) {
-    // Of the taps each way, those that reach a token; D joins the one of the token itself.
+    // Of the taps in each direction, those that reach a token; D is added to that of the token
+    // itself.
     const int64_t copies = op.copies, taps = std::min<int64_t>(op.length, node_->grid.positions());
     const at::Tensor length = param(7);
     const S4Parameters space = {param(1),

@@ -14,7 +14,7 @@ namespace vig::train {
 
 struct ForwardOptions {
   // Our kernels, or LibTorch's own operations with the scan as its expansion. Other devices than
-  // the CPU have the latter alone.
+  // the CPU have only LibTorch's.
   bool kernels = true;
   // Stochastic depth: a residual's branch is left out with the probability that the graph gives it.
   // Draws belong to (seed, image).

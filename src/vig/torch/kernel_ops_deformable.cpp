@@ -1,4 +1,4 @@
-// The sampling of multi-scale deformable attention. Kept are the inputs; weights and places are
+// The sampling of multi-scale deformable attention. Kept are the inputs; weights and positions are
 // computed again.
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -14,32 +14,33 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// The op as numbers that autograd can keep: heads, points, how many levels, then the sizes of all
+// The op as integers that autograd can keep: heads, points, how many levels, then the sizes of all
 // grids.
-std::vector<int64_t> numbers_of(const DeformableOp& op) {
-  std::vector<int64_t> numbers = {op.heads, op.points, static_cast<int64_t>(op.levels.size())};
+std::vector<int64_t> integers_of(const DeformableOp& op) {
+  std::vector<int64_t> integers = {op.heads, op.points, static_cast<int64_t>(op.levels.size())};
   for (const auto* grids : {&op.levels, &op.queries}) {
     for (const GridSize& grid : *grids) {
-      numbers.push_back(grid.height);
-      numbers.push_back(grid.width);
+      integers.push_back(grid.height);
+      integers.push_back(grid.width);
     }
   }
-  return numbers;
+  return integers;
 }
 
 // The call of the kernel for one image after the other.
 class Call {
  public:
   Call(const at::Tensor& values, const at::Tensor& offsets, const at::Tensor& logits,
-       const std::vector<int64_t>& numbers)
+       const std::vector<int64_t>& integers)
       : values_(values), offsets_(offsets), logits_(logits) {
-    for (size_t i = 3; i < numbers.size(); i += 2) grids_.push_back({numbers[i], numbers[i + 1]});
+    for (size_t i = 3; i < integers.size(); i += 2)
+      grids_.push_back({integers[i], integers[i + 1]});
     args_.levels = grids_.data();
-    args_.level_count = numbers[2];
+    args_.level_count = integers[2];
     args_.queries = grids_.data() + args_.level_count;
     args_.query_grids = static_cast<int64_t>(grids_.size()) - args_.level_count;
-    args_.heads = numbers[0];
-    args_.points = numbers[1];
+    args_.heads = integers[0];
+    args_.points = integers[1];
     args_.values_stride = args_.out_stride = values.size(3);
     args_.head_dim = values.size(3) / args_.heads;
     args_.offsets_stride = offsets.size(3);
@@ -69,17 +70,17 @@ class Call {
 struct Deformable : Function<Deformable> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& values,
                             const at::Tensor& offsets, const at::Tensor& logits,
-                            const std::vector<int64_t>& numbers) {
+                            const std::vector<int64_t>& integers) {
     at::Tensor out = at::empty({offsets.size(0), offsets.size(1), offsets.size(2), values.size(3)},
                                values.options());
-    Call call(values, offsets, logits, numbers);
+    Call call(values, offsets, logits, integers);
     for (int64_t i = 0; i < values.size(0); ++i) {
       DeformableArgs args = call.of_image(i);
       args.out = Call::of_image<float>(out, i);
       vig::deformable(args);
     }
     ctx->save_for_backward({values, offsets, logits});
-    ctx->saved_data["numbers"] = numbers;
+    ctx->saved_data["integers"] = integers;
     return out;
   }
 
@@ -89,7 +90,7 @@ struct Deformable : Function<Deformable> {
     const at::Tensor grad_out = grads[0].contiguous();
     at::Tensor dvalues = at::zeros_like(values);
     at::Tensor doffsets = at::empty_like(offsets), dlogits = at::empty_like(logits);
-    Call call(values, offsets, logits, ctx->saved_data["numbers"].toIntVector());
+    Call call(values, offsets, logits, ctx->saved_data["integers"].toIntVector());
     for (int64_t i = 0; i < values.size(0); ++i) {
       DeformableBackwardArgs args;
       args.forward = call.of_image(i);
@@ -111,7 +112,7 @@ struct Deformable : Function<Deformable> {
 at::Tensor KernelOps::deformable(const at::Tensor& values, const at::Tensor& offsets,
                                  const at::Tensor& logits, const DeformableOp& op) {
   return Deformable::apply(values.contiguous(), offsets.contiguous(), logits.contiguous(),
-                           numbers_of(op));
+                           integers_of(op));
 }
 
 }  // namespace vig::train

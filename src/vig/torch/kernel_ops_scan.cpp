@@ -1,5 +1,5 @@
 // Causal convolution, selective scan, token shift and bidirectional WKV. Only inputs are kept: what
-// is computed on the way is computed again.
+// is computed in between is computed again.
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "vig/base/buffer.h"
@@ -38,14 +38,14 @@ struct Conv1d : Function<Conv1d> {
     std::vector<int32_t> order, targets;
     Conv1dArgs args;
 
-    // `numbers`: first channel, order, backward, part, ordered, token, columns.
-    Call(const at::Tensor& x, const at::Tensor& taps, const std::vector<int64_t>& numbers) {
-      const ScanPath path{static_cast<ScanOrder>(numbers[1]), numbers[2] != 0,
-                          static_cast<int>(numbers[3]), static_cast<int>(numbers[5]),
-                          static_cast<int>(numbers[6])};
+    // `integers`: first channel, order, backward, part, ordered, token, columns.
+    Call(const at::Tensor& x, const at::Tensor& taps, const std::vector<int64_t>& integers) {
+      const ScanPath path{static_cast<ScanOrder>(integers[1]), integers[2] != 0,
+                          static_cast<int>(integers[3]), static_cast<int>(integers[5]),
+                          static_cast<int>(integers[6])};
       order = scan_rows(path, static_cast<int>(x.size(1)), static_cast<int>(x.size(2)));
       targets = order;
-      if (numbers[4] != 0) {
+      if (integers[4] != 0) {
         for (size_t n = 0; n < targets.size(); ++n) targets[n] = static_cast<int32_t>(n);
       }
       args.width = taps.size(0);
@@ -57,31 +57,31 @@ struct Conv1d : Function<Conv1d> {
 
   // taps [width, channels].
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& taps,
-                            const at::Tensor& bias, const std::vector<int64_t>& numbers) {
-    Call call(x, taps, numbers);
-    const bool ordered = numbers[4] != 0;
+                            const at::Tensor& bias, const std::vector<int64_t>& integers) {
+    Call call(x, taps, integers);
+    const bool ordered = integers[4] != 0;
     at::Tensor y = at::empty(
         {x.size(0), ordered ? 1 : x.size(1), ordered ? call.args.last : x.size(2), taps.size(1)},
         x.options());
     call.args.bias = bias.data_ptr<float>();
     for (int64_t i = 0; i < x.size(0); ++i) {
-      call.args.in = sequence<const float>(x, i, numbers[0], call.order.data());
+      call.args.in = sequence<const float>(x, i, integers[0], call.order.data());
       call.args.out = sequence<float>(y, i, 0, call.targets.data());
       vig::conv1d(call.args);
     }
     ctx->save_for_backward({x, taps, bias});
-    ctx->saved_data["numbers"] = numbers;
+    ctx->saved_data["integers"] = integers;
     return y;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &taps = saved[1];
-    const std::vector<int64_t> numbers = ctx->saved_data["numbers"].toIntVector();
+    const std::vector<int64_t> integers = ctx->saved_data["integers"].toIntVector();
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx = at::zeros_like(x), dtaps = at::zeros_like(taps);
     at::Tensor dbias = at::zeros_like(saved[2]);
-    Call call(x, taps, numbers);
+    Call call(x, taps, integers);
     Conv1dBackwardArgs args;
     args.conv = call.args;
     args.conv.bias = saved[2].data_ptr<float>();
@@ -89,9 +89,9 @@ struct Conv1d : Function<Conv1d> {
     args.dtaps_stride = taps.size(1);
     args.dbias = dbias.data_ptr<float>();
     for (int64_t i = 0; i < x.size(0); ++i) {
-      args.conv.in = sequence<const float>(x, i, numbers[0], call.order.data());
+      args.conv.in = sequence<const float>(x, i, integers[0], call.order.data());
       args.dy = sequence<const float>(dy, i, 0, call.targets.data());
-      args.dx = sequence<float>(dx, i, numbers[0], call.order.data());
+      args.dx = sequence<float>(dx, i, integers[0], call.order.data());
       conv1d_backward(args);
     }
     return {dx, dtaps, dbias, {}};
@@ -100,8 +100,8 @@ struct Conv1d : Function<Conv1d> {
 
 // One direction. a_log [E, N], d [E], bias [E], moves [5, N] if there are any.
 struct SelectiveScan : Function<SelectiveScan> {
-  // The operation and which of its directions, as numbers that autograd keeps.
-  static std::vector<int64_t> numbers_of(const KernelOps::Scan& scan) {
+  // The operation and which of its directions, as integers that autograd keeps.
+  static std::vector<int64_t> integers_of(const KernelOps::Scan& scan) {
     const ScanDirection& direction = scan.op->directions[scan.direction];
     return {static_cast<int64_t>(direction.path.order),
             direction.path.backward,
@@ -125,18 +125,18 @@ struct SelectiveScan : Function<SelectiveScan> {
     std::vector<float> rates;
     SelectiveScanArgs args;
 
-    Call(const std::vector<int64_t>& numbers, const at::Tensor& a_log, const at::Tensor& d,
+    Call(const std::vector<int64_t>& integers, const at::Tensor& a_log, const at::Tensor& d,
          const at::Tensor& bias, const MaybeTensor& added) {
-      direction.path = {static_cast<ScanOrder>(numbers[0]), numbers[1] != 0,
-                        static_cast<int>(numbers[2]), static_cast<int>(numbers[10]),
-                        static_cast<int>(numbers[11])};
-      direction.step_first = static_cast<int>(numbers[3]);
-      direction.rate_first = static_cast<int>(numbers[4]);
-      op.taking = static_cast<SelectiveScanOp::Taking>(numbers[5]);
-      op.released_columns = numbers[6] != 0;
-      height = static_cast<int>(numbers[7]);
-      width = static_cast<int>(numbers[8]);
-      direction.u_first = static_cast<int>(numbers[9]);
+      direction.path = {static_cast<ScanOrder>(integers[0]), integers[1] != 0,
+                        static_cast<int>(integers[2]), static_cast<int>(integers[10]),
+                        static_cast<int>(integers[11])};
+      direction.step_first = static_cast<int>(integers[3]);
+      direction.rate_first = static_cast<int>(integers[4]);
+      op.taking = static_cast<SelectiveScanOp::Taking>(integers[5]);
+      op.released_columns = integers[6] != 0;
+      height = static_cast<int>(integers[7]);
+      width = static_cast<int>(integers[8]);
+      direction.u_first = static_cast<int>(integers[9]);
       tokens = scan_sources(op, direction.path, height, width, true);
       others = scan_sources(op, direction.path, height, width, false);
       targets = scan_targets(op, direction.path, height, width);
@@ -163,8 +163,8 @@ struct SelectiveScan : Function<SelectiveScan> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& u, const at::Tensor& steps,
                             const at::Tensor& bc, const at::Tensor& a_log, const at::Tensor& d,
                             const at::Tensor& bias, const MaybeTensor& added,
-                            const std::vector<int64_t>& numbers) {
-    Call call(numbers, a_log, d, bias, added);
+                            const std::vector<int64_t>& integers) {
+    Call call(integers, a_log, d, bias, added);
     // A path may leave positions out.
     at::Tensor y = at::zeros({u.size(0), call.height, call.width, a_log.size(0)}, u.options());
     Buffer state(selective_scan_state_floats(call.args.channels, call.args.states) * sizeof(float));
@@ -177,7 +177,7 @@ struct SelectiveScan : Function<SelectiveScan> {
     variable_list kept = {u, steps, bc, a_log, d, bias};
     if (added.has_value()) kept.push_back(*added);
     ctx->save_for_backward(kept);
-    ctx->saved_data["numbers"] = numbers;
+    ctx->saved_data["integers"] = integers;
     return y;
   }
 
@@ -185,7 +185,7 @@ struct SelectiveScan : Function<SelectiveScan> {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &u = saved[0], &steps = saved[1], &bc = saved[2], &a_log = saved[3];
     const MaybeTensor added = saved.size() > 6 ? MaybeTensor(saved[6]) : MaybeTensor();
-    Call call(ctx->saved_data["numbers"].toIntVector(), a_log, saved[4], saved[5], added);
+    Call call(ctx->saved_data["integers"].toIntVector(), a_log, saved[4], saved[5], added);
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor du = at::zeros_like(u), dsteps = at::zeros_like(steps), dbc = at::zeros_like(bc);
     at::Tensor dd = at::zeros_like(saved[4]), dbias = at::zeros_like(saved[5]), dadded;
@@ -327,17 +327,17 @@ struct BiWkv : Function<BiWkv> {
 at::Tensor KernelOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                              const Conv1dOp& op) {
   const at::Tensor taps = weight.squeeze(1).t().contiguous();
-  const std::vector<int64_t> numbers = {op.first,         static_cast<int64_t>(op.path.order),
-                                        op.path.backward, op.path.part,
-                                        op.ordered,       op.path.token,
-                                        op.path.columns};
-  return Conv1d::apply(x.contiguous(), taps, bias, numbers);
+  const std::vector<int64_t> integers = {op.first,         static_cast<int64_t>(op.path.order),
+                                         op.path.backward, op.path.part,
+                                         op.ordered,       op.path.token,
+                                         op.path.columns};
+  return Conv1d::apply(x.contiguous(), taps, bias, integers);
 }
 
 at::Tensor KernelOps::selective_scan(const Scan& scan) {
   return SelectiveScan::apply(scan.u.contiguous(), scan.steps.contiguous(), scan.rates.contiguous(),
                               scan.a_log.contiguous(), scan.d.contiguous(), scan.bias.contiguous(),
-                              maybe(scan.moves), SelectiveScan::numbers_of(scan));
+                              maybe(scan.moves), SelectiveScan::integers_of(scan));
 }
 
 at::Tensor KernelOps::q_shift(const at::Tensor& x, const at::Tensor& mixes) {

@@ -1,5 +1,6 @@
-// The numbers of a network in training. All values lie in one tensor and all gradients in another,
-// so that clipping, the optimiser, averaging and reducing over processes are loops over memory.
+// The parameters of a network in training. All values lie in one tensor and all gradients in
+// another, so that clipping, the optimiser, averaging and reducing over processes are loops over
+// memory.
 #pragma once
 
 #include <ATen/ATen.h>

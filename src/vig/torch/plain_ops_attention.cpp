@@ -42,7 +42,7 @@ at::Tensor PlainOps::window_attention(const at::Tensor& qkv, const at::Tensor& t
       window_shift(static_cast<int>(width), op.window_width, op.shifted)};
   const int64_t n = windows.tokens(), count = windows.count();
   // The row behind the map is the padded token's.
-  std::vector<int64_t> rows, places(static_cast<size_t>(height * width));
+  std::vector<int64_t> rows, positions(static_cast<size_t>(height * width));
   at::Tensor mask = at::zeros({count, n, n}, at::kFloat);
   for (int64_t w = 0; w < count; ++w) {
     std::vector<int32_t> row(static_cast<size_t>(n)), label(row.size());
@@ -50,7 +50,7 @@ at::Tensor PlainOps::window_attention(const at::Tensor& qkv, const at::Tensor& t
     float* const to = mask.data_ptr<float>() + w * n * n;
     for (int64_t i = 0; i < n; ++i) {
       const int32_t at = row[static_cast<size_t>(i)];
-      if (at >= 0) places[static_cast<size_t>(at)] = static_cast<int64_t>(rows.size());
+      if (at >= 0) positions[static_cast<size_t>(at)] = static_cast<int64_t>(rows.size());
       rows.push_back(at < 0 ? height * width : at);
       for (int64_t j = 0; j < n; ++j) {
         const bool same = label[static_cast<size_t>(i)] == label[static_cast<size_t>(j)];
@@ -75,7 +75,7 @@ at::Tensor PlainOps::window_attention(const at::Tensor& qkv, const at::Tensor& t
       padded.index_select(1, index_tensor(rows, qkv)).view({batch * count, n, -1});
   return attend(gathered, op.heads, shift)
       .view({batch, count * n, -1})
-      .index_select(1, index_tensor(places, qkv))
+      .index_select(1, index_tensor(positions, qkv))
       .view({batch, height, width, -1});
 }
 

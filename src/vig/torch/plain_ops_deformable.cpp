@@ -8,17 +8,17 @@ namespace vig::train {
 namespace {
 
 // The middle of every query's cell, (x, y) in 0..1: [1, Q, 1, 2].
-at::Tensor query_places(const std::vector<GridSize>& grids, const at::Tensor& like) {
-  std::vector<double> places;
+at::Tensor query_positions(const std::vector<GridSize>& grids, const at::Tensor& like) {
+  std::vector<double> positions;
   for (const GridSize& grid : grids) {
     for (int j = 0; j < grid.height; ++j) {
       for (int i = 0; i < grid.width; ++i) {
-        places.push_back((i + 0.5) / grid.width);
-        places.push_back((j + 0.5) / grid.height);
+        positions.push_back((i + 0.5) / grid.width);
+        positions.push_back((j + 0.5) / grid.height);
       }
     }
   }
-  return at::tensor(places, at::kDouble).to(like.options()).view({1, -1, 1, 2});
+  return at::tensor(positions, at::kDouble).to(like.options()).view({1, -1, 1, 2});
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ at::Tensor PlainOps::deformable(const at::Tensor& values, const at::Tensor& offs
   const at::Tensor weights = by_head(logits).softmax(-1);
   const at::Tensor moves = by_head(offsets).view({batch * heads, queries, levels * points, 2});
   const at::Tensor maps = values.flatten(1, 2).transpose(1, 2);  // [batch, channels, positions]
-  const at::Tensor places = query_places(op.queries, values);
+  const at::Tensor positions = query_positions(op.queries, values);
   std::vector<at::Tensor> samples;
   int64_t first = 0;
   for (int64_t l = 0; l < levels; ++l) {
@@ -43,7 +43,8 @@ at::Tensor PlainOps::deformable(const at::Tensor& values, const at::Tensor& offs
     const at::Tensor map = maps.narrow(2, first, level.positions())
                                .reshape({batch * heads, width / heads, level.height, level.width});
     const at::Tensor size = at::tensor({double(level.width), double(level.height)}, at::kDouble);
-    const at::Tensor at = places + moves.narrow(2, l * points, points) / size.to(values.options());
+    const at::Tensor at =
+        positions + moves.narrow(2, l * points, points) / size.to(values.options());
     samples.push_back(at::grid_sampler(map, at * 2 - 1, 0, 0, false));  // bilinear, zeros
     first += level.positions();
   }

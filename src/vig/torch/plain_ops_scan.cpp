@@ -8,8 +8,8 @@
 namespace vig::train {
 namespace {
 
-at::Tensor as_tensor(const std::vector<int32_t>& numbers, const at::Tensor& like) {
-  const std::vector<int64_t> wide(numbers.begin(), numbers.end());
+at::Tensor as_tensor(const std::vector<int32_t>& integers, const at::Tensor& like) {
+  const std::vector<int64_t> wide(integers.begin(), integers.end());
   return at::tensor(wide, at::kLong).to(like.device());
 }
 
@@ -22,7 +22,7 @@ at::Tensor taken(const at::Tensor& x, const at::Tensor& index) {
 
 // The rows of y [B, T, C] at `index` of a sequence of `rows`; those of a negative index are
 // dropped.
-at::Tensor placed(const at::Tensor& y, const at::Tensor& index, int64_t rows) {
+at::Tensor scattered(const at::Tensor& y, const at::Tensor& index, int64_t rows) {
   const at::Tensor to = at::where(index < 0, rows, index);
   return at::zeros({y.size(0), rows + 1, y.size(2)}, y.options())
       .index_add(1, to, y)
@@ -42,7 +42,7 @@ at::Tensor PlainOps::conv1d(const at::Tensor& x, const at::Tensor& weight, const
   const at::Tensor y =
       at::conv1d(in, weight, maybe(bias), kOne, kNone, kOne, channels).transpose(1, 2);
   if (op.ordered) return y.unsqueeze(1);
-  return placed(y, order, order.size(0)).view({x.size(0), x.size(1), x.size(2), channels});
+  return scattered(y, order, order.size(0)).view({x.size(0), x.size(1), x.size(2), channels});
 }
 
 at::Tensor PlainOps::selective_scan(const KernelOps::Scan& scan) {
@@ -75,13 +75,13 @@ at::Tensor PlainOps::selective_scan(const KernelOps::Scan& scan) {
   }
   const at::Tensor y = at::stack(ys, 1) + scan.d * u;
   const at::Tensor targets = as_tensor(scan_targets(op, direction.path, height, width), scan.u);
-  return placed(y, targets, scan.height * scan.width)
+  return scattered(y, targets, scan.height * scan.width)
       .view({u.size(0), scan.height, scan.width, channels});
 }
 
 at::Tensor PlainOps::q_shift(const at::Tensor& x, const at::Tensor& mixes) {
   const int64_t channels = x.size(3), height = x.size(1), width = x.size(2);
-  // One line of zeros around the grid; each quarter of the channels is read from another place.
+  // One line of zeros around the grid; each quarter of the channels is read from another position.
   const at::Tensor padded = at::constant_pad_nd(x, {0, 0, 1, 1, 1, 1});
   constexpr int64_t kDown[] = {1, 1, 0, 2}, kRight[] = {0, 2, 1, 1};
   std::vector<at::Tensor> quarters, results;

@@ -16,14 +16,14 @@ using torch::autograd::variable_list;
 struct LevelAlign : Function<LevelAlign> {
   static RoiAlignArgs args_of(const at::Tensor& map, const at::Tensor& boxes, double scale,
                               int64_t side, int64_t sampling_ratio, int64_t box) {
-    const float* numbers = boxes.data_ptr<float>() + box * 5;
+    const float* values = boxes.data_ptr<float>() + box * 5;
     RoiAlignArgs args;
-    args.map.data = map.data_ptr<float>() + static_cast<int64_t>(numbers[0]) * map.stride(0);
+    args.map.data = map.data_ptr<float>() + static_cast<int64_t>(values[0]) * map.stride(0);
     args.map.stride = args.out_stride = args.channels = map.size(3);
     args.map.height = map.size(1);
     args.map.width = map.size(2);
     args.map.scale = static_cast<float>(scale);
-    args.box = numbers + 1;
+    args.box = values + 1;
     args.side = static_cast<int>(side);
     args.sampling_ratio = static_cast<int>(sampling_ratio);
     return args;
@@ -92,7 +92,7 @@ at::Tensor roi_align(const std::vector<at::Tensor>& maps, const at::Tensor& boxe
   if (maps.empty() || maps.size() != options.scales.size() || boxes.dim() != 2 ||
       boxes.size(1) != 5) {
     fail(
-        "[roi_align] {} maps, {} scales and boxes of {} numbers, expected as many scales as maps "
+        "[roi_align] {} maps, {} scales and boxes of {} values, expected as many scales as maps "
         "and boxes of 5",
         maps.size(), options.scales.size(), boxes.size(-1));
   }
@@ -108,11 +108,11 @@ at::Tensor roi_align(const std::vector<at::Tensor>& maps, const at::Tensor& boxe
   }
   // Level by level, then in the order of the boxes.
   std::vector<at::Tensor> parts;
-  std::vector<int64_t> places(static_cast<size_t>(all.size(0)));
+  std::vector<int64_t> positions(static_cast<size_t>(all.size(0)));
   int64_t done = 0;
   for (size_t l = 0; l < maps.size(); ++l) {
     if (of_level[l].empty()) continue;
-    for (const int64_t r : of_level[l]) places[static_cast<size_t>(r)] = done++;
+    for (const int64_t r : of_level[l]) positions[static_cast<size_t>(r)] = done++;
     const at::Tensor mine = all.index_select(0, at::tensor(of_level[l], at::kLong));
     const bool fast = kernels && maps[l].device().is_cpu() && maps[l].scalar_type() == at::kFloat;
     parts.push_back(fast ? LevelAlign::apply(maps[l].contiguous(), mine,
@@ -124,7 +124,7 @@ at::Tensor roi_align(const std::vector<at::Tensor>& maps, const at::Tensor& boxe
   if (parts.empty()) {
     return at::empty({0, options.side, options.side, maps[0].size(3)}, maps[0].options());
   }
-  const at::Tensor order = at::tensor(places, at::kLong).to(maps[0].device());
+  const at::Tensor order = at::tensor(positions, at::kLong).to(maps[0].device());
   return at::cat(parts, 0).index_select(0, order);
 }
 

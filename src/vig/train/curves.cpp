@@ -6,12 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "vig/tasks/svg.h"
+#include "vig/tasks/chart.h"
 
 namespace vig::train {
 namespace {
 
-constexpr std::string_view kLossPanel = "loss";
+const std::string kLossPanel = "loss";
 
 // "run" of "/photos/run/"; of ".", where it lies.
 std::string last_name(const std::string& path) {
@@ -43,36 +43,48 @@ std::string curves_title(const std::string& run, const std::string& model,
 }
 
 std::string curves_svg(const CurvesInfo& info, const std::vector<MetricsRow>& rows) {
-  std::vector<ChartPanel> panels = {{std::string(kLossPanel), {{"training", {}}}, {}}};
-  for (const MetricsRow& row : rows) {
-    panels[0].series[0].points.emplace_back(row.epoch, row.train_loss);
-  }
+  Chart chart{.title = info.title, .note = caption(info, rows)};
+  chart.layout = ChartLayout::kStack;
+  chart.panel_width = 560;
+  chart.panel_height = 220;
+  const auto find_panel = [&](const std::string& title) -> ChartPanel& {
+    const auto found = std::ranges::find(chart.panels, title, &ChartPanel::title);
+    if (found != chart.panels.end()) return *found;
+    return chart.panels.emplace_back(
+        ChartPanel{.title = title, .x = {.label = "epoch"}, .y = {}, .series = {}});
+  };
+  const auto draw = [&](ChartPanel& panel, const std::string& name, auto value) {
+    // Each panel has its own legend, so colours begin again: training is the first in all.
+    ChartSeries series{.name = name, .points = {}, .colour = static_cast<int>(panel.series.size())};
+    for (const MetricsRow& row : rows) series.points.emplace_back(row.epoch, value(row));
+    panel.series.push_back(series);
+  };
+  draw(find_panel(kLossPanel), "training", [](const MetricsRow& row) { return row.train_loss; });
   const auto best = std::ranges::find(rows, info.best_step, &MetricsRow::step);
-  const auto draw = [&](const Column& column, size_t i, bool val) {
+  const auto draw_column = [&](const Column& column, size_t i, bool val) {
     if (column.panel.empty()) return;
     const auto value = [&](const MetricsRow& row) {
       return (column.percent ? 100 : 1) * (val ? row.val : row.train)[i];
     };
-    auto panel = std::ranges::find(panels, column.panel, &ChartPanel::y_label);
-    if (panel == panels.end()) panel = panels.insert(panel, {column.panel, {}, {}});
-    Series& series = panel->series.emplace_back(Series{column.curve, {}});
-    for (const MetricsRow& row : rows) series.points.emplace_back(row.epoch, value(row));
+    ChartPanel& panel = find_panel(column.panel);
+    draw(panel, column.curve, value);
     if (!val || best == rows.end() || !std::isfinite(value(*best))) return;
     // What the best network was chosen by has its words; other panels show their first number.
     if (i == info.best_column) {
-      panel->mark =
-          ChartMark{best->epoch, value(*best),
-                    fmt::format("best: {} at epoch {:.6g}", info.best_label, best->epoch)};
-    } else if (!panel->mark.has_value()) {
-      panel->mark = ChartMark{best->epoch, value(*best), fmt::format("{:.4f}", value(*best))};
+      panel.mark = ChartMark{best->epoch, value(*best),
+                             fmt::format("best: {} at epoch {:.6g}", info.best_label, best->epoch)};
+    } else if (!panel.mark.has_value()) {
+      panel.mark = ChartMark{best->epoch, value(*best), fmt::format("{:.4f}", value(*best))};
     }
   };
-  for (size_t i = 0; i < info.columns.train.size(); ++i) draw(info.columns.train[i], i, false);
-  for (size_t i = 0; i < info.columns.val.size(); ++i) draw(info.columns.val[i], i, true);
-  ChartPanel& rate =
-      panels.emplace_back(ChartPanel{"learning rate", {{"learning rate", {}}}, {}, 110});
-  for (const MetricsRow& row : rows) rate.series[0].points.emplace_back(row.epoch, row.lr);
-  return line_chart_svg(info.title, "epoch", panels, caption(info, rows));
+  for (size_t i = 0; i < info.columns.train.size(); ++i) {
+    draw_column(info.columns.train[i], i, false);
+  }
+  for (size_t i = 0; i < info.columns.val.size(); ++i) draw_column(info.columns.val[i], i, true);
+  ChartPanel& rate = find_panel("learning rate");
+  rate.height = 110;
+  draw(rate, "learning rate", [](const MetricsRow& row) { return row.lr; });
+  return chart_svg(chart);
 }
 
 }  // namespace vig::train

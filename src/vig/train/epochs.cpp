@@ -60,9 +60,9 @@ void Epochs::begin(int64_t epoch, int64_t step) {
   open_ = epoch;
   share_reported();
   const std::vector<size_t> order = epoch_samples(task_.data(), options_, epoch);
-  const auto cut = [&](std::span<const size_t> numbers) {
+  const auto cut = [&](std::span<const size_t> indices) {
     auto batches =
-        make_batches(numbers, static_cast<size_t>(options_.batch), LastBatch::kKeep, deal_);
+        make_batches(indices, static_cast<size_t>(options_.batch), LastBatch::kKeep, deal_);
     batches.erase(batches.begin(), batches.begin() + (step - epoch * steps_));
     return batches;
   };
@@ -70,11 +70,10 @@ void Epochs::begin(int64_t epoch, int64_t step) {
       std::make_shared<const std::vector<std::vector<size_t>>>(cut(times_before(order)));
   const RandomStream stream = augmentation_stream(options_, epoch);
   loader_.start(cut(order), task_.image_floats(),
-                [this, stream, times](const Loader::Slot& slot, const Image& image, Target& target,
-                                      float* out) {
+                [this, stream, times](const Loader::Slot& slot, Sample& sample, float* out) {
                   const size_t before = (*times)[slot.batch][slot.position];
                   const RandomStream own = stream.fork(slot.sample);
-                  task_.write_training(image, target,
+                  task_.write_training(*sample.image, *sample.target,
                                        before == 0 ? own : own.fork("again").fork(before), out);
                 });
 }

@@ -1,7 +1,7 @@
 // The rows of a run as an event file, which TensorBoard and others read.
 //
 // The file is a list of records (TFRecord): the length of the data in 8 bytes, the masked CRC-32C
-// of these, the data, and its masked CRC-32C, all numbers little-endian. The data of the first
+// of these, the data, and its masked CRC-32C, all integers little-endian. The data of the first
 // record names the format, "brain.Event:2"; that of each other is a protocol buffer Event:
 // wall_time (field 1, double), step (field 2, varint) and summary (field 5), whose values (field 1)
 // have a tag (field 1) and a simple_value (field 2, float).

@@ -60,13 +60,13 @@ std::string text_of(const AugmentOptions::Crop& value) {
 
 // "8,11"
 std::vector<double> parse_list(const std::string& name, const std::string& text) {
-  std::vector<double> numbers;
+  std::vector<double> values;
   for (size_t start = 0; start < text.size();) {
     const size_t end = std::min(text.find(',', start), text.size());
-    parse(name, text.substr(start, end - start), numbers.emplace_back());
+    parse(name, text.substr(start, end - start), values.emplace_back());
     start = end + 1;
   }
-  return numbers;
+  return values;
 }
 
 void expect(bool good, const char* name, double value, const char* expected) {
@@ -154,7 +154,7 @@ void check_options(const TrainOptions& o) {
   expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
   expect(in(o.patience, 0, 1 << 30), "patience", o.patience, "at least 0");
   expect(in(o.norm_group, 1, 1 << 20), "norm-group", o.norm_group, "1 to 1048576");
-  expect(in(o.look, 0, 10000), "look", o.look, "0 to 10000");
+  expect(in(o.preview, 0, 10000), "preview", o.preview, "0 to 10000");
   expect(in(o.proposal_samples, 1, 1 << 20), "proposal-samples", o.proposal_samples,
          "1 to 1048576");
   expect(in(o.box_samples, 1, 1 << 20), "box-samples", o.box_samples, "1 to 1048576");

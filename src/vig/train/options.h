@@ -17,7 +17,7 @@
 namespace vig::train {
 
 struct TrainOptions {
-  std::string preset;  // where the numbers come from, for the record
+  std::string preset;  // where the values come from, for the record
 
   // What is trained.
   std::string task;             // classify, segment or detect; empty: what the data is for
@@ -41,7 +41,7 @@ struct TrainOptions {
   ViewOptions view;  // of segmentation and detection, which take `flip` from `augment`
   std::string sampling = "natural";    // or balanced
   std::string class_weights = "none";  // balanced, or a number for each class
-  int look = 0;                        // training images to write with their targets drawn
+  int preview = 0;                     // training images to write with their targets drawn
 
   // Length.
   double epochs = 300;
@@ -74,21 +74,21 @@ struct TrainOptions {
   std::string device = "cpu";
   bool kernels = true;            // else LibTorch's own operations
   double checkpoint_minutes = 5;  // between checkpoints inside an epoch
-  double group_timeout = 300;     // seconds to wait for a process that does not answer
+  double group_timeout = 300;     // seconds to wait for a process that does not respond
 };
 
 // f(name, value, help) for each option.
 template <class Options, class F>
 void visit_options(Options& o, F&& f) {
-  f("task", o.task, "Task to train for: classify, segment or detect; empty: what the data is for");
+  f("task", o.task, "Task: classify, segment or detect; empty: determined by the data");
   f("model", o.model,
     "Model of the zoo to train, weight file to fine-tune, or a model that comes with vig: default, "
     "segment, detect");
-  f("arch", o.arch, "Model that the weight file holds, when the file does not say");
+  f("arch", o.arch, "Model name, for a weight file that does not contain it");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
   f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");
   f("val-share", o.val_share,
-    "Share of the training split held out for validation, when there is no validation split");
+    "Share of the training split held out for validation if there is no validation split");
   f("max-pixels", o.max_pixels, "Skip images with more pixels than this");
   f("ignore-orientation", o.ignore_orientation, "Ignore the orientation stored in EXIF");
   f("loaders", o.loaders, "Threads that decode and augment images");
@@ -98,24 +98,24 @@ void visit_options(Options& o, F&& f) {
   f("class-weights", o.class_weights,
     "Classification and segmentation: weights of the classes in the loss: none, balanced, or "
     "numbers such as 1,2.5, one for each class in their order");
-  f("look", o.look,
-    "Training images to write into the folder of the run, as the network sees them, with labels "
+  f("preview", o.preview,
+    "Preview: number of training images to write to the run's folder as network input, with labels "
     "or objects drawn");
   f("epochs", o.epochs, "Passes over the training split");
   f("batch", o.batch, "Images of one optimiser step, over all processes");
   f("accumulate", o.accumulate,
-    "Gradient accumulation: passes of a thread over its images of a step; 0: as memory allows");
+    "Gradient accumulation: passes of a thread over its share of a batch; 0: as memory allows");
   f("threads", o.threads,
     "Threads of each process; 0: its share of the processors that affinity and CPU quotas allow");
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
   f("patience", o.patience,
-    "Early stopping: validations without a better network that end the run; 0: none do");
+    "Early stopping: end the run after this many validations without a better network; 0: never");
   f("norm-group", o.norm_group,
     "Images that share batch norm statistics and the normalisers of detection losses");
   f("proposal-samples", o.proposal_samples,
-    "Detection: anchors of an image that the proposals learn from");
+    "Detection: anchors per image in the loss of the proposals");
   f("box-samples", o.box_samples,
-    "Detection: boxes of an image that the heads of boxes and masks learn from");
+    "Detection: boxes per image in the losses of the box and mask heads");
   f("lr", o.lr, "Peak learning rate");
   f("lr-batch", o.lr_batch,
     "Batch size that the learning rates are given for, scaled to the real one; 0: not scaled");
@@ -123,11 +123,12 @@ void visit_options(Options& o, F&& f) {
     "Learning rate after the warm-up: cosine; linear, to --min-lr at the end; or steps, see "
     "--lr-drops");
   f("lr-drops", o.lr_drops,
-    "Schedule steps: epochs, such as 8,11, from which on the learning rate is a tenth of before");
+    "With --schedule steps: epochs, such as 8,11, at which the learning rate falls to a tenth");
   f("min-lr", o.min_lr, "Learning rate at the end of the schedule");
   f("warmup-lr", o.warmup_lr, "Learning rate at the start of the warm-up");
   f("warmup-epochs", o.warmup_epochs, "Epochs of linear warm-up");
-  f("warmup-steps", o.warmup_steps, "Steps of linear warm-up, instead of epochs; 0: by epochs");
+  f("warmup-steps", o.warmup_steps,
+    "Optimiser steps of linear warm-up, instead of epochs; 0: by epochs");
   f("weight-decay", o.weight_decay, "Weight decay of matrices; biases and norms have none");
   f("beta1", o.beta1, "AdamW beta1: decay of the mean of gradients");
   f("beta2", o.beta2, "AdamW beta2: decay of the mean of squared gradients");
@@ -157,7 +158,7 @@ void visit_options(Options& o, F&& f) {
     "Side of the square that cutout removes, as a share of the input size; 0: none");
   f("resize-min", o.view.resize_min,
     "Segmentation and detection: smallest size of an image, as a factor of the usual one");
-  f("resize-max", o.view.resize_max, "The largest size");
+  f("resize-max", o.view.resize_max, "Segmentation and detection: largest size of an image");
   f("flip-vertical", o.view.flip_vertical,
     "Segmentation and detection: probability of a vertical flip");
   f("transpose", o.view.transpose,
@@ -166,7 +167,7 @@ void visit_options(Options& o, F&& f) {
   f("photometric", o.view.photometric,
     "Segmentation and detection: distort brightness, contrast, saturation and hue");
   f("one-class-most", o.view.one_class_most,
-    "Segmentation: crops in which one class has this share of the labelled pixels are drawn again");
+    "Segmentation: draw a crop again if one class covers this share of its labelled pixels");
   f("mixup", o.mix.mixup, "Mixup alpha; 0: no mixup");
   f("cutmix", o.mix.cutmix, "CutMix alpha; 0: no CutMix");
   f("mix-probability", o.mix.probability, "Probability that mixup or CutMix is applied to a batch");
@@ -175,17 +176,17 @@ void visit_options(Options& o, F&& f) {
   f("device", o.device, "Device to train on: cpu, or cuda where LibTorch supports it");
   f("kernels", o.kernels, "Use our own kernels; false: LibTorch's operations");
   f("checkpoint-minutes", o.checkpoint_minutes, "Minutes from one checkpoint to the next");
-  f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not answer");
+  f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not respond");
 }
 
 // By the names above: for the command line, the run's record, and comparing both.
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
-// The numbers of lr_drops. Throws a usage error where they are none.
+// The values of lr_drops. Throws a usage error where they are none.
 std::vector<double> lr_drop_epochs(const TrainOptions& options);
 
-// The numbers of class_weights; empty where it is none or balanced. Throws a usage error where they
+// The values of class_weights; empty where it is none or balanced. Throws a usage error where they
 // are none.
 std::vector<double> class_weight_list(const TrainOptions& options);
 

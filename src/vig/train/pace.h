@@ -14,8 +14,9 @@ struct WorkLeft {
   double checkpoint_minutes = 0;  // between further checkpoints
 };
 
-// Loading is part of a step's time. Numbers are NaN until enough was measured: the first steps are
-// slower than the rest, as memory is touched for the first time, or faster, as batches wait ready.
+// Loading is part of a step's time. Estimates are NaN until enough was measured: the first steps
+// are slower than the rest, as memory is touched for the first time, or faster, as batches wait
+// ready.
 class Pace {
  public:
   void add_step(double seconds, int64_t images);

@@ -34,7 +34,7 @@ std::map<std::string, std::string> pyramid_fields(const ModelSpec& classifier, M
   const std::map<std::string, std::string> fields = model_fields(spec);
   std::vector<int> dims = list_of(fields, "dims"), depths = list_of(fields, "depths"),
                    heads = list_of(fields, "heads");
-  // Numbers that fit no network are the caller's, and building it says what is wrong with them.
+  // Values that fit no network are the caller's, and building it says what is wrong with them.
   if (std::min({dims.size(), depths.size(), heads.size()}) < had) return {};
   const int head_width = std::max(1, dims[had - 1] / std::max(1, heads[had - 1]));
   const int added_heads = std::max(1, dims[had - 1] / 2 / head_width);

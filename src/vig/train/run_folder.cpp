@@ -71,7 +71,7 @@ void check_apart(const std::string& data, const std::string& out) {
   if (error) return;  // opening it says why
   const fs::path folder = fs::weakly_canonical(out, error);
   if (error || std::ranges::mismatch(images, folder).in1 != images.end()) return;
-  fail_usage("--out {} lies inside of {}, where it would be taken for images; name another place",
+  fail_usage("--out {} lies inside of {}, where it would be taken for images; name another folder",
              out, data);
 }
 

@@ -82,14 +82,6 @@ bool is_zoo_name(const std::string& name) {
   return std::ranges::find(model_zoo(), name, &ModelSpec::name) != model_zoo().end();
 }
 
-// Options by their names of today.
-void rename_options(Texts& stored) {
-  if (auto parts = stored.extract("parts"); !parts.empty()) {
-    parts.key() = "accumulate";
-    stored.insert(std::move(parts));
-  }
-}
-
 // What the best network is worth that so few images have chosen.
 std::string few_images_note(const Task& task, size_t images) {
   const std::string start = fmt::format("{} image{} to validate on (below {}): ", images,
@@ -112,7 +104,7 @@ std::string few_images_note(const Task& task, size_t images) {
 
 Texts run_identity(const RunFacts& facts) {
   Texts texts = option_texts(facts.options);
-  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders", "look"})
+  for (const char* name : {"checkpoint-minutes", "group-timeout", "loaders", "preview"})
     texts.erase(name);
   for (const auto& [field, value] : model_fields(facts.spec)) {
     texts[std::string(kFieldPrefix) + field] = value;
@@ -154,8 +146,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   const TaskData& data = facts.data;
   Json json;
   std::error_code ignored;
-  const auto place = std::filesystem::absolute(facts.data_path, ignored);
-  json["data"] = ignored ? facts.data_path : place.lexically_normal().string();
+  const auto path = std::filesystem::absolute(facts.data_path, ignored);
+  json["data"] = ignored ? facts.data_path : path.lexically_normal().string();
   json["train_images"] = data.train->size();
   json["val_images"] = data.val != nullptr ? data.val->size() : 0;
   json["validation"] = data.val == nullptr     ? Json(nullptr)
@@ -200,7 +192,6 @@ int64_t plan_begin(const Texts& identity) {
 }
 
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step) {
-  rename_options(stored);
   add_later_options(stored, asked);
   add_real_size(stored, asked);
   const std::string patience = stored.contains("patience") ? stored.at("patience") : "0";
@@ -262,7 +253,6 @@ TrainOptions with_real_size(TrainOptions options, const Recipe& recipe) {
 }
 
 TrainOptions stored_options(Texts identity) {
-  rename_options(identity);
   TrainOptions options;
   if (const auto found = identity.find("preset"); found != identity.end()) {
     options.preset = found->second;

@@ -17,12 +17,12 @@ double number(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
-Json numbers(const std::vector<double>& values) {
+Json as_json(const std::vector<double>& values) {
   Json list = Json::array();
   for (const double value : values) list.push_back(number(value));
   return list;
 }
-std::vector<double> numbers(const Json& list) {
+std::vector<double> values_of(const Json& list) {
   std::vector<double> values;
   for (const Json& value : list) values.push_back(number(value));
   return values;
@@ -33,8 +33,8 @@ Json to_json(const MetricsRow& r) {
           {"step", r.step},
           {"lr", number(r.lr)},
           {"train_loss", number(r.train_loss)},
-          {"train", numbers(r.train)},
-          {"val", numbers(r.val)},
+          {"train", as_json(r.train)},
+          {"val", as_json(r.val)},
           {"images_per_second", number(r.images_per_second)},
           {"seconds", number(r.seconds)}};
 }
@@ -57,8 +57,8 @@ MetricsRow row_from_json(const Json& j) {
           j.at("step").get<int64_t>(),
           number(j.at("lr")),
           number(j.at("train_loss")),
-          numbers(j.at("train")),
-          numbers(j.at("val")),
+          values_of(j.at("train")),
+          values_of(j.at("val")),
           number(j.at("images_per_second")),
           number(j.at("seconds"))};
 }
@@ -70,7 +70,7 @@ Json to_json(const RunState& s) {
           {"loss_sum", number(s.loss_sum)},
           {"loss_steps", s.loss_steps},
           {"seen", s.seen},
-          {"sums", numbers(s.sums)},
+          {"sums", as_json(s.sums)},
           {"row_seconds", number(s.row_seconds)},
           {"seconds", number(s.seconds)},
           {"row_due", s.row_due},
@@ -85,7 +85,7 @@ RunState from_json(const Json& j) {
   s.loss_steps = j.at("loss_steps").get<double>();
   s.seen = j.at("seen").get<int64_t>();
   // "hits" and a missing "row_due" are of older versions.
-  s.sums = j.contains("sums") ? numbers(j.at("sums")) : std::vector{number(j.at("hits"))};
+  s.sums = j.contains("sums") ? values_of(j.at("sums")) : std::vector{number(j.at("hits"))};
   s.row_seconds = number(j.at("row_seconds"));
   s.seconds = number(j.at("seconds"));
   s.row_due = j.contains("row_due") && j.at("row_due").get<bool>();
@@ -206,7 +206,7 @@ RunState read_checkpoint(const std::string& path, const Columns& columns, Parame
     const NamedTensor* stored = file.find(name);
     if (stored == nullptr || stored->view.dtype != DType::kF32 ||
         stored->view.shape.elements() != tensor->numel()) {
-      fail("{}: expected a tensor {} of {} numbers", path, name, tensor->numel());
+      fail("{}: expected a tensor {} of {} values", path, name, tensor->numel());
     }
     tensor->copy_(
         at::from_blob(const_cast<void*>(stored->view.data), {tensor->numel()}, at::kFloat));

@@ -58,7 +58,7 @@ StepSums Steps::compute_gradients(Batch& batch, int64_t step) {
     options.deal = epochs_.deal();
     if (moves) options.statistics = &statistics[pass.shard];
     const at::Tensor images = ready.images.narrow(0, pass.first, pass.count).to(device);
-    return task_.loss({pass.values, images, ready.targets, pass.first, options, batch.targets},
+    return task_.loss({pass.values, images, ready.targets, pass.first, options, batch.items},
                       pass.sums);
   };
   const StepSums sums =

@@ -13,6 +13,7 @@
 
 #include "vig/base/random.h"
 #include "vig/data/loader.h"
+#include "vig/data/target.h"
 #include "vig/torch/forward.h"
 #include "vig/train/metrics.h"
 #include "vig/train/options.h"
@@ -62,7 +63,7 @@ struct ShardPass {
   const std::vector<at::Tensor>& targets;  // of the whole StepBatch
   int64_t first = 0;                       // of these images, in the StepBatch
   const ForwardOptions& options;
-  const std::vector<Target>& items;  // the targets of the whole StepBatch, as Write left them
+  const std::vector<Sample>& items;  // of the whole StepBatch: Batch::items
 };
 
 // Measures a network on validation images, batch by batch.
@@ -71,7 +72,7 @@ class Evaluator {
   virtual ~Evaluator() = default;
   // The network with the parameters `values` on a batch of at least one image.
   virtual void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) = 0;
-  // The numbers of Columns::val over the batches of all processes. Every process calls it.
+  // The values of Columns::val over the batches of all processes. Every process calls it.
   virtual std::vector<double> figures(Group& group) = 0;
 };
 
@@ -98,7 +99,7 @@ class Task {
 
   // What happens to a batch as a whole, and its targets as tensors.
   virtual StepBatch prepare(Batch& batch, const RandomStream& stream) const = 0;
-  // The mean loss of the images, differentiable. Adds to `sums` the numbers of Columns::train,
+  // The mean loss of the images, differentiable. Adds to `sums` the values of Columns::train,
   // summed over the images. Called by several threads at a time.
   virtual at::Tensor loss(const ShardPass& pass, std::span<double> sums) const = 0;
 

@@ -38,7 +38,7 @@ ModelSpec dense_counterpart(const std::string& classifier, ModelTask task) {
              task_name(task), classifier);
 }
 
-// The classifier's numbers that the other network has as well.
+// The classifier's parameters that the other network has as well.
 void take_fields(const ModelSpec& classifier, ModelSpec& spec) {
   const std::map<std::string, std::string> known = model_fields(spec);
   for (const auto& [field, value] : model_fields(classifier)) {
@@ -71,7 +71,7 @@ std::vector<std::string> summary_of(const std::vector<std::string>& names) {
   return modules;
 }
 
-// Fresh numbers for what the source does not give in this shape.
+// Fresh values for what the source does not give in this shape.
 Parameters bind_parameters(const std::vector<ParamSpec>& specs, const ModelPlan& plan,
                            bool keep_head, const TrainOptions& options, Beginning& beginning) {
   const auto first = random_weights(specs, options.seed);

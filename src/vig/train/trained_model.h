@@ -14,7 +14,7 @@
 
 namespace vig::train {
 
-// Where the numbers of a network come from, and which of them change; in parameters.
+// Where the parameters of a network come from, and how many of them change.
 struct Beginning {
   std::string file;  // empty: all are fresh
   int64_t loaded = 0, fresh = 0, learning = 0;
@@ -39,7 +39,7 @@ struct TrainedModel {
 
 // Which network a run trains, before the size of its input is known.
 struct ModelPlan {
-  ModelSource source;  // where numbers come from: the model itself, or a classifier
+  ModelSource source;  // where parameters come from: the model itself, or a classifier
   ModelSpec spec;
   std::vector<std::string> classes;
   bool from_classifier = false;  // the source's tensors are those of the backbone

@@ -7,8 +7,8 @@
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
 #include "vig/train/best_network.h"
-#include "vig/train/look.h"
 #include "vig/train/pace.h"
+#include "vig/train/preview.h"
 #include "vig/train/processes/agreement.h"
 #include "vig/train/run_folder.h"
 #include "vig/train/run_record.h"
@@ -62,20 +62,18 @@ class Run {
     check_group();
     if (group_.rank() == 0) {
       write_record();
-      if (options_.look > 0) write_look(*task_, options_, folder_.path());
+      if (options_.preview > 0) write_preview(*task_, options_, folder_.path());
       if (events_.begin) events_.begin(summary());
     }
     Clock::time_point saved = Clock::now();
     while ((state_.step < steps_.count() || state_.row_due) && !stopped_early()) {
       if (!state_.row_due) timed_step();
-      reach(RunPoint::kStep);
       bool stop = wants_stop();
       const bool row = state_.row_due && !stop && close_row();
       stop = stop || state_.row_due;  // asked for during validation
       if (row || stop || seconds_since(saved) > 60 * options_.checkpoint_minutes) {
         save();
         saved = Clock::now();
-        reach(RunPoint::kSaved);
       }
       if (stop) return {false, false, state_, best_sentence(), best_note()};
     }
@@ -98,10 +96,6 @@ class Run {
   void write_record() const {
     const MetricsRow* last = stopped_early() ? &state_.rows.back() : nullptr;
     folder_.write_record(run_json(facts_, folder_.description(), last), task_->data());
-  }
-
-  void reach(RunPoint point) {
-    if (events_.reached) events_.reached(point, state_.step);
   }
 
   double epoch() const {
@@ -224,7 +218,6 @@ class Run {
     }
     const auto measured =
         validator_->run(model_.parameters.views_of(best_values()), [&](const Batch& batch) {
-          reach(RunPoint::kValidation);
           report_problems(batch);
           return !wants_stop();
         });

@@ -6,7 +6,7 @@
 //   metrics.csv, curves.svg what was measured, also as events.out.tfevents.vig for TensorBoard
 //   run.json                all options and facts of the run
 //   validation.txt          the images kept for validation, where the data names none
-//   look/NUMBER.png         training images as the network sees them, where they were asked for
+//   preview/NUMBER.png      training images as the network sees them, if requested
 #pragma once
 
 #include <functional>
@@ -31,9 +31,6 @@ struct StepReport {
   double seconds_left = 0;       // likewise; validation and checkpoints counted
 };
 
-// Places of a run that a test may want to end it at.
-enum class RunPoint { kStep, kValidation, kSaved };
-
 // What the caller wants to know. All may be empty. Only the first process of a group calls them,
 // but for problems, which the process reports that meets them: each once.
 struct TrainEvents {
@@ -41,10 +38,9 @@ struct TrainEvents {
   std::function<void(const StepReport&)> step;
   std::function<void(const MetricsRow&, double seconds_left)> row;
   std::function<void(const std::string&)> problem;  // a sentence about a bad file
-  std::function<bool()> stop;  // true: write a checkpoint after this step and return
-  // After a step and before its checkpoint, before each batch of a validation, after a checkpoint:
-  // with the steps done.
-  std::function<void(RunPoint, int64_t step)> reached;
+  // True: write a checkpoint and return. Asked after each step and before each batch of a
+  // validation, which is then done again when the run resumes.
+  std::function<bool()> stop;
 };
 
 struct TrainResult {
@@ -56,9 +52,9 @@ struct TrainResult {
 };
 
 // Trains on `data`, which the task opens, into the folder `out`, resuming from its checkpoint if it
-// has one of the same run. Throws before the first step whatever can be known then: bad options,
-// data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that is not
-// finite throws, too, and leaves the last checkpoint.
+// has one of the same run. Throws before the first step for all errors that can be known then: bad
+// options, data, an unwritable or full disk, a checkpoint of another run. A loss or gradient that
+// is not finite throws, too, and leaves the last checkpoint.
 TrainResult train(const TrainOptions& options, const std::string& data, const std::string& out,
                   const TrainEvents& events, Group& group);
 

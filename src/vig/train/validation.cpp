@@ -16,9 +16,8 @@ std::optional<std::vector<double>> Validator::run(const std::vector<at::Tensor>&
                                                   const std::function<bool(const Batch&)>& each) {
   const std::vector<size_t> order = plain_order(loader_.source().size());
   loader_.start(make_batches(order, batch_, LastBatch::kKeep, {group_.rank(), group_.size()}),
-                task_.image_floats(),
-                [this](const Loader::Slot&, const Image& image, Target& target, float* out) {
-                  task_.write_validation(image, target, out);
+                task_.image_floats(), [this](const Loader::Slot&, Sample& sample, float* out) {
+                  task_.write_validation(*sample.image, *sample.target, out);
                 });
   const std::unique_ptr<Evaluator> evaluator = task_.new_evaluator();
   double images = 0;

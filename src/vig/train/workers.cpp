@@ -9,18 +9,18 @@
 
 namespace vig::train {
 
-Workers::Workers(int threads) : team_(threads), errors_(static_cast<size_t>(threads)) {
+Workers::Workers(int threads) : pool_(threads), errors_(static_cast<size_t>(threads)) {
   // The weights depend on how a batch is cut into shards, so fewer threads would train another
   // network.
-  if (team_.size() < threads) {
+  if (pool_.size() < threads) {
     fail("{} of {} threads can be started: the system's limit of threads or of memory is reached",
-         team_.size(), threads);
+         pool_.size(), threads);
   }
   each([](int) { at::set_num_threads(1); });  // every thread has a setting of its own
 }
 
 void Workers::each(const std::function<void(int worker)>& work) {
-  team_.run([&](int worker) {
+  pool_.run([&](int worker) {
     const FlushDenormals flush;  // as in the engine
     try {
       work(worker);

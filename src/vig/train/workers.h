@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 namespace vig::train {
 
@@ -16,7 +16,7 @@ class Workers {
  public:
   explicit Workers(int threads);
 
-  int size() const { return team_.size(); }
+  int size() const { return pool_.size(); }
   // work(worker) on every thread; the first exception, by worker, is thrown when all are done.
   void each(const std::function<void(int worker)>& work);
   // work(first, last) on parts of [0, count): one a thread, cut at multiples of `grain`.
@@ -24,7 +24,7 @@ class Workers {
              const std::function<void(int64_t first, int64_t last)>& work);
 
  private:
-  ThreadTeam team_;
+  ThreadPool pool_;
   std::vector<std::exception_ptr> errors_;
 };
 

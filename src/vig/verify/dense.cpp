@@ -24,20 +24,21 @@ ModelSource source_of(const GoldenCase& golden) {
   return source;
 }
 
-std::vector<DenseImage> images_of(const GoldenCase& golden) {
+std::vector<RunImage> images_of(const GoldenCase& golden) {
   const TensorView& input = golden.tensor("input");
   const std::vector<float> values = channels_last(to_floats(input), input.shape[0], 3);
   const size_t size = values.size() / golden.images.size();
-  std::vector<DenseImage> images(golden.images.size());
+  std::vector<RunImage> images(golden.images.size());
   for (size_t i = 0; i < images.size(); ++i) {
     images[i].placement = golden.images[i];
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(i * size);
-    images[i].input.assign(first, first + static_cast<std::ptrdiff_t>(size));
+    images[i].write = [input = std::vector(first, first + static_cast<std::ptrdiff_t>(size))](
+                          float* out) { std::ranges::copy(input, out); };
   }
   return images;
 }
 
-// Of whole numbers: error and largest are how many differ, and how many there are.
+// Of integers: error and largest are how many differ, and how many there are.
 TensorCheck compare_counts(const std::string& name, const std::vector<int64_t>& expected,
                            const std::vector<int64_t>& found, double tolerance) {
   TensorCheck check;
@@ -49,13 +50,13 @@ TensorCheck compare_counts(const std::string& name, const std::vector<int64_t>& 
   return check;
 }
 
-class Answers {
+class Comparison {
  public:
-  Answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report)
+  Comparison(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report)
       : golden_(golden), options_(options), report_(report) {}
 
-  void numbers(const std::string& name, const std::vector<float>& expected,
-               const std::vector<float>& found) {
+  void values(const std::string& name, const std::vector<float>& expected,
+              const std::vector<float>& found) {
     report_.tensors.push_back(compare_values(name, expected, found, options_.tolerance));
   }
   void counts(const std::string& name, const std::vector<int64_t>& expected,
@@ -67,7 +68,7 @@ class Answers {
     return to_floats(golden_.tensor(name));
   }
   std::vector<int64_t> whole(const std::string& name, const Shape& shape) const {
-    const TensorView& view = golden_.whole_numbers(name);
+    const TensorView& view = golden_.integers(name);
     check_shape(name, view.shape, shape);
     return to_int64s(view);
   }
@@ -82,14 +83,14 @@ class Answers {
       }
       return part;
     };
-    numbers(name + " boxes", split(expected, false), split(found, false));
-    numbers(name + " scores", split(expected, true), split(found, true));
+    values(name + " boxes", split(expected, false), split(found, false));
+    values(name + " scores", split(expected, true), split(found, true));
   }
 
  private:
   void check_shape(const std::string& name, const Shape& found, const Shape& expected) const {
     if (found == expected) return;
-    fail("{}: {} is {}, the engine's answer {}", golden_.file, name, found.str(), expected.str());
+    fail("{}: {} is {}, the engine's output {}", golden_.file, name, found.str(), expected.str());
   }
 
   const GoldenCase& golden_;
@@ -106,36 +107,38 @@ std::vector<float> values_of(const LogitField& field) {
   return values;
 }
 
-void verify_segmenter(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
+void verify_segmenter(const GoldenCase& golden, const VerifyOptions& options,
+                      Comparison comparison) {
   const ModelSource source = source_of(golden);
-  const DenseImage image = images_of(golden).at(0);
+  const RunImage image = images_of(golden).at(0);
   const int64_t classes = model_classes(golden.spec);
   RunOptions run;
   run.threads = options.threads;
   const Segmenter whole(source, run, {.window = 0}), windows(source, run);
-  const Placement& place = image.placement;
-  const Shape shape{1, classes, place.input_height, place.input_width};
+  const Placement& placement = image.placement;
+  const Shape shape{1, classes, placement.input_height, placement.input_width};
   for (const auto& [name, segmenter] :
        {std::pair("logits_whole", &whole), std::pair("logits_slide", &windows)}) {
-    answers.numbers(name, channels_last(answers.floats(name, shape), 1, classes),
-                    values_of(segmenter->logits(image)));
+    comparison.values(name, channels_last(comparison.floats(name, shape), 1, classes),
+                      values_of(segmenter->logits(image)));
   }
-  const Shape pixels{place.source_height, place.source_width};
-  std::vector<int64_t> expected = answers.whole("pred", pixels);
-  const std::vector<float> margin = answers.floats("margin", pixels);
+  const Shape pixels{placement.source_height, placement.source_width};
+  std::vector<int64_t> expected = comparison.whole("pred", pixels);
+  const std::vector<float> margin = comparison.floats("margin", pixels);
   const LabelMap labels = windows.segment(image).labels;
   const std::vector<int64_t> found(labels.labels.begin(), labels.labels.end());
   for (size_t i = 0; i < expected.size(); ++i) {
     if (margin[i] <= kLeastMargin) expected[i] = found[i];
   }
-  answers.counts("pred", expected, found);
+  comparison.counts("pred", expected, found);
 }
 
-void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Answers answers) {
+void verify_detector(const GoldenCase& golden, const VerifyOptions& options,
+                     Comparison comparison) {
   RunOptions run;
   run.threads = options.threads;
   const Detector detector(source_of(golden), run);
-  const std::vector<DenseImage> images = images_of(golden);
+  const std::vector<RunImage> images = images_of(golden);
   for (size_t i = 0; i < images.size(); ++i) {
     const std::string number = fmt::format("/{}", i);
     DetectTrace trace;
@@ -150,30 +153,30 @@ void verify_detector(const GoldenCase& golden, const VerifyOptions& options, Ans
       boxes.insert(boxes.end(), {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.score});
       labels.push_back(one.label);
     }
-    answers.boxes("proposals" + number, proposals);
-    answers.boxes("dets" + number, boxes);
-    const Placement& place = images[i].placement;
+    comparison.boxes("proposals" + number, proposals);
+    comparison.boxes("dets" + number, boxes);
+    const Placement& placement = images[i].placement;
     const auto count = static_cast<int64_t>(found.size());
-    answers.counts("labels" + number, answers.whole("labels" + number, {count}), labels);
+    comparison.counts("labels" + number, comparison.whole("labels" + number, {count}), labels);
     // Only where the case has them are masks spread out: the text alone says how large they are.
-    const std::vector<int64_t> expected =
-        answers.whole("det_masks" + number, {count, place.source_height, place.source_width});
+    const std::vector<int64_t> expected = comparison.whole(
+        "det_masks" + number, {count, placement.source_height, placement.source_width});
     std::vector<int64_t> pixels;
     for (const Detection& one : found) {
       for (const uint8_t pixel : decode_mask(one.mask)) pixels.push_back(pixel);
     }
-    answers.counts("det_masks" + number, expected, pixels);
+    comparison.counts("det_masks" + number, expected, pixels);
   }
 }
 
 }  // namespace
 
-void verify_answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report) {
-  const Answers answers(golden, options, report);
+void verify_outputs(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report) {
+  const Comparison comparison(golden, options, report);
   if (golden.spec.config->task() == ModelTask::kDetect) {
-    verify_detector(golden, options, answers);
+    verify_detector(golden, options, comparison);
   } else {
-    verify_segmenter(golden, options, answers);
+    verify_segmenter(golden, options, comparison);
   }
 }
 

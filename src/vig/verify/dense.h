@@ -7,7 +7,7 @@
 namespace vig {
 
 // Runs the images of the case through the whole of Segmenter or Detector and adds a check for
-// each of its answers. Throws where the case lacks one of them.
-void verify_answers(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report);
+// each of its outputs. Throws where the case lacks one of them.
+void verify_outputs(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report);
 
 }  // namespace vig

@@ -30,7 +30,7 @@ const std::map<std::string, int> kInputAxes = {{"batch", 0}, {"height", 2}, {"wi
 
 const std::string kParameter = "param/";
 
-// Of dense prediction: answers, and what belongs to training.
+// Of dense prediction: outputs, and what belongs to training.
 const std::set<std::string> kDenseTensors = {"input", "logits_whole", "logits_slide", "pred",
                                              "margin"};
 constexpr std::string_view kDensePrefixes[] = {
@@ -55,9 +55,9 @@ std::string field_text(const Json& value) {
 
 // Where the case says what family it is: in "config" or beside it.
 std::string family_of(const std::string& file, const Json& description) {
-  for (const Json* place : {&description["config"], &description}) {
-    if (place->contains("family") && place->at("family").is_string()) {
-      return place->at("family").get<std::string>();
+  for (const Json* object : {&description["config"], &description}) {
+    if (object->contains("family") && object->at("family").is_string()) {
+      return object->at("family").get<std::string>();
     }
   }
   fail("{}: expected an object \"config\" with a \"family\"", file);
@@ -189,7 +189,7 @@ const TensorView& GoldenCase::tensor(const std::string& name) const {
   return found->view;
 }
 
-const TensorView& GoldenCase::whole_numbers(const std::string& name) const {
+const TensorView& GoldenCase::integers(const std::string& name) const {
   const NamedTensor* found = tensors->find(name);
   if (found == nullptr) fail("{}: expected a tensor \"{}\", found none", file, name);
   if (is_float(found->view.dtype)) {

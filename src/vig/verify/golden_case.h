@@ -34,7 +34,7 @@ struct GoldenCase {
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
   // The same for integers.
-  const TensorView& whole_numbers(const std::string& name) const;
+  const TensorView& integers(const std::string& name) const;
   // The parameters of a graph of the network.
   std::shared_ptr<const Weights> weights(const Graph& graph) const;
 };

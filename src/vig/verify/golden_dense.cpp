@@ -82,7 +82,7 @@ void set_windows(const std::string& file, const Json& description, const Shape& 
   const GridSize crop = size_at(file, description, "crop");
   const GridSize stride = size_at(file, description, "stride");
   const bool square = crop.height == crop.width && stride.height == stride.width;
-  // Smaller steps would make a small file work for long.
+  // Smaller strides would make a small file work for long.
   if (!square || crop.height > side || stride.height > crop.height ||
       4 * stride.height < crop.height) {
     fail(

@@ -127,7 +127,7 @@ CaseReport verify_network(const GoldenCase& golden, const VerifyOptions& options
   for (const GoldenVersion& version : golden.versions) {
     verify_version(golden, version, options, report);
   }
-  if (golden.kind == GoldenCase::Kind::kDense) verify_answers(golden, options, report);
+  if (golden.kind == GoldenCase::Kind::kDense) verify_outputs(golden, options, report);
   return report;
 }
 

@@ -13,7 +13,7 @@ namespace vig {
 // target.
 //
 // The temporary is locked as long as its process lives. One without a lock was left by a process
-// that was killed; whoever writes the same target next removes it.
+// that was killed; the next writer of the same target removes it.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -37,7 +37,7 @@ class AtomicFile {
   std::string path_;       // as the caller named it, for messages
   std::string target_;     // with links resolved
   std::string temporary_;  // empty once renamed
-  size_t listed_ = 0;      // its place among those that remove_temporary_files() knows
+  size_t listed_ = 0;      // its index among those that remove_temporary_files() knows
   int fd_ = -1;
 };
 
@@ -45,7 +45,7 @@ class AtomicFile {
 std::string partial_name(const std::string& path);
 
 // Renames a file without replacing another. Gives 0, or the number of the error: EEXIST where `to`
-// is taken. The file has one name afterwards, whatever happens.
+// is taken. The file always has exactly one name afterwards.
 int rename_new(const std::string& from, const std::string& to);
 
 // Removes the temporary files of this process, for a signal handler that is about to end it: calls

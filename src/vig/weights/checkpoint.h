@@ -26,7 +26,7 @@ class Checkpoint {
 
   // `prefer_ema` asks for the averaged weights (`model_ema`) and throws when the file has none.
   static Checkpoint open(const std::string& path, bool prefer_ema = false);
-  // The same for bytes in memory; `name` takes the place of the path. `owner` is kept and holds the
+  // The same for bytes in memory; `name` replaces the path. `owner` is kept and holds the
   // bytes; without one the caller keeps them for as long as the checkpoint is used.
   static Checkpoint from_bytes(const std::string& name, std::span<const unsigned char> bytes,
                                bool prefer_ema = false,

@@ -1,4 +1,4 @@
-// Reading a tensor's elements whatever their type and alignment.
+// Reading a tensor's elements of any type and alignment.
 #pragma once
 
 #include <cstdint>

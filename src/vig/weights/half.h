@@ -41,7 +41,7 @@ inline uint16_t f32_to_f16(float value) {
     const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
     return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
   }
-  // Below 2^-14 the result counts steps of 2^-24. Adding 0.5 to the value puts exactly those steps
+  // Below 2^-14 the result counts units of 2^-24. Adding 0.5 to the value puts exactly those units
   // into the low fraction bits, and the addition itself rounds to nearest even.
   const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));

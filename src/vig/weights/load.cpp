@@ -9,7 +9,7 @@
 
 namespace vig {
 
-// Builds Weights in two steps: first where every array goes, then one allocation for all of those
+// Builds Weights in two passes: first where every array goes, then one allocation for all of those
 // that do not lie in the file.
 class WeightsMaker {
  public:

@@ -1,4 +1,4 @@
-// Parameters of a graph bound to numbers: from a checkpoint, or fresh.
+// Parameters of a graph bound to values: from a checkpoint, or fresh.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,11 @@ std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
                                             std::shared_ptr<const Checkpoint> checkpoint,
                                             const LoadOptions& options = {});
 
-// Fills by each spec's Init. A tensor's numbers depend on `seed`, its name and its size alone, so
+// Fills by each spec's Init. A tensor's values depend on `seed`, its name and its size alone, so
 // adding or reordering parameters changes no other.
 std::shared_ptr<const Weights> random_weights(std::span<const ParamSpec> specs, uint64_t seed);
 
-// The same numbers for one parameter, for callers with memory of their own. `out` holds
+// The same values for one parameter, for callers with memory of their own. `out` holds
 // spec.shape.elements() floats. Truncated normal is cut at +-2 absolute, as PyTorch does by
 // default.
 void fill_random(const ParamSpec& spec, uint64_t seed, float* out);

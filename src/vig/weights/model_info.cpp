@@ -57,7 +57,7 @@ std::array<float, 3> channels_from(const std::string& where, const std::string& 
   return channels;
 }
 
-// The numbers of a framing without a crop.
+// The fields of a framing without a crop.
 void check_whole(const std::string& where, const Recipe& recipe) {
   if (recipe.longest < recipe.resize || recipe.longest > kMaxSize) {
     fail("{}: expected longest from resize {} to {}, found {}", where, recipe.resize, kMaxSize,
@@ -103,7 +103,7 @@ constexpr std::string_view kRecipeKeys[] = {"resize",  "crop",     "interpolatio
 
 Recipe recipe_from(const std::string& where, const Json& value) {
   if (!value.is_object()) fail("{}: expected a JSON object", where);
-  // An unknown key would be a step of preprocessing that we silently leave out.
+  // An unknown key would be a preprocessing operation that we silently leave out.
   for (const auto& [key, unused] : value.items()) {
     if (std::ranges::find(kRecipeKeys, key) == std::end(kRecipeKeys)) {
       fail("{}: unknown key \"{}\"", where, printable(key, 40));

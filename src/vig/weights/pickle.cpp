@@ -18,7 +18,7 @@ class PickleReader : PickleMachine {
     while (true) {
       const auto op = static_cast<PickleOp>(take(1)[0]);
       if (op == PickleOp::kStop) break;
-      if (!step_scalar(op) && !step_container(op) && !step_object(op)) {
+      if (!run_scalar(op) && !run_container(op) && !run_object(op)) {
         bad(fmt::format("has opcode 0x{:02x}, which no state dict needs", static_cast<int>(op)));
       }
       if (stack_.size() > kMaxStack) {
@@ -33,7 +33,7 @@ class PickleReader : PickleMachine {
   }
 
  private:
-  bool step_scalar(PickleOp op) {
+  bool run_scalar(PickleOp op) {
     using enum PickleOp;
     switch (op) {
       case kNone:
@@ -115,7 +115,7 @@ class PickleReader : PickleMachine {
     push_int(static_cast<int64_t>(value));
   }
 
-  bool step_container(PickleOp op) {
+  bool run_container(PickleOp op) {
     using enum PickleOp;
     switch (op) {
       case kMark:
@@ -204,7 +204,7 @@ class PickleReader : PickleMachine {
     push_new(kind).items = std::move(items);
   }
 
-  bool step_object(PickleOp op) {
+  bool run_object(PickleOp op) {
     using enum PickleOp;
     switch (op) {
       case kProto: {
@@ -309,7 +309,7 @@ class PickleReader : PickleMachine {
         break;
       }
       case GlobalRole::kSize:
-        if (arguments.size() != 1) bad("makes a size without numbers");
+        if (arguments.size() != 1) bad("makes a size without dimensions");
         stack_.push_back(arguments[0]);
         break;
       case GlobalRole::kTensor:

@@ -22,8 +22,8 @@ constexpr KnownGlobal kGlobals[] = {
     {"torch", "ByteStorage", GlobalRole::kStorage, DType::kU8},
     {"torch", "BoolStorage", GlobalRole::kStorage, DType::kBool},
 
-    // What training scripts leave beside it: arguments, configuration, numpy numbers. Python would
-    // run these constructors; here they only mark a place in the data.
+    // What training scripts leave beside it: arguments, configuration, numpy scalars. Python would
+    // run these constructors; here they only mark a position in the data.
     {"torch", "device", GlobalRole::kInert},
     {"torch", "float64", GlobalRole::kInert},
     {"torch", "float32", GlobalRole::kInert},

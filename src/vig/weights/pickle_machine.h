@@ -85,7 +85,7 @@ class PickleMachine {
   void push_int(int64_t integer) { push_new(Kind::kInt).integer = integer; }
   void push_text(Kind kind, std::string_view text) { push_new(kind).text = text; }
 
-  // Values below the latest mark belong to somebody who has not finished.
+  // Values below the latest mark belong to an unfinished object.
   size_t fence() const { return marks_.empty() ? 0 : marks_.back(); }
 
   Id pop() {
@@ -125,7 +125,7 @@ class PickleMachine {
 
   void extend(Value& value, Kind kind, std::span<const Id> items) {
     const bool inert = value.kind == Kind::kCall && value.global->role == GlobalRole::kInert;
-    if (inert || value.kind == Kind::kOpaque) return;  // never looked at
+    if (inert || value.kind == Kind::kOpaque) return;  // never read
     if (value.kind != kind || (kind == Kind::kDict && items.size() % 2 != 0)) {
       bad("adds to a value that cannot hold it");
     }
@@ -136,7 +136,7 @@ class PickleMachine {
   void put(uint64_t slot) {
     top();  // checks that there is one
     // Writers of pickles number their slots from 0 or 1 on, so that an array holds them; a hash
-    // table could be filled with numbers that all collide.
+    // table could be filled with keys that all collide.
     if (slot >= kMaxMemo)
       bad(fmt::format("stores more than {} values for later (a fixed limit)", kMaxMemo));
     if (slot >= memo_.size()) memo_.resize(slot + 1, kNoValue);

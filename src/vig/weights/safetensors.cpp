@@ -33,11 +33,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   Metadata metadata;
 
   bool start_object(std::size_t) override {
-    if (place_ == Place::kOutside) {
-      place_ = Place::kRoot;
-    } else if (place_ == Place::kRoot) {
-      place_ = key_ == kMetadataKey ? Place::kMetadata : Place::kTensor;
-      if (place_ == Place::kTensor) add_entry();
+    if (level_ == Level::kOutside) {
+      level_ = Level::kRoot;
+    } else if (level_ == Level::kRoot) {
+      level_ = key_ == kMetadataKey ? Level::kMetadata : Level::kTensor;
+      if (level_ == Level::kTensor) add_entry();
     } else {
       refuse("an object");
     }
@@ -45,23 +45,23 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool end_object() override {
-    if (place_ == Place::kTensor) {
+    if (level_ == Level::kTensor) {
       const Entry& entry = entries.back();
       if (!entry.dtype || !entry.shape || !entry.offsets) {
         fail("{}: tensor \"{}\" lacks one of dtype, shape, data_offsets", file_,
              printable(entry.name));
       }
     }
-    place_ = place_ == Place::kRoot ? Place::kOutside : Place::kRoot;
+    level_ = level_ == Level::kRoot ? Level::kOutside : Level::kRoot;
     return true;
   }
 
   bool key(string_t& name) override {
-    if (place_ == Place::kRoot) {
+    if (level_ == Level::kRoot) {
       if (!names_.insert(name).second) {
         fail("{}: header names \"{}\" twice", file_, printable(name));
       }
-    } else if (place_ == Place::kMetadata) {
+    } else if (level_ == Level::kMetadata) {
       if (metadata.contains(name)) {
         fail("{}: metadata names \"{}\" twice", file_, printable(name));
       }
@@ -78,9 +78,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool string(string_t& text) override {
-    if (place_ == Place::kMetadata) {
+    if (level_ == Level::kMetadata) {
       metadata[key_] = std::move(text);
-    } else if (place_ == Place::kTensor && key_ == "dtype") {
+    } else if (level_ == Level::kTensor && key_ == "dtype") {
       Entry& entry = entries.back();
       if (entry.dtype) repeated();
       entry.dtype = dtype_from_name(text);
@@ -95,26 +95,27 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool start_array(std::size_t) override {
-    if (place_ != Place::kTensor || key_ == "dtype") refuse("an array");
+    if (level_ != Level::kTensor || key_ == "dtype") refuse("an array");
     Entry& entry = entries.back();
     auto& list = key_ == "shape" ? entry.shape : entry.offsets;
     if (list) repeated();
     list.emplace();
-    numbers_ = &*list;
-    place_ = Place::kNumbers;
+    integers_ = &*list;
+    level_ = Level::kIntegers;
     return true;
   }
 
   bool end_array() override {
-    place_ = Place::kTensor;
+    level_ = Level::kTensor;
     return true;
   }
 
   bool number_unsigned(number_unsigned_t value) override {
-    if (place_ != Place::kNumbers) refuse("a number");
+    if (level_ != Level::kIntegers) refuse("a number");
     if (value > static_cast<uint64_t>(INT64_MAX)) refuse("a number beyond 63 bits");
-    if (numbers_->size() == SafeTensors::kMaxRank) refuse("more than 64 numbers (a fixed limit)");
-    numbers_->push_back(static_cast<int64_t>(value));
+    if (integers_->size() == SafeTensors::kMaxRank)
+      refuse("more than 64 dimensions (a fixed limit)");
+    integers_->push_back(static_cast<int64_t>(value));
     return true;
   }
 
@@ -130,7 +131,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  enum class Place { kOutside, kRoot, kMetadata, kTensor, kNumbers };
+  enum class Level { kOutside, kRoot, kMetadata, kTensor, kIntegers };
 
   void add_entry() {
     if (entries.size() == SafeTensors::kMaxTensors) {
@@ -141,15 +142,15 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   [[noreturn]] void refuse(std::string_view found) const {
-    switch (place_) {
-      case Place::kOutside:
+    switch (level_) {
+      case Level::kOutside:
         fail("{}: expected the header to be a JSON object, found {}", file_, found);
-      case Place::kRoot:
+      case Level::kRoot:
         fail("{}: expected \"{}\" to be an object, found {}", file_, printable(key_), found);
-      case Place::kMetadata:
+      case Level::kMetadata:
         fail("{}: expected metadata \"{}\" to be a text, found {}", file_, printable(key_), found);
-      case Place::kTensor:
-      case Place::kNumbers:
+      case Level::kTensor:
+      case Level::kIntegers:
         break;
     }
     fail("{}: tensor \"{}\" has {} in its {}", file_, printable(entries.back().name), found, key_);
@@ -160,9 +161,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& file_;
-  Place place_ = Place::kOutside;
+  Level level_ = Level::kOutside;
   std::string key_;
-  std::vector<int64_t>* numbers_ = nullptr;
+  std::vector<int64_t>* integers_ = nullptr;
   // Ordered: names in a file can be chosen so that all of them have one hash.
   std::set<std::string> names_;
 };
@@ -195,7 +196,7 @@ NamedTensor make_tensor(const std::string& file, Entry&& entry,
   return {std::move(entry.name), {data.data() + begin, *entry.dtype, std::move(shape)}};
 }
 
-// Sorted by place, each tensor must begin where the one before it ends: neither overlap nor hole.
+// Sorted by offset, each tensor must begin where the one before it ends: neither overlap nor hole.
 void check_coverage(const std::string& file, const std::vector<NamedTensor>& tensors,
                     std::span<const unsigned char> data) {
   struct Range {

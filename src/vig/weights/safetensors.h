@@ -16,7 +16,7 @@ namespace vig {
 // Copies share what holds the bytes, which lives as long as the last of them.
 class SafeTensors {
  public:
-  // What is above is a mistake or an attack; the writer keeps to the same limits. The first is the
+  // Files above them are corrupt or malicious; the writer has the same limits. The first is the
   // format's own.
   static constexpr size_t kMaxHeader = 100'000'000;
   static constexpr size_t kMaxTensors = 100'000;

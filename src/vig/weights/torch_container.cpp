@@ -148,7 +148,7 @@ StorageRef storage_ref(const Pickle& pickle, const Value& value, const std::stri
       }
     }
   }
-  fail("{}: its pickle describes a storage in an unknown way", file);
+  fail("{}: its pickle describes a storage in an unknown form", file);
 }
 
 }  // namespace vig

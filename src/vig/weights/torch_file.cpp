@@ -132,13 +132,13 @@ class StateDictReader {
     const auto bad = [&](std::string_view what) {
       fail("{}: tensor \"{}\" {}", file_, printable(name), what);
     };
-    if (call.items.size() < 4) bad("is described in an unknown way");
+    if (call.items.size() < 4) bad("has an unknown form");
     const StorageRef ref = storage_ref(pickle_, pickle_[call.items[0]], file_);
     const Value& offset = pickle_[call.items[1]];
     const auto sizes = counts(pickle_[call.items[2]]);
     auto strides = counts(pickle_[call.items[3]]);
     if (offset.kind != Kind::kInt || !sizes || !strides || sizes->size() != strides->size()) {
-      bad("is described in an unknown way");
+      bad("has an unknown form");
     }
     if (sizes->size() > kMaxRank)
       bad(fmt::format("has more than {} axes (a fixed limit)", kMaxRank));
@@ -174,13 +174,13 @@ class StateDictReader {
   // Sizes or strides; nothing when there is a negative or a non-number among them.
   std::optional<std::vector<int64_t>> counts(const Value& value) const {
     if (value.kind != Kind::kTuple && value.kind != Kind::kList) return std::nullopt;
-    std::vector<int64_t> numbers;
+    std::vector<int64_t> dimensions;
     for (Pickle::Id id : value.items) {
       if (pickle_[id].kind != Kind::kInt || pickle_[id].integer < 0) return std::nullopt;
-      if (numbers.size() > kMaxRank) break;
-      numbers.push_back(pickle_[id].integer);
+      if (dimensions.size() > kMaxRank) break;
+      dimensions.push_back(pickle_[id].integer);
     }
-    return numbers;
+    return dimensions;
   }
 
   Buffer copy(const StridedTensor& tensor) const {

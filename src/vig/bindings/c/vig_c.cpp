@@ -25,7 +25,7 @@ struct vig_model {
 };
 
 struct vig_result {
-  struct Answer {
+  struct ImageResult {
     std::optional<std::string> error;
     std::vector<std::string> warnings;
     std::vector<vig_class_score> scores;
@@ -35,7 +35,7 @@ struct vig_result {
     vig::Detections found;  // holds the runs
     std::vector<vig_detection> detections;
   };
-  std::vector<Answer> answers;
+  std::vector<ImageResult> images;
   Names names;
 };
 
@@ -112,17 +112,17 @@ class GivenImages final : public vig::SampleSource {
  public:
   GivenImages(const vig_image* images, size_t count, const vig::DecodeOptions& decode)
       : images_(images), count_(count), decode_(decode) {
-    if (images == nullptr && count > 0) vig::fail_usage("{} images at no address", count);
+    if (images == nullptr && count > 0) vig::fail_usage("{} images at a null pointer", count);
   }
 
   size_t size() const override { return count_; }
-  std::string place(size_t sample) const override { return fmt::format("image {}", sample); }
+  std::string location(size_t sample) const override { return fmt::format("image {}", sample); }
   vig::Sample load(size_t sample) const override {
     const vig_image& one = images_[sample];
     const auto* const bytes = static_cast<const uint8_t*>(one.data);
-    if (one.data == nullptr) vig::fail("{}: has no bytes", place(sample));
+    if (one.data == nullptr) vig::fail("{}: has no bytes", location(sample));
     if (one.width == 0 && one.height == 0) {
-      return vig::ImageBytes({{place(sample), {bytes, one.size}}}, decode_).load(0);
+      return vig::ImageBytes({{location(sample), {bytes, one.size}}}, decode_).load(0);
     }
     const size_t row = 3 * static_cast<size_t>(std::max(one.width, 0));
     const size_t stride = one.stride == 0 ? row : one.stride;
@@ -134,7 +134,7 @@ class GivenImages final : public vig::SampleSource {
       vig::fail(
           "{}: {} x {} pixels, {} bytes from row to row, in {} bytes, expected rows of pixels "
           "inside of the bytes, at most {} pixels (raise it with max_pixels)",
-          place(sample), one.width, one.height, stride, one.size, decode_.max_pixels);
+          location(sample), one.width, one.height, stride, one.size, decode_.max_pixels);
     }
     auto image = std::make_shared<vig::Image>(one.width, one.height);
     for (size_t y = 0; y < height; ++y) {
@@ -158,44 +158,43 @@ vig_class_score c_score(const vig_result& result, const vig::ClassScore& score) 
   return {score.index, name_of(result, score.index), score.probability, score.logit};
 }
 
-void set_map(vig_result::Answer& answer, const vig::TokenMap& map) {
-  answer.values = map.values;
-  answer.rows = map.height;
-  answer.columns = map.width;
-  answer.channels = 1;
+void set_map(vig_result::ImageResult& to, const vig::TokenMap& map) {
+  to.values = map.values;
+  to.rows = map.height;
+  to.columns = map.width;
+  to.channels = 1;
 }
 
 // Runs `work(images)`, which gives a result per image, and stores each by
-// `store(result, answer, what the pipeline said)`.
+// `store(result, image, the pipeline's result)`.
 template <typename Work, typename Store>
-vig_status answer(const vig_model* model, const vig_image* images, size_t count, vig_result** out,
-                  const Work& work, const Store& store) noexcept {
+vig_status predict(const vig_model* model, const vig_image* images, size_t count, vig_result** out,
+                   const Work& work, const Store& store) noexcept {
   return guarded([&] {
-    if (model == nullptr || out == nullptr) vig::fail_usage("a model or a result at no address");
+    if (model == nullptr || out == nullptr)
+      vig::fail_usage("a null pointer for the model or the result");
     *out = nullptr;
     const GivenImages source(images, count, model->decode);
     const auto found = work(model->model, source);
     auto result = std::make_unique<vig_result>();
     result->names = model->names;
-    result->answers.resize(found.size());
+    result->images.resize(found.size());
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].error.empty()) {
-        store(*result, result->answers[i], found[i].answer);
-        if constexpr (requires { found[i].warnings; }) {
-          for (const vig::ImageWarning& one : found[i].warnings) {
-            result->answers[i].warnings.push_back(one.message);
-          }
+        store(*result, result->images[i], found[i].prediction);
+        for (const vig::ImageWarning& one : found[i].warnings) {
+          result->images[i].warnings.push_back(one.message);
         }
       } else {
-        result->answers[i].error = found[i].error;
+        result->images[i].error = found[i].error;
       }
     }
     *out = result.release();
   });
 }
 
-const vig_result::Answer* answer_at(const vig_result* result, size_t i) {
-  return result != nullptr && i < result->answers.size() ? &result->answers[i] : nullptr;
+const vig_result::ImageResult* result_at(const vig_result* result, size_t i) {
+  return result != nullptr && i < result->images.size() ? &result->images[i] : nullptr;
 }
 
 template <typename Value>
@@ -222,7 +221,8 @@ void vig_init_options(vig_options* options, size_t struct_size) {
 
 vig_status vig_open(const char* path, const vig_options* options, vig_model** model) {
   return guarded([&] {
-    if (path == nullptr || model == nullptr) vig::fail_usage("a path or a model at no address");
+    if (path == nullptr || model == nullptr)
+      vig::fail_usage("a null pointer for the path or the model");
     *model = nullptr;
     const vig_options chosen = complete(options);
     *model = opened(vig::find_source(request_of(path, chosen)), chosen);
@@ -232,7 +232,8 @@ vig_status vig_open(const char* path, const vig_options* options, vig_model** mo
 vig_status vig_open_memory(const void* bytes, size_t size, const char* name,
                            const vig_options* options, vig_model** model) {
   return guarded([&] {
-    if (bytes == nullptr || model == nullptr) vig::fail_usage("bytes or a model at no address");
+    if (bytes == nullptr || model == nullptr)
+      vig::fail_usage("a null pointer for the bytes or the model");
     *model = nullptr;
     const vig_options chosen = complete(options);
     *model = opened(vig::find_source(request_of(name != nullptr ? name : "the model", chosen),
@@ -268,33 +269,33 @@ const char* vig_class_name(const vig_model* model, size_t label) {
 }
 
 size_t vig_result_count(const vig_result* result) {
-  return result == nullptr ? 0 : result->answers.size();
+  return result == nullptr ? 0 : result->images.size();
 }
 const char* vig_result_error(const vig_result* result, size_t i) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   return one != nullptr && one->error ? one->error->c_str() : nullptr;
 }
 const char* vig_result_warning(const vig_result* result, size_t i, size_t k) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   return one != nullptr && k < one->warnings.size() ? one->warnings[k].c_str() : nullptr;
 }
 void vig_free_result(vig_result* result) { delete result; }
 
 vig_status vig_classify(const vig_model* model, const vig_image* images, size_t count, int top,
                         vig_result** result) {
-  return answer(
+  return predict(
       model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         if (top < 1) vig::fail_usage("the best {} classes, expected at least 1", top);
         return open.classify(source, top);
       },
-      [](const vig_result& all, vig_result::Answer& to, const vig::Classification& from) {
+      [](const vig_result& all, vig_result::ImageResult& to, const vig::Classification& from) {
         for (const vig::ClassScore& score : from.scores) to.scores.push_back(c_score(all, score));
       });
 }
 
 const vig_class_score* vig_result_scores(const vig_result* result, size_t i, size_t* count) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   put(count, one == nullptr ? size_t{0} : one->scores.size());
   return one == nullptr || one->scores.empty() ? nullptr : one->scores.data();
 }
@@ -302,12 +303,12 @@ const vig_class_score* vig_result_scores(const vig_result* result, size_t i, siz
 vig_status vig_embed(const vig_model* model, const vig_image* images, size_t count, int map,
                      vig_result** result) {
   using Kind = vig::Embedder::Kind;
-  return answer(
+  return predict(
       model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.embed(source, map != 0 ? Kind::kMap : Kind::kPooled);
       },
-      [](const vig_result&, vig_result::Answer& to, const vig::Embedding& from) {
+      [](const vig_result&, vig_result::ImageResult& to, const vig::Embedding& from) {
         to.values = from.values;
         to.rows = from.height;
         to.columns = from.width;
@@ -317,7 +318,7 @@ vig_status vig_embed(const vig_model* model, const vig_image* images, size_t cou
 
 const float* vig_result_values(const vig_result* result, size_t i, int* rows, int* columns,
                                int* channels) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   put(rows, one == nullptr ? 0 : one->rows);
   put(columns, one == nullptr ? 0 : one->columns);
   put(channels, one == nullptr ? 0 : one->channels);
@@ -326,12 +327,12 @@ const float* vig_result_values(const vig_result* result, size_t i, int* rows, in
 
 vig_status vig_evidence(const vig_model* model, const vig_image* images, size_t count, int label,
                         int against, vig_result** result) {
-  return answer(
+  return predict(
       model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.evidence(source, {label, against});
       },
-      [](const vig_result& all, vig_result::Answer& to, const vig::Evidence& from) {
+      [](const vig_result& all, vig_result::ImageResult& to, const vig::Evidence& from) {
         to.scores.push_back(c_score(all, from.about));
         if (from.against) to.scores.push_back(c_score(all, *from.against));
         set_map(to, from.map);
@@ -340,28 +341,28 @@ vig_status vig_evidence(const vig_model* model, const vig_image* images, size_t 
 
 vig_status vig_attention(const vig_model* model, const vig_image* images, size_t count, double x,
                          double y, int layer, int head, vig_result** result) {
-  return answer(
+  return predict(
       model, images, count, result,
       [&](const OpenModel& open, const vig::SampleSource& source) {
         return open.attention(source, {x, y, layer, head});
       },
-      [](const vig_result&, vig_result::Answer& to, const vig::LayerAttention& from) {
+      [](const vig_result&, vig_result::ImageResult& to, const vig::LayerAttention& from) {
         set_map(to, from.map);
       });
 }
 
 vig_status vig_segment(const vig_model* model, const vig_image* images, size_t count,
                        vig_result** result) {
-  return answer(
+  return predict(
       model, images, count, result,
       [](const OpenModel& open, const vig::SampleSource& source) { return open.segment(source); },
-      [](const vig_result&, vig_result::Answer& to, const vig::Segmentation& from) {
+      [](const vig_result&, vig_result::ImageResult& to, const vig::Segmentation& from) {
         to.labels = from.labels;
       });
 }
 
 const uint8_t* vig_result_labels(const vig_result* result, size_t i, int* width, int* height) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   put(width, one == nullptr ? 0 : one->labels.width);
   put(height, one == nullptr ? 0 : one->labels.height);
   return one == nullptr || one->labels.labels.empty() ? nullptr : one->labels.labels.data();
@@ -369,10 +370,10 @@ const uint8_t* vig_result_labels(const vig_result* result, size_t i, int* width,
 
 vig_status vig_detect(const vig_model* model, const vig_image* images, size_t count,
                       vig_result** result) {
-  return answer(
+  return predict(
       model, images, count, result,
       [](const OpenModel& open, const vig::SampleSource& source) { return open.detect(source); },
-      [](const vig_result& all, vig_result::Answer& to, const vig::Detections& from) {
+      [](const vig_result& all, vig_result::ImageResult& to, const vig::Detections& from) {
         to.found = from;
         for (const vig::Detection& one : to.found) {
           to.detections.push_back({one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.label,
@@ -383,7 +384,7 @@ vig_status vig_detect(const vig_model* model, const vig_image* images, size_t co
 }
 
 const vig_detection* vig_result_detections(const vig_result* result, size_t i, size_t* count) {
-  const auto* const one = answer_at(result, i);
+  const auto* const one = result_at(result, i);
   put(count, one == nullptr ? size_t{0} : one->detections.size());
   return one == nullptr || one->detections.empty() ? nullptr : one->detections.data();
 }

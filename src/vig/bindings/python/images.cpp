@@ -138,7 +138,7 @@ bool GivenImages::add_pil(const py::object& given, const std::string& name) {
   return true;
 }
 
-std::string GivenImages::place(size_t sample) const {
+std::string GivenImages::location(size_t sample) const {
   return printable(images_[sample].name, 4096);
 }
 
@@ -149,7 +149,7 @@ Sample GivenImages::load(size_t sample) const {
     return ImageBytes({{input.name, {input.data, input.size}}}, decode_).load(0);
   }
   if (int64_t{input.width} * input.height > decode_.max_pixels) {
-    fail("{}: {} x {} pixels, expected at most {} (raise it with max_pixels)", place(sample),
+    fail("{}: {} x {} pixels, expected at most {} (raise it with max_pixels)", location(sample),
          input.width, input.height, decode_.max_pixels);
   }
   auto pixels = std::make_shared<Image>(input.width, input.height);

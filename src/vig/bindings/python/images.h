@@ -26,7 +26,7 @@ class GivenImages final : public SampleSource {
   bool single() const { return single_; }
 
   size_t size() const override { return images_.size(); }
-  std::string place(size_t sample) const override;
+  std::string location(size_t sample) const override;
   std::string path(size_t sample) const override { return images_[sample].name; }
   Sample load(size_t sample) const override;
 

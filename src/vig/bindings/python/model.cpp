@@ -43,21 +43,19 @@ class ModelObject {
     return kTasks[static_cast<int>(model_->task())];
   }
 
-  // Runs `work(model, images)` without Python's lock. One answer for one image, a list for a
-  // list. A bad image throws; with `skip_errors` its place in the list holds the error.
+  // Runs `work(model, images)` without Python's lock. One result for one image, a list for a
+  // list. A bad image throws; with `skip_errors` its entry in the list is the error.
   template <typename Work>
-  py::object answer(const py::object& given, bool skip_errors, const Work& work) const {
+  py::object predict(const py::object& given, bool skip_errors, const Work& work) const {
     const GivenImages images(given, decode_);
-    const auto answers = without_lock([&] { return work(*model_, images); });
+    const auto results = without_lock([&] { return work(*model_, images); });
     py::list all;
-    for (const auto& one : answers) {
-      if constexpr (requires { one.warnings; }) {
-        for (const ImageWarning& warning : one.warnings) {
-          warn(fmt::format("{}: {}", one.name, warning.message));
-        }
+    for (const auto& one : results) {
+      for (const ImageWarning& warning : one.warnings) {
+        warn(fmt::format("{}: {}", one.name, warning.message));
       }
       if (one.error.empty()) {
-        all.append(as_object(one.answer, names_));
+        all.append(as_object(one.prediction, names_));
       } else if (skip_errors && !images.single()) {
         all.append(py::module_::import("vig").attr("Error")(printable(one.error, 8192)));
       } else {
@@ -150,28 +148,28 @@ ModelObject load(const py::object& file, const LoadOptions& options) {
 
 py::object classify(const ModelObject& self, const py::object& x, int top, int size, bool skip) {
   if (top < 1) fail_usage("top={}, expected at least 1", top);
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+  return self.predict(x, skip, [&](const OpenModel& model, const SampleSource& images) {
     return model.classify(images, top, size);
   });
 }
 
 py::object embed(const ModelObject& self, const py::object& x, bool map, int size, bool skip) {
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+  return self.predict(x, skip, [&](const OpenModel& model, const SampleSource& images) {
     return model.embed(images, map ? Embedder::Kind::kMap : Embedder::Kind::kPooled, size);
   });
 }
 
 py::object segment(const ModelObject& self, const py::object& x, bool skip) {
-  return self.answer(x, skip, [](const OpenModel& model, const SampleSource& images) {
+  return self.predict(x, skip, [](const OpenModel& model, const SampleSource& images) {
     return model.segment(images);
   });
 }
 
 py::object detect(const ModelObject& self, const py::object& x, double score, bool skip) {
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
-    auto answers = model.detect(images);
-    for (auto& one : answers) keep_above(static_cast<float>(score), one);
-    return answers;
+  return self.predict(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    auto results = model.detect(images);
+    for (auto& one : results) keep_above(static_cast<float>(score), one);
+    return results;
   });
 }
 
@@ -182,19 +180,19 @@ py::object explain(const ModelObject& self, const py::object& x, const ClassChoi
     fail_usage("at=(x, y) shows attention, which has no class: it excludes about and against");
   }
   if (!at && (layer || head)) {
-    fail_usage("layer and head need at=(x, y), the place whose attention is shown");
+    fail_usage("layer and head need at=(x, y), the position whose attention is shown");
   }
   if (layer.value_or(0) < 0) fail_usage("layer={}, expected at least 0", *layer);
   if (head.value_or(0) < 0) fail_usage("head={}, expected at least 0", *head);
   if (at) {
     const Explainer::AttentionRequest request{at->first, at->second, layer.value_or(-1),
                                               head.value_or(-1)};
-    return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+    return self.predict(x, skip, [&](const OpenModel& model, const SampleSource& images) {
       return model.attention(images, request, size);
     });
   }
   const Explainer::EvidenceRequest request{self.label(about), self.label(against)};
-  return self.answer(x, skip, [&](const OpenModel& model, const SampleSource& images) {
+  return self.predict(x, skip, [&](const OpenModel& model, const SampleSource& images) {
     return model.evidence(images, request, size);
   });
 }

@@ -9,7 +9,7 @@
 PYBIND11_MODULE(_engine, module) {
   namespace py = pybind11;
   using vig::python::add_model, vig::python::add_results, vig::python::add_session;
-  // UsageError is an Error, so the translator of the latter must not come first.
+  // UsageError is an Error, so the translator of Error must not come first.
   static py::exception<vig::Error> error(module, "Error");
   static py::exception<vig::Error> usage(module, "UsageError", error.ptr());
   for (py::handle type : {py::handle(error), py::handle(usage)}) type.attr("__module__") = "vig";

@@ -12,7 +12,7 @@
 namespace vig::python {
 namespace {
 
-// An array that holds a copy of the numbers.
+// An array that holds a copy of the values.
 template <typename Value>
 py::array array_of(const std::vector<Value>& values, std::vector<py::ssize_t> shape) {
   py::array_t<Value> array(std::move(shape));
@@ -38,8 +38,8 @@ std::string shape_text(const py::array& array) {
   return array.ndim() == 2 ? fmt::format("{} x {}", array.shape(0), array.shape(1)) : "";
 }
 
-const ScoreObject& best(const ClassificationObject& answer) {
-  return answer.classes[0].cast<const ScoreObject&>();
+const ScoreObject& best(const ClassificationObject& result) {
+  return result.classes[0].cast<const ScoreObject&>();
 }
 
 void add_classification(py::module_& module) {
@@ -158,32 +158,32 @@ void add_results(py::module_& module) {
   add_dense(module);
 }
 
-py::object as_object(const Classification& answer, const ClassNames& names) {
+py::object as_object(const Classification& result, const ClassNames& names) {
   ClassificationObject object;
-  for (const ClassScore& score : answer.scores) object.classes.append(score_object(score, names));
+  for (const ClassScore& score : result.scores) object.classes.append(score_object(score, names));
   return py::cast(std::move(object));
 }
 
-py::object as_object(const Embedding& answer, const ClassNames&) {
-  const std::vector<int> shape = answer.shape();
-  return array_of(answer.values, {shape.begin(), shape.end()});
+py::object as_object(const Embedding& result, const ClassNames&) {
+  const std::vector<int> shape = result.shape();
+  return array_of(result.values, {shape.begin(), shape.end()});
 }
 
-py::object as_object(const Evidence& answer, const ClassNames& names) {
-  return py::cast(EvidenceObject{score_object(answer.about, names),
-                                 answer.against ? score_object(*answer.against, names) : py::none(),
-                                 map_array(answer.map)});
+py::object as_object(const Evidence& result, const ClassNames& names) {
+  return py::cast(EvidenceObject{score_object(result.about, names),
+                                 result.against ? score_object(*result.against, names) : py::none(),
+                                 map_array(result.map)});
 }
 
-py::object as_object(const LayerAttention& answer, const ClassNames&) {
-  return py::cast(AttentionObject{answer.layer,
-                                  answer.head < 0 ? py::object(py::none()) : py::int_(answer.head),
-                                  answer.row, answer.column, map_array(answer.map)});
+py::object as_object(const LayerAttention& result, const ClassNames&) {
+  return py::cast(AttentionObject{result.layer,
+                                  result.head < 0 ? py::object(py::none()) : py::int_(result.head),
+                                  result.row, result.column, map_array(result.map)});
 }
 
-py::object as_object(const Segmentation& answer, const ClassNames& names) {
+py::object as_object(const Segmentation& result, const ClassNames& names) {
   SegmentationObject object;
-  const LabelMap& labels = answer.labels;
+  const LabelMap& labels = result.labels;
   object.labels = array_of(labels.labels, {labels.height, labels.width});
   for (const AreaShare& area : area_shares(labels)) {
     object.shares.append(py::make_tuple(area.label, names.name(area.label), area.share));
@@ -191,9 +191,9 @@ py::object as_object(const Segmentation& answer, const ClassNames& names) {
   return py::cast(std::move(object));
 }
 
-py::object as_object(const Detections& answer, const ClassNames& names) {
+py::object as_object(const Detections& result, const ClassNames& names) {
   py::list found;
-  for (const Detection& one : answer) {
+  for (const Detection& one : result) {
     found.append(
         py::cast(DetectionObject{py::make_tuple(one.box.x1, one.box.y1, one.box.x2, one.box.y2),
                                  one.label, names.name(one.label), one.score, one.mask}));

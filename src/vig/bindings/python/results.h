@@ -1,4 +1,4 @@
-// Answers as Python's objects: classes with attributes, arrays of NumPy inside.
+// Results as Python objects: classes with attributes, arrays of NumPy inside.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -62,11 +62,11 @@ struct DetectionObject {
 // Declares the classes.
 void add_results(py::module_& module);
 
-py::object as_object(const Classification& answer, const ClassNames& names);
-py::object as_object(const Embedding& answer, const ClassNames& names);
-py::object as_object(const Evidence& answer, const ClassNames& names);
-py::object as_object(const LayerAttention& answer, const ClassNames& names);
-py::object as_object(const Segmentation& answer, const ClassNames& names);
-py::object as_object(const Detections& answer, const ClassNames& names);
+py::object as_object(const Classification& result, const ClassNames& names);
+py::object as_object(const Embedding& result, const ClassNames& names);
+py::object as_object(const Evidence& result, const ClassNames& names);
+py::object as_object(const LayerAttention& result, const ClassNames& names);
+py::object as_object(const Segmentation& result, const ClassNames& names);
+py::object as_object(const Detections& result, const ClassNames& names);
 
 }  // namespace vig::python

@@ -17,7 +17,7 @@ py::array view(const float* first, const float* second, int images, const Grid& 
                const py::object& owner) {
   constexpr py::ssize_t kFloat = sizeof(float);
   const py::ssize_t row = kFloat * grid.channels * grid.width;
-  // Where there is one image the step does not matter.
+  // With one image the stride does not matter.
   const py::ssize_t image = second == nullptr ? row * grid.height : kFloat * (second - first);
   return py::array(py::dtype::of<float>(),
                    std::vector<py::ssize_t>{images, grid.height, grid.width, grid.channels},

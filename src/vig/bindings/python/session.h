@@ -1,4 +1,4 @@
-// A network for numbers instead of images, whose memory arrays of NumPy look at.
+// A network for arrays instead of images; NumPy arrays view its memory.
 #pragma once
 
 #include <pybind11/numpy.h>

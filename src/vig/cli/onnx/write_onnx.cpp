@@ -29,7 +29,7 @@ Graph build(const ModelSource& source, const InputSize& size) {
   return graph;
 }
 
-// The same keys as in our weight files, and where the numbers come from.
+// The same keys as in our weight files, and where the weights come from.
 std::map<std::string, std::string> metadata(const ModelSource& source) {
   std::map<std::string, std::string> entries;
   for (const auto& [key, value] : describe_model(source)) {

@@ -1,4 +1,4 @@
-// What `vig convert` does for an ONNX file.
+// The ONNX output of `vig convert`.
 #pragma once
 
 #include <string>

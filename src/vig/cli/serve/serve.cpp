@@ -52,7 +52,7 @@ std::string chosen_token(const ServeOptions& options) {
   const std::string token = given == nullptr ? "" : given;
   if (token.empty() && !options.open && !is_loopback(options.http.address)) {
     fail_usage(
-        "--listen {} lets others in: set VIG_TOKEN to a secret that clients must show, or say "
+        "--listen {} is not a loopback address: set VIG_TOKEN to a secret for clients, or give "
         "--open",
         options.http.address);
   }
@@ -76,7 +76,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
                                                : physical_memory() / 4;
   run.session_bytes = bytes / models.size();
-  run.team = std::make_shared<ThreadTeam>(options.threads);
+  run.thread_pool = std::make_shared<ThreadPool>(options.threads);
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
   for (const std::string& text : models) {
@@ -88,14 +88,14 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
     ModelRequest request;
     request.model = file;
     ModelSource source = find_source(request);
-    source.name = name;  // in messages to clients, whom files of this machine do not concern
+    source.name = name;  // in messages to clients, which must not learn of files of this machine
     hosted.push_back({name, std::make_shared<const OpenModel>(std::move(source), run)});
   }
   return hosted;
 }
 
-// Lines on standard error. Where nobody reads them (a pipe is full, a terminal is held) they are
-// lost and counted, since a server that waits for the reader of its log would answer nobody.
+// Lines on standard error. Logging never blocks: if a pipe is full or a terminal held, lines are
+// dropped, and counted in the next line.
 class LogLines {
  public:
   explicit LogLines(bool json) : json_(json) {}
@@ -109,11 +109,11 @@ class LogLines {
     }
     if (lost_ > 0) {
       line.insert(0, json_ ? json_text({{"lost", lost_}}) + "\n"
-                           : fmt::format("{} lines are lost\n", lost_));
+                           : fmt::format("{} lines were dropped\n", lost_));
       lost_ = 0;
     }
     // A pipe that is ready takes PIPE_BUF bytes at once, which is more than a line has.
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nobody is there any more
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // the reader is gone
   }
 
  private:
@@ -122,7 +122,7 @@ class LogLines {
   uint64_t lost_ = 0;
 };
 
-// A line for every answer.
+// A line for every response.
 std::function<void(const std::string&, int, double)> make_log(const std::string& form) {
   if (form == "none") return nullptr;
   const bool json = form == "json";
@@ -232,21 +232,19 @@ int serve(ServeOptions options) {
 
 void add_serve(CommandLine& line) {
   auto options = std::make_shared<ServeOptions>();
-  Command& command = line.add_command("serve", "Answer images over HTTP, with a page to try it");
+  Command& command =
+      line.add_command("serve", "Serve models over HTTP, with a web page to try them");
   command
       .option(
           "-m,--model", options->models,
           "Weight file, a model that comes with vig (default, segment or detect), or NAME=FILE; "
-          "several times for several models (default: the three that come with vig)")
+          "may be repeated (default: the three models that come with vig)")
       .value("FILE");
   command.option("--listen", options->http.address, "Address to listen on")
       .show_default()
       .value("ADDRESS");
-  command.option("--port", options->http.port, "Port; 0 takes any free one")
-      .show_default()
-      .value("N");
-  command.flag("--open", options->open,
-               "Let everybody in on an address that is not this machine's own, without VIG_TOKEN");
+  command.option("--port", options->http.port, "Port; 0: any free port").show_default().value("N");
+  command.flag("--open", options->open, "Allow a non-loopback address without a token");
   add_threads(command, options->threads);
   const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
                        const char* unit) {
@@ -254,46 +252,46 @@ void add_serve(CommandLine& line) {
   };
   command
       .option("--batch", options->batch,
-              "Most images that run together (default: 8 at 224 x 224, fewer of larger ones)")
+              "Largest batch (default: 8 at 224 x 224, smaller for larger inputs)")
       .range(1, 4096)
       .value("N");
-  add("--wait", options->wait_ms, "Longest wait of an image for others to run with", 0.0, 1000.0,
-      "MS");
-  add("--queue", options->queue, "Images that may wait; further ones get 503", size_t{1},
+  add("--wait", options->wait_ms, "Maximum batching delay in milliseconds", 0.0, 1000.0, "MS");
+  add("--queue", options->queue, "Images in the queue; further requests get 503", size_t{1},
       size_t{1} << 20, "N");
-  add("--images", options->images, "Most images of one request", size_t{1}, size_t{4096}, "N");
-  add("--max-body", options->http.body_bytes, "Most bytes of a request", uint64_t{1},
+  add("--images", options->images, "Images per request", size_t{1}, size_t{4096}, "N");
+  add("--max-body", options->http.body_bytes, "Bytes of a request body", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
-  add("--max-size", options->max_size, "Largest side of an input that clients may ask for", 1,
+  add("--max-size", options->max_size, "Largest input size that a client may request", 1,
       kMaxInputSide, "N");
-  add("--max-bodies", options->http.all_body_bytes, "Most bytes of all requests under way",
-      uint64_t{1}, uint64_t{1} << 40, "BYTES");
+  add("--max-bodies", options->http.all_body_bytes,
+      "Bytes of all request bodies being received or processed", uint64_t{1}, uint64_t{1} << 40,
+      "BYTES");
   add("--max-pixels", options->max_pixels, "Reject images with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
   add("--max-drawn-pixels", options->max_drawn_pixels,
-      "Most pixels of the images of one request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
+      "Total pixels of the images of a request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
   add("--max-responses", options->max_responses,
-      "Most bytes of all responses under way; further ones get 503", uint64_t{8} << 20,
+      "Bytes of all responses being built or sent; further requests get 503", uint64_t{8} << 20,
       uint64_t{1} << 40, "BYTES");
-  add("--max-connections", options->http.connections, "Connections that may be open", size_t{1},
+  add("--max-connections", options->http.connections, "Open connections", size_t{1},
       size_t{1} << 20, "N");
   add("--request-seconds", options->http.request_seconds,
-      "Time for a client to send a request or to take its answer", 0.01, 3600.0, "S");
-  add("--idle-seconds", options->http.idle_seconds, "Time between the requests of a connection",
-      0.01, 86400.0, "S");
-  add("--drain-seconds", options->http.drain_seconds, "Time to finish what was accepted at the end",
-      0.0, 3600.0, "S");
+      "Seconds for a client to send a request, and to receive its response", 0.01, 3600.0, "S");
+  add("--idle-seconds", options->http.idle_seconds,
+      "Seconds until the next request on a connection", 0.01, 86400.0, "S");
+  add("--drain-seconds", options->http.drain_seconds,
+      "Seconds to finish accepted requests after a stop signal", 0.0, 3600.0, "S");
   add("--memory", options->memory_gb,
-      "Memory for inputs of several sizes; 0 is a quarter of the machine's", 0.0, 1e6, "GB");
-  command.option("--log", options->log, "Lines on standard error: lines, json or none")
+      "Memory for sessions of several input sizes; 0: a quarter of the machine's", 0.0, 1e6, "GB");
+  command.option("--log", options->log, "Log on standard error: lines, json or none")
       .one_of({"lines", "json", "none"})
       .show_default()
       .value("FORM");
   command.footer =
-      "Clients send an image by POST to /v1/classify, /v1/embed, /v1/explain, /v1/segment or\n"
-      "/v1/detect; /openapi.json describes everything, / is a page. With VIG_TOKEN set clients "
-      "must\n"
-      "send the header \"Authorization: Bearer TOKEN\".";
+      "Clients POST an image to /v1/classify, /v1/embed, /v1/explain, /v1/segment or /v1/detect.\n"
+      "/openapi.json describes the interface; / is a web page. If VIG_TOKEN is set, clients must "
+      "send\n"
+      "the header \"Authorization: Bearer TOKEN\".";
   command.run = [options] { return serve(*options); };
 }
 

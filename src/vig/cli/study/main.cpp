@@ -1,4 +1,4 @@
-// `vig-study`: the program behind `vig study`, apart from `vig` so that nobody waits for the
+// `vig-study`: the program behind `vig study`, apart from `vig` so that users do not wait for the
 // paper's tables to compile who does not ask for them.
 #include "vig/cli/memory_lack.h"
 #include "vig/cli/program.h"

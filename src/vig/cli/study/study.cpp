@@ -138,8 +138,9 @@ std::string studies_text() {
     text += fmt::format("  {:<12} {}\n  {:<12} Takes {} on 2 cores.\n", study.name, study.sentence,
                         "", study.duration);
   }
-  text += fmt::format("  {:<12} {}\n", kReport,
-                      "Makes the tables and images of docs/reproduction.md anew from results.");
+  text +=
+      fmt::format("  {:<12} {}\n", kReport,
+                  "Rewrites the tables and figures of docs/reproduction.md from stored results.");
   return text;
 }
 
@@ -148,39 +149,38 @@ std::string studies_text() {
 void add_study(CommandLine& line) {
   auto options = std::make_shared<StudyCommand>();
   Command& command = line.add_command(
-      "study", "Make a table or figure of the paper again, with a verdict on each claim");
-  command.option("name", options->name, "Which study, or report")
+      "study", "Reproduce a table or figure of the paper, with a verdict on each claim");
+  command.option("name", options->name, "Name of the study, or report")
       .required()
       .offers(study_names())
       .value("NAME");
   command
       .option("--out", options->out,
-              "Folder for its files (default: study/NAME); of report: the document")
+              "Output folder (default: study/NAME); for report: the document")
       .value("FOLDER");
-  command.option("--from", options->from, "Of report: the folder with the results of studies")
+  command.option("--from", options->from, "For report: folder with the results of the studies")
       .value("FOLDER");
   command
       .option("--rows", options->rows,
-              "Only these rows: names as they are printed, or parts of them between slashes")
+              "Measure only these rows: printed names, or parts of them between slashes")
       .value("ROW,...");
   add_threads(command, options->options.threads);
   command
       .option("--seconds", options->options.seconds,
-              "Approximate seconds of each timing (default: the study's own choice)")
+              "Approximate seconds per timing (default: set by the study)")
       .range(0.01, 86400.0)
       .value("S");
   command
-      .option("--data", options->options.data, "Images for studies that train, a folder or archive")
+      .option("--data", options->options.data,
+              "Training images for studies that train: a folder or archive")
       .value("DATA");
-  command
-      .option("--epochs", options->options.epochs,
-              "Passes over the training images (default: the study's own choice)")
+  command.option("--epochs", options->options.epochs, "Training epochs (default: set by the study)")
       .range(0.001, 10000.0)
       .value("N");
   command
       .option("--runs", options->runs,
-              "Folder of the trained networks, which studies share (default: study/runs, or "
-              "runs in FOLDER)")
+              "Folder of trained networks, shared by studies (default: study/runs, or "
+              "FOLDER/runs)")
       .value("RUNS");
   command
       .option("--images", options->options.images,
@@ -192,17 +192,16 @@ void add_study(CommandLine& line) {
       .value("MODEL=FILE");
   command
       .option("--baselines", options->options.baselines,
-              "Where bench/baselines is installed (default: build/baselines, if it is there)")
+              "Folder where bench/baselines is installed (default: build/baselines, if it exists)")
       .value("FOLDER");
   command.flag("--force", options->options.force,
-               "Begin anew, whatever the folder holds of this study");
-  command.footer =
-      studies_text() +
-      "\nEach row is stored in FOLDER/NAME.csv as soon as it is measured. A study that "
-      "was stopped or\n"
-      "killed is continued by the same command. At the end FOLDER/NAME.svg and "
-      "FOLDER/NAME.md show all\n"
-      "rows with the paper's figures beside them.";
+               "Restart: discard the results of this study in the folder");
+  command.footer = studies_text() +
+                   "\nEach row is stored in FOLDER/NAME.csv as soon as it is measured. The same "
+                   "command resumes a\n"
+                   "study that was stopped or killed. At the end FOLDER/NAME.svg and "
+                   "FOLDER/NAME.md show all rows\n"
+                   "beside the paper's figures.";
   command.run = [options] { return run(*options); };
 }
 

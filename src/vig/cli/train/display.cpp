@@ -88,10 +88,10 @@ void Display::begin(const RunSummary& run) {
                   count(run.train_images), count(run.val_images), grouped(run.steps),
                   grouped(run.steps_per_epoch)));
   if (run.ignored_files > 0) {
-    say(fmt::format("{} files that are no images are left alone\n", run.ignored_files));
+    say(fmt::format("{} files are not images and are ignored\n", run.ignored_files));
   }
   if (static_cast<size_t>(run.batch) > run.train_images) {
-    say(fmt::format("a batch of {} is more than there is: every step has all {} images\n",
+    say(fmt::format("the batch of {} exceeds the data: every step has all {} images\n",
                     grouped(run.batch), count(run.train_images)));
   }
   if (run.val_images == 0) {

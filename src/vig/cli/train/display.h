@@ -1,4 +1,4 @@
-// What a training run says to people: a status that is overwritten on a terminal, now and then a
+// The progress output of a training run: a status that is overwritten on a terminal, now and then a
 // line elsewhere, and the table of its validations.
 #pragma once
 

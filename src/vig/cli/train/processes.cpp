@@ -71,7 +71,7 @@ class Copies {
   std::string loss() const {
     for (size_t i = 0; i < copies_.size(); ++i) {
       if (!copies_[i].status.has_value()) {
-        return fmt::format("process {} of {} does not answer", i + 1, copies_.size() + 1);
+        return fmt::format("process {} of {} does not respond", i + 1, copies_.size() + 1);
       }
       const int status = *copies_[i].status;
       if (!WIFSIGNALED(status)) continue;
@@ -102,28 +102,28 @@ class Copies {
   std::vector<Copy> copies_;
 };
 
-int run_copy(const train::GroupPlace& place, MemoryFile& last_words,
-             const std::function<int(const train::GroupPlace&)>& work) {
+int run_copy(const train::GroupMember& member, MemoryFile& last_words,
+             const std::function<int(const train::GroupMember&)>& work) {
   try {
-    return work(place);
+    return work(member);
   } catch (const train::GroupLost&) {
     // The failing process reports the cause.
   } catch (const std::exception& error) {
     append_words(last_words,
-                 fmt::format("process {} of {}: {}", place.rank, place.size, error.what()));
+                 fmt::format("process {} of {}: {}", member.rank, member.size, error.what()));
   }
   return 1;
 }
 
 }  // namespace
 
-int run_processes(int count, const std::function<int(const train::GroupPlace&)>& work) {
+int run_processes(int count, const std::function<int(const train::GroupMember&)>& work) {
   flush_output();  // or every copy would have it
   // The copies inherit both files.
   MemoryFile meeting("vig-meeting"), last_words("vig-last-words");
-  train::GroupPlace place;
-  place.size = place.local_size = count;
-  place.file = meeting.path();
+  train::GroupMember member;
+  member.size = member.local_size = count;
+  member.file = meeting.path();
   const pid_t self = getpid();
   Copies copies;
   for (int rank = 1; rank < count; ++rank) {
@@ -135,11 +135,11 @@ int run_processes(int count, const std::function<int(const train::GroupPlace&)>&
     }
     copies.forget();
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != self) _exit(1);
-    place.rank = place.local_rank = rank;
-    return run_copy(place, last_words, work);
+    member.rank = member.local_rank = rank;
+    return run_copy(member, last_words, work);
   }
   try {
-    const int status = work(place);
+    const int status = work(member);
     copies.wait();
     return status;
   } catch (const train::GroupLost& lost) {

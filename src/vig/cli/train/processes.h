@@ -3,15 +3,15 @@
 
 #include <functional>
 
-#include "vig/train/processes/group_place.h"
+#include "vig/train/processes/group_member.h"
 
 namespace vig::cli {
 
-// Calls `work` in `count` processes: this one, whose place is the first, and copies of it. In the
+// Calls `work` in `count` processes: this one, the first member, and copies of it. In the
 // copies it returns, too, with the status to end with; they say nothing and do not outlive this
 // one. Here it returns or throws what `work` does, except that train::GroupLost becomes an Error
 // saying what happened to which copy. They meet in a file without a name and speak over the
 // loopback interface. No thread may have been started before.
-int run_processes(int count, const std::function<int(const train::GroupPlace&)>& work);
+int run_processes(int count, const std::function<int(const train::GroupMember&)>& work);
 
 }  // namespace vig::cli

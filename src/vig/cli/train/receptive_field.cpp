@@ -186,8 +186,8 @@ int run_field(const FieldCommand& command) {
 void add_receptive_field(CommandLine& line) {
   auto command = std::make_shared<FieldCommand>();
   command->threads = default_threads();
-  Command& sub = line.add_command(
-      "receptive-field", "Measure which pixels the centre of a network's last feature map sees");
+  Command& sub =
+      line.add_command("receptive-field", "Measure the effective receptive field of a network");
   sub.option(
          "model", command->model.model,
          "Model name (with initial random weights), weight file, or a model that comes with vig: "
@@ -216,8 +216,9 @@ void add_receptive_field(CommandLine& line) {
   sub.option("--svg", command->svg, "Also draw the field into this SVG file").value("FILE");
   add_json(sub, command->json);
   sub.footer =
-      "The field is the absolute gradient of the centre of the last feature map, summed over its\n"
-      "positive channels, by the pixels of the image, summed over colours and images.";
+      "The field is the absolute gradient of the centre of the last feature map (the sum of its "
+      "positive\n"
+      "channels) with respect to the pixels, summed over colours and images.";
   sub.run = [command] { return run_field(*command); };
 }
 

@@ -16,7 +16,6 @@
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
-#include "vig/cli/train/test_point.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/process_group.h"
@@ -51,10 +50,10 @@ std::string default_out(const std::string& data) {
       break;
     }
   }
-  fs::path place;
+  fs::path parent;
   const fs::path here = fs::weakly_canonical(fs::current_path(ignored), ignored);
-  if (std::ranges::mismatch(images, here).in1 == images.end()) place = images.parent_path();
-  const std::string start = (place / (name.empty() ? "run" : name + "-run")).string();
+  if (std::ranges::mismatch(images, here).in1 == images.end()) parent = images.parent_path();
+  const std::string start = (parent / (name.empty() ? "run" : name + "-run")).string();
   std::string out = start;
   for (int number = 2; fs::exists(fs::symlink_status(out, ignored)); ++number) {
     out = fmt::format("{}-{}", start, number);
@@ -78,7 +77,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   } else if (fs::exists(checkpoint, ignored)) {
     options = train::stored_options(train::read_description(checkpoint));
   } else {
-    set_given();  // bad ones are said before the data is looked at
+    set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
     const train::ChosenPreset chosen =
         train::choose_preset(train::measure_data(command.data, options), command.texts);
@@ -93,14 +92,14 @@ void say_stopping() {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::string text = fmt::format("{}vig: stopping after this step (once more ends at once)\n",
                                        terminal ? "\r\x1b[K" : "");
-  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody is there any more
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // the reader is gone
 }
 
 // One process of the run.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
-                const train::GroupPlace& place) {
-  if (options.threads == 0) options.threads = std::max(1, default_threads() / place.local_size);
-  const bool speaks = place.rank == 0;
+                const train::GroupMember& member) {
+  if (options.threads == 0) options.threads = std::max(1, default_threads() / member.local_size);
+  const bool speaks = member.rank == 0;
   const StopSignals signals(
       [&] {
         if (speaks) say_stopping();
@@ -108,7 +107,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
       [&] { train::remove_temporaries(command.out); });
   train::check_device(options.device);
   const auto group = train::join_group(
-      place, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
+      member, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
   Display display;
   TrainEvents events;
   events.begin = [&](const train::RunSummary& run) {
@@ -119,7 +118,6 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
   events.row = [&](const train::MetricsRow& row, double left) { display.row(row, left); };
   events.problem = [&](const std::string& sentence) { display.problem(sentence); };
   events.stop = [&] { return signals.stopping(); };
-  events.reached = test_point(place.rank, [&] { return signals.stopping(); });
   const train::TrainResult result =
       train::train(options, command.data, command.out, events, *group);
   display.hide();
@@ -137,11 +135,11 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
 }
 
 int run_train(TrainCommand command) {
-  const std::optional<train::GroupPlace> place = train::group_place(std::getenv);
-  if (command.processes > 1 && place.has_value()) {
+  const std::optional<train::GroupMember> member = train::group_member(std::getenv);
+  if (command.processes > 1 && member.has_value()) {
     fail_usage("--processes is for this machine alone, but RANK and MASTER_ADDR are set, too");
   }
-  if (command.out.empty() && place.has_value()) {
+  if (command.out.empty() && member.has_value()) {
     fail_usage(
         "--out is needed where processes are started one by one, or each would choose its own");
   }
@@ -151,11 +149,11 @@ int run_train(TrainCommand command) {
   const TrainOptions options = options_of(command, note);
   train::check_options(options);  // before anybody is waited for
   if (!command.named_out) note += fmt::format("the run's folder is {}\n", command.out);
-  const auto run = [&](const train::GroupPlace& own) {
+  const auto run = [&](const train::GroupMember& own) {
     return run_process(command, options, note, own);
   };
   return command.processes > 1 ? run_processes(command.processes, run)
-                               : run(place.value_or(train::GroupPlace()));
+                               : run(member.value_or(train::GroupMember()));
 }
 
 }  // namespace
@@ -171,27 +169,21 @@ void add_train(CommandLine& line) {
       .required()
       .value("DATA");
   sub.option("--out", command->out,
-             "Folder of the run, which resumes if it was interrupted (default: a new folder "
-             "DATA-run)")
+             "Folder of the run; an interrupted run in it resumes (default: a new folder DATA-run)")
       .value("FOLDER");
   sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
          "paper's; small (thousands of small images), segment and detect, for less data "
-         "(default: "
-         "chosen by the data)")
+         "(default: chosen from the data)")
       .offers(train::preset_names())
       .value("NAME");
-  sub.option("--recipe", command->preset, "").hidden();  // its name in older versions
   sub.option("--processes", command->processes,
              "Number of processes on this machine that train together; for several machines "
              "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
       .show_default()
       .range(1, 1024)
       .value("N");
-  sub.option("--workers", command->processes, "")  // its name in older versions
-      .range(1, 1024)
-      .hidden();
   sub.option("--set", command->fields, "Set a field of the model, such as depth=6; may be repeated")
       .value("FIELD=VALUE")
       .one_each();
@@ -221,25 +213,22 @@ void add_train(CommandLine& line) {
                          : sub.option(option, keep, described).value(network ? "MODEL" : "VALUE");
     added.group("Preset");
   });
-  // Its name in older versions.
-  sub.option(
-         "--parts", [command](const std::string& text) { command->texts["accumulate"] = text; }, "")
-      .hidden();
   sub.footer =
-      "The data decides the task, or --task: folders of classes and lists train a classifier, "
+      "The data determines the task, or --task: folders of classes and lists train a classifier, "
       "images\n"
       "with label maps a segmentation network, images with COCO annotations a detector. A "
-      "classifier\n"
-      "as --model gives the backbone of the other two.\n"
-      "Ctrl-C stops after the step under way, a second one at once. A crash or kill -9 lose at "
-      "most\n"
-      "the minutes since the last checkpoint. The same command resumes, and ends with exactly the\n"
-      "weights of an undisturbed run; a larger --epochs extends a finished one, a larger "
-      "--patience "
-      "one\n"
-      "that stopped early. N processes give the weights of one up to rounding, if --batch and the "
-      "rest\n"
-      "that ends an epoch are multiples of 2 N (of networks with batch norms: 2 N --norm-group).";
+      "classifier as\n"
+      "--model provides the backbone of the other two.\n"
+      "Ctrl-C stops after the current optimiser step, a second Ctrl-C at once. A crash or kill -9 "
+      "loses\n"
+      "at most the minutes since the last checkpoint. The same command resumes the run, which ends "
+      "with\n"
+      "exactly the weights of an uninterrupted one. A larger --epochs extends a finished run, a "
+      "larger\n"
+      "--patience one that stopped early. N processes give the weights of one process up to "
+      "rounding if\n"
+      "--batch and the last batch of an epoch are multiples of 2 N (with batch norms: 2 N "
+      "--norm-group).";
   sub.run = [command] { return run_train(*command); };
 }
 

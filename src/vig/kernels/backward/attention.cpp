@@ -19,13 +19,13 @@ namespace {
 // Tokens of a block, of queries as of keys: two tiles of their pairs and the rows of both fit in a
 // core's second-level cache.
 constexpr size_t kBlock = 64;
-constexpr size_t kInStep = 4;  // rows whose exponentials are computed side by side
+constexpr size_t kInterleaved = 4;  // rows whose exponentials are computed side by side
 
 // What lies in the scratch. Rows of queries are those that are not padded.
 struct Layout {
   Layout(float* memory, size_t tokens, size_t width)
       : block(even_blocks(tokens, kBlock)),
-        row(round_up(width, kPanel) + 16),  // not a power of two, which few places in a cache share
+        row(round_up(width, kPanel) + 16),  // not a power of two, which would share few cache sets
         tile_row(block + 16) {
     const size_t panels = round_up(tokens, kPanel) * width, rows = tokens * row;
     Parts parts(memory);
@@ -37,10 +37,10 @@ struct Layout {
     dq = parts.take(rows);
     dk = parts.take(block * row);
     dv = parts.take(block * row);
-    p = parts.take(round_up(block, kInStep) * tile_row);
-    ds = parts.take(round_up(block, kInStep) * tile_row);
-    lse = parts.take(tokens + kInStep);
-    delta = parts.take(tokens + kInStep);
+    p = parts.take(round_up(block, kInterleaved) * tile_row);
+    ds = parts.take(round_up(block, kInterleaved) * tile_row);
+    lse = parts.take(tokens + kInterleaved);
+    delta = parts.take(tokens + kInterleaved);
     ones = parts.take(block);
     labels = parts.take(round_up(tokens, kPanel));
     list = reinterpret_cast<int32_t*>(parts.take(tokens));
@@ -101,7 +101,7 @@ size_t prepare(const AttentionBackwardArgs& args, const Layout& at) {
   for (size_t t = 0; t < tokens; ++t) {
     copy_row(k.row(t), width, 1.0f, at.k + t * at.row);
     if (is_padded(forward, static_cast<int64_t>(t))) continue;
-    const int64_t row = place_of(forward, static_cast<int64_t>(t));
+    const int64_t row = row_of(forward, static_cast<int64_t>(t));
     const float* grad_o = args.grad_o + row * args.grad_o_stride;
     copy_row(forward.q + row * forward.qkv_stride, width, forward.scale, at.q + queries * at.row);
     copy_row(grad_o, width, 1.0f, at.grad_o + queries * at.row);
@@ -112,20 +112,20 @@ size_t prepare(const AttentionBackwardArgs& args, const Layout& at) {
   return queries;
 }
 
-// p = e^(logits - lse), ds = p (dp - delta) of kInStep rows, up to whole vectors.
+// p = e^(logits - lse), ds = p (dp - delta) of kInterleaved rows, up to whole vectors.
 HWY_INLINE void slopes(float* HWY_RESTRICT p, float* HWY_RESTRICT ds, size_t stride, size_t keys,
                        const float* lse, const float* delta) {
   const RowTag d;
   for (size_t i = 0; i < keys; i += kLanes) {
-    RowVec x[kInStep];
+    RowVec x[kInterleaved];
 #pragma GCC unroll 4
-    for (size_t n = 0; n < kInStep; ++n) {
+    for (size_t n = 0; n < kInterleaved; ++n) {
       x[n] = hn::Sub(hn::Load(d, p + n * stride + i), hn::Set(d, lse[n]));
       x[n] = not_below_exp(x[n]);  // above 0 by roundings at most
     }
-    exp_each<kInStep>(x);
+    exp_each<kInterleaved>(x);
 #pragma GCC unroll 4
-    for (size_t n = 0; n < kInStep; ++n) {
+    for (size_t n = 0; n < kInterleaved; ++n) {
       const RowVec dp = hn::Load(d, ds + n * stride + i);
       hn::Store(x[n], d, p + n * stride + i);
       hn::Store(hn::Mul(x[n], hn::Sub(dp, hn::Set(d, delta[n]))), d, ds + n * stride + i);
@@ -168,7 +168,7 @@ void pair_slopes(const AttentionBackwardArgs& args, const Layout& at, const Pair
       }
     }
   });
-  for (size_t r = 0; r < pair.queries; r += kInStep) {
+  for (size_t r = 0; r < pair.queries; r += kInterleaved) {
     slopes(at.p + r * at.tile_row, at.ds + r * at.tile_row, at.tile_row, pair.keys,
            at.lse + pair.query + r, at.delta + pair.query + r);
   }
@@ -220,7 +220,7 @@ void write_keys(const AttentionBackwardArgs& args, const Layout& at, size_t firs
       add_row(dk, width, args.dpad_k);
       add_row(dv, width, args.dpad_v);
     } else {
-      const int64_t to = place_of(forward, t) * args.dqkv_stride;
+      const int64_t to = row_of(forward, t) * args.dqkv_stride;
       write_row(dk, width, 1.0f, args.dk + to);
       write_row(dv, width, 1.0f, args.dv + to);
     }
@@ -246,7 +246,7 @@ void gradients(const AttentionBackwardArgs& args) {
     write_keys(args, at, key, keys);
   }
   for (size_t r = 0; r < queries; ++r) {
-    const int64_t to = place_of(forward, at.list[r]) * args.dqkv_stride;
+    const int64_t to = row_of(forward, at.list[r]) * args.dqkv_stride;
     write_row(at.dq + r * at.row, width, forward.scale, args.dq + to);
   }
 }

@@ -24,7 +24,7 @@ struct LineRun {
 };
 
 // kTaps neighbouring taps of line ky, from column kx: each sums over the positions of the run whose
-// neighbour exists, all in step.
+// neighbour exists, all interleaved.
 template <int kTaps>
 void add_line(const DepthwiseWeightArgs& args, const LineRun& run, int64_t ky, int64_t kx) {
   const ConvGrid& g = args.grid;

@@ -9,7 +9,7 @@ namespace vig {
 
 // The gradient of a depthwise convolution's input: every position sums what the windows that
 // contain it hold of it, in a fixed order. Rows are positions of the input, so that no two calls
-// write to the same place.
+// write to the same memory.
 struct DepthwiseInputArgs {
   const float* dy = nullptr;  // of the whole batch, dense; before the function, if there was one
   ConvGrid grid;              // of the input
@@ -44,7 +44,7 @@ void depthwise_weight_backward(const DepthwiseWeightArgs& args);
 
 // The adjoint of gathering patches [kernel, kernel, channels]: every position of the input grid
 // sums what the patches that contain it hold of it, in a fixed order. Rows are positions of the
-// input, so that no two calls write to the same place.
+// input, so that no two calls write to the same memory.
 struct ScatterArgs {
   const float* patches = nullptr;  // of the whole batch, a row per output position
   int64_t patch_stride = 0;

@@ -16,8 +16,8 @@ namespace vig {
 namespace HWY_NAMESPACE {
 namespace {
 
-// One vector of channels, from the last step to the first. A step's s is what it and the W - 1
-// steps after it leave to its dx. kWidth 0: any width.
+// One vector of channels, from the last token to the first. A token's s is what it and the W - 1
+// tokens after it leave to its dx. kWidth 0: any width.
 template <class F, int64_t kWidth, class Load, class Store>
 HWY_INLINE void convolve_back(const Conv1dBackwardArgs& args, size_t i, const Load& load,
                               const Store& store) {
@@ -36,14 +36,14 @@ HWY_INLINE void convolve_back(const Conv1dBackwardArgs& args, size_t i, const Lo
     tap[j] = dtap[j] = s[j] = x[j] = hn::Zero(d);
     if (j >= width) continue;
     tap[j] = load(conv.taps + j * conv.taps_stride + i);
-    x[j] = input(conv.last - width + j);  // what tap j meets in the last step
+    x[j] = input(conv.last - width + j);  // what tap j meets at the last token
   }
   const RowVec bias = conv.bias == nullptr ? hn::Zero(d) : load(conv.bias + i);
   for (int64_t n = conv.last - 1; n >= 0; --n) {
     RowVec sum = bias;
 #pragma GCC unroll 16
     for (int64_t j = 0; j < width; ++j) sum = hn::MulAdd(tap[j], x[j], sum);
-      // s[j] is that of the step where tap j meets this one.
+      // s[j] is that of the token where tap j meets this one.
 #pragma GCC unroll 16
     for (int64_t j = 0; j + 1 < width; ++j) s[j] = s[j + 1];
     const float* dy = args.dy.row(n);

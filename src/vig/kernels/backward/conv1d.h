@@ -15,9 +15,9 @@ namespace vig {
 inline constexpr int64_t kMostConv1dTaps = 16;
 
 struct Conv1dBackwardArgs {
-  Conv1dArgs conv;  // the forward call for all steps; `out` is not used, `first` is 0
-  Sequence dy;      // a step without a row has zeros
-  // Everything is added to, in a fixed order: zero it before the first call. A step without a row
+  Conv1dArgs conv;  // the forward call for all tokens; `out` is not used, `first` is 0
+  Sequence dy;      // a token without a row has zeros
+  // Everything is added to, in a fixed order: zero it before the first call. A token without a row
   // drops its gradient.
   MutableSequence dx;
   float* dtaps = nullptr;  // [W, E]

@@ -42,7 +42,7 @@ HWY_INLINE void run_sample(const DeformableBackwardArgs& args, const SampleBlock
   sum_each<4>(dot, products);
 }
 
-HWY_INLINE void run_query(const DeformableBackwardArgs& args, QueryPlace& place,
+HWY_INLINE void run_query(const DeformableBackwardArgs& args, QueryPosition& position,
                           SampleBlock<true>& block, int64_t query, int64_t head) {
   const DeformableArgs& forward = args.forward;
   const size_t samples = static_cast<size_t>(forward.level_count * forward.points);
@@ -70,8 +70,8 @@ HWY_INLINE void run_query(const DeformableBackwardArgs& args, QueryPlace& place,
   const float factor = 1.0f / sum;
   float mean = 0.0f;  // of the gradients of the weights, which wait in dlogits
   for_each_block([&](size_t first, size_t count, float) HWY_ATTR {
-    place.set(query, first, count);
-    block.locate(place, offsets + 2 * first, count);
+    position.set(query, first, count);
+    block.locate(position, offsets + 2 * first, count);
     for (size_t s = 0; s < count; ++s) {
       const float weight = weights[s] * factor;
       run_sample(args, block, s, weight, values, grad, dvalues, products);
@@ -97,12 +97,12 @@ HWY_INLINE void run_query(const DeformableBackwardArgs& args, QueryPlace& place,
 }  // namespace
 
 void run_deformable_back(const DeformableBackwardArgs& args) {
-  QueryPlace place(args.forward);
+  QueryPosition position(args.forward);
   SampleBlock<true> block;
   const int64_t last_head = args.last_head < 0 ? args.forward.heads : args.last_head;
   for (int64_t query = args.forward.first_query; query < args.forward.last_query; ++query) {
     for (int64_t head = args.first_head; head < last_head; ++head) {
-      run_query(args, place, block, query, head);
+      run_query(args, position, block, query, head);
     }
   }
 }

@@ -20,7 +20,7 @@ struct DeformableBackwardArgs {
   int64_t doffsets_stride = 0;
   float* dlogits = nullptr;  // overwritten
   int64_t dlogits_stride = 0;
-  // Heads to compute. Heads write to no common place, so that they can be divided among threads;
+  // Heads to compute. Heads write to no common position, so that they can be divided among threads;
   // queries cannot.
   int64_t first_head = 0;
   int64_t last_head = -1;  // -1: to the end

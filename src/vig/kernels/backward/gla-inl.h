@@ -149,7 +149,7 @@ HWY_INLINE void feed(const Rows<kVectors>& rows, const RowVec (&gate)[kVectors],
   }
 }
 
-// The state after the chunk from the one before it, which may lie in the same place.
+// The state after the chunk from the one before it, which may lie in the same memory.
 template <size_t kVectors>
 void advance_block(const Sweep& sweep, const Chunk& chunk, const Columns<kVectors>& columns,
                    const float* from, float* to) {

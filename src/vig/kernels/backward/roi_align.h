@@ -13,7 +13,7 @@ struct RoiAlignBackwardArgs {
   int64_t dmap_stride = 0;
 };
 
-// One box. Boxes of one image write to the same places and are to be called in order; ranges of
+// One box. Boxes of one image write to the same memory and are to be called in order; ranges of
 // channels are independent and give the same bits.
 void roi_align_backward(const RoiAlignBackwardArgs& args);
 

@@ -57,15 +57,16 @@ struct Scratch {
     zeros = take(std::max(sizes.columns, sizes.states));
     b_sums = take(kSegment * sizes.states);
   }
-  float* kept;                // the states before each segment
-  float* rates;               // filled up with zeros
-  float* gradient;            // of the state after the token at hand, from the tokens after it
-  float* dlog;                // sums over tokens of dt q
-  float *decay, *state;       // [kSegment, N, kLanes], of one vector of channels
-  float *db, *dc;             // [kSegment, N, kLanes], sums over vectors of channels
-  float *dt, *bounded, *fed;  // [kSegment, kLanes]; `bounded` is the step that exponentials take
-  float* limit;               // [E] the largest of those
-  float *zeros, *b_sums;      // a missing row; [kSegment, N] B and what is added to it
+  float* kept;           // the states before each segment
+  float* rates;          // filled up with zeros
+  float* gradient;       // of the state after the token at hand, from the tokens after it
+  float* dlog;           // sums over tokens of dt q
+  float *decay, *state;  // [kSegment, N, kLanes], of one vector of channels
+  float *db, *dc;        // [kSegment, N, kLanes], sums over vectors of channels
+  float *dt, *bounded,
+      *fed;               // [kSegment, kLanes]; `bounded` is the step size that exponentials take
+  float* limit;           // [E] the largest of those
+  float *zeros, *b_sums;  // a missing row; [kSegment, N] B and what is added to it
 };
 
 // A vector of channels, `width` of them real.
@@ -82,7 +83,7 @@ struct Channels {
   }
 };
 
-// The rows of `count` steps from `first` on.
+// The rows of `count` tokens from `first` on.
 struct Segment {
   Segment(const SelectiveScanArgs& args, size_t index, const Scratch& scratch)
       : first(static_cast<int64_t>(index * kSegment)),
@@ -100,10 +101,10 @@ struct Segment {
     }
   }
   const float* row(const Sequence& sequence, size_t t, const Scratch& scratch) const {
-    const float* at = sequence.row(step(t));
+    const float* at = sequence.row(token(t));
     return at == nullptr ? scratch.zeros : at;
   }
-  int64_t step(size_t t) const { return first + static_cast<int64_t>(t); }
+  int64_t token(size_t t) const { return first + static_cast<int64_t>(t); }
 
   int64_t first;
   size_t count;
@@ -116,7 +117,7 @@ HWY_INLINE void prepare(const SelectiveScanArgs& args, const Segment& segment,
   const RowTag d;
   const RowVec bias = args.bias == nullptr ? hn::Zero(d) : channels.load(args.bias);
   const RowVec limit = hn::Load(d, scratch.limit + channels.first);
-  each_in_step(segment.count, [&](auto together, size_t t) HWY_ATTR {
+  each_interleaved(segment.count, [&](auto together, size_t t) HWY_ATTR {
     constexpr size_t kCount = decltype(together)::value;
     RowVec raw[kCount], dt[kCount];
 #pragma GCC unroll 8
@@ -134,7 +135,7 @@ HWY_INLINE void prepare(const SelectiveScanArgs& args, const Segment& segment,
   });
 }
 
-// The states of a vector of channels through a segment, from `before` on. Step t leaves its state
+// The states of a vector of channels through a segment, from `before` on. Token t leaves its state
 // at state + t * stride, and its decays at decay + t * stride unless that is null.
 HWY_INLINE void advance(const Segment& segment, size_t states, const float* rates,
                         const float* before, const Scratch& scratch, float* decay, float* state,
@@ -145,7 +146,7 @@ HWY_INLINE void advance(const Segment& segment, size_t states, const float* rate
     const RowVec fed = hn::Load(d, scratch.fed + t * kLanes);
     const float* b = segment.b[t];
     float* after = state + t * stride;
-    each_in_step(states, [&](auto together, size_t i) HWY_ATTR {
+    each_interleaved(states, [&](auto together, size_t i) HWY_ATTR {
       constexpr size_t kCount = decltype(together)::value;
       RowVec rate[kCount], step[kCount], power[kCount];
 #pragma GCC unroll 8
@@ -166,10 +167,10 @@ HWY_INLINE void advance(const Segment& segment, size_t states, const float* rate
   }
 }
 
-// One step of one vector of channels; `before` is the state before it.
-HWY_INLINE void step_back(const SelectiveScanBackwardArgs& args, const Segment& segment, size_t t,
-                          const Channels& channels, const Sizes& sizes, const Scratch& scratch,
-                          const float* before) {
+// One token of one vector of channels; `before` is the state before it.
+HWY_INLINE void token_back(const SelectiveScanBackwardArgs& args, const Segment& segment, size_t t,
+                           const Channels& channels, const Sizes& sizes, const Scratch& scratch,
+                           const float* before) {
   const RowTag d;
   const SelectiveScanArgs& scan = args.scan;
   const size_t offset = channels.first * sizes.states;
@@ -197,13 +198,13 @@ HWY_INLINE void step_back(const SelectiveScanBackwardArgs& args, const Segment& 
   const RowVec u = channels.load(segment.u[t]);
   RowVec du = hn::Mul(dt, dfed);
   if (scan.d != nullptr) du = hn::MulAdd(dy, channels.load(scan.d), du);
-  channels.add(du, args.du.row(segment.step(t)));
+  channels.add(du, args.du.row(segment.token(t)));
   // Rates are A / ln 2.
   ddt = hn::MulAdd(u, dfed, hn::Mul(ddt, hn::Set(d, 0.693147181f)));
   RowVec raw = channels.load(segment.raw[t]);
   if (scan.bias != nullptr) raw = hn::Add(raw, channels.load(scan.bias));
   const RowVec draw = hn::Mul(ddt, sigmoid(raw));
-  channels.add(draw, args.draw.row(segment.step(t)));
+  channels.add(draw, args.draw.row(segment.token(t)));
   channels.add(draw, args.dbias);
   if (args.dd != nullptr) channels.add(hn::Mul(dy, u), args.dd);
 }
@@ -213,7 +214,7 @@ HWY_INLINE void add_rows(const Segment& segment, size_t states, const float* sum
                          const MutableSequence& rows) {
   for (size_t m = 0; m < segment.count; ++m) {
     const size_t t = segment.count - 1 - m;
-    float* row = rows.row(segment.step(t));
+    float* row = rows.row(segment.token(t));
     if (row == nullptr) continue;
     for (size_t i = 0; i < states; ++i) {
       row[i] += sum_lanes(hn::Load(RowTag(), sums + (t * states + i) * kLanes));
@@ -221,7 +222,7 @@ HWY_INLINE void add_rows(const Segment& segment, size_t states, const float* sum
   }
 }
 
-// The rates as the kernel reads them, and the largest steps.
+// The rates as the kernel reads them, and the largest step sizes.
 void begin(const SelectiveScanArgs& args, const Sizes& sizes, const Scratch& scratch) {
   const RowTag d;
   std::fill(scratch.kept, scratch.kept + sizes.state(), 0.0f);
@@ -266,7 +267,7 @@ void scan_backward(const SelectiveScanBackwardArgs& args) {
       prepare(scan, segment, channels, scratch);
       const float* before = scratch.kept + s * sizes.state() + offset;
       float* after = scratch.kept + (s + 1) * sizes.state() + offset;
-      // One place for all steps: each state replaces the one before it.
+      // One buffer for all tokens: each state replaces the one before it.
       std::copy_n(before, sizes.vector(), after);
       advance(segment, states, scratch.rates + offset, after, scratch, nullptr, after, 0);
     });
@@ -283,7 +284,7 @@ void scan_backward(const SelectiveScanBackwardArgs& args) {
       for (size_t n = 0; n < segment.count; ++n) {
         const size_t t = segment.count - 1 - n;
         const float* before = t == 0 ? kept : scratch.state + (t - 1) * sizes.vector();
-        step_back(args, segment, t, channels, sizes, scratch, before);
+        token_back(args, segment, t, channels, sizes, scratch, before);
       }
     });
     add_rows(segment, states, scratch.dc, args.dc);

@@ -1,6 +1,6 @@
 // Gradients of the selective scan (kernels/selective_scan.h), given that of y = C h + D u.
 //
-// With g_n [E, N] the gradient of the state after step n, and a = exp(dt A):
+// With g_n [E, N] the gradient of the state after token n, and a = exp(dt A):
 //   g_n[e, i] = dy_n[e] C_n[i] + a_{n+1}[e, i] g_{n+1}[e, i]
 //   dC_n[i] = sum over e of dy_n[e] h_n[e, i],   dB_n[i] = sum over e of dt u g_n[e, i]
 //   q = a h_{n-1} g_n, the gradient of dt A
@@ -20,9 +20,9 @@ struct SelectiveScanBackwardArgs {
   // The forward call; y, add, scale, gate, resume and state are not used. All channels at once: dB
   // and dC are sums over them.
   SelectiveScanArgs scan;
-  Sequence dy;  // [E]; a step without a row has zeros
-  // Everything below is added to, in a fixed order: zero it before the first call. A step without a
-  // row drops its gradient. None may overlap another or an input.
+  Sequence dy;  // [E]; a token without a row has zeros
+  // Everything below is added to, in a fixed order: zero it before the first call. A token without
+  // a row drops its gradient. None may overlap another or an input.
   MutableSequence du;        // [E]
   MutableSequence draw;      // [E]
   MutableSequence db;        // [N]

@@ -1,4 +1,4 @@
-// Reference implementations of kernels/attention.h and kernels/attention_backward.h: the formulas
+// Reference implementations of kernels/attention.h and kernels/backward/attention.h: the formulas
 // as they are written there, in double, one query after the other. They use neither packed keys nor
 // scratch; where a gradient is wanted, args.forward.lse and o are computed again and not read.
 #pragma once

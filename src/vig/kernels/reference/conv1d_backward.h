@@ -1,4 +1,4 @@
-// Reference implementation of kernels/conv1d_backward.h, in double.
+// Reference implementation of kernels/backward/conv1d.h, in double.
 #pragma once
 
 #include "vig/kernels/backward/conv1d.h"

@@ -1,4 +1,4 @@
-// Reference implementations of kernels/conv_backward.h: each output adds its gradient to every
+// Reference implementations of kernels/backward/conv.h: each output adds its gradient to every
 // neighbour it read, in double.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Reference implementations of kernels/conv_dense_backward.h: each output hands its gradient to
+// Reference implementations of kernels/backward/conv_dense.h: each output hands its gradient to
 // every pixel and weight it saw, in double.
 #pragma once
 

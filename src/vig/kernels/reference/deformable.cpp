@@ -40,10 +40,10 @@ std::vector<Pixel> pixels_around(double x, double y, const DeformableGrid& map, 
 
 std::vector<Sample> samples_of(const DeformableArgs& args, int64_t query, int64_t head) {
   const DeformableGrid* grid = args.queries;
-  int64_t place = query;
-  for (; place >= grid->height * grid->width; ++grid) place -= grid->height * grid->width;
-  const double row = static_cast<double>(place / grid->width) + 0.5;
-  const double column = static_cast<double>(place % grid->width) + 0.5;
+  int64_t position = query;
+  for (; position >= grid->height * grid->width; ++grid) position -= grid->height * grid->width;
+  const double row = static_cast<double>(position / grid->width) + 0.5;
+  const double column = static_cast<double>(position % grid->width) + 0.5;
   std::vector<Sample> samples;
   double largest = -INFINITY, sum = 0.0;
   int64_t first = 0;

@@ -6,7 +6,7 @@
 
 namespace vig::reference {
 
-// Of args.weight it reads n, k and paired; it computes every column, whatever the panels asked for.
+// Of args.weight it reads n, k and paired; it computes every column, not only the requested panels.
 void gemm(const float* weight, const float* bias, const GemmArgs& args);
 
 }  // namespace vig::reference

@@ -1,4 +1,4 @@
-// Reference implementation of kernels/gemm_backward.h.
+// Reference implementation of kernels/backward/gemm.h.
 #pragma once
 
 #include "vig/kernels/backward/gemm.h"

@@ -1,4 +1,4 @@
-// Reference implementation of kernels/gla_backward.h: the recurrences as they are written there, in
+// Reference implementation of kernels/backward/gla.h: the recurrences as they are written there, in
 // double, one direction after the other. Allocates all states; args.scratch is not used.
 #pragma once
 

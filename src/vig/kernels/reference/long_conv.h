@@ -1,4 +1,4 @@
-// Reference implementations of kernels/long_conv.h and kernels/long_conv_backward.h, in double, on
+// Reference implementations of kernels/long_conv.h and kernels/backward/long_conv.h, in double, on
 // taps as they are before packing.
 #pragma once
 

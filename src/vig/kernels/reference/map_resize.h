@@ -1,4 +1,4 @@
-// Reference implementations of kernels/map_resize.h and kernels/map_resize_backward.h, in double.
+// Reference implementations of kernels/map_resize.h and kernels/backward/map_resize.h, in double.
 #pragma once
 
 #include "vig/kernels/backward/map_resize.h"

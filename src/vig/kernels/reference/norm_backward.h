@@ -1,4 +1,4 @@
-// Reference implementations of kernels/norm_backward.h, in double: every output's derivative by
+// Reference implementations of kernels/backward/norm.h, in double: every output's derivative by
 // every input of its row, written out.
 #pragma once
 

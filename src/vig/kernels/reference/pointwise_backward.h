@@ -1,4 +1,4 @@
-// Reference implementations of kernels/pointwise_backward.h, in double.
+// Reference implementations of kernels/backward/pointwise.h, in double.
 #pragma once
 
 #include "vig/kernels/backward/pointwise.h"

@@ -39,7 +39,7 @@ namespace {
 // Part i of an axis: from the floor of its begin to the ceiling of its end.
 std::pair<int64_t, int64_t> part(int64_t i, int64_t size, int64_t cells) {
   const double length = static_cast<double>(size) / static_cast<double>(cells);
-  // Bounds that are whole numbers may come out a rounding away from them.
+  // Integral bounds may be off by a rounding error.
   const double begin = static_cast<double>(i) * length, end = static_cast<double>(i + 1) * length;
   return {static_cast<int64_t>(std::floor(begin + 1e-9)),
           static_cast<int64_t>(std::ceil(end - 1e-9))};

@@ -1,4 +1,4 @@
-// Reference implementations of kernels/pool.h and kernels/pool_backward.h, in double.
+// Reference implementations of kernels/pool.h and kernels/backward/pool.h, in double.
 #pragma once
 
 #include "vig/kernels/backward/pool.h"

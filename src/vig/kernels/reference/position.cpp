@@ -21,19 +21,19 @@ double centre(int64_t i, int64_t out, int64_t in) {
 }
 
 // A position of the output grid and the size of that grid.
-struct Place {
+struct Position {
   int64_t y, x, rows, cols;
 };
 
-// Calls f(entry, weight) for every entry that `place` sees, those on the border several times.
+// Calls f(entry, weight) for every entry that `position` sees, those on the border several times.
 template <class F>
-void for_each_entry(const Place& place, int64_t rows, int64_t cols, const F& f) {
+void for_each_entry(const Position& position, int64_t rows, int64_t cols, const F& f) {
   constexpr int64_t kBorder = 3;  // no output reaches further out
   for (int64_t i = -kBorder; i < rows + kBorder; ++i) {
-    const double wy = cubic(centre(place.y, place.rows, rows) - static_cast<double>(i));
+    const double wy = cubic(centre(position.y, position.rows, rows) - static_cast<double>(i));
     if (wy == 0.0) continue;
     for (int64_t j = -kBorder; j < cols + kBorder; ++j) {
-      const double wx = cubic(centre(place.x, place.cols, cols) - static_cast<double>(j));
+      const double wx = cubic(centre(position.x, position.cols, cols) - static_cast<double>(j));
       const int64_t row = std::clamp<int64_t>(i, 0, rows - 1);
       const int64_t col = std::clamp<int64_t>(j, 0, cols - 1);
       f(row * cols + col, wy * wx);

@@ -14,7 +14,7 @@ struct Axis {
         cell((high * scale - 0.5f - start) / static_cast<float>(side)),
         samples(sampling_ratio > 0 ? sampling_ratio
                                    : std::max(0, static_cast<int>(std::ceil(cell)))) {}
-  double place(int p, int k) const { return start + (p + (k + 0.5) / samples) * cell; }
+  double position(int p, int k) const { return start + (p + (k + 0.5) / samples) * cell; }
 
   float start, cell;
   int samples;
@@ -47,7 +47,7 @@ void for_each_weight(const RoiAlignArgs& args, const F& f) {
   for (int p = 0; p < args.side * args.side; ++p) {
     for (int j = 0; j < rows.samples; ++j) {
       for (int i = 0; i < columns.samples; ++i) {
-        const double y = rows.place(p / args.side, j), x = columns.place(p % args.side, i);
+        const double y = rows.position(p / args.side, j), x = columns.position(p % args.side, i);
         for_each_pixel(args.map, y, x,
                        [&](int64_t at, double weight) { f(p, at, weight / samples); });
       }

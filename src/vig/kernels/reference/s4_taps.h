@@ -1,4 +1,4 @@
-// Reference implementation of kernels/s4_taps.h: the state space itself, N x N, step by step.
+// Reference implementation of kernels/s4_taps.h: the state space itself, N x N, token by token.
 #pragma once
 
 #include "vig/kernels/s4_taps.h"

@@ -36,7 +36,7 @@ void selective_scan_backward(const SelectiveScanBackwardArgs& args) {
     double dbias = 0.0, dd = 0.0;
     for (int64_t i = 0; i < states; ++i) {
       const double a = scan.rates[i * scan.rates_stride + e] * std::numbers::ln2;
-      std::vector<double> h = zeros(tokens + 1);  // h[n + 1] is the state after step n
+      std::vector<double> h = zeros(tokens + 1);  // h[n + 1] is the state after token n
       for (int64_t n = 0; n < tokens; ++n) {
         const size_t s = static_cast<size_t>(n);
         h[s + 1] = std::exp(dt[s] * a) * h[s] + dt[s] * at(scan.u.row(n), e) * b_at(n, i);

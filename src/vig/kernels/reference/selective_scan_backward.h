@@ -1,4 +1,4 @@
-// Reference implementation of kernels/selective_scan_backward.h: the recurrences as they are
+// Reference implementation of kernels/backward/selective_scan.h: the recurrences as they are
 // written there, in double. Allocates all states; args.scratch is not used.
 #pragma once
 

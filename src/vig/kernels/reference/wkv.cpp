@@ -11,8 +11,8 @@ namespace vig::reference {
 
 WkvWeight wkv_weight(int64_t t, int64_t i, int64_t tokens, double w, double u, bool released) {
   WkvWeight weight;
-  const auto add = [&](double steps, double sign) {
-    weight.terms[weight.count++] = {steps * w, sign, steps, 0.0};
+  const auto add = [&](double distance, double sign) {
+    weight.terms[weight.count++] = {distance * w, sign, distance, 0.0};
   };
   const double apart = static_cast<double>(std::llabs(t - i));
   const int64_t chunk = (tokens + 31) / 32, begin = t / chunk * chunk;

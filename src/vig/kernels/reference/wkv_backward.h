@@ -1,4 +1,4 @@
-// Reference implementation of kernels/wkv_backward.h, in double, in time that grows with the square
+// Reference implementation of kernels/backward/wkv.h, in double, in time that grows with the square
 // of the tokens. args.scratch is not used.
 #pragma once
 

@@ -8,7 +8,7 @@
 namespace vig::train {
 namespace {
 
-// The numbers of every process, one after the other. Halves of 32 bits, as doubles hold them
+// The values of every process, one after the other. Halves of 32 bits, as doubles hold them
 // exactly, and the zeros of the others do not change them.
 std::vector<uint64_t> gather(Group& group, const std::vector<uint64_t>& own) {
   const size_t first = static_cast<size_t>(group.rank()) * own.size();

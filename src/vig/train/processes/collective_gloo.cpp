@@ -53,7 +53,7 @@ std::string outside_address() {
   return "";
 }
 
-// The address that this machine has on the way to another one; a datagram socket finds it without
+// The address of this machine on the route to another one; a datagram socket finds it without
 // sending anything. A machine's own name often leads to its loopback, which others cannot reach.
 std::string address_towards(const std::string& host, int port) {
   addrinfo hints = {};
@@ -80,25 +80,25 @@ std::string address_towards(const std::string& host, int port) {
     }
     if (!text.empty()) return text;
   }
-  fail("MASTER_ADDR is '{}', to which no network leads", host);
+  fail("MASTER_ADDR is '{}', which no network reaches", host);
 }
 
-std::shared_ptr<::gloo::transport::Device> device_for(const GroupPlace& place) {
-  if (!place.file.empty()) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+std::shared_ptr<::gloo::transport::Device> device_for(const GroupMember& member) {
+  if (!member.file.empty()) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') {
     return ProcessGroupGloo::createDeviceForInterface(interface);
   }
-  return ProcessGroupGloo::createDeviceForHostname(address_towards(place.host, place.port));
+  return ProcessGroupGloo::createDeviceForHostname(address_towards(member.host, member.port));
 }
 
 }  // namespace
 
 GradientBuckets::Start connect_gloo(const c10::intrusive_ptr<c10d::Store>& store,
-                                    const GroupPlace& place, std::chrono::milliseconds timeout) {
+                                    const GroupMember& member, std::chrono::milliseconds timeout) {
   auto options = ProcessGroupGloo::Options::create(timeout);
-  options->devices.push_back(device_for(place));
-  auto group = c10::make_intrusive<ProcessGroupGloo>(store, place.rank, place.size, options);
+  options->devices.push_back(device_for(member));
+  auto group = c10::make_intrusive<ProcessGroupGloo>(store, member.rank, member.size, options);
   return [group](const at::Tensor& tensor) -> std::function<void()> {
     std::vector<at::Tensor> tensors = {tensor};
     return [work = group->allreduce(tensors)] { work->wait(); };

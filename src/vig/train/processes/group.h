@@ -31,7 +31,7 @@ class Group {
       shards[0]->gradients().add_(shard->gradients());
     }
   }
-  // Sums numbers over all processes.
+  // Sums values over all processes.
   virtual void sum(std::span<double>) {}
 };
 

@@ -42,8 +42,8 @@ class QuietLog {
   const int before_;
 };
 
-// What LibTorch or Gloo has to say, in one line, without the place in their sources: the system's
-// words if it comes from there.
+// What LibTorch or Gloo has to say, in one line, without the location in their sources: the
+// system's words if it comes from there.
 std::string reason(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
@@ -58,54 +58,54 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-StorePtr open_store(const GroupPlace& place, milliseconds timeout) {
-  if (!place.file.empty()) {
-    auto store = c10::make_intrusive<c10d::FileStore>(place.file, -1);
+StorePtr open_store(const GroupMember& member, milliseconds timeout) {
+  if (!member.file.empty()) {
+    auto store = c10::make_intrusive<c10d::FileStore>(member.file, -1);
     store->setTimeout(timeout);
     return store;
   }
   c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(place.port);
-  options.isServer = place.rank == 0 && !place.hosted;
+  options.port = static_cast<uint16_t>(member.port);
+  options.isServer = member.rank == 0 && !member.hosted;
   options.waitWorkers = false;  // we ask for them by name
   options.timeout = timeout;
   try {
-    auto store = c10::make_intrusive<c10d::TCPStore>(place.host, options);
-    return c10::make_intrusive<c10d::PrefixStore>(fmt::format("vig/{}", place.attempt), store);
+    auto store = c10::make_intrusive<c10d::TCPStore>(member.host, options);
+    return c10::make_intrusive<c10d::PrefixStore>(fmt::format("vig/{}", member.attempt), store);
   } catch (const std::exception& error) {
     if (options.isServer) {
-      fail("cannot listen on {} port {} (MASTER_ADDR, MASTER_PORT): {}", place.host, place.port,
+      fail("cannot listen on {} port {} (MASTER_ADDR, MASTER_PORT): {}", member.host, member.port,
            reason(error));
     }
-    fail("no answer from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s (see --group-timeout)",
-         place.host, place.port, static_cast<double>(timeout.count()) / 1000);
+    fail("no response from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s (see --group-timeout)",
+         member.host, member.port, static_cast<double>(timeout.count()) / 1000);
   }
 }
 
 // Processes write down who they are and read what the others are.
 class Meeting {
  public:
-  Meeting(c10d::Store& store, const GroupPlace& place, milliseconds timeout)
-      : store_(store), place_(place), timeout_(timeout), end_(Clock::now() + timeout) {}
+  Meeting(c10d::Store& store, const GroupMember& member, milliseconds timeout)
+      : store_(store), member_(member), timeout_(timeout), end_(Clock::now() + timeout) {}
 
   void hold(const std::string& self) {
     // The first word to another process is a wait: that one is bounded.
-    if (place_.rank == 0) write(self);
+    if (member_.rank == 0) write(self);
     const std::string first = read(0);
-    if (place_.rank != 0) write(self);
+    if (member_.rank != 0) write(self);
     compare(0, first, self);
-    if (place_.rank != 0) return;
-    for (int rank = 1; rank < place_.size; ++rank) compare(rank, read(rank), self);
+    if (member_.rank != 0) return;
+    for (int rank = 1; rank < member_.size; ++rank) compare(rank, read(rank), self);
   }
 
  private:
   static std::string key(int rank) { return fmt::format("process/{}", rank); }
 
   void write(const std::string& self) {
-    if (store_.add(fmt::format("count/{}", place_.rank), 1) > 1) {
-      fail("two processes have the rank {} (RANK)", place_.rank);
+    if (store_.add(fmt::format("count/{}", member_.rank), 1) > 1) {
+      fail("two processes have the rank {} (RANK)", member_.rank);
     }
-    store_.set(key(place_.rank), std::vector<uint8_t>(self.begin(), self.end()));
+    store_.set(key(member_.rank), std::vector<uint8_t>(self.begin(), self.end()));
   }
 
   std::string read(int rank) {
@@ -113,7 +113,7 @@ class Meeting {
       const auto left = std::chrono::duration_cast<milliseconds>(end_ - Clock::now());
       store_.wait({key(rank)}, std::max(left, milliseconds(1)));
     } catch (const std::exception&) {
-      fail("process {} of {} did not come within {} s (see --group-timeout)", rank, place_.size,
+      fail("process {} of {} did not connect within {} s (see --group-timeout)", rank, member_.size,
            static_cast<double>(timeout_.count()) / 1000);
     }
     const std::vector<uint8_t> bytes = store_.get(key(rank));
@@ -123,31 +123,31 @@ class Meeting {
   void compare(int rank, const std::string& other, const std::string& self) const {
     if (other == self) return;
     fail("process {} is of '{}', process {} of '{}'; expected the same everywhere", rank, other,
-         place_.rank, self);
+         member_.rank, self);
   }
 
   c10d::Store& store_;
-  const GroupPlace& place_;
+  const GroupMember& member_;
   const milliseconds timeout_;
   const Clock::time_point end_;
 };
 
 class ProcessGroup : public Group {
  public:
-  ProcessGroup(const GroupPlace& place, const JoinOptions& options)
-      : rank_(place.rank),
-        size_(place.size),
-        local_size_(place.local_size),
+  ProcessGroup(const GroupMember& member, const JoinOptions& options)
+      : rank_(member.rank),
+        size_(member.size),
+        local_size_(member.local_size),
         device_(options.device) {
     const auto timeout = milliseconds(std::llround(options.timeout * 1000));
     const QuietLog quiet;
-    store_ = open_store(place, timeout);
+    store_ = open_store(member, timeout);
     try {
-      Meeting(*store_, place, timeout)
+      Meeting(*store_, member, timeout)
           .hold(
               fmt::format("{}, LibTorch {}, {} processes", options.version, TORCH_VERSION, size_));
-      start_ = device_.is_cpu() ? connect_gloo(store_, place, timeout)
-                                : connect_nccl(store_, place, device_, timeout);
+      start_ = device_.is_cpu() ? connect_gloo(store_, member, timeout)
+                                : connect_nccl(store_, member, device_, timeout);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
@@ -172,9 +172,9 @@ class ProcessGroup : public Group {
     talk([&] { buckets_->finish(); });
   }
 
-  void sum(std::span<double> numbers) override {
+  void sum(std::span<double> values) override {
     const at::Tensor host =
-        at::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, at::kDouble);
+        at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble);
     talk([&] {
       const at::Tensor there = host.to(device_);
       start_(there)();
@@ -201,9 +201,9 @@ class ProcessGroup : public Group {
 
 }  // namespace
 
-std::unique_ptr<Group> join_group(const GroupPlace& place, const JoinOptions& options) {
-  if (place.size == 1) return std::make_unique<Group>();
-  return std::make_unique<ProcessGroup>(place, options);
+std::unique_ptr<Group> join_group(const GroupMember& member, const JoinOptions& options) {
+  if (member.size == 1) return std::make_unique<Group>();
+  return std::make_unique<ProcessGroup>(member, options);
 }
 
 }  // namespace vig::train

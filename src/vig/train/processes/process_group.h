@@ -5,14 +5,14 @@
 #include <string>
 
 #include "vig/train/processes/group.h"
-#include "vig/train/processes/group_place.h"
+#include "vig/train/processes/group_member.h"
 
 namespace vig::train {
 
 struct JoinOptions {
   std::string device = "cpu";
-  // Seconds to wait for a process that neither answers nor is seen to have died, at the start and
-  // at any time later.
+  // Seconds to wait for a process that neither responds nor is known to have ended, at the start
+  // and at any time later.
   double timeout = 300;
   std::string version;  // of the program: all must be the same
 };
@@ -25,6 +25,6 @@ struct JoinOptions {
 // multiple of 2 N: with a smaller share than two, or an odd one, mixup and cutmix find other
 // partners (vig/data/mixup.h), which is as good but not the same. For a fixed N results are the
 // same to the bit, as Gloo adds in a fixed order.
-std::unique_ptr<Group> join_group(const GroupPlace& place, const JoinOptions& options);
+std::unique_ptr<Group> join_group(const GroupMember& member, const JoinOptions& options);
 
 }  // namespace vig::train

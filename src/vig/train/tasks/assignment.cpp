@@ -8,15 +8,15 @@ namespace {
 
 constexpr float kLeastUnion = 1e-6f;
 
-// `count` of `places` by chance, in ascending order.
-std::vector<int64_t> draw(std::vector<int64_t> places, size_t count, RandomStream stream) {
-  if (places.size() <= count) return places;
+// `count` of `positions` by chance, in ascending order.
+std::vector<int64_t> draw(std::vector<int64_t> positions, size_t count, RandomStream stream) {
+  if (positions.size() <= count) return positions;
   for (size_t i = 0; i < count; ++i) {
-    std::swap(places[i], places[i + stream.below(places.size() - i)]);
+    std::swap(positions[i], positions[i + stream.below(positions.size() - i)]);
   }
-  places.resize(count);
-  std::ranges::sort(places);
-  return places;
+  positions.resize(count);
+  std::ranges::sort(positions);
+  return positions;
 }
 
 }  // namespace
@@ -64,8 +64,8 @@ Samples draw_samples(std::span<const int> assigned, size_t count, size_t most_po
       draw(std::move(positive), std::min(count, most_positive), stream.fork("positive"));
   samples.negative =
       draw(std::move(negative), count - samples.positive.size(), stream.fork("negative"));
-  for (const int64_t place : samples.positive) {
-    samples.matched.push_back(assigned[static_cast<size_t>(place)] - 1);
+  for (const int64_t position : samples.positive) {
+    samples.matched.push_back(assigned[static_cast<size_t>(position)] - 1);
   }
   return samples;
 }

@@ -27,14 +27,14 @@ inline constexpr int kIgnored = -1, kBackground = 0;
 std::vector<int> assign_boxes(std::span<const Box> boxes, std::span<const Box> objects,
                               const AssignRule& rule);
 
-// Boxes to learn from, by their places in the list, ascending.
+// Boxes to learn from, by their positions in the list, ascending.
 struct Samples {
   std::vector<int64_t> positive, negative;
   std::vector<int> matched;  // the object of each positive
 };
 
-// At most `count`, of which at most `most_positive` stand for an object; places that these leave go
-// to background. Drawn without replacement.
+// At most `count`, of which at most `most_positive` stand for an object; positions that these leave
+// go to background. Drawn without replacement.
 Samples draw_samples(std::span<const int> assigned, size_t count, size_t most_positive,
                      const RandomStream& stream);
 

@@ -16,7 +16,7 @@ constexpr double kLeastWeight = 0.1, kMostWeight = 10;
 std::vector<float> listed_weights(const TrainOptions& options, size_t classes) {
   const std::vector<double> weights = class_weight_list(options);
   if (weights.size() != classes) {
-    fail_usage("--class-weights has {} numbers, expected {}, one for each class in their order",
+    fail_usage("--class-weights has {} values, expected {}, one for each class in their order",
                weights.size(), classes);
   }
   return {weights.begin(), weights.end()};

@@ -16,7 +16,7 @@ namespace vig::train {
 
 // Of classification; empty: none. Balanced: N / (C n_c) for C classes of n_c images each, N in
 // all, so that the mean over the training images is 1. Throws a usage error when there are more
-// or fewer numbers than classes.
+// or fewer values than classes.
 std::vector<float> image_weights(const TrainOptions& options, std::span<const int64_t> images);
 
 // The same of segmentation. Balanced: balanced_pixel_weights of what the label maps show.

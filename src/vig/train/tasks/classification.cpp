@@ -47,7 +47,7 @@ class ClassEvaluator : public Evaluator {
     }
     for (int64_t i = 0; i < count; ++i) {
       metrics_.add({logits.data_ptr<float>() + i * classes, static_cast<size_t>(classes)},
-                   std::any_cast<int>(batch.targets[static_cast<size_t>(i)]));
+                   target_of<int>(batch.items[static_cast<size_t>(i)]));
     }
   }
 
@@ -145,7 +145,7 @@ class Classification : public Task {
 
   StepBatch prepare(Batch& batch, const RandomStream& stream) const override {
     std::vector<int> labels;
-    for (const Target& target : batch.targets) labels.push_back(std::any_cast<int>(target));
+    for (const Sample& sample : batch.items) labels.push_back(target_of<int>(sample));
     const auto count = static_cast<int64_t>(labels.size());
     const auto classes = static_cast<int64_t>(model_.classes.size());
     at::Tensor targets = at::empty({count, classes}, at::kFloat);

@@ -5,7 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/tasks/overlay.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/detection_evaluator.h"
 #include "vig/train/tasks/detector_pass.h"
@@ -99,15 +99,15 @@ class DetectionTask : public Task {
   }
   void write_training(const Image& image, Target& target, const RandomStream& stream,
                       float* out) const override {
-    target = augment_objects(image, std::any_cast<const Objects&>(target), model_.spec.recipe,
-                             view_, {model_.width, model_.height}, stream, out);
+    target = augment_objects(image, std::get<Objects>(target), model_.spec.recipe, view_,
+                             {model_.width, model_.height}, stream, out);
   }
   void write_validation(const Image& image, Target& target, float*) const override {
     frame_validation(image, model_.spec.recipe, target);
   }
   Image drawn(const float* image, const Target& target) const override {
     Detections shown;
-    for (const PlacedObject& object : std::any_cast<const PlacedObjects&>(target).objects) {
+    for (const PlacedObject& object : std::get<PlacedObjects>(target).objects) {
       std::vector<uint8_t> pixels(image_floats() / 3);
       for (int y = 0; y < model_.height; ++y) {
         for (int x = 0; x < model_.width; ++x) {
@@ -122,7 +122,7 @@ class DetectionTask : public Task {
   }
 
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
     return {at::from_blob(batch.data, {count, model_.height, model_.width, 3}, at::kFloat), {}};
   }
 
@@ -167,13 +167,13 @@ class DetectionTask : public Task {
   // Draws what is learnt from, and learns from it.
   DetectionLosses group_losses(const DetectorPass& detector, const DetectorMaps& maps,
                                const ShardPass& pass, int64_t first, int64_t count) const {
-    const DetectorConfig& numbers = *model_.spec.config->detector();
+    const DetectorConfig& config = *model_.spec.config->detector();
     std::vector<SampledImage> proposals, boxes;
     std::vector<std::vector<Box>> lists;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = first + i;  // in the pass
       const auto& truth =
-          std::any_cast<const PlacedObjects&>(pass.items[static_cast<size_t>(pass.first + number)]);
+          target_of<PlacedObjects>(pass.items[static_cast<size_t>(pass.first + number)]);
       const auto image = static_cast<uint64_t>(pass.options.image(number));
       const RandomStream stream = RandomStream(pass.options.seed).fork("samples").fork(image);
       std::vector<Box> objects;
@@ -181,7 +181,7 @@ class DetectionTask : public Task {
       proposals.push_back({&truth, sample_anchors(detector, truth, objects, stream)});
       std::vector<Box> found;
       for (const Proposal& proposal : detector.proposals(
-               maps, i, numbers.training_proposals_per_level, truth.width, truth.height)) {
+               maps, i, config.training_proposals_per_level, truth.width, truth.height)) {
         found.push_back(proposal.box);
       }
       boxes.push_back({&truth, sample_boxes(found, objects, stream)});
@@ -197,14 +197,14 @@ class DetectionTask : public Task {
     const std::vector<int64_t> inside =
         detector.anchors_inside(padded(truth.width, multiple), padded(truth.height, multiple));
     std::vector<Box> anchors;
-    for (const int64_t place : inside) {
-      anchors.push_back(detector.anchors()[static_cast<size_t>(place)]);
+    for (const int64_t position : inside) {
+      anchors.push_back(detector.anchors()[static_cast<size_t>(position)]);
     }
     const auto count = static_cast<size_t>(options_.proposal_samples);
     Samples samples = draw_samples(assign_boxes(anchors, objects, kProposalRule), count, count / 2,
                                    stream.fork("anchors"));
-    for (auto* places : {&samples.positive, &samples.negative}) {
-      for (int64_t& place : *places) place = inside[static_cast<size_t>(place)];
+    for (auto* positions : {&samples.positive, &samples.negative}) {
+      for (int64_t& position : *positions) position = inside[static_cast<size_t>(position)];
     }
     return samples;
   }

@@ -16,7 +16,7 @@ at::Tensor roi_tensor(std::span<const Box> boxes) {
   return samples.rois();
 }
 
-std::span<const float> numbers_in(const at::Tensor& tensor) {
+std::span<const float> values_of(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
@@ -28,7 +28,7 @@ std::vector<CocoTruth> truths_of(const Objects& objects) {
   return truths;
 }
 
-// The metrics of all processes: each puts its numbers at a place of its own into a list of zeros.
+// The metrics of all processes: each puts its values at an offset of its own into a list of zeros.
 void share(CocoMetrics& metrics, Group& group) {
   if (group.size() == 1) return;
   const std::vector<double> own = metrics.packed();
@@ -59,29 +59,29 @@ class DetectionEvaluator : public Evaluator {
   }
 
   void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
-    std::vector<Detections> found(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
+    std::vector<Detections> found(batch.items.size());
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
       for (int64_t i = first; i < last; ++i) {
-        const auto place = static_cast<size_t>(i);
-        ValidationImage image = validation_image(batch.targets[place]);
+        const auto index = static_cast<size_t>(i);
+        ValidationImage image = validation_image(batch.items[index]);
         image.input = image.input.to(device_);
         const auto graph = graphs_.at(image.input.size(1), image.input.size(2));
-        found[place] = detect(model_, *graph, values, image, options_);
+        found[index] = detect(model_, *graph, values, image, options_);
       }
     });
     for (size_t i = 0; i < found.size(); ++i) {
-      const auto& objects = std::any_cast<const Objects&>(validation_image(batch.targets[i]).truth);
+      const auto& objects = truth_of<Objects>(batch.items[i]);
       std::vector<CocoTruth> truths = truths_of(objects);
-      std::vector<CocoAnswer> answers;
+      std::vector<CocoDetection> detections;
       for (Detection& detection : found[i]) {
-        answers.push_back(
+        detections.push_back(
             {CocoBox(detection.box), detection.label, detection.score, std::move(detection.mask)});
       }
-      boxes_.add(objects.image, truths, answers);
+      boxes_.add(objects.image, truths, detections);
       std::erase_if(truths, [](const CocoTruth& truth) { return truth.mask.runs.empty(); });
-      masks_.add(objects.image, truths, answers);
+      masks_.add(objects.image, truths, detections);
     }
   }
 
@@ -110,23 +110,23 @@ std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
 Detections detect(const TrainedModel& model, const Graph& graph,
                   const std::vector<at::Tensor>& values, const ValidationImage& image,
                   const ForwardOptions& options) {
-  const DetectorConfig& numbers = *model.spec.config->detector();
+  const DetectorConfig& config = *model.spec.config->detector();
   const Placement& placement = image.placement;
   const DetectorPass pass(model, graph, values, options);
   const DetectorMaps maps = pass.maps(image.input);
   std::vector<Box> proposals;
-  for (const Proposal& proposal : pass.proposals(maps, 0, numbers.proposals_per_level,
+  for (const Proposal& proposal : pass.proposals(maps, 0, config.proposals_per_level,
                                                  static_cast<int>(placement.resized_width),
                                                  static_cast<int>(placement.resized_height))) {
     proposals.push_back(proposal.box);
   }
   if (proposals.empty()) return {};
-  const BoxAnswers answers = pass.boxes(maps, roi_tensor(proposals));
-  const at::Tensor logits = answers.logits.to(at::kCPU).contiguous();
-  const at::Tensor deltas = answers.deltas.to(at::kCPU).contiguous();
+  const BoxOutputs outputs = pass.boxes(maps, roi_tensor(proposals));
+  const at::Tensor logits = outputs.logits.to(at::kCPU).contiguous();
+  const at::Tensor deltas = outputs.deltas.to(at::kCPU).contiguous();
   const std::vector<ScoredBox> chosen =
-      detect_boxes(proposals, numbers_in(logits), numbers_in(deltas),
-                   static_cast<int>(model.classes.size()), numbers, placement);
+      detect_boxes(proposals, values_of(logits), values_of(deltas),
+                   static_cast<int>(model.classes.size()), config, placement);
   if (chosen.empty()) return {};
   std::vector<Box> inputs;
   for (const ScoredBox& found : chosen) {
@@ -139,10 +139,9 @@ Detections detect(const TrainedModel& model, const Graph& graph,
   Detections detections;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const at::Tensor mask = masks[static_cast<int64_t>(i)].select(2, chosen[i].label).contiguous();
-    detections.push_back(
-        {chosen[i].box, chosen[i].label, chosen[i].score,
-         paste_mask(numbers_in(mask), static_cast<int>(mask.size(0)), chosen[i].box,
-                    placement.source_width, placement.source_height)});
+    detections.push_back({chosen[i].box, chosen[i].label, chosen[i].score,
+                          paste_mask(values_of(mask), static_cast<int>(mask.size(0)), chosen[i].box,
+                                     placement.source_width, placement.source_height)});
   }
   return detections;
 }

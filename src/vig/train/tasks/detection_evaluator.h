@@ -10,7 +10,7 @@
 
 namespace vig::train {
 
-// Of ValidationImages with Objects: the figures of DetectionFigure.
+// Of FramedSamples with Objects: the figures of DetectionFigure.
 std::unique_ptr<Evaluator> make_detection_evaluator(const TrainedModel& model,
                                                     const TrainOptions& options);
 

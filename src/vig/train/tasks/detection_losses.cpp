@@ -7,8 +7,8 @@
 namespace vig::train {
 namespace {
 
-at::Tensor indices(const std::vector<int64_t>& places, const at::Tensor& like) {
-  return at::tensor(places, at::kLong).to(like.device());
+at::Tensor indices(const std::vector<int64_t>& positions, const at::Tensor& like) {
+  return at::tensor(positions, at::kLong).to(like.device());
 }
 
 at::Tensor delta_tensor(const std::vector<BoxDeltas>& deltas, const at::Tensor& like) {
@@ -39,7 +39,7 @@ bool has_mask(const PlacedObject* object) { return !object->mask.pixels.empty();
 LossPair proposal_losses(const at::Tensor& logits, const at::Tensor& deltas,
                          std::span<const Box> anchors, std::span<const SampledImage> images,
                          const BoxDeltas& std) {
-  std::vector<int64_t> places, positive;  // in all images' anchors
+  std::vector<int64_t> positions, positive;  // in all images' anchors
   std::vector<float> expected;
   std::vector<BoxDeltas> moves;
   double normaliser = 0;
@@ -51,17 +51,17 @@ LossPair proposal_losses(const at::Tensor& logits, const at::Tensor& deltas,
       positive.push_back(first + samples.positive[i]);
       moves.push_back(encode_box(images[p].truth->objects[object].box,
                                  anchors[static_cast<size_t>(samples.positive[i])], std));
-      places.push_back(positive.back());
+      positions.push_back(positive.back());
       expected.push_back(1.0f);
     }
-    for (const int64_t place : samples.negative) {
-      places.push_back(first + place);
+    for (const int64_t position : samples.negative) {
+      positions.push_back(first + position);
       expected.push_back(0.0f);
     }
     normaliser += static_cast<double>(std::max<size_t>(samples.positive.size(), 1) +
                                       std::max<size_t>(samples.negative.size(), 1));
   }
-  const at::Tensor chosen = logits.reshape({-1}).index_select(0, indices(places, logits));
+  const at::Tensor chosen = logits.reshape({-1}).index_select(0, indices(positions, logits));
   const at::Tensor moved = deltas.reshape({-1, 4}).index_select(0, indices(positive, deltas));
   return {at::binary_cross_entropy_with_logits(chosen, at::tensor(expected).to(logits.device()), {},
                                                {}, at::Reduction::Sum) /
@@ -80,8 +80,8 @@ BoxSamples gather_samples(std::span<const std::vector<Box>> lists,
   BoxSamples all;
   for (size_t p = 0; p < images.size(); ++p) {
     const Samples& samples = images[p].samples;
-    const auto add = [&](int64_t place, int64_t label) {
-      all.boxes.push_back(lists[p][static_cast<size_t>(place)]);
+    const auto add = [&](int64_t position, int64_t label) {
+      all.boxes.push_back(lists[p][static_cast<size_t>(position)]);
       all.images.push_back(static_cast<int64_t>(p));
       all.labels.push_back(label);
     };
@@ -92,7 +92,7 @@ BoxSamples gather_samples(std::span<const std::vector<Box>> lists,
       all.objects.push_back(&object);
       add(samples.positive[i], object.label);
     }
-    for (const int64_t place : samples.negative) add(place, classes);
+    for (const int64_t position : samples.negative) add(position, classes);
   }
   return all;
 }
@@ -104,10 +104,10 @@ LossPair box_losses(const at::Tensor& logits, const at::Tensor& deltas, const Bo
   std::vector<int64_t> rows;  // of [boxes * classes, 4]
   const int64_t classes = logits.size(1) - 1;
   for (size_t i = 0; i < samples.positive.size(); ++i) {
-    const int64_t place = samples.positive[i];
+    const int64_t position = samples.positive[i];
     moves.push_back(
-        encode_box(samples.objects[i]->box, samples.boxes[static_cast<size_t>(place)], std));
-    rows.push_back(place * classes + samples.objects[i]->label);
+        encode_box(samples.objects[i]->box, samples.boxes[static_cast<size_t>(position)], std));
+    rows.push_back(position * classes + samples.objects[i]->label);
   }
   const at::Tensor moved = deltas.reshape({-1, 4}).index_select(0, indices(rows, deltas));
   return {at::cross_entropy_loss(logits, indices(samples.labels, logits)),
@@ -162,14 +162,14 @@ at::Tensor mask_targets(const BoxSamples& samples, int height, int width, int si
 
 at::Tensor mask_loss(const at::Tensor& logits, const at::Tensor& targets,
                      const BoxSamples& samples) {
-  std::vector<int64_t> places, labels;
+  std::vector<int64_t> positions, labels;
   for (size_t i = 0; i < samples.objects.size(); ++i) {
     if (!has_mask(samples.objects[i])) continue;
-    places.push_back(static_cast<int64_t>(i));
+    positions.push_back(static_cast<int64_t>(i));
     labels.push_back(samples.objects[i]->label);
   }
-  if (places.empty()) return logits.sum() * 0;
-  const at::Tensor which = indices(places, logits);
+  if (positions.empty()) return logits.sum() * 0;
+  const at::Tensor which = indices(positions, logits);
   const at::Tensor maps = logits.permute({0, 3, 1, 2}).index({which, indices(labels, logits)});
   return at::binary_cross_entropy_with_logits(maps,
                                               targets.to(logits.device()).index_select(0, which));

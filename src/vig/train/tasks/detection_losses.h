@@ -36,13 +36,13 @@ struct BoxSamples {
   std::vector<Box> boxes;
   std::vector<int64_t> images;               // the image of each
   std::vector<int64_t> labels;               // `classes` for background
-  std::vector<int64_t> positive;             // places in the list
+  std::vector<int64_t> positive;             // positions in the list
   std::vector<const PlacedObject*> objects;  // of the positives
 
   at::Tensor rois() const;           // [boxes, 5]: image, x1, y1, x2, y2
   at::Tensor positive_rois() const;  // the same of the positives
 };
-// `lists` has the boxes of each image that its samples are places of.
+// `lists` has the boxes of each image that its samples are positions of.
 BoxSamples gather_samples(std::span<const std::vector<Box>> lists,
                           std::span<const SampledImage> images, int classes);
 

@@ -15,10 +15,10 @@ size_t output_of(const Graph& graph, const std::string& name) {
   return static_cast<size_t>(node);
 }
 
-const DetectorConfig& numbers_of(const TrainedModel& model) {
-  const DetectorConfig* numbers = model.spec.config->detector();
-  if (numbers == nullptr) fail("[train] {} is no detector", model.spec.name);
-  return *numbers;
+const DetectorConfig& config_of(const TrainedModel& model) {
+  const DetectorConfig* config = model.spec.config->detector();
+  if (config == nullptr) fail("[train] {} is no detector", model.spec.name);
+  return *config;
 }
 
 }  // namespace
@@ -33,23 +33,19 @@ DetectorMaps DetectorMaps::narrow(int64_t first, int64_t count) const {
 
 DetectorPass::DetectorPass(const TrainedModel& model, const Graph& graph,
                            const std::vector<at::Tensor>& values, const ForwardOptions& options)
-    : model_(model),
-      graph_(graph),
-      values_(values),
-      options_(options),
-      numbers_(numbers_of(model)) {
-  for (size_t k = 0; k < numbers_.strides.size(); ++k) {
+    : model_(model), graph_(graph), values_(values), options_(options), config_(config_of(model)) {
+  for (size_t k = 0; k < config_.strides.size(); ++k) {
     const Grid& grid = graph.nodes[output_of(graph, fmt::format("rpn_cls{}", k))].grid;
-    const int stride = numbers_.strides[k];
+    const int stride = config_.strides[k];
     grids_.push_back({stride, grid.height, grid.width});
-    const std::vector<Box> level = level_anchors(numbers_, stride, grid.height, grid.width);
+    const std::vector<Box> level = level_anchors(config_, stride, grid.height, grid.width);
     anchors_.insert(anchors_.end(), level.begin(), level.end());
   }
 }
 
 std::vector<int64_t> DetectorPass::anchors_inside(int width, int height) const {
   std::vector<int64_t> inside;
-  const auto ratios = static_cast<int64_t>(numbers_.anchor_ratios.size());
+  const auto ratios = static_cast<int64_t>(config_.anchor_ratios.size());
   int64_t first = 0;
   for (const Level& level : grids_) {
     const int columns = std::min(level.width, (width + level.stride - 1) / level.stride);
@@ -70,7 +66,7 @@ DetectorMaps DetectorPass::maps(const at::Tensor& images) const {
     return nodes[output_of(graph_, fmt::format("{}{}", name, k))];
   };
   DetectorMaps maps;
-  for (int k = 0; k < numbers_.roi_levels; ++k) {
+  for (int k = 0; k < config_.roi_levels; ++k) {
     maps.levels.push_back(value("p", static_cast<size_t>(k) + 2));
   }
   const int64_t count = images.size(0);
@@ -93,10 +89,9 @@ std::vector<Proposal> DetectorPass::proposals(const DetectorMaps& maps, int64_t 
   for (const Level& grid : grids_) {
     levels.push_back({grid.height, grid.width, logits.data_ptr<float>() + first,
                       deltas.data_ptr<float>() + 4 * first});
-    first +=
-        int64_t{grid.height} * grid.width * static_cast<int64_t>(numbers_.anchor_ratios.size());
+    first += int64_t{grid.height} * grid.width * static_cast<int64_t>(config_.anchor_ratios.size());
   }
-  return find_proposals(levels, numbers_, per_level, static_cast<float>(width),
+  return find_proposals(levels, config_, per_level, static_cast<float>(width),
                         static_cast<float>(height));
 }
 
@@ -104,9 +99,9 @@ at::Tensor DetectorPass::features(const DetectorMaps& maps, const at::Tensor& ro
                                   int side) const {
   RoiAlign align;
   for (size_t k = 0; k < maps.levels.size(); ++k) {
-    align.scales.push_back(1.0f / static_cast<float>(numbers_.strides[k]));
+    align.scales.push_back(1.0f / static_cast<float>(config_.strides[k]));
   }
-  align.finest_scale = numbers_.finest_scale;
+  align.finest_scale = config_.finest_scale;
   align.side = side;
   return roi_align(maps.levels, rois, align, options_.kernels);
 }
@@ -123,14 +118,14 @@ std::vector<at::Tensor> DetectorPass::head(const char* input, const at::Tensor& 
   fail("[train] the model has no graph with the input \"{}\"", input);
 }
 
-BoxAnswers DetectorPass::boxes(const DetectorMaps& maps, const at::Tensor& rois) const {
+BoxOutputs DetectorPass::boxes(const DetectorMaps& maps, const at::Tensor& rois) const {
   const std::vector<at::Tensor> values =
-      head("box_features", features(maps, rois, numbers_.roi_side), {"box_cls", "box_reg"});
+      head("box_features", features(maps, rois, config_.roi_side), {"box_cls", "box_reg"});
   return {values[0].flatten(1), values[1].flatten(1)};
 }
 
 at::Tensor DetectorPass::masks(const DetectorMaps& maps, const at::Tensor& rois) const {
-  return head("mask_features", features(maps, rois, numbers_.mask_side), {"mask_logits"})[0];
+  return head("mask_features", features(maps, rois, config_.mask_side), {"mask_logits"})[0];
 }
 
 DetectionLosses DetectorPass::losses(const DetectorMaps& maps,
@@ -138,11 +133,11 @@ DetectionLosses DetectorPass::losses(const DetectorMaps& maps,
                                      std::span<const std::vector<Box>> lists,
                                      std::span<const SampledImage> boxes) const {
   const auto [proposal_class, proposal_box] =
-      proposal_losses(maps.logits, maps.deltas, anchors_, proposals, numbers_.proposal_std);
+      proposal_losses(maps.logits, maps.deltas, anchors_, proposals, config_.proposal_std);
   const BoxSamples samples = gather_samples(lists, boxes, static_cast<int>(model_.classes.size()));
-  const BoxAnswers answers = this->boxes(maps, samples.rois());
+  const BoxOutputs outputs = this->boxes(maps, samples.rois());
   const auto [box_class, box_box] =
-      box_losses(answers.logits, answers.deltas, samples, numbers_.box_std);
+      box_losses(outputs.logits, outputs.deltas, samples, config_.box_std);
   // Every parameter takes part in every pass, or processes would wait for its gradient.
   const bool found = !samples.positive.empty();
   const at::Tensor logits =

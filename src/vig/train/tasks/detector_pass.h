@@ -23,7 +23,7 @@ struct DetectorMaps {
   DetectorMaps narrow(int64_t first, int64_t count) const;
 };
 
-struct BoxAnswers {
+struct BoxOutputs {
   at::Tensor logits, deltas;  // [boxes, classes + 1], [boxes, 4 * classes]
 };
 
@@ -45,7 +45,7 @@ class DetectorPass {
   std::vector<Proposal> proposals(const DetectorMaps& maps, int64_t image, int per_level, int width,
                                   int height) const;
   // `rois` is [boxes, 5], see BoxSamples.
-  BoxAnswers boxes(const DetectorMaps& maps, const at::Tensor& rois) const;
+  BoxOutputs boxes(const DetectorMaps& maps, const at::Tensor& rois) const;
   at::Tensor masks(const DetectorMaps& maps, const at::Tensor& rois) const;
 
   // All losses of the images of the maps, with samples of anchors, and of `lists` of boxes.
@@ -65,7 +65,7 @@ class DetectorPass {
   const Graph& graph_;
   const std::vector<at::Tensor>& values_;
   const ForwardOptions& options_;
-  const DetectorConfig& numbers_;
+  const DetectorConfig& config_;
   std::vector<Level> grids_;
   std::vector<Box> anchors_;
 };

@@ -5,7 +5,7 @@
 #include "vig/base/error.h"
 #include "vig/data/augment_labels.h"
 #include "vig/tasks/overlay.h"
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 #include "vig/train/tasks/class_weights.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/pixel_loss.h"
@@ -74,22 +74,22 @@ class SegmentationTask : public Task {
   }
   void write_training(const Image& image, Target& target, const RandomStream& stream,
                       float* out) const override {
-    target = augment_labels(image, std::any_cast<const LabelMap&>(target), model_.spec.recipe,
-                            view_, stream, out);
+    target =
+        augment_labels(image, std::get<LabelMap>(target), model_.spec.recipe, view_, stream, out);
   }
   void write_validation(const Image& image, Target& target, float*) const override {
     frame_validation(image, model_.spec.recipe, target);
   }
   Image drawn(const float* image, const Target& target) const override {
-    return draw_segmentation(input_image(image, model_), std::any_cast<const LabelMap&>(target),
+    return draw_segmentation(input_image(image, model_), std::get<LabelMap>(target),
                              model_.classes);
   }
 
   StepBatch prepare(Batch& batch, const RandomStream&) const override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
     at::Tensor labels = at::empty({count, model_.height, model_.width}, at::kByte);
     for (int64_t i = 0; i < count; ++i) {
-      const auto& map = std::any_cast<const LabelMap&>(batch.targets[static_cast<size_t>(i)]);
+      const auto& map = target_of<LabelMap>(batch.items[static_cast<size_t>(i)]);
       std::ranges::copy(map.labels, labels[i].data_ptr<uint8_t>());
     }
     return {at::from_blob(batch.data, {count, model_.height, model_.width, 3}, at::kFloat),

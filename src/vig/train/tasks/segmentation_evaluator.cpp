@@ -1,7 +1,7 @@
 #include "vig/train/tasks/segmentation_evaluator.h"
 
 #include "vig/base/error.h"
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 #include "vig/data/view.h"
 #include "vig/tasks/label_pixels.h"
 #include "vig/tasks/segmentation_metrics.h"
@@ -12,7 +12,7 @@
 namespace vig::train {
 namespace {
 
-struct Answer {
+struct Result {
   LabelMap labels;
   double loss = 0;  // mean over all pixels
 };
@@ -28,19 +28,18 @@ class SegmentationEvaluator : public Evaluator {
   }
 
   void add(const Batch& batch, const std::vector<at::Tensor>& values, Workers& workers) override {
-    const auto count = static_cast<int64_t>(batch.targets.size());
-    std::vector<Answer> answers(batch.targets.size());
+    const auto count = static_cast<int64_t>(batch.items.size());
+    std::vector<Result> results(batch.items.size());
     workers.parts(count, 1, [&](int64_t first, int64_t last) {
       at::NoGradGuard no_grad;
       for (int64_t i = first; i < last; ++i) {
-        const auto place = static_cast<size_t>(i);
-        answers[place] = answer(validation_image(batch.targets[place]), values);
+        const auto index = static_cast<size_t>(i);
+        results[index] = evaluate_image(batch.items[index], values);
       }
     });
-    for (size_t i = 0; i < answers.size(); ++i) {
-      metrics_.add(answers[i].labels,
-                   std::any_cast<const LabelMap&>(validation_image(batch.targets[i]).truth));
-      loss_ += answers[i].loss;
+    for (size_t i = 0; i < results.size(); ++i) {
+      metrics_.add(results[i].labels, truth_of<LabelMap>(batch.items[i]));
+      loss_ += results[i].loss;
     }
   }
 
@@ -56,14 +55,15 @@ class SegmentationEvaluator : public Evaluator {
   }
 
  private:
-  Answer answer(const ValidationImage& image, const std::vector<at::Tensor>& values) {
+  Result evaluate_image(const Sample& sample, const std::vector<at::Tensor>& values) {
+    const ValidationImage image = validation_image(sample);
     const Recipe& recipe = model_.spec.recipe;
     const Placement& placement = image.placement;
     const int width = placement.input_width, height = placement.input_height;
     const int classes = metrics_.classes();
     const View whole{
         {placement.source_width, placement.source_height}, {width, height}, {0, 0, width, height}};
-    LabelMap truth = whole.labels(std::any_cast<const LabelMap&>(image.truth));
+    LabelMap truth = whole.labels(truth_of<LabelMap>(sample));
     const at::Tensor labels = at::from_blob(truth.labels.data(), {1, height, width}, at::kByte);
     std::vector<WindowLogits> parts;
     double loss = 0, pixels = 0;
@@ -89,7 +89,7 @@ class SegmentationEvaluator : public Evaluator {
                        static_cast<int>(logits.size(2)),
                        {first, first + logits.numel()}});
     }
-    ThreadTeam alone(1);
+    ThreadPool alone(1);
     const LogitField field(width, height, classes, std::move(parts));
     return {
         label_pixels(field, placement.source_width, placement.source_height, false, alone).labels,

@@ -7,7 +7,7 @@
 
 namespace vig::train {
 
-// Of ValidationImages with a LabelMap. Answers are compared at the size of the image; the loss
+// Of FramedSamples with a LabelMap. Predictions are compared at the size of the image; the loss
 // is taken at that of the input.
 std::unique_ptr<Evaluator> make_segmentation_evaluator(const TrainedModel& model,
                                                        const TrainOptions& options);

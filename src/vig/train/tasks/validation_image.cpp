@@ -3,16 +3,25 @@
 namespace vig::train {
 
 void frame_validation(const Image& image, const Recipe& recipe, Target& target) {
-  auto seen = std::make_shared<ValidationImage>();
+  FramedSample framed;
   const Placement placement = place(recipe, image.width, image.height);
-  seen->input = at::empty({1, placement.input_height, placement.input_width, 3}, at::kFloat);
-  seen->placement = preprocess(image, recipe, seen->input.data_ptr<float>());
-  seen->truth = std::move(target);
-  target = std::shared_ptr<const ValidationImage>(std::move(seen));
+  framed.input.resize(static_cast<size_t>(placement.input_height) *
+                      static_cast<size_t>(placement.input_width) * 3);
+  framed.placement = preprocess(image, recipe, framed.input.data());
+  if (auto* labels = std::get_if<LabelMap>(&target)) {
+    framed.truth = std::move(*labels);
+  } else {
+    framed.truth = std::get<Objects>(std::move(target));
+  }
+  target = std::move(framed);
 }
 
-const ValidationImage& validation_image(const Target& target) {
-  return *std::any_cast<const std::shared_ptr<const ValidationImage>&>(target);
+ValidationImage validation_image(const Sample& sample) {
+  const auto& framed = target_of<FramedSample>(sample);
+  const Placement& placement = framed.placement;
+  // LibTorch knows no memory that is only read.
+  return {placement, at::from_blob(const_cast<float*>(framed.input.data()),
+                                   {1, placement.input_height, placement.input_width, 3})};
 }
 
 std::shared_ptr<const Graph> SizedGraphs::at(int64_t height, int64_t width) {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "vig/data/loader.h"
+#include "vig/data/target.h"
 #include "vig/image/preprocess.h"
 #include "vig/models/registry.h"
 
@@ -18,12 +18,17 @@ namespace vig::train {
 struct ValidationImage {
   Placement placement;
   at::Tensor input;  // [1, height, width, 3]
-  Target truth;
 };
 
-// Replaces the target by a ValidationImage that has it.
+// Replaces a target of labels or objects by a FramedSample that has it.
 void frame_validation(const Image& image, const Recipe& recipe, Target& target);
-const ValidationImage& validation_image(const Target& target);
+// The tensor lies in the sample's memory.
+ValidationImage validation_image(const Sample& sample);
+
+template <class Truth>
+const Truth& truth_of(const Sample& sample) {
+  return std::get<Truth>(target_of<FramedSample>(sample).truth);
+}
 
 // The network of the image at the sizes that are asked for; for any number of threads.
 class SizedGraphs {

@@ -1,15 +1,15 @@
-"""ViG from Python: open a weight file, give it images, read answers.
+"""ViG from Python: open a weight file, run it on images, read results.
 
     import vig
 
     model = vig.load("model.safetensors")
-    answer = model("cat.jpg")
-    print(answer.name, answer.probability)
+    prediction = model("cat.jpg")
+    print(prediction.name, prediction.probability)
 
 An image is a path, the bytes of a file, an array of uint8 (RGB [height, width, 3], RGBA [height, width, 4], gray
-[height, width] or [height, width, 1]) or an image of PIL; a list of images gives a list of results. Results are the
-same bits as those of the program vig. Work that goes wrong raises vig.Error with one sentence. Models may be used
-by any number of threads; while a network runs, other threads of Python run, too.
+[height, width] or [height, width, 1]) or a PIL image; a list of images gives a list of results. Results are
+bit-identical to those of the program vig. Errors raise vig.Error with one sentence. Any number of threads may share a
+model; other Python threads run while a network runs.
 """
 
 import os as _os
@@ -48,13 +48,12 @@ __all__ = [
 
 def load(file=None, *, task="classify", **options):
     """Opens a weight file (.safetensors, or a PyTorch checkpoint), given by path or as bytes, or a model that
-    comes with vig: "default", "segment" or "detect"; a file that is called so is "./default". Without a file,
-    or with an empty name, the model that comes with vig for the task: "classify", "segment" or "detect".
+    comes with vig: "default", "segment" or "detect"; write "./default" for a file of that name. Without a file,
+    or with an empty name, it opens the model that comes with vig for the task: "classify", "segment" or "detect".
 
-    arch: what the file holds, where it does not say. size: side of the network's input, 0: from the file.
-    batch: most images that run together, 0: by the size. threads: 0: the processors that
-    affinity and CPU quotas allow. max_pixels: images with more are refused. ignore_orientation: leave
-    images as they are stored, whatever EXIF says.
+    arch: model name, for a file that does not contain it. size: side of the network's input, 0: from the file.
+    batch: largest batch, 0: chosen by the input size. threads: 0: the processors that affinity and CPU quotas
+    allow. max_pixels: images with more pixels are rejected. ignore_orientation: ignore the EXIF orientation.
     """
     name = "" if file is None else _os.fspath(file)  # the bytes of a file stay bytes
     if isinstance(name, str) and not name:

@@ -11,9 +11,9 @@ from vig._engine import Error, UsageError
 
 
 class TrainingRun:
-    """A finished run: paths of its files, and what was measured.
+    """A finished run: paths of its files, and its metrics.
 
-    folder, best, last: paths. metrics: a dict of numbers for each validation. log: the program's lines.
+    folder, best, last: paths. metrics: a dict of values per validation. log: the lines that the program printed.
     """
 
     def __init__(self, folder, log=()):
@@ -78,11 +78,11 @@ def _arguments(options):
 
 
 def train(data, out, *, on_line=None, program=None, **options):
-    """Trains on the images below `data` into the folder `out`, and gives a TrainingRun.
+    """Trains on the images of `data`, writes the run to the folder `out`, and returns a TrainingRun.
 
     `options` are those of `vig train`, with _ for -: train("photos", "run", preset="small", epochs=3).
-    `on_line` is called with each line that the program prints; what it raises ends the run, which the same call
-    resumes. `program` is the path of vig-train.
+    `on_line` is called with each line that the program prints; an exception from it ends the run, which the same
+    call resumes. `program` is the path of vig-train.
     """
     command = [_find_program(program), "train", os.fspath(data), "--out", os.fspath(out)]
     command.extend(_arguments(options))

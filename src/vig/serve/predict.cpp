@@ -1,4 +1,4 @@
-#include "vig/serve/answers.h"
+#include "vig/serve/predict.h"
 
 #include <fmt/format.h>
 
@@ -21,12 +21,12 @@ namespace {
 
 struct Route {
   std::string_view path;
-  AnswerKind kind;
+  PredictKind kind;
 };
 constexpr std::array kRoutes = {
-    Route{"/v1/classify", AnswerKind::kClassify}, Route{"/v1/embed", AnswerKind::kEmbed},
-    Route{"/v1/explain", AnswerKind::kExplain}, Route{"/v1/segment", AnswerKind::kSegment},
-    Route{"/v1/detect", AnswerKind::kDetect}};
+    Route{"/v1/classify", PredictKind::kClassify}, Route{"/v1/embed", PredictKind::kEmbed},
+    Route{"/v1/explain", PredictKind::kExplain}, Route{"/v1/segment", PredictKind::kSegment},
+    Route{"/v1/detect", PredictKind::kDetect}};
 
 ImageBytes source_of(std::span<const SentImage> images, const DecodeOptions& decode) {
   std::vector<ImageBytes::File> files;
@@ -47,92 +47,97 @@ std::string drawn_map(const ImageBytes& images, size_t i, const Recipe& recipe,
 }
 
 template <class Result>
-std::vector<Answer> explained(const std::vector<Result>& found, const AnswerRequest& request,
-                              const ImageBytes& images, const Recipe& recipe) {
-  std::vector<Answer> answers;
+std::vector<ImageReply> explained(const std::vector<Result>& found, const PredictRequest& request,
+                                  const ImageBytes& images, const Recipe& recipe) {
+  std::vector<ImageReply> replies;
   for (size_t i = 0; i < found.size(); ++i) {
     const bool good = found[i].error.empty();
     std::string drawn;
-    if (good && request.draw) drawn = drawn_map(images, i, recipe, found[i].answer.map);
-    answers.push_back({good, explanation_json(found[i], drawn)});
+    if (good && request.draw) drawn = drawn_map(images, i, recipe, found[i].prediction.map);
+    replies.push_back({good, explanation_json(found[i], drawn)});
   }
-  return answers;
+  return replies;
 }
 
 std::string failed_json(const std::string& name, const std::string& error) {
   return json_text({{"file", name}, {"error", error}});
 }
 
-std::vector<Answer> segmented(const OpenModel& model, const AnswerRequest& request,
-                              const ImageBytes& images) {
-  std::vector<Answer> answers;
+std::vector<ImageReply> segmented(const OpenModel& model, const PredictRequest& request,
+                                  const ImageBytes& images) {
+  std::vector<ImageReply> replies;
   const std::vector<Color> palette =
       class_palette(static_cast<size_t>(model.class_count()), model.classes());
-  model.segmenter().segment(images, [&](const SegmentedImage& result) {
+  const auto add = [&](const SegmentedImage& result) {
     SegmentationFiles files;
     const bool good = result.error.empty();
-    if (good) files.labels = png_uri(encode_label_map(result.answer.labels, palette));
+    if (good) files.labels = png_uri(encode_label_map(result.prediction.labels, palette));
     if (good && request.draw) {
-      files.overlay = png_uri(
-          encode_png(draw_segmentation(*result.image, result.answer.labels, model.classes())));
+      files.overlay = png_uri(encode_png(
+          draw_segmentation(*result.sample.image, result.prediction.labels, model.classes())));
     }
-    answers.push_back({good, segmentation_json(result, model.classes(), files)});
+    replies.push_back({good, segmentation_json(result, model.classes(), files)});
+  };
+  model.segmenter().segment(images, [&](std::span<const SegmentedImage> batch) {
+    std::ranges::for_each(batch, add);
     return true;
   });
-  return answers;
+  return replies;
 }
 
-std::vector<Answer> detected(const OpenModel& model, const AnswerRequest& request,
-                             const ImageBytes& images) {
-  std::vector<Answer> answers;
-  model.detector().detect(images, [&](const DetectedImage& all) {
-    DetectedImage result = all;
+std::vector<ImageReply> detected(const OpenModel& model, const PredictRequest& request,
+                                 const ImageBytes& images) {
+  std::vector<ImageReply> replies;
+  const auto add = [&](DetectedImage result) {
     keep_above(static_cast<float>(request.score), result);
     if (!result.error.empty()) {
-      answers.push_back({false, failed_json(result.name, result.error)});
-      return true;
+      replies.push_back({false, failed_json(result.name, result.error)});
+      return;
     }
-    std::string json =
-        fmt::format("{{\"file\":{},\"width\":{},\"height\":{}", json_text(result.name),
-                    result.image->width, result.image->height);
+    const Image& image = *result.sample.image;
+    std::string json = fmt::format("{{\"file\":{},\"width\":{},\"height\":{}",
+                                   json_text(result.name), image.width, image.height);
     if (request.draw) {
       OverlayOptions options;
       options.labels = request.labels;
-      json += fmt::format(",\"overlay\":\"{}\"",
-                          png_uri(encode_png(draw_detections(*result.image, result.answer,
-                                                             model.classes(), options))));
+      json += fmt::format(
+          ",\"overlay\":\"{}\"",
+          png_uri(encode_png(draw_detections(image, result.prediction, model.classes(), options))));
     }
     if (!result.warnings.empty()) {
       json += fmt::format(",\"warnings\":{}", warnings_json(result.warnings));
     }
     json += ",\"detections\":[";
-    for (size_t i = 0; i < result.answer.size(); ++i) {
+    for (size_t i = 0; i < result.prediction.size(); ++i) {
       if (i > 0) json += ',';
-      json += detection_json(result.answer[i], 1, result.name, model.classes());
+      json += detection_json(result.prediction[i], 1, result.name, model.classes());
     }
-    answers.push_back({true, json + "]}"});
+    replies.push_back({true, json + "]}"});
+  };
+  model.detector().detect(images, [&](std::span<const DetectedImage> batch) {
+    std::ranges::for_each(batch, add);
     return true;
   });
-  return answers;
+  return replies;
 }
 
-std::vector<Answer> answers_of(const OpenModel& model, const AnswerRequest& request,
-                               const ImageBytes& images) {
-  std::vector<Answer> answers;
+std::vector<ImageReply> predictions_of(const OpenModel& model, const PredictRequest& request,
+                                       const ImageBytes& images) {
+  std::vector<ImageReply> replies;
   switch (request.kind) {
-    case AnswerKind::kClassify:
+    case PredictKind::kClassify:
       for (const auto& one : model.classify(images, request.top, request.size)) {
-        answers.push_back({one.error.empty(), classification_json(one, {"", request.threshold})});
+        replies.push_back({one.error.empty(), classification_json(one, {"", request.threshold})});
       }
       break;
-    case AnswerKind::kEmbed: {
+    case PredictKind::kEmbed: {
       const auto kind = request.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
       for (const auto& one : model.embed(images, kind, request.size)) {
-        answers.push_back({one.error.empty(), embedding_json(one)});
+        replies.push_back({one.error.empty(), embedding_json(one)});
       }
       break;
     }
-    case AnswerKind::kExplain: {
+    case PredictKind::kExplain: {
       const Recipe recipe = model.runner()->recipe(request.size);
       if (request.attention.x >= 0) {
         return explained(model.attention(images, request.attention, request.size), request, images,
@@ -141,29 +146,29 @@ std::vector<Answer> answers_of(const OpenModel& model, const AnswerRequest& requ
       return explained(model.evidence(images, request.evidence, request.size), request, images,
                        recipe);
     }
-    case AnswerKind::kSegment:
+    case PredictKind::kSegment:
       return segmented(model, request, images);
-    case AnswerKind::kDetect:
+    case PredictKind::kDetect:
       return detected(model, request, images);
   }
-  return answers;
+  return replies;
 }
 
 }  // namespace
 
-std::optional<AnswerKind> kind_of_route(std::string_view path) {
+std::optional<PredictKind> kind_of_route(std::string_view path) {
   for (const Route& route : kRoutes) {
     if (route.path == path) return route.kind;
   }
   return std::nullopt;
 }
 
-ModelTask task_of(AnswerKind kind) {
-  if (kind == AnswerKind::kSegment) return ModelTask::kSegment;
-  return kind == AnswerKind::kDetect ? ModelTask::kDetect : ModelTask::kClassify;
+ModelTask task_of(PredictKind kind) {
+  if (kind == PredictKind::kSegment) return ModelTask::kSegment;
+  return kind == PredictKind::kDetect ? ModelTask::kDetect : ModelTask::kClassify;
 }
 
-std::string key_of(const AnswerRequest& request) {
+std::string key_of(const PredictRequest& request) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(request.kind),
                      request.size, request.top, request.threshold, request.score, request.map,
                      request.draw, static_cast<int>(request.labels), request.evidence.about,
@@ -186,22 +191,23 @@ int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode
   return pixels;
 }
 
-std::vector<Answer> answer_images(const OpenModel& model, const AnswerRequest& request,
-                                  std::span<const SentImage> sent, const DecodeOptions& decode) {
+std::vector<ImageReply> predict_images(const OpenModel& model, const PredictRequest& request,
+                                       std::span<const SentImage> sent,
+                                       const DecodeOptions& decode) {
   std::vector<SentImage> good;
   std::ranges::copy_if(sent, std::back_inserter(good), &std::string::empty, &SentImage::error);
-  std::vector<Answer> found;
-  if (!good.empty()) found = answers_of(model, request, source_of(good, decode));
-  std::vector<Answer> answers;
+  std::vector<ImageReply> found;
+  if (!good.empty()) found = predictions_of(model, request, source_of(good, decode));
+  std::vector<ImageReply> replies;
   size_t next = 0;
   for (const SentImage& one : sent) {
     if (one.error.empty()) {
-      answers.push_back(std::move(found.at(next++)));
+      replies.push_back(std::move(found.at(next++)));
     } else {
-      answers.push_back({false, failed_json(one.name, one.name + ": " + one.error)});
+      replies.push_back({false, failed_json(one.name, one.name + ": " + one.error)});
     }
   }
-  return answers;
+  return replies;
 }
 
 }  // namespace vig

@@ -7,11 +7,11 @@
 
 namespace vig::train {
 
-struct GroupPlace {
+struct GroupMember {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the processes of this machine, as far as it is known
 
-  // They meet at host:port, where the first process listens, or, if `hosted`, whoever started them
+  // They meet at host:port, where the first process listens, or, if `hosted`, their launcher
   // all. What an attempt before this one left there is not read.
   std::string host;
   int port = 0;
@@ -27,6 +27,6 @@ using Environment = std::function<const char*(const char* name)>;  // null: not 
 // Where MASTER_ADDR or MASTER_PORT is set, the variables of Open MPI, MPICH or Slurm may stand in
 // for RANK and WORLD_SIZE. None if none of the four is set; throws Error (usage) naming the
 // variable that is missing or makes no sense.
-std::optional<GroupPlace> group_place(const Environment& environment);
+std::optional<GroupMember> group_member(const Environment& environment);
 
 }  // namespace vig::train

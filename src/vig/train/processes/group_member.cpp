@@ -1,4 +1,4 @@
-#include "vig/train/processes/group_place.h"
+#include "vig/train/processes/group_member.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,8 @@ constexpr int kMaxProcesses = 1 << 16;
 // Who starts processes, and the variables in which they find themselves.
 struct Launcher {
   const char *rank, *size, *local_rank, *local_size;
-  bool of_job = false;  // local_size is the job's, of which a step may have fewer tasks
+  bool of_job =
+      false;  // local_size is the job's, of which a job step of Slurm may have fewer tasks
 };
 constexpr Launcher kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
@@ -68,7 +69,7 @@ const Launcher& launcher_of(const Variables& variables) {
 
 }  // namespace
 
-std::optional<GroupPlace> group_place(const Environment& environment) {
+std::optional<GroupMember> group_member(const Environment& environment) {
   const Variables variables(environment);
   // Slurm's are also set for a program that runs once in a job of many tasks, and mean nothing
   // then.
@@ -77,19 +78,19 @@ std::optional<GroupPlace> group_place(const Environment& environment) {
     return std::nullopt;
   }
   const Launcher& launcher = launcher_of(variables);
-  GroupPlace place;
-  place.size = variables.number(launcher.size, 1, kMaxProcesses);
-  place.rank = variables.number(launcher.rank, 0, place.size - 1);
-  const int most = launcher.of_job ? kMaxProcesses : place.size;
-  place.local_size = std::min(place.size, variables.number_or(launcher.local_size, 1, most, 1));
-  place.local_rank = variables.number_or(launcher.local_rank, 0, place.size - 1, place.rank);
-  place.host = variables.text("MASTER_ADDR");
-  place.port = variables.number("MASTER_PORT", 1, 65535);
+  GroupMember member;
+  member.size = variables.number(launcher.size, 1, kMaxProcesses);
+  member.rank = variables.number(launcher.rank, 0, member.size - 1);
+  const int most = launcher.of_job ? kMaxProcesses : member.size;
+  member.local_size = std::min(member.size, variables.number_or(launcher.local_size, 1, most, 1));
+  member.local_rank = variables.number_or(launcher.local_rank, 0, member.size - 1, member.rank);
+  member.host = variables.text("MASTER_ADDR");
+  member.port = variables.number("MASTER_PORT", 1, 65535);
   // torchrun listens itself, and starts all of them again when one has died.
-  place.hosted = variables.has("TORCHELASTIC_USE_AGENT_STORE") &&
-                 variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  place.attempt = variables.number_or("TORCHELASTIC_RESTART_COUNT", 0, 1 << 30, 0);
-  return place;
+  member.hosted = variables.has("TORCHELASTIC_USE_AGENT_STORE") &&
+                  variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  member.attempt = variables.number_or("TORCHELASTIC_RESTART_COUNT", 0, 1 << 30, 0);
+  return member;
 }
 
 }  // namespace vig::train

@@ -1,5 +1,5 @@
-// Answers beside those of the library: options reach the network, and what is drawn belongs to its
-// own image.
+// Predictions beside those of the library: options reach the network, and what is drawn belongs to
+// its own image.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-json first_result(const HttpAnswer& answer) {
-  EXPECT_EQ(answer.status, 200) << answer.body;
-  return json::parse(answer.body)["results"][0];
+json first_result(const HttpReply& reply) {
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return json::parse(reply.body)["results"][0];
 }
 
 TEST_F(ApiTest, SizesAndThresholdsReachTheNetwork) {
@@ -50,10 +50,10 @@ TEST_F(ApiTest, ExplanationsAreDrawnOverWhatTheNetworkSaw) {
   const SeenPart seen = seen_part(place(recipe, image->width, image->height));
   const auto evidence = classifier()->evidence(images, {2, 5}, 96).at(0);
   EXPECT_EQ(first_result(post("/v1/explain?class=2&against=5&size=96&draw=1"))["image"],
-            png_uri(encode_png(draw_explanation(*image, seen, evidence.answer.map, 0.7))));
+            png_uri(encode_png(draw_explanation(*image, seen, evidence.prediction.map, 0.7))));
   const auto attention = classifier()->attention(images, {0.5, 0.25, 1, -1}, 96).at(0);
   EXPECT_EQ(first_result(post("/v1/explain?x=0.5&y=0.25&layer=1&size=96&draw=1"))["image"],
-            png_uri(encode_png(draw_explanation(*image, seen, attention.answer.map, 0.7))));
+            png_uri(encode_png(draw_explanation(*image, seen, attention.prediction.map, 0.7))));
 }
 
 TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverTheImage) {
@@ -65,9 +65,9 @@ TEST_F(ApiTest, LabelsAndObjectsAreDrawnOverTheImage) {
   const OpenModel &segmenter = *models[1].model, &detector = *models[2].model;
   EXPECT_EQ(first_result(post("/v1/segment?draw=1"))["overlay"],
             png_uri(encode_png(draw_segmentation(
-                *image, segmenter.segment(images).at(0).answer.labels, segmenter.classes()))));
+                *image, segmenter.segment(images).at(0).prediction.labels, segmenter.classes()))));
   // Objects that are as good as asked for are left out, from the list and from the drawing.
-  Detections found = detector.detect(images).at(0).answer;
+  Detections found = detector.detect(images).at(0).prediction;
   ASSERT_GT(found.size(), 1u);
   const float least = found[found.size() / 2].score;
   std::erase_if(found, [&](const Detection& one) { return one.score <= least; });

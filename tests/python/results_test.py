@@ -1,4 +1,4 @@
-"""Answers are the bits of the program's, whatever form an image has."""
+"""Results are the bits of the program's, for any form of an image."""
 
 import os
 import pathlib
@@ -48,25 +48,25 @@ def png(array, color):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-def bits(*numbers):
-    return [np.float32(number).tobytes() for number in numbers]
+def bits(*values):
+    return [np.float32(number).tobytes() for number in values]
 
 
-class Answers(support.WithModels):
-    def expect_classes(self, answer, entry):
-        self.assertEqual([score.index for score in answer.classes], [one["index"] for one in entry["classes"]])
-        self.assertEqual([score.name for score in answer.classes], [one["name"] for one in entry["classes"]])
+class Results(support.WithModels):
+    def expect_classes(self, result, entry):
+        self.assertEqual([score.index for score in result.classes], [one["index"] for one in entry["classes"]])
+        self.assertEqual([score.name for score in result.classes], [one["name"] for one in entry["classes"]])
         for field in ("probability", "logit"):
             self.assertEqual(
-                bits(*[getattr(score, field) for score in answer.classes]),
+                bits(*[getattr(score, field) for score in result.classes]),
                 bits(*[one[field] for one in entry["classes"]]),
             )
 
     def test_classes_are_those_of_the_program(self):
         model = vig.load(self.classifier)
-        entries = support.answers("classify", "-m", self.classifier, "--top", "7", *self.images)
-        for answer, entry in zip(model.classify(self.images, top=7), entries):
-            self.expect_classes(answer, entry)
+        entries = support.results("classify", "-m", self.classifier, "--top", "7", *self.images)
+        for result, entry in zip(model.classify(self.images, top=7), entries):
+            self.expect_classes(result, entry)
         one = model(self.images[0])
         self.assertEqual(len(one.classes), 5)
         self.assertEqual((one.index, one.name), (one.classes[0].index, one.classes[0].name))
@@ -150,12 +150,12 @@ class Answers(support.WithModels):
     def test_embeddings(self):
         model = vig.load(self.classifier)
         for options, more in (({}, []), ({"map": True}, ["--map"])):
-            entries = support.answers("embed", "-m", self.classifier, *more, *self.images)
+            entries = support.results("embed", "-m", self.classifier, *more, *self.images)
             for vector, entry in zip(model.embed(self.images, **options), entries):
                 self.assertEqual(vector.dtype, np.float32)
                 self.assertEqual(list(vector.shape), entry["shape"])
                 self.assertEqual(bits(*vector.ravel()), bits(*entry["values"]))
-        larger = support.answers("embed", "-m", self.classifier, "--size", "96", self.images[0])
+        larger = support.results("embed", "-m", self.classifier, "--size", "96", self.images[0])
         self.assertEqual(bits(*model.embed(self.images[0], size=96)), bits(*larger[0]["values"]))
         self.assertEqual(
             bits(*vig.load(self.classifier, size=96).embed(self.images[0])), bits(*larger[0]["values"])
@@ -165,7 +165,7 @@ class Answers(support.WithModels):
         model = vig.load(self.classifier)
         out = os.path.join(self.folder, "explained")
         image = self.images[0]
-        entry = support.answers(
+        entry = support.results(
             "explain", "-m", self.classifier, image, "--out", out, "--class", "dog", "--against", "0"
         )[0]
         evidence = model.explain(image, about="dog", against=0)
@@ -178,7 +178,7 @@ class Answers(support.WithModels):
         self.assertIsNone(best.against)
         self.assertAlmostEqual(float(best.map.mean()), best.about.logit, places=5)
 
-        entry = support.answers(
+        entry = support.results(
             "explain", "-m", self.classifier, image, "--out", out, "--at", "0.1,0.9", "--layer", "0"
         )[0]
         attention = model.explain(image, at=(0.1, 0.9), layer=0)
@@ -192,24 +192,24 @@ class Answers(support.WithModels):
         model = vig.load(path)
         self.assertEqual((model.task, model.classes), ("segment", []))
         out = os.path.join(self.folder, "segmented")
-        entry = support.answers("segment", "-m", path, self.images[0], "--out", out)[0]
+        entry = support.results("segment", "-m", path, self.images[0], "--out", out)[0]
         with self.assertWarns(UserWarning) as warned:
-            answer = model(self.images[0])
+            result = model(self.images[0])
         self.assertEqual(str(warned.warning), f"{self.images[0]}: {entry['warnings'][0]['message']}")
-        self.assertEqual(answer.labels.dtype, np.uint8)
-        self.assertEqual(answer.labels.shape, (entry["height"], entry["width"]))
-        counts = np.bincount(answer.labels.ravel())
-        self.assertEqual(len(answer.shares), np.count_nonzero(counts))
-        for label, name, share in answer.shares:
+        self.assertEqual(result.labels.dtype, np.uint8)
+        self.assertEqual(result.labels.shape, (entry["height"], entry["width"]))
+        counts = np.bincount(result.labels.ravel())
+        self.assertEqual(len(result.shares), np.count_nonzero(counts))
+        for label, name, share in result.shares:
             self.assertIsNone(name)
-            self.assertEqual(share, counts[label] / answer.labels.size)
-        self.assertTrue(repr(answer).startswith("Segmentation("), repr(answer))
+            self.assertEqual(share, counts[label] / result.labels.size)
+        self.assertTrue(repr(result).startswith("Segmentation("), repr(result))
 
     def test_detection(self):
         path = self.dense("test_vig_maskrcnn")
         model = vig.load(path)
         out = os.path.join(self.folder, "detected")
-        entries = support.answers("detect", "-m", path, self.images[0], "--out", out, "--score", "0.06")
+        entries = support.results("detect", "-m", path, self.images[0], "--out", out, "--score", "0.06")
         with self.assertWarns(UserWarning):
             found = model.detect(self.images[0], score=0.06)
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,22 +12,22 @@
 namespace vig::test {
 namespace {
 
-TEST(ThreadTeam, CallsEveryWorkerOnce) {
+TEST(ThreadPool, CallsEveryWorkerOnce) {
   for (const int size : {1, 2, 5}) {
-    ThreadTeam team(size);
+    ThreadPool pool(size);
     std::vector<int> calls(static_cast<size_t>(size), 0);
     for (int round = 1; round <= 3; ++round) {
-      team.run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
+      pool.run([&](int worker) { ++calls[static_cast<size_t>(worker)]; });
       EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(size), round));
     }
   }
 }
 
 // Callers on several threads: no work begins before the work of another has ended.
-TEST(ThreadTeam, CallersTakeTurns) {
+TEST(ThreadPool, CallersTakeTurns) {
   constexpr int kCallers = 4, kRuns = 200;
   for (const int size : {1, 3}) {
-    ThreadTeam team(size);
+    ThreadPool pool(size);
     std::atomic<int> working{0}, waiting{kCallers};
     std::atomic<bool> mixed{false};
     int runs = 0;  // changed by worker 0 alone, one run at a time
@@ -37,11 +37,11 @@ TEST(ThreadTeam, CallersTakeTurns) {
         waiting.fetch_sub(1);
         while (waiting.load() > 0) std::this_thread::yield();
         for (int run = 0; run < kRuns; ++run) {
-          team.run([&](int worker) {
+          pool.run([&](int worker) {
             if (worker == 0 && working.fetch_add(1) != 0) mixed = true;
-            team.barrier();
+            pool.barrier();
             if (worker == 0) ++runs;
-            team.barrier();
+            pool.barrier();
             if (worker == 0) working.fetch_sub(1);
           });
         }
@@ -53,23 +53,23 @@ TEST(ThreadTeam, CallersTakeTurns) {
   }
 }
 
-TEST(ThreadTeam, WorksInAForkedProcess) {
-  ThreadTeam team(3);
+TEST(ThreadPool, WorksInAForkedProcess) {
+  ThreadPool pool(3);
   const auto workers = [&] {
-    const ThreadTeam::Share share(team);
+    const ThreadPool::Share share(pool);
     std::atomic<int> count{0};
-    team.run([&](int) {
+    pool.run([&](int) {
       ++count;
-      team.barrier();
+      pool.barrier();
     });
     return count.load();
   };
-  const ThreadTeam::Share parents(team);
+  const ThreadPool::Share parents(pool);
   EXPECT_EQ(workers(), 3);
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(60);
-    const bool alone = ThreadTeam::Share(team).alone();
+    const bool alone = ThreadPool::Share(pool).alone();
     ::_exit(!alone && workers() == 3 && workers() == 3 ? 0 : 1);
   }
   int status = -1;
@@ -78,13 +78,13 @@ TEST(ThreadTeam, WorksInAForkedProcess) {
   EXPECT_EQ(workers(), 3);
 }
 
-// A child has none of the threads, so there is nobody to wait for.
-TEST(ThreadTeam, EndsInAForkedProcess) {
-  auto team = std::make_unique<ThreadTeam>(3);
+// A child has none of the threads, so there is no thread to wait for.
+TEST(ThreadPool, EndsInAForkedProcess) {
+  auto pool = std::make_unique<ThreadPool>(3);
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(20);
-    team.reset();
+    pool.reset();
     ::_exit(0);
   }
   int status = -1;
@@ -92,13 +92,13 @@ TEST(ThreadTeam, EndsInAForkedProcess) {
   EXPECT_EQ(status, 0);
 }
 
-// Whatever the parent's threads were at, the child begins anew.
-TEST(ThreadTeam, WorksInAProcessForkedDuringARun) {
-  ThreadTeam team(3);
+// The child starts afresh, no matter what the parent's threads were doing.
+TEST(ThreadPool, WorksInAProcessForkedDuringARun) {
+  ThreadPool pool(3);
   std::atomic<int> begun{0};
   std::atomic<bool> forked{false};
   std::thread caller([&] {
-    team.run([&](int worker) {
+    pool.run([&](int worker) {
       ++begun;
       while (worker == 0 && !forked) std::this_thread::yield();
     });
@@ -108,7 +108,7 @@ TEST(ThreadTeam, WorksInAProcessForkedDuringARun) {
   if (child == 0) {
     ::alarm(20);
     std::atomic<int> calls{0};
-    for (int round = 0; round < 3; ++round) team.run([&](int) { ++calls; });
+    for (int round = 0; round < 3; ++round) pool.run([&](int) { ++calls; });
     ::_exit(calls == 9 ? 0 : 1);
   }
   forked = true;
@@ -118,21 +118,21 @@ TEST(ThreadTeam, WorksInAProcessForkedDuringARun) {
   EXPECT_EQ(status, 0);
 }
 
-// As soon as half as many callers as threads are at work, others do without the team.
-TEST(ThreadTeam, ManyCallersAreAlone) {
+// As soon as half as many callers as threads are active, others run without the pool.
+TEST(ThreadPool, ManyCallersAreAlone) {
   for (const int size : {1, 2, 3, 4, 5}) {
-    ThreadTeam team(size);
+    ThreadPool pool(size);
     const int together = size == 1 ? 10 : (size + 1) / 2;
     for (int round = 0; round < 2; ++round) {
-      std::vector<std::unique_ptr<ThreadTeam::Share>> shares;
+      std::vector<std::unique_ptr<ThreadPool::Share>> shares;
       for (int caller = 0; caller < 10; ++caller) {
-        shares.push_back(std::make_unique<ThreadTeam::Share>(team));
+        shares.push_back(std::make_unique<ThreadPool::Share>(pool));
         EXPECT_EQ(shares.back()->alone(), caller >= together) << size << " threads, " << caller;
       }
       shares.front().reset();  // the others fill the machine still
-      EXPECT_EQ(ThreadTeam::Share(team).alone(), size > 1);
+      EXPECT_EQ(ThreadPool::Share(pool).alone(), size > 1);
     }
-    EXPECT_FALSE(ThreadTeam::Share(team).alone());
+    EXPECT_FALSE(ThreadPool::Share(pool).alone());
   }
 }
 

@@ -1,4 +1,4 @@
-#include "vig/base/thread_team.h"
+#include "vig/base/thread_pool.h"
 
 #include <unistd.h>
 
@@ -7,15 +7,15 @@
 
 namespace vig {
 
-ThreadTeam::ThreadTeam(int most) : process_(::getpid()), size_(most) { start(); }
+ThreadPool::ThreadPool(int most) : process_(::getpid()), size_(most) { start(); }
 
-void ThreadTeam::start() {
+void ThreadPool::start() {
   threads_.reserve(static_cast<size_t>(size_ - 1));
   try {
     for (int worker = 1; worker < size_; ++worker) {
       threads_.emplace_back([this, worker] { serve(worker); });
     }
-  } catch (const std::system_error&) {  // the threads that did start are the team
+  } catch (const std::system_error&) {  // the threads that did start are the pool
   } catch (const std::bad_alloc&) {
   }
   // Workers read it in their first run, which the store to round_ publishes.
@@ -23,8 +23,8 @@ void ThreadTeam::start() {
 }
 
 // What the parent's threads held or waited for is as it was when it forked, so all of it is made
-// anew. Nobody else runs in a child whose first call this is.
-ThreadTeam& ThreadTeam::renewed() {
+// anew. No other thread runs in a child whose first call this is.
+ThreadPool& ThreadPool::renewed() {
   if (process_ == ::getpid()) return *this;
   process_ = ::getpid();
   new (&threads_) std::vector<std::thread>;  // not destroyed: there is nothing to wait for
@@ -36,7 +36,7 @@ ThreadTeam& ThreadTeam::renewed() {
   return *this;
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadPool::~ThreadPool() {
   if (process_ != ::getpid()) {
     new (&threads_) std::vector<std::thread>;
     return;
@@ -46,7 +46,7 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadTeam::run(Work work, void* context) {
+void ThreadPool::run(Work work, void* context) {
   renewed();
   const std::lock_guard turn(turn_);
   if (size_ > 1) {
@@ -60,7 +60,7 @@ void ThreadTeam::run(Work work, void* context) {
   barrier_.wait(size_);
 }
 
-void ThreadTeam::serve(int worker) {
+void ThreadPool::serve(int worker) {
   for (int seen = 0;;) {
     spin_while([&] { return round_.load(std::memory_order_acquire) == seen; });
     round_.wait(seen, std::memory_order_acquire);

@@ -1,11 +1,12 @@
-// What segmentation and detection refuse of a file before they run it, and of an image.
-#include "vig/pipeline/dense_runner.h"
+// What tasks refuse of a file before they run it, and of an image.
+#include "vig/pipeline/runner.h"
 
 #include <gtest/gtest.h>
 
 #include "pipeline/dense_networks.h"
 #include "pipeline/fixtures.h"
 #include "support/files.h"
+#include "vig/pipeline/classifier.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/save_model.h"
 #include "vig/pipeline/segmenter.h"
@@ -15,12 +16,18 @@
 namespace vig::test {
 namespace {
 
-class DenseRunnerTest : public ::testing::Test {
+class RunnerTest : public ::testing::Test {
  protected:
   ModelSource source(const std::string& model) {
     const std::string path = (folder_ / (model + ".safetensors")).string();
     write_dense_network(model, path);
     return dense_source(path);
+  }
+  ModelSource source_of(const std::string& arch, const std::string& file) {
+    ModelRequest request;
+    request.model = (folder_ / file).string();
+    request.arch = arch;
+    return find_source(request);
   }
   static void expect_refused(const std::string& error, const ModelSource& source,
                              const std::string& words) {
@@ -31,15 +38,22 @@ class DenseRunnerTest : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(DenseRunnerTest, ARecipeThatCropsIsForClassifiers) {
+TEST_F(RunnerTest, ARecipeThatCropsIsForClassifiers) {
   ModelSource segment = source("mini_segmenter"), detect = source("mini_detector");
   segment.spec.recipe.framing = detect.spec.recipe.framing = Framing::kCrop;
   expect_refused(error_of([&] { Segmenter{segment}; }), segment, "its images are cropped");
   expect_refused(error_of([&] { Detector{detect}; }), detect, "its images are cropped");
+
+  // The other way round, images would be larger than what a session has room for.
+  write_bare(find_model("test_vig"), (folder_ / "bare.safetensors").string());
+  ModelSource classify = source_of("test_vig", "bare.safetensors");
+  classify.spec.recipe.framing = Framing::kPad;
+  classify.spec.recipe.longest = 1000;
+  expect_refused(error_of([&] { Classifier{classify}; }), classify, "its images are not cropped");
 }
 
 // A file of some kilobytes: values of at most 64 MB, which an input of 2400 x 2400 exceeds.
-TEST_F(DenseRunnerTest, ASmallFileMayNotAskForAHugeInput) {
+TEST_F(RunnerTest, ASmallFileMayNotAskForAHugeInput) {
   ModelSource windows = source("mini_segmenter");
   windows.spec.recipe.crop = 2400;
   windows.graph = std::make_shared<const Graph>(build_graph(windows.spec, 2400, 2400));
@@ -67,7 +81,7 @@ std::vector<std::string> kinds_of(const std::vector<ImageWarning>& warnings) {
 using Kinds = std::vector<std::string>;
 
 // A network of short sides of 64 pixels sees 451 x 300 pixels 4.7 times smaller.
-TEST_F(DenseRunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
+TEST_F(RunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
   const ImageFiles cat({image_file("photos/cat_chelsea.png")});
   const std::string path = (folder_ / "model.safetensors").string();
   const auto warnings = [&](const std::string& training, int size = 0) {
@@ -98,7 +112,7 @@ TEST_F(DenseRunnerTest, ImagesThatAreShrunkMoreThanInTrainingAreWarnedOf) {
   EXPECT_EQ(kinds_of(warnings(R"({"smallest_scale":"4"})", 208)), Kinds{});
 }
 
-TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
+TEST_F(RunnerTest, TheLimitOfObjectsIsWarnedOf) {
   const ImageFiles cat({image_file("photos/cat_chelsea.png")});
   const std::string path = (folder_ / "detector.safetensors").string();
   ModelRequest request;
@@ -109,9 +123,9 @@ TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
     override_field(detector.spec, "detections", std::to_string(most));
     return Detector(detector, {.size = 256}, options).detect(cat).at(0);
   };
-  const float least = found(1000, {.score = 0.1f}).answer.at(20).score;
+  const float least = found(1000, {.score = 0.1f}).prediction.at(20).score;
   const DetectedImage all = found(1000, {.score = least});
-  const int count = static_cast<int>(all.answer.size());
+  const int count = static_cast<int>(all.prediction.size());
   ASSERT_GT(count, 3);
   ASSERT_LE(count, 20);
   EXPECT_EQ(kinds_of(all.warnings), Kinds{});
@@ -121,19 +135,19 @@ TEST_F(DenseRunnerTest, TheLimitOfObjectsIsWarnedOf) {
   EXPECT_NE(few.warnings[0].message.find(fmt::format("at most {} objects", count - 1)),
             std::string::npos);
   // Objects of other classes may have taken the places.
-  const int label = all.answer[0].label == 0 ? 1 : 0;
+  const int label = all.prediction[0].label == 0 ? 1 : 0;
   const DetectedImage one_class = found(count - 1, {.score = least, .labels = {label}});
-  EXPECT_LT(one_class.answer.size(), all.answer.size() - 1);
+  EXPECT_LT(one_class.prediction.size(), all.prediction.size() - 1);
   EXPECT_EQ(kinds_of(one_class.warnings), Kinds{kMostObjectsWarning});
 
   // Above a score that leaves objects out, none is cut off.
   keep_above(least, few);
   EXPECT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
   few.warnings.push_back({kShrunkWarning, ""});
-  const float last = few.answer.back().score;
+  const float last = few.prediction.back().score;
   keep_above(last, few);
-  EXPECT_LT(few.answer.size(), static_cast<size_t>(count - 1));
-  EXPECT_GT(few.answer.back().score, last);
+  EXPECT_LT(few.prediction.size(), static_cast<size_t>(count - 1));
+  EXPECT_GT(few.prediction.back().score, last);
   EXPECT_EQ(kinds_of(few.warnings), Kinds{kShrunkWarning});
 }
 

@@ -1,4 +1,4 @@
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,17 +22,17 @@ Image input_image(const float* input, const TrainedModel& model) {
   return image;
 }
 
-void write_look(Task& task, const TrainOptions& options, const std::string& folder) {
+void write_preview(Task& task, const TrainOptions& options, const std::string& folder) {
   namespace fs = std::filesystem;
   const SampleSource& source = *task.data().train;
   const std::vector<size_t> order = epoch_samples(task.data(), options, 0);
   const std::vector<size_t> times = times_before(order);
-  const fs::path to = fs::path(folder) / "look";
+  const fs::path to = fs::path(folder) / "preview";
   std::error_code error;
   fs::create_directories(to, error);
   if (error) fail("{}: {}", to.string(), error.message());
   std::vector<float> input(task.image_floats());
-  int left = options.look;
+  int left = options.preview;
   for (size_t i = 0; i < order.size() && left > 0; ++i) {
     if (times[i] > 0) continue;
     --left;
@@ -42,9 +42,9 @@ void write_look(Task& task, const TrainOptions& options, const std::string& fold
     } catch (const Error&) {  // training will report it
       continue;
     }
-    task.write_training(*sample.image, sample.target,
+    task.write_training(*sample.image, *sample.target,
                         augmentation_stream(options, 0).fork(order[i]), input.data());
-    Image image = task.drawn(input.data(), sample.target);
+    Image image = task.drawn(input.data(), *sample.target);
     if (image.rgb.empty()) image = input_image(input.data(), task.model());
     const std::vector<uint8_t> bytes = encode_png(image);
     AtomicFile((to / fmt::format("{}.png", order[i])).string())

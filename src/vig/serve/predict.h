@@ -1,4 +1,4 @@
-// Images of requests through a network, and the answers as JSON.
+// Images of requests through a network, and the predictions as JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@
 
 namespace vig {
 
-enum class AnswerKind { kClassify, kEmbed, kExplain, kSegment, kDetect };
+enum class PredictKind { kClassify, kEmbed, kExplain, kSegment, kDetect };
 
 // "/v1/classify" and so on.
-std::optional<AnswerKind> kind_of_route(std::string_view path);
-ModelTask task_of(AnswerKind kind);
+std::optional<PredictKind> kind_of_route(std::string_view path);
+ModelTask task_of(PredictKind kind);
 
-struct AnswerRequest {
-  AnswerKind kind = AnswerKind::kClassify;
+struct PredictRequest {
+  PredictKind kind = PredictKind::kClassify;
   int size = 0;  // of the input; 0: the model's own
   int top = 5;
   double threshold = 0;
   double score = 0;                     // that objects must be above
   bool map = false;                     // of an embedding
-  bool draw = false;                    // the answer over the image, too, as a data address
+  bool draw = false;                    // the prediction over the image, too, as a data URI
   LabelText labels = LabelText::kAuto;  // of drawn objects
   Explainer::EvidenceRequest evidence;
   Explainer::AttentionRequest attention{-1, -1};  // where x is not below 0
 };
-// Requests of one key can be answered together.
-std::string key_of(const AnswerRequest& request);
+// Requests of one key can run in one batch.
+std::string key_of(const PredictRequest& request);
 
-struct Answer {
+struct ImageReply {
   bool good = false;
   std::string json;  // an object
 };
@@ -42,8 +42,9 @@ struct Answer {
 // Pixels of all images whose headers can be read. Decodes none of them.
 int64_t pixels_of(std::span<const SentImage> images, const DecodeOptions& decode);
 
-// An answer for each image. Throws Error where the request does not fit the model.
-std::vector<Answer> answer_images(const OpenModel& model, const AnswerRequest& request,
-                                  std::span<const SentImage> images, const DecodeOptions& decode);
+// A reply for each image. Throws Error if the request does not fit the model.
+std::vector<ImageReply> predict_images(const OpenModel& model, const PredictRequest& request,
+                                       std::span<const SentImage> images,
+                                       const DecodeOptions& decode);
 
 }  // namespace vig

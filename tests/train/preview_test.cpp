@@ -1,4 +1,4 @@
-#include "vig/train/look.h"
+#include "vig/train/preview.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 using train::TrainOptions;
 
-TEST(Look, ShowsTheColoursOfTheImage) {
+TEST(Preview, ShowsTheColoursOfTheImage) {
   const TrainOptions options = tiny_options("small");
   const train::TrainedModel model = make_trained_model(options, {"a", "b"});
   ASSERT_EQ(model.width, 24);
@@ -22,18 +22,18 @@ TEST(Look, ShowsTheColoursOfTheImage) {
 }
 
 // The only image of one class is half of the epoch and is shown once.
-TEST(Look, ShowsAsManyImagesAsAskedFor) {
+TEST(Preview, ShowsAsManyImagesAsAskedFor) {
   const TempDir folder;
   write_files(folder / "data", striped_images(1, 20));
   write_file(folder / "data/class1/0.png", png_bytes(Image(24, 24)));
   TrainOptions options = tiny_options("small");
   options.sampling = "balanced";
   options.val_share = 0;
-  options.look = 8;
+  options.preview = 8;
   const auto task = train::open_task(options, (folder / "data").string(), 1);
-  write_look(*task, options, folder.path().string());
+  write_preview(*task, options, folder.path().string());
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "look")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "preview")) {
     EXPECT_EQ(entry.path().extension(), ".png");
     ++files;
   }
