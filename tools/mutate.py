@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Mutants: small errors put into the C++ sources of src/vig, to see whether the tests find them.
 
-Each mutant changes one position of one .cpp file in a copy of the tree below build/mutants, builds the test
-program of its folder and runs the tests nearest to the file first. It is caught when a test fails, crashes or
-takes too long, survived when all pass. A mutant that does not compile is not counted. See docs/testing.md.
+Each mutant changes one position of one .cpp file in a copy of the tree below build/mutants. The file is compiled,
+linked into the test program of its folder and the programs that this runs, and the tests nearest to the file run
+first. A mutant is caught when a test fails, crashes or takes too long, and survives when all pass. A mutant that
+does not compile is not counted. See docs/testing.md.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
 import json
@@ -38,6 +40,69 @@ TESTS = {
     "bindings/c": "c",
     "bindings/python": "python",
 }
+
+# These load libvig, which ninja makes again; the others are linked here.
+THROUGH_NINJA = ("c", "python")
+
+# ---- how programs are made ----
+
+
+class Commands:
+    """What ninja would run to make a test program and the programs that it runs."""
+
+    def __init__(self, text):
+        self.compile = []  # (source, object, command)
+        self.archive_of = {}  # by object
+        self.link = {}  # by program, bin/NAME
+        for line in text.splitlines():
+            compiled = re.search(r" -o (\S+\.o) -c (\S+)$", line)
+            if compiled:
+                self.compile.append((compiled.group(2), compiled.group(1), line))
+                continue
+            for part in line.split(" && "):
+                archived = re.match(r"\S*ar qc (\S+) (.*)", part)
+                if archived:
+                    self.archive_of.update(dict.fromkeys(archived.group(2).split(), archived.group(1)))
+                linked = re.search(r" -o (bin/\S+) ", part)
+                if linked:
+                    self.link[linked.group(1)] = part
+
+    def compile_mutant(self, source, folder):
+        """(object of the build, object of the mutant, command) for each target that compiles the file."""
+        made = []
+        for name, built, command in self.compile:
+            if name != source:
+                continue
+            mutant = f"{folder}/{len(made)}.o"
+            command = re.sub(r"^.*\bccache ", "", command)  # no mutant comes twice
+            command = re.sub(r" -MD -MT \S+ -MF \S+", "", command).replace(f" -o {built} ", f" -o {mutant} ")
+            if " -include " not in command:  # precompiled headers hold for one level
+                command = command.replace(" -O3 ", " -O1 ")
+            made.append((built, mutant, command))
+        return made
+
+    def link_mutant(self, objects, linker):
+        """The link command by program, of those that contain any of the objects (by object of the build)."""
+        made = {}
+        for program, command in self.link.items():
+            changed = command
+            for built, mutant in objects.items():
+                if f" {built} " in changed:
+                    changed = changed.replace(f" {built} ", f" {mutant} ")
+                elif built in self.archive_of and f" {self.archive_of[built]} " in command + " ":
+                    # Before the archive, whose own object nobody asks for then.
+                    changed = changed.replace(f" -o {program} ", f" {mutant} -o {program} ")
+            if changed != command:
+                made[program] = changed.replace(f" -o {program} ", f" -o {program}.mutant {linker} ")
+        return made
+
+
+def fastest_linker():
+    for name in ("mold", "lld", "gold"):
+        if shutil.which("mold" if name == "mold" else "ld." + name):
+            return "-fuse-ld=" + name
+    return ""
+
 
 # ---- the tree ----
 
@@ -89,6 +154,7 @@ class Tree:
     def __init__(self, root, folder, files, options, stop):
         self.root, self.folder, self.files = root, folder, files
         self.options, self.stop = options, stop
+        self.commands, self.built = {}, set()  # by tests
         self.build = folder / "build/developer"
         self.scratch = folder.parent / (folder.name + ".tmp")
 
@@ -109,14 +175,18 @@ class Tree:
                 continue
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, copy)
-        status, text, _ = self.run(["cmake", "--preset", "developer"], self.folder, 600)
+        for kept in self.build.glob("bin/*.kept"):  # of a run that was killed
+            kept.replace(kept.with_suffix(""))
+        status, text, _ = self.run(["cmake", "--preset", "developer"], self.folder, 1800)
         if status != 0:
             raise SystemExit(f"mutate.py: the copy of the tree cannot be configured:\n{text}")
 
-    def run(self, command, directory, limit, for_tests=False):
-        """Exit status (None: took too long), what it said, and the seconds it took."""
+    def run(self, command, directory, limit, for_tests=False, processor_limit=None):
+        """Exit status (None: took too long), what it said, and the seconds of processor time it took."""
 
         def limits():
+            if processor_limit:
+                resource.setrlimit(resource.RLIMIT_CPU, (int(processor_limit) + 1, int(processor_limit) + 2))
             if for_tests:  # a wrong constant may ask for any amount
                 memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
                 resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -124,7 +194,7 @@ class Tree:
 
         self.scratch.mkdir(parents=True, exist_ok=True)
         environment = dict(os.environ, TMPDIR=str(self.scratch))
-        begin = time.monotonic()
+        begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         with open(self.scratch / "output", "w+b") as output:
             process = subprocess.Popen(
                 command, cwd=directory, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
@@ -149,7 +219,8 @@ class Tree:
             text = output.read().decode(errors="replace")
         if for_tests:
             shutil.rmtree(self.scratch, ignore_errors=True)
-        return status, text, time.monotonic() - begin
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return status, text, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def make(self, tests):
         jobs = max(1, (os.cpu_count() or 1) // self.options.workers)
@@ -160,14 +231,16 @@ class Tree:
         return str(self.build / "bin" / (tests + "_test"))
 
     def report(self, tests, more):
-        """The JSON of a test program, and its exit status."""
+        """The JSON of a test program."""
         file = self.folder.parent / (self.folder.name + ".json")
         file.unlink(missing_ok=True)
-        status = self.run([self.program(tests), f"--gtest_output=json:{file}", *more], self.folder, 4 * 3600, True)[0]
-        return json.loads(file.read_text()) if file.exists() else None, status
+        self.run([self.program(tests), f"--gtest_output=json:{file}", *more], self.folder, 4 * 3600, True)
+        if not file.exists():
+            raise SystemExit(f"mutate.py: {tests}_test does not finish without a mutant")
+        return json.loads(file.read_text())["testsuites"]
 
     def baseline(self, tests):
-        """What the tests do without a mutant: the suites with their files and seconds, the tests that fail."""
+        """Builds without a mutant. The suites by name: their files; seconds and failing tests once measured."""
         status, text = self.make(tests)
         if status != 0:
             raise SystemExit(f"mutate.py: {tests}_test does not build without a mutant:\n{text}")
@@ -176,20 +249,27 @@ class Tree:
             if status != 0:
                 raise SystemExit(f"mutate.py: the tests of python fail without a mutant:\n{text}")
             return {"seconds": seconds}
-        listed, _ = self.report(tests, ["--gtest_list_tests"])
-        measured, _ = self.report(tests, [])
-        if listed is None or measured is None:
-            raise SystemExit(f"mutate.py: {tests}_test does not finish without a mutant")
-        suites, failing = {}, []
-        for suite in listed["testsuites"]:
+        suites = {}
+        for suite in self.report(tests, ["--gtest_list_tests"]):
             # Relative to any folder, where the compiler cache had the object.
             files = {"tests/" + one["file"].rpartition("/tests/")[2] for one in suite["testsuite"] if "file" in one}
-            suites[suite["name"]] = {"files": sorted(files), "seconds": 0.0}
-        for suite in measured["testsuites"]:
-            known = suites.setdefault(suite["name"], {"files": [], "seconds": 0.0})
+            suites[suite["name"]] = {"files": sorted(files)}
+        return {"suites": suites}
+
+    def measure(self, tests, suites, names):
+        """Runs those of the suites that were not run yet without a mutant. Gives the tests that fail."""
+        new = [name for name in names if "seconds" not in suites[name]]
+        if not new:
+            return []
+        failing = []
+        for name in new:
+            suites[name].update(seconds=0.0, failing=[])  # a suite that is skipped is not in the report
+        for suite in self.report(tests, ["--gtest_filter=" + ":".join(name + ".*" for name in new)]):
+            known = suites[suite["name"]]
             known["seconds"] = float(suite["time"].rstrip("s"))
-            failing += [f"{suite['name']}.{one['name']}" for one in suite["testsuite"] if one.get("failures")]
-        return {"suites": suites, "failing": failing}
+            known["failing"] = [f"{suite['name']}.{one['name']}" for one in suite["testsuite"] if one.get("failures")]
+            failing += known["failing"]
+        return failing
 
     def ctest(self, tests):
         return ["ctest", "--test-dir", str(self.build), "-L", f"^{tests}$", "--stop-on-failure", "--output-on-failure"]
@@ -206,40 +286,104 @@ class Tree:
                     near.add(name)
         return near
 
-    def test(self, mutant, baseline):
-        """caught, survived or "does not build", with a word on why."""
+    def build_mutant(self, mutant, tests):
+        """The programs with the mutant, or None if it does not compile. The source is left as it was."""
         path = self.folder / mutant.file
         source = path.read_text()
         try:
             path.write_text(source[: mutant.start] + mutant.text + source[mutant.end :])
-            tests = tests_of(mutant.file)
-            status, _ = self.make(tests)
+            if tests not in self.commands:
+                listed = self.run(["ninja", "-C", str(self.build), "-t", "commands", tests + "_test"], self.folder, 600)
+                self.commands[tests] = Commands(listed[1])
+            commands, objects = self.commands[tests], {}
+            made = self.folder.parent / (self.folder.name + ".objects")
+            made.mkdir(exist_ok=True)
+            for built, new, command in commands.compile_mutant(str(path), made):
+                if self.run(["sh", "-c", command], self.build, 1800)[0] != 0:
+                    return None
+                objects[built] = new
+        finally:
+            path.write_text(source)
+        programs = []
+        for program, command in commands.link_mutant(objects, fastest_linker()).items():
+            status, text, _ = self.run(["sh", "-c", command], self.build, 600)
             if status != 0:
+                raise SystemExit(f"mutate.py: {program} cannot be linked:\n{text}")
+            programs.append(self.build / program)
+        if not programs:
+            raise SystemExit(f"mutate.py: {tests}_test runs no program with {mutant.file}")
+        return programs
+
+    @contextlib.contextmanager
+    def exchanged(self, programs):
+        """The programs with the mutant, while it lasts."""
+        for program in programs:
+            program.rename(f"{program}.kept")
+            os.rename(f"{program}.mutant", program)
+        try:
+            yield
+        finally:
+            for program in programs:
+                program.rename(f"{program}.mutant")
+                os.rename(f"{program}.kept", program)
+
+    def test(self, mutant, baseline, keep):
+        """caught, survived or "does not build", with a word on why. `keep` stores what was measured."""
+        tests = tests_of(mutant.file)
+        if tests in THROUGH_NINJA:
+            return self.test_through_ninja(mutant, tests, baseline)
+        programs = self.build_mutant(mutant, tests)
+        if programs is None:
+            return "does not build", ""
+        suites = baseline["suites"]
+        near = self.nearest(mutant.file, suites)
+        left = self.options.seconds
+        for chosen in (sorted(near), sorted(set(suites) - near)):
+            for name in self.measure(tests, suites, chosen):
+                print(f"left out: {name} fails without a mutant", flush=True)
+            keep()
+            run = []
+            for name in sorted(chosen, key=lambda one: suites[one]["seconds"]):
+                if chosen == sorted(near) or suites[name]["seconds"] <= left:
+                    run.append(name)
+                    left -= suites[name]["seconds"]
+            if not run:
+                continue
+            with self.exchanged(programs):
+                verdict = self.verdict(self.filtered(tests, suites, run), sum(suites[name]["seconds"] for name in run))
+            if verdict:
+                return verdict
+        skipped = len(chosen) - len(run)
+        return "survived", f"{skipped} suites not run" if skipped else ""
+
+    def filtered(self, tests, suites, names):
+        patterns = ":".join(name + ".*" for name in names)
+        failing = [test for name in names for test in suites[name]["failing"]]
+        if failing:
+            patterns += "-" + ":".join(failing)
+        return [self.program(tests), "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={patterns}"]
+
+    def test_through_ninja(self, mutant, tests, baseline):
+        path = self.folder / mutant.file
+        source = path.read_text()
+        try:
+            path.write_text(source[: mutant.start] + mutant.text + source[mutant.end :])
+            if self.make(tests)[0] != 0:
                 return "does not build", ""
             if tests == "python":
                 return self.verdict(self.ctest(tests), baseline["seconds"]) or ("survived", "")
-            suites = baseline["suites"]
-            near = self.nearest(mutant.file, suites)
-            for chosen in (sorted(near), sorted(set(suites) - near)):
-                if not chosen:
-                    continue
-                patterns = ":".join(name + ".*" for name in chosen)
-                if baseline["failing"]:
-                    patterns += "-" + ":".join(baseline["failing"])
-                command = [self.program(tests), "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={patterns}"]
-                verdict = self.verdict(command, sum(suites[name]["seconds"] for name in chosen))
-                if verdict:
-                    return verdict
-            return "survived", ""
+            command = [self.program(tests), "--gtest_fail_fast", "--gtest_brief=1"]
+            return self.verdict(command, 60) or ("survived", "")
         finally:
             path.write_text(source)
 
     def verdict(self, command, normal_seconds):
+        """By processor time, as the machine may have other work; by the clock for what stands still."""
         limit = 10 + self.options.patience * normal_seconds
-        status, text, _ = self.run(command, self.folder, limit, True)
+        status, text, _ = self.run(command, self.folder, 60 + 4 * limit, True, limit)
         if status == 0:
             return None
-        if status is None:
+        if status in (None, -signal.SIGXCPU, -signal.SIGKILL):
             return "caught", f"takes more than {limit:.0f} s"
         failed = re.search(r"\[  FAILED  \] ([\w/]+\.[\w/]+)|\d+ - (\S+) \((?:Failed|Timeout)", text)
         return "caught", (failed.group(1) or failed.group(2)) if failed else f"status {status}"
@@ -301,12 +445,12 @@ def work(tree, todo, results, failures):
             tests = tests_of(mutant.file)
             with results.measuring:
                 baseline = results.data["baselines"].get(tests)
-                if baseline is None:
-                    baseline = tree.baseline(tests)
+                if baseline is None or tests not in tree.built:
+                    made = tree.baseline(tests)
+                    baseline = baseline or made
+                    tree.built.add(tests)
                     results.keep("baselines", tests, baseline)
-                    for name in baseline.get("failing", []):
-                        print(f"left out: {name} fails without a mutant", flush=True)
-            status, why = tree.test(mutant, baseline)
+            status, why = tree.test(mutant, baseline, lambda: results.keep("baselines", tests, baseline))
             verdict = {"status": status, "why": why}
             results.keep("mutants", mutant.id, verdict)
             say(mutant, verdict)
@@ -350,6 +494,8 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which ones (default: 1)")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="trees to work in at a time (default: 1)")
+    parser.add_argument("--seconds", type=float, default=600, metavar="S",
+                        help="of tests for a mutant that the nearest do not catch, the quickest first (default: 600)")
     parser.add_argument("--patience", type=float, default=5, metavar="X",
                         help="time limit of tests, in multiples of their normal time (default: 5)")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)

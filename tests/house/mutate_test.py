@@ -127,6 +127,39 @@ class Mutants(unittest.TestCase):
         self.assertEqual(len(maker.sample(mutants, 0, 1)), len(mutants))
 
 
+# As ninja prints them, shortened.
+COMMANDS = """\
+cmake -E env A=1 /usr/bin/ccache /usr/bin/c++ -O3 -include pch.hxx -MD -MT a/x.o -MF a/x.o.d -o a/x.o -c /t/x.cpp
+/usr/bin/c++ -O3 -DNDEBUG -MD -MT a/y.o -MF a/y.o.d -o a/y.o -c /t/y.cpp
+/usr/bin/c++ -O3 -MD -MT p/y.o -MF p/y.o.d -o p/y.o -c /t/y.cpp
+: && /usr/bin/cmake -E rm -f liba.a && /usr/bin/ar qc liba.a  a/x.o a/y.o && /usr/bin/ranlib liba.a && :
+: && /usr/bin/c++ -O3  t/x_test.o -o bin/a_test  liba.a  libm.so && :
+: && /usr/bin/c++ -O3  p/main.o p/y.o -o bin/program  libm.so && :
+"""
+
+
+class Commands(unittest.TestCase):
+    commands = mutate.Commands(COMMANDS)
+
+    def test_a_mutant_is_compiled_beside_the_build(self):
+        self.assertEqual(self.commands.compile_mutant("/t/x.cpp", "new"), [
+            ("a/x.o", "new/0.o", "/usr/bin/c++ -O3 -include pch.hxx -o new/0.o -c /t/x.cpp"),
+        ])
+        self.assertEqual(self.commands.compile_mutant("/t/y.cpp", "new"), [
+            ("a/y.o", "new/0.o", "/usr/bin/c++ -O1 -DNDEBUG -o new/0.o -c /t/y.cpp"),
+            ("p/y.o", "new/1.o", "/usr/bin/c++ -O1 -o new/1.o -c /t/y.cpp"),
+        ])
+        self.assertEqual(self.commands.compile_mutant("/t/z.cpp", "new"), [])
+
+    def test_it_is_linked_instead_of_the_original(self):
+        self.assertEqual(self.commands.link_mutant({"a/x.o": "new/0.o"}, "-L"), {
+            "bin/a_test": "/usr/bin/c++ -O3  t/x_test.o new/0.o -o bin/a_test.mutant -L  liba.a  libm.so",
+        })
+        linked = self.commands.link_mutant({"a/y.o": "new/0.o", "p/y.o": "new/1.o"}, "")
+        self.assertEqual(sorted(linked), ["bin/a_test", "bin/program"])
+        self.assertIn(" p/main.o new/1.o -o bin/program.mutant ", linked["bin/program"])
+
+
 class Tree(unittest.TestCase):
     def test_every_folder_has_tests(self):
         for source in (ROOT / "src/vig").rglob("*.cpp"):

@@ -56,7 +56,7 @@ struct WorkLimits {
 
 WorkLimits work_limits(size_t file_bytes) {
   // Per byte of the file: a float32 number may meet 16384 positions, as many as an image of
-  // 2048 x 2048 has in patches of 16 x 16. Below a floor nobody has to wait.
+  // 2048 x 2048 has in patches of 16 x 16. Below a floor the limit does not apply.
   constexpr double kWorkPerByte = 4096, kWorkFloor = 1e10;
   constexpr double kBytesPerByte = 16, kBytesFloor = 64e6;
   const auto size = static_cast<double>(file_bytes);

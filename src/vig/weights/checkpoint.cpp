@@ -50,7 +50,9 @@ std::string_view describe(std::span<const unsigned char> bytes) {
 
 Checkpoint Checkpoint::open(const std::string& path, bool prefer_ema) {
   const auto file = MappedFile::open(path);
-  return from_bytes(path, file->bytes(), prefer_ema, file);
+  Checkpoint result = from_bytes(path, file->bytes(), prefer_ema, file);
+  result.mapped_ = file;
+  return result;
 }
 
 Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsigned char> bytes,
@@ -98,6 +100,10 @@ Checkpoint Checkpoint::renamed(const std::function<void(NamedTensor&)>& rename) 
   for (NamedTensor& tensor : result.tensors_) rename(tensor);
   result.sort_names();
   return result;
+}
+
+void Checkpoint::release_pages() const {
+  if (mapped_ != nullptr) mapped_->release_pages();
 }
 
 const NamedTensor* Checkpoint::find(std::string_view name) const {

@@ -14,6 +14,8 @@
 
 namespace vig {
 
+class MappedFile;
+
 // One set of named tensors in the file's order. From a PyTorch file these are the tensors below
 // `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
 // stands beside them (optimiser, epoch, arguments) is ignored. The prefix `module.` that
@@ -45,6 +47,8 @@ class Checkpoint {
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   const NamedTensor* find(std::string_view name) const;   // null when absent
   const Metadata& metadata() const { return metadata_; }  // empty for PyTorch files
+  // Gives pages of a mapped file that were read back to the system; see MappedFile.
+  void release_pages() const;
 
  private:
   Checkpoint() = default;
@@ -60,7 +64,8 @@ class Checkpoint {
   std::vector<NamedTensor> tensors_;
   std::vector<uint32_t> by_name_;  // indices of tensors_
   Metadata metadata_;
-  std::shared_ptr<const void> owner_;  // of the bytes
+  std::shared_ptr<const void> owner_;         // of the bytes
+  std::shared_ptr<const MappedFile> mapped_;  // the same, of a file
   // Of tensors whose elements do not stand in row-major order.
   std::shared_ptr<const std::vector<Buffer>> copies_;
 };
