@@ -22,7 +22,7 @@ inline constexpr double kShownScore = 0.3;
 
 struct DetectOptions {
   float score = -1;              // least score of a detection; below 0: as the model says
-  std::vector<int> labels = {};  // classes to be looked for; empty: all
+  std::vector<int> labels = {};  // classes to detect; empty: all
 };
 
 // Leaves out objects whose score is not above this. Where one is left out the limit of objects cut
@@ -40,7 +40,7 @@ class Detector {
                     const DetectOptions& detect = {});
 
   const Runner& runner() const;
-  const DetectorConfig& numbers() const;
+  const DetectorConfig& config() const;
 
   // One result per image, in order.
   std::vector<DetectedImage> detect(const SampleSource& images) const;
@@ -50,7 +50,7 @@ class Detector {
               const std::vector<size_t>& order = {}) const;
 
   // The objects of one image on its way through the runner, best first, in the image as it is
-  // stored. Throws Error where the network's numbers are not finite. Fills the trace
+  // stored. Throws Error where the network's outputs are not finite. Fills the trace
   // (detect_trace.h), where one is given.
   Detections detect(const RunImage& image, DetectTrace* trace = nullptr) const;
 

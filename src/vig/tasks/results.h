@@ -69,7 +69,7 @@ struct Evidence {
   TokenMap map;
 };
 
-// What one layer takes from every token for the token at a place.
+// What one layer takes from every token for the token at a position.
 struct LayerAttention {
   int layer = 0;
   int head = -1;            // -1: the mean over the heads
