@@ -46,10 +46,8 @@ const char* known_by(ModelSource::Known known) {
 }
 
 constexpr std::pair<const char*, DType> kTypes[] = {
-    {"float64", DType::kF64},
-    {"float32", DType::kF32},
-    {"float16", DType::kF16},
-    {"bfloat16", DType::kBF16},
+    {"float64", DType::kF64},   {"float32", DType::kF32}, {"float16", DType::kF16},
+    {"bfloat16", DType::kBF16}, {"int8", DType::kI8},
 };
 
 std::string type_names(const std::set<DType>& types) {
@@ -228,9 +226,9 @@ void add_convert(CommandLine& line, OnnxWriter onnx) {
       .value("FILE");
   command
       .option("--dtype", options->dtype,
-              "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
-              "an ONNX file holds float32)")
-      .one_of({"float32", "float16", "bfloat16"})
+              "Element type of the weights: float32, float16, bfloat16, or int8 of dense layers "
+              "(default: as in IN; an ONNX file holds float32)")
+      .one_of({"float32", "float16", "bfloat16", "int8"})
       .value("TYPE");
   command.flag("--random", options->random,
                "Take IN as a model name and write random weights, the same in every call and in "

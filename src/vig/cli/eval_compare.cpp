@@ -57,7 +57,7 @@ void run_side(const Dataset& chunk, Side& side, Unreadable* unreadable) {
   evaluation.on_problem = [&](size_t, const std::string& sentence) {
     if (unreadable != nullptr) unreadable->add(sentence);
   };
-  evaluation.on_answer = [&](size_t sample, int label, std::span<const float> logits) {
+  evaluation.on_prediction = [&](size_t sample, int label, std::span<const float> logits) {
     std::vector<float>& own = side.probabilities[sample];
     own.assign(logits.begin(), logits.end());
     softmax(own);

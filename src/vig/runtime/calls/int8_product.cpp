@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "vig/base/error.h"
 #include "vig/kernels/gemm_int8.h"
 #include "vig/kernels/quantize.h"
 #include "vig/runtime/calls/calls.h"
 #include "vig/runtime/calls/windows.h"
+#include "vig/runtime/int8_weights.h"
 
 namespace vig {
 namespace {
@@ -71,24 +71,6 @@ std::vector<int8_t> channels_last(const std::vector<int8_t>& codes, int64_t out,
   return ordered;
 }
 
-// Weights [n, k] as codes with a scale for each of n: as the file has them, or quantised.
-void read_codes(const Weights& weights, size_t param, std::vector<int8_t>& codes,
-                std::vector<float>& scales) {
-  if (weights.scales(param) == nullptr) {
-    const auto n = static_cast<int64_t>(scales.size());
-    const auto k = static_cast<int64_t>(codes.size()) / n;
-    return quantize_weights(weights.floats(param).data(), n, k, codes.data(), scales.data());
-  }
-  const auto* stored = static_cast<const int8_t*>(weights.stored(param).data);
-  const auto [least, most] = std::minmax_element(stored, stored + codes.size());
-  if (*least < -kMostWeight || *most > kMostWeight) {
-    fail("tensor \"{}\" has codes from {} to {}, expected {} to {}", weights.spec(param).name,
-         *least, *most, -kMostWeight, kMostWeight);
-  }
-  codes.assign(stored, stored + codes.size());
-  scales.assign(weights.scales(param), weights.scales(param) + scales.size());
-}
-
 class Int8ProductCall final : public KernelCall {
  public:
   // `area`: of the kernel, whose weights are [out, in, area].
@@ -117,9 +99,7 @@ class Int8ProductCall final : public KernelCall {
             void* room) const override {
     const Shape& shape = params[spec_.weight].shape;
     const int64_t n = outputs(shape), k = inputs(shape);
-    std::vector<int8_t> codes(static_cast<size_t>(n * k));
-    std::vector<float> scales(static_cast<size_t>(n));
-    read_codes(weights, static_cast<size_t>(spec_.weight), codes, scales);
+    auto [codes, scales] = int8_weights(weights, static_cast<size_t>(spec_.weight));
     const std::vector<float> bias = fold_into_scales(spec_.norm, weights, spec_.bias, scales);
     if (area_ > 1) codes = channels_last(codes, n, area_);
     gemm_int8_pack(codes.data(), scales.data(), bias.data(), n, k, spec_.paired,
