@@ -279,8 +279,7 @@ TEST(Bench, NonFiniteOutputsAreNotTimed) {
   BenchOptions options;
   options.seconds = 0.01;
   const std::string sentence = error_of([&] { bench.measure({64, 64, 1, 1}, options); });
-  EXPECT_NE(sentence.find("nan.safetensors are not finite"), std::string::npos)
-      << sentence;
+  EXPECT_NE(sentence.find("nan.safetensors are not finite"), std::string::npos) << sentence;
 }
 
 TEST(Runner, DefaultBatchShrinksWithTheSize) {
