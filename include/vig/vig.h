@@ -65,6 +65,9 @@ typedef struct vig_options {
   int64_t max_pixels;     /* images with more pixels are rejected */
   int ignore_orientation; /* 1: ignore the EXIF orientation */
   const char *arch;       /* model name, for a file that does not contain it; NULL: from the file */
+  const char *precision;  /* of dense layers: "float32" (NULL) or "int8" */
+  const char *float_layers; /* with int8: patterns of layers that stay float32, separated by commas;
+                             * NULL: none besides those that always do */
 } vig_options;
 VIG_API void vig_init_options(vig_options *options, size_t struct_size);
 static inline void vig_default_options(vig_options *options) {

@@ -116,10 +116,10 @@ TEST_F(BaselineCommand, IsAReportedRow) {
   const std::string text = read_file(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   const std::string titles = text.substr(0, text.find('\n'));
-  EXPECT_TRUE(
-      titles.ends_with(",process_bytes,engine,ratio,ratio_median,difference,proposals,objects"))
+  EXPECT_TRUE(titles.ends_with(
+      ",process_bytes,engine,ratio,ratio_median,difference,proposals,objects,precision"))
       << titles;
-  EXPECT_NE(text.find(",\"vig\",,,,,\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(",\"vig\",,,,,,\"float32\"\n"), std::string::npos) << text;
   EXPECT_NE(text.find(",,,,123456789,\"Fake Engine 1.0\","), std::string::npos) << text;
 }
 

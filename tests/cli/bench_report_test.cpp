@@ -152,13 +152,13 @@ TEST(BenchReport, CsvHasTheValuesOfTheJson) {
             "cpu,simd,model,height,width,batch,threads,runs,complete,median_ms,p95_ms,spread,"
             "best_quarter_ms,images_per_second,dense_multiply_adds,scan_multiply_adds,gflops,"
             "peak_gflops,peak_share,peak_disturbed,arena_bytes,scratch_bytes,packed_bytes,"
-            "process_bytes,engine,ratio,ratio_median,difference,proposals,objects");
+            "process_bytes,engine,ratio,ratio_median,difference,proposals,objects,precision");
   const std::string ours =
       R"(,"m",64,96,2,4,7,true,250.0,500.0,0.125,125.0,8.0,1000000,500000,6.0,12.0,0.5,false,)"
-      R"(1500000,2000,3000,123456789,"vig",,,,,)";
+      R"(1500000,2000,3000,123456789,"vig",,,,,,"float32")";
   const std::string theirs =
       R"(,"m",64,96,2,4,3,true,500.0,1000.0,0.25,250.0,4.0,1000000,500000,3.0,12.0,0.25,false,)"
-      R"(,,,5000000,"Fake",0.5,0.75,0.0009765625,,)";
+      R"(,,,5000000,"Fake",0.5,0.75,0.0009765625,,,"float32")";
   for (const std::string& expected : {ours, theirs, ours}) {
     ASSERT_TRUE(std::getline(lines, line));
     EXPECT_TRUE(line.ends_with(expected)) << line << "\n" << expected;

@@ -138,6 +138,28 @@ TEST_F(Classify, ResultsDoNotDependOnBatchOrThreads) {
   EXPECT_EQ(one.out, many.out);
 }
 
+TEST_F(Classify, PrecisionCanBeChosen) {
+  const auto run = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments = {"classify", "-m", model_, images(), "--json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const RunResult result = vig(arguments);
+    expect_success(result);
+    return result.out;
+  };
+  const std::string floats = run({}), integers = run({"--precision", "int8"});
+  EXPECT_EQ(floats, run({"--precision", "float32"}));
+  EXPECT_NE(floats, integers);
+  EXPECT_EQ(integers, run({"--precision", "int8", "--threads", "1", "--batch", "1"}));
+  EXPECT_EQ(floats, run({"--precision", "int8", "--float-layers", "*"}));
+  EXPECT_NE(integers, run({"--precision", "int8", "--float-layers", "blocks.0.*"}));
+  expect_complaint(vig({"classify", "-m", model_, images(), "--precision", "int4"}), 2, "int4");
+  expect_complaint(vig({"classify", "-m", model_, images(), "--float-layers", "*"}), 2,
+                   "--precision");
+  expect_complaint(
+      vig({"classify", "-m", model_, images(), "--precision", "int8", "--float-layers", "no_such"}),
+      2, "no_such");
+}
+
 TEST_F(Classify, OtherSizes) {
   for (const char* size : {"33", "96", "500"}) {
     expect_success(vig({"classify", "-m", model_, images(), "--size", size}));

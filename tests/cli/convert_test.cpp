@@ -103,6 +103,34 @@ TEST(Convert, HalfPrecisionOnRequest) {
   EXPECT_LT(golden_error(half), 1e-2);
 }
 
+TEST(Convert, Int8OnRequest) {
+  const TempDir folder;
+  const std::string photo = data("image/photos/flower.webp");
+  for (const char* model : {"test_vig", "test_resnet"}) {  // the second with batch norms
+    const std::string full = (folder / model).string() + ".safetensors";
+    const std::string stored = (folder / model).string() + "8.safetensors";
+    const std::string again = (folder / model).string() + "32.safetensors";
+    expect_success(vig({"convert", "--random", model, full}));
+    const RunResult result = vig({"convert", full, stored, "--dtype", "int8"});
+    expect_success(result);
+    EXPECT_NE(result.out.find("float32 and int8"), std::string::npos) << result.out;
+    EXPECT_LT(fs::file_size(stored), fs::file_size(full) / 2);
+    const auto classified = [&](const std::string& file, const std::string& precision) {
+      const RunResult run =
+          vig({"classify", "-m", file, photo, "--json", "--top", "10", "--precision", precision});
+      expect_success(run);
+      return run.out;
+    };
+    EXPECT_EQ(classified(stored, "int8"), classified(full, "int8"));
+    EXPECT_NE(classified(stored, "float32"), classified(full, "float32"));
+    // As floats, and the same codes in another file.
+    expect_success(vig({"convert", stored, again, "--dtype", "float32"}));
+    EXPECT_EQ(classified(again, "float32"), classified(stored, "float32"));
+    expect_success(vig({"convert", stored, again, "--force"}));
+    EXPECT_EQ(read_file(again), read_file(stored));
+  }
+}
+
 TEST(Convert, TheStoredTypeStaysUnlessTold) {
   const TempDir folder;
   const std::string kept = (folder / "kept.safetensors").string();
@@ -118,7 +146,7 @@ TEST(Convert, TheStoredTypeStaysUnlessTold) {
   const RunResult widened = vig({"convert", kept, wide, "--dtype", "float32"});
   EXPECT_NE(widened.out.find(", float32, "), std::string::npos) << widened.out;
   EXPECT_EQ(SafeTensors::open(wide).tensors()[0].view.dtype, DType::kF32);
-  expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int8"}), 2, "--dtype");
+  expect_complaint(vig({"convert", kept, wide, "--force", "--dtype", "int4"}), 2, "--dtype");
   const RunResult brain = vig({"convert", kept, wide, "--force", "--dtype", "bfloat16"});
   expect_success(brain);
   EXPECT_NE(brain.out.find(", bfloat16, "), std::string::npos) << brain.out;

@@ -231,7 +231,7 @@ TEST(HostileFolder, FoldersThatLinkToEachOther) {
   EXPECT_TRUE(listing.files.empty());
   ASSERT_EQ(listing.problems.size(), 1u);
   EXPECT_NE(
-      listing.problems[0].find("links lead to this folder in more than 256 ways (a fixed limit)"),
+      listing.problems[0].find("links lead to this folder by more than 256 paths (a fixed limit)"),
       std::string::npos)
       << listing.problems[0];
   expect_error(ErrorCode::kInput, {dir.path().string(), "links lead to this folder"},

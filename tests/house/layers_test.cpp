@@ -119,15 +119,15 @@ TEST(LayersReach, FollowsChainsOfHeaders) {
 
 TEST(LayersReach, HeadersBehindPublicOnesHideTheSameNames) {
   SourceTree tree = {{"engine/session.h", "#include \"vig/engine/plan.h\"\n"},
-                     {"engine/plan.h", "#include \"vig/engine/call.h\"\n"},
-                     {"engine/call.h", "int x;\n"},
+                     {"engine/plan.h", "#include \"vig/engine/value.h\"\n"},
+                     {"engine/value.h", "int x;\n"},
                      {"engine/private.h", "vendor_t* v;\n"}};
   EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)), "");
   EXPECT_EQ(lines_of(installed_headers(made_up_layers(), tree)),
-            "engine/plan.h\nengine/session.h\nengine/call.h\n");
-  tree["engine/call.h"] = "vendor_t* v;\n";
+            "engine/plan.h\nengine/session.h\nengine/value.h\n");
+  tree["engine/value.h"] = "vendor_t* v;\n";
   EXPECT_EQ(lines_of(check_layers(made_up_layers(), tree)),
-            "engine/call.h is included by what is public but names vendor_t\n");
+            "engine/value.h is included by what is public but names vendor_t\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -113,7 +113,7 @@ TEST_F(DenseGoldenCase, MaskRcnnFindsObjects) {
       for (size_t p = 0; p < pixels.size(); ++p) {
         different += pixels[p] != masks[k * pixels.size() + p];
       }
-      // Probabilities of a half may fall either way.
+      // Probabilities of a half may be rounded up or down.
       EXPECT_LE(different, pixels.size() / 500) << i << " " << k;
     }
   }

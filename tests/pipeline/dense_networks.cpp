@@ -49,20 +49,20 @@ struct SlideConfig : SegmenterConfig {
 
 struct MiniDetectorConfig : ConfigOf<MiniDetectorConfig> {
   static constexpr int kChannels = 6;
-  DetectorConfig numbers;
+  DetectorConfig config_;
 
   MiniDetectorConfig() {
     classes = 3;
-    numbers.anchor_scale = 2;
-    numbers.finest_scale = 8;
+    config_.anchor_scale = 2;
+    config_.finest_scale = 8;
   }
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
-    visitor.visit("proposals", numbers.proposals);
+    visitor.visit("proposals", config_.proposals);
   }
   int64_t blocks() const override { return 1; }
   ModelTask task() const override { return ModelTask::kDetect; }
-  const DetectorConfig* detector() const override { return &numbers; }
+  const DetectorConfig* detector() const override { return &config_; }
   Graph build(int height, int width) const override {
     Builder b;
     Value x = conv(b, b.input("image", {height, width, 3}), "stem", kChannels, 2);

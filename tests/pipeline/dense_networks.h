@@ -22,12 +22,12 @@ void write_dense_network(const std::string& model, const std::string& path,
 // The same as a source.
 ModelSource dense_source(const std::string& path);
 
-// Writes these numbers as the input of an image (RunImage::write).
+// Writes these values as the input of an image (RunImage::write).
 inline std::function<void(float* out)> writer(std::vector<float> values) {
   return [values = std::move(values)](float* out) { std::ranges::copy(values, out); };
 }
 
-// The stand-in network of the golden case "slide", with its numbers: a rectifier and a convolution.
+// The stand-in network of the golden case "slide", with its weights: a rectifier and a convolution.
 void write_slide_network(const std::string& path);
 
 }  // namespace vig::test

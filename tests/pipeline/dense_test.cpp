@@ -51,11 +51,11 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
   const Segmenter segmenter(dense_source(path), {.threads = 2}, {.probabilities = true});
   for (const std::string i : {"0", "1", "2", "3"}) {
     const TensorView& input = golden_case.find("input/" + i)->view;
-    const TensorView& answer = golden_case.find("pred/" + i)->view;
+    const TensorView& expected = golden_case.find("pred/" + i)->view;
     const auto height = static_cast<int>(input.shape[2]), width = static_cast<int>(input.shape[3]);
     RunImage image;
-    image.placement = {static_cast<int>(answer.shape[2]),
-                       static_cast<int>(answer.shape[1]),
+    image.placement = {static_cast<int>(expected.shape[2]),
+                       static_cast<int>(expected.shape[1]),
                        width,
                        height,
                        0,
@@ -70,7 +70,7 @@ TEST_F(Dense, SlidingWindowsAgreeWithTheGoldenCase) {
     }
     image.write = writer(values);
     const Segmentation found = segmenter.segment(image);
-    const std::vector<int64_t> labels = to_int64s(answer);
+    const std::vector<int64_t> labels = to_int64s(expected);
     const std::vector<float> resized = to_floats(golden_case.find("resized/" + i)->view);
     ASSERT_EQ(found.labels.labels.size(), labels.size());
     double worst = 0;
@@ -196,7 +196,7 @@ TEST_F(Dense, AnchorsAreThoseOfTheFile) {
     EXPECT_EQ(model_fields(source.spec).at("anchor_ratios"), ratios);
     const Detector detector(source, {.threads = 2});
     EXPECT_EQ(output_channels(detector.runner().graph(), "rpn_reg0"),
-              4 * static_cast<int>(detector.numbers().anchor_ratios.size()));
+              4 * static_cast<int>(detector.config().anchor_ratios.size()));
     return detector.detect(ImageFiles({image_file("photos/cat_chelsea.png")})).at(0);
   };
   const DetectedImage two = detections("0.5,2"), others = detections("1,3");
@@ -366,7 +366,7 @@ TEST_F(Dense, ModelsOfAnotherTaskNameTheRightCommand) {
   EXPECT_NE(error_of([&] { Detector{segment}; }).find("use vig segment"), std::string::npos);
 }
 
-// Numbers that overflow are no answer.
+// Overflow gives no result.
 TEST_F(Dense, RefuseWhatIsNotFinite) {
   for (const std::string model : {"mini_segmenter", "mini_detector"}) {
     const std::string path = file(model);

@@ -19,12 +19,12 @@ namespace {
 class OneByOne {
  public:
   OneByOne(const Detector& detector, const RunImage& image)
-      : numbers_(detector.numbers()),
+      : config_(detector.config()),
         session_(detector.runner().sessions().take(image.placement.input_height,
                                                    image.placement.input_width, 1)) {
     image.write(session_->input(0));
     session_->run(1);
-    for (int i = 0; i < numbers_.roi_levels; ++i) {
+    for (int i = 0; i < config_.roi_levels; ++i) {
       const std::string name = "p" + std::to_string(i + 2);
       const Graph& graph = session_->graph();
       const Grid& grid = graph.node(graph.find_output(name)).grid;
@@ -33,12 +33,12 @@ class OneByOne {
   }
 
   void run(Session& head, const Box& box, int side) const {
-    roi_features(levels_, box, numbers_, side, head.input(0));
+    roi_features(levels_, box, config_, side, head.input(0));
     head.run(1);
   }
 
  private:
-  const DetectorConfig& numbers_;
+  const DetectorConfig& config_;
   SessionPool::Lease session_;
   std::vector<PyramidLevel> levels_;
 };
@@ -50,25 +50,25 @@ void expect_as_alone(const Detector& detector, const RunImage& image) {
   ASSERT_GT(found.size(), 64u);             // the batch of the mask head
 
   const OneByOne alone(detector, image);
-  const DetectorConfig& numbers = detector.numbers();
+  const DetectorConfig& config = detector.config();
   const auto box_heads = detector.runner().further_sessions("box_features", 1);
-  const SessionPool::Lease box_head = box_heads->take(numbers.roi_side, numbers.roi_side, 1);
+  const SessionPool::Lease box_head = box_heads->take(config.roi_side, config.roi_side, 1);
   const int classes = model_classes(detector.runner().spec());
   std::vector<Box> proposals;
   std::vector<float> logits, deltas;
   for (const Proposal& proposal : trace.proposals) {
     proposals.push_back(proposal.box);
-    alone.run(*box_head, proposal.box, numbers.roi_side);
+    alone.run(*box_head, proposal.box, config.roi_side);
     const float* const scores = box_head->output("box_cls", 0);
     const float* const moves = box_head->output("box_reg", 0);
     logits.insert(logits.end(), scores, scores + classes + 1);
     deltas.insert(deltas.end(), moves, moves + 4 * classes);
   }
   const std::vector<ScoredBox> expected =
-      detect_boxes(proposals, logits, deltas, classes, numbers, image.placement);
+      detect_boxes(proposals, logits, deltas, classes, config, image.placement);
 
   const auto mask_heads = detector.runner().further_sessions("mask_features", 1);
-  const SessionPool::Lease mask_head = mask_heads->take(numbers.mask_side, numbers.mask_side, 1);
+  const SessionPool::Lease mask_head = mask_heads->take(config.mask_side, config.mask_side, 1);
   const Graph& graph = mask_head->graph();
   const int side = graph.node(graph.find_output("mask_logits")).grid.height;
   const auto scale_x = static_cast<float>(image.placement.scale_x());
@@ -80,7 +80,7 @@ void expect_as_alone(const Detector& detector, const RunImage& image) {
     EXPECT_EQ(found[i].label, label) << i;
     EXPECT_EQ(found[i].score, score) << i;
     alone.run(*mask_head, {box.x1 * scale_x, box.y1 * scale_y, box.x2 * scale_x, box.y2 * scale_y},
-              numbers.mask_side);
+              config.mask_side);
     std::vector<float> probabilities;
     for (int cell = 0; cell < side * side; ++cell) {
       const float logit = mask_head->output("mask_logits", 0)[cell * classes + label];
@@ -92,7 +92,7 @@ void expect_as_alone(const Detector& detector, const RunImage& image) {
   }
 }
 
-TEST(DetectorBatches, BoxesAreAnsweredAsIfEachWereAlone) {
+TEST(DetectorBatches, BoxesAreClassifiedAsIfEachWereAlone) {
   const TempDir folder;
   const std::string path = (folder / "model.safetensors").string();
   write_dense_network("mini_detector", path);

@@ -58,12 +58,12 @@ TEST_F(EvaluateDense, SegmentationIsCountedByNames) {
   write_file(folder_ / "data/classes.txt", "dog\ncat\nbee\nant\n");
   const ImageFiles files(
       {(folder_ / "data/images/0.png").string(), (folder_ / "data/images/2.png").string()});
-  const auto answers = segmenter.segment(files);
+  const auto results = segmenter.segment(files);
   for (size_t i = 0; i < 2; ++i) {
-    LabelMap truth = answers[i].prediction.labels;
+    LabelMap truth = results[i].prediction.labels;
     for (uint8_t& label : truth.labels) label = static_cast<uint8_t>(3 - label);
     for (int y = 0; y < truth.height; ++y) truth.row(y)[0] = kNoLabel;
-    if (i == 1) truth.row(3)[5] = static_cast<uint8_t>(3 - truth.row(3)[5]);  // one mistake
+    if (i == 1) truth.row(3)[5] = static_cast<uint8_t>(3 - truth.row(3)[5]);  // one wrong pixel
     write_png(folder_ / ("data/labels/" + std::to_string(2 * i) + ".png"),
               encode_label_map(truth, {}));
   }
@@ -105,11 +105,11 @@ TEST_F(EvaluateDense, ClassesThatDoNotMatchAreRefused) {
 }
 
 // The truth is what the detector says of some images: all of it is found, best first.
-TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
+TEST_F(EvaluateDense, DetectionOfItsOwnResultsIsPerfect) {
   write_images("data");
   const Detector detector(model("mini_detector", {"ant", "bee", "cat"}), {}, {.score = 0.3f});
   const ImageFiles files({(folder_ / "data/0.png").string(), (folder_ / "data/2.png").string()});
-  const auto answers = detector.detect(files);
+  const auto results = detector.detect(files);
   nlohmann::json coco = {{"images", nlohmann::json::array()},
                          {"annotations", nlohmann::json::array()},
                          {"categories", nlohmann::json::array()}};
@@ -124,7 +124,7 @@ TEST_F(EvaluateDense, DetectionOfItsOwnAnswersIsPerfect) {
   int64_t id = 0;
   std::map<int, int64_t> objects;
   for (size_t i = 0; i < 2; ++i) {
-    for (const Detection& one : answers[i].prediction) {
+    for (const Detection& one : results[i].prediction) {
       const Box& box = one.box;
       nlohmann::json shape = {{"size", {one.mask.height, one.mask.width}},
                               {"counts", mask_text(one.mask)}};

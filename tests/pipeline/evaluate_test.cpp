@@ -36,7 +36,7 @@ TEST(MatchClasses, SaysWhichNamesDoNotFit) {
                [&] { match_classes(many, 3, outputs); });
 }
 
-TEST(MatchClasses, OneNameForTwoOutputsIsNoAnswer) {
+TEST(MatchClasses, OneNameForTwoOutputsIsAmbiguous) {
   const Names outputs = {"crane", "dog", "crane"};
   EXPECT_EQ(match_classes(Names{"dog"}, 3, outputs), (std::vector{1}));
   expect_error(ErrorCode::kInput, {"crane", "0 or 2"}, [&] {
@@ -60,9 +60,9 @@ const std::vector<std::pair<std::string, std::string>> kImages = {
 class Evaluate : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const auto& [place, image] : kImages) {
-      fs::create_directories((folder_ / "data" / place).parent_path());
-      fs::copy_file(image_file("photos/" + image), folder_ / "data" / place);
+    for (const auto& [path, image] : kImages) {
+      fs::create_directories((folder_ / "data" / path).parent_path());
+      fs::copy_file(image_file("photos/" + image), folder_ / "data" / path);
     }
     ModelRequest request;
     request.model = golden("vig-mini-silu.pth");
@@ -76,18 +76,18 @@ class Evaluate : public ::testing::Test {
   }
   Dataset data() const { return open((folder_ / "data").string()); }
 
-  // By way of single answers.
+  // By single results.
   ClassificationMetrics expected(int size = 0) const {
     ClassificationMetrics metrics(10);
     const Classifier classifier(source_, {.threads = 1, .batch = 1, .size = size});
-    for (const auto& [place, image] : kImages) {
-      const ImageFiles file({(folder_ / "data" / place).string()});
+    for (const auto& [path, image] : kImages) {
+      const ImageFiles file({(folder_ / "data" / path).string()});
       std::vector<float> logits(10);
       int label = -1;
-      const auto answers = classifier.classify(file, 10);
-      for (const ClassScore& score : answers[0].prediction.scores) {
+      const auto results = classifier.classify(file, 10);
+      for (const ClassScore& score : results[0].prediction.scores) {
         logits[static_cast<size_t>(score.index)] = score.logit;
-        if (score.name[0] == place[0]) label = score.index;
+        if (score.name[0] == path[0]) label = score.index;
       }
       metrics.add(logits, label);
     }
@@ -104,7 +104,7 @@ void expect_equal(const ClassificationMetrics& a, ClassificationMetrics b) {
   EXPECT_EQ(a, b);
 }
 
-TEST_F(Evaluate, CountsTheAnswersOfClassify) {
+TEST_F(Evaluate, CountsThePredictionsOfClassify) {
   for (const int size : {0, 96}) {
     const Runner runner(source_, {.threads = 1, .batch = 3, .size = size});
     const Evaluation result = evaluate(runner, data());
@@ -116,18 +116,18 @@ TEST_F(Evaluate, CountsTheAnswersOfClassify) {
   }
 }
 
-TEST_F(Evaluate, HandsOutEveryAnswer) {
+TEST_F(Evaluate, HandsOutEveryPrediction) {
   write_file(folder_ / "data/a/empty.png", "");
   const Dataset images = data();
   const Runner runner(source_, {.threads = 2, .batch = 3});
   ClassificationMetrics counted(10);
-  std::vector<int> answers(images.size()), problems(images.size());
+  std::vector<int> predictions(images.size()), problems(images.size());
   const Evaluation result =
       evaluate(runner, images,
                {.on_problem = [&](size_t sample, const std::string&) { ++problems[sample]; },
                 .on_prediction =
                     [&](size_t sample, int label, std::span<const float> logits) {
-                      ++answers[sample];
+                      ++predictions[sample];
                       EXPECT_EQ(source_.classes[static_cast<size_t>(label)],
                                 images.classes()[static_cast<size_t>(images.label(sample))]);
                       counted.add(logits, label);
@@ -135,7 +135,7 @@ TEST_F(Evaluate, HandsOutEveryAnswer) {
   EXPECT_EQ(counted, result.metrics);
   for (size_t i = 0; i < images.size(); ++i) {
     const bool broken = images.name(i) == "a/empty.png";
-    EXPECT_EQ(answers[i], broken ? 0 : 1) << images.name(i);
+    EXPECT_EQ(predictions[i], broken ? 0 : 1) << images.name(i);
     EXPECT_EQ(problems[i], broken ? 1 : 0) << images.name(i);
     EXPECT_EQ(images.path(i), (folder_ / "data").string() + "/" + std::string(images.name(i)));
   }
@@ -198,7 +198,7 @@ TEST_F(Evaluate, BrokenImagesAreReportedAndLeftOut) {
   }
 }
 
-TEST_F(Evaluate, NumbersThatAreNotFiniteAreNoAnswer) {
+TEST_F(Evaluate, NonFiniteOutputsGiveNoResult) {
   const std::string file = (folder_ / "nan.safetensors").string();
   write_bare(find_model("test_vig"), file, {{"vig.arch", "test_vig"}});
   std::string bytes = read_file(file);

@@ -31,7 +31,7 @@ ImageFiles two_images() {
   return ImageFiles({image_file("photos/cat_chelsea.png"), image_file("photos/flower.webp")});
 }
 
-std::vector<float> numbers(size_t count, uint64_t seed, float scale) {
+std::vector<float> random_values(size_t count, uint64_t seed, float scale) {
   std::vector<float> values(count);
   const RandomStream random(seed);
   for (size_t i = 0; i < count; ++i) {
@@ -62,13 +62,13 @@ TEST(Evidence, ItsMeanIsTheLogit) {
   const TempDir folder;
   for (const char* model : {"test_vig", "test_vig_h", "test_resnet"}) {
     const ModelSource source = made(model, folder);
-    const auto answers = Classifier(source).classify(two_images(), 10);
+    const auto results = Classifier(source).classify(two_images(), 10);
     for (const int label : {-1, 0, 7}) {
       const auto found = evidence(source, label);
       ASSERT_EQ(found.size(), 2u);
       for (size_t i = 0; i < 2; ++i) {
         const Evidence& one = found[i].prediction;
-        const auto& scores = answers[i].prediction.scores;
+        const auto& scores = results[i].prediction.scores;
         const auto expected =
             label < 0 ? scores.begin()
                       : std::ranges::find_if(scores, [&](auto& s) { return s.index == label; });
@@ -101,8 +101,8 @@ TEST(Evidence, NetworksWithoutItSaySo) {
 TEST(AttentionWeights, EqualTheScanOfUnitValues) {
   constexpr int64_t kTokens = 13, kKeys = 5;
   for (const float gate_scale : {1.0f, 60.0f}) {
-    const auto qk = numbers(kTokens * 2 * kKeys, 1, 1.0f);
-    const auto gates = numbers(kTokens * 2 * kKeys, 2, gate_scale);
+    const auto qk = random_values(kTokens * 2 * kKeys, 1, 1.0f);
+    const auto gates = random_values(kTokens * 2 * kKeys, 2, gate_scale);
     std::vector<float> alpha(gates.size());
     for (size_t i = 0; i < gates.size(); ++i) {
       alpha[i] = std::pow(1.0f / (1.0f + std::exp(-gates[i])), 1.0f / 16);
@@ -147,7 +147,7 @@ TEST(AttentionWeights, EqualTheScanOfUnitValues) {
 
 TEST(AttentionWeights, EqualTheSoftmaxOfUnitValues) {
   constexpr int64_t kTokens = 5, kDim = 4;
-  const auto qk = numbers(kTokens * 2 * kDim, 3, 2.0f);
+  const auto qk = random_values(kTokens * 2 * kDim, 3, 2.0f);
   std::vector<float> v(kTokens * 2 * kDim), o(kTokens * kDim);
   for (int64_t j = 0; j < kDim; ++j) v[static_cast<size_t>(j * 2 * kDim + j)] = 1.0f;
   AttentionArgs args;
@@ -262,10 +262,11 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
     pass.on_values = [&](size_t sample, const Session& session, int image) {
       const auto rows = static_cast<size_t>(graph.node(node).grid.positions());
       for (size_t head = 0; head < shown.size(); ++head) {
-        const LayerAttention& answer = shown[head][sample].prediction;
-        const TokenMap& map = answer.map;
+        const LayerAttention& attention = shown[head][sample].prediction;
+        const TokenMap& map = attention.map;
         const size_t extra = rows - map.values.size();  // a class token stands before all others
-        const auto query = static_cast<int64_t>(extra) + answer.row * map.width + answer.column;
+        const auto query =
+            static_cast<int64_t>(extra) + attention.row * map.width + attention.column;
         const HeadValues own =
             head_values(session, image, graph.node(node), static_cast<int>(head), query);
         const auto dim = static_cast<size_t>(own.dim);

@@ -36,7 +36,7 @@ struct IndexFile {
   }
 };
 
-std::vector<size_t> places(const std::vector<Neighbour>& found) {
+std::vector<size_t> rows_of(const std::vector<Neighbour>& found) {
   std::vector<size_t> images;
   for (const Neighbour& one : found) images.push_back(one.image);
   return images;
@@ -49,12 +49,12 @@ TEST(ImageIndex, OfEqualNeighboursTheEarlierComesFirst) {
   EXPECT_EQ(index.channels(), 2);
   EXPECT_EQ(index.file(1), "b");
   const std::vector<std::vector<float>> queries = {{2, 0}, {0, 3}};
-  using Places = std::vector<size_t>;
+  using Rows = std::vector<size_t>;
   const auto two = index.nearest(queries, 2), all = index.nearest(queries, 9);
-  EXPECT_EQ(places(two[0]), (Places{0, 2}));
-  EXPECT_EQ(places(two[1]), (Places{1, 0}));
-  EXPECT_EQ(places(all[0]), (Places{0, 2, 1}));
-  EXPECT_EQ(places(all[1]), (Places{1, 0, 2}));
+  EXPECT_EQ(rows_of(two[0]), (Rows{0, 2}));
+  EXPECT_EQ(rows_of(two[1]), (Rows{1, 0}));
+  EXPECT_EQ(rows_of(all[0]), (Rows{0, 2, 1}));
+  EXPECT_EQ(rows_of(all[1]), (Rows{1, 0, 2}));
   EXPECT_EQ(all[0][0].cosine, 1);
   EXPECT_EQ(all[0][2].cosine, 0);
   EXPECT_TRUE(index.nearest(queries, 0)[0].empty());
@@ -63,7 +63,7 @@ TEST(ImageIndex, OfEqualNeighboursTheEarlierComesFirst) {
   expect_error(ErrorCode::kInput, {"3 channels"}, [&] { index.nearest(wide, 1); });
 }
 
-// Names and numbers of a file from strangers lead nowhere else than into its own tensors.
+// Names and indices of an untrusted file lead only into its own tensors.
 TEST(ImageIndex, FilesWhosePartsDoNotFitAreRefused) {
   const TempDir folder;
   const auto about = [](const char* text) {

@@ -85,7 +85,7 @@ TEST(ModelSource, AmbiguousCheckpointMustBeNamed) {
 }
 
 TEST(ModelSource, MiniatureIsNeverGuessed) {
-  // Its shapes do not tell whether there is a SiLU after the depthwise convolution.
+  // Its shapes do not show whether there is a SiLU after the depthwise convolution.
   EXPECT_TRUE(
       contains(error_of([] { find_source(request(golden("vig-mini-silu.pth"))); }), "--arch"));
   const ModelSource source = find_source(request(golden("vig-mini-silu.pth"), "test_vig"));
@@ -181,7 +181,7 @@ TEST(ModelSource, TheStoredTypeStays) {
               std::abs(exact) / 128);
 }
 
-TEST(ModelSource, NumbersThatDoNotFitTheTypeAreNotRounded) {
+TEST(ModelSource, ValuesThatDoNotFitTheTypeAreNotRounded) {
   const TempDir folder;
   const std::string file = (folder / "large.safetensors").string();
   const Graph graph = build_graph(find_model("test_vig"), 64, 64);

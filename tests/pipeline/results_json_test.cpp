@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST(JsonText, NumbersAreAsShortAsTheyCanBe) {
+TEST(JsonText, NumbersAreShort) {
   Json value;
   value["a"] = short_number(-0.8007494f);
   value["-0.8007493999999999\\\""] = "-0.8007493999999999";
@@ -27,9 +27,9 @@ TEST(ResultsJson, AClassification) {
             "{\"file\":\"a \xef\xbf\xbd.jpg\",\"model\":\"m.safetensors\",\"classes\":["
             "{\"index\":2,\"name\":\"cat\",\"probability\":0.7,\"logit\":1.1},"
             "{\"index\":0,\"probability\":0.3,\"logit\":-2.0}]}");
-  image.error = "no good";
+  image.error = "broken";
   EXPECT_EQ(json::parse(classification_json(image)),
-            (json{{"file", "a \xef\xbf\xbd.jpg"}, {"error", "no good"}}));
+            (json{{"file", "a \xef\xbf\xbd.jpg"}, {"error", "broken"}}));
 }
 
 TEST(ResultsJson, AnEmbedding) {
@@ -55,8 +55,8 @@ TEST(ResultsJson, ASegmentation) {
   const json warned = json::parse(segmentation_json(image, {}));
   EXPECT_EQ(warned["warnings"], json::parse(R"([{"kind":"shrunk","message":"too small"}])"));
   EXPECT_EQ(json::parse(warnings_json(image.warnings)), warned["warnings"]);
-  image.error = "no good";
-  EXPECT_EQ(segmentation_json(image, {}), R"({"file":"a.jpg","error":"no good"})");
+  image.error = "broken";
+  EXPECT_EQ(segmentation_json(image, {}), R"({"file":"a.jpg","error":"broken"})");
 }
 
 // What COCO's own tools read.
@@ -99,9 +99,9 @@ TEST(ResultsJson, AnExplanation) {
   EXPECT_EQ(explanation_json(attention, "a.png"),
             R"({"file":"a.jpg","image":"a.png","layer":3,"head":0,"row":1,"column":0,)"
             R"("shape":[2,1],"values":[0.5,0.25]})");
-  evidence.error = attention.error = "no good";
-  EXPECT_EQ(explanation_json(evidence, "a.png"), R"({"file":"a.jpg","error":"no good"})");
-  EXPECT_EQ(explanation_json(attention, "a.png"), R"({"file":"a.jpg","error":"no good"})");
+  evidence.error = attention.error = "broken";
+  EXPECT_EQ(explanation_json(evidence, "a.png"), R"({"file":"a.jpg","error":"broken"})");
+  EXPECT_EQ(explanation_json(attention, "a.png"), R"({"file":"a.jpg","error":"broken"})");
 }
 
 TEST(ResultsJson, AnEvaluation) {

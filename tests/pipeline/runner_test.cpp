@@ -44,7 +44,7 @@ TEST_F(RunnerTest, ARecipeThatCropsIsForClassifiers) {
   expect_refused(error_of([&] { Segmenter{segment}; }), segment, "its images are cropped");
   expect_refused(error_of([&] { Detector{detect}; }), detect, "its images are cropped");
 
-  // The other way round, images would be larger than what a session has room for.
+  // In the opposite order, images would be larger than what a session has room for.
   write_bare(find_model("test_vig"), (folder_ / "bare.safetensors").string());
   ModelSource classify = source_of("test_vig", "bare.safetensors");
   classify.spec.recipe.framing = Framing::kPad;
@@ -134,7 +134,7 @@ TEST_F(RunnerTest, TheLimitOfObjectsIsWarnedOf) {
   ASSERT_EQ(kinds_of(few.warnings), Kinds{kMostObjectsWarning});
   EXPECT_NE(few.warnings[0].message.find(fmt::format("at most {} objects", count - 1)),
             std::string::npos);
-  // Objects of other classes may have taken the places.
+  // Objects of other classes may have taken all detections.
   const int label = all.prediction[0].label == 0 ? 1 : 0;
   const DetectedImage one_class = found(count - 1, {.score = least, .labels = {label}});
   EXPECT_LT(one_class.prediction.size(), all.prediction.size() - 1);

@@ -170,7 +170,7 @@ TEST(Classifier, DoesNotWaitForThreadsOthersUse) {
   }
 }
 
-TEST(Classifier, AloneOrTogetherTheAnswerIsTheSame) {
+TEST(Classifier, AloneOrTogetherTheResultIsTheSame) {
   Classifier one(miniature(), {.threads = 1, .batch = 1});
   Classifier many(miniature(), {.threads = 2, .batch = 8});
   for (const int size : {0, 48, 100}) {
@@ -252,7 +252,7 @@ ModelSource broken_miniature(const TempDir& folder, const std::string& tensor) {
   return find_source(request);
 }
 
-TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfTheImage) {
+TEST(Runner, NonFiniteOutputsAreAnErrorOfTheImage) {
   const TempDir folder;
   const auto expect_errors = [](const auto& results) {
     ASSERT_EQ(results.size(), 5u);
@@ -272,14 +272,14 @@ TEST(Runner, NumbersThatAreNotFiniteAreAnErrorOfTheImage) {
   expect_errors(all.attention(some_images(), {0.5, 0.5}));
 }
 
-// The speed of a wrong answer is of no interest.
-TEST(Bench, NumbersThatAreNotFiniteAreNotTimed) {
+// The speed of a wrong result does not matter.
+TEST(Bench, NonFiniteOutputsAreNotTimed) {
   const TempDir folder;
   const Bench bench(broken_miniature(folder, "head.bias"));
   BenchOptions options;
   options.seconds = 0.01;
   const std::string sentence = error_of([&] { bench.measure({64, 64, 1, 1}, options); });
-  EXPECT_NE(sentence.find("the outputs of nan.safetensors are not finite"), std::string::npos)
+  EXPECT_NE(sentence.find("nan.safetensors are not finite"), std::string::npos)
       << sentence;
 }
 

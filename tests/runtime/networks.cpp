@@ -87,8 +87,7 @@ std::vector<NetworkCase> make_cases() {
         {"image_size", "56"},
         {"embed_dim", "12"},
         {"depths", "2,1,2"},
-        {"heads", "3,2,4"},
-        {"names", "timm"}},
+        {"heads", "3,2,4"}},
        56,
        88},
       {"test_gmlp", "test_gmlp", {}, 64, 64},
@@ -263,10 +262,10 @@ Values image(int height, int width, uint64_t seed) {
   return random_values(int64_t{3} * height * width, seed);
 }
 
-Network::Network(const NetworkCase& description, uint64_t seed)
+Network::Network(const NetworkCase& description, uint64_t seed, const Precision& precision)
     : graph(description.graph()),
       weights(lively_weights(graph, seed)),
-      packed(PackedModel::make(graph, weights)) {}
+      packed(PackedModel::make(graph, weights, precision)) {}
 
 Session Network::session(const SessionOptions& options) const {
   return Session(packed, graph, options);

@@ -51,7 +51,8 @@ struct Network {
   std::shared_ptr<const Weights> weights;
   std::shared_ptr<const PackedModel> packed;
 
-  explicit Network(const NetworkCase& description, uint64_t seed = 1);
+  explicit Network(const NetworkCase& description, uint64_t seed = 1,
+                   const Precision& precision = {});
   Session session(const SessionOptions& options = {}) const;
   // Numbers for all inputs of the graph, one after the other.
   Values image(uint64_t seed) const;

@@ -44,7 +44,8 @@ TEST(PackedModel, RefusesAParameterOfTwoLayouts) {
       {"w", "panels", "2 ranges",
        [](Builder& b, Value x) {
          b.output("whole", b.linear_range(x, {"w", {8, 4}, {}}, kInit));
-         b.output("parts", b.linear_range(x, {"w", {8, 4}, {.groups = 2, .group_stride = 4}}, kInit));
+         b.output("parts",
+                  b.linear_range(x, {"w", {8, 4}, {.groups = 2, .group_stride = 4}}, kInit));
        }},
       {"c.weight", "panels with bias", "panels",
        [](Builder& b, Value x) {

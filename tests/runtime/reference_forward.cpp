@@ -10,6 +10,7 @@
 #include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/deformable.h"
 #include "vig/kernels/reference/gemm.h"
+#include "vig/kernels/reference/gemm_int8.h"
 #include "vig/kernels/reference/gla.h"
 #include "vig/kernels/reference/long_conv.h"
 #include "vig/kernels/reference/map_resize.h"
@@ -31,20 +32,31 @@ using Values = std::vector<float>;
 
 class ReferenceForward {
  public:
-  ReferenceForward(const Graph& graph, const Weights& weights) : graph_(graph), weights_(weights) {}
+  ReferenceForward(const Graph& graph, const Weights& weights, const Precision& precision)
+      : graph_(graph), weights_(weights), precision_(precision) {}
 
   std::vector<Values> run(const Values& inputs) {
     next_input_ = inputs.begin();
-    for (const Node& node : graph_.nodes) {
-      node_ = &node;
-      out_.assign(static_cast<size_t>(node.grid.elements()), 0.0f);
-      std::visit([this](const auto& op) { compute(op); }, node.op);
-      values_.push_back(std::move(out_));
-    }
+    for (const Node& node : graph_.nodes) values_.push_back(compute_node(node));
     return std::move(values_);
+  }
+  Values run_one(int node, std::vector<Values> values) {
+    values_ = std::move(values);
+    return compute_node(graph_.node(node));
   }
 
  private:
+  Values compute_node(const Node& node) {
+    node_ = &node;
+    out_.assign(static_cast<size_t>(node.grid.elements()), 0.0f);
+    if (uses_int8(precision_, graph_, node)) {
+      compute_int8();
+    } else {
+      std::visit([this](const auto& op) { compute(op); }, node.op);
+    }
+    return std::move(out_);
+  }
+
   const Values& in(size_t i) const { return values_[static_cast<size_t>(node_->inputs[i])]; }
   const Grid& in_grid(size_t i) const { return graph_.node(node_->inputs[i]).grid; }
   const float* param(size_t i) const {
@@ -70,6 +82,38 @@ class ReferenceForward {
     args.c = out_.data() + first;
     args.ldc = node_->grid.channels;
     reference::gemm(weight, param(1) == nullptr ? nullptr : param(1) + first, args);
+  }
+
+  // A linear layer, or a convolution by what each of its windows sees, in integers.
+  void compute_int8() {
+    const auto* conv = std::get_if<ConvOp>(&node_->op);
+    const Windows w = conv == nullptr ? Windows{1, 1, 0, 0, node_->grid.height, node_->grid.width}
+                                      : windows(*conv);
+    const ConvGrid from = conv_grid();
+    const auto* linear = std::get_if<LinearOp>(&node_->op);
+    const int64_t first = linear == nullptr ? 0 : linear->first;
+    const int64_t read =
+        linear == nullptr ? from.channels : graph_.params[node_->params[0]].shape[-1];
+    const int64_t k = w.kernel * w.kernel * read, n = node_->grid.channels;
+    Values seen;
+    for (int64_t at = 0; at < node_->grid.positions(); ++at) {
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t tap = i / read;
+        const int64_t y = at / w.width * w.stride - w.top + tap / w.kernel;
+        const int64_t x = at % w.width * w.stride - w.left + tap % w.kernel;
+        const bool inside = y >= 0 && y < from.height && x >= 0 && x < from.width;
+        const int64_t index = (y * from.width + x) * from.channels + first + i % read;
+        seen.push_back(inside ? in(0)[static_cast<size_t>(index)] : 0.0f);
+      }
+    }
+    Values ordered(static_cast<size_t>(n * k));
+    patch_weight(param(0), n, read, w.kernel, ordered.data());
+    Int8GemmArgs args;
+    args.rows = node_->grid.positions();
+    args.weight = {nullptr, n, k, false};
+    args.c = out_.data();
+    args.ldc = n;
+    reference::gemm_int8(seen.data(), k, ordered.data(), param(1), args);
   }
 
   void compute(const LinearOp& op) {
@@ -582,6 +626,7 @@ class ReferenceForward {
 
   const Graph& graph_;
   const Weights& weights_;
+  const Precision& precision_;
   std::vector<Values> values_;
   const Node* node_ = nullptr;
   Values out_;
@@ -591,8 +636,15 @@ class ReferenceForward {
 }  // namespace
 
 std::vector<std::vector<float>> reference_forward(const Graph& graph, const Weights& weights,
-                                                  const std::vector<float>& inputs) {
-  return ReferenceForward(graph, weights).run(inputs);
+                                                  const std::vector<float>& inputs,
+                                                  const Precision& precision) {
+  return ReferenceForward(graph, weights, precision).run(inputs);
+}
+
+std::vector<float> reference_value(const Graph& graph, const Weights& weights, int node,
+                                   std::vector<std::vector<float>> values,
+                                   const Precision& precision) {
+  return ReferenceForward(graph, weights, precision).run_one(node, std::move(values));
 }
 
 }  // namespace vig::test

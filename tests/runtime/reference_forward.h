@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
+#include "vig/runtime/precision.h"
 #include "vig/weights/load.h"
 
 namespace vig::test {
@@ -13,6 +14,12 @@ namespace vig::test {
 // The value of every node, [height, width, channels] each, given all inputs of the graph one after
 // the other.
 std::vector<std::vector<float>> reference_forward(const Graph& graph, const Weights& weights,
-                                                  const std::vector<float>& inputs);
+                                                  const std::vector<float>& inputs,
+                                                  const Precision& precision = {});
+
+// The value of one node, given those of all nodes before it.
+std::vector<float> reference_value(const Graph& graph, const Weights& weights, int node,
+                                   std::vector<std::vector<float>> values,
+                                   const Precision& precision = {});
 
 }  // namespace vig::test

@@ -46,7 +46,7 @@ TEST(Load, BindsEveryFloatType) {
   ASSERT_EQ(weights->size(), 4u);
   // F32 is used where it lies, the others are converted into aligned memory.
   EXPECT_EQ(weights->data(1), checkpoint->find("f32")->view.data);
-  EXPECT_GT(weights->owned_bytes(), 0u);
+  EXPECT_EQ(weights->owned_bytes(), 0u) << "before anybody asks for floats";
   for (size_t i : {0u, 2u, 3u}) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(weights->data(i)) % 64, 0u);
   }
@@ -108,6 +108,42 @@ TEST(Load, OtherWholeNumbersAreRefused) {
     EXPECT_TRUE(message.ends_with("\n  misshapen a: expected floating point, found I32"))
         << message;
   }
+}
+
+TEST(Load, CodesHaveScalesBesideThem) {
+  const TempDir dir;
+  const std::string path = dir / "x.safetensors";
+  const std::vector<int8_t> codes = {1, -2, 63, 0, 5, -63};
+  const std::vector<float> scales = {0.5f, 2.0f};
+  const ParamSpec spec{"a", {2, 3}, {}};
+  const auto load = [&](std::vector<NamedTensor> tensors) {
+    write_safetensors(path, tensors);
+    return load_weights({&spec, 1}, std::make_shared<const Checkpoint>(Checkpoint::open(path)));
+  };
+  const NamedTensor a = {"a", {codes.data(), DType::kI8, {2, 3}}};
+  const auto weights = load({a, {"a_scale", {scales.data(), DType::kF32, {2}}}});
+  ASSERT_NE(weights->scales(0), nullptr);
+  EXPECT_EQ(weights->stored(0).dtype, DType::kI8);
+  const std::vector<float> expected = {0.5f, -1.0f, 31.5f, 0.0f, 10.0f, -126.0f};
+  const Floats floats = weights->floats(0);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), floats.data()));
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), weights->data(0)));
+  EXPECT_NE(error_of([&] { load({a}); }).find("a: found I8, expected a_scale"), std::string::npos);
+  const NamedTensor wrong = {"a_scale", {scales.data(), DType::kF32, {1}}};
+  EXPECT_NE(error_of([&] { load({a, wrong}); }).find("found F32 [1]"), std::string::npos);
+}
+
+TEST(Load, FloatsOfHalvesKeepNoCopy) {
+  const Sample sample;
+  const ParamSpec spec{"f16", {3}, {}};
+  LoadOptions options;
+  options.ignore_unexpected = [](std::string_view) { return true; };
+  const auto weights = load_weights({&spec, 1}, sample.checkpoint(), options);
+  EXPECT_EQ(weights->floats(0).data()[1], -2.0f);
+  EXPECT_EQ(weights->owned_bytes(), 0u);
+  weights->release_pages();
+  EXPECT_EQ(weights->data(0)[2], 0.5f) << "pages can be read again";
+  EXPECT_GT(weights->owned_bytes(), 0u);
 }
 
 TEST(Load, NamesOfFilesDoNotSteerTheTerminal) {

@@ -294,8 +294,9 @@ TEST(TorchLegacy, StoragesMustMatchTheirDescription) {
     two_ways.raw("}(").text("a").tensor("FloatStorage", "0", 6, 0, {6}, {1});
     two_ways.text("b").tensor(type, "0", numel, 0, {3}, {1}).raw("u");
     const std::string bytes = torch_legacy(two_ways.stop(), {{"0", kSix}}, 4);
-    EXPECT_TRUE(
-        error_of([&] { open_bytes(bytes); }).ends_with("storage \"0\" is described in two ways"));
+    EXPECT_TRUE(error_of([&] {
+                  open_bytes(bytes);
+                }).ends_with("storage \"0\" is described twice, differently"));
   }
 }
 

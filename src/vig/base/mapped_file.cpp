@@ -22,6 +22,10 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
       new MappedFile(path, static_cast<const unsigned char*>(data), size));
 }
 
+void MappedFile::release_pages() const {
+  if (size_ > 0) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<unsigned char*>(data_), size_);
 }

@@ -23,6 +23,8 @@ class MappedFile {
 
   const std::string& path() const { return path_; }
   std::span<const unsigned char> bytes() const { return {data_, size_}; }
+  // Pages that were touched no longer count as memory of this process; they stay readable.
+  void release_pages() const;
 
  private:
   MappedFile(std::string path, const unsigned char* data, size_t size)

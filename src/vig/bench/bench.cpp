@@ -164,16 +164,18 @@ void check_bench(const ModelSource& source, const BenchSetting& setting,
   }
 }
 
-Bench::Bench(const ModelSource& source) : source_(source) {
+Bench::Bench(const ModelSource& source, const Precision& precision)
+    : source_(source), precision_(precision) {
   source_.weights = source_weights(source);
   source_.checkpoint.reset();
   if (detects()) return;
-  model_ = PackedModel::make(*source.graph, std::move(source_.weights));
+  model_ = PackedModel::make(*source.graph, std::move(source_.weights), precision);
 }
 
 std::unique_ptr<BenchWork> Bench::work(const BenchSetting& setting, float score,
                                        bool profile) const {
-  if (detects()) return std::make_unique<DetectorWork>(source_, setting, score, profile);
+  if (detects())
+    return std::make_unique<DetectorWork>(source_, precision_, setting, score, profile);
   return std::make_unique<NetworkWork>(model_, source_.spec, setting, profile);
 }
 
@@ -230,6 +232,7 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
   }();
   BenchResult result;
   result.model = source_.name;
+  result.arithmetic = precision_.arithmetic;
   result.setting = setting;
   Rounds rounds;
   {

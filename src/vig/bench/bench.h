@@ -53,6 +53,7 @@ struct BenchStopped {};
 // Times are those of a run of the whole batch.
 struct BenchResult : RunTimes {
   std::string model;
+  Arithmetic arithmetic = Arithmetic::kFloat32;
   BenchSetting setting;
   MacCount macs;         // of one image; of a detector with its boxes and objects
   size_t proposals = 0;  // of a detector: boxes that went through the box head, and objects
@@ -84,7 +85,7 @@ void check_bench(const ModelSource& source, const BenchSetting& setting,
 
 class Bench {
  public:
-  explicit Bench(const ModelSource& source);
+  explicit Bench(const ModelSource& source, const Precision& precision = {});
 
   // Checks the outputs first: finite, the same bits when run again and with one thread. Throws when
   // it is not, because the speed of a wrong result does not matter. A baseline that runs the same
@@ -100,7 +101,8 @@ class Bench {
                                 const std::string& other, const std::vector<float>& logits) const;
   bool detects() const { return source_.spec.config->task() == ModelTask::kDetect; }
 
-  ModelSource source_;                        // without its file
+  ModelSource source_;  // without its file
+  Precision precision_;
   std::shared_ptr<const PackedModel> model_;  // null for a detector, which packs its own
 };
 

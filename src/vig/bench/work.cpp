@@ -68,9 +68,9 @@ std::vector<float> NetworkWork::outputs() const {
   return all;
 }
 
-DetectorWork::DetectorWork(const ModelSource& source, const BenchSetting& setting, float score,
-                           bool profile)
-    : detector_(source, {.threads = setting.threads}, {.score = score}),
+DetectorWork::DetectorWork(const ModelSource& source, const Precision& precision,
+                           const BenchSetting& setting, float score, bool profile)
+    : detector_(source, {.threads = setting.threads, .precision = precision}, {.score = score}),
       image_(bench_image(setting)),
       profile_(profile) {
   check_threads(threads(), setting.threads);

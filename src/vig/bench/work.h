@@ -66,7 +66,8 @@ class NetworkWork final : public BenchWork {
 // An image from the network's input to the masks of its objects. Objects are those above `score`.
 class DetectorWork final : public BenchWork {
  public:
-  DetectorWork(const ModelSource& source, const BenchSetting& setting, float score, bool profile);
+  DetectorWork(const ModelSource& source, const Precision& precision, const BenchSetting& setting,
+               float score, bool profile);
 
   void run() override;
   std::vector<float> outputs() const override;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <sstream>
 
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
@@ -30,6 +31,8 @@ struct BenchCommand {
   std::string batches = "1";
   std::string threads;
   std::string simd;
+  std::string precisions = "float32";
+  std::vector<std::string> float_layers;
   BenchOptions options;
   std::string csv;
   bool json = false;
@@ -38,8 +41,21 @@ struct BenchCommand {
 
 struct Job {
   ModelSource source;
+  Precision precision;
   std::vector<BenchSetting> settings;
 };
+
+std::vector<Precision> parse_precisions(const BenchCommand& command) {
+  std::vector<Precision> precisions;
+  std::istringstream list(command.precisions);
+  for (std::string name; std::getline(list, name, ',');) {
+    precisions.push_back({arithmetic_from_name(name), {}});
+    if (precisions.back().arithmetic == Arithmetic::kInt8) {
+      precisions.back().float_layers = command.float_layers;
+    }
+  }
+  return precisions;
+}
 
 // Throws for anything that is wrong with the request, before the first measurement.
 std::vector<Job> make_jobs(const BenchCommand& command) {
@@ -47,11 +63,12 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
   const std::vector<int> threads = command.threads.empty()
                                        ? std::vector<int>{default_threads()}
                                        : parse_integers("--threads", command.threads, kMaxThreads);
+  const std::vector<Precision> precisions = parse_precisions(command);
   std::vector<Job> jobs;
   for (const std::string& name : command.models) {
     ModelOptions options = command.model;
     options.model = name;
-    Job job{find_source(options.request()), {}};
+    Job job{find_source(options.request()), {}, {}};
     const GridSize own = described_size(job.source.spec);
     const std::vector<InputSize> sizes = command.sizes.empty()
                                              ? std::vector<InputSize>{{own.height, own.width}}
@@ -65,7 +82,10 @@ std::vector<Job> make_jobs(const BenchCommand& command) {
         }
       }
     }
-    jobs.push_back(std::move(job));
+    for (const Precision& precision : precisions) {
+      job.precision = precision;
+      jobs.push_back(job);
+    }
   }
   return jobs;
 }
@@ -92,7 +112,7 @@ int bench(const BenchCommand& command) {
   flush_output();
   for (Job& job : jobs) {
     if (interrupted()) break;
-    const Bench measured(job.source);
+    const Bench measured(job.source, job.precision);
     job.source.checkpoint.reset();  // so that the file's pages do not count as memory in use
     for (const BenchSetting& setting : job.settings) {
       if (interrupted()) break;
@@ -148,6 +168,12 @@ void add_bench(CommandLine& line) {
                           fmt::join(kInstructionSets, ", ")))
       .offers(kInstructionSets)
       .value("SET");
+  command
+      .option("--precision", options->precisions,
+              "Numbers of dense layers, separated by commas: float32, int8")
+      .show_default()
+      .value("TYPE,...");
+  add_float_layers(command, options->float_layers);
   command.option("--seconds", options->options.seconds, "Approximate seconds of each measurement")
       .range(0.01, 86400.0)
       .show_default()

@@ -24,6 +24,12 @@ std::string model_cell(std::string name) {
   return width < kWidth ? name.append(kWidth - width, ' ') : name;
 }
 
+std::string network_text(const BenchResult& result) {
+  const bool other = result.arithmetic != Arithmetic::kFloat32;
+  return printable(result.model) +
+         (other ? std::string(" ") + arithmetic_name(result.arithmetic) : "");
+}
+
 std::string size_text(const BenchSetting& setting) {
   return setting.height == setting.width ? fmt::format("{}", setting.height)
                                          : fmt::format("{}x{}", setting.height, setting.width);
@@ -48,8 +54,10 @@ double largest_share(const BenchResult& result) {
   return largest;
 }
 
+// Products of integers may be faster than the loop of floats.
 bool is_disturbed(const BenchResult& result) {
-  return !disturbed_peak(largest_share(result)).empty();
+  return result.arithmetic == Arithmetic::kFloat32 &&
+         !disturbed_peak(largest_share(result)).empty();
 }
 
 std::string profile_text(const BenchResult& result) {
@@ -104,7 +112,8 @@ Json result_json(const BenchResult& result) {
                {"ratio_median", nullptr},
                {"difference", nullptr},
                {"proposals", nullptr},
-               {"objects", nullptr}};
+               {"objects", nullptr},
+               {"precision", arithmetic_name(result.arithmetic)}};
   if (result.proposals > 0) {
     json["proposals"] = result.proposals;
     json["objects"] = result.objects;
@@ -149,6 +158,7 @@ Json baseline_json(const BenchResult& result) {
   }
   if (baseline.process_bytes > 0) json["process_bytes"] = baseline.process_bytes;
   json["engine"] = baseline.engine;
+  json["precision"] = "float32";
   json["ratio"] = baseline.ratio;
   json["ratio_median"] = baseline.ratio_median;
   if (baseline.difference) json["difference"] = *baseline.difference;
@@ -196,7 +206,7 @@ std::string BenchReport::heading() const {
 std::string BenchReport::row(const BenchResult& result) const {
   const BenchSetting& setting = result.setting;
   std::string text = fmt::format(
-      kRow, model_cell(printable(result.model)), size_text(setting), setting.batch, setting.threads,
+      kRow, model_cell(network_text(result)), size_text(setting), setting.batch, setting.threads,
       fmt::format("{:.3f}", 1e3 * result.median), fmt::format("{:.3f}", 1e3 * result.p95),
       fmt::format("{:.1f} %", 100 * result.spread), fmt::format("{:.1f}", result.images_per_second),
       fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),

@@ -46,10 +46,8 @@ const char* known_by(ModelSource::Known known) {
 }
 
 constexpr std::pair<const char*, DType> kTypes[] = {
-    {"float64", DType::kF64},
-    {"float32", DType::kF32},
-    {"float16", DType::kF16},
-    {"bfloat16", DType::kBF16},
+    {"float64", DType::kF64},   {"float32", DType::kF32}, {"float16", DType::kF16},
+    {"bfloat16", DType::kBF16}, {"int8", DType::kI8},
 };
 
 std::string type_names(const std::set<DType>& types) {
@@ -73,7 +71,9 @@ bool is_published(const ModelSource& source) {
   if (source.checkpoint->metadata().contains("vig.arch")) return false;
   if (source.spec.name.starts_with("test_") || model_classes(source.spec) != 1000) return false;
   auto changed = changed_fields(source.spec);
-  for (const char* same_network : {"image_size", "names"}) changed.erase(same_network);
+  for (const char* same_network : {"image_size", "window_size", "bn_eps", "padding"}) {
+    changed.erase(same_network);
+  }
   return changed.empty();
 }
 
@@ -145,6 +145,19 @@ void set_size(const std::string& text, ModelSource& source) {
   build_graph(source.spec, recipe.crop, recipe.crop);
 }
 
+// How a published file's images are prepared, and who says so.
+std::string describe_recipe(const ModelSource& source) {
+  if (source.recipe_of.empty()) return "";
+  const Recipe& recipe = source.spec.recipe;
+  const bool config = source.recipe_of == "config.json";
+  return fmt::format(
+      "images: short side {}, crop {}, {}, mean {:g} {:g} {:g}, std {:g} {:g} {:g} ({})\n",
+      recipe.resize, recipe.crop,
+      recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic", recipe.mean[0],
+      recipe.mean[1], recipe.mean[2], recipe.std[0], recipe.std[1], recipe.std[2],
+      config ? "config.json beside the file" : source.recipe_of + "'s for this model");
+}
+
 std::string describe(const ModelSource& source) {
   std::string changes;
   for (const auto& [field, value] : changed_fields(source.spec)) {
@@ -173,7 +186,7 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
   ModelSource source = find_weights(options);
   if (!is_onnx(options.out) && !options.size.empty()) set_size(options.size, source);
   const std::string names = choose_classes(options, source);
-  print(describe(source));
+  print(describe(source) + describe_recipe(source));
   const std::string contents =
       is_onnx(options.out) ? onnx(source, options)
                            : type_names(save_model(source, options.out, wanted_type(options)));
@@ -213,9 +226,9 @@ void add_convert(CommandLine& line, OnnxWriter onnx) {
       .value("FILE");
   command
       .option("--dtype", options->dtype,
-              "Element type of the weights: float32, float16 or bfloat16 (default: as in IN; "
-              "an ONNX file holds float32)")
-      .one_of({"float32", "float16", "bfloat16"})
+              "Element type of the weights: float32, float16, bfloat16, or int8 of dense layers "
+              "(default: as in IN; an ONNX file holds float32)")
+      .one_of({"float32", "float16", "bfloat16", "int8"})
       .value("TYPE");
   command.flag("--random", options->random,
                "Take IN as a model name and write random weights, the same in every call and in "

@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/commands.h"
+#include "vig/cli/eval_compare.h"
 #include "vig/cli/eval_dense.h"
 #include "vig/cli/eval_report.h"
 #include "vig/cli/eval_run.h"
@@ -120,6 +121,7 @@ void check_options(const EvalOptions& options, ModelTask task) {
   };
   const bool classify = task == ModelTask::kClassify;
   refuse(!classify && options.mistakes > 0, "--mistakes", "classifiers");
+  refuse(!classify && !options.compare.empty(), "--compare", "classifiers");
   refuse(!classify && !options.predictions.empty(), "--predictions", "classifiers");
   refuse(classify && options.worst > 0, "--worst", "segmentation and detection");
   refuse(task != ModelTask::kSegment && options.whole, "--whole", "segmentation");
@@ -176,6 +178,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   Split split =
       run && options.split.empty() ? Split{"validation", run->images(), 0} : choose_split(options);
   split.data = split.data.subset(shard_samples(options.shard, split.data.size()));
+  if (!options.compare.empty()) return compare_precisions(options, source, split.data);
   Outputs outputs(options);
 
   const Runner runner(source, options.network.run(split.data.size()));
@@ -266,6 +269,12 @@ void add_eval(CommandLine& line) {
       .one_of({"test", "val", "train"})
       .value("SPLIT");
   add_network_options(command, options->network);
+  command
+      .option("--compare", options->compare,
+              "Compare two precisions of a classifier, such as float32,int8: accuracy of both, "
+              "equal labels, largest change of a probability; other outputs are not written")
+      .value("TYPE,TYPE")
+      .one_each(',');
   add_shard(command, options->shard);
   command
       .option("--confusion", options->confusion,

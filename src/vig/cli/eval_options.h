@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "vig/cli/image_command.h"
 
@@ -16,6 +17,7 @@ struct EvalOptions {
   std::string confusion;
   std::string csv;
   bool json = false;
+  std::vector<std::string> compare;  // two precisions of a classifier; empty: only one
   // Of classifiers.
   std::string predictions;
   int mistakes = 0;

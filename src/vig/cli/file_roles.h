@@ -1,5 +1,5 @@
-// Output paths must differ from each other and from all inputs, whatever
-// names they go by: links, relative names, images found in a folder or by a pattern.
+// Output paths must differ from each other and from all inputs, even through links, relative names
+// and images found in a folder or by a pattern.
 #pragma once
 
 #include <sys/types.h>

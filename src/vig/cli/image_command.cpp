@@ -30,6 +30,7 @@ RunOptions NetworkOptions::run(size_t images) const {
   run.batch = batch;
   run.size = size;
   run.images = images;
+  run.precision = precision.precision();
   run.on_fewer_threads = [](int started, int asked) {
     complain(
         fmt::format("runs on {} of {} threads: the system starts no more (limit of threads "
@@ -63,6 +64,7 @@ void add_network_options(Command& command, NetworkOptions& options) {
         .value("N");
   }
   add_threads(command, options.threads);
+  add_precision(command, options.precision);
   command.flag("--ignore-orientation", options.ignore_orientation,
                "Ignore the EXIF orientation, as torchvision does (default: rotate images by it)");
   add_max_pixels(command, options.max_pixels);

@@ -22,6 +22,7 @@ struct NetworkOptions {
   int size = 0;        // 0: the one that belongs to the weights
   int batch = 0;       // 0: by the size
   int threads = 0;
+  PrecisionOptions precision;
   bool ignore_orientation = false;
   int64_t max_pixels = DecodeOptions().max_pixels;
 

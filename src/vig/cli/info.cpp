@@ -16,6 +16,7 @@ using Align = Table::Align;
 struct InfoOptions {
   ModelOptions model;
   std::string size;
+  PrecisionOptions precision;
   bool json = false;
 };
 
@@ -26,9 +27,10 @@ struct Layer {
   int64_t params = 0;
   MacCount macs;
   int64_t bytes = 0;  // of its output, for one image
+  bool int8 = false;
 };
 
-std::vector<Layer> layers_of(const Graph& graph) {
+std::vector<Layer> layers_of(const Graph& graph, const Precision& precision) {
   std::vector<Layer> layers;
   for (size_t id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
@@ -41,6 +43,7 @@ std::vector<Layer> layers_of(const Graph& graph) {
     }
     layer.macs = count_macs(graph, node);
     layer.bytes = node.grid.elements() * static_cast<int64_t>(sizeof(float));
+    layer.int8 = uses_int8(precision, graph, node);
     layers.push_back(std::move(layer));
   }
   return layers;
@@ -136,32 +139,47 @@ Json description_json(const ModelSource& source, const InputSize& size) {
   return json;
 }
 
-// Adds a row for each layer; gives their multiply-adds and the largest value.
-Layer add_layers(const std::vector<Layer>& layers, Table& table) {
+// How a layer with products is computed.
+std::string layer_precision(const Layer& layer) {
+  if (layer.macs.total() == 0) return "";
+  return arithmetic_name(layer.int8 ? Arithmetic::kInt8 : Arithmetic::kFloat32);
+}
+
+// Adds a row for each layer, with its precision where that is asked for; gives their multiply-adds
+// and the largest value.
+Layer add_layers(const std::vector<Layer>& layers, bool precision, Table& table) {
   Layer sum;
   for (const Layer& layer : layers) {
-    table.add({layer.name, layer.op,
-               fmt::format("{}x{}x{}", layer.grid.height, layer.grid.width, layer.grid.channels),
-               layer.params == 0 ? "" : grouped(layer.params),
-               layer.macs.total() == 0 ? "" : grouped(layer.macs.total()), grouped(layer.bytes)});
+    std::vector<std::string> row = {
+        layer.name,
+        layer.op,
+        fmt::format("{}x{}x{}", layer.grid.height, layer.grid.width, layer.grid.channels),
+        layer.params == 0 ? "" : grouped(layer.params),
+        layer.macs.total() == 0 ? "" : grouped(layer.macs.total()),
+        grouped(layer.bytes)};
+    if (precision) row.push_back(layer_precision(layer));
+    table.add(std::move(row));
     sum.macs += layer.macs;
     sum.bytes = std::max(sum.bytes, layer.bytes);
   }
   return sum;
 }
 
-void print_table(const ModelSource& source, const InputSize& size,
-                 const std::vector<Graph>& graphs) {
-  Table table({{"layer"},
-               {"operation"},
-               {"output"},
-               {"parameters", Align::kRight},
-               {"multiply-adds", Align::kRight},
-               {"bytes", Align::kRight}});
-  const Layer sum = add_layers(layers_of(graphs[0]), table);
+void print_table(const ModelSource& source, const InputSize& size, const std::vector<Graph>& graphs,
+                 const Precision& precision) {
+  std::vector<Table::Column> columns = {{"layer"},
+                                        {"operation"},
+                                        {"output"},
+                                        {"parameters", Align::kRight},
+                                        {"multiply-adds", Align::kRight},
+                                        {"bytes", Align::kRight}};
+  const bool integers = precision.arithmetic == Arithmetic::kInt8;
+  if (integers) columns.push_back({"precision"});
+  Table table(columns);
+  const Layer sum = add_layers(layers_of(graphs[0], precision), integers, table);
   std::string further;
   for (size_t i = 1; i < graphs.size(); ++i) {
-    const Layer more = add_layers(layers_of(graphs[i]), table);
+    const Layer more = add_layers(layers_of(graphs[i], precision), integers, table);
     further += fmt::format("and for each    {}: {} multiply-adds\n", graphs[i].inputs[0].name,
                            grouped(more.macs.total()));
   }
@@ -175,33 +193,36 @@ void print_table(const ModelSource& source, const InputSize& size,
       grouped(sum.macs.total()), further, readable_bytes(static_cast<size_t>(sum.bytes))));
 }
 
-Json layers_json(const Graph& graph) {
+Json layers_json(const Graph& graph, const Precision& precision) {
   Json list = Json::array();
-  for (const Layer& layer : layers_of(graph)) {
-    list.push_back(
-        {{"name", layer.name},
-         {"operation", layer.op},
-         {"output", Json::array({layer.grid.height, layer.grid.width, layer.grid.channels})},
-         {"parameters", layer.params},
-         {"multiply_adds", layer.macs.total()},
-         {"bytes", layer.bytes}});
+  for (const Layer& layer : layers_of(graph, precision)) {
+    Json row = {{"name", layer.name},
+                {"operation", layer.op},
+                {"output", Json::array({layer.grid.height, layer.grid.width, layer.grid.channels})},
+                {"parameters", layer.params},
+                {"multiply_adds", layer.macs.total()},
+                {"bytes", layer.bytes}};
+    if (precision.arithmetic == Arithmetic::kInt8 && layer.macs.total() > 0) {
+      row["precision"] = layer_precision(layer);
+    }
+    list.push_back(std::move(row));
   }
   return list;
 }
 
 void print_as_json(const ModelSource& source, const InputSize& size,
-                   const std::vector<Graph>& graphs) {
+                   const std::vector<Graph>& graphs, const Precision& precision) {
   Json json = description_json(source, size);
   const MacCount macs = count_macs(graphs[0]);
   json["input"] = Json::array({size.height, size.width});
   json["parameters"] = graphs[0].param_count();
   json["dense_multiply_adds"] = macs.dense;
   json["scan_multiply_adds"] = macs.scan;
-  json["layers"] = layers_json(graphs[0]);
+  json["layers"] = layers_json(graphs[0], precision);
   for (size_t i = 1; i < graphs.size(); ++i) {
     json["further_graphs"].push_back({{"input", graphs[i].inputs[0].name},
                                       {"multiply_adds", count_macs(graphs[i]).total()},
-                                      {"layers", layers_json(graphs[i])}});
+                                      {"layers", layers_json(graphs[i], precision)}});
   }
   print_json(json);
 }
@@ -213,10 +234,12 @@ int info(const InfoOptions& options) {
       options.size.empty() ? InputSize{own.height, own.width} : parse_size(options.size);
   const std::vector<Graph> graphs = build_graphs(source.spec, size.height, size.width);
   if (source.has_weights()) source_weights(source);  // do they fit?
+  const Precision precision = options.precision.precision();
+  check_float_layers(precision, graphs);
   if (options.json) {
-    print_as_json(source, size, graphs);
+    print_as_json(source, size, graphs, precision);
   } else {
-    print_table(source, size, graphs);
+    print_table(source, size, graphs, precision);
   }
   return 0;
 }
@@ -237,6 +260,7 @@ void add_info(CommandLine& line) {
       .option("--size", options->size,
               "Input size in pixels, N or HEIGHTxWIDTH (default: the model's own)")
       .value("SIZE");
+  add_precision(command, options->precision);
   add_json(command, options->json);
   command.run = [options] { return info(*options); };
 }

@@ -72,6 +72,28 @@ void add_model_changes(Command& command, ModelOptions& options) {
       .one_each();
 }
 
+Precision PrecisionOptions::precision() const { return {arithmetic_from_name(name), float_layers}; }
+
+void add_float_layers(Command& command, std::vector<std::string>& layers) {
+  command
+      .option("--float-layers", layers,
+              "With int8, layers that stay float32 besides those that always do: names as vig info "
+              "--precision int8 lists them, * stands for any characters; may be repeated")
+      .value("PATTERN")
+      .needs("--precision")
+      .one_each();
+}
+
+void add_precision(Command& command, PrecisionOptions& options) {
+  command
+      .option("--precision", options.name,
+              "Numbers of dense layers: float32, or int8, which is faster and nearly as accurate")
+      .one_of({"float32", "int8"})
+      .show_default()
+      .value("TYPE");
+  add_float_layers(command, options.float_layers);
+}
+
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings) {
   std::map<std::string, std::string> fields;
   for (const std::string& setting : settings) {

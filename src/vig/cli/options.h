@@ -7,6 +7,7 @@
 
 #include "vig/cli/command_line.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/runtime/precision.h"
 
 namespace vig::cli {
 
@@ -27,6 +28,17 @@ struct ModelOptions {
 };
 // --arch and --set; each command has its own option for the model itself.
 void add_model_changes(Command& command, ModelOptions& options);
+
+// --precision and --float-layers
+struct PrecisionOptions {
+  std::string name = "float32";
+  std::vector<std::string> float_layers;
+
+  Precision precision() const;
+};
+void add_precision(Command& command, PrecisionOptions& options);
+// --float-layers alone, behind a --precision of another kind.
+void add_float_layers(Command& command, std::vector<std::string>& layers);
 
 // "classes=10" to a field and its value; throws a usage error on anything else.
 std::map<std::string, std::string> parse_fields(const std::vector<std::string>& settings);

@@ -29,7 +29,7 @@ void secure_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
     const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-    if (opened != stream) fail("/dev/null cannot be opened in place of a closed standard stream");
+    if (opened != stream) fail("/dev/null cannot be opened instead of a closed standard stream");
   }
 }
 

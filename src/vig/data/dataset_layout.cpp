@@ -244,7 +244,7 @@ class DatasetReader {
     std::error_code ignored;
     return std::filesystem::is_directory(path_, ignored)
                ? fmt::format(
-                     "; if {} has rows of a path and a label, name it in place of the folder",
+                     "; if {} has rows of a path and a label, name it instead of the folder",
                      printable(file))
                : fmt::format("; lists of labels ({}) are not read from archives", printable(file));
   }

@@ -34,7 +34,7 @@ class Lister {
     if (++times_[real] > kMaxTimes) {
       listing_ = {};
       listing_.problems.push_back(
-          fmt::format("{}: links lead to this folder in more than {} ways (a fixed limit), "
+          fmt::format("{}: links lead to this folder by more than {} paths (a fixed limit), "
                       "expected none that lead to each other",
                       printable(folder.string(), 4096), kMaxTimes));
       return false;

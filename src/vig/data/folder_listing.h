@@ -10,7 +10,7 @@ namespace vig {
 struct FolderListing {
   // Relative to the folder, parts joined by '/', sorted folder by folder. Links are followed, but
   // not back to a folder that they lie in; hidden folders are left out. Nothing is listed, but a
-  // problem, when links lead to a folder in more than 256 ways.
+  // problem, when links lead to a folder by more than 256 paths.
   std::vector<std::string> files;
   std::vector<std::string> folders;
   // Folders that could not be read: one sentence each.

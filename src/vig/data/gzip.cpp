@@ -72,7 +72,7 @@ class Inflater {
       if (written_ > limit_) {
         fail(
             "{}: {} bytes that unpack to more than the {} bytes allowed in memory; unpack it, or "
-            "make it a .tar, which is read in place",
+            "make it a .tar, which is not unpacked",
             path_, packed_.size(), limit_);
       }
       if (status == Z_STREAM_END) return;

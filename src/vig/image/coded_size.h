@@ -1,5 +1,5 @@
 // What decoding an HEVC or AV1 image costs, from the headers inside its data: they decide how
-// much memory the codec takes, whatever the file around them declares.
+// much memory the codec takes, not what the file around them declares.
 #pragma once
 
 #include <cstdint>

@@ -54,10 +54,10 @@ std::vector<PyramidLevel> pyramid_of(const Session& session, int levels) {
   return pyramid;
 }
 
-const DetectorConfig& numbers_of(const ModelSource& source) {
-  const DetectorConfig* numbers = source.spec.config->detector();
-  if (numbers == nullptr) fail("{}: a detector without its numbers", source.name);
-  return *numbers;
+const DetectorConfig& config_of(const ModelSource& source) {
+  const DetectorConfig* config = source.spec.config->detector();
+  if (config == nullptr) fail("{}: a detector without its config", source.name);
+  return *config;
 }
 
 }  // namespace
@@ -65,21 +65,21 @@ const DetectorConfig& numbers_of(const ModelSource& source) {
 Detector::Detector(const ModelSource& source, const RunOptions& options,
                    const DetectOptions& detect)
     : runner_(require_weights(source), options, ModelTask::kDetect),
-      numbers_(numbers_of(source)),
+      config_(config_of(source)),
       wanted_(static_cast<size_t>(model_classes(source.spec)), detect.labels.empty()),
       box_heads_(runner_.further_sessions("box_features", kBoxBatch)),
       mask_heads_(runner_.further_sessions("mask_features", kMaskBatch)) {
   // Work grows with the square of these, which a file may say.
   constexpr int kMostProposals = 10000, kMostDetections = 1000;
-  if (numbers_.proposals > kMostProposals || numbers_.proposals_per_level > kMostProposals ||
-      numbers_.detections > kMostDetections) {
+  if (config_.proposals > kMostProposals || config_.proposals_per_level > kMostProposals ||
+      config_.detections > kMostDetections) {
     fail(
         "{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {} (fixed "
         "limits)",
-        source.name, numbers_.proposals, numbers_.proposals_per_level, numbers_.detections,
+        source.name, config_.proposals, config_.proposals_per_level, config_.detections,
         kMostProposals, kMostProposals, kMostDetections);
   }
-  if (detect.score >= 0) numbers_.min_score = detect.score;
+  if (detect.score >= 0) config_.min_score = detect.score;
   for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
   if (box_heads_ == nullptr || mask_heads_ == nullptr) {
     fail("{}: a detector without heads for boxes and masks", source.name);
@@ -89,20 +89,19 @@ Detector::Detector(const ModelSource& source, const RunOptions& options,
 
 void Detector::check_graphs() const {
   const int classes = model_classes(runner_.spec());
-  const auto anchors = static_cast<int64_t>(numbers_.anchor_ratios.size());
+  const auto anchors = static_cast<int64_t>(config_.anchor_ratios.size());
   const Graph& image = runner_.graph();
-  for (size_t i = 0; i < numbers_.strides.size(); ++i) {
+  for (size_t i = 0; i < config_.strides.size(); ++i) {
     check_channels(image, fmt::format("rpn_cls{}", i), anchors);
     check_channels(image, fmt::format("rpn_reg{}", i), 4 * anchors);
   }
-  const SessionPool::Lease boxes =
-      box_heads_->take(numbers_.roi_side, numbers_.roi_side, kBoxBatch);
+  const SessionPool::Lease boxes = box_heads_->take(config_.roi_side, config_.roi_side, kBoxBatch);
   check_channels(boxes->graph(), "box_cls", classes + 1);
   check_channels(boxes->graph(), "box_reg", int64_t{4} * classes);
   const SessionPool::Lease masks =
-      mask_heads_->take(numbers_.mask_side, numbers_.mask_side, kMaskBatch);
+      mask_heads_->take(config_.mask_side, config_.mask_side, kMaskBatch);
   check_channels(masks->graph(), "mask_logits", classes);
-  for (int i = 0; i < numbers_.roi_levels; ++i) {
+  for (int i = 0; i < config_.roi_levels; ++i) {
     for (const Session* head : {&*boxes, &*masks}) {
       const Graph& graph = head->graph();
       check_channels(image, fmt::format("p{}", i + 2),
@@ -159,7 +158,7 @@ Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
   image.write(session->input(0));
   session->run(1);
   watch.end(kImageStage);
-  const Levels levels = pyramid_of(*session, numbers_.roi_levels);
+  const Levels levels = pyramid_of(*session, config_.roi_levels);
   std::vector<Proposal> proposals = find_boxes(*session, placement);
   std::vector<Box> boxes;
   for (const Proposal& proposal : proposals) boxes.push_back(proposal.box);
@@ -170,13 +169,13 @@ Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
 
 std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement& placement) const {
   std::vector<ProposalLevel> levels;
-  for (size_t i = 0; i < numbers_.strides.size(); ++i) {
+  for (size_t i = 0; i < config_.strides.size(); ++i) {
     const std::string scores = fmt::format("rpn_cls{}", i);
     const Grid& grid = output_grid(image.graph(), scores);
     levels.push_back({grid.height, grid.width, image.output(scores, 0),
                       image.output(fmt::format("rpn_reg{}", i), 0)});
   }
-  return find_proposals(levels, numbers_, numbers_.proposals_per_level,
+  return find_proposals(levels, config_, config_.proposals_per_level,
                         static_cast<float>(placement.resized_width),
                         static_cast<float>(placement.resized_height));
 }
@@ -184,7 +183,7 @@ std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement
 void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
                              size_t count, int side, Session& head) const {
   share_out(*runner_.thread_pool(), count, [&](size_t i) {
-    roi_features(levels, boxes[first + i], numbers_, side, head.input(static_cast<int>(i)));
+    roi_features(levels, boxes[first + i], config_, side, head.input(static_cast<int>(i)));
   });
 }
 
@@ -192,7 +191,7 @@ std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
                                                 const std::vector<Box>& proposals,
                                                 const Placement& placement, Watch& watch) const {
   const int classes = model_classes(runner_.spec());
-  const int side = numbers_.roi_side;
+  const int side = config_.roi_side;
   const SessionPool::Lease head = box_heads_->take(side, side, kBoxBatch);
   watch.uses(*head);
   std::vector<float> logits, deltas;
@@ -208,8 +207,8 @@ std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
     watch.end(kBoxStage);
   }
   std::vector<ScoredBox> boxes =
-      detect_boxes(proposals, logits, deltas, classes, numbers_, placement);
-  watch.counted(boxes.size(), numbers_.detections);
+      detect_boxes(proposals, logits, deltas, classes, config_, placement);
+  watch.counted(boxes.size(), config_.detections);
   std::erase_if(boxes,
                 [&](const ScoredBox& box) { return !wanted_[static_cast<size_t>(box.label)]; });
   watch.end("boxes");
@@ -226,12 +225,12 @@ Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox
         {one.box.x1 * scale_x, one.box.y1 * scale_y, one.box.x2 * scale_x, one.box.y2 * scale_y});
   }
   const SessionPool::Lease head =
-      mask_heads_->take(numbers_.mask_side, numbers_.mask_side, kMaskBatch);
+      mask_heads_->take(config_.mask_side, config_.mask_side, kMaskBatch);
   watch.uses(*head);
   Detections detections(boxes.size());
   for (size_t first = 0; first < boxes.size(); first += kMaskBatch) {
     const size_t count = std::min<size_t>(kMaskBatch, boxes.size() - first);
-    fill_features(levels, scaled, first, count, numbers_.mask_side, *head);
+    fill_features(levels, scaled, first, count, config_.mask_side, *head);
     watch.end("mask features");
     head->run(static_cast<int>(count));
     watch.end(kMaskStage);
@@ -283,7 +282,7 @@ bool Detector::detect(const SampleSource& images, const HandleResults<Detections
           {kMostObjectsWarning,
            fmt::format("the network finds at most {} objects in an image, and there may be more; "
                        "give a larger --set detections=N, or parts of the image",
-                       numbers_.detections)});
+                       config_.detections)});
     }
     return found;
   };

@@ -23,10 +23,10 @@ inline constexpr double kShownScore = 0.3;
 
 struct DetectOptions {
   float score = -1;              // least score of a detection; below 0: as the model says
-  std::vector<int> labels = {};  // classes to be looked for; empty: all
+  std::vector<int> labels = {};  // classes to detect; empty: all
 };
 
-// How one detection went, for whoever measures or proves it.
+// The trace of one detection, for benchmarks and tests.
 struct DetectTrace {
   std::vector<Proposal> proposals;
   // What its time was spent on, in order, in seconds by the clock.
@@ -54,10 +54,10 @@ class Detector {
                     const DetectOptions& detect = {});
 
   const Runner& runner() const { return runner_; }
-  const DetectorConfig& numbers() const { return numbers_; }
+  const DetectorConfig& config() const { return config_; }
 
   // The objects of an image, best first, in the image as it is stored. Throws Error where the
-  // network's numbers are not finite. Fills the trace, where one is given.
+  // network's outputs are not finite. Fills the trace, where one is given.
   Detections detect(const RunImage& image, DetectTrace* trace = nullptr) const;
 
   // One result per image, in order.
@@ -86,7 +86,7 @@ class Detector {
                    const Session& head, const Placement& placement, Detections& detections) const;
 
   Runner runner_;
-  DetectorConfig numbers_;
+  DetectorConfig config_;
   std::vector<bool> wanted_;  // by class
   std::unique_ptr<SessionPool> box_heads_, mask_heads_;
 };

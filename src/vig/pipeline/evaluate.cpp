@@ -53,7 +53,7 @@ Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOpt
   result.metrics = ClassificationMetrics(classes);
 
   Runner::Pass pass;
-  // Mixed, so that what is done when somebody stops it speaks for the whole.
+  // In random order, so that a partial result is representative.
   pass.order = epoch_order(data.size(), 0, 0);
   pass.on_problem = [&](size_t sample, const std::string& sentence) {
     ++result.skipped;

@@ -14,7 +14,7 @@
 namespace vig {
 
 // The output that belongs to each class of a dataset: by name where the model's outputs have names,
-// in whatever order they stand, otherwise by number. A model may know more classes than the data
+// in any order, otherwise by index. A model may know more classes than the data
 // show, but data no class that the model lacks; throws with the names that do not fit. `outputs`
 // empty: not named.
 std::vector<int> match_classes(std::span<const std::string> data_classes, int output_count,
@@ -40,7 +40,7 @@ struct Evaluation {
   }
 };
 
-// Samples come in a mixed order. The numbers do not depend on batch and threads. Throws when the
+// Samples come in a mixed order. The results do not depend on batch and threads. Throws when the
 // classes do not match.
 Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOptions& options = {});
 

@@ -37,7 +37,7 @@ void count(const SampleSource& data, const DenseEvaluateOptions& options, DenseR
     return !options.on_done || options.on_done();
   };
   const auto start = std::chrono::steady_clock::now();
-  // Mixed, so that what is done when somebody stops it speaks for the whole.
+  // In random order, so that a partial result is representative.
   result.complete = run(handle, epoch_order(data.size(), 0, 0));
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

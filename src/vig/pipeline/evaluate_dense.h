@@ -44,14 +44,14 @@ struct DetectionEvaluation : DenseRun {
   bool has_masks = true;  // false: an object has none, so that the masks say nothing
 };
 
-// Samples come in a mixed order. The numbers do not depend on threads. Throws when the classes do
+// Samples come in a mixed order. The results do not depend on threads. Throws when the classes do
 // not match (match_classes).
 SegmentationEvaluation evaluate(const Segmenter& segmenter, const LabelPairs& data,
                                 const DenseEvaluateOptions& options = {});
 DetectionEvaluation evaluate(const Detector& detector, const CocoDataset& data,
                              const DenseEvaluateOptions& options = {});
 
-// The truth of a sample among the model's classes, whose numbers match_classes gives.
+// The truth of a sample among the model's classes, whose indices match_classes gives.
 LabelMap matched_labels(LabelMap truth, const std::vector<int>& output_of);
 std::vector<CocoTruth> matched_objects(const Objects& truth, const std::vector<int>& output_of);
 

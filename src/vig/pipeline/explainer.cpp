@@ -29,7 +29,7 @@ const Node& linear_classifier(const Graph& graph, const std::string& model) {
       model);
 }
 
-// The operations that mix tokens in a way that can be shown, in the order of layers.
+// The operations that mix tokens by attention that can be shown, in the order of layers.
 std::vector<int> attention_nodes(const Graph& graph) {
   std::vector<int> nodes;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -189,7 +189,8 @@ void Explainer::attention(const SampleSource& images, const AttentionRequest& re
   const int node = chosen_node(runner_->graph(), runner_->name(), request);
   const auto inside = [](double value) { return value >= 0 && value <= 1; };
   if (!inside(request.x) || !inside(request.y)) {
-    fail_usage("a place at {}, {} of what the network sees, expected 0 to 1", request.x, request.y);
+    fail_usage("a position at {}, {} of the network's input, expected 0 to 1", request.x,
+               request.y);
   }
   const Runner keeping = runner_->keeping(runner_->graph().node(node).inputs);
   const auto decode = [&](const Session& session, int image) -> LayerAttention {

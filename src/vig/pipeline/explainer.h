@@ -1,4 +1,4 @@
-// Images to reasons: which places speak for a class, and which places a token looks at.
+// Explanations of images: which positions speak for a class, and which a token attends to.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct Evidence {
   TokenMap map;
 };
 
-// What one layer takes from every token for the token at a place.
+// What one layer takes from every token for the token at a position.
 struct LayerAttention {
   int layer = 0;
   int head = -1;            // -1: the mean over the heads
@@ -46,7 +46,7 @@ class Explainer {
     int against = -1;  // class; -1: none
   };
   struct AttentionRequest {
-    double x = 0, y = 0;  // the place, in parts of what the network sees: from 0 to 1
+    double x = 0, y = 0;  // the position, in parts of what the network sees: from 0 to 1
     int layer = -1;       // counted from 0; -1: the last one
     int head = -1;        // counted from 0; -1: the mean over the heads
   };
@@ -69,7 +69,7 @@ class Explainer {
   std::shared_ptr<const Runner> runner_;
 };
 
-// How many layers mix tokens in a way that attention() shows, and how many heads each has.
+// How many layers mix tokens as attention() shows, and how many heads each has.
 std::vector<int> attention_heads(const Graph& graph);
 
 }  // namespace vig

@@ -17,7 +17,7 @@
 namespace vig {
 
 struct Neighbour {
-  size_t image = 0;  // its place in the index
+  size_t image = 0;  // its row in the index
   float cosine = 0;
 };
 

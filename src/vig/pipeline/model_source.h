@@ -1,4 +1,4 @@
-// From a name or a file to a network with its numbers.
+// From a name or a file to a network with its weights.
 //
 // A weight file written by `vig convert` says what it is. Of any other file (a published
 // checkpoint) the network is recognised by the names and shapes of its tensors, or given by hand.
@@ -29,13 +29,14 @@ struct ModelRequest {
   ModelTask task = ModelTask::kClassify;      // whose bundled model an empty name means
 };
 
-// What is known about a model before its numbers are touched.
+// What is known about a model before its weights are read.
 struct ModelSource {
   enum class Known { kByName, kByMetadata, kByShapes, kByHand };
 
   std::string name;  // as the caller gave it; of a bundled model its file
   ModelSpec spec;    // overridden and with the recipe that belongs to the weights
   Known known = Known::kByName;
+  std::string recipe_of;  // where the recipe of a published file is from; empty: the model's own
   std::vector<std::string> classes;              // empty: the outputs are numbered
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
   std::shared_ptr<const Graph> graph;            // of `spec`, for its described_size
@@ -53,7 +54,7 @@ ModelSource find_source(const ModelRequest& request, std::span<const unsigned ch
                         std::shared_ptr<const void> owner = nullptr);
 
 // Binds the file's tensors to the model's parameters; throws with a list of all that do not fit.
-// For a name: fresh numbers, the same for every call, good for measuring and for nothing else.
+// For a name: random weights, the same for every call, for measuring only.
 std::shared_ptr<const Weights> source_weights(const ModelSource& source);
 
 // The source again; throws when it is a name, because predictions of random weights are
@@ -68,7 +69,7 @@ void check_task(const ModelSource& source, ModelTask task);
 // The fields in which `spec` differs from the zoo's model of its name.
 std::map<std::string, std::string> changed_fields(const ModelSpec& spec);
 
-// Throws when the model has so many blocks that the number must be a mistake (or malice in a file),
+// Throws when the model has so many blocks that the number must be an error or an attack,
 // before a graph of them fills the memory.
 void check_depth(const ModelSpec& spec);
 

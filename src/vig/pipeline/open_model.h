@@ -1,4 +1,4 @@
-// One network, opened once, for whatever it can do: what C, Python and the server hold.
+// One network, opened once, for all it can do: used by C, Python and the server.
 //
 //   const OpenModel model(find_source(request), options);
 //   const auto results = model.classify(ImageBytes({{"cat", bytes}}), 5);
@@ -42,7 +42,7 @@ class OpenModel {
   std::vector<SegmentedImage> segment(const SampleSource& images) const;
   std::vector<DetectedImage> detect(const SampleSource& images) const;
 
-  // For numbers instead of images: a session of its own on the weights and threads of all, for
+  // For arrays instead of images: a session of its own on the weights and threads of all, for
   // the graph that sees the image at this size. Throws a usage error for sizes out of bounds.
   Session session(int height, int width, int batch) const;
 

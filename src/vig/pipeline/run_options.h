@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "vig/base/memory.h"
+#include "vig/runtime/precision.h"
 
 namespace vig {
 
@@ -16,6 +17,8 @@ struct RunOptions {
   int threads = 0;  // of the network and of the decoders; 0: default_threads()
   int batch = 1;    // most images that run together; 0: default_batch
   int size = 0;     // side of the network's input; 0: the one that belongs to the weights
+  // Which numbers dense layers are computed with.
+  Precision precision = {};
   // How many images there will be, where that is known: memory for more is not taken.
   size_t images = std::numeric_limits<size_t>::max();
   // What sessions of several sizes may take together; see SessionPool.

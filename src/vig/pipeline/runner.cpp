@@ -42,7 +42,8 @@ Runner::Runner(const ModelSource& source, const RunOptions& options, ModelTask t
   } else {
     std::vector<Graph> graphs = build_graphs(spec_, size, size);
     if (task == ModelTask::kSegment) graphs.resize(1);  // the others are for training
-    first.emplace(PackedModel::make(graphs, source_weights(source)), graphs[0], session);
+    first.emplace(PackedModel::make(graphs, source_weights(source), options.precision), graphs[0],
+                  session);
     graph_ = std::make_shared<const Graph>(std::move(graphs[0]));
     further_graphs_.assign(std::make_move_iterator(graphs.begin() + 1),
                            std::make_move_iterator(graphs.end()));
@@ -57,6 +58,7 @@ Runner::Runner(const ModelSource& source, const RunOptions& options, ModelTask t
 SessionOptions Runner::session_options(int size) const {
   SessionOptions session;
   session.threads = options_.threads;
+  session.precision = options_.precision;
   session.thread_pool = options_.thread_pool;
   if (!crops()) return session;
   session.batch = batch(size);

@@ -17,7 +17,7 @@
 
 namespace vig {
 
-// A whole image on its way through a network of segmentation or detection.
+// A whole image for a network of segmentation or detection.
 struct RunImage {
   size_t index = 0;  // in the source
   Sample sample;
@@ -43,7 +43,7 @@ class Runner {
   Runner keeping(std::vector<int> nodes) const;
 
   const std::string& name() const { return name_; }
-  // The one that sees the image. Nodes have the same numbers at any size.
+  // The one that sees the image. Nodes have the same indices at any size.
   const Graph& graph() const { return *graph_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
@@ -76,7 +76,7 @@ class Runner {
   };
   // Cropped images are decoded straight into a session's input, by several threads ahead of the
   // network unless other callers keep those busy; of whole ones the next is decoded meanwhile.
-  // Calls come in the order of the images, whatever the number of threads. False when on_batch
+  // Calls come in the order of the images for any number of threads. False when on_batch
   // ended the pass before the last batch.
   bool run(const SampleSource& images, const Pass& pass) const;
 

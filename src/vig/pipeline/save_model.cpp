@@ -1,8 +1,11 @@
 #include "vig/pipeline/save_model.h"
 
 #include <cmath>
+#include <list>
 
 #include "vig/base/error.h"
+#include "vig/models/registry.h"
+#include "vig/runtime/int8_weights.h"
 #include "vig/weights/half.h"
 #include "vig/weights/model_info.h"
 #include "vig/weights/safetensors.h"
@@ -49,30 +52,47 @@ std::set<DType> save_model(const ModelSource& source, const std::string& path,
                            std::optional<DType> dtype) {
   check_output_format(path);
   const auto weights = source_weights(source);
+  std::vector<bool> integers(weights->size(), false);
+  if (dtype == DType::kI8) {
+    const int side = source.spec.recipe.crop;
+    const std::vector<Graph> graphs = build_graphs(source.spec, side, side);
+    integers = int8_params({Arithmetic::kInt8, {}}, graphs);
+  }
   std::vector<std::vector<uint16_t>> halves;
+  std::list<Int8Weights> codes;
   std::vector<NamedTensor> tensors;
   std::set<DType> written;
   for (size_t i = 0; i < weights->size(); ++i) {
     const ParamSpec& spec = weights->spec(i);
     const TensorView stored = source.has_weights()
-                                  ? source.checkpoint->find(spec.name)->view
+                                  ? weights->stored(i)
                                   : TensorView{weights->data(i), DType::kF32, spec.shape};
-    const DType type = dtype.value_or(stored.dtype);
-    const float* floats = weights->data(i);
-    const void* data = floats;
-    if (type == stored.dtype) {
-      data = stored.data;
-    } else if (type == DType::kF16) {
-      halves.push_back(rounded(source.name, spec, floats, type, f32_to_f16, f16_to_f32));
+    DType type = dtype.value_or(stored.dtype);
+    // Layers that are not int8 keep their type, unless an int8 file has them as codes.
+    if (dtype == DType::kI8 && !integers[i]) type = stored.dtype;
+    written.insert(type);
+    if (type == DType::kI8) {
+      codes.push_back(int8_weights(*weights, i));
+      const Int8Weights& made = codes.back();
+      tensors.push_back({spec.name, {made.codes.data(), type, spec.shape}});
+      tensors.push_back({scales_name(spec.name),
+                         {made.scales.data(), DType::kF32, {output_channels(spec.shape)}}});
+      continue;
+    }
+    const void* data = stored.data;
+    if (type == DType::kF16 && type != stored.dtype) {
+      halves.push_back(rounded(source.name, spec, weights->data(i), type, f32_to_f16, f16_to_f32));
       data = halves.back().data();
-    } else if (type == DType::kBF16) {
-      halves.push_back(rounded(source.name, spec, floats, type, f32_to_bf16, bf16_to_f32));
+    } else if (type == DType::kBF16 && type != stored.dtype) {
+      halves.push_back(
+          rounded(source.name, spec, weights->data(i), type, f32_to_bf16, bf16_to_f32));
       data = halves.back().data();
-    } else if (type != DType::kF32) {
-      fail_usage("weights of type {}, expected F32, F16 or BF16", dtype_name(type));
+    } else if (type == DType::kF32) {
+      data = weights->data(i);
+    } else if (type != stored.dtype) {
+      fail_usage("weights of type {}, expected F32, F16, BF16 or I8", dtype_name(type));
     }
     tensors.push_back({spec.name, {data, type, spec.shape}});
-    written.insert(type);
   }
   write_safetensors(path, tensors, describe_model(source));
   return written;

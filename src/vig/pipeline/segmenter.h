@@ -31,7 +31,7 @@ class Segmenter {
   const Runner& runner() const { return runner_; }
 
   // The image as it is stored, labelled: the logits of its windows are resized to them, averaged,
-  // resized to the image, and the best class is taken. Throws Error where the network's numbers
+  // resized to the image, and the best class is taken. Throws Error where the network's outputs
   // are not finite, and where probabilities are asked for that do not fit half of the memory.
   Segmentation segment(const RunImage& image) const;
   // The logits of its windows, as the network gives them. Throws Error where the file asks for more

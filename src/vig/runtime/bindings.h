@@ -49,7 +49,10 @@ class Operands {
   int64_t channels(int value) const { return values_[value].grid.channels; }
 
   const float* weight(int param) const { return model_.weight(param); }  // as published
-  const float* packed(int param) const { return model_.packed(param); }
+  template <class T = float>
+  const T* packed(int param) const {
+    return model_.packed<T>(param);
+  }
   const Shape& shape(int param) const { return model_.param(param).shape; }
 
  private:

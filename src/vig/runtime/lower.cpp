@@ -24,16 +24,18 @@ Graph without_drops(Graph graph, const std::vector<bool>& wanted) {
   return graph;
 }
 
-void lower_units(const Graph& graph, const std::vector<int>& keep, Program& program) {
+void lower_units(const Graph& graph, const std::vector<int>& keep, const Precision& precision,
+                 Program& program) {
+  Lowering::Shared shared{graph, program, precision};
   for (const FusedNode& unit : fuse(graph, keep)) {
-    Lowering to(graph, program, unit);
+    Lowering to(shared, unit);
     std::visit([&](const auto& op) { lower(op, to); }, graph.node(unit.node).op);
   }
 }
 
 }  // namespace
 
-Program lower(const Graph& graph, const std::vector<int>& keep) {
+Program lower(const Graph& graph, const std::vector<int>& keep, const Precision& precision) {
   Program program;
   program.wanted.assign(graph.nodes.size(), false);
   for (const Node& node : graph.nodes) program.values.push_back({node.grid});
@@ -44,9 +46,9 @@ Program lower(const Graph& graph, const std::vector<int>& keep) {
   for (const Output& output : graph.outputs) program.wanted[output.node] = true;
   for (int node : keep) program.wanted[node] = true;
   if (std::any_of(graph.nodes.begin(), graph.nodes.end(), drops_channels)) {
-    lower_units(without_drops(graph, program.wanted), keep, program);
+    lower_units(without_drops(graph, program.wanted), keep, precision, program);
   } else {
-    lower_units(graph, keep, program);
+    lower_units(graph, keep, precision, program);
   }
   return program;
 }

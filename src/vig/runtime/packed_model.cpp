@@ -1,6 +1,7 @@
 #include "vig/runtime/packed_model.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "vig/base/error.h"
 #include "vig/runtime/program.h"
@@ -12,26 +13,37 @@ size_t aligned(size_t bytes) {
   return (bytes + Buffer::kAlignment - 1) / Buffer::kAlignment * Buffer::kAlignment;
 }
 
+size_t float_bytes(const Shape& shape) {
+  return static_cast<size_t>(shape.elements()) * sizeof(float);
+}
+
+// Packed between two releases of the file's pages.
+constexpr ptrdiff_t kReleasedBytes = 8 << 20;
+
 }  // namespace
 
 std::shared_ptr<const PackedModel> PackedModel::make(const Graph& graph,
-                                                     std::shared_ptr<const Weights> weights) {
-  return make({&graph, 1}, std::move(weights));
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
+  return make({&graph, 1}, std::move(weights), precision);
 }
 
 std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
-                                                     std::shared_ptr<const Weights> weights) {
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
   std::vector<Program> programs;
-  for (const Graph& graph : graphs) programs.push_back(lower(graph, {}));
-  return make(graphs, programs, std::move(weights));
+  for (const Graph& graph : graphs) programs.push_back(lower(graph, {}, precision));
+  return make(graphs, programs, std::move(weights), precision);
 }
 
 std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> graphs,
                                                      std::span<const Program> programs,
-                                                     std::shared_ptr<const Weights> weights) {
+                                                     std::shared_ptr<const Weights> weights,
+                                                     const Precision& precision) {
+  check_float_layers(precision, graphs);
   std::shared_ptr<PackedModel> model(new PackedModel);
+  model->precision_ = precision;
   model->graphs_.assign(graphs.begin(), graphs.end());
-  model->weights_ = std::move(weights);
   const std::vector<ParamSpec>& params = model->graphs_.at(0).params;
   model->packed_.resize(params.size());
   model->layouts_.resize(params.size());
@@ -53,14 +65,32 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
       packing_calls.push_back(call.get());
     }
   }
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (model->layouts_[i].empty()) bytes += aligned(float_bytes(params[i].shape));
+  }
   model->buffer_ = Buffer(bytes);
   auto* next = static_cast<std::byte*>(model->buffer_.data());
+  std::byte* released = next;
   for (const KernelCall* call : packing_calls) {
     const auto packing = call->packing(params);
-    call->pack(params, *model->weights_, next);
+    call->pack(params, *weights, next);
     model->packed_[packing->param] = next;
     next += aligned(packing->bytes);
+    // Pages of the file are not needed again.
+    if (next - released < kReleasedBytes) continue;
+    weights->release_pages();
+    released = next;
   }
+  // What is not packed is copied, so that nothing of the file is held.
+  model->plain_.resize(params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (!model->layouts_[i].empty()) continue;
+    const size_t size = float_bytes(params[i].shape);
+    std::memcpy(next, weights->floats(i).data(), size);
+    model->plain_[i] = reinterpret_cast<const float*>(next);
+    next += aligned(size);
+  }
+  weights->release_pages();
   return model;
 }
 

@@ -10,6 +10,7 @@
 
 #include "vig/base/buffer.h"
 #include "vig/graph/graph.h"
+#include "vig/runtime/precision.h"
 #include "vig/weights/load.h"
 
 namespace vig {
@@ -20,22 +21,30 @@ class PackedModel {
  public:
   // `graph` may be built for any size: packing depends on parameters and fusion alone.
   static std::shared_ptr<const PackedModel> make(const Graph& graph,
-                                                 std::shared_ptr<const Weights> weights);
+                                                 std::shared_ptr<const Weights> weights,
+                                                 const Precision& precision = {});
   // Of a model of several graphs, which share their parameters (share_parameters). A session is
   // made for one of them.
   static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
-                                                 std::shared_ptr<const Weights> weights);
-  // For graphs already lowered.
+                                                 std::shared_ptr<const Weights> weights,
+                                                 const Precision& precision = {});
+  // For graphs already lowered with that precision.
   static std::shared_ptr<const PackedModel> make(std::span<const Graph> graphs,
                                                  std::span<const Program> programs,
-                                                 std::shared_ptr<const Weights> weights);
+                                                 std::shared_ptr<const Weights> weights,
+                                                 const Precision& precision);
   size_t bytes() const { return buffer_.bytes(); }  // held beside the weight file's mapping
 
   // By index of the parameter.
   const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
-  const float* weight(int index) const { return weights_->data(static_cast<size_t>(index)); }
+  // As published; null for what is only packed.
+  const float* weight(int index) const { return plain_[index]; }
   // In its kernel's layout.
-  const float* packed(int index) const { return reinterpret_cast<const float*>(packed_[index]); }
+  template <class T = float>
+  const T* packed(int index) const {
+    return reinterpret_cast<const T*>(packed_[index]);
+  }
+  const Precision& precision() const { return precision_; }
 
   // Throws unless `graph` is one of this model's, for any size, and `program` finds its weights
   // packed as it needs them.
@@ -45,7 +54,8 @@ class PackedModel {
   PackedModel() = default;
 
   std::vector<Graph> graphs_;  // at the sizes they were packed for
-  std::shared_ptr<const Weights> weights_;
+  Precision precision_;
+  std::vector<const float*> plain_;
   std::vector<const std::byte*> packed_;
   std::vector<std::string> layouts_;
   Buffer buffer_;

@@ -7,6 +7,7 @@
 
 #include "vig/graph/graph.h"
 #include "vig/runtime/kernel_call.h"
+#include "vig/runtime/precision.h"
 
 namespace vig {
 
@@ -18,6 +19,6 @@ struct Program {
 };
 
 // `keep`: nodes whose values must be readable besides the outputs.
-Program lower(const Graph& graph, const std::vector<int>& keep);
+Program lower(const Graph& graph, const std::vector<int>& keep, const Precision& precision = {});
 
 }  // namespace vig

@@ -162,7 +162,7 @@ struct Session::Impl {
 Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
                  const SessionOptions& options) {
   SessionOptions checked = check_options(graph, options);
-  Program program = lower(graph, checked.keep);
+  Program program = lower(graph, checked.keep, model->precision());
   model->check(graph, program);
   impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), std::move(program),
                                  std::move(checked));
@@ -171,8 +171,8 @@ Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
 Session::Session(Graph graph, std::shared_ptr<const Weights> weights,
                  const SessionOptions& options) {
   SessionOptions checked = check_options(graph, options);
-  Program program = lower(graph, checked.keep);
-  auto model = PackedModel::make({&graph, 1}, {&program, 1}, std::move(weights));
+  Program program = lower(graph, checked.keep, checked.precision);
+  auto model = PackedModel::make({&graph, 1}, {&program, 1}, std::move(weights), checked.precision);
   impl_ = std::make_unique<Impl>(std::move(model), std::move(graph), std::move(program),
                                  std::move(checked));
 }

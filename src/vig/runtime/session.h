@@ -27,6 +27,7 @@
 #include "vig/base/buffer.h"
 #include "vig/base/thread_pool.h"
 #include "vig/graph/graph.h"
+#include "vig/runtime/precision.h"
 #include "vig/weights/load.h"
 
 namespace vig {
@@ -41,6 +42,8 @@ struct SessionOptions {
   std::vector<int> keep = {};  // node ids whose values must stay readable, besides the outputs
   // Batches of the first input there is memory for, so that one is filled while another runs.
   int slots = 1;
+  // Of the session that packs the weights; others take the model's.
+  Precision precision = {};
   // The threads to run on, which other sessions may share; null: the session starts its own.
   std::shared_ptr<ThreadPool> thread_pool = nullptr;
   // Called with the bytes of activations before memory for them is taken.

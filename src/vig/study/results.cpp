@@ -161,7 +161,7 @@ void check_same_conditions(const Conditions& stored, const Conditions& now,
   const auto compare = [&](const char* what, const std::string& before, const std::string& here) {
     if (before == here) return;
     fail(
-        "{}: was begun with {} '{}', not '{}'; choose another folder with --out, or begin anew "
+        "{}: was begun with {} '{}', not '{}'; choose another folder with --out, or restart "
         "with --force",
         file, what, before, here);
   };

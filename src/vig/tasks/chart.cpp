@@ -18,7 +18,7 @@ constexpr const char* kPalette[] = {"#d9442b", "#3b7dd8", "#2f9e63", "#9a5bc0", 
                                     "#17a2b0", "#d0588f", "#7d8590", "#8f7140", "#5a6fd0"};
 constexpr double kEdge = 24, kTickRoom = 62, kBetween = 26, kFont = 12;
 constexpr double kLine = 17;      // height of a line of text
-constexpr double kAxisRoom = 46;  // below a panel, for numbers and label of its x axis
+constexpr double kAxisRoom = 46;  // below a panel, for values and label of its x axis
 constexpr double kDotRoom = 12;   // of a point that is drawn
 constexpr size_t kNameLength = 60;
 
@@ -155,9 +155,9 @@ class Drawing {
 
   const char* colour(const std::string& name) const {
     const auto found = std::ranges::find(legend_, name, &ChartSeries::name);
-    const auto place = static_cast<size_t>(
+    const auto index = static_cast<size_t>(
         found->colour >= 0 ? found->colour : static_cast<int>(found - legend_.begin()));
-    return kPalette[place % std::size(kPalette)];
+    return kPalette[index % std::size(kPalette)];
   }
 
   static std::string stroke(const ChartSeries& series) {
@@ -185,8 +185,8 @@ class Drawing {
   void draw_panel(std::string& out, const ChartPanel& panel, const ValueRange& xs, double left,
                   double top, bool labels) const {
     const double width = chart_.panel_width, height = this->height(panel);
-    const PlacedAxis x = place_axis(panel.x, xs, false);
-    const PlacedAxis y = place_axis(panel.y, value_range({&panel, 1}, Coordinate::kY), true);
+    const ScaledAxis x = scale_axis(panel.x, xs, false);
+    const ScaledAxis y = scale_axis(panel.y, value_range({&panel, 1}, Coordinate::kY), true);
     constexpr double kPad = 14;  // so that points do not lie on the frame
     const auto at_x = [&](double v) { return left + kPad + (width - 2 * kPad) * x.position(v); };
     const auto at_y = [&](double v) { return top + height * (1 - y.position(v)); };
@@ -244,9 +244,9 @@ class Drawing {
     for (size_t i = 0; i < series.points.size(); ++i) {
       if (!is_point(i)) continue;
       const auto& [px, py] = series.points[i];
-      const bool joined = i > 0 && is_point(i - 1);
-      add(line, "{}{:.1f} {:.1f}", joined ? "L" : "M", at_x(px), at_y(py));
-      if (!few && (joined || is_point(i + 1))) continue;
+      const bool connected = i > 0 && is_point(i - 1);
+      add(line, "{}{:.1f} {:.1f}", connected ? "L" : "M", at_x(px), at_y(py));
+      if (!few && (connected || is_point(i + 1))) continue;
       add(dots,
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"><title>{}: {}, {}</title>"
           "</circle>\n",

@@ -15,7 +15,7 @@ enum class AxisScale { kLinear, kLog };
 struct ChartAxis {
   std::string label = "";  // drawn below an x axis; a panel's title names its y axis
   AxisScale scale = AxisScale::kLinear;
-  std::vector<double> ticks = {};  // empty: round numbers
+  std::vector<double> ticks = {};  // empty: round values
   std::string unit = "";           // of the ticks: values become 10 M, 10 G ... with it behind
   bool prefixes = false;           // 1e6 is "1 M"
 };

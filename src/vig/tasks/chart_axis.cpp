@@ -19,7 +19,7 @@ double nice_number(double value, bool up) {
   return power * (digit >= 4.999999 ? 5 : digit >= 1.999999 ? 2 : 1);
 }
 
-void place_log_ticks(PlacedAxis& axis) {
+void set_log_ticks(ScaledAxis& axis) {
   const bool decades = axis.high / axis.low > 30;
   for (double power = std::pow(10.0, std::floor(std::log10(axis.low) + 1e-9));
        power <= axis.high * 1.000001; power *= 10) {
@@ -32,14 +32,14 @@ void place_log_ticks(PlacedAxis& axis) {
   }
 }
 
-void place_log(PlacedAxis& axis, bool widen) {
+void scale_log(ScaledAxis& axis, bool widen) {
   if (axis.low > axis.high) axis.low = 1, axis.high = 10;  // no values
   if (widen) axis.low = nice_number(axis.low, false), axis.high = nice_number(axis.high, true);
   if (axis.high < axis.low * 1.01) axis.low /= 2, axis.high *= 2;
-  if (axis.ticks.empty()) place_log_ticks(axis);
+  if (axis.ticks.empty()) set_log_ticks(axis);
 }
 
-void place_linear(PlacedAxis& axis, bool whole, bool widen) {
+void scale_linear(ScaledAxis& axis, bool whole, bool widen) {
   if (axis.low > axis.high) axis.low = 0, axis.high = 1;  // no values
   const double least = std::max({std::abs(axis.low), std::abs(axis.high), 1e-3}) * 1e-9;
   if (axis.high - axis.low < least) {  // one value
@@ -84,21 +84,21 @@ ValueRange value_range(std::span<const ChartPanel> panels, Coordinate coordinate
   return range;
 }
 
-double PlacedAxis::position(double value) const {
+double ScaledAxis::position(double value) const {
   if (scale == AxisScale::kLinear) return (value - low) / (high - low);
   return std::log(value / low) / std::log(high / low);
 }
 
-PlacedAxis place_axis(const ChartAxis& wanted, ValueRange values, bool widen) {
+ScaledAxis scale_axis(const ChartAxis& wanted, ValueRange values, bool widen) {
   for (const double tick : wanted.ticks) {
     values.low = std::min(values.low, tick);
     values.high = std::max(values.high, tick);
   }
-  PlacedAxis axis{values.low, values.high, wanted.scale, 0, wanted.ticks, {}};
+  ScaledAxis axis{values.low, values.high, wanted.scale, 0, wanted.ticks, {}};
   if (wanted.scale == AxisScale::kLog) {
-    place_log(axis, widen);
+    scale_log(axis, widen);
   } else {
-    place_linear(axis, values.whole, widen);
+    scale_linear(axis, values.whole, widen);
   }
   return axis;
 }

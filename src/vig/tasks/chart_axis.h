@@ -23,7 +23,7 @@ struct ValueRange {
 enum class Coordinate { kX, kY };
 ValueRange value_range(std::span<const ChartPanel> panels, Coordinate coordinate);
 
-struct PlacedAxis {
+struct ScaledAxis {
   double low = 0, high = 1;
   AxisScale scale = AxisScale::kLinear;
   double step = 0;                  // between ticks; 0: they have no equal distances
@@ -33,8 +33,8 @@ struct PlacedAxis {
 };
 
 // All values and the wanted ticks lie inside. `widen`: the axis ends at ticks; otherwise ticks of
-// whole numbers are whole.
-PlacedAxis place_axis(const ChartAxis& wanted, ValueRange values, bool widen);
+// integers are integers.
+ScaledAxis scale_axis(const ChartAxis& wanted, ValueRange values, bool widen);
 
 // "10 G", "200 MB", "20 ms"; with as many digits as tell neighbours at a distance of `step` apart.
 std::string tick_text(double value, const ChartAxis& axis, double step);

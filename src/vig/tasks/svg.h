@@ -6,7 +6,7 @@
 
 namespace vig {
 
-// A text fit to stand in SVG, whatever bytes it came from: & < > " ' are escaped, and what XML
+// Any bytes as text for SVG: & < > " ' are escaped, and what XML
 // cannot hold (control characters, broken UTF-8) becomes U+FFFD.
 struct SvgLabel {
   std::string xml;

@@ -33,7 +33,7 @@ struct RunState {
   int64_t rows_since(int64_t highest_step, int64_t from) const;
   // A row of what was summed since the last one; what the sums do not say is left out.
   MetricsRow open_row() const;
-  // Adds it, and the sums begin anew.
+  // Adds it and resets the sums.
   void close_row(const MetricsRow& row);
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "vig/weights/named_tensor.h"
 
 namespace vig {
+
+class MappedFile;
 
 // One set of named tensors in the file's order. From a PyTorch file these are the tensors below
 // `model`, `state_dict` or `model_ema` (the first that is there), or of the bare state dict; what
@@ -35,15 +38,22 @@ class Checkpoint {
   Checkpoint(Checkpoint&&) = default;
   Checkpoint& operator=(Checkpoint&&) = default;
 
+  // The same file with other names of its tensors, and other shapes of as many elements.
+  Checkpoint renamed(const std::function<void(NamedTensor&)>& rename) const;
+
   const std::string& path() const { return path_; }
   size_t file_bytes() const { return file_bytes_; }
   Format format() const { return format_; }
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   const NamedTensor* find(std::string_view name) const;   // null when absent
   const Metadata& metadata() const { return metadata_; }  // empty for PyTorch files
+  // Gives pages of a mapped file that were read back to the system; see MappedFile.
+  void release_pages() const;
 
  private:
   Checkpoint() = default;
+  Checkpoint(const Checkpoint&) = default;
+  void sort_names();
   auto name_of() const {
     return [this](uint32_t i) -> std::string_view { return tensors_[i].name; };
   }
@@ -54,8 +64,10 @@ class Checkpoint {
   std::vector<NamedTensor> tensors_;
   std::vector<uint32_t> by_name_;  // indices of tensors_
   Metadata metadata_;
-  std::shared_ptr<const void> owner_;  // of the bytes
-  std::vector<Buffer> copies_;         // of tensors whose elements do not stand in row-major order
+  std::shared_ptr<const void> owner_;         // of the bytes
+  std::shared_ptr<const MappedFile> mapped_;  // the same, of a file
+  // Of tensors whose elements do not stand in row-major order.
+  std::shared_ptr<const std::vector<Buffer>> copies_;
 };
 
 }  // namespace vig

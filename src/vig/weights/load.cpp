@@ -9,46 +9,49 @@
 
 namespace vig {
 
-// Builds Weights in two passes: first where every array goes, then one allocation for all of those
-// that do not lie in the file.
+// Fills in Weights.
 class WeightsMaker {
  public:
   explicit WeightsMaker(std::span<const ParamSpec> specs) : weights_(new Weights) {
     weights_->specs_.assign(specs.begin(), specs.end());
+    weights_->stored_.resize(specs.size());
+    weights_->scales_.resize(specs.size());
     weights_->data_.resize(specs.size());
-    owned_at_.resize(specs.size(), kMapped);
     for (size_t i = 0; i < specs.size(); ++i) weights_->index_.emplace(weights_->spec(i).name, i);
   }
 
-  void use(size_t index, const float* data) { weights_->data_[index] = data; }
-
-  void reserve(size_t index) {
-    constexpr size_t kLine = 64;
-    owned_at_[index] = bytes_;
-    const size_t size = static_cast<size_t>(weights_->spec(index).shape.elements()) * sizeof(float);
-    bytes_ += (size + kLine - 1) / kLine * kLine;
+  void use(size_t index, const TensorView& view, const float* scales) {
+    weights_->stored_[index] = view;
+    weights_->scales_[index] = scales;
   }
-
-  // `fill(index, out)` is called for every reserved array.
-  template <typename Fill>
-  std::shared_ptr<const Weights> finish(std::shared_ptr<const Checkpoint> checkpoint, Fill fill) {
-    weights_->owned_ = Buffer(bytes_);
-    for (size_t i = 0; i < owned_at_.size(); ++i) {
-      if (owned_at_[i] == kMapped) continue;
-      float* out = weights_->owned_.floats() + owned_at_[i] / sizeof(float);
-      fill(i, out);
-      weights_->data_[i] = out;
-    }
+  std::shared_ptr<const Weights> finish(std::shared_ptr<const Checkpoint> checkpoint) {
     weights_->checkpoint_ = std::move(checkpoint);
     return weights_;
   }
 
- private:
-  static constexpr size_t kMapped = SIZE_MAX;
+  // One allocation for all; `fill(index, out)` is called for every array.
+  template <typename Fill>
+  std::shared_ptr<const Weights> fill_all(Fill fill) {
+    constexpr size_t kLine = 64;
+    std::vector<size_t> begins;
+    size_t bytes = 0;
+    for (const ParamSpec& spec : weights_->specs_) {
+      begins.push_back(bytes);
+      const size_t size = static_cast<size_t>(spec.shape.elements()) * sizeof(float);
+      bytes += (size + kLine - 1) / kLine * kLine;
+    }
+    weights_->owned_ = Buffer(bytes);
+    for (size_t i = 0; i < begins.size(); ++i) {
+      float* out = weights_->owned_.floats() + begins[i] / sizeof(float);
+      fill(i, out);
+      weights_->data_[i] = out;
+      weights_->stored_[i] = {nullptr, DType::kF32, weights_->spec(i).shape};
+    }
+    return weights_;
+  }
 
+ private:
   std::shared_ptr<Weights> weights_;
-  std::vector<size_t> owned_at_;  // byte offset
-  size_t bytes_ = 0;
 };
 
 namespace {
@@ -86,11 +89,65 @@ bool lies_ready(const TensorView& view) {
   return view.dtype == DType::kF32 && reinterpret_cast<uintptr_t>(view.data) % alignof(float) == 0;
 }
 
+void to_floats(const TensorView& view, const float* scales, float* out) {
+  copy_as_floats(view, out);
+  if (scales == nullptr) return;
+  const int64_t rows = output_channels(view.shape), count = view.shape.elements() / rows;
+  for (int64_t row = 0; row < rows; ++row, out += count) {
+    for (int64_t i = 0; i < count; ++i) out[i] *= scales[row];
+  }
+}
+
+// What is wrong with the scales of a tensor of codes; empty: nothing.
+std::string scales_problem(const ParamSpec& spec, const NamedTensor* scales) {
+  const Shape expected{output_channels(spec.shape)};
+  if (scales == nullptr) return fmt::format("expected {} beside it", scales_name(spec.name));
+  if (scales->view.shape == expected && lies_ready(scales->view)) return "";
+  return fmt::format("expected its scales as F32 {}, found {} {}", expected.str(),
+                     dtype_name(scales->view.dtype), scales->view.shape.str());
+}
+
 }  // namespace
+
+int64_t output_channels(const Shape& weight) {
+  if (weight.rank() == 0) return 1;
+  return weight.rank() == 4 ? weight[0] : weight.elements() / weight[-1];
+}
+
+std::string scales_name(std::string_view param) { return std::string(param) + "_scale"; }
+
+const float* Weights::data(size_t index) const {
+  const std::lock_guard lock(mutex_);
+  if (data_[index] != nullptr) return data_[index];
+  const TensorView& view = stored_[index];
+  if (lies_ready(view)) return data_[index] = static_cast<const float*>(view.data);
+  copies_.emplace_back(static_cast<size_t>(view.shape.elements()) * sizeof(float));
+  to_floats(view, scales_[index], copies_.back().floats());
+  return data_[index] = copies_.back().floats();
+}
+
+Floats Weights::floats(size_t index) const {
+  const TensorView& view = stored_[index];
+  if (view.data == nullptr || lies_ready(view)) return Floats(data(index));
+  std::vector<float> copy(static_cast<size_t>(view.shape.elements()));
+  to_floats(view, scales_[index], copy.data());
+  return Floats(std::move(copy));
+}
+
+size_t Weights::owned_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = owned_.bytes();
+  for (const Buffer& copy : copies_) bytes += copy.bytes();
+  return bytes;
+}
+
+void Weights::release_pages() const {
+  if (checkpoint_ != nullptr) checkpoint_->release_pages();
+}
 
 const float* Weights::find(std::string_view name) const {
   const auto found = index_.find(name);
-  return found == index_.end() ? nullptr : data_[found->second];
+  return found == index_.end() ? nullptr : data(found->second);
 }
 
 size_t Weights::index(std::string_view name) const {
@@ -105,6 +162,7 @@ std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
   Mismatch mismatch;
   std::unordered_set<std::string_view> asked;
   std::vector<const TensorView*> views(specs.size(), nullptr);
+  std::vector<const NamedTensor*> scales(specs.size(), nullptr);
   for (size_t i = 0; i < specs.size(); ++i) {
     const ParamSpec& spec = specs[i];
     asked.insert(spec.name);
@@ -117,6 +175,12 @@ std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
     if (views[i]->shape != spec.shape) {
       mismatch.misshapen.push_back(fmt::format("{}: expected {}, found {}", spec.name,
                                                spec.shape.str(), views[i]->shape.str()));
+    } else if (views[i]->dtype == DType::kI8) {
+      scales[i] = checkpoint->find(scales_name(spec.name));
+      if (scales[i] != nullptr) asked.insert(scales[i]->name);
+      if (const std::string problem = scales_problem(spec, scales[i]); !problem.empty()) {
+        mismatch.misshapen.push_back(fmt::format("{}: found I8, {}", spec.name, problem));
+      }
     } else if (!is_float(views[i]->dtype) && (spec.trained || views[i]->dtype != DType::kI64)) {
       mismatch.misshapen.push_back(fmt::format("{}: expected floating point, found {}", spec.name,
                                                dtype_name(views[i]->dtype)));
@@ -133,20 +197,15 @@ std::shared_ptr<const Weights> load_weights(std::span<const ParamSpec> specs,
 
   WeightsMaker maker(specs);
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (lies_ready(*views[i])) {
-      maker.use(i, static_cast<const float*>(views[i]->data));
-    } else {
-      maker.reserve(i);
-    }
+    const bool codes = scales[i] != nullptr;
+    maker.use(i, *views[i], codes ? static_cast<const float*>(scales[i]->view.data) : nullptr);
   }
-  return maker.finish(std::move(checkpoint),
-                      [&](size_t i, float* out) { copy_as_floats(*views[i], out); });
+  return maker.finish(std::move(checkpoint));
 }
 
 std::shared_ptr<const Weights> random_weights(std::span<const ParamSpec> specs, uint64_t seed) {
-  WeightsMaker maker(specs);
-  for (size_t i = 0; i < specs.size(); ++i) maker.reserve(i);
-  return maker.finish(nullptr, [&](size_t i, float* out) { fill_random(specs[i], seed, out); });
+  return WeightsMaker(specs).fill_all(
+      [&](size_t i, float* out) { fill_random(specs[i], seed, out); });
 }
 
 }  // namespace vig

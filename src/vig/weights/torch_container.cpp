@@ -101,7 +101,7 @@ TorchContainer open_torch_legacy(Bytes bytes, const std::string& file) {
     const StorageRef ref = storage_ref(container.pickle, value, file);
     const auto [known, fresh] = refs.emplace(ref.key, ref);
     if (!fresh && (known->second.dtype != ref.dtype || known->second.numel != ref.numel)) {
-      fail("{}: storage \"{}\" is described in two ways", file, printable(ref.key));
+      fail("{}: storage \"{}\" is described twice, differently", file, printable(ref.key));
     }
   }
   for (Pickle::Id id : keys.root().items) {

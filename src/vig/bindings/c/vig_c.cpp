@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,15 @@ vig_model* opened(vig::ModelSource source, const vig_options& options) {
   run.threads = options.threads;
   run.batch = options.batch;
   run.size = options.size;
+  if (options.precision != nullptr) {
+    run.precision.arithmetic = vig::arithmetic_from_name(options.precision);
+  }
+  if (options.float_layers != nullptr) {
+    std::istringstream list(options.float_layers);
+    for (std::string layer; std::getline(list, layer, ',');) {
+      run.precision.float_layers.push_back(layer);
+    }
+  }
   auto model = std::make_unique<vig_model>(std::move(source), run);
   model->names = std::make_shared<const std::vector<std::string>>(model->model.classes());
   model->decode.max_pixels = options.max_pixels;

@@ -91,6 +91,8 @@ struct LoadOptions {
   int size = 0, batch = 0, threads = 0;
   std::optional<int64_t> max_pixels;
   bool ignore_orientation = false;
+  std::string precision;
+  std::vector<std::string> float_layers;
 
   void check() const {
     const auto inside = [](const char* name, int64_t value, int64_t most) {
@@ -132,6 +134,7 @@ ModelObject load(const py::object& file, const LoadOptions& options) {
   run.size = options.size;
   run.batch = options.batch;
   run.threads = options.threads;
+  run.precision = {arithmetic_from_name(options.precision), options.float_layers};
   DecodeOptions decode;
   decode.max_pixels = options.max_pixels.value_or(decode.max_pixels);
   decode.apply_orientation = !options.ignore_orientation;
@@ -252,11 +255,14 @@ void add_model(py::module_& module) {
   module.def(
       "load",
       [](const py::object& file, const std::string& arch, int input, int batch, int threads,
-         std::optional<int64_t> max_pixels, bool ignore_orientation) {
-        return load(file, {arch, input, batch, threads, max_pixels, ignore_orientation});
+         std::optional<int64_t> max_pixels, bool ignore_orientation, const std::string& precision,
+         const std::vector<std::string>& float_layers) {
+        return load(file, {arch, input, batch, threads, max_pixels, ignore_orientation, precision,
+                           float_layers});
       },
       py::arg("file"), py::kw_only(), py::arg("arch") = "", size, py::arg("batch") = 0,
-      py::arg("threads") = 0, none("max_pixels"), py::arg("ignore_orientation") = false);
+      py::arg("threads") = 0, none("max_pixels"), py::arg("ignore_orientation") = false,
+      py::arg("precision") = "float32", py::arg("float_layers") = std::vector<std::string>{});
 }
 
 }  // namespace vig::python

@@ -8,6 +8,6 @@ int main(int argc, char** argv) {
   vig::cli::handle_memory_lack();
   // `vig serve` is how people know it, and what the help of the command says.
   const bool command = argc > 1 && argv[1][0] != '-';
-  return vig::cli::run_program(command ? "vig" : "vig-serve", "Answers images over HTTP.",
+  return vig::cli::run_program(command ? "vig" : "vig-serve", "Serves predictions over HTTP.",
                                vig::cli::add_serve, argc, argv);
 }

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -30,7 +31,9 @@ struct ServeOptions {
   HttpOptions http;
   bool open = false;
   int threads = 0;
-  int batch = 0;  // 0: by the size of the input
+  int batch = 0;                        // 0: by the size of the input
+  std::vector<std::string> precisions;  // TYPE, or NAME=TYPE of one model
+  std::vector<std::string> float_layers;
   double wait_ms = 2;
   size_t queue = 256;
   size_t images = 32;
@@ -68,6 +71,20 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
   return {std::filesystem::path(text).stem().string(), text};
 }
 
+// By the names of models; "" of those that are not named.
+std::map<std::string, Precision> named_precisions(const ServeOptions& options) {
+  std::map<std::string, Precision> named = {{"", {}}};
+  for (const std::string& text : options.precisions) {
+    const size_t equal = text.find('=');
+    const bool one = equal != std::string::npos;
+    const Arithmetic arithmetic = arithmetic_from_name(one ? text.substr(equal + 1) : text);
+    Precision& precision = named[one ? text.substr(0, equal) : ""];
+    precision = {arithmetic, {}};
+    if (arithmetic == Arithmetic::kInt8) precision.float_layers = options.float_layers;
+  }
+  return named;
+}
+
 std::vector<HostedModel> open_models(const ServeOptions& options) {
   std::vector<std::string> models = options.models;
   if (models.empty()) models = {"default", "segment", "detect"};  // those that come with vig
@@ -79,6 +96,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   run.thread_pool = std::make_shared<ThreadPool>(options.threads);
   std::vector<HostedModel> hosted;
   std::set<std::string> names;
+  std::map<std::string, Precision> precisions = named_precisions(options);
   for (const std::string& text : models) {
     const auto [name, file] = name_and_file(text.empty() ? "default" : text);
     if (!names.insert(name).second) {
@@ -88,8 +106,13 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
     ModelRequest request;
     request.model = file;
     ModelSource source = find_source(request);
+    run.precision = precisions.contains(name) ? precisions.at(name) : precisions.at("");
     source.name = name;  // in messages to clients, which must not learn of files of this machine
     hosted.push_back({name, std::make_shared<const OpenModel>(std::move(source), run)});
+  }
+  for (const auto& [name, precision] : precisions) {
+    if (name.empty() || names.contains(name)) continue;
+    fail_usage("--precision {}: no model is called so", printable(name, 60));
   }
   return hosted;
 }
@@ -246,34 +269,41 @@ void add_serve(CommandLine& line) {
   command.option("--port", options->http.port, "Port; 0: any free port").show_default().value("N");
   command.flag("--open", options->open, "Allow a non-loopback address without a token");
   add_threads(command, options->threads);
+  command
+      .option("--precision", options->precisions,
+              "Numbers of dense layers: float32 (the default) or int8 for all models, NAME=TYPE "
+              "for one; may be repeated")
+      .value("TYPE")
+      .one_each();
+  add_float_layers(command, options->float_layers);
   const auto add = [&](const char* name, auto& value, const char* text, auto least, auto most,
                        const char* unit) {
     command.option(name, value, text).range(least, most).show_default().value(unit);
   };
   command
       .option("--batch", options->batch,
-              "Largest batch (default: 8 at 224 x 224, smaller for larger inputs)")
+              "Maximum batch size (default: 8 at 224 x 224, smaller for larger inputs)")
       .range(1, 4096)
       .value("N");
   add("--wait", options->wait_ms, "Maximum batching delay in milliseconds", 0.0, 1000.0, "MS");
-  add("--queue", options->queue, "Images in the queue; further requests get 503", size_t{1},
+  add("--queue", options->queue, "Maximum images in the queue; further requests get 503", size_t{1},
       size_t{1} << 20, "N");
-  add("--images", options->images, "Images per request", size_t{1}, size_t{4096}, "N");
-  add("--max-body", options->http.body_bytes, "Bytes of a request body", uint64_t{1},
+  add("--images", options->images, "Maximum images per request", size_t{1}, size_t{4096}, "N");
+  add("--max-body", options->http.body_bytes, "Maximum bytes of a request body", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
   add("--max-size", options->max_size, "Largest input size that a client may request", 1,
       kMaxInputSide, "N");
   add("--max-bodies", options->http.all_body_bytes,
-      "Bytes of all request bodies being received or processed", uint64_t{1}, uint64_t{1} << 40,
-      "BYTES");
+      "Maximum bytes of all request bodies in progress", uint64_t{1}, uint64_t{1} << 40, "BYTES");
   add("--max-pixels", options->max_pixels, "Reject images with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
   add("--max-drawn-pixels", options->max_drawn_pixels,
-      "Total pixels of the images of a request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
+      "Maximum pixels of all images of a request with draw=true", int64_t{1}, int64_t{1} << 40,
+      "N");
   add("--max-responses", options->max_responses,
-      "Bytes of all responses being built or sent; further requests get 503", uint64_t{8} << 20,
+      "Maximum bytes of all responses in progress; further requests get 503", uint64_t{8} << 20,
       uint64_t{1} << 40, "BYTES");
-  add("--max-connections", options->http.connections, "Open connections", size_t{1},
+  add("--max-connections", options->http.connections, "Maximum open connections", size_t{1},
       size_t{1} << 20, "N");
   add("--request-seconds", options->http.request_seconds,
       "Seconds for a client to send a request, and to receive its response", 0.01, 3600.0, "S");

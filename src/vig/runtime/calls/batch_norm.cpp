@@ -63,7 +63,8 @@ FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int
   const auto data = [&](int param) { return weights.data(static_cast<size_t>(param)); };
   const int64_t channels = shape[0], count = shape.elements() / channels;
   FoldedWeights folded;
-  folded.weight.assign(data(weight), data(weight) + channels * count);
+  const Floats floats = weights.floats(static_cast<size_t>(weight));
+  folded.weight.assign(floats.data(), floats.data() + channels * count);
   folded.bias.assign(static_cast<size_t>(channels), 0.0f);
   if (bias >= 0) folded.bias.assign(data(bias), data(bias) + channels);
   if (!norm.exists()) return folded;
@@ -72,6 +73,20 @@ FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int
     float* row = folded.weight.data() + static_cast<int64_t>(c) * count;
     for (int64_t i = 0; i < count; ++i) row[i] = static_cast<float>(row[i] * affine.scale[c]);
     folded.bias[c] = static_cast<float>(folded.bias[c] * affine.scale[c] + affine.shift[c]);
+  }
+  return folded;
+}
+
+std::vector<float> fold_into_scales(const BatchNormParams& norm, const Weights& weights, int bias,
+                                    std::span<float> scales) {
+  const auto data = [&](int param) { return weights.data(static_cast<size_t>(param)); };
+  std::vector<float> folded(scales.size(), 0.0f);
+  if (bias >= 0) folded.assign(data(bias), data(bias) + scales.size());
+  if (!norm.exists()) return folded;
+  const ChannelAffine affine = affine_of(norm, static_cast<int64_t>(scales.size()), data);
+  for (size_t c = 0; c < scales.size(); ++c) {
+    scales[c] = static_cast<float>(scales[c] * affine.scale[c]);
+    folded[c] = static_cast<float>(folded[c] * affine.scale[c] + affine.shift[c]);
   }
   return folded;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ struct FoldedWeights {
 // `bias` is a parameter or -1, which gives zeros.
 FoldedWeights fold_norm(const BatchNormParams& norm, const Weights& weights, int weight, int bias,
                         const Shape& shape);
+
+// The same for weights that are kept as codes, one of `scales` a channel: the norm is multiplied
+// into them. Returns the bias.
+std::vector<float> fold_into_scales(const BatchNormParams& norm, const Weights& weights, int bias,
+                                    std::span<float> scales);
 
 // The name of a layout of weights that are packed with their bias, a parameter or -1, and that a
 // batch norm may be folded into.

@@ -3,6 +3,7 @@
 
 #include "vig/kernels/conv_dense.h"
 #include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/int8_product.h"
 #include "vig/runtime/calls/product.h"
 #include "vig/runtime/calls/windows.h"
 
@@ -92,6 +93,7 @@ class ConvCall final : public KernelCall {
 
 void lower(const ConvOp& op, Lowering& to) {
   if (is_linear(op)) return add_product(to);
+  if (to.int8()) return add_int8_conv(to, product_spec(to), op);
   ConvCall::Spec spec;
   spec.in = to.operand(0);
   spec.out = to.result();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/int8_product.h"
 
 namespace vig {
 namespace {
@@ -49,7 +50,8 @@ void ProductCall::pack(const std::vector<ParamSpec>& params, const Weights& weig
                        void* room) const {
   auto* to = static_cast<float*>(room);
   const Shape& shape = params[spec_.weight].shape;
-  const float* weight = weights.data(static_cast<size_t>(spec_.weight));
+  const Floats floats = weights.floats(static_cast<size_t>(spec_.weight));
+  const float* weight = floats.data();
   const float* bias = spec_.bias < 0 ? nullptr : weights.data(static_cast<size_t>(spec_.bias));
   FoldedWeights folded;
   if (spec_.norm.exists()) {
@@ -121,13 +123,19 @@ ProductCall::Spec ProductCall::of_linear(const Node& node) {
   return spec;
 }
 
-void add_product(Lowering& to) {
+ProductCall::Spec product_spec(const Lowering& to) {
   ProductCall::Spec spec = ProductCall::of_linear(to.node(to.unit().node));
   spec.out = to.result();
   spec.norm = fused_norm(to);
   spec.residual = to.unit().residual;
   spec.function = to.unit().swiglu ? Elementwise::kSilu : to.unit().function;
   spec.paired = to.unit().swiglu;
+  return spec;
+}
+
+void add_product(Lowering& to) {
+  const ProductCall::Spec spec = product_spec(to);
+  if (to.int8()) return add_int8_product(to, spec, to.macs());
   to.add(std::make_unique<ProductCall>(spec), to.macs());
 }
 

@@ -42,6 +42,7 @@ class ProductCall final : public KernelCall {
 };
 
 // The product of the node that is being lowered, with all that is fused behind it.
+ProductCall::Spec product_spec(const Lowering& to);
 void add_product(Lowering& to);
 
 }  // namespace vig

@@ -38,7 +38,7 @@ class RotaryCall final : public KernelCall {
     args.in_stride = in.stride;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
-    // A tile may reach over several images; the tables begin anew with each.
+    // A tile may reach over several images; the tables restart with each.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t at = row % tile.positions;
       args.rows = std::min(tile.last - row, tile.positions - at);

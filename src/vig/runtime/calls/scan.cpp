@@ -8,6 +8,7 @@
 #include "vig/kernels/gla.h"
 
 #include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/int8_product.h"
 #include "vig/runtime/calls/pointwise.h"
 #include "vig/runtime/calls/product.h"
 
@@ -139,7 +140,11 @@ void lower(const GlaOp& op, Lowering& to) {
     ProductCall::Spec spec = ProductCall::of_linear(*product);
     spec.out = alpha;
     spec.function = Elementwise::kDecay;
-    to.add(std::make_unique<ProductCall>(spec), to.macs(*product));
+    if (to.int8(*product)) {
+      add_int8_product(to, spec, to.macs(*product));
+    } else {
+      to.add(std::make_unique<ProductCall>(spec), to.macs(*product));
+    }
   } else {
     to.add(make_pointwise(Elementwise::kDecay, to.operand(1), alpha));
   }

@@ -31,7 +31,8 @@ class TokenLinearCall final : public ImageCall {
   }
   void pack(const std::vector<ParamSpec>&, const Weights& weights, void* room) const override {
     auto* to = static_cast<float*>(room);
-    const float* from = weights.data(static_cast<size_t>(spec_.weight));
+    const Floats floats = weights.floats(static_cast<size_t>(spec_.weight));
+    const float* from = floats.data();
     const float* bias = weights.data(static_cast<size_t>(spec_.bias));
     for (int64_t t = 0; t < tokens_; ++t, from += tokens_) {
       *to++ = bias[t];

@@ -32,7 +32,7 @@ class UpsampleConvCall final : public KernelCall {
             void* room) const override {
     auto* to = static_cast<float*>(room);
     const Shape& shape = params[spec_.weight].shape;
-    upsample_pack(weights.data(static_cast<size_t>(spec_.weight)),
+    upsample_pack(weights.floats(static_cast<size_t>(spec_.weight)).data(),
                   weights.data(static_cast<size_t>(spec_.bias)), shape[0], shape[1], to);
   }
 

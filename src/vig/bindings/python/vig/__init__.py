@@ -54,6 +54,8 @@ def load(file=None, *, task="classify", **options):
     arch: model name, for a file that does not contain it. size: side of the network's input, 0: from the file.
     batch: largest batch, 0: chosen by the input size. threads: 0: the processors that affinity and CPU quotas
     allow. max_pixels: images with more pixels are rejected. ignore_orientation: ignore the EXIF orientation.
+    precision: "int8" computes dense layers with integers, which is faster and nearly as accurate. float_layers:
+    patterns of layers that stay float32 with int8.
     """
     name = "" if file is None else _os.fspath(file)  # the bytes of a file stay bytes
     if isinstance(name, str) and not name:

@@ -161,6 +161,8 @@ def load(
     threads: int = 0,
     max_pixels: Optional[int] = None,
     ignore_orientation: bool = False,
+    precision: Literal["float32", "int8"] = "float32",
+    float_layers: Sequence[str] = ...,
 ) -> Model: ...
 
 class TrainingRun:
