@@ -10,11 +10,19 @@ target_compile_options(vig_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -
 if(VIG_DEVELOPER)
   target_compile_options(vig_options INTERFACE -Werror)
 endif()
-if(VIG_SANITIZE)
+if(VIG_INSTRUMENT)
+  if(VIG_INSTRUMENT STREQUAL "address")
+    set(instruments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  elseif(VIG_INSTRUMENT STREQUAL "thread")
+    set(instruments -fsanitize=thread -fno-omit-frame-pointer)
+  elseif(VIG_INSTRUMENT STREQUAL "coverage")
+    set(instruments --coverage -fprofile-update=atomic -fprofile-abs-path)
+  else()
+    message(FATAL_ERROR "VIG_INSTRUMENT is ${VIG_INSTRUMENT}, expected address, thread, coverage or OFF")
+  endif()
   target_compile_options(vig_options INTERFACE
-    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:vig_unsanitised>>>:-fsanitize=address,undefined>
-    -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(vig_options INTERFACE -fsanitize=address,undefined)
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:vig_uninstrumented>>>:${instruments}>")
+  target_link_options(vig_options INTERFACE ${instruments})
 endif()
 
 # Where more optimisation would cost the compiler more than it saves when the code runs: programs' options
@@ -40,8 +48,9 @@ endfunction()
 
 # vig_unity(NAME...): compiles these libraries in groups of files, which halves the processor time of a first
 # build. Developers change single files, so they compile file by file; a test checks that files go together.
+# Other compilers and instruments are for whole builds again.
 function(vig_unity)
-  if(NOT VIG_DEVELOPER)
+  if(NOT VIG_DEVELOPER OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     list(TRANSFORM ARGN PREPEND vig_ OUTPUT_VARIABLE libraries)
     set_target_properties(${libraries} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()

@@ -41,8 +41,8 @@ if [[ ! -e $sysroot/complete ]]; then
 fi
 
 # The kernels' targets are named once.
-disabled=$(sed -n 's/.*"\(HWY_DISABLED_TARGETS=[^"]*\)".*/\1/p' "$root/src/vig/CMakeLists.txt")
-[[ -n $disabled ]] || fail "src/vig/CMakeLists.txt no longer names HWY_DISABLED_TARGETS." "$log"
+disabled=$(sed -n 's/^set(disabled_targets \(HWY_[^)]*\))$/HWY_DISABLED_TARGETS=(\1)/p' "$root/src/vig/CMakeLists.txt")
+[[ -n $disabled ]] || fail "src/vig/CMakeLists.txt no longer names the disabled targets." "$log"
 library_path=$sysroot/usr/lib/aarch64-linux-gnu
 flags=(-std=c++20 -O2 -ffp-contract=off -fopenmp -Wall -Wextra -Wpedantic -Wshadow -Werror
   "-D$disabled" -DHWY_SHARED_DEFINE -I "$root/src" -I "$root/tests" -isystem "$sysroot/usr/include")

@@ -116,10 +116,9 @@ first_build() {
   esac
 }
 
-# build PRESET FOLDER [TARGET...]: these targets, or all, in build/FOLDER.
-build() {
-  local preset=$1 folder=$root/build/$2 log=$root/build/$1.log configure=(cmake)
-  shift 2
+# configure PRESET FOLDER: build/FOLDER.
+configure() {
+  local folder=$root/build/$2 log=$root/build/$1.log configure=(cmake)
   local cache=$folder/CMakeCache.txt
   : >"$log"
   command -v cmake >/dev/null || fail_configuring "$log"
@@ -127,11 +126,18 @@ build() {
   if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
     configure+=(--fresh)
   fi
+  (cd -- "$root" && "${configure[@]}" --preset "$1") >>"$log" 2>&1 </dev/null ||
+    fail_configuring "$log"
+}
+
+# build PRESET FOLDER [TARGET...]: these targets, or all, in build/FOLDER.
+build() {
+  local preset=$1 folder=$root/build/$2 log=$root/build/$1.log
+  shift 2
   SECONDS=0
   if [[ ! -e $folder/first-build-$preset ]]; then say "$(first_build "$preset")"; fi
   say "building ($preset); the log is $log"
-  (cd -- "$root" && "${configure[@]}" --preset "$preset") >>"$log" 2>&1 </dev/null ||
-    fail_configuring "$log"
+  configure "$preset" "$(basename -- "$folder")"
   NINJA_STATUS='[%f/%t] ' cmake --build "$folder" --parallel "$(nproc)" ${1:+--target "$@"} \
     2>&1 </dev/null | follow "$log" ||
     fail "building failed; the compiler's messages are in $log." "$log"

@@ -122,7 +122,7 @@ TEST_F(EvalDense, EvalOfDetection) {
   expect_success(vig({"eval", "-m", detect_, data, "--curves", curves}));
   const auto lines = [](const std::string& svg) {
     size_t count = 0;
-    for (size_t at = 0; (at = svg.find("stroke-width=\"1.6\"", at)) != std::string::npos; ++at)
+    for (size_t at = 0; (at = svg.find("stroke-linejoin=\"round\"", at)) != std::string::npos; ++at)
       ++count;
     return count;
   };

@@ -62,7 +62,7 @@ TEST_F(FindImages, ProblemsOfFoldersAreReported) {
   EXPECT_NE(found.problems[0].find("links lead to this folder by more than 256 paths"),
             std::string::npos)
       << found.problems[0];
-  expect_error(ErrorCode::kInput, {"more than 256 ways"},
+  expect_error(ErrorCode::kInput, {"more than 256 paths"},
                [&] { cli::find_images({path("links")}); });
   fs::create_directories(folder_ / "empty");
   expect_error(ErrorCode::kInput, {path("empty") + ": found no images there", ".heic"},

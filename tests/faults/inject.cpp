@@ -17,7 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 // The sanitiser replaces these calls itself.
 namespace vig::test {
@@ -224,4 +224,4 @@ extern "C" int __libc_start_main(Main main, int argc, char** argv, void (*init)(
 
 #endif  // VIG_PRELOADED
 
-#endif  // __SANITIZE_ADDRESS__
+#endif  // sanitisers

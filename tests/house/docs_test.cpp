@@ -29,11 +29,12 @@ namespace fs = std::filesystem;
 const fs::path kRoot(kSourceDir);
 
 std::vector<fs::path> pages() {
-  std::vector<fs::path> found = {"README.md", "models/README.md"};
+  std::vector<fs::path> found = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md",
+                                 "models/README.md"};
   for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
     if (entry.path().extension() == ".md") found.push_back("docs" / entry.path().filename());
   }
-  std::sort(found.begin() + 2, found.end());
+  std::sort(found.begin() + 4, found.end());
   return found;
 }
 

@@ -31,13 +31,14 @@ std::string last_line(const std::string& text) {
 class Launcher : public ::testing::Test {
  protected:
   Launcher() {
-    for (const char* file : {"vig", "test", "tools/prepare.sh"}) {
+    for (const char* file : {"vig", "test", "tools/prepare.sh", "tools/nightly.sh"}) {
       fs::create_directories((tree_ / file).parent_path());
       fs::copy_file(fs::path(kSourceDir) / file, tree_ / file);
     }
-    write_file(tree_ / "tools/packages.txt",
-               "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"
-               "[server]\nzeta\n[developer]\ngamma\n[browser]\neta\n");
+    write_file(
+        tree_ / "tools/packages.txt",
+        "# list\n[engine]\nalpha  # why\nbeta\n[training]\ndelta\n[onnx]\nepsilon\n"
+        "[server]\nzeta\n[developer]\ngamma\n[browser]\neta\n[clang]\ntheta\n[tidy]\niota\n");
     for (const char* file :
          {"CMakeLists.txt", "CMakePresets.json", "cmake/a", "src/a.cpp", "src/b"}) {
       write_file(tree_ / file, "");
@@ -475,6 +476,70 @@ TEST_F(Launcher, TestBuildsOnlyTheFoldersItRuns) {
   EXPECT_EQ(count(two.out, " -L ^(image|weights|support)$\n"), 1) << two.out;
   run({test, "-R", "image"});
   EXPECT_EQ(count(calls(), " --target"), 1) << "other tests may match as well";
+}
+
+TEST_F(Launcher, TestWatchesTheFoldersThatHaveThreads) {
+  for (const char* folder : {"base", "cli", "data", "pipeline", "runtime", "serve"}) {
+    write_file(tree_ / "tests" / folder / "a_test.cpp", "");
+  }
+  const std::string test = (tree_ / "test").string();
+  const RunResult all = run({test, "--threads", "-R", "Team"});
+  EXPECT_EQ(all.exit_code, 8) << all.err;
+  EXPECT_EQ(count(calls(), " --target base_test data_test pipeline_test runtime_test serve_test\n"),
+            1)
+      << calls();
+  EXPECT_EQ(count(all.out, "/build/threads "), 1) << all.out;
+  EXPECT_EQ(count(all.out, " -L ^(base|data|runtime|pipeline|serve)$ -R Team\n"), 1) << all.out;
+  const RunResult one = run({test, "--threads", "-L", "cli"});
+  EXPECT_EQ(count(calls(), " --target cli_test\n"), 1) << calls();
+  EXPECT_EQ(count(one.out, "-L "), 1) << one.out;
+}
+
+TEST_F(Launcher, TestCompilesWithClangAndRunsNothing) {
+  const RunResult result = run({(tree_ / "test").string(), "--clang"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count(calls(), " install --no-install-recommends theta\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), "--preset clang\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " --target all vig-study\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), "ctest"), 0) << calls();
+  write_file(temp_ / "broken-source", "");
+  EXPECT_EQ(run({(tree_ / "test").string(), "--clang"}).exit_code, 1);
+}
+
+TEST_F(Launcher, TestChecksWithClangTidy) {
+  stand_in("run-clang-tidy", "exit 4");
+  EXPECT_EQ(run({(tree_ / "test").string(), "--tidy"}).exit_code, 4);
+  EXPECT_EQ(count(calls(), " install --no-install-recommends theta iota\n"), 1) << calls();
+  EXPECT_EQ(count(calls(), " -p " + (tree_ / "build/tidy").string() + " "), 1) << calls();
+  EXPECT_EQ(count(calls(), "--build"), 0) << calls();
+  run({(tree_ / "test").string(), "--tidy", "base/zip"});
+  EXPECT_EQ(count(calls(), " base/zip\n"), 1) << calls();
+}
+
+TEST_F(Launcher, TestCountsCoveredLinesAlsoWhereTestsFail) {
+  write_file(tree_ / "tools/coverage.py", "import sys\nprint('table of', *sys.argv[1:])\n");
+  write_file(tree_ / "build/coverage/old.gcda", "");
+  const RunResult result = run({(tree_ / "test").string(), "--coverage", "-R", "x"});
+  EXPECT_EQ(result.exit_code, 8) << result.err;
+  EXPECT_EQ(count(result.out, "table of " + (tree_ / "build/coverage").string() + "\n"), 1)
+      << result.out;
+  EXPECT_FALSE(fs::exists(tree_ / "build/coverage/old.gcda")) << "counts of another run";
+}
+
+TEST_F(Launcher, NightlyRunsItsPartsAndPrintsATable) {
+  const std::string test = (tree_ / "test").string();
+  EXPECT_EQ(run({test, "--nightly", "daily"}).exit_code, 2);
+  EXPECT_EQ(calls(), "");
+  stand_in("ctest", "echo '100% tests passed, 0 tests failed out of 7'");
+  const RunResult good = run({test, "--nightly", "clang", "tests"});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(count(good.out, "| tests | `./test` | passed | 7 tests, 0 failed | 0 min |"), 1)
+      << good.out;
+  stand_in("ctest", "echo '50% tests passed, 4 tests failed out of 8'; exit 8");
+  const RunResult bad = run({test, "--nightly", "tests"});
+  EXPECT_EQ(bad.exit_code, 1) << bad.err;
+  EXPECT_EQ(count(bad.out, "| tests | `./test` | failed (8) | 8 tests, 4 failed |"), 1) << bad.out;
+  EXPECT_EQ(count(bad.out, "| clang | `./test --clang` | passed |"), 1) << "of the call before";
 }
 
 }  // namespace

@@ -33,22 +33,6 @@ TEST(AttentionFamilies, AttentionGrowsWithTheSquareOfTheTokens) {
   }
 }
 
-TEST(AttentionFamilies, SwinHasTimmsNamesAsWell) {
-  const Graph official = build("swin_t");
-  const Graph timm = build_graph(with("swin_t", {{"names", "timm"}}), 224, 224);
-  EXPECT_EQ(timm.param_count(), official.param_count());
-  std::map<std::string, Shape> renamed, expected;
-  for (const ParamSpec& param : official.params) expected.emplace(param.name, param.shape);
-  for (const ParamSpec& param : timm.params) {
-    std::string name = param.name;
-    if (name.starts_with("head.fc.")) name.erase(5, 3);
-    const size_t at = name.find(".downsample.");
-    if (at != std::string::npos) --name[at - 1];
-    renamed.emplace(name, param.shape);
-  }
-  EXPECT_EQ(renamed, expected);
-}
-
 TEST(AttentionFamilies, ImagesOfOtherSizes) {
   EXPECT_EQ(features(find_model("deit_t"), 100, 333), (Grid{6, 20, 192}));
   EXPECT_EQ(features(find_model("deit_t"), 16, 16), (Grid{1, 1, 192}));

@@ -1,4 +1,4 @@
-// ResNet, ConvNeXt, RegNetY and EfficientNet: their names and drop rates.
+// ResNet, ConvNeXt, RegNetY and EfficientNet: their recipes and drop rates.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,34 +13,6 @@ Graph build(const std::string& model, std::map<std::string, std::string> fields 
   ModelSpec spec = find_model(model);
   override_fields(spec, fields);
   return build_graph(spec, spec.recipe.crop, spec.recipe.crop);
-}
-
-using Shapes = std::map<std::string, std::vector<int64_t>>;
-
-Shapes shapes_of(const Graph& graph) {
-  Shapes shapes;
-  for (const ParamSpec& param : graph.params) shapes[param.name] = param.shape.sizes();
-  return shapes;
-}
-
-// The same tensors under timm's names: as many, of the same sizes.
-TEST(Convolutional, TimmsNamesChangeNothingElse) {
-  const std::map<std::string, std::string> some = {
-      {"convnext_t", "stages.1.blocks.0.mlp.fc1.weight"},
-      {"regnety_4g", "s2.b1.downsample.conv.weight"},
-      {"efficientnet_b3", "blocks.0.0.conv_pw.weight"}};
-  for (const auto& [model, name] : some) {
-    const Graph graph = build(model), timm = build(model, {{"names", "timm"}});
-    EXPECT_EQ(timm.param_count(), graph.param_count());
-    EXPECT_EQ(count_macs(timm).dense, count_macs(graph).dense);
-    ASSERT_EQ(timm.params.size(), graph.params.size());
-    for (size_t i = 0; i < graph.params.size(); ++i) {
-      EXPECT_EQ(timm.params[i].shape, graph.params[i].shape) << timm.params[i].name;
-      EXPECT_EQ(timm.params[i].init, graph.params[i].init) << timm.params[i].name;
-    }
-    EXPECT_TRUE(shapes_of(timm).contains(name)) << name;
-    EXPECT_FALSE(shapes_of(graph).contains(name)) << name;
-  }
 }
 
 // As the published weights were measured.

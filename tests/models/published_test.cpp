@@ -152,9 +152,11 @@ TEST(Published, EveryClassifierHasTheSameOutputs) {
     EXPECT_EQ(graph.node(logits).grid, (Grid{1, 1, model_classes(spec)})) << spec.name;
     EXPECT_EQ(graph.node(pooled).grid.channels, graph.node(features).grid.channels);
     if (spec.name.starts_with("test_") || spec.family == "vim") continue;  // with its class token
-    // Families of one stage have patches of 16, the others a stride of 32 at the end.
+    // Families of one stage have patches of 16 but for ViTs, the others a stride of 32 at the end.
     const bool stages = graph.find_output("stage3") >= 0;
-    const int stride = stages ? 32 : 16, side = (size + stride - 1) / stride;
+    const auto fields = model_fields(spec);
+    const int patch = spec.family == "deit" ? std::stoi(fields.at("patch_size")) : 16;
+    const int stride = stages ? 32 : patch, side = (size + stride - 1) / stride;
     EXPECT_EQ(graph.node(features).grid.height, side) << spec.name;
     EXPECT_EQ(graph.node(features).grid.width, side) << spec.name;
   }

@@ -33,7 +33,7 @@ TEST(ShownFields, SizesOfSquareGrids) {
 
 // A hostile file may give any tensor any number of axes.
 TEST(ShownFields, TensorsOfOtherAxesShowNothing) {
-  const std::set<std::string> always = {"names", "rotary", "class_token", "dwconv_layers"};
+  const std::set<std::string> always = {"rotary", "class_token", "dwconv_layers"};
   for (const ModelSpec& spec : model_zoo()) {
     for (const Shape& shape : {Shape{}, Shape{1, 1, 1, 1, 1}}) {
       const Fields fields =
@@ -61,15 +61,10 @@ TEST(ShownFields, OfPositionTables) {
 TEST(ShownFields, OfWindows) {
   const std::string table = "layers.0.blocks.0.attn.relative_position_bias_table";
   EXPECT_EQ(shown("swin_t", {{table, {169, 3}}}),
-            (Fields{{"names", "official"}, {"window_size", "7"}, {"image_size", "224"}}));
-  EXPECT_EQ(
-      shown("swin_t", {{table, {1, 3}}, {"head.fc.weight", {5, 768}}}),
-      (Fields{{"names", "timm"}, {"classes", "5"}, {"window_size", "1"}, {"image_size", "32"}}));
-  EXPECT_EQ(
-      shown("swin_t", {{table, {127 * 127, 3}}, {"head.weight", {5, 768}}}),
-      (Fields{
-          {"names", "official"}, {"classes", "5"}, {"window_size", "64"}, {"image_size", "2048"}}));
-  EXPECT_EQ(shown("swin_t", {{table, {170, 3}}}), (Fields{{"names", "official"}}));
+            (Fields{{"window_size", "7"}, {"image_size", "224"}}));
+  EXPECT_EQ(shown("swin_t", {{table, {127 * 127, 3}}, {"head.weight", {5, 768}}}),
+            (Fields{{"classes", "5"}, {"window_size", "64"}, {"image_size", "2048"}}));
+  EXPECT_EQ(shown("swin_t", {{table, {170, 3}}}), Fields{});
 }
 
 // From the first layer on without a gap, and never more than the network has.

@@ -86,7 +86,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& chan
   bool ready = true;
   for (int i = 0; i < 3; ++i) ready = ready && dup2(streams[i].fd(), i) == i;
   if (*directory != '\0') ready = ready && chdir(directory) == 0;
-#ifndef __SANITIZE_ADDRESS__
+#if !(defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
   if (address_space != 0) {
     const rlimit limit = {address_space, address_space};
     ready = ready && setrlimit(RLIMIT_AS, &limit) == 0;

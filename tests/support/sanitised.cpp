@@ -2,7 +2,7 @@
 
 namespace vig::test {
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 const bool kSanitised = true;
 #else
 const bool kSanitised = false;

@@ -71,7 +71,9 @@ bool is_published(const ModelSource& source) {
   if (source.checkpoint->metadata().contains("vig.arch")) return false;
   if (source.spec.name.starts_with("test_") || model_classes(source.spec) != 1000) return false;
   auto changed = changed_fields(source.spec);
-  for (const char* same_network : {"image_size", "names"}) changed.erase(same_network);
+  for (const char* same_network : {"image_size", "window_size", "bn_eps", "padding"}) {
+    changed.erase(same_network);
+  }
   return changed.empty();
 }
 
@@ -143,6 +145,19 @@ void set_size(const std::string& text, ModelSource& source) {
   build_graph(source.spec, recipe.crop, recipe.crop);
 }
 
+// How a published file's images are prepared, and who says so.
+std::string describe_recipe(const ModelSource& source) {
+  if (source.recipe_of.empty()) return "";
+  const Recipe& recipe = source.spec.recipe;
+  const bool config = source.recipe_of == "config.json";
+  return fmt::format(
+      "images: short side {}, crop {}, {}, mean {:g} {:g} {:g}, std {:g} {:g} {:g} ({})\n",
+      recipe.resize, recipe.crop,
+      recipe.interpolation == Interpolation::kBilinear ? "bilinear" : "bicubic", recipe.mean[0],
+      recipe.mean[1], recipe.mean[2], recipe.std[0], recipe.std[1], recipe.std[2],
+      config ? "config.json beside the file" : source.recipe_of + "'s for this model");
+}
+
 std::string describe(const ModelSource& source) {
   std::string changes;
   for (const auto& [field, value] : changed_fields(source.spec)) {
@@ -171,7 +186,7 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
   ModelSource source = find_weights(options);
   if (!is_onnx(options.out) && !options.size.empty()) set_size(options.size, source);
   const std::string names = choose_classes(options, source);
-  print(describe(source));
+  print(describe(source) + describe_recipe(source));
   const std::string contents =
       is_onnx(options.out) ? onnx(source, options)
                            : type_names(save_model(source, options.out, wanted_type(options)));

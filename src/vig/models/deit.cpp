@@ -1,5 +1,6 @@
 // DeiT: Training data-efficient image transformers & distillation through attention (the models
-// without distillation).
+// without distillation). They are Vision Transformers (An Image is Worth 16x16 Words), of which
+// the larger ones are here, too.
 //
 // d embedding width, p patch size; a class token stands before the tokens of the patches.
 // x = [class; patches] + position;  x += attn(norm1(x));  x += mlp(norm2(x));
@@ -101,6 +102,13 @@ DeitConfig variant(int embed_dim, int heads) {
   return config;
 }
 
+DeitConfig vit(int patch_size, int embed_dim, int depth, int heads) {
+  DeitConfig config = variant(embed_dim, heads);
+  config.patch_size = patch_size;
+  config.depth = depth;
+  return config;
+}
+
 DeitConfig miniature() {
   DeitConfig config;
   config.classes = 10;
@@ -111,19 +119,78 @@ DeitConfig miniature() {
   return config;
 }
 
+// ---- what others publish ------------------------------------------------------------------
+
+constexpr NameRule kTorchvisionNames[] = {
+    {"^class_token", "cls_token"},
+    {"^conv_proj", "patch_embed.proj"},
+    {"^encoder.pos_embedding", "pos_embed"},
+    {"^encoder.layers.encoder_layer_#", "blocks.#1"},
+    {"ln_1", "norm1"},
+    {"self_attention.in_proj_weight", "attn.qkv.weight"},
+    {"self_attention.in_proj_bias", "attn.qkv.bias"},
+    {"self_attention.out_proj", "attn.proj"},
+    {"ln_2", "norm2"},
+    {"mlp.0", "mlp.fc1"},
+    {"mlp.3", "mlp.fc2"},
+    {"mlp.linear_1", "mlp.fc1"},  // of older files
+    {"mlp.linear_2", "mlp.fc2"},
+    {"^encoder.ln", "norm"},
+    {"^heads.head", "head"},
+};
+
+std::vector<PublishedRecipe> recipes() {
+  std::vector<PublishedRecipe> all = {
+      {"deit_b", kTorchvision, "vit_b_16-c867db91", bilinear_crop(256, 224)},
+      {"deit_b", kTorchvision, "vit_b_16_swag-", bicubic_crop(384, 384)},
+      {"deit_b", kTorchvision, "vit_b_16_lc_swag-", bicubic_crop(224, 224)},
+      {"vit_b_32", kTorchvision, "vit_b_32-d86f8d99", bilinear_crop(256, 224)},
+      {"vit_l_16", kTorchvision, "vit_l_16-852ce7e3", bilinear_crop(242, 224)},
+      {"vit_l_16", kTorchvision, "vit_l_16_swag-", bicubic_crop(512, 512)},
+      {"vit_l_16", kTorchvision, "vit_l_16_lc_swag-", bicubic_crop(224, 224)},
+      {"vit_l_32", kTorchvision, "vit_l_32-c7638314", bilinear_crop(256, 224)},
+      {"vit_h_14", kTorchvision, "vit_h_14_lc_swag-", bicubic_crop(224, 224)},
+      {"vit_h_14", kTorchvision, "vit_h_14_swag-", bicubic_crop(518, 518)},
+      // The same tensors as DeiT's, and other preprocessing.
+      {"deit_t", kTimm, "vit_tiny_patch16_224", symmetric_crop(248, 224)},
+      {"deit_t", kTimm, "vit_tiny_patch16_384", symmetric_crop(384, 384)},
+      {"deit_s", kTimm, "vit_small_patch16_224", symmetric_crop(248, 224)},
+      {"deit_s", kTimm, "vit_small_patch16_384", symmetric_crop(384, 384)},
+      {"deit_b", kTimm, "vit_base_patch16_224", symmetric_crop(248, 224)},
+      {"deit_b", kTimm, "vit_base_patch16_384", symmetric_crop(384, 384)}};
+  for (std::string_view model : {"vit_s_32", "vit_b_32", "vit_b_8", "vit_l_16", "vit_l_32"}) {
+    all.push_back({model, kTimm, "", symmetric_crop(248, 224)});
+    all.push_back({model, kTimm, "", symmetric_crop(384, 384)});
+  }
+  return all;
+}
+
 }  // namespace
 
 Family deit_family() {
-  const Recipe imagenet;
+  const Recipe imagenet, vit_recipe = symmetric_crop(248, 224);
   return {.name = "deit",
           .base = "deit_t",
           .models =
               {
-                  {"deit_t", variant(192, 3), imagenet, "tiny", "6M", "1.3G"},
-                  {"deit_s", variant(384, 6), imagenet, "small", "22M", "4.6G"},
-                  {"deit_b", variant(768, 12), imagenet, "base", "86M", "17.6G"},
+                  {"deit_t", variant(192, 3), imagenet, "tiny; also ViT-Ti/16", "6M", "1.3G"},
+                  {"deit_s", variant(384, 6), imagenet, "small; also ViT-S/16", "22M", "4.6G"},
+                  {"deit_b", variant(768, 12), imagenet, "base; also ViT-B/16", "86M", "17.6G"},
                   {"test_deit", miniature(), imagenet.with_size(64), "miniature for tests"},
               },
+          .imported =
+              {
+                  {"vit_s_32", vit(32, 384, 12, 6), vit_recipe, "ViT-S/32"},
+                  {"vit_b_32", vit(32, 768, 12, 12), vit_recipe, "ViT-B/32"},
+                  {"vit_b_8", vit(8, 768, 12, 12), vit_recipe, "ViT-B/8"},
+                  {"vit_l_16", vit(16, 1024, 24, 16), vit_recipe, "ViT-L/16"},
+                  {"vit_l_32", vit(32, 1024, 24, 16), vit_recipe, "ViT-L/32"},
+                  {"vit_h_14", vit(14, 1280, 32, 16), vit_recipe, "ViT-H/14"},
+              },
+          .publisher = kTimm,
+          .names = {{kTorchvision, "conv_proj.weight", kTorchvisionNames}},
+          .recipes = recipes(),
+          .timm_networks = {"deit_", "vit_"},
           .inner_activations = {"pos_embed_resized"}};
 }
 

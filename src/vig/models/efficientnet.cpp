@@ -3,7 +3,7 @@
 //
 // Stages of inverted residual blocks: c channels in, e = expansion c inside, w out.
 // y = project(gate(silu(norm(depthwise(silu(norm(expand(x))))))));  y += x where stride is 1 and c
-// = w. classifier(mean(silu(norm(1 x 1(x))))). Parameter names are torchvision's or timm's.
+// = w. classifier(mean(silu(norm(1 x 1(x))))). Parameter names are torchvision's.
 #include <array>
 
 #include "vig/base/error.h"
@@ -12,9 +12,6 @@
 
 namespace vig {
 namespace {
-
-enum class Names { kTorchvision, kTimm };
-constexpr std::array<std::string_view, 2> kNamesNames = {"torchvision", "timm"};
 
 // Weights made in TensorFlow (timm's tf_efficientnet) expect its padding.
 enum class Padding { kSymmetric, kSame };
@@ -30,7 +27,6 @@ struct EfficientNetConfig : ConfigOf<EfficientNetConfig> {
   int last_channels = 1536;
   float bn_eps = 1e-5f;
   Padding padding = Padding::kSymmetric;
-  Names names = Names::kTorchvision;
 
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
@@ -43,66 +39,27 @@ struct EfficientNetConfig : ConfigOf<EfficientNetConfig> {
     visitor.visit("last_channels", last_channels);
     visitor.visit("bn_eps", bn_eps);
     visitor.visit("padding", padding, kPaddingNames);
-    visitor.visit("names", names, kNamesNames);
   }
   int64_t blocks() const override { return sum_of(depths); }
   Graph build(int height, int width) const override;
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
-    const bool timm = shapes("conv_stem.weight") != nullptr;
-    auto fields = classes_shown_by(shapes, timm ? "classifier.weight" : "classifier.1.weight");
-    fields["names"] = kNamesNames[timm ? 1 : 0];
-    return fields;
-  }
-};
-
-// A convolution and its norm.
-struct PairNames {
-  std::string conv, norm;
-};
-
-// The names of a block's layers, which torchvision numbers: the expansion, where there is one,
-// first.
-struct BlockNames {
-  std::string name;
-  bool timm, expands;
-
-  PairNames numbered(int layer) const {
-    return {fmt::format("{}.block.{}.0", name, layer), fmt::format("{}.block.{}.1", name, layer)};
-  }
-  PairNames expand() const {
-    return timm ? PairNames{name + ".conv_pw", name + ".bn1"} : numbered(0);
-  }
-  PairNames depthwise() const {
-    if (!timm) return numbered(expands ? 1 : 0);
-    return {name + ".conv_dw", name + (expands ? ".bn2" : ".bn1")};
-  }
-  std::string gate() const {
-    return timm ? name + ".se" : fmt::format("{}.block.{}", name, expands ? 2 : 1);
-  }
-  PairNames project() const {
-    if (!timm) return numbered(expands ? 3 : 2);
-    return {name + (expands ? ".conv_pwl" : ".conv_pw"), name + (expands ? ".bn3" : ".bn2")};
+    return classes_shown_by(shapes, "classifier.1.weight");
   }
 };
 
 class Network {
  public:
-  explicit Network(const EfficientNetConfig& config)
-      : config_(config), timm_(config.names == Names::kTimm) {}
+  explicit Network(const EfficientNetConfig& config) : config_(config) {}
 
   Graph build(int height, int width) {
     Value x = b_.input("image", {height, width, 3});
-    const PairNames stem =
-        timm_ ? PairNames{"conv_stem", "bn1"} : PairNames{"features.0.0", "features.0.1"};
-    x = conv_norm(x, stem, config_.stem_channels,
+    x = conv_norm(x, "features.0", config_.stem_channels,
                   {.kernel = 3, .stride = 2, .padding = padding(3)});
-    x = silu(x);
-    if (!timm_) b_.named(x, "features.0");
+    x = b_.named(silu(x), "features.0");
     const auto count = static_cast<double>(config_.blocks());
     int number = 0;
     for (size_t s = 0; s < config_.widths.size(); ++s) {
-      const std::string stage =
-          timm_ ? fmt::format("blocks.{}", s) : fmt::format("features.{}", s + 1);
+      const std::string stage = fmt::format("features.{}", s + 1);
       for (int i = 0; i < config_.depths[s]; ++i) {
         x = block(x, fmt::format("{}.{}", stage, i), s, i == 0 ? config_.strides[s] : 1,
                   config_.drop_path * number++ / count);
@@ -111,12 +68,8 @@ class Network {
     }
     b_.next_level();
     const std::string last = fmt::format("features.{}", config_.widths.size() + 1);
-    const PairNames head =
-        timm_ ? PairNames{"conv_head", "bn2"} : PairNames{last + ".0", last + ".1"};
-    x = silu(conv_norm(x, head, config_.last_channels, {}));
-    if (!timm_) b_.named(x, last);
-    classifier_outputs(b_, x, timm_ ? "classifier" : "classifier.1", config_.classes,
-                       fan_in_uniform(config_.classes), {}, timm_ ? "global_pool" : "avgpool");
+    x = b_.named(silu(conv_norm(x, last, config_.last_channels, {})), last);
+    classifier_outputs(b_, x, "classifier.1", config_.classes, fan_in_uniform(config_.classes));
     return std::move(b_).finish();
   }
 
@@ -126,11 +79,12 @@ class Network {
   }
   Value silu(Value x) { return b_.activation(x, Elementwise::kSilu); }
 
-  Value conv_norm(Value x, const PairNames& names, int channels, Builder::ConvShape shape) {
+  // Parameters `name`.0 and `name`.1.
+  Value conv_norm(Value x, const std::string& name, int channels, Builder::ConvShape shape) {
     shape.bias = false;
     const Init init = kaiming_normal(int64_t{channels} * shape.kernel * shape.kernel);
-    x = b_.named(b_.conv(x, names.conv, channels, shape, init), names.conv);
-    return b_.batch_norm(x, names.norm, {.eps = config_.bn_eps});
+    x = b_.named(b_.conv(x, name + ".0", channels, shape, init), name + ".0");
+    return b_.batch_norm(x, name + ".1", {.eps = config_.bn_eps});
   }
 
   Value block(Value x, const std::string& name, size_t stage, int stride, double rate) {
@@ -138,27 +92,30 @@ class Network {
     const int in = b_.grid(x).channels, width = config_.widths[stage];
     const int inside = widened(name, "expand_ratios", config_.expand_ratios[stage], in);
     const int kernel = config_.kernels[stage];
-    const BlockNames names{name, timm_, inside != in};
+    // The layers are numbered: the expansion, where there is one, first.
+    int number = 0;
+    const auto layer = [&] { return fmt::format("{}.block.{}", name, number++); };
     Value y = x;
-    if (names.expands) y = silu(conv_norm(y, names.expand(), inside, {}));
+    if (inside != in) y = silu(conv_norm(y, layer(), inside, {}));
     const Init filter = kaiming_normal(int64_t{inside} * kernel * kernel);
-    y = b_.depthwise_conv(y, names.depthwise().conv,
+    const std::string depthwise = layer();
+    y = b_.depthwise_conv(y, depthwise + ".0",
                           {.kernel = kernel, .stride = stride, .padding = padding(kernel)}, filter);
-    y = silu(b_.batch_norm(y, names.depthwise().norm, {.eps = config_.bn_eps}));
+    y = silu(b_.batch_norm(y, depthwise + ".1", {.eps = config_.bn_eps}));
+    const std::string squeeze = layer();
     SqueezeExcite gate;
-    gate.reduce = names.gate() + (timm_ ? ".conv_reduce" : ".fc1");
-    gate.expand = names.gate() + (timm_ ? ".conv_expand" : ".fc2");
+    gate.reduce = squeeze + ".fc1";
+    gate.expand = squeeze + ".fc2";
     gate.width = std::max(1, in / 4);
     gate.function = Elementwise::kSilu;
     gate.zero_bias = true;
-    y = b_.named(squeeze_excite(b_, y, gate), names.gate());
-    y = conv_norm(y, names.project(), width, {});
+    y = b_.named(squeeze_excite(b_, y, gate), squeeze);
+    y = conv_norm(y, layer(), width, {});
     if (stride == 1 && in == width) y = b_.residual(x, y, rate);
     return b_.named(y, name);
   }
 
   const EfficientNetConfig& config_;
-  bool timm_;
   Builder b_;
 };
 
@@ -203,11 +160,72 @@ EfficientNetConfig miniature() {
   return config;
 }
 
-Recipe recipe(int resize, int crop) {
-  Recipe recipe;
-  recipe.resize = resize;
-  recipe.crop = crop;
-  return recipe;
+// ---- what others publish ------------------------------------------------------------------
+
+constexpr NameRule kTimmNames[] = {
+    {"^conv_stem", "features.0.0"},
+    {"^bn1", "features.0.1"},
+    {"^blocks.0.#.conv_dw", "features.1.#1.block.0.0"},
+    {"^blocks.0.#.bn1", "features.1.#1.block.0.1"},
+    {"^blocks.0.#.se", "features.1.#1.block.1"},
+    {"^blocks.0.#.conv_pw", "features.1.#1.block.2.0"},
+    {"^blocks.0.#.bn2", "features.1.#1.block.2.1"},
+    {"^blocks.#.#.conv_pw", "features.#1+1.#2.block.0.0"},
+    {"^blocks.#.#.bn1", "features.#1+1.#2.block.0.1"},
+    {"^blocks.#.#.conv_dw", "features.#1+1.#2.block.1.0"},
+    {"^blocks.#.#.bn2", "features.#1+1.#2.block.1.1"},
+    {"^blocks.#.#.se", "features.#1+1.#2.block.2"},
+    {"^blocks.#.#.conv_pwl", "features.#1+1.#2.block.3.0"},
+    {"^blocks.#.#.bn3", "features.#1+1.#2.block.3.1"},
+    {"conv_reduce", "fc1"},
+    {"conv_expand", "fc2"},
+    {"^blocks.#", "features.#1+1"},  // values in golden cases
+    {"^conv_head", "features.8.0"},
+    {"^bn2", "features.8.1"},
+    {"^global_pool", "avgpool"},
+    {"^classifier", "classifier.1"},
+};
+
+std::vector<PublishedRecipe> recipes() {
+  std::vector<PublishedRecipe> all = {
+      {"efficientnet_b1", kTorchvision, "efficientnet_b1_rwightman-533bc792",
+       bicubic_crop(256, 240)},
+      {"efficientnet_b1", kTorchvision, "efficientnet_b1-c27df63c", bilinear_crop(255, 240)},
+      {"efficientnet_b0", kTimm, "", bicubic_crop(256, 224)},
+      {"efficientnet_b1", kTimm, "", bicubic_crop(256, 224)},
+      {"efficientnet_b2", kTimm, "", bicubic_crop(292, 256)},
+      {"efficientnet_b3", kTimm, "", bicubic_crop(329, 288)},
+      {"efficientnet_b4", kTimm, "", bicubic_crop(365, 320)},
+      {"efficientnet_b5", kTimm, "", bicubic_crop(448, 448)}};
+  // Made in TensorFlow; those of adversarial training ("ap") see values from -1 to 1.
+  const struct {
+    std::string_view model, any, ap, tagged_ap;
+    int resize, crop;
+  } kTensorFlow[] = {
+      {"efficientnet_b0", "tf_efficientnet_b0", "tf_efficientnet_b0_ap", "tf_efficientnet_b0.ap",
+       256, 224},
+      {"efficientnet_b1", "tf_efficientnet_b1", "tf_efficientnet_b1_ap", "tf_efficientnet_b1.ap",
+       272, 240},
+      {"efficientnet_b2", "tf_efficientnet_b2", "tf_efficientnet_b2_ap", "tf_efficientnet_b2.ap",
+       292, 260},
+      {"efficientnet_b3", "tf_efficientnet_b3", "tf_efficientnet_b3_ap", "tf_efficientnet_b3.ap",
+       331, 300},
+      {"efficientnet_b4", "tf_efficientnet_b4", "tf_efficientnet_b4_ap", "tf_efficientnet_b4.ap",
+       412, 380},
+      {"efficientnet_b5", "tf_efficientnet_b5", "tf_efficientnet_b5_ap", "tf_efficientnet_b5.ap",
+       488, 456},
+      {"efficientnet_b6", "tf_efficientnet_b6", "tf_efficientnet_b6_ap", "tf_efficientnet_b6.ap",
+       560, 528},
+      {"efficientnet_b7", "tf_efficientnet_b7", "tf_efficientnet_b7_ap", "tf_efficientnet_b7.ap",
+       632, 600},
+  };
+  for (const auto& row : kTensorFlow) {
+    all.push_back({row.model, kTimm, row.any, bicubic_crop(row.resize, row.crop)});
+    for (std::string_view begin : {row.ap, row.tagged_ap}) {
+      all.push_back({row.model, kTimm, begin, symmetric_crop(row.resize, row.crop)});
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -220,22 +238,40 @@ Family efficientnet_family() {
           {
               {"efficientnet_b3",
                variant(300, 40, {24, 32, 48, 96, 136, 232, 384}, {2, 3, 3, 5, 5, 6, 2}, 1e-5f),
-               recipe(320, 300), "for 300 x 300", "12M", "1.8G"},
+               bicubic_crop(320, 300), "for 300 x 300", "12M", "1.8G"},
               {"efficientnet_b4",
                variant(380, 48, {24, 32, 56, 112, 160, 272, 448}, {2, 4, 4, 6, 6, 8, 2}, 1e-5f),
-               recipe(384, 380), "for 380 x 380", "19M", "4.2G"},
+               bicubic_crop(384, 380), "for 380 x 380", "19M", "4.2G"},
               {"efficientnet_b5",
                variant(456, 48, {24, 40, 64, 128, 176, 304, 512}, {3, 5, 5, 7, 7, 9, 3}, 1e-3f),
-               recipe(456, 456), "for 456 x 456", "30M", "9.9G"},
+               bicubic_crop(456, 456), "for 456 x 456", "30M", "9.9G"},
               {"efficientnet_b6",
                variant(528, 56, {32, 40, 72, 144, 200, 344, 576}, {3, 6, 6, 8, 8, 11, 3}, 1e-3f),
-               recipe(528, 528), "for 528 x 528", "43M", "19.0G"},
+               bicubic_crop(528, 528), "for 528 x 528", "43M", "19.0G"},
               {"efficientnet_b7",
                variant(600, 64, {32, 48, 80, 160, 224, 384, 640}, {4, 7, 7, 10, 10, 13, 4}, 1e-3f),
-               recipe(600, 600), "for 600 x 600", "66M", "37.0G"},
-              {"test_efficientnet", miniature(), recipe(64, 64), "miniature for tests"},
+               bicubic_crop(600, 600), "for 600 x 600", "66M", "37.0G"},
+              {"test_efficientnet", miniature(), bicubic_crop(64, 64), "miniature for tests"},
+          },
+      .imported =
+          {
+              {"efficientnet_b0",
+               variant(224, 32, {16, 24, 40, 80, 112, 192, 320}, {1, 2, 2, 3, 3, 4, 1}, 1e-5f),
+               bicubic_crop(256, 224), "for 224 x 224"},
+              {"efficientnet_b1",
+               variant(240, 32, {16, 24, 40, 80, 112, 192, 320}, {2, 3, 3, 4, 4, 5, 2}, 1e-5f),
+               bicubic_crop(256, 240), "for 240 x 240"},
+              {"efficientnet_b2",
+               variant(288, 32, {16, 24, 48, 88, 120, 208, 352}, {2, 3, 3, 4, 4, 5, 2}, 1e-5f),
+               bicubic_crop(288, 288), "for 288 x 288"},
           },
       .buffers = {".num_batches_tracked"},
+      .publisher = kTorchvision,
+      .names = {{kTimm, "conv_stem.weight", kTimmNames}},
+      .published_fields = {{kTimm, "", {{"bn_eps", "1e-05"}}},
+                           {kTimm, "tf_", {{"bn_eps", "0.001"}, {"padding", "same"}}}},
+      .recipes = recipes(),
+      .timm_networks = {"efficientnet_b", "tf_efficientnet_b"},
       .argument_fields = {{"expand_ratio", "expand_ratios"},
                           {"kernel", "kernels"},
                           {"stride_of_first_block", "strides"},

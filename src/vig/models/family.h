@@ -9,6 +9,7 @@
 
 #include "vig/base/recipe.h"
 #include "vig/models/config.h"
+#include "vig/models/published.h"
 
 namespace vig {
 
@@ -20,15 +21,27 @@ struct ModelSpec {
   std::string note;               // what it is, in a few words
   std::string paper_params = "";  // as printed in the paper; empty where it prints none
   std::string paper_flops = "";
-  std::string_view family = "";  // set by the registry
+  // Set by the registry:
+  std::string_view family = "";
+  bool imported = false;  // see Family
 };
 
 struct Family {
   std::string_view name;
   std::string_view base;          // the model that others are described against in golden cases
   std::vector<ModelSpec> models;  // a published model before the roadmap model that equals it
+  // Further sizes, here for the checkpoints that others publish: no part of the paper's tables.
+  std::vector<ModelSpec> imported = {};
   // How the names of tensors end that stand in published checkpoints and are no parameters.
   std::vector<std::string_view> buffers = {};
+  // Whose names the parameters have, where several publish checkpoints; and what is different in
+  // those of the others.
+  std::string_view publisher = "";
+  std::vector<PublishedNames> names = {};
+  std::vector<PublishedFields> published_fields = {};
+  std::vector<PublishedRecipe> recipes = {};
+  // How timm's names of the networks begin that have these tensors and compute the same.
+  std::vector<std::string_view> timm_networks = {};
   // Arguments of the original code, in golden cases: the field that each sets, where the names
   // differ; and those that have one value in every model of the family, or (empty) follow from the
   // others.

@@ -19,14 +19,18 @@ struct Zoo {
     for (const Family& other : families) {
       if (other.name == family.name) fail_usage("there are two model families '{}'", family.name);
     }
-    for (ModelSpec spec : family.models) {
-      for (const ModelSpec& other : models) {
-        if (other.name == spec.name) fail_usage("there are two models '{}'", spec.name);
-      }
-      spec.family = family.name;
-      models.push_back(std::move(spec));
-    }
+    for (const ModelSpec& spec : family.models) add(spec, family.name, false);
+    for (const ModelSpec& spec : family.imported) add(spec, family.name, true);
     families.push_back(std::move(family));
+  }
+
+  void add(ModelSpec spec, std::string_view family, bool imported) {
+    for (const ModelSpec& other : models) {
+      if (other.name == spec.name) fail_usage("there are two models '{}'", spec.name);
+    }
+    spec.family = family;
+    spec.imported = imported;
+    models.push_back(std::move(spec));
   }
 };
 

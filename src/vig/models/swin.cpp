@@ -3,7 +3,7 @@
 // Stages of c channels, each but the first behind a merge of 2 x 2 neighbours. In window attention
 // every second block shifts its windows by half a window.
 // x += attn(norm1(x));  x += mlp(norm2(x));  head(mean(norm(x))).
-// Parameter names are those of the released checkpoints, or timm's.
+// Parameter names are those of the released checkpoints.
 //
 // A window is never larger than the grid of its stage at image_size x image_width, which the tables
 // of positions belong to. Other images keep these windows: grids that they do not fill are
@@ -27,9 +27,6 @@ namespace {
 
 constexpr Init kInit = truncated_normal_init(0.02f);
 constexpr size_t kMaxStages = 8;
-
-enum class Names { kOfficial, kTimm };
-constexpr std::array<std::string_view, 2> kNamesNames = {"official", "timm"};
 
 struct SwinBackboneConfig {
   int image_width = 0;  // beside image_size; 0: square
@@ -58,9 +55,8 @@ struct SwinBackboneConfig {
 // The stages. Every name begins with `prefix`.
 class Stages {
  public:
-  Stages(Builder& b, const SwinBackboneConfig& config, float drop_path, Names names,
-         std::string prefix = "")
-      : b_(b), config_(config), drop_path_(drop_path), names_(names), prefix_(std::move(prefix)) {}
+  Stages(Builder& b, const SwinBackboneConfig& config, float drop_path, std::string prefix = "")
+      : b_(b), config_(config), drop_path_(drop_path), prefix_(std::move(prefix)) {}
 
   // What each of them puts out, of images whose windows are those of `image_size`.
   std::vector<Value> build(Value image, int image_size) {
@@ -86,20 +82,19 @@ class Stages {
         x = block(x, fmt::format("{}layers.{}.blocks.{}", prefix_, s, i), op);
       }
       stages.push_back(x);
-      if (timm() || s + 1 == config_.depths.size()) b_.named(x, layer(s));
+      if (s + 1 == config_.depths.size()) b_.named(x, layer(s));
     }
     return stages;
   }
 
  private:
-  bool timm() const { return names_ == Names::kTimm; }
   std::string layer(size_t s) const { return fmt::format("{}layers.{}", prefix_, s); }
 
   // In front of stage s. The released code counts it to the stage before.
   Value merge(Value x, size_t s) {
-    const std::string name = layer(timm() ? s : s - 1);
+    const std::string name = layer(s - 1);
     x = patch_merging(b_, x, name + ".downsample", 2 * b_.grid(x).channels, config_.ln_eps, kInit);
-    return timm() ? x : b_.named(x, name);
+    return b_.named(x, name);
   }
 
   Value block(Value x, const std::string& name, const WindowAttentionOp& op) {
@@ -121,7 +116,6 @@ class Stages {
   Builder& b_;
   const SwinBackboneConfig& config_;
   float drop_path_;
-  Names names_;
   std::string prefix_;
   int number_ = 0;  // of blocks so far
 };
@@ -146,30 +140,25 @@ void SwinBackboneConfig::check(int image_size) const {
 }
 
 struct SwinConfig : ConfigOf<SwinConfig>, SwinBackboneConfig {
-  Names names = Names::kOfficial;
-
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
     SwinBackboneConfig::visit(visitor);
-    visitor.visit("names", names, kNamesNames);
   }
   int64_t blocks() const override { return all_blocks(); }
 
   Graph build(int height, int width) const override {
     Builder b;
     const std::vector<Value> stages =
-        Stages(b, *this, drop_path, names).build(b.input("image", {height, width, 3}), image_size);
+        Stages(b, *this, drop_path).build(b.input("image", {height, width, 3}), image_size);
     for (size_t s = 0; s < stages.size(); ++s) b.output(fmt::format("stage{}", s), stages[s]);
     b.next_level();
     const Value x = b.named(b.layer_norm(stages.back(), "norm", ln_eps), "norm");
-    classifier_outputs(b, x, names == Names::kTimm ? "head.fc" : "head", classes, kInit);
+    classifier_outputs(b, x, "head", classes, kInit);
     return std::move(b).finish();
   }
 
   std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const override {
-    const bool timm = shapes("head.fc.weight") != nullptr;
-    auto fields = classes_shown_by(shapes, timm ? "head.fc.weight" : "head.weight");
-    fields["names"] = timm ? "timm" : "official";
+    auto fields = classes_shown_by(shapes, "head.weight");
     // Published models have a last grid of one window.
     const Shape* table = shapes("layers.0.blocks.0.attn.relative_position_bias_table");
     if (table == nullptr || table->rank() != 2 || depths.size() > kMaxStages) return fields;
@@ -192,7 +181,7 @@ struct SwinPyramid : SwinBackboneConfig {
   Pyramid maps(Builder& b, Value image, const BackboneUse& use) const {
     check_stages();
     const std::vector<Value> stages =
-        Stages(b, *this, use.drop_path, Names::kOfficial, "backbone.").build(image, use.image_size);
+        Stages(b, *this, use.drop_path, "backbone.").build(image, use.image_size);
     b.next_level();
     Pyramid maps;
     for (size_t k = 0; k < maps.size(); ++k) {
@@ -234,23 +223,61 @@ Segmenter segmenter(const SwinConfig& config) {
   return segmenter;
 }
 
+// ---- what others publish ------------------------------------------------------------------
+
+constexpr NameRule kTorchvisionNames[] = {
+    {"^features.0.0", "patch_embed.proj"},
+    {"^features.0.2", "patch_embed.norm"},
+    {"^features.1", "layers.0.blocks"},
+    {"^features.2", "layers.0.downsample"},
+    {"^features.3", "layers.1.blocks"},
+    {"^features.4", "layers.1.downsample"},
+    {"^features.5", "layers.2.blocks"},
+    {"^features.6", "layers.2.downsample"},
+    {"^features.7", "layers.3.blocks"},
+    {"mlp.0", "mlp.fc1"},
+    {"mlp.3", "mlp.fc2"},
+};
+
+// A merge belongs to the stage behind it.
+constexpr NameRule kTimmNames[] = {
+    {"^layers.#.downsample", "layers.#1-1.downsample"},
+    {"^head.fc", "head"},
+};
+
 }  // namespace
 
 Family swin_family() {
   const Recipe imagenet;
-  return {.name = "swin",
-          .base = "swin_t",
-          .models =
-              {
-                  {"swin_t", variant(96, 3, 6, 0.2f), imagenet, "tiny", "28M", "4.6G"},
-                  {"swin_s", variant(96, 3, 18, 0.3f), imagenet, "small", "50M", "8.7G"},
-                  {"swin_b", variant(128, 4, 18, 0.5f), imagenet, "base", "88M", "15.4G"},
-                  {"test_swin", miniature(), imagenet.with_size(64), "miniature for tests"},
-              },
-          .buffers = {".relative_position_index", ".attn_mask"},
-          .fixed_arguments = {{"stage_windows", ""}},
-          .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"},
-          .channels_last = true};
+  return {
+      .name = "swin",
+      .base = "swin_t",
+      .models =
+          {
+              {"swin_t", variant(96, 3, 6, 0.2f), imagenet, "tiny", "28M", "4.6G"},
+              {"swin_s", variant(96, 3, 18, 0.3f), imagenet, "small", "50M", "8.7G"},
+              {"swin_b", variant(128, 4, 18, 0.5f), imagenet, "base", "88M", "15.4G"},
+              {"test_swin", miniature(), imagenet.with_size(64), "miniature for tests"},
+          },
+      .imported =
+          {
+              {"swin_l", variant(192, 6, 18, 0.5f), imagenet, "large"},
+          },
+      .buffers = {".relative_position_index", ".attn_mask"},
+      .publisher = "the authors",
+      .names = {{kTorchvision, "features.1.0.attn.relative_position_bias_table", kTorchvisionNames},
+                {kTimm, "head.fc.weight", kTimmNames}},
+      .recipes = {{"swin_t", kTorchvision, "swin_t-704ceda3", bicubic_crop(232, 224)},
+                  {"swin_s", kTorchvision, "swin_s-5e29d889", bicubic_crop(246, 224)},
+                  {"swin_b", kTorchvision, "swin_b-68c6b09e", bicubic_crop(238, 224)},
+                  {"swin_t", kTimm, "", bicubic_crop(248, 224)},
+                  {"swin_s", kTimm, "", bicubic_crop(248, 224)},
+                  {"swin_b", kTimm, "", bicubic_crop(248, 224)},
+                  {"swin_l", kTimm, "", bicubic_crop(248, 224)}},
+      .timm_networks = {"swin_"},
+      .fixed_arguments = {{"stage_windows", ""}},
+      .inner_activations = {".rel_pos_bias", ".attn_mask", ".attn_windows"},
+      .channels_last = true};
 }
 
 Family swin_upernet_family() {

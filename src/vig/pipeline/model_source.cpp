@@ -7,7 +7,9 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/models/not_built.h"
 #include "vig/pipeline/default_model.h"
+#include "vig/pipeline/published_file.h"
 #include "vig/pipeline/recognise.h"
 #include "vig/weights/model_info.h"
 
@@ -67,6 +69,14 @@ void take_words(const ModelInfo& info, const Checkpoint& checkpoint, ModelSource
   source.classes = info.classes;
 }
 
+// Earlier versions wrote tensors under the publisher's names, and a field that says whose.
+void map_earlier_names(const std::string& publisher, std::shared_ptr<const Checkpoint>& checkpoint,
+                       const ModelSpec& spec) {
+  for (const PublishedNames& names : find_family(spec.family).names) {
+    if (names.publisher == publisher) checkpoint = with_our_names(*checkpoint, names);
+  }
+}
+
 ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
                           std::shared_ptr<const Checkpoint> checkpoint) {
   ModelSource source;
@@ -74,7 +84,10 @@ ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
   source.known = ModelSource::Known::kByMetadata;
   source.spec = as_input(request.model, [&] {
     ModelSpec spec = find_model(info.arch);
-    override_fields(spec, info.overrides);
+    auto overrides = info.overrides;
+    const auto names = overrides.extract("names");
+    if (names) map_earlier_names(names.mapped(), checkpoint, spec);
+    override_fields(spec, overrides);
     return spec;
   });
   take_words(info, *checkpoint, source);
@@ -83,15 +96,18 @@ ModelSource from_metadata(const ModelRequest& request, const ModelInfo& info,
 }
 
 ModelSource from_arch(const ModelRequest& request, const std::optional<ModelInfo>& info,
-                      std::shared_ptr<const Checkpoint> checkpoint) {
+                      std::shared_ptr<const Checkpoint> checkpoint, const FileOrigin& origin) {
   ModelSource source;
   source.name = request.model;
   source.known = ModelSource::Known::kByHand;
   source.spec = find_model(request.arch);
   override_fields(source.spec, request.fields);
+  const PublishedNames* names = published_names(find_family(source.spec.family), *checkpoint);
+  if (names != nullptr) checkpoint = with_our_names(*checkpoint, *names);
   source.spec = as_input(request.model, [&] {
     ModelSpec spec = source.spec;
     override_fields(spec, shape_fields(spec, *checkpoint));
+    source.recipe_of = adopt_publication(spec, names, origin);
     return spec;
   });
   if (info) take_words(*info, *checkpoint, source);
@@ -99,38 +115,50 @@ ModelSource from_arch(const ModelRequest& request, const std::optional<ModelInfo
   return source;
 }
 
-ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Checkpoint> checkpoint) {
+[[noreturn]] void fail_unknown(const std::string& file, const Checkpoint& checkpoint) {
+  const std::string known = known_but_not_built([&](const std::string& name) {
+    const NamedTensor* tensor = checkpoint.find(name);
+    return tensor == nullptr ? nullptr : &tensor->view.shape;
+  });
+  if (!known.empty()) fail("{}: {}: not built", file, known);
+  fail(
+      "{}: {} tensors that are no published model's, and no word on what they are; say which "
+      "model it is with --arch NAME and what differs with --set FIELD=VALUE",
+      file, checkpoint.tensors().size());
+}
+
+ModelSource from_shapes(const ModelRequest& request, std::shared_ptr<const Checkpoint> checkpoint,
+                        const FileOrigin& origin) {
   if (checkpoint->metadata().contains("vig.train.run")) {
     fail("{}: a checkpoint to resume training from; the network is in best.safetensors beside it",
          request.model);
   }
-  const std::vector<ModelSpec> matches = matching_models(*checkpoint);
-  if (matches.empty()) {
-    fail(
-        "{}: {} tensors that are no published model's, and no word on what they are; say which "
-        "model it is with --arch NAME and what differs with --set FIELD=VALUE",
-        request.model, checkpoint->tensors().size());
-  }
+  const std::vector<MatchingModel> matches = matching_models(checkpoint);
+  if (matches.empty()) fail_unknown(request.model, *checkpoint);
   if (matches.size() > 1) {
     std::vector<std::string> names;
-    for (const ModelSpec& match : matches) names.push_back(match.name);
+    for (const MatchingModel& match : matches) names.push_back(match.spec.name);
     fail("{}: the tensors fit the models {}; say which it is with --arch NAME", request.model,
          fmt::join(names, " and "));
   }
   ModelSource source;
   source.name = request.model;
   source.known = ModelSource::Known::kByShapes;
-  source.spec = matches[0];
-  source.checkpoint = std::move(checkpoint);
+  source.spec = matches[0].spec;
+  source.recipe_of = adopt_publication(source.spec, matches[0].names, origin);
+  source.checkpoint = matches[0].checkpoint;
   return source;
 }
 
 ModelSource from_checkpoint(const ModelRequest& request,
-                            std::shared_ptr<const Checkpoint> checkpoint) {
+                            std::shared_ptr<const Checkpoint> checkpoint, bool is_file) {
   const auto info = read_model_info(checkpoint->metadata(), request.model);
-  if (!request.arch.empty()) return from_arch(request, info, std::move(checkpoint));
-  if (info) return from_metadata(request, *info, std::move(checkpoint));
-  return from_shapes(request, std::move(checkpoint));
+  if (info && request.arch.empty()) return from_metadata(request, *info, std::move(checkpoint));
+  const FileOrigin origin =
+      is_file && !info ? as_input(request.model, [&] { return origin_of_file(request.model); })
+                       : origin_of_name(request.model);
+  if (!request.arch.empty()) return from_arch(request, info, std::move(checkpoint), origin);
+  return from_shapes(request, std::move(checkpoint), origin);
 }
 
 // Builds the network, after what the caller says about it.
@@ -172,14 +200,16 @@ ModelSource find_source(const ModelRequest& given) {
                                std::filesystem::exists(request.model, ignored);
   if (!looks_like_file) find_model(request.model);  // throws with the list of names
   auto checkpoint = Checkpoint::open(request.model, request.ema);
-  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint))),
+  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint)),
+                                /*is_file=*/true),
                 request);
 }
 
 ModelSource find_source(const ModelRequest& request, std::span<const unsigned char> bytes,
                         std::shared_ptr<const void> owner) {
   auto checkpoint = Checkpoint::from_bytes(request.model, bytes, request.ema, std::move(owner));
-  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint))),
+  return finish(from_checkpoint(request, std::make_shared<const Checkpoint>(std::move(checkpoint)),
+                                /*is_file=*/false),
                 request);
 }
 

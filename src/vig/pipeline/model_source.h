@@ -36,6 +36,7 @@ struct ModelSource {
   std::string name;  // as the caller gave it; of a bundled model its file
   ModelSpec spec;    // overridden and with the recipe that belongs to the weights
   Known known = Known::kByName;
+  std::string recipe_of;  // where the recipe of a published file is from; empty: the model's own
   std::vector<std::string> classes;              // empty: the outputs are numbered
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
   std::shared_ptr<const Graph> graph;            // of `spec`, for its described_size

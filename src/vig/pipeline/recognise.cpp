@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/published_file.h"
 
 namespace vig {
 namespace {
@@ -33,21 +34,27 @@ std::map<std::string, std::string> shape_fields(const ModelSpec& spec,
   });
 }
 
-std::vector<ModelSpec> matching_models(const Checkpoint& checkpoint) {
-  std::vector<ModelSpec> matches;
-  for (ModelSpec spec : model_zoo()) {
+std::vector<MatchingModel> matching_models(std::shared_ptr<const Checkpoint> checkpoint) {
+  std::vector<MatchingModel> matches;
+  MatchingModel candidate;
+  for (const ModelSpec& spec : model_zoo()) {
     if (spec.name.starts_with("test_")) continue;
+    if (candidate.checkpoint == nullptr || spec.family != candidate.spec.family) {
+      candidate.names = published_names(find_family(spec.family), *checkpoint);
+      candidate.checkpoint =
+          candidate.names == nullptr ? checkpoint : with_our_names(*checkpoint, *candidate.names);
+    }
+    candidate.spec = spec;
     try {
-      override_fields(spec, shape_fields(spec, checkpoint));
-      if (!has_same_parameters(spec, checkpoint)) continue;
+      override_fields(candidate.spec, shape_fields(spec, *candidate.checkpoint));
+      if (!has_same_parameters(candidate.spec, *candidate.checkpoint)) continue;
     } catch (const Error&) {  // no class or image size that this model could have
       continue;
     }
-    bool published = false;
-    for (const ModelSpec& match : matches) {
-      published = published || model_fields(match) == model_fields(spec);
-    }
-    if (!published) matches.push_back(std::move(spec));
+    const bool hidden = std::ranges::any_of(matches, [&](const MatchingModel& match) {
+      return model_fields(match.spec) == model_fields(candidate.spec);
+    });
+    if (!hidden) matches.push_back(candidate);
   }
   return matches;
 }

@@ -268,7 +268,8 @@ std::vector<std::string> other_models() {
       return row.model == spec.name && row.fields.empty();
     });
     if (spec.config->task() != ModelTask::kClassify) continue;
-    if (known || spec.name.starts_with("test_") || spec.name.starts_with("gla_")) continue;
+    if (known || spec.imported || spec.name.starts_with("test_") || spec.name.starts_with("gla_"))
+      continue;
     names.push_back(spec.name);
   }
   return names;

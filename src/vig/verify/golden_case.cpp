@@ -165,6 +165,19 @@ bool is_known(const GoldenCase& golden, const std::string& name) {
          name.starts_with("grad/") || std::ranges::any_of(golden.versions, of_version);
 }
 
+// KIND/NAME by our name of the module or parameter, where the case has another publisher's.
+std::string our_tensor(const std::string& tensor, const PublishedNames& names) {
+  const size_t slash = tensor.find('/');
+  if (slash == std::string::npos) return tensor;
+  return tensor.substr(0, slash + 1) + apply_rules(tensor.substr(slash + 1), names.rules).name;
+}
+
+std::shared_ptr<const Checkpoint> with_our_modules(const Checkpoint& tensors,
+                                                   const PublishedNames& names) {
+  return std::make_shared<const Checkpoint>(
+      tensors.renamed([&](NamedTensor& tensor) { tensor.name = our_tensor(tensor.name, names); }));
+}
+
 // Each version of the network that the case has an output of; of the plain one it must.
 std::vector<GoldenVersion> versions_of(const ModelSpec& spec, const Checkpoint& tensors) {
   std::vector<GoldenVersion> versions;
@@ -271,8 +284,15 @@ GoldenCase open_golden_case(const std::string& file) {
       const NamedTensor* tensor = golden.tensors->find(kParameter + name);
       return tensor == nullptr ? nullptr : &tensor->view.shape;
     };
-    GoldenConfig config = parse_golden_config(
-        beside, read_regular_file(beside, kConfigLimits.bytes), input, parameters);
+    const std::string text = read_regular_file(beside, kConfigLimits.bytes);
+    GoldenConfig config = parse_golden_config(beside, text, input, parameters);
+    for (const PublishedNames& names : find_family(config.spec.family).names) {
+      if (parameters(std::string(names.sign)) == nullptr) continue;
+      golden.tensors = with_our_modules(*golden.tensors, names);
+      config = parse_golden_config(beside, text, input, parameters);
+      for (std::string& name : config.activations) name = our_tensor(name, names);
+      break;
+    }
     golden.images = std::move(config.images);
     if (golden.images.empty()) {
       golden.versions = versions_of(config.spec, *golden.tensors);

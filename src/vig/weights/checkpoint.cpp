@@ -69,7 +69,7 @@ Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsig
         zip ? open_torch_zip(bytes, name) : open_torch_legacy(bytes, name);
     TorchStateDict dict = read_state_dict(container, name, bytes.size(), prefer_ema);
     result.tensors_ = std::move(dict.tensors);
-    result.copies_ = std::move(dict.copies);
+    result.copies_ = std::make_shared<const std::vector<Buffer>>(std::move(dict.copies));
   } else if (looks_like_safetensors(name, bytes)) {
     const SafeTensors file = SafeTensors::from_bytes(name, bytes);
     if (prefer_ema) {
@@ -85,9 +85,20 @@ Checkpoint Checkpoint::from_bytes(const std::string& name, std::span<const unsig
          describe(bytes));
   }
   strip_parallel_prefix(result.tensors_);
-  result.by_name_.resize(result.tensors_.size());
-  std::iota(result.by_name_.begin(), result.by_name_.end(), 0u);
-  std::ranges::sort(result.by_name_, {}, result.name_of());
+  result.sort_names();
+  return result;
+}
+
+void Checkpoint::sort_names() {
+  by_name_.resize(tensors_.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::ranges::sort(by_name_, {}, name_of());
+}
+
+Checkpoint Checkpoint::renamed(const std::function<void(NamedTensor&)>& rename) const {
+  Checkpoint result = *this;
+  for (NamedTensor& tensor : result.tensors_) rename(tensor);
+  result.sort_names();
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,9 @@ class Checkpoint {
   Checkpoint(Checkpoint&&) = default;
   Checkpoint& operator=(Checkpoint&&) = default;
 
+  // The same file with other names of its tensors, and other shapes of as many elements.
+  Checkpoint renamed(const std::function<void(NamedTensor&)>& rename) const;
+
   const std::string& path() const { return path_; }
   size_t file_bytes() const { return file_bytes_; }
   Format format() const { return format_; }
@@ -48,6 +52,8 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
+  Checkpoint(const Checkpoint&) = default;
+  void sort_names();
   auto name_of() const {
     return [this](uint32_t i) -> std::string_view { return tensors_[i].name; };
   }
@@ -60,7 +66,8 @@ class Checkpoint {
   Metadata metadata_;
   std::shared_ptr<const void> owner_;         // of the bytes
   std::shared_ptr<const MappedFile> mapped_;  // the same, of a file
-  std::vector<Buffer> copies_;  // of tensors whose elements do not stand in row-major order
+  // Of tensors whose elements do not stand in row-major order.
+  std::shared_ptr<const std::vector<Buffer>> copies_;
 };
 
 }  // namespace vig

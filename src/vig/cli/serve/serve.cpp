@@ -282,28 +282,28 @@ void add_serve(CommandLine& line) {
   };
   command
       .option("--batch", options->batch,
-              "Largest batch (default: 8 at 224 x 224, smaller for larger inputs)")
+              "Maximum batch size (default: 8 at 224 x 224, smaller for larger inputs)")
       .range(1, 4096)
       .value("N");
   add("--wait", options->wait_ms, "Maximum batching delay in milliseconds", 0.0, 1000.0, "MS");
-  add("--queue", options->queue, "Images in the queue; further requests get 503", size_t{1},
+  add("--queue", options->queue, "Maximum images in the queue; further requests get 503", size_t{1},
       size_t{1} << 20, "N");
-  add("--images", options->images, "Images per request", size_t{1}, size_t{4096}, "N");
-  add("--max-body", options->http.body_bytes, "Bytes of a request body", uint64_t{1},
+  add("--images", options->images, "Maximum images per request", size_t{1}, size_t{4096}, "N");
+  add("--max-body", options->http.body_bytes, "Maximum bytes of a request body", uint64_t{1},
       uint64_t{1} << 32, "BYTES");
   add("--max-size", options->max_size, "Largest input size that a client may request", 1,
       kMaxInputSide, "N");
   add("--max-bodies", options->http.all_body_bytes,
-      "Bytes of all request bodies being received or processed", uint64_t{1}, uint64_t{1} << 40,
-      "BYTES");
+      "Maximum bytes of all request bodies in progress", uint64_t{1}, uint64_t{1} << 40, "BYTES");
   add("--max-pixels", options->max_pixels, "Reject images with more pixels than this", int64_t{1},
       int64_t{1} << 40, "N");
   add("--max-drawn-pixels", options->max_drawn_pixels,
-      "Total pixels of the images of a request with draw=true", int64_t{1}, int64_t{1} << 40, "N");
+      "Maximum pixels of all images of a request with draw=true", int64_t{1}, int64_t{1} << 40,
+      "N");
   add("--max-responses", options->max_responses,
-      "Bytes of all responses being built or sent; further requests get 503", uint64_t{8} << 20,
+      "Maximum bytes of all responses in progress; further requests get 503", uint64_t{8} << 20,
       uint64_t{1} << 40, "BYTES");
-  add("--max-connections", options->http.connections, "Open connections", size_t{1},
+  add("--max-connections", options->http.connections, "Maximum open connections", size_t{1},
       size_t{1} << 20, "N");
   add("--request-seconds", options->http.request_seconds,
       "Seconds for a client to send a request, and to receive its response", 0.01, 3600.0, "S");

@@ -9,6 +9,6 @@ int main(int argc, char** argv) {
   // `vig study` is how people know it, and what the help of the command says.
   const bool command = argc > 1 && argv[1][0] != '-';
   return vig::cli::run_program(command ? "vig" : "vig-study",
-                               "Makes the paper's tables and figures again.", vig::cli::add_study,
-                               argc, argv);
+                               "Reproduces the tables and figures of the paper.",
+                               vig::cli::add_study, argc, argv);
 }

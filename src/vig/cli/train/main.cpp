@@ -20,6 +20,6 @@ int main(int argc, char** argv) {
   vig::train::keep_tensor_memory();
   // `vig train` is how people know it, and what the help of its commands says.
   const bool command = argc > 1 && argv[1][0] != '-';
-  return vig::cli::run_program(command ? "vig" : "vig-train", "Trains ViG and its relatives.", fill,
+  return vig::cli::run_program(command ? "vig" : "vig-train", "Trains ViG and its baselines.", fill,
                                argc, argv);
 }
