@@ -11,6 +11,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/base/random.h"
+#include "vig/graph/init.h"
 #include "vig/models/adapter.h"
 #include "vig/models/family.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "vig/base/random.h"
+#include "vig/graph/init.h"
 #include "vig/models/family.h"
 
 namespace vig::test {
