@@ -26,8 +26,15 @@ if(VIG_INSTRUMENT)
 endif()
 
 # Where more optimisation would cost the compiler more than it saves when the code runs: programs' options
-# and output, tests. GCC 12 gives these warnings falsely for "text" + std::string(...).
-set(vig_quick_options -O1 -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+# and output, tests. Other builds than Release optimise as their presets say.
+set(vig_quick_options)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  list(APPEND vig_quick_options -O1)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 gives these warnings falsely for "text" + std::string(...).
+  list(APPEND vig_quick_options -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
 
 # What nearly every file includes: half of the time to compile a small one.
 set(vig_common_headers <fmt/format.h> <algorithm> <functional> <map> <memory> <span> <string>
