@@ -148,7 +148,7 @@ def measure(options, size):
 
 
 def first_results(options, root):
-    photo = os.path.join(root, "tests", "data", "image", "photos", "cat_progressive_320x240.jpg")
+    photo = os.path.join(root, "tests", "fixtures", "image", "photos", "cat_progressive_320x240.jpg")
     starts = []
     for _ in range(options.starts):
         done = subprocess.run([sys.executable, "-c", FIRST, options.model, str(options.threads), photo],

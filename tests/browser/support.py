@@ -22,7 +22,7 @@ SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic",
 
 
 def photo(name):
-    return os.path.join(SOURCE, "tests", "data", "image", "photos", name)
+    return os.path.join(SOURCE, "tests", "fixtures", "image", "photos", name)
 
 
 def wait_for(condition, what, seconds=60):

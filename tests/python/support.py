@@ -9,7 +9,7 @@ import unittest
 
 SOURCE = os.environ["VIG_SOURCE_DIR"]
 BINARY = os.environ["VIG_BINARY"]
-PHOTOS = os.path.join(SOURCE, "tests", "data", "image", "photos")
+PHOTOS = os.path.join(SOURCE, "tests", "fixtures", "image", "photos")
 CLASSES = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"]
 
 
@@ -45,7 +45,7 @@ class WithModels(unittest.TestCase):
         with open(names, "w", encoding="utf-8") as file:
             file.write("\n".join(CLASSES) + "\n")
         cls.classifier = os.path.join(cls.folder, "classifier.safetensors")
-        checkpoint = os.path.join(SOURCE, "tests", "data", "golden", "vig-mini-silu.pth")
+        checkpoint = os.path.join(SOURCE, "tests", "fixtures", "golden", "vig-mini-silu.pth")
         run_vig("convert", checkpoint, cls.classifier, "--arch", "test_vig", "--classes", names)
         cls.images = [photo(name) for name in ("cat_chelsea.png", "flower.webp", "kitten_gray.jpg")]
 

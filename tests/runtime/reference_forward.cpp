@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/kernel_grids.h"
+#include "runtime/reference_layers.h"
 #include "vig/graph/scan_path.h"
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
@@ -11,9 +12,7 @@
 #include "vig/kernels/reference/conv_dense.h"
 #include "vig/kernels/reference/deformable.h"
 #include "vig/kernels/reference/gemm.h"
-#include "vig/kernels/reference/gemm_int8.h"
 #include "vig/kernels/reference/gla.h"
-#include "vig/kernels/reference/long_conv.h"
 #include "vig/kernels/reference/map_resize.h"
 #include "vig/kernels/reference/norm.h"
 #include "vig/kernels/reference/pointwise.h"
@@ -21,7 +20,6 @@
 #include "vig/kernels/reference/position.h"
 #include "vig/kernels/reference/q_shift.h"
 #include "vig/kernels/reference/rotary.h"
-#include "vig/kernels/reference/s4_taps.h"
 #include "vig/kernels/reference/selective_scan.h"
 #include "vig/kernels/reference/upsample_conv.h"
 #include "vig/kernels/reference/wkv.h"
@@ -85,36 +83,19 @@ class ReferenceForward {
     reference::gemm(weight, param(1) == nullptr ? nullptr : param(1) + first, args);
   }
 
-  // A linear layer, or a convolution by what each of its windows sees, in integers.
   void compute_int8() {
     const auto* conv = std::get_if<ConvOp>(&node_->op);
-    const Windows w = conv == nullptr ? Windows{1, 1, 0, 0, node_->grid.height, node_->grid.width}
-                                      : windows(*conv);
-    const ConvGrid from = conv_grid();
     const auto* linear = std::get_if<LinearOp>(&node_->op);
-    const int64_t first = linear == nullptr ? 0 : linear->first;
-    const int64_t read =
-        linear == nullptr ? from.channels : graph_.params[node_->params[0]].shape[-1];
-    const int64_t k = w.kernel * w.kernel * read, n = node_->grid.channels;
-    Values seen;
-    for (int64_t at = 0; at < node_->grid.positions(); ++at) {
-      for (int64_t i = 0; i < k; ++i) {
-        const int64_t tap = i / read;
-        const int64_t y = at / w.width * w.stride - w.top + tap / w.kernel;
-        const int64_t x = at % w.width * w.stride - w.left + tap % w.kernel;
-        const bool inside = y >= 0 && y < from.height && x >= 0 && x < from.width;
-        const int64_t index = (y * from.width + x) * from.channels + first + i % read;
-        seen.push_back(inside ? in(0)[static_cast<size_t>(index)] : 0.0f);
-      }
+    Int8Layer layer{in(0).data(), conv_grid(), {}, 0, in_grid(0).channels, node_->grid.channels};
+    layer.windows = {1, 1, 0, 0, node_->grid.height, node_->grid.width};
+    if (conv != nullptr) layer.windows = windows(*conv);
+    if (linear != nullptr) {
+      layer.first = linear->first;
+      layer.read = graph_.params[node_->params[0]].shape[-1];
     }
-    Values ordered(static_cast<size_t>(n * k));
-    patch_weight(param(0), n, read, w.kernel, ordered.data());
-    Int8GemmArgs args;
-    args.rows = node_->grid.positions();
-    args.weight = {nullptr, n, k, false};
-    args.c = out_.data();
-    args.ldc = n;
-    reference::gemm_int8(seen.data(), k, ordered.data(), param(1), args);
+    layer.weight = param(0);
+    layer.bias = param(1);
+    reference_int8(layer, out_.data());
   }
 
   void compute(const LinearOp& op) {
@@ -582,42 +563,10 @@ class ReferenceForward {
   }
 
   void compute(const S4ConvOp& op) {
-    const int64_t channels = in_grid(0).channels, taps = op.length;
     const Shape& a = graph_.params[static_cast<size_t>(node_->params[4])].shape;
-    S4TapsArgs space;
-    space.channels = channels;
-    space.rows = 2 * op.copies;
-    space.systems = a[0];
-    space.pairs = a[1];
-    space.inv_dt = param(1);
-    space.c = param(2);
-    space.b = param(3);
-    space.a_real = param(4);
-    space.a_imag = param(5);
-    space.p = param(6);
-    space.l_kernel = s4_kernel_length(*param(7));
-    space.length = taps;
-    Values made(static_cast<size_t>(space.rows * taps * channels));
-    space.taps = made.data();
-    reference::s4_taps(space);
-    for (int64_t m = 0; m < op.copies; ++m) {
-      Values rows;
-      for (int64_t distance = -taps; distance < taps; ++distance) {
-        const int64_t row =
-            distance < 0 ? (op.copies + m) * taps - distance - 1 : m * taps + distance;
-        for (int64_t h = 0; h < channels; ++h) {
-          const float skip = distance == 0 ? param(0)[m * channels + h] : 0.0f;
-          rows.push_back(made[static_cast<size_t>(row * channels + h)] + skip);
-        }
-      }
-      LongConvArgs args;
-      args.tokens = node_->grid.positions();
-      args.channels = args.in_stride = channels;
-      args.in = in(0).data();
-      args.out = out_.data() + m * channels;
-      args.out_stride = node_->grid.channels;
-      reference::long_conv(args, {rows.data(), channels, taps, taps});
-    }
+    reference_s4(
+        op, a, [this](size_t i) { return param(i); }, {in(0).data(), in_grid(0)}, node_->grid,
+        out_.data());
   }
 
   void compute(const MeanPoolOp&) {

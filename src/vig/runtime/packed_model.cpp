@@ -74,8 +74,10 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
       packing_calls.push_back(call.get());
     }
   }
+  // The classifier is small, and explanations read it as it is published.
+  const auto is_plain = [&](size_t i) { return model->layouts_[i].empty() || params[i].head; };
   for (size_t i = 0; i < params.size(); ++i) {
-    if (model->layouts_[i].empty()) bytes += aligned(float_bytes(params[i].shape));
+    if (is_plain(i)) bytes += aligned(float_bytes(params[i].shape));
   }
   model->buffer_ = Buffer(bytes);
   auto* next = static_cast<std::byte*>(model->buffer_.data());
@@ -91,10 +93,10 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
     weights->release_pages();
     read = 0;
   }
-  // What is not packed is copied, so that nothing of the file is held.
+  // These are copied, so that nothing of the file is held.
   model->plain_.resize(params.size());
   for (size_t i = 0; i < params.size(); ++i) {
-    if (!model->layouts_[i].empty()) continue;
+    if (!is_plain(i)) continue;
     const size_t size = float_bytes(params[i].shape);
     std::memcpy(next, weights->floats(i).data(), size);
     model->plain_[i] = reinterpret_cast<const float*>(next);

@@ -38,7 +38,7 @@ class PackedModel {
 
   // By index of the parameter.
   const ParamSpec& param(int index) const { return graphs_[0].params[index]; }
-  // As published; null for what is only packed.
+  // As published; null for what is packed, the classifier aside.
   const float* weight(int index) const { return plain_[index]; }
   // In its kernel's layout.
   template <class T = float>

@@ -31,7 +31,7 @@ constexpr const char* kStyle =
     ".fine{stroke:#1a2029}.frame{stroke:#6e7681}.halo{stroke:#0d1117}}\n"
     "</style>\n";
 
-double text_width(std::string_view text, double font) { return font * svg_label(text).width; }
+double label_width(std::string_view text, double font) { return font * svg_label(text).width; }
 
 // Cut at spaces into lines that fit a width.
 std::vector<std::string> wrapped(const std::string& text, double width) {
@@ -41,7 +41,7 @@ std::vector<std::string> wrapped(const std::string& text, double width) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
     // Letters are narrower than svg_label's safe guess.
-    if (!line.empty() && 0.86 * text_width(line + " " + word, kFont) > width) {
+    if (!line.empty() && 0.86 * label_width(line + " " + word, kFont) > width) {
       lines.push_back(std::move(line));
       line.clear();
     }
@@ -206,7 +206,7 @@ class Drawing {
     for (const double v : x.ticks) {
       add(out, "<path class=\"frame\" d=\"M{:.1f} {:.1f}v5\"/>\n", at_x(v), top + height);
       const std::string label = tick_text(v, panel.x, x.step);
-      if (!labels || at_x(v) - last < text_width(label, kFont) + 3) continue;
+      if (!labels || at_x(v) - last < label_width(label, kFont) + 3) continue;
       last = at_x(v);
       add(out, "<text class=\"soft\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
           at_x(v), top + height + 19, label);
@@ -265,7 +265,7 @@ class Drawing {
                  double y) const {
     const SvgLabel label = svg_label(panel.mark->text, 60);
     const double half = 0.45 * kFont * label.width;
-    const double title = panel.title.empty() ? 0 : text_width(panel.title, 13) + 10;
+    const double title = panel.title.empty() ? 0 : label_width(panel.title, 13) + 10;
     const double from = left + title + half;
     const double to = left + chart_.panel_width - half;
     add(out,

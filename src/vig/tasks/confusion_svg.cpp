@@ -12,7 +12,7 @@
 namespace vig {
 namespace {
 
-constexpr size_t kNameLength = 24;
+constexpr size_t kClassLength = 24;
 constexpr int kMostWithoutList = 30;
 constexpr size_t kListed = 10;
 constexpr double kListFont = 13, kListLine = 19;
@@ -49,15 +49,15 @@ std::string percent(double share) {
   return std::isnan(share) ? "-" : fmt::format("{:.0f} %", 100 * share);
 }
 
-class Drawing {
+class ConfusionDrawing {
  public:
-  Drawing(const ClassificationMetrics& metrics, std::span<const std::string> names,
-          std::string_view unit)
+  ConfusionDrawing(const ClassificationMetrics& metrics, std::span<const std::string> names,
+                   std::string_view unit)
       : metrics_(metrics), classes_(metrics.per_class()), layout_(metrics.classes), unit_(unit) {
     double widest = 0;
     for (int i = 0; i < metrics.classes; ++i) {
       labels_.push_back(names.empty() ? svg_label(fmt::format("{}", i))
-                                      : svg_label(names[static_cast<size_t>(i)], kNameLength));
+                                      : svg_label(names[static_cast<size_t>(i)], kClassLength));
       widest = std::max(widest, labels_.back().width);
     }
     const double names_room = widest * layout_.name_font + 12;
@@ -223,7 +223,7 @@ std::string confusion_svg(const ClassificationMetrics& metrics, std::span<const 
   if (!names.empty() && names.size() != static_cast<size_t>(metrics.classes)) {
     fail("[confusion] {} class names for {} classes", names.size(), metrics.classes);
   }
-  return Drawing(metrics, names, unit).text(title);
+  return ConfusionDrawing(metrics, names, unit).text(title);
 }
 
 }  // namespace vig

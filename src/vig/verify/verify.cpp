@@ -45,7 +45,7 @@ Arrangement arrangement(const std::string& where, const Shape& shape, int64_t ba
 }
 
 // A tensor to compare, and the node whose value it is.
-struct Comparison {
+struct ComparedTensor {
   std::string name;
   int node = -1;
   Arrangement order = Arrangement::kChannelsLast;
@@ -53,11 +53,11 @@ struct Comparison {
 
 // Every tensor to compare has the size of its node's value, so that what is kept while running
 // takes no more memory than the file suggests.
-std::vector<Comparison> comparisons(const GoldenCase& golden, const GoldenVersion& version,
-                                    const Graph& graph, int64_t batch) {
+std::vector<ComparedTensor> comparisons(const GoldenCase& golden, const GoldenVersion& version,
+                                        const Graph& graph, int64_t batch) {
   std::map<std::string_view, int> modules;
   for (const Output& module : graph.modules) modules.emplace(module.name, module.node);
-  std::vector<Comparison> list;
+  std::vector<ComparedTensor> list;
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
     if (!tensor.name.starts_with(version.activations)) continue;
     const std::string module = tensor.name.substr(version.activations.size());
@@ -69,7 +69,7 @@ std::vector<Comparison> comparisons(const GoldenCase& golden, const GoldenVersio
     list.push_back({tensor.name, found->second});
   }
   if (!version.output.empty()) list.push_back({version.output, graph.find_output("logits")});
-  for (Comparison& entry : list) {
+  for (ComparedTensor& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
     entry.order = arrangement(where, shape, batch, graph.node(entry.node),
@@ -91,11 +91,11 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
     return build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
   });
   check_work(golden.file, golden.tensors->file_bytes(), graph, batch);
-  const std::vector<Comparison> list = comparisons(golden, version, graph, batch);
+  const std::vector<ComparedTensor> list = comparisons(golden, version, graph, batch);
   SessionOptions session_options;
   session_options.batch = static_cast<int>(batch);
   session_options.threads = options.threads;
-  for (const Comparison& entry : list) session_options.keep.push_back(entry.node);
+  for (const ComparedTensor& entry : list) session_options.keep.push_back(entry.node);
   Session session(graph, golden.weights(graph), session_options);
 
   const std::vector<float> input = channels_last(to_floats(golden.tensor("input")), batch, 3);
@@ -104,7 +104,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
     std::copy_n(input.begin() + i * pixels, pixels, session.input(i));
   }
   session.run(static_cast<int>(batch));
-  for (const Comparison& entry : list) {
+  for (const ComparedTensor& entry : list) {
     const TensorView& reference = golden.tensor(entry.name);
     const Node& node = graph.node(entry.node);
     std::vector<float> expected = to_floats(reference);

@@ -95,14 +95,11 @@ vig_model* opened(vig::ModelSource source, const vig_options& options) {
   run.threads = options.threads;
   run.batch = options.batch;
   run.size = options.size;
-  if (options.precision != nullptr) {
+  if (options.precision != nullptr)
     run.precision.arithmetic = vig::arithmetic_from_name(options.precision);
-  }
   if (options.float_layers != nullptr) {
     std::istringstream list(options.float_layers);
-    for (std::string layer; std::getline(list, layer, ',');) {
-      run.precision.float_layers.push_back(layer);
-    }
+    for (std::string one; std::getline(list, one, ',');) run.precision.float_layers.push_back(one);
   }
   auto model = std::make_unique<vig_model>(std::move(source), run);
   model->names = std::make_shared<const std::vector<std::string>>(model->model.classes());

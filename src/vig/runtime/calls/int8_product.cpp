@@ -11,8 +11,8 @@
 namespace vig {
 namespace {
 
-int64_t outputs(const Shape& shape) { return output_channels(shape); }
-int64_t inputs(const Shape& shape) { return shape.elements() / outputs(shape); }
+int64_t columns_out(const Shape& shape) { return output_channels(shape); }
+int64_t rows_in(const Shape& shape) { return shape.elements() / columns_out(shape); }
 
 // `k` channels of a value's rows, from `first` on, as codes with a scale each.
 class QuantizeCall final : public KernelCall {
@@ -91,14 +91,14 @@ class Int8ProductCall final : public KernelCall {
     const Shape& shape = params[spec_.weight].shape;
     const char* layout = spec_.paired ? "paired int8 panels" : "int8 panels";
     return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
-                   gemm_int8_packed_bytes(outputs(shape), inputs(shape), spec_.paired)};
+                   gemm_int8_packed_bytes(columns_out(shape), rows_in(shape), spec_.paired)};
   }
   // The weights are quantised as they are published; a batch norm goes into scales and bias. So
   // codes stored in a file are the same.
   void pack(const std::vector<ParamSpec>& params, const Weights& weights,
             void* room) const override {
     const Shape& shape = params[spec_.weight].shape;
-    const int64_t n = outputs(shape), k = inputs(shape);
+    const int64_t n = columns_out(shape), k = rows_in(shape);
     auto [codes, scales] = int8_weights(weights, static_cast<size_t>(spec_.weight));
     const std::vector<float> bias = fold_into_scales(spec_.norm, weights, spec_.bias, scales);
     if (area_ > 1) codes = channels_last(codes, n, area_);
@@ -108,7 +108,7 @@ class Int8ProductCall final : public KernelCall {
 
   void bind(const Operands& operands) override {
     const Shape& shape = operands.shape(spec_.weight);
-    matrix_ = {operands.packed<std::byte>(spec_.weight), outputs(shape), inputs(shape),
+    matrix_ = {operands.packed<std::byte>(spec_.weight), columns_out(shape), rows_in(shape),
                spec_.paired};
   }
   bool has_columns() const override { return true; }
@@ -146,7 +146,7 @@ Grid code_grid(const Grid& rows, int64_t k) {
 }  // namespace
 
 void add_int8_product(Lowering& to, const ProductCall::Spec& spec, MacCount macs) {
-  const int64_t k = inputs(to.param_shape(spec.weight));
+  const int64_t k = rows_in(to.param_shape(spec.weight));
   int& codes = to.codes_of(spec.in, spec.first, k);
   if (codes < 0) {
     codes = to.fresh(code_grid(to.grid(spec.in), k), DType::kU8);

@@ -1,0 +1,36 @@
+// Layers of the reference forward pass that take more than one call of a reference kernel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "vig/graph/graph.h"
+#include "vig/kernels/conv.h"
+
+namespace vig::test {
+
+// A linear layer, or a convolution, in integers.
+struct Int8Layer {
+  const float* in = nullptr;
+  ConvGrid from;
+  Windows windows;
+  int64_t first = 0;     // channel of the input that is read first
+  int64_t read = 0;      // channels that are read
+  int64_t channels = 0;  // of the result
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+};
+
+void reference_int8(const Int8Layer& layer, float* out);
+
+struct LayerInput {
+  const float* data = nullptr;
+  const Grid& grid;
+};
+
+// `a` is the shape of the parameter a_real; `param(i)` is parameter i of the layer.
+void reference_s4(const S4ConvOp& op, const Shape& a,
+                  const std::function<const float*(size_t)>& param, const LayerInput& in,
+                  const Grid& grid, float* out);
+
+}  // namespace vig::test
