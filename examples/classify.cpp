@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     // Everything that can be wrong with the weights is thrown here.
     vig::ModelRequest request;
     request.model = argv[1];
-    const vig::Classifier classifier(vig::find_source(request));
+    const vig::Classifier classifier(request);
 
     const vig::ImageFiles images({argv[2]});
     const vig::ClassifiedImage result = classifier.classify(images, /*top=*/3).front();

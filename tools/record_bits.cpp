@@ -8,7 +8,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/random.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/safetensors.h"

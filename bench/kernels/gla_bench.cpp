@@ -198,7 +198,7 @@ void plain_loops(const GlaArgs& args) {
 
 void mixer(benchmark::State& state) {
   Mixer m(state.range(0), state.range(1), state.range(2), state.range(3));
-  SeparatePasses passes(m);
+  SeparatePasses separate(m);
   Floats o(m.local.size()), other(o.size()), y(o.size()), want(o.size());
 
   Reversed reversed(m);
@@ -212,8 +212,8 @@ void mixer(benchmark::State& state) {
   const auto passes = [&](void (*kernel)(const GlaArgs&)) {
     direction(false, kernel, o);
     direction(true, kernel, other);
-    passes.add(o, other, o);
-    passes.finish(o, y);
+    separate.add(o, other, o);
+    separate.finish(o, y);
   };
   const auto scan = [&] {
     for (int64_t h = 0; h < m.heads; ++h) gla(m.head(h, o.data()));
@@ -229,14 +229,14 @@ void mixer(benchmark::State& state) {
                                               [&] {
                                                 direction(false, gla_recurrent, o);
                                                 reversed.run(other);
-                                                passes.add(o, other, o);
-                                                passes.finish(o, y);
+                                                separate.add(o, other, o);
+                                                separate.finish(o, y);
                                               }},
                                              {"plain",
                                               [&] {
                                                 for (int64_t h = 0; h < m.heads; ++h)
                                                   plain_loops(m.head(h, o.data()));
-                                                passes.finish(o, y);
+                                                separate.finish(o, y);
                                               }},
                                              {"scan_alone", scan}};
 

@@ -58,6 +58,12 @@ TEST(ZipDirectory, EntriesMayHaveFieldsAndComments) {
   }
 }
 
+TEST(ZipDirectory, ANameComesOnce) {
+  const std::string sentence = "FILE: its zip directory names \"a\" twice";
+  EXPECT_EQ(refusal(zip_archive({{"a", "1"}, {"a", "2"}})), sentence);
+  EXPECT_EQ(refusal(zip_archive({{"a", "1"}, {"b", "2"}, {"a", "3"}})), sentence);
+}
+
 // The field of zip64 holds only what does not fit 32 bits, and other fields may stand before it.
 TEST(ZipDirectory, Zip64HoldsWhatIsMarked) {
   constexpr size_t kPacked = 20, kSize = 24, kOffset = 42;

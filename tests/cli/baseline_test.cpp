@@ -6,7 +6,7 @@
 
 #include "cli/vig.h"
 #include "support/tree.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 

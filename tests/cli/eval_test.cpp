@@ -8,7 +8,7 @@
 #include "cli/vig.h"
 #include "support/xml.h"
 #include "vig/base/utf8.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 

@@ -5,7 +5,7 @@
 
 #include "cli/vig.h"
 #include "support/zip_bytes.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "weights/torch_bytes.h"
 
 namespace vig::test {

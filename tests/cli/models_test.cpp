@@ -7,7 +7,7 @@
 
 #include "cli/vig.h"
 #include "vig/cli/output.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/safetensors.h"
 

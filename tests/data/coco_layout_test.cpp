@@ -11,6 +11,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/data/coco.h"
+#include "vig/image/decode.h"
 
 namespace vig::test {
 namespace {

@@ -6,6 +6,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/base/memory_budget.h"
+#include "vig/image/decode.h"
 
 namespace vig::test {
 namespace {

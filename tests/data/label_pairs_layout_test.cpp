@@ -13,6 +13,7 @@
 #include "support/raw_png.h"
 #include "support/tree.h"
 #include "vig/data/label_pairs.h"
+#include "vig/image/decode.h"
 
 namespace vig::test {
 namespace {

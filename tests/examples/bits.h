@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <string>
 
-#include "vig/base/random.h"
 #include "vig/pipeline/classifier.h"
 
 namespace vig::test {
@@ -14,25 +13,13 @@ namespace vig::test {
 inline std::string probabilities(const std::string& weights, const std::string& file) {
   ModelRequest request;
   request.model = weights;
-  const Classifier classifier(find_source(request));
+  const Classifier classifier(request);
   const Classification result = classifier.classify(ImageFiles({file}), 1000).front().prediction;
   std::string text;
   for (const ClassScore& score : result.scores) {
     char line[64];
     std::snprintf(line, sizeof line, "%d %a\n", score.index, score.probability);
     text += line;
-  }
-  return text;
-}
-
-// Values between bounds whose product and sum a compiler may fuse.
-inline std::string random_values() {
-  RandomStream random(7);
-  std::string text;
-  for (int i = 0; i < 20; ++i) {
-    char number[64];
-    std::snprintf(number, sizeof number, "%a ", random.uniform(0.1f, 0.7f));
-    text += number;
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/pipeline/classifier.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/safetensors.h"
 

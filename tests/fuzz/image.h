@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fuzz/targets.h"
+#include "vig/image/decode.h"
 #include "vig/image/formats.h"
 
 namespace vig::fuzz {

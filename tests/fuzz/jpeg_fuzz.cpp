@@ -1,5 +1,7 @@
 #include "fuzz/image.h"
 
+#include "vig/image/decode.h"
+
 namespace vig::fuzz {
 
 using namespace std::string_view_literals;

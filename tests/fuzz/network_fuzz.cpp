@@ -3,7 +3,7 @@
 
 #include "fuzz/targets.h"
 #include "vig/graph/graph.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::fuzz {
 namespace {

@@ -12,6 +12,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/base/error.h"
+#include "vig/image/mask.h"
 
 namespace vig::fuzz {
 namespace {

@@ -8,8 +8,8 @@
 #include "golden/operator_case.h"
 #include "support/tree.h"
 #include "vig/models/adapter.h"
+#include "vig/models/family.h"
 #include "vig/models/mask_rcnn.h"
-#include "vig/models/registry.h"
 #include "vig/models/upernet.h"
 
 namespace vig::test {

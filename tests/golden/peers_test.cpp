@@ -5,7 +5,7 @@
 #include <set>
 
 #include "support/peers.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/verify/verify.h"
 
 namespace vig::test {

@@ -3,6 +3,7 @@
 
 #include "support/errors.h"
 #include "vig/graph/builder.h"
+#include "vig/graph/scan_path.h"
 
 namespace vig {
 namespace {

@@ -68,10 +68,7 @@ std::string without_comments(std::string_view source) {
 }
 
 bool is_public(const Layers& layers, std::string_view path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos || !path.ends_with(".h")) return false;
-  const std::string whole_folder = std::string(path.substr(0, slash)) + "/*.h";
-  return contains(layers.public_headers, path) || contains(layers.public_headers, whole_folder);
+  return contains(layers.public_headers, path);
 }
 
 bool may_include_own(const Layers& layers, const FolderRule& rule, std::string_view header) {
@@ -186,8 +183,7 @@ void check_hidden_names(const Layers& layers, const std::string& path, const std
                    [](unsigned char c) { return std::tolower(c); });
     for (const HiddenName& hidden : layers.hidden) {
       if (name.starts_with(hidden.start) && !contains(hidden.excused, path)) {
-        broken.push_back(path + " is " + (is_public(layers, path) ? "" : "included by what is ") +
-                         "public but names " + match->str());
+        broken.push_back(path + " is public but names " + match->str());
       }
     }
   }
@@ -238,21 +234,16 @@ std::vector<std::string> check_layers(const Layers& layers, const SourceTree& tr
     check_includes(layers, *rule, path, includes.at(path), broken);
     check_reach(layers, *rule, path, includes, broken);
   }
-  for (const std::string& path : installed_headers(layers, tree)) {
-    if (tree.contains(path)) check_hidden_names(layers, path, tree.at(path), broken);
+  for (const std::string& path : layers.public_headers) {
+    if (!tree.contains(path)) continue;
+    check_hidden_names(layers, path, tree.at(path), broken);
+    for (const Include& include : includes.at(path)) {
+      if (is_own(include) && !is_public(layers, std::string_view(include.header).substr(4))) {
+        broken.push_back(path + " is public but includes " + include.header + ", which is not");
+      }
+    }
   }
   return broken;
-}
-
-std::vector<std::string> installed_headers(const Layers& layers, const SourceTree& tree) {
-  const IncludeGraph includes = parse_includes(tree);
-  std::set<std::string> headers;
-  for (const auto& [path, source] : tree) {
-    if (!is_public(layers, path)) continue;
-    headers.insert(path);
-    for (const auto& [header, by] : reached(path, includes)) headers.insert(header);
-  }
-  return {headers.begin(), headers.end()};
 }
 
 }  // namespace vig::test

@@ -27,7 +27,7 @@ struct HeavyHeader {
 struct Layers {
   std::vector<FolderRule> folders;
   std::vector<HeavyHeader> heavy;
-  std::vector<std::string> public_headers;  // paths; a last part of *.h stands for every header
+  std::vector<std::string> public_headers;  // paths
   std::vector<HiddenName> hidden;
 };
 
@@ -40,8 +40,5 @@ using SourceTree = std::map<std::string, std::string>;
 // One sentence for each broken rule. The own includes of a file are checked one by one, then what
 // it reaches through the headers of the tree.
 std::vector<std::string> check_layers(const Layers& layers, const SourceTree& tree);
-
-// The public headers and every header of the tree that they reach: what an installation needs.
-std::vector<std::string> installed_headers(const Layers& layers, const SourceTree& tree);
 
 }  // namespace vig::test

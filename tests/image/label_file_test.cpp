@@ -9,6 +9,7 @@
 #include "support/files.h"
 #include "support/raw_png.h"
 #include "vig/base/random.h"
+#include "vig/image/decode.h"
 #include "vig/image/encode.h"
 #include "vig/image/encode_png.h"
 #include "vig/image/image_size.h"

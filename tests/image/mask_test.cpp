@@ -10,6 +10,7 @@
 #include "support/golden_tensors.h"
 #include "support/tree.h"
 #include "vig/base/random.h"
+#include "vig/image/box.h"
 
 namespace vig::test {
 namespace {

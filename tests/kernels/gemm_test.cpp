@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -42,6 +43,15 @@ struct Case {
            (epilogue.paired ? ", paired" : "") + (bias ? "" : ", no bias");
   }
 };
+
+// Of a finite half.
+float half_to_float(uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+  const float magnitude = exponent == 0
+                              ? std::ldexp(static_cast<float>(fraction), -24)
+                              : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
 
 std::vector<Epilogue> all_epilogues() {
   std::vector<Epilogue> all;
@@ -193,6 +203,37 @@ TEST_P(GemmOnTarget, ResidualMayBeTheOutput) {
     args.ldr = out.stride;
     gemm(args);
     EXPECT_TRUE(test::same_bits(apart, out)) << n;
+  }
+}
+
+// Weights of 16 bits give the bits of the same weights as floats.
+TEST_P(GemmOnTarget, HalvesAreTheSameBitsAsFloats) {
+  for (const Epilogue& epilogue : kEpilogues) {
+    for (const PanelType type : {PanelType::kF16, PanelType::kBF16}) {
+      for (const int64_t k : {1, 9, 64}) {
+        Product product({gemm_strip_rows() + 3, 70, k, epilogue});
+        std::vector<uint16_t> halves;
+        for (int64_t row = 0; row < 70; ++row) {
+          for (int64_t i = 0; i < k; ++i) {
+            // All exponents that are finite, subnormal ones and both signs.
+            const auto bits = static_cast<uint32_t>(row * 977 + i * 131) % 0x10000u;
+            const bool finite =
+                type == PanelType::kF16 ? (bits & 0x7c00u) < 0x4800u : (bits & 0x7f80u) < 0x4200u;
+            halves.push_back(static_cast<uint16_t>(finite ? bits : bits & 0x83ffu));
+            product.weight.at(row, i) = type == PanelType::kF16
+                                            ? half_to_float(halves.back())
+                                            : std::bit_cast<float>(uint32_t{halves.back()} << 16);
+          }
+        }
+        product.packed = gemm_pack(product.weight.data(), product.bias.data(), 70, k,
+                                   epilogue.paired, product.panels.floats());
+        const Sheet expected = product.whole();
+        Buffer panels(gemm_packed_half_bytes(70, k, epilogue.paired));
+        product.packed = gemm_pack_half(halves.data(), product.bias.data(), 70, k, epilogue.paired,
+                                        type, panels.floats());
+        ASSERT_TRUE(test::same_bits(product.whole(), expected)) << product.shape.name();
+      }
+    }
   }
 }
 

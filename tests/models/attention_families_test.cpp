@@ -5,7 +5,7 @@
 #include <map>
 
 #include "support/errors.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

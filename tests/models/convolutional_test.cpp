@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

@@ -10,8 +10,10 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/tree.h"
+#include "vig/base/random.h"
+#include "vig/graph/init.h"
 #include "vig/models/adapter.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

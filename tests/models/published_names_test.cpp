@@ -1,8 +1,8 @@
 // Tables of names: how rules apply, and timm's names of a tensor of every kind.
 #include <gtest/gtest.h>
 
+#include "vig/models/family.h"
 #include "vig/models/not_built.h"
-#include "vig/models/registry.h"
 
 namespace vig::test {
 namespace {

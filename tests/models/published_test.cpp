@@ -9,7 +9,7 @@
 
 #include "support/files.h"
 #include "support/tree.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

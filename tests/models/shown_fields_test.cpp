@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
-#include "vig/models/registry.h"
+#include "vig/base/random.h"
+#include "vig/graph/init.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

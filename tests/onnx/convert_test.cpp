@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cli/vig.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 

@@ -35,8 +35,9 @@ void add_counted_network() {
   static const bool added = [] {
     Recipe recipe;
     recipe.resize = recipe.crop = 64;
-    add_family(
-        {.name = "counted", .base = "counted", .models = {{"counted", CountedConfig(), recipe, ""}}});
+    add_family({.name = "counted",
+                .base = "counted",
+                .models = {{"counted", CountedConfig(), recipe, ""}}});
     return true;
   }();
   EXPECT_TRUE(added);

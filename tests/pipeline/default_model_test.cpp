@@ -10,6 +10,8 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "vig/data/image_files.h"
+#include "vig/models/family.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/pipeline/open_model.h"
 
 namespace vig::test {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/pipeline/model_source.h"
 
 namespace vig::test {

@@ -10,7 +10,14 @@
 #include "pipeline/dense_networks.h"
 #include "pipeline/fixtures.h"
 #include "support/files.h"
+#include "vig/pipeline/detect_trace.h"
+#include "vig/pipeline/runner.h"
+#include "vig/runtime/session.h"
+#include "vig/runtime/session_pool.h"
+#include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/paste_mask.h"
+#include "vig/tasks/proposals.h"
+#include "vig/tasks/roi_features.h"
 
 namespace vig::test {
 namespace {

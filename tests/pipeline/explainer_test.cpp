@@ -14,6 +14,7 @@
 #include "vig/kernels/reference/gla.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/run_images.h"
+#include "vig/tasks/explanation.h"
 
 namespace vig::test {
 namespace {

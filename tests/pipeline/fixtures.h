@@ -10,7 +10,7 @@
 
 #include "support/tree.h"
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/load.h"
 #include "vig/weights/safetensors.h"
 

@@ -11,6 +11,8 @@
 #include "support/errors.h"
 #include "support/files.h"
 
+#include "vig/pipeline/model_source.h"
+
 namespace vig::test {
 namespace {
 

@@ -112,6 +112,16 @@ TEST_F(PublishedFile, RecipesFollowTheNamesOfFiles) {
   }
 }
 
+// Rows for some names are no defaults of the others.
+TEST_F(PublishedFile, RecipesOfOtherNamesAreNoDefaults) {
+  const PublishedNames& timm = find_family("efficientnet").names.at(0);
+  ModelSpec spec = find_model("efficientnet_b3");
+  adopt_publication(spec, &timm, origin_of_name("b3.pth"));
+  EXPECT_EQ(spec.recipe, bicubic_crop(329, 288));
+  adopt_publication(spec, &timm, origin_of_name("tf_efficientnet_b3_ap-aad25bdd.pth"));
+  EXPECT_EQ(spec.recipe, symmetric_crop(331, 300));
+}
+
 // A table of positions for other images asks for these.
 TEST_F(PublishedFile, RecipesFollowTheSizeOfTables) {
   const PublishedNames& torchvision = find_family("deit").names.at(0);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vig/image/mask.h"
 #include "vig/pipeline/json_text.h"
 
 namespace vig::test {

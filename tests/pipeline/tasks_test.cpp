@@ -13,6 +13,7 @@
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/open_model.h"
+#include "vig/pipeline/runner.h"
 
 namespace vig::test {
 namespace {
@@ -124,7 +125,7 @@ TEST(Classifier, ServesSeveralThreadsAtOnce) {
     expected.push_back(Classifier(miniature(), {.threads = 1, .size = size}).classify(images, 10));
   }
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1} << 40}) {
-    const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .session_bytes = bytes});
+    const Classifier classifier(miniature(), {.threads = 2, .batch = 2, .activation_bytes = bytes});
     std::vector<std::vector<ClassifiedImage>> results(std::size(kSizes));
     std::vector<std::thread> callers;
     for (size_t i = 0; i < results.size(); ++i) {
@@ -279,8 +280,7 @@ TEST(Bench, NonFiniteOutputsAreNotTimed) {
   BenchOptions options;
   options.seconds = 0.01;
   const std::string sentence = error_of([&] { bench.measure({64, 64, 1, 1}, options); });
-  EXPECT_NE(sentence.find("nan.safetensors are not finite"), std::string::npos)
-      << sentence;
+  EXPECT_NE(sentence.find("nan.safetensors are not finite"), std::string::npos) << sentence;
 }
 
 TEST(Runner, DefaultBatchShrinksWithTheSize) {

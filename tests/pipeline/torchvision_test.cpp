@@ -76,6 +76,7 @@ const std::map<std::string, std::string> kModels = {
 class Torchvision : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (kSanitised) GTEST_SKIP() << "takes minutes with sanitisers";
     python_ = find_python();
     if (python_.empty()) GTEST_SKIP() << "Python has no module torchvision";
   }

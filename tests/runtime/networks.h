@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 #include "vig/weights/load.h"

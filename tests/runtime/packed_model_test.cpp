@@ -8,10 +8,13 @@
 #include "runtime/networks.h"
 #include "runtime/reference_forward.h"
 #include "support/errors.h"
+#include "support/files.h"
 #include "vig/graph/builder.h"
 #include "vig/graph/graph.h"
 #include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
+#include "vig/weights/half.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig::test {
 namespace {
@@ -97,6 +100,44 @@ TEST(PackedModel, TheSameLayoutIsShared) {
   const Values expected = reference_forward(graph, *weights, inputs).back();
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5) << i;
+}
+
+// Weights of 16 bits are packed as they are, with the result of the same numbers as floats.
+TEST(PackedModel, HalfPrecisionFilesStaySmall) {
+  const Graph graph = build_graph(find_model("vig_t"), 64, 64);
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    const bool brain = type == DType::kBF16;
+    std::vector<std::vector<uint16_t>> halves;
+    std::vector<Values> floats;
+    std::vector<NamedTensor> small, large;
+    for (const ParamSpec& spec : graph.params) {
+      Values values(static_cast<size_t>(spec.shape.elements()));
+      fill_random(spec, 5, values.data());
+      std::vector<uint16_t> bits;
+      for (float& value : values) {
+        bits.push_back(brain ? f32_to_bf16(value) : f32_to_f16(value));
+        value = brain ? bf16_to_f32(bits.back()) : f16_to_f32(bits.back());
+      }
+      halves.push_back(std::move(bits));
+      floats.push_back(std::move(values));
+      small.push_back({spec.name, {halves.back().data(), type, spec.shape}});
+      large.push_back({spec.name, {floats.back().data(), DType::kF32, spec.shape}});
+    }
+    const TempDir folder;
+    const auto packed = [&](const std::vector<NamedTensor>& tensors) {
+      const std::string file = (folder / "x.safetensors").string();
+      write_safetensors(file, tensors);
+      const auto checkpoint = std::make_shared<Checkpoint>(Checkpoint::open(file));
+      return PackedModel::make(graph, load_weights(graph.params, checkpoint));
+    };
+    const auto model = packed(small), wide = packed(large);
+    EXPECT_LT(model->bytes(), wide->bytes() * 6 / 10);
+    const Values pixels = image(64, 64, 3);
+    Session one(model, graph, {.batch = 1, .threads = 2}),
+        two(wide, graph, {.batch = 1, .threads = 1});
+    expect_same_bits(run_alone(one, pixels), run_alone(two, pixels),
+                     brain ? "bfloat16" : "float16");
+  }
 }
 
 }  // namespace

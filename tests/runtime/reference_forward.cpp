@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/kernel_grids.h"
+#include "vig/graph/scan_path.h"
 #include "vig/kernels/reference/attention.h"
 #include "vig/kernels/reference/conv.h"
 #include "vig/kernels/reference/conv1d.h"

@@ -10,6 +10,8 @@
 #include "vig/image/encode_png.h"
 #include "vig/image/preprocess.h"
 #include "vig/pipeline/results_json.h"
+#include "vig/tasks/classification.h"
+#include "vig/tasks/explanation.h"
 #include "vig/tasks/jpeg_uri.h"
 #include "vig/tasks/overlay.h"
 

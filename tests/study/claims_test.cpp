@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/counting.h"
 #include "vig/study/paper_arithmetic.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::study {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "support/files.h"
 #include "support/xml.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/dense_report.h"
 #include "vig/study/results.h"

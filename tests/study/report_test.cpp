@@ -7,7 +7,7 @@
 #include "support/files.h"
 #include "support/tree.h"
 #include "support/xml.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/counting.h"
 #include "vig/study/efficiency_report.h"
 #include "vig/study/paper_tables.h"

@@ -6,7 +6,7 @@
 
 #include "support/errors.h"
 #include "support/xml.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/miniature.h"
 #include "vig/study/receptive_field.h"
 #include "vig/study/study.h"

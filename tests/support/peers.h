@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "support/tree.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 

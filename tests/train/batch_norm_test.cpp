@@ -7,6 +7,7 @@
 
 #include "foreign/mini_resnet.h"
 #include "runtime/networks.h"
+#include "vig/base/random.h"
 #include "vig/torch/forward.h"
 
 namespace vig::test {

@@ -5,7 +5,7 @@
 
 #include "vig/base/random.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/label_map.h"
+#include "vig/image/image.h"
 #include "vig/image/mask.h"
 #include "vig/train/presets.h"
 

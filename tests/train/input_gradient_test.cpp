@@ -6,7 +6,7 @@
 
 #include "support/errors.h"
 #include "vig/graph/builder.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/torch/forward.h"
 #include "vig/torch/parameters.h"
 

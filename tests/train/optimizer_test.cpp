@@ -7,7 +7,7 @@
 #include <map>
 
 #include "vig/base/random.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::test {
 namespace {

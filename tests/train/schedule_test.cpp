@@ -5,7 +5,7 @@
 
 #include "support/errors.h"
 #include "support/golden_tensors.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/train/optimizer.h"
 #include "vig/train/presets.h"
 

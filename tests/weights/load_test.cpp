@@ -8,6 +8,7 @@
 #include "support/errors.h"
 #include "support/files.h"
 #include "support/zip_bytes.h"
+#include "vig/graph/init.h"
 #include "vig/weights/safetensors.h"
 
 namespace vig::test {

@@ -1,4 +1,4 @@
-// Sizes and element types of tensors.
+// Sizes and element types of tensors, and the arithmetic of layers.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,22 @@ struct TensorView {
   Shape shape;
 
   size_t bytes() const { return static_cast<size_t>(shape.elements()) * dtype_size(dtype); }
+};
+
+// Which numbers a network's dense layers are computed with: an option of loading, not of the weight
+// file.
+enum class Arithmetic {
+  kFloat32,
+  kInt8,  // exact sums of integers between float values; see docs/gemm.md
+};
+
+struct Precision {
+  Arithmetic arithmetic = Arithmetic::kFloat32;
+  // Layers that stay float all the same: names as in the weight file, where * stands for any
+  // characters.
+  std::vector<std::string> float_layers = {};
+
+  bool operator==(const Precision&) const = default;
 };
 
 }  // namespace vig

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/detect_trace.h"
+#include "vig/pipeline/runner.h"
 
 namespace vig {
 namespace {

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "vig/pipeline/detect_trace.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/model_source.h"
+#include "vig/pipeline/runner.h"
 #include "vig/runtime/packed_model.h"
 #include "vig/runtime/session.h"
 

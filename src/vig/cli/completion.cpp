@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::cli {
 namespace {

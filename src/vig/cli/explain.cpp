@@ -19,6 +19,7 @@
 #include "vig/cli/output.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/results_json.h"
+#include "vig/tasks/explanation.h"
 
 namespace vig::cli {
 namespace {

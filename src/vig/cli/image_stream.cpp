@@ -13,6 +13,7 @@
 
 #include "vig/base/error.h"
 #include "vig/cli/interrupt.h"
+#include "vig/image/decode.h"
 
 namespace vig::cli {
 namespace {

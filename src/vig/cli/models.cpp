@@ -3,7 +3,7 @@
 #include "vig/cli/commands.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::cli {
 namespace {

@@ -24,8 +24,8 @@
 
 #include "vig/data/data_report.h"
 #include "vig/data/dataset.h"
+#include "vig/data/image_files.h"
 #include "vig/data/objects.h"
-#include "vig/data/sample_source.h"
 
 namespace vig {
 

@@ -11,6 +11,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/data/json_reader.h"
+#include "vig/image/decode.h"
 
 namespace vig {
 namespace {

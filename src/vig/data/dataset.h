@@ -23,7 +23,7 @@
 #include "vig/base/memory.h"
 #include "vig/data/archive.h"
 #include "vig/data/data_report.h"
-#include "vig/data/sample_source.h"
+#include "vig/data/image_files.h"
 #include "vig/image/decode.h"
 #include "vig/image/image.h"
 

@@ -16,6 +16,7 @@
 #include "vig/data/dataset.h"
 #include "vig/data/dataset_checks.h"
 #include "vig/data/image_store.h"
+#include "vig/image/decode.h"
 
 namespace vig {
 namespace {

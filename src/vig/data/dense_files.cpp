@@ -12,6 +12,7 @@
 #include "vig/base/inside_folder.h"
 #include "vig/base/mapped_file.h"
 #include "vig/base/thread_pool.h"
+#include "vig/image/decode.h"
 
 namespace vig {
 

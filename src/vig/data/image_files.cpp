@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/image/decode.h"
 
 namespace vig {
 namespace {

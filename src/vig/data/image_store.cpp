@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "vig/image/decode.h"
+
 namespace vig {
 
 LoadedImage ImageStore::load(size_t file) const {

@@ -23,8 +23,8 @@
 
 #include "vig/data/data_report.h"
 #include "vig/data/dataset.h"
-#include "vig/data/sample_source.h"
-#include "vig/image/label_map.h"
+#include "vig/data/image_files.h"
+#include "vig/image/image.h"
 
 namespace vig {
 

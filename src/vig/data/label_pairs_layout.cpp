@@ -9,6 +9,7 @@
 #include "vig/base/utf8.h"
 #include "vig/data/archive_formats.h"
 #include "vig/data/label_pairs.h"
+#include "vig/image/decode.h"
 
 namespace vig {
 namespace {

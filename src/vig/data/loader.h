@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/data/sample_source.h"
+#include "vig/data/image_files.h"
 
 namespace vig {
 

@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "vig/data/image_files.h"
 #include "vig/data/objects.h"
-#include "vig/data/sample_source.h"
-#include "vig/image/label_map.h"
+#include "vig/image/image.h"
 #include "vig/image/preprocess.h"
 
 namespace vig {

@@ -8,7 +8,6 @@
 #include "vig/base/recipe.h"
 #include "vig/image/box.h"
 #include "vig/image/image.h"
-#include "vig/image/label_map.h"
 #include "vig/image/resize_part.h"
 
 namespace vig {

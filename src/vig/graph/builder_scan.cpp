@@ -3,6 +3,8 @@
 
 #include "vig/base/error.h"
 #include "vig/graph/builder.h"
+#include "vig/graph/init.h"
+#include "vig/graph/scan_path.h"
 
 namespace vig {
 namespace {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "vig/base/error.h"
+#include "vig/graph/scan_path.h"
 
 namespace vig {
 namespace {

@@ -4,31 +4,26 @@
 #include <cstdint>
 #include <vector>
 
+#include "vig/graph/ops.h"
+
 namespace vig {
-
-enum class ScanOrder {
-  kRows,          // row by row
-  kColumns,       // column by column
-  kSnakeRows,     // row by row, every second one from its end
-  kSnakeColumns,  // the same by columns
-  kWindows,       // windows of `part` x `part` positions row by row, inside them row by row
-  kSubgrid,       // one of four: every second row and column, see scan_rows
-};
-
-struct ScanPath {
-  ScanOrder order = ScanOrder::kRows;
-  bool backward = false;
-  int part = 0;  // of windows: their side; of subgrids: which
-  // A class token: row `token` of the sequence, which is at index `token` of every path. The other
-  // rows are a grid of `columns` columns. -1: all rows are the grid.
-  int token = -1;
-  int columns = 0;
-  bool operator==(const ScanPath&) const = default;
-};
 
 // The position of the grid, counted row by row, at each index of the path; -1 for padding, which
 // fills the last windows and subgrids. Subgrid p begins in row p % 2 and column p / 2; 0 and 2 go
 // row by row, 1 and 3 column by column.
 std::vector<int32_t> scan_rows(const ScanPath& path, int height, int width);
+
+// The rows of u, or of the other operands, along the path; -1 for none.
+std::vector<int32_t> scan_sources(const SelectiveScanOp& op, const ScanPath& path, int height,
+                                  int width, bool of_u);
+// The rows of the results along the path.
+std::vector<int32_t> scan_targets(const SelectiveScanOp& op, const ScanPath& path, int height,
+                                  int width);
+// The rows of the parameter of moves along the path.
+std::vector<int32_t> scan_moves(const ScanPath& path, int height, int width);
+// The summed lengths of all directions.
+int64_t scan_length(const SelectiveScanOp& op, int height, int width);
+// Whether direction d adds to what those before it have stored.
+bool scan_adds(const SelectiveScanOp& op, size_t d);
 
 }  // namespace vig

@@ -1,20 +1,11 @@
-// A rectangle in an image.
+// Overlap of rectangles in an image.
 #pragma once
 
 #include <algorithm>
 
+#include "vig/image/image.h"
+
 namespace vig {
-
-// Positions are continuous: pixel (x, y) covers [x, x + 1) by [y, y + 1). No corner is part of the
-// size: the width is x2 - x1.
-struct Box {
-  float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
-
-  float width() const { return x2 - x1; }
-  float height() const { return y2 - y1; }
-  float area() const { return width() * height(); }
-  bool operator==(const Box&) const = default;
-};
 
 // Overlap over union. The union counts as at least `least_union`; two empty boxes give 0.
 inline float box_iou(const Box& a, const Box& b, float least_union = 0.0f) {

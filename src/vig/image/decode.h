@@ -24,14 +24,6 @@
 
 namespace vig {
 
-struct DecodeOptions {
-  // Turn the image as its EXIF or TIFF orientation says. Off: as stored, which is what
-  // torchvision's loaders do and what published accuracies were measured with.
-  bool apply_orientation = true;
-  // Larger images are refused. Memory follows it, too: see decoding_limit.
-  int64_t max_pixels = int64_t{1} << 26;
-};
-
 // How names of images end, in lower case: ".jpg", ".png", ... The content decides in the end;
 // these select images where a folder is searched.
 std::span<const std::string_view> image_extensions();

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "vig/base/error.h"
+#include "vig/image/decode.h"
 #include "vig/image/encode_png.h"
 #include "vig/image/image_file.h"
 #include "vig/image/png_reader.h"

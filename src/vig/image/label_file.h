@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vig/image/decode.h"
-#include "vig/image/label_map.h"
+#include "vig/image/image.h"
 
 namespace vig {
 

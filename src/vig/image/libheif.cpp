@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/image/decode.h"
 #include "vig/image/heif_boxes.h"
 
 namespace vig {

@@ -7,26 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "vig/image/box.h"
+#include "vig/image/image.h"
 
 namespace vig {
 
-// Runs over the image column by column, each from the top; the first run is one of zeros and may
-// be empty. The runs add up to width * height.
-struct Mask {
-  int width = 0;
-  int height = 0;
-  std::vector<uint32_t> runs;
-
-  int64_t area() const;
-  Box bounds() const;  // of the ones; empty where there is none
-  bool operator==(const Mask&) const = default;
-};
-
 // pixels[y * width + x], where anything but 0 counts as 1.
 Mask encode_mask(std::span<const uint8_t> pixels, int width, int height);
-std::vector<uint8_t> decode_mask(const Mask& mask);  // of zeros and ones, row by row
-// The same for a part of the image, in time that its ones and the part take.
+// What decode_mask(mask) gives, of a part of the image, in time that its ones and the part take.
 std::vector<uint8_t> decode_mask(const Mask& mask, int left, int top, int width, int height);
 
 // COCO's compressed text for the runs. Reading throws Error where the text is none, or its runs do

@@ -88,12 +88,23 @@ size_t packed_floats(int64_t n, int64_t k, bool paired) {
   return static_cast<size_t>(count_panels(n, paired) * (k + 1)) * kPanel;
 }
 
-void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
-          float* panels) {
+// Bytes of a panel: its bias, then the weights.
+template <class T>
+size_t packed_panel_bytes(int64_t k) {
+  return kPanel * (sizeof(float) + static_cast<size_t>(k) * sizeof(T));
+}
+
+size_t packed_half_bytes(int64_t n, int64_t k, bool paired) {
+  return static_cast<size_t>(count_panels(n, paired)) * packed_panel_bytes<uint16_t>(k);
+}
+
+template <class T>
+void pack_as(const T* weight, const float* bias, int64_t n, int64_t k, bool paired, void* panels) {
   const int64_t half = n / 2;
   const int64_t end = paired ? half : n;
   for (int64_t p = 0; p < count_panels(n, paired); ++p) {
-    float* panel = panels + static_cast<size_t>(p * (k + 1)) * kPanel;
+    auto* panel = reinterpret_cast<float*>(static_cast<std::byte*>(panels) +
+                                           static_cast<size_t>(p) * packed_panel_bytes<T>(k));
     for (size_t j = 0; j < kPanel; ++j) {
       const bool second = paired && j >= kLanes;
       const int64_t column = p * panel_columns(paired) + static_cast<int64_t>(j % kLanes) +
@@ -101,15 +112,25 @@ void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool pai
       const bool exists = column < end;
       const int64_t row = column + (second ? half : 0);
       panel[j] = exists && bias != nullptr ? bias[row] : 0.0f;
-      float* to = panel + kPanel + j;
+      T* to = reinterpret_cast<T*>(panel + kPanel) + j;
       if (exists) {
-        const float* from = weight + row * k;
+        const T* from = weight + row * k;
         for (int64_t i = 0; i < k; ++i) to[static_cast<size_t>(i) * kPanel] = from[i];
       } else {
-        for (int64_t i = 0; i < k; ++i) to[static_cast<size_t>(i) * kPanel] = 0.0f;
+        for (int64_t i = 0; i < k; ++i) to[static_cast<size_t>(i) * kPanel] = T{0};
       }
     }
   }
+}
+
+void pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
+          float* panels) {
+  pack_as(weight, bias, n, k, paired, panels);
+}
+
+void pack_half(const uint16_t* weight, const float* bias, int64_t n, int64_t k, bool paired,
+               float* panels) {
+  pack_as(weight, bias, n, k, paired, panels);
 }
 
 void pack_transposed(const float* weight, int64_t n, int64_t k, float* panels) {
@@ -124,7 +145,22 @@ void pack_transposed(const float* weight, int64_t n, int64_t k, float* panels) {
   }
 }
 
-void multiply(const GemmArgs& args) {
+// A panel of 16-bit weights as floats.
+template <class Half>
+HWY_INLINE void widen(const float* HWY_RESTRICT panel, size_t k, float* HWY_RESTRICT to) {
+  const RowTag d;
+  const hn::Rebind<Half, RowTag> dh;
+  std::copy_n(panel, kPanel, to);
+  const auto* from = reinterpret_cast<const Half*>(panel + kPanel);
+  to += kPanel;
+  for (size_t i = 0; i < k * kPanel; i += kLanes) {
+    hn::Store(hn::PromoteTo(d, hn::LoadU(dh, from + i)), d, to + i);
+  }
+}
+
+// `read(panel)` gives a panel as floats, which are `bytes` in memory.
+template <class Read>
+HWY_INLINE void multiply_panels(const GemmArgs& args, size_t bytes, const Read& read) {
   const PackedMatrix& w = args.weight;
   const size_t k = static_cast<size_t>(w.k);
   const int64_t columns = w.paired ? w.n / 2 : w.n;
@@ -139,14 +175,16 @@ void multiply(const GemmArgs& args) {
   HWY_ALIGN float sums[kStrip * kPanel];
 
   for (int64_t p = args.first_panel; p < last; ++p) {
-    const float* panel = w.panels + static_cast<size_t>(p) * (k + 1) * kPanel;
+    const auto* stored =
+        reinterpret_cast<const std::byte*>(w.panels) + static_cast<size_t>(p) * bytes;
+    const float* panel = read(reinterpret_cast<const float*>(stored));
     const size_t first = static_cast<size_t>(p * width);
     const size_t present = static_cast<size_t>(std::min<int64_t>(width, columns - p * width));
     const bool narrow = !w.paired && present <= kLanes;
     // Each strip fetches its share of the next panel. After the last one that is the first panel of
     // the matrix packed next, which is most often the one needed next.
-    const size_t share = (k + 1) * kPanel * sizeof(float) / strips;
-    const char* next = reinterpret_cast<const char*>(panel + (k + 1) * kPanel);
+    const size_t share = bytes / strips;
+    const char* next = reinterpret_cast<const char*>(stored + bytes);
     for (size_t s = 0, row = 0; s < strips; ++s) {
       const size_t count = (rows - row) / (strips - s);  // as even as they get
       const float* a = args.a + row * lda;
@@ -165,6 +203,27 @@ void multiply(const GemmArgs& args) {
   }
 }
 
+// Apart, because it needs much of the stack.
+HWY_NOINLINE void multiply_half(const GemmArgs& args) {
+  const size_t k = static_cast<size_t>(args.weight.k);
+  HWY_ALIGN float wide[(kMostHalfTaps + 1) * kPanel];
+  multiply_panels(args, packed_panel_bytes<uint16_t>(args.weight.k),
+                  [&](const float* panel) HWY_ATTR {
+                    if (args.weight.type == PanelType::kF16) {
+                      widen<hwy::float16_t>(panel, k, wide);
+                    } else {
+                      widen<hwy::bfloat16_t>(panel, k, wide);
+                    }
+                    return static_cast<const float*>(wide);
+                  });
+}
+
+void multiply(const GemmArgs& args) {
+  if (args.weight.type != PanelType::kF32) return multiply_half(args);
+  multiply_panels(args, packed_panel_bytes<float>(args.weight.k),
+                  [](const float* panel) HWY_ATTR { return panel; });
+}
+
 int64_t strip_rows() { return kStrip; }
 
 }  // namespace HWY_NAMESPACE
@@ -176,6 +235,8 @@ namespace vig {
 
 HWY_EXPORT(packed_floats);
 HWY_EXPORT(pack);
+HWY_EXPORT(pack_half);
+HWY_EXPORT(packed_half_bytes);
 HWY_EXPORT(pack_transposed);
 HWY_EXPORT(multiply);
 HWY_EXPORT(count_panels);
@@ -188,12 +249,22 @@ size_t gemm_packed_floats(int64_t n, int64_t k, bool paired) {
 PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
                        float* panels) {
   HWY_DYNAMIC_DISPATCH(pack)(weight, bias, n, k, paired, panels);
-  return {panels, n, k, paired};
+  return {panels, n, k, paired, PanelType::kF32};
+}
+
+size_t gemm_packed_half_bytes(int64_t n, int64_t k, bool paired) {
+  return HWY_DYNAMIC_DISPATCH(packed_half_bytes)(n, k, paired);
+}
+
+PackedMatrix gemm_pack_half(const uint16_t* weight, const float* bias, int64_t n, int64_t k,
+                            bool paired, PanelType type, float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_half)(weight, bias, n, k, paired, panels);
+  return {panels, n, k, paired, type};
 }
 
 PackedMatrix gemm_pack_transposed(const float* weight, int64_t n, int64_t k, float* panels) {
   HWY_DYNAMIC_DISPATCH(pack_transposed)(weight, n, k, panels);
-  return {panels, n, k, false};
+  return {panels, n, k, false, PanelType::kF32};
 }
 
 void gemm(const GemmArgs& args) { HWY_DYNAMIC_DISPATCH(multiply)(args); }

@@ -14,19 +14,30 @@
 
 namespace vig {
 
+// What panels hold weights as. Those of 16 bits are widened panel by panel, in the cache, which
+// changes no bit of a result.
+enum class PanelType { kF32, kF16, kBF16 };
+
 // Panels of one weight matrix, made by gemm_pack. `paired` matrices hold column j of the first half
 // beside column j of the second in one panel; the product has n / 2 columns.
 struct PackedMatrix {
-  const float* panels = nullptr;  // aligned to a vector
+  const float* panels = nullptr;  // aligned to a vector; of 16 bits behind each panel's bias
   int64_t n = 0;
   int64_t k = 0;
   bool paired = false;
+  PanelType type = PanelType::kF32;
 };
 
 size_t gemm_packed_floats(int64_t n, int64_t k, bool paired);
 // `bias` may be null. `panels` holds gemm_packed_floats and is aligned to 64 bytes.
 PackedMatrix gemm_pack(const float* weight, const float* bias, int64_t n, int64_t k, bool paired,
                        float* panels);
+// The same for weights of 16 bits, kF16 or kBF16, of at most kMostHalfTaps: `panels` holds
+// gemm_packed_half_bytes.
+inline constexpr int64_t kMostHalfTaps = 4096;
+size_t gemm_packed_half_bytes(int64_t n, int64_t k, bool paired);
+PackedMatrix gemm_pack_half(const uint16_t* weight, const float* bias, int64_t n, int64_t k,
+                            bool paired, PanelType type, float* panels);
 // The same for weights stored transposed, [k, n], without bias: C = A W.
 PackedMatrix gemm_pack_transposed(const float* weight, int64_t n, int64_t k, float* panels);
 

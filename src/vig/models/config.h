@@ -16,6 +16,7 @@
 #include "vig/base/shape.h"
 #include "vig/graph/graph.h"
 #include "vig/models/detector_config.h"
+#include "vig/models/registry.h"
 
 namespace vig {
 
@@ -54,9 +55,6 @@ class FieldVisitor {
 
 // The shape of a checkpoint's tensor by its name; null when it has none of that name.
 using TensorShapes = std::function<const Shape*(const std::string& name)>;
-
-// What a network is for.
-enum class ModelTask { kClassify, kSegment, kDetect };
 
 // What every family's config has. A family adds its own fields, see models/vig.cpp.
 struct ModelConfig {

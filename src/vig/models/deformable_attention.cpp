@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "vig/graph/init.h"
+
 namespace vig {
 namespace {
 

@@ -151,6 +151,9 @@ std::vector<PublishedRecipe> recipes() {
       {"vit_l_32", kTorchvision, "vit_l_32-c7638314", bilinear_crop(256, 224)},
       {"vit_h_14", kTorchvision, "vit_h_14_lc_swag-", bicubic_crop(224, 224)},
       {"vit_h_14", kTorchvision, "vit_h_14_swag-", bicubic_crop(518, 518)},
+      {"deit_t", kTimm, "", bicubic_crop(256, 224)},
+      {"deit_s", kTimm, "", bicubic_crop(256, 224)},
+      {"deit_b", kTimm, "", bicubic_crop(256, 224)},
       // The same tensors as DeiT's, and other preprocessing.
       {"deit_t", kTimm, "vit_tiny_patch16_224", symmetric_crop(248, 224)},
       {"deit_t", kTimm, "vit_tiny_patch16_384", symmetric_crop(384, 384)},

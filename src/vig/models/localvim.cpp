@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "vig/base/error.h"
+#include "vig/graph/init.h"
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
 #include "vig/models/scan_blocks.h"

@@ -41,8 +41,8 @@ struct PublishedFields {
   std::map<std::string, std::string> fields;
 };
 
-// Preprocessing of a published file. The first row of a model is the one for files that nothing
-// more is known of.
+// Preprocessing of a published file. Rows without a `begin` are for files that nothing more is
+// known of; where a model has none of the publisher's, its first row is.
 struct PublishedRecipe {
   std::string_view model;
   std::string_view publisher;

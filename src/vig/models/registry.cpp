@@ -6,6 +6,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/suggestion.h"
+#include "vig/models/family.h"
 
 namespace vig {
 
@@ -145,6 +146,20 @@ std::vector<Graph> build_graphs(const ModelSpec& spec, int height, int width) {
 
 Graph build_graph(const ModelSpec& spec, int height, int width) {
   return std::move(build_graphs(spec, height, width).front());
+}
+
+std::vector<ModelEntry> list_models() {
+  std::vector<ModelEntry> entries;
+  for (const ModelSpec& spec : model_zoo()) {
+    const GridSize size = described_size(spec);
+    entries.push_back(
+        {spec.name, spec.config->task(), size.height, size.width, model_classes(spec), spec.note});
+  }
+  return entries;
+}
+
+std::vector<Graph> build_graphs(const std::string& model, int height, int width) {
+  return build_graphs(find_model(model), height, width);
 }
 
 }  // namespace vig

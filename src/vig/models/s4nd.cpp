@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "vig/base/error.h"
+#include "vig/graph/init.h"
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
 

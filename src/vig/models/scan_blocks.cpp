@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "vig/graph/init.h"
+
 namespace vig {
 namespace {
 

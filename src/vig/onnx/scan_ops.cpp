@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "vig/graph/scan_path.h"
 #include "vig/onnx/ops.h"
 #include "vig/onnx/scan_body.h"
 

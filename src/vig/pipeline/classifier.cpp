@@ -1,13 +1,20 @@
 #include "vig/pipeline/classifier.h"
 
 #include <span>
+#include <utility>
 
 #include "vig/pipeline/run_images.h"
+#include "vig/tasks/classification.h"
 
 namespace vig {
 
+Classifier::Classifier(const ModelRequest& model, const RunOptions& options)
+    : Classifier(find_source(model), options) {}
+
 Classifier::Classifier(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
+
+Classifier::Classifier(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
 void Classifier::classify(const SampleSource& images, int top,
                           const HandleResults<Classification>& handle, int size) const {

@@ -2,24 +2,27 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "vig/data/image_files.h"
-#include "vig/pipeline/image_results.h"
-#include "vig/pipeline/runner.h"
-#include "vig/tasks/classification.h"
+#include "vig/pipeline/pipeline.h"
+#include "vig/tasks/results.h"
 
 namespace vig {
 
+class Runner;
+struct ModelSource;
+
 using ClassifiedImage = ImageResult<Classification>;
 
-// For any number of threads, as a Runner is.
+// For any number of threads.
 class Classifier {
  public:
+  // Throws everything that can be wrong with the model.
+  explicit Classifier(const ModelRequest& model, const RunOptions& options = {});
+  // Of a model that is found already.
   explicit Classifier(const ModelSource& source, const RunOptions& options = {});
   // On a network that others use as well.
-  explicit Classifier(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
+  explicit Classifier(std::shared_ptr<const Runner> runner);
 
   // One result per image, in order; the `top` best classes of each. `size` is the side of the
   // network's input; 0: RunOptions::size.

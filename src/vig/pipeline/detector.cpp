@@ -7,8 +7,11 @@
 #include <new>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/detect_trace.h"
 #include "vig/pipeline/run_images.h"
+#include "vig/tasks/detect_boxes.h"
 #include "vig/tasks/paste_mask.h"
+#include "vig/tasks/roi_features.h"
 
 namespace vig {
 namespace {
@@ -60,57 +63,8 @@ const DetectorConfig& config_of(const ModelSource& source) {
   return *config;
 }
 
-}  // namespace
-
-Detector::Detector(const ModelSource& source, const RunOptions& options,
-                   const DetectOptions& detect)
-    : runner_(require_weights(source), options, ModelTask::kDetect),
-      config_(config_of(source)),
-      wanted_(static_cast<size_t>(model_classes(source.spec)), detect.labels.empty()),
-      box_heads_(runner_.further_sessions("box_features", kBoxBatch)),
-      mask_heads_(runner_.further_sessions("mask_features", kMaskBatch)) {
-  // Work grows with the square of these, which a file may say.
-  constexpr int kMostProposals = 10000, kMostDetections = 1000;
-  if (config_.proposals > kMostProposals || config_.proposals_per_level > kMostProposals ||
-      config_.detections > kMostDetections) {
-    fail(
-        "{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {} (fixed "
-        "limits)",
-        source.name, config_.proposals, config_.proposals_per_level, config_.detections,
-        kMostProposals, kMostProposals, kMostDetections);
-  }
-  if (detect.score >= 0) config_.min_score = detect.score;
-  for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
-  if (box_heads_ == nullptr || mask_heads_ == nullptr) {
-    fail("{}: a detector without heads for boxes and masks", source.name);
-  }
-  check_graphs();
-}
-
-void Detector::check_graphs() const {
-  const int classes = model_classes(runner_.spec());
-  const auto anchors = static_cast<int64_t>(config_.anchor_ratios.size());
-  const Graph& image = runner_.graph();
-  for (size_t i = 0; i < config_.strides.size(); ++i) {
-    check_channels(image, fmt::format("rpn_cls{}", i), anchors);
-    check_channels(image, fmt::format("rpn_reg{}", i), 4 * anchors);
-  }
-  const SessionPool::Lease boxes = box_heads_->take(config_.roi_side, config_.roi_side, kBoxBatch);
-  check_channels(boxes->graph(), "box_cls", classes + 1);
-  check_channels(boxes->graph(), "box_reg", int64_t{4} * classes);
-  const SessionPool::Lease masks =
-      mask_heads_->take(config_.mask_side, config_.mask_side, kMaskBatch);
-  check_channels(masks->graph(), "mask_logits", classes);
-  for (int i = 0; i < config_.roi_levels; ++i) {
-    for (const Session* head : {&*boxes, &*masks}) {
-      const Graph& graph = head->graph();
-      check_channels(image, fmt::format("p{}", i + 2),
-                     graph.node(graph.inputs.at(0).node).grid.channels);
-    }
-  }
-}
-
-class Detector::Watch {
+// Fills a trace, where one is given.
+class Watch {
  public:
   explicit Watch(DetectTrace* trace) : trace_(trace) {
     if (trace_ != nullptr) *trace_ = {};
@@ -149,7 +103,87 @@ class Detector::Watch {
   Clock::time_point last_ = Clock::now();
 };
 
-Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
+using Levels = std::vector<PyramidLevel>;
+
+}  // namespace
+
+class Detector::Impl {
+ public:
+  Impl(const ModelSource& source, const RunOptions& options, const DetectOptions& detect);
+
+  const Runner& runner() const { return runner_; }
+  const DetectorConfig& config() const { return config_; }
+  Detections detect(const RunImage& image, DetectTrace* trace) const;
+
+ private:
+  void check_graphs() const;
+  std::vector<Proposal> find_boxes(const Session& image, const Placement& placement) const;
+  std::vector<ScoredBox> classify_boxes(const Levels& levels, const std::vector<Box>& proposals,
+                                        const Placement& placement, Watch& watch) const;
+  Detections add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
+                       const Placement& placement, Watch& watch) const;
+  // Features of `count` boxes from `first` on, side by side, as the inputs of a head.
+  void fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
+                     size_t count, int side, Session& head) const;
+  // The masks of `count` boxes from `first` on, from the logits of the head.
+  void paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
+                   const Session& head, const Placement& placement, Detections& detections) const;
+
+  Runner runner_;
+  DetectorConfig config_;
+  std::vector<bool> wanted_;  // by class
+  std::unique_ptr<SessionPool> box_heads_, mask_heads_;
+};
+
+Detector::Impl::Impl(const ModelSource& source, const RunOptions& options,
+                     const DetectOptions& detect)
+    : runner_(require_weights(source), options, ModelTask::kDetect),
+      config_(config_of(source)),
+      wanted_(static_cast<size_t>(model_classes(source.spec)), detect.labels.empty()),
+      box_heads_(runner_.further_sessions("box_features", kBoxBatch)),
+      mask_heads_(runner_.further_sessions("mask_features", kMaskBatch)) {
+  // Work grows with the square of these, which a file may say.
+  constexpr int kMostProposals = 10000, kMostDetections = 1000;
+  if (config_.proposals > kMostProposals || config_.proposals_per_level > kMostProposals ||
+      config_.detections > kMostDetections) {
+    fail(
+        "{}: {} proposals of {} on a level and {} objects, expected at most {}, {} and {} (fixed "
+        "limits)",
+        source.name, config_.proposals, config_.proposals_per_level, config_.detections,
+        kMostProposals, kMostProposals, kMostDetections);
+  }
+  if (detect.score >= 0) config_.min_score = detect.score;
+  for (const int label : detect.labels) wanted_.at(static_cast<size_t>(label)) = true;
+  if (box_heads_ == nullptr || mask_heads_ == nullptr) {
+    fail("{}: a detector without heads for boxes and masks", source.name);
+  }
+  check_graphs();
+}
+
+void Detector::Impl::check_graphs() const {
+  const int classes = model_classes(runner_.spec());
+  const auto anchors = static_cast<int64_t>(config_.anchor_ratios.size());
+  const Graph& image = runner_.graph();
+  for (size_t i = 0; i < config_.strides.size(); ++i) {
+    check_channels(image, fmt::format("rpn_cls{}", i), anchors);
+    check_channels(image, fmt::format("rpn_reg{}", i), 4 * anchors);
+  }
+  const SessionPool::Lease boxes = box_heads_->take(config_.roi_side, config_.roi_side, kBoxBatch);
+  check_channels(boxes->graph(), "box_cls", classes + 1);
+  check_channels(boxes->graph(), "box_reg", int64_t{4} * classes);
+  const SessionPool::Lease masks =
+      mask_heads_->take(config_.mask_side, config_.mask_side, kMaskBatch);
+  check_channels(masks->graph(), "mask_logits", classes);
+  for (int i = 0; i < config_.roi_levels; ++i) {
+    for (const Session* head : {&*boxes, &*masks}) {
+      const Graph& graph = head->graph();
+      check_channels(image, fmt::format("p{}", i + 2),
+                     graph.node(graph.inputs.at(0).node).grid.channels);
+    }
+  }
+}
+
+Detections Detector::Impl::detect(const RunImage& image, DetectTrace* trace) const {
   Watch watch(trace);
   const Placement& placement = image.placement;
   const SessionPool::Lease session =
@@ -167,7 +201,8 @@ Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
   return add_masks(levels, classify_boxes(levels, boxes, placement, watch), placement, watch);
 }
 
-std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement& placement) const {
+std::vector<Proposal> Detector::Impl::find_boxes(const Session& image,
+                                                 const Placement& placement) const {
   std::vector<ProposalLevel> levels;
   for (size_t i = 0; i < config_.strides.size(); ++i) {
     const std::string scores = fmt::format("rpn_cls{}", i);
@@ -180,16 +215,17 @@ std::vector<Proposal> Detector::find_boxes(const Session& image, const Placement
                         static_cast<float>(placement.resized_height));
 }
 
-void Detector::fill_features(const Levels& levels, const std::vector<Box>& boxes, size_t first,
-                             size_t count, int side, Session& head) const {
+void Detector::Impl::fill_features(const Levels& levels, const std::vector<Box>& boxes,
+                                   size_t first, size_t count, int side, Session& head) const {
   share_out(*runner_.thread_pool(), count, [&](size_t i) {
     roi_features(levels, boxes[first + i], config_, side, head.input(static_cast<int>(i)));
   });
 }
 
-std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
-                                                const std::vector<Box>& proposals,
-                                                const Placement& placement, Watch& watch) const {
+std::vector<ScoredBox> Detector::Impl::classify_boxes(const Levels& levels,
+                                                      const std::vector<Box>& proposals,
+                                                      const Placement& placement,
+                                                      Watch& watch) const {
   const int classes = model_classes(runner_.spec());
   const int side = config_.roi_side;
   const SessionPool::Lease head = box_heads_->take(side, side, kBoxBatch);
@@ -215,8 +251,8 @@ std::vector<ScoredBox> Detector::classify_boxes(const Levels& levels,
   return boxes;
 }
 
-Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
-                               const Placement& placement, Watch& watch) const {
+Detections Detector::Impl::add_masks(const Levels& levels, const std::vector<ScoredBox>& boxes,
+                                     const Placement& placement, Watch& watch) const {
   const auto scale_x = static_cast<float>(placement.scale_x());
   const auto scale_y = static_cast<float>(placement.scale_y());
   std::vector<Box> scaled;  // in the network's input again
@@ -240,9 +276,9 @@ Detections Detector::add_masks(const Levels& levels, const std::vector<ScoredBox
   return detections;
 }
 
-void Detector::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
-                           const Session& head, const Placement& placement,
-                           Detections& detections) const {
+void Detector::Impl::paste_masks(const std::vector<ScoredBox>& boxes, size_t first, size_t count,
+                                 const Session& head, const Placement& placement,
+                                 Detections& detections) const {
   const auto classes = static_cast<size_t>(model_classes(runner_.spec()));
   const int side = output_grid(head.graph(), "mask_logits").height;
   const size_t cells = static_cast<size_t>(side) * static_cast<size_t>(side);
@@ -272,6 +308,21 @@ void keep_above(float score, DetectedImage& image) {
                 [](const ImageWarning& one) { return one.kind == kMostObjectsWarning; });
 }
 
+Detector::Detector(const ModelRequest& model, const RunOptions& options,
+                   const DetectOptions& detect)
+    : Detector(find_source(model), options, detect) {}
+
+Detector::Detector(const ModelSource& source, const RunOptions& options,
+                   const DetectOptions& detect)
+    : impl_(std::make_shared<const Impl>(source, options, detect)) {}
+
+const Runner& Detector::runner() const { return impl_->runner(); }
+const DetectorConfig& Detector::config() const { return impl_->config(); }
+
+Detections Detector::detect(const RunImage& image, DetectTrace* trace) const {
+  return impl_->detect(image, trace);
+}
+
 bool Detector::detect(const SampleSource& images, const HandleResults<Detections>& handle,
                       const std::vector<size_t>& order) const {
   const auto decode = [&](RunImage& image) {
@@ -282,11 +333,11 @@ bool Detector::detect(const SampleSource& images, const HandleResults<Detections
           {kMostObjectsWarning,
            fmt::format("the network finds at most {} objects in an image, and there may be more; "
                        "give a larger --set detections=N, or parts of the image",
-                       config_.detections)});
+                       impl_->config().detections)});
     }
     return found;
   };
-  return run_images<Detections>(runner_, images, order, decode, handle);
+  return run_images<Detections>(impl_->runner(), images, order, decode, handle);
 }
 
 std::vector<DetectedImage> Detector::detect(const SampleSource& images) const {

@@ -8,8 +8,13 @@
 
 namespace vig {
 
+Embedder::Embedder(const ModelRequest& model, const RunOptions& options)
+    : Embedder(find_source(model), options) {}
+
 Embedder::Embedder(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
+
+Embedder::Embedder(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
 void Embedder::embed(const SampleSource& images, Kind kind, const HandleResults<Embedding>& handle,
                      int size) const {

@@ -2,19 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "vig/data/image_files.h"
-#include "vig/pipeline/image_results.h"
-#include "vig/pipeline/runner.h"
-#include "vig/tasks/embedding.h"
+#include "vig/pipeline/pipeline.h"
+#include "vig/tasks/results.h"
 
 namespace vig {
 
+class Runner;
+struct ModelSource;
+
 using EmbeddedImage = ImageResult<Embedding>;
 
-// For any number of threads, as a Runner is.
+// For any number of threads.
 class Embedder {
  public:
   enum class Kind {
@@ -22,9 +22,12 @@ class Embedder {
     kMap      // the last feature map, a vector per cell
   };
 
+  // Throws everything that can be wrong with the model.
+  explicit Embedder(const ModelRequest& model, const RunOptions& options = {});
+  // Of a model that is found already.
   explicit Embedder(const ModelSource& source, const RunOptions& options = {});
   // On a network that others use as well.
-  explicit Embedder(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
+  explicit Embedder(std::shared_ptr<const Runner> runner);
 
   // One result per image, in order. `size` is the side of the network's input; 0:
   // RunOptions::size.

@@ -6,6 +6,8 @@
 #include "vig/base/error.h"
 #include "vig/pipeline/run_images.h"
 #include "vig/runtime/packed_model.h"
+#include "vig/tasks/classification.h"
+#include "vig/tasks/explanation.h"
 
 namespace vig {
 namespace {
@@ -132,17 +134,13 @@ std::vector<int> attention_heads(const Graph& graph) {
   return heads;
 }
 
-SeenPart seen_part(const Placement& placement) {
-  SeenPart seen;
-  seen.x = placement.source_x(0);
-  seen.y = placement.source_y(0);
-  seen.width = placement.source_x(placement.input_width) - seen.x;
-  seen.height = placement.source_y(placement.input_height) - seen.y;
-  return seen;
-}
+Explainer::Explainer(const ModelRequest& model, const RunOptions& options)
+    : Explainer(find_source(model), options) {}
 
 Explainer::Explainer(const ModelSource& source, const RunOptions& options)
     : runner_(std::make_shared<const Runner>(require_weights(source), options)) {}
+
+Explainer::Explainer(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
 
 void Explainer::evidence(const SampleSource& images, const EvidenceRequest& request,
                          const HandleResults<Evidence>& handle, int size) const {

@@ -2,43 +2,21 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "vig/data/image_files.h"
-#include "vig/image/preprocess.h"
-#include "vig/pipeline/image_results.h"
-#include "vig/pipeline/runner.h"
-#include "vig/tasks/classification.h"
-#include "vig/tasks/explanation.h"
+#include "vig/pipeline/pipeline.h"
+#include "vig/tasks/results.h"
 
 namespace vig {
 
-// The part of the network's input in the coordinates of the image.
-SeenPart seen_part(const Placement& placement);
-
-// What each token of the last grid adds to a class: the mean over the map is the class's logit.
-// Against another class it is the difference of both.
-struct Evidence {
-  ClassScore about;                   // the class
-  std::optional<ClassScore> against;  // the other class
-  TokenMap map;
-};
-
-// What one layer takes from every token for the token at a position.
-struct LayerAttention {
-  int layer = 0;
-  int head = -1;            // -1: the mean over the heads
-  int row = 0, column = 0;  // of the token
-  TokenMap map;
-};
+class Runner;
+struct Graph;
+struct ModelSource;
 
 using ImageEvidence = ImageResult<Evidence>;
 using ImageAttention = ImageResult<LayerAttention>;
 
-// For any number of threads, as a Runner is.
+// For any number of threads.
 class Explainer {
  public:
   struct EvidenceRequest {
@@ -51,9 +29,12 @@ class Explainer {
     int head = -1;        // counted from 0; -1: the mean over the heads
   };
 
+  // Throws everything that can be wrong with the model.
+  explicit Explainer(const ModelRequest& model, const RunOptions& options = {});
+  // Of a model that is found already.
   explicit Explainer(const ModelSource& source, const RunOptions& options = {});
   // On a network that others use as well.
-  explicit Explainer(std::shared_ptr<const Runner> runner) : runner_(std::move(runner)) {}
+  explicit Explainer(std::shared_ptr<const Runner> runner);
 
   const Runner& runner() const { return *runner_; }
 

@@ -8,6 +8,7 @@
 #include "vig/base/printable.h"
 #include "vig/kernels/gemm.h"
 #include "vig/pipeline/json_text.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/weights/strict_json.h"
 
 namespace vig {

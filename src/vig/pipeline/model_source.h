@@ -13,21 +13,12 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
+#include "vig/pipeline/pipeline.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/load.h"
 
 namespace vig {
-
-struct ModelRequest {
-  // A model of the zoo, a bundled model (default, segment, detect; empty: the one of `task`), or a
-  // file. Names win: write ./NAME for a file that is called so.
-  std::string model;
-  std::string arch;  // what the file holds, when it does not say or says it wrongly
-  std::map<std::string, std::string> fields;  // over everything else; see override_field
-  bool ema = false;                           // averaged weights of a training checkpoint
-  ModelTask task = ModelTask::kClassify;      // whose bundled model an empty name means
-};
 
 // What is known about a model before its weights are read.
 struct ModelSource {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/pipeline/run_images.h"
 
 namespace vig {

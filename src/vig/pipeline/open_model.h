@@ -11,11 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "vig/models/family.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/explainer.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/pipeline/runner.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/runtime/session.h"
 
 namespace vig {
 

@@ -72,22 +72,28 @@ bool is_built(const std::string& architecture) {
   });
 }
 
-// Prefers the row whose begin is the longest of those that the file's name has, then one for the
-// network's input size, then the first.
+// Prefers the row whose begin is the longest of those that the file's name has. Else those for any
+// file count, or all where there are none: one for the network's input size, or the first.
 const PublishedRecipe* find_recipe(const ModelSpec& spec, std::string_view publisher,
                                    const std::string& network) {
   const PublishedRecipe* named = nullptr;
-  const PublishedRecipe* sized = nullptr;
-  const PublishedRecipe* first = nullptr;
+  std::vector<const PublishedRecipe*> all, general;
   for (const PublishedRecipe& row : find_family(spec.family).recipes) {
     if (row.model != spec.name || row.publisher != publisher) continue;
-    if (!row.begin.empty() && network.starts_with(row.begin)) {
-      if (named == nullptr || row.begin.size() > named->begin.size()) named = &row;
+    all.push_back(&row);
+    if (row.begin.empty()) {
+      general.push_back(&row);
+    } else if (network.starts_with(row.begin) &&
+               (named == nullptr || row.begin.size() > named->begin.size())) {
+      named = &row;
     }
-    if (sized == nullptr && row.recipe.crop == spec.config->image_size) sized = &row;
-    if (first == nullptr) first = &row;
   }
-  return named != nullptr ? named : sized != nullptr ? sized : first;
+  if (named != nullptr || all.empty()) return named;
+  if (general.empty()) general = std::move(all);
+  const auto sized = std::ranges::find_if(general, [&](const PublishedRecipe* row) {
+    return row->recipe.crop == spec.config->image_size;
+  });
+  return sized != general.end() ? *sized : general.front();
 }
 
 }  // namespace

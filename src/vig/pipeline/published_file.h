@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
 
 namespace vig {

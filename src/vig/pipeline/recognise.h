@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
 
 namespace vig {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 
+#include "vig/image/mask.h"
 #include "vig/pipeline/json_text.h"
+#include "vig/tasks/classification.h"
 
 namespace vig {
 

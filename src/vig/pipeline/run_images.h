@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vig/base/error.h"
-#include "vig/pipeline/image_results.h"
+#include "vig/pipeline/pipeline.h"
 #include "vig/pipeline/runner.h"
 
 namespace vig {
@@ -84,18 +84,6 @@ bool run_images(const Runner& runner, const SampleSource& images, const std::vec
     result.warnings = std::move(image.warnings);
   };
   return runner.run(images, pass);
-}
-
-// Appends every result to `all`, without its image, whose memory the next one may wait for.
-template <class Prediction>
-HandleResults<Prediction> collect_results(std::vector<ImageResult<Prediction>>& all) {
-  return [&all](std::span<const ImageResult<Prediction>> batch) {
-    for (const ImageResult<Prediction>& result : batch) {
-      all.push_back(result);
-      all.back().sample.image = nullptr;
-    }
-    return true;
-  };
 }
 
 }  // namespace vig

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/base/memory.h"
 #include "vig/base/processors.h"
 #include "vig/data/loader.h"
 #include "vig/data/order.h"
@@ -16,6 +17,10 @@ namespace {
 
 // Where the file decides on the size: 16 million pixels are 200 MB of floats.
 constexpr int64_t kMostOwnPixels = int64_t{1} << 24;
+
+uint64_t most_bytes(const RunOptions& options) {
+  return options.activation_bytes.value_or(physical_memory() / 4);
+}
 
 }  // namespace
 
@@ -77,7 +82,7 @@ void Runner::make_pool(Session first, std::vector<int> keep) {
         if (checked > 0) check_work(file, checked, graph, 1);
         return graph;
       },
-      options_.session_bytes, std::move(keep));
+      most_bytes(options_), std::move(keep));
 }
 
 Runner Runner::keeping(std::vector<int> nodes) const {
@@ -118,7 +123,7 @@ std::unique_ptr<SessionPool> Runner::further_sessions(const std::string& input, 
   options.thread_pool = thread_pool();
   Session first(sessions_->shared_model(), *graph, options);
   return std::make_unique<SessionPool>(
-      std::move(first), [graph = *graph](int, int) { return graph; }, options_.session_bytes);
+      std::move(first), [graph = *graph](int, int) { return graph; }, most_bytes(options_));
 }
 
 void Runner::check_windows(const Placement& placement, int side, int64_t windows) const {

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "vig/data/sample_source.h"
+#include "vig/data/image_files.h"
 #include "vig/image/preprocess.h"
-#include "vig/pipeline/image_results.h"
 #include "vig/pipeline/model_source.h"
-#include "vig/pipeline/run_options.h"
+#include "vig/pipeline/pipeline.h"
 #include "vig/runtime/session_pool.h"
 
 namespace vig {

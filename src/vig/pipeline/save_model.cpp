@@ -4,7 +4,7 @@
 #include <list>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/runtime/int8_weights.h"
 #include "vig/weights/half.h"
 #include "vig/weights/model_info.h"

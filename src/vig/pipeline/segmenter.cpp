@@ -5,6 +5,7 @@
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
 #include "vig/pipeline/run_images.h"
+#include "vig/tasks/label_pixels.h"
 
 namespace vig {
 namespace {
@@ -23,16 +24,21 @@ void copy_window(const std::vector<float>& input, int width, const InputWindow& 
 
 }  // namespace
 
+Segmenter::Segmenter(const ModelRequest& model, const RunOptions& options,
+                     const SegmentOptions& segment)
+    : Segmenter(find_source(model), options, segment) {}
+
 Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
                      const SegmentOptions& segment)
-    : runner_(require_weights(source), options, ModelTask::kSegment),
+    : runner_(
+          std::make_shared<const Runner>(require_weights(source), options, ModelTask::kSegment)),
       probabilities_(segment.probabilities) {
-  const Recipe recipe = runner_.recipe();
+  const Recipe recipe = runner_->recipe();
   window_ = recipe.crop;
   stride_ = recipe.window_stride;
   // A file could ask for a window at every pixel.
   if (!segment.window && stride_ > 0 && stride_ < window_ / 4) {
-    fail("{}: windows of {} pixels at every {} of them, expected at least {}", runner_.name(),
+    fail("{}: windows of {} pixels at every {} of them, expected at least {}", runner_->name(),
          window_, stride_, window_ / 4);
   }
   own_windows_ = !segment.window;
@@ -48,7 +54,7 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
 
 Segmentation Segmenter::segment(const RunImage& image) const {
   const Placement& placement = image.placement;
-  const int classes = model_classes(runner_.spec());
+  const int classes = model_classes(runner_->spec());
   const double bytes = 4.0 * classes * placement.source_width * placement.source_height;
   if (probabilities_ && bytes > static_cast<double>(physical_memory()) / 2) {
     fail(
@@ -57,13 +63,13 @@ Segmentation Segmenter::segment(const RunImage& image) const {
         classes, placement.source_width, placement.source_height, bytes);
   }
   return label_pixels(logits(image), placement.source_width, placement.source_height,
-                      probabilities_, *runner_.thread_pool());
+                      probabilities_, *runner_->thread_pool());
 }
 
 LogitField Segmenter::logits(const RunImage& image) const {
   const Placement& placement = image.placement;
   if (own_windows_) {
-    runner_.check_windows(
+    runner_->check_windows(
         placement, window_,
         count_windows(placement.input_width, placement.input_height, window_, stride_));
   }
@@ -79,7 +85,7 @@ LogitField Segmenter::logits(const RunImage& image) const {
   }
   std::vector<WindowLogits> windows;
   for (const InputWindow& window : shown) {
-    const SessionPool::Lease session = runner_.sessions().take(window.height, window.width, 1);
+    const SessionPool::Lease session = runner_->sessions().take(window.height, window.width, 1);
     if (shown.size() > 1) {
       copy_window(input, placement.input_width, window, session->input(0));
     } else {
@@ -90,14 +96,14 @@ LogitField Segmenter::logits(const RunImage& image) const {
     const float* logits = session->output("logits", 0);
     windows.push_back({window, grid.height, grid.width, {logits, logits + grid.elements()}});
   }
-  return LogitField(placement.input_width, placement.input_height, model_classes(runner_.spec()),
+  return LogitField(placement.input_width, placement.input_height, model_classes(runner_->spec()),
                     std::move(windows));
 }
 
 bool Segmenter::segment(const SampleSource& images, const HandleResults<Segmentation>& handle,
                         const std::vector<size_t>& order) const {
   return run_images<Segmentation>(
-      runner_, images, order, [&](const RunImage& image) { return segment(image); }, handle);
+      *runner_, images, order, [&](const RunImage& image) { return segment(image); }, handle);
 }
 
 std::vector<SegmentedImage> Segmenter::segment(const SampleSource& images) const {

@@ -53,6 +53,7 @@ class Operands {
   const T* packed(int param) const {
     return model_.packed<T>(param);
   }
+  DType packed_type(int param) const { return model_.packed_type(param); }
   const Shape& shape(int param) const { return model_.param(param).shape; }
 
  private:

@@ -27,6 +27,7 @@ struct Packing {
   int param = -1;      // index of the parameter that is packed
   std::string layout;  // programs of one model must agree on it
   size_t bytes = 0;
+  size_t half_bytes = 0;  // of weights that a file stores in 16 bits; 0: the same
 };
 
 class KernelCall {
@@ -40,7 +41,8 @@ class KernelCall {
   virtual const char* kind() const = 0;  // for the profile
   MacCount macs;                         // per image
 
-  // What it packs, and doing that: `to` has room for packing().bytes and is aligned to 64 of them.
+  // What it packs, and doing that: `to` has room for packing().bytes, or its
+  // half_bytes, and is aligned to 64 of them.
   virtual std::optional<Packing> packing(const std::vector<ParamSpec>&) const { return {}; }
   virtual void pack(const std::vector<ParamSpec>&, const Weights&, void* /*to*/) const {}
 

@@ -17,8 +17,14 @@ size_t float_bytes(const Shape& shape) {
   return static_cast<size_t>(shape.elements()) * sizeof(float);
 }
 
-// Packed between two releases of the file's pages.
-constexpr ptrdiff_t kReleasedBytes = 8 << 20;
+// How weights that may be packed in 16 bits are.
+DType half_type(const Weights& weights, int param) {
+  const DType type = weights.stored(static_cast<size_t>(param)).dtype;
+  return type == DType::kF16 || type == DType::kBF16 ? type : DType::kF32;
+}
+
+// Read between two releases of the file's pages.
+constexpr size_t kReleasedBytes = 8 << 20;
 
 }  // namespace
 
@@ -47,6 +53,7 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   const std::vector<ParamSpec>& params = model->graphs_.at(0).params;
   model->packed_.resize(params.size());
   model->layouts_.resize(params.size());
+  model->types_.resize(params.size(), DType::kF32);
   // In the order in which they run, so that the end of one is followed by what is needed next.
   std::vector<const KernelCall*> packing_calls;
   size_t bytes = 0;
@@ -61,7 +68,9 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
              packing->layout);
       }
       layout = packing->layout;
-      bytes += aligned(packing->bytes);
+      if (packing->half_bytes > 0)
+        model->types_[packing->param] = half_type(*weights, packing->param);
+      bytes += aligned(model->packed_bytes(*packing));
       packing_calls.push_back(call.get());
     }
   }
@@ -70,16 +79,17 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   }
   model->buffer_ = Buffer(bytes);
   auto* next = static_cast<std::byte*>(model->buffer_.data());
-  std::byte* released = next;
+  size_t read = 0;  // of the file since pages were given back
   for (const KernelCall* call : packing_calls) {
     const auto packing = call->packing(params);
     call->pack(params, *weights, next);
     model->packed_[packing->param] = next;
-    next += aligned(packing->bytes);
+    next += aligned(model->packed_bytes(*packing));
     // Pages of the file are not needed again.
-    if (next - released < kReleasedBytes) continue;
+    read += weights->stored(static_cast<size_t>(packing->param)).bytes();
+    if (read < kReleasedBytes) continue;
     weights->release_pages();
-    released = next;
+    read = 0;
   }
   // What is not packed is copied, so that nothing of the file is held.
   model->plain_.resize(params.size());
@@ -92,6 +102,10 @@ std::shared_ptr<const PackedModel> PackedModel::make(std::span<const Graph> grap
   }
   weights->release_pages();
   return model;
+}
+
+size_t PackedModel::packed_bytes(const Packing& packing) const {
+  return types_[packing.param] == DType::kF32 ? packing.bytes : packing.half_bytes;
 }
 
 void PackedModel::check(const Graph& graph, const Program& program) const {

@@ -15,6 +15,7 @@
 
 namespace vig {
 
+struct Packing;
 struct Program;
 
 class PackedModel {
@@ -44,6 +45,8 @@ class PackedModel {
   const T* packed(int index) const {
     return reinterpret_cast<const T*>(packed_[index]);
   }
+  // What its numbers are packed as: F16 or BF16 where the file has them so and the kernel can.
+  DType packed_type(int index) const { return types_[index]; }
   const Precision& precision() const { return precision_; }
 
   // Throws unless `graph` is one of this model's, for any size, and `program` finds its weights
@@ -52,12 +55,14 @@ class PackedModel {
 
  private:
   PackedModel() = default;
+  size_t packed_bytes(const Packing& packing) const;
 
   std::vector<Graph> graphs_;  // at the sizes they were packed for
   Precision precision_;
   std::vector<const float*> plain_;
   std::vector<const std::byte*> packed_;
   std::vector<std::string> layouts_;
+  std::vector<DType> types_;  // of what is packed
   Buffer buffer_;
 };
 

@@ -1,30 +1,16 @@
-// Which numbers a network's dense layers are computed with: an option of loading, not of the weight
-// file.
+// Which layers are computed with integers.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "vig/base/shape.h"
 
 namespace vig {
 
 struct Graph;
 struct Node;
-
-enum class Arithmetic {
-  kFloat32,
-  kInt8,  // exact sums of integers between float values; see docs/gemm.md
-};
-
-struct Precision {
-  Arithmetic arithmetic = Arithmetic::kFloat32;
-  // Layers that stay float all the same: names as in the weight file, where * stands for any
-  // characters.
-  std::vector<std::string> float_layers = {};
-
-  bool operator==(const Precision&) const = default;
-};
 
 // "float32", "int8". Throws for other names.
 Arithmetic arithmetic_from_name(std::string_view name);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "vig/base/json.h"
+#include "vig/base/recipe.h"
 #include "vig/pipeline/json_text.h"
 #include "vig/serve/page.h"
 #include "vig/tasks/class_colors.h"

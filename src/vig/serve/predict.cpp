@@ -13,6 +13,7 @@
 #include "vig/pipeline/json_text.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/class_colors.h"
+#include "vig/tasks/explanation.h"
 #include "vig/tasks/jpeg_uri.h"
 #include "vig/tasks/overlay.h"
 

@@ -7,7 +7,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/child.h"
 #include "vig/study/results.h"
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/counting.h"
 #include "vig/study/dense_report.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/claims.h"
 #include "vig/study/counting.h"
 #include "vig/study/paper_tables.h"

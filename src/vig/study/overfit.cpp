@@ -13,6 +13,7 @@
 #include "vig/data/coco.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/evaluate_dense.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/study/claims.h"
 #include "vig/study/list.h"
 #include "vig/study/miniature.h"

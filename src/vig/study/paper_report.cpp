@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/claims.h"
 #include "vig/study/counting.h"
 #include "vig/study/paper_arithmetic.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::study {
 namespace {

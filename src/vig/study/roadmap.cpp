@@ -15,7 +15,7 @@
 #include <span>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/claims.h"
 #include "vig/study/list.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "vig/base/error.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/counting.h"
 #include "vig/study/list.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/study/claims.h"
 #include "vig/study/paper_tables.h"
 #include "vig/tasks/chart.h"

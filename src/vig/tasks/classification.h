@@ -1,25 +1,13 @@
-// The result of a classifier.
+// From logits to classes.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "vig/tasks/results.h"
+
 namespace vig {
-
-struct ClassScore {
-  int index = 0;
-  std::string name;  // empty when the classes have no names
-  float probability = 0;
-  float logit = 0;
-
-  bool operator==(const ClassScore&) const = default;
-};
-
-// The best classes, best first; of equal ones the smaller index comes first.
-struct Classification {
-  std::vector<ClassScore> scores;
-};
 
 // Whether no class reaches the probability `threshold`; not a number reaches nothing.
 inline constexpr const char* kNoneOfThem = "none of them";

@@ -192,4 +192,13 @@ Image draw_explanation(const Image& image, const SeenPart& seen, const TokenMap&
   return sheet;
 }
 
+SeenPart seen_part(const Placement& placement) {
+  SeenPart seen;
+  seen.x = placement.source_x(0);
+  seen.y = placement.source_y(0);
+  seen.width = placement.source_x(placement.input_width) - seen.x;
+  seen.height = placement.source_y(placement.input_height) - seen.y;
+  return seen;
+}
+
 }  // namespace vig

@@ -9,16 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "vig/image/image.h"
+#include "vig/image/preprocess.h"
+#include "vig/tasks/results.h"
 
 namespace vig {
-
-// A number for every token of a grid, row by row.
-struct TokenMap {
-  int height = 0;
-  int width = 0;
-  std::vector<float> values;
-};
 
 // values[t] = weight . features[t] + bias, of features [height, width, channels]: their mean is the
 // logit of the class with this row of the classifier. `channels` is the size of `weight`.
@@ -60,6 +54,7 @@ void scale_by_norms(std::span<float> weights, const float* v, int64_t dim, int64
 struct SeenPart {
   double x = 0, y = 0, width = 0, height = 0;
 };
+SeenPart seen_part(const Placement& placement);
 // A map over the image in grey, of the image's size. Red is for, blue is against; the strongest of
 // the map covers the image by `opacity`. What the network did not see is dark.
 Image draw_map(const Image& image, const SeenPart& seen, const TokenMap& map, double opacity);

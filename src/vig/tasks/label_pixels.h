@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "vig/base/thread_pool.h"
-#include "vig/image/label_map.h"
-#include "vig/tasks/segmentation.h"
+#include "vig/image/image.h"
+#include "vig/tasks/results.h"
 #include "vig/tasks/windows.h"
 
 namespace vig {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "vig/image/image.h"
-#include "vig/tasks/detection.h"
-#include "vig/tasks/segmentation.h"
+#include "vig/tasks/results.h"
 
 namespace vig {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vig/image/label_map.h"
+#include "vig/image/image.h"
 
 namespace vig {
 

@@ -6,6 +6,7 @@
 #include "vig/base/error.h"
 #include "vig/base/random.h"
 #include "vig/graph/fuse.h"
+#include "vig/graph/scan_path.h"
 #include "vig/kernels/s4_taps.h"
 #include "vig/torch/kernel_ops.h"
 #include "vig/torch/plain_ops.h"

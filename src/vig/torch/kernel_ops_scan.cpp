@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "vig/base/buffer.h"
+#include "vig/graph/scan_path.h"
 #include "vig/kernels/backward/conv1d.h"
 #include "vig/kernels/backward/selective_scan.h"
 #include "vig/kernels/backward/wkv.h"

@@ -2,6 +2,7 @@
 // terms.
 #include <cmath>
 
+#include "vig/graph/scan_path.h"
 #include "vig/torch/maybe_tensor.h"
 #include "vig/torch/plain_ops.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::train {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/train/options.h"
 #include "vig/train/task.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vig/graph/graph.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/torch/parameters.h"
 #include "vig/train/options.h"

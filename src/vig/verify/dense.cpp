@@ -1,7 +1,13 @@
 #include "vig/verify/dense.h"
 
+#include "vig/base/error.h"
+#include "vig/pipeline/detect_trace.h"
 #include "vig/pipeline/detector.h"
+#include "vig/pipeline/model_source.h"
+#include "vig/pipeline/runner.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/tasks/label_pixels.h"
+#include "vig/tasks/proposals.h"
 #include "vig/weights/elements.h"
 
 namespace vig {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "vig/image/preprocess.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
 #include "vig/weights/load.h"
 

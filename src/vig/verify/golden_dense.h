@@ -6,7 +6,7 @@
 
 #include "vig/base/json.h"
 #include "vig/image/preprocess.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/weights/named_tensor.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig {
 

@@ -1,4 +1,5 @@
 #include "vig/base/random.h"
+#include "vig/graph/init.h"
 #include "vig/weights/load.h"
 
 namespace vig {

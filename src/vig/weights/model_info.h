@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "vig/base/recipe.h"
-#include "vig/weights/named_tensor.h"
+#include "vig/weights/safetensors.h"
 
 namespace vig {
 

@@ -2,15 +2,25 @@
 // docs/formats.md says what we put into the header's `__metadata__`.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "vig/weights/named_tensor.h"
+#include "vig/base/shape.h"
 
 namespace vig {
+
+// What every weight file comes down to: named tensors, and text beside them.
+// `view.data` may have any alignment: files do not promise one. See elements.h for access.
+struct NamedTensor {
+  std::string name;
+  TensorView view;
+};
+
+using Metadata = std::map<std::string, std::string>;
 
 // A checked file: every view lies inside its bytes, no two overlap, and no byte is left over.
 // Copies share what holds the bytes, which lives as long as the last of them.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vig/base/buffer.h"
-#include "vig/weights/named_tensor.h"
+#include "vig/weights/safetensors.h"
 #include "vig/weights/torch_container.h"
 
 namespace vig {

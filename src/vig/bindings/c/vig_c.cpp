@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/pipeline/model_source.h"
 #include "vig/pipeline/open_model.h"
 #include "vig/vig.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vig/data/sample_source.h"
+#include "vig/data/image_files.h"
 #include "vig/image/decode.h"
 
 namespace vig::python {

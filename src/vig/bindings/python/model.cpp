@@ -16,6 +16,7 @@
 #include "vig/bindings/python/images.h"
 #include "vig/bindings/python/results.h"
 #include "vig/bindings/python/session.h"
+#include "vig/pipeline/model_source.h"
 
 namespace vig::python {
 namespace {

@@ -5,6 +5,7 @@
 #include "vig/base/printable.h"
 #include "vig/bindings/python/model.h"
 #include "vig/bindings/python/results.h"
+#include "vig/runtime/session.h"
 
 PYBIND11_MODULE(_engine, module) {
   namespace py = pybind11;

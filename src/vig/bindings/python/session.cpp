@@ -8,6 +8,8 @@
 
 #include "vig/base/error.h"
 #include "vig/bindings/python/model.h"
+#include "vig/graph/graph.h"
+#include "vig/runtime/session.h"
 
 namespace vig::python {
 namespace {

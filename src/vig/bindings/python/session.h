@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vig/pipeline/open_model.h"
+#include "vig/runtime/session.h"
 
 namespace vig::python {
 

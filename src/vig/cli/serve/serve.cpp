@@ -18,6 +18,7 @@
 #include "vig/base/memory.h"
 #include "vig/base/printable.h"
 #include "vig/base/processors.h"
+#include "vig/base/thread_pool.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/pipeline/json_text.h"
@@ -92,7 +93,7 @@ std::vector<HostedModel> open_models(const ServeOptions& options) {
   run.batch = options.batch;
   const uint64_t bytes = options.memory_gb > 0 ? static_cast<uint64_t>(options.memory_gb * 1e9)
                                                : physical_memory() / 4;
-  run.session_bytes = bytes / models.size();
+  run.activation_bytes = bytes / models.size();
   run.thread_pool = std::make_shared<ThreadPool>(options.threads);
   std::vector<HostedModel> hosted;
   std::set<std::string> names;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "vig/graph/scan_path.h"
 #include "vig/runtime/calls/calls.h"
 
 namespace vig {

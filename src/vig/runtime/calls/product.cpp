@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "vig/runtime/calls/calls.h"
 #include "vig/runtime/calls/int8_product.h"
@@ -19,10 +20,19 @@ int64_t outputs(const Shape& shape, int groups) {
 }
 
 // Of one group, whole cache lines.
-size_t group_floats(const Shape& shape, int groups, bool paired) {
+size_t group_floats(const Shape& shape, const ProductCall::Spec& spec, DType type) {
   constexpr size_t kLine = 16;
-  const size_t floats = gemm_packed_floats(outputs(shape, groups), inputs(shape), paired);
+  const int64_t n = outputs(shape, spec.groups), k = inputs(shape);
+  const size_t floats = type == DType::kF32
+                            ? gemm_packed_floats(n, k, spec.paired)
+                            : gemm_packed_half_bytes(n, k, spec.paired) / sizeof(float);
   return (floats + kLine - 1) / kLine * kLine;
+}
+
+PanelType panel_type(DType type) {
+  return type == DType::kF16    ? PanelType::kF16
+         : type == DType::kBF16 ? PanelType::kBF16
+                                : PanelType::kF32;
 }
 
 }  // namespace
@@ -39,39 +49,59 @@ const char* ProductCall::kind() const {
 }
 
 std::optional<Packing> ProductCall::packing(const std::vector<ParamSpec>& params) const {
-  const size_t floats = group_floats(params[spec_.weight].shape, spec_.groups, spec_.paired);
+  const Shape& shape = params[spec_.weight].shape;
   std::string layout = spec_.paired ? "paired panels" : "panels";
   if (spec_.groups > 1) layout += fmt::format(" of {} ranges", spec_.groups);
-  return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm),
-                 floats * static_cast<size_t>(spec_.groups) * sizeof(float)};
+  const auto bytes = [&](DType type) {
+    return group_floats(shape, spec_, type) * static_cast<size_t>(spec_.groups) * sizeof(float);
+  };
+  // A folded norm needs floats.
+  const bool half = !spec_.norm.exists() && inputs(shape) <= kMostHalfTaps;
+  return Packing{spec_.weight, packed_layout(layout, spec_.bias, spec_.norm), bytes(DType::kF32),
+                 half ? bytes(DType::kF16) : 0};
 }
 
 void ProductCall::pack(const std::vector<ParamSpec>& params, const Weights& weights,
                        void* room) const {
   auto* to = static_cast<float*>(room);
-  const Shape& shape = params[spec_.weight].shape;
-  const Floats floats = weights.floats(static_cast<size_t>(spec_.weight));
-  const float* weight = floats.data();
+  const auto param = static_cast<size_t>(spec_.weight);
+  const Shape& shape = params[param].shape;
   const float* bias = spec_.bias < 0 ? nullptr : weights.data(static_cast<size_t>(spec_.bias));
+  const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
+  const TensorView& stored = weights.stored(param);
+  const PanelType type = panel_type(stored.dtype);
+  if (packing(params)->half_bytes > 0 && type != PanelType::kF32) {
+    // Files need not align them.
+    std::vector<uint16_t> halves(static_cast<size_t>(shape.elements()));
+    std::memcpy(halves.data(), stored.data, stored.bytes());
+    for (int64_t group = 0; group < spec_.groups; ++group) {
+      gemm_pack_half(halves.data() + group * n * k, bias == nullptr ? nullptr : bias + group * n, n,
+                     k, spec_.paired, type, to);
+      to += group_floats(shape, spec_, stored.dtype);
+    }
+    return;
+  }
   FoldedWeights folded;
+  const Floats floats = weights.floats(param);
+  const float* weight = floats.data();
   if (spec_.norm.exists()) {
     folded = fold_norm(spec_.norm, weights, spec_.weight, spec_.bias, shape);
     weight = folded.weight.data();
     bias = folded.bias.data();
   }
-  const int64_t n = outputs(shape, spec_.groups), k = inputs(shape);
   for (int64_t group = 0; group < spec_.groups; ++group) {
     gemm_pack(weight + group * n * k, bias == nullptr ? nullptr : bias + group * n, n, k,
               spec_.paired, to);
-    to += group_floats(shape, spec_.groups, spec_.paired);
+    to += group_floats(shape, spec_, DType::kF32);
   }
 }
 
 void ProductCall::bind(const Operands& operands) {
   const Shape& shape = operands.shape(spec_.weight);
+  const DType type = operands.packed_type(spec_.weight);
   matrix_ = {operands.packed(spec_.weight), outputs(shape, spec_.groups), inputs(shape),
-             spec_.paired};
-  group_floats_ = static_cast<int64_t>(group_floats(shape, spec_.groups, spec_.paired));
+             spec_.paired, panel_type(type)};
+  group_floats_ = static_cast<int64_t>(group_floats(shape, spec_, type));
 }
 
 int64_t ProductCall::column_blocks() const { return spec_.groups * gemm_panels(matrix_); }

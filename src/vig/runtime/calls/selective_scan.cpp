@@ -2,6 +2,7 @@
 #include "vig/kernels/selective_scan.h"
 
 #include "vig/base/buffer.h"
+#include "vig/graph/scan_path.h"
 #include "vig/runtime/calls/calls.h"
 #include "vig/runtime/calls/channel_blocks.h"
 

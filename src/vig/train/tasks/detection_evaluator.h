@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "vig/data/objects.h"
-#include "vig/tasks/detection.h"
+#include "vig/tasks/results.h"
 #include "vig/train/task.h"
 #include "vig/train/tasks/validation_image.h"
 

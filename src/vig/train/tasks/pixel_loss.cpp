@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "vig/image/label_map.h"
+#include "vig/image/image.h"
 #include "vig/torch/maybe_tensor.h"
 
 namespace vig::train {

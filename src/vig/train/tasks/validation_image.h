@@ -11,7 +11,7 @@
 
 #include "vig/data/target.h"
 #include "vig/image/preprocess.h"
-#include "vig/models/registry.h"
+#include "vig/models/family.h"
 
 namespace vig::train {
 
