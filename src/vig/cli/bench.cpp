@@ -170,7 +170,7 @@ void add_bench(CommandLine& line) {
       .value("SET");
   command
       .option("--precision", options->precisions,
-              "Numbers of dense layers, separated by commas: float32, int8")
+              "Precision of the dense layers, separated by commas: float32, int8")
       .show_default()
       .value("TYPE,...");
   add_float_layers(command, options->float_layers);

@@ -77,8 +77,8 @@ Precision PrecisionOptions::precision() const { return {arithmetic_from_name(nam
 void add_float_layers(Command& command, std::vector<std::string>& layers) {
   command
       .option("--float-layers", layers,
-              "With int8, layers that stay float32 besides those that always do: names as vig info "
-              "--precision int8 lists them, * stands for any characters; may be repeated")
+              "With int8, further layers that stay float32: names from vig info --precision int8, "
+              "with * for any characters; may be repeated")
       .value("PATTERN")
       .needs("--precision")
       .one_each();
@@ -86,8 +86,9 @@ void add_float_layers(Command& command, std::vector<std::string>& layers) {
 
 void add_precision(Command& command, PrecisionOptions& options) {
   command
-      .option("--precision", options.name,
-              "Numbers of dense layers: float32, or int8, which is faster and nearly as accurate")
+      .option(
+          "--precision", options.name,
+          "Precision of the dense layers: float32, or int8, which is faster and nearly as accurate")
       .one_of({"float32", "int8"})
       .show_default()
       .value("TYPE");

@@ -271,9 +271,10 @@ void add_serve(CommandLine& line) {
   command.flag("--open", options->open, "Allow a non-loopback address without a token");
   add_threads(command, options->threads);
   command
-      .option("--precision", options->precisions,
-              "Numbers of dense layers: float32 (the default) or int8 for all models, NAME=TYPE "
-              "for one; may be repeated")
+      .option(
+          "--precision", options->precisions,
+          "Precision of the dense layers: float32 (the default) or int8 for all models, NAME=TYPE "
+          "for one; may be repeated")
       .value("TYPE")
       .one_each();
   add_float_layers(command, options->float_layers);
