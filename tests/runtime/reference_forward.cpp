@@ -493,7 +493,7 @@ class ReferenceForward {
       const auto tokens = scan_sources(op, direction.path, grid.height, grid.width, true);
       const auto others = scan_sources(op, direction.path, grid.height, grid.width, false);
       const auto targets = scan_targets(op, direction.path, grid.height, grid.width);
-      const auto calls = scan_rows(direction.path, grid.height, grid.width);
+      const auto steps = scan_rows(direction.path, grid.height, grid.width);
       const auto moves = scan_moves(direction.path, grid.height, grid.width);
       const auto rows = [&](int operand, int64_t first, const std::vector<int32_t>& index) {
         const auto i = static_cast<size_t>(operand);
@@ -524,7 +524,7 @@ class ReferenceForward {
         args.scale = op.scale;
         if (op.gate >= 0) {
           const auto i = static_cast<size_t>(op.gate);
-          const int32_t* order = op.released_columns ? calls.data() : targets.data();
+          const int32_t* order = op.released_columns ? steps.data() : targets.data();
           args.gate = {in(i).data() + op.gate_first, in_grid(i).channels, order};
         }
       }

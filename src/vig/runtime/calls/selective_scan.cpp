@@ -107,7 +107,7 @@ class SelectiveScanCall final : public ImageCall {
   }
 
  private:
-  // What each call of a direction takes and where its result goes.
+  // What each step of a direction takes and where its result goes.
   struct Order {
     std::vector<int32_t> tokens, others, targets, moves;
     std::vector<int32_t> gates;  // empty: those of the targets
