@@ -162,10 +162,11 @@ void add_bench(CommandLine& line) {
               "affinity and CPU quotas allow)")
       .value("N,...");
   command
-      .option("--simd", options->simd,
-              fmt::format("Instruction set to run with, of those this machine has: {} "
-                          "(default: the best)",
-                          fmt::join(kInstructionSets, ", ")))
+      .option(
+          "--simd", options->simd,
+          fmt::format("Instruction set to run with, without VNNI, of those this machine has: {} "
+                      "(default: the best)",
+                      fmt::join(kInstructionSets, ", ")))
       .offers(kInstructionSets)
       .value("SET");
   command
