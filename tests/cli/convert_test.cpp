@@ -146,7 +146,8 @@ TEST(Convert, LayersMayStayFloat) {
                      {some, "--dtype", "int8", "--float-layers", "blocks.0.*", "--force"});
     expect_success(vig(arguments));
     std::set<std::string> blocks;
-    for (const NamedTensor& tensor : SafeTensors::open(some).tensors()) {
+    const SafeTensors file = SafeTensors::open(some);
+    for (const NamedTensor& tensor : file.tensors()) {
       if (tensor.view.dtype != DType::kI8) continue;
       EXPECT_FALSE(tensor.name.starts_with("blocks.0.")) << tensor.name;
       blocks.insert(tensor.name.substr(0, 9));

@@ -116,13 +116,15 @@ TEST_F(ConvertToOnnx, Int8FromFloatsAndFromCodes) {
   EXPECT_TRUE(codes == stored_codes(read_model(again)));
   // Floats unless told, also of codes.
   expect_success(vig({"convert", stored, again, "--force"}));
-  for (const ::onnx::TensorProto& tensor : read_model(again).graph().initializer()) {
+  const ::onnx::ModelProto floats = read_model(again);
+  for (const ::onnx::TensorProto& tensor : floats.graph().initializer()) {
     EXPECT_NE(tensor.data_type(), ::onnx::TensorProto::INT8) << tensor.name();
   }
   expect_success(vig({"convert", model_, again, "--dtype", "int8", "--float-layers", "blocks.0.*",
                       "--float-layers", "blocks.1.mlp.*", "--force"}));
   int left = 0;
-  for (const ::onnx::TensorProto& tensor : read_model(again).graph().initializer()) {
+  const ::onnx::ModelProto some = read_model(again);
+  for (const ::onnx::TensorProto& tensor : some.graph().initializer()) {
     if (tensor.data_type() != ::onnx::TensorProto::INT8) continue;
     EXPECT_TRUE(tensor.name().starts_with("blocks.1.")) << tensor.name();
     EXPECT_EQ(tensor.name().find(".mlp."), std::string::npos) << tensor.name();

@@ -80,7 +80,7 @@ struct BenchResult : RunTimes {
 // counts as the same result: where both compute in float, and where one of them does not. Engines
 // quantise in different ways (docs/onnx.md).
 inline constexpr double kBaselineTolerance = 1e-4;
-inline constexpr double kInt8BaselineTolerance = 0.25;
+inline constexpr double kInt8BaselineTolerance = 0.1;
 
 // Throws a usage error for a setting that cannot be measured.
 void check_bench(const ModelSource& source, const BenchSetting& setting,

@@ -228,7 +228,7 @@ void add_bench(CommandLine& line) {
       "environment.\n"
       "Unless --baseline-other is given, its logits must equal ours within 1e-4 of the largest, "
       "or\n"
-      "within 0.25 where one of the two is int8. Its rounds alternate with ours.\n"
+      "within 0.1 where one of the two is int8. Its rounds alternate with ours.\n"
       "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";
   command.run = [options] { return bench(*options); };
 }
