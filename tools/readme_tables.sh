@@ -105,7 +105,7 @@ headline_table() {
           get("simd"), link)
         engine = get("engine")
       }
-      places[count] = at
+      sizes[count] = at
       ours[count] = sprintf("%.1f ms", best)
       theirs[count] = sprintf("%.1f ms | %.1fx", get("best_quarter_ms"), 1 / get("ratio"))
       memory[count] = sprintf("%.0f MB | %.0f MB", process / 1e6, get("process_bytes") / 1e6)
@@ -118,7 +118,7 @@ headline_table() {
         (integers ? " int8 faster by |" : "") " memory here | memory there |"
       print "|---|---|---|---|---|---|" (integers ? "---|---|" : "")
       for (i = 1; i <= count; ++i) {
-        at = places[i]
+        at = sizes[i]
         print "| " at " | " ours[i] " |" (integers ? " " times[at] " |" : "") " " theirs[i] " |" \
           (integers ? " " factors[at] " |" : "") " " memory[i] " |"
       }

@@ -198,7 +198,7 @@ TEST_F(BaselineCommand, AWrongResultIsNotTimed) {
   expect_complaint(bench(baseline()), 1, "wrote 0 bytes");
 }
 
-// Engines quantise in different ways; a result that is wrong shows all the same.
+// Engines quantise differently; a result that is wrong shows all the same.
 TEST_F(BaselineCommand, Int8IsComparedWithinItsOwnTolerance) {
   std::vector<float> near = logits_;
   near[3] += 0.5f;  // the largest logit is 8

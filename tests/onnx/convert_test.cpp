@@ -114,7 +114,7 @@ TEST_F(ConvertToOnnx, Int8FromFloatsAndFromCodes) {
   const auto codes = stored_codes(read_model(out_));
   EXPECT_GE(codes.size(), 2u * 8);
   EXPECT_TRUE(codes == stored_codes(read_model(again)));
-  // Floats unless told, also of codes.
+  // Floats unless int8 is requested, also from codes.
   expect_success(vig({"convert", stored, again, "--force"}));
   const ::onnx::ModelProto floats = read_model(again);
   for (const ::onnx::TensorProto& tensor : floats.graph().initializer()) {

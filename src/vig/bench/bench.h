@@ -78,7 +78,7 @@ struct BenchResult : RunTimes {
 
 // Largest difference of a baseline's logits, as a share of our largest one, with which it still
 // counts as the same result: where both compute in float, and where one of them does not. Engines
-// quantise in different ways (docs/onnx.md).
+// quantise differently (docs/onnx.md).
 inline constexpr double kBaselineTolerance = 1e-4;
 inline constexpr double kInt8BaselineTolerance = 0.1;
 
