@@ -72,6 +72,7 @@ TEST(HostileRegions, PiecesLieInTheFile) {
     expect_refused({"strip or tile 0 takes 100000000 bytes at 8, in a file of"},
                    hostile_tiff(tiff));
     tiff.tile_width = tiff.tile_height = 0;
+    if (compression == 1) continue;
     expect_refused({"strip or tile 0 takes 100000000 bytes"}, hostile_tiff(tiff));
   }
   // Uncompressed strips of which the first rows are there.

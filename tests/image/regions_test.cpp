@@ -118,7 +118,7 @@ TEST(Regions, OfEveryFixture) {
       EXPECT_TRUE(survives(read) || !good);
     }
   }
-  EXPECT_GT(same, 200);
+  EXPECT_GT(same, 120);
 }
 
 TEST(Regions, OfTiffInTilesAndStrips) {
@@ -188,6 +188,7 @@ TEST(Regions, OfTiffWithAlphaAndOrientations) {
 
 // What libtiff converts itself, and JPEG inside.
 TEST(Regions, OfTiffInOtherColours) {
+  constexpr int kTile = 32;  // libtiff refuses uncompressed ones that are no multiple of 1024 bytes
   for (const bool tiled : {false, true}) {
     SCOPED_TRACE(tiled);
     const auto smooth = [](int x, int y, int c) { return c == 0 ? x * 3 : c == 1 ? y * 4 : 100; };
@@ -199,11 +200,17 @@ TEST(Regions, OfTiffInOtherColours) {
       expect_same_pixels(write_tiff(pattern_format({.photometric = PHOTOMETRIC_SEPARATED,
                                                     .samples = 4,
                                                     .orientation = orientation,
-                                                    .tiled = tiled}),
+                                                    .tiled = tiled,
+                                                    .tile = kTile}),
                                     [](int x, int y, int c) { return (x * 3 + y * c) & 255; }));
     }
-    expect_same_pixels(
-        write_tiff(pattern_format({.photometric = PHOTOMETRIC_CIELAB, .tiled = tiled}), smooth));
+    expect_same_pixels(write_tiff(
+        pattern_format({.photometric = PHOTOMETRIC_CIELAB, .tiled = tiled, .tile = kTile}),
+        smooth));
+    expect_same_pixels(write_tiff(
+        pattern_format(
+            {.photometric = PHOTOMETRIC_YCBCR, .compression = COMPRESSION_LZW, .tiled = tiled}),
+        smooth, [](TIFF* tiff) { TIFFSetField(tiff, TIFFTAG_YCBCRSUBSAMPLING, 1, 1); }));
   }
 }
 
