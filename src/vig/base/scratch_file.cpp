@@ -21,7 +21,8 @@ int open_nameless(const std::string& folder) {
   const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
   // Not every file system has them.
-  if (errno != EOPNOTSUPP && errno != EISDIR) fail_with(folder, "cannot make", errno);
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+    fail_with(folder, "cannot make", errno);
 #endif
   std::string name = folder + "/vig-scratch-XXXXXX";
   const int named = mkostemp(name.data(), O_CLOEXEC);

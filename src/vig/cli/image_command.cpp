@@ -18,8 +18,8 @@
 namespace vig::cli {
 namespace {
 
-// Decoded tiles of an image that is read line by line: one row of tiles of 256 lines and 64,000
-// pixels.
+// Decoded tiles of an image that is read line by line, at most: a row of tiles of 256 lines and
+// 64,000 pixels.
 constexpr uint64_t kWholeCacheBytes = uint64_t{48} << 20;
 
 }  // namespace
@@ -156,7 +156,8 @@ WholeOptions ImageRun::whole_options(const WholeCommand& whole, const SampleSour
   options.scratch = whole.scratch;
   RegionLimits limits;
   limits.decode = options_.decode();
-  limits.cache_bytes = kWholeCacheBytes;
+  limits.cache_bytes = std::min(kWholeCacheBytes, options.max_memory.value_or(UINT64_MAX) / 8);
+  options.read_bytes = limits.cache_bytes;
   options.open = [this, &images, limits](size_t sample) {
     if (is_stream(files_[sample])) return regions_of(*images.load(sample).image, limits);
     return open_regions(files_[sample], limits);

@@ -1,9 +1,7 @@
 #include "vig/pipeline/whole_image.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
-#include <variant>
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
@@ -15,28 +13,13 @@
 namespace vig {
 namespace {
 
-constexpr uint64_t kReserve = uint64_t{16} << 20;  // for what is taken beside the activations
-constexpr int64_t kBandBytes = int64_t{4} << 20;   // of 8-bit pixels that are read at a time
-
-// Thrown in front of memory that there may not be.
-struct TooMuch {
-  uint64_t bytes = 0;
-};
+constexpr uint64_t kReserve = uint64_t{8} << 20;  // for what is taken beside the activations
+constexpr int64_t kBandBytes = int64_t{4} << 20;  // of 8-bit pixels that are read at a time
 
 std::string memory_text(uint64_t bytes) {
   const auto number = static_cast<double>(bytes);
   return number < 1e9 ? fmt::format("{:.0f} MB", number / 1e6)
                       : fmt::format("{:.1f} GB", number / 1e9);
-}
-
-// Tables of positions, resized to the image, which a session makes beside its activations.
-uint64_t table_bytes(const Graph& graph) {
-  uint64_t bytes = 0;
-  for (const Node& node : graph.nodes) {
-    if (!std::holds_alternative<AddPositionOp>(node.op)) continue;
-    bytes += static_cast<uint64_t>(node.grid.elements()) * sizeof(float);
-  }
-  return bytes;
 }
 
 // Lines of the image to the input, a band of 8-bit pixels at a time.
@@ -55,11 +38,7 @@ void read_lines(RegionSource& image, const Recipe& recipe, int64_t first, int64_
 }  // namespace
 
 WholeRunner::WholeRunner(std::shared_ptr<const Runner> runner, const WholeOptions& options)
-    : runner_(std::move(runner)), options_(options) {
-  if (options_.scratch.empty()) {
-    options_.scratch = std::filesystem::temp_directory_path().string();
-  }
-}
+    : runner_(std::move(runner)), options_(options) {}
 
 WholeValues WholeRunner::run(RegionSource& image, const std::string& output) const {
   constexpr int64_t kMostSide = 1 << 20;
@@ -76,28 +55,23 @@ WholeValues WholeRunner::run(RegionSource& image, const std::string& output) con
   // What is there already counts, and so does the result.
   const uint64_t now = process_memory();
   const uint64_t allowed = options_.max_memory.value_or(now + free_memory());
-  const uint64_t used = now + kReserve + static_cast<uint64_t>(grid.elements()) * sizeof(float);
+  const uint64_t used =
+      now + kReserve + options_.read_bytes + static_cast<uint64_t>(grid.elements()) * sizeof(float);
   const uint64_t left = allowed - std::min(allowed, used);
   const SessionPool& pool = runner_->sessions();
   const auto lines = [&](int64_t first, int64_t last, float* out) {
     read_lines(image, recipe, first, last, out);
   };
-  uint64_t needed = 0;
-  try {
+  const uint64_t needed = planned_bytes(pool.model(), graph, pool.shared_thread_pool()->size());
+  if (needed <= left) {
     SessionOptions options;
     options.thread_pool = pool.shared_thread_pool();
-    options.before_memory = [&](size_t bytes) {
-      const uint64_t all = bytes + table_bytes(graph);
-      if (all > left) throw TooMuch{all};
-    };
     Session session(pool.shared_model(), graph, options);
     lines(0, height, session.input(0));
     session.run(1);
     const float* values = session.output(output, 0);
     result.values.assign(values, values + grid.elements());
     return result;
-  } catch (const TooMuch& much) {
-    needed = much.bytes;
   }
   const auto open_segments = [&] {
     try {

@@ -22,6 +22,7 @@ struct WholeOptions {
   std::optional<uint64_t> max_memory = {};
   // Folder of a file without a name for what exceeds the memory; empty: that of temporary files.
   std::string scratch = {};
+  uint64_t read_bytes = 0;  // that reading an image takes beside what is there once it is open
   // Opens an image of the list; not given: it is loaded.
   std::function<std::unique_ptr<RegionSource>(size_t sample)> open = {};
 };

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -312,7 +313,9 @@ SegmentedSession::SegmentedSession(std::shared_ptr<const PackedModel> model, Gra
   impl.arena = Buffer(static_cast<size_t>(impl.plan.arena_bytes));
   impl.scratch = Buffer(static_cast<size_t>(impl.plan.scratch_bytes * impl.threads()));
   if (impl.plan.file_bytes > 0) {
-    impl.file = std::make_unique<ScratchFile>(options.folder, impl.plan.file_bytes);
+    const std::string folder =
+        options.folder.empty() ? std::filesystem::temp_directory_path().string() : options.folder;
+    impl.file = std::make_unique<ScratchFile>(folder, impl.plan.file_bytes);
   }
   for (auto& counters : impl.counters) {
     counters = std::vector<SegmentCounter>(static_cast<size_t>(impl.threads()));

@@ -21,8 +21,9 @@ class PackedModel;
 
 struct SegmentedOptions {
   uint64_t max_bytes = UINT64_MAX;  // of activations
-  // Of a file for values of the whole image, where they exceed the memory.
-  std::string folder = "/tmp";
+  // Of a file for values of the whole image, where they exceed the memory; empty: the folder of
+  // temporary files.
+  std::string folder = {};
   std::vector<std::string> outputs = {};  // to be read after a run; empty: all
   int threads = 0;                        // as in SessionOptions
   std::shared_ptr<ThreadPool> thread_pool = nullptr;
