@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vig/pipeline/run_images.h"
+#include "vig/pipeline/whole_runner.h"
 #include "vig/tasks/classification.h"
 
 namespace vig {

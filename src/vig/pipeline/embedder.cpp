@@ -5,6 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/pipeline/run_images.h"
+#include "vig/pipeline/whole_runner.h"
 
 namespace vig {
 namespace {

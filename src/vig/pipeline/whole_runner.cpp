@@ -1,4 +1,4 @@
-#include "vig/pipeline/whole_image.h"
+#include "vig/pipeline/whole_runner.h"
 
 #include <algorithm>
 #include <utility>
