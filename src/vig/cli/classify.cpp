@@ -21,6 +21,7 @@ namespace {
 
 struct ClassifyOptions {
   ImageOptions images;
+  WholeCommand whole;
   int top = 5;
   double threshold = 0;  // of the best class's probability
   std::string move;      // folder
@@ -49,6 +50,7 @@ std::string as_text(const ClassifiedImage& image, double threshold) {
 }
 
 int classify(const ClassifyOptions& options) {
+  ImageRun::check_whole(options.whole, options.images);
   if (!options.move.empty()) {
     if (!options.images.shard.empty()) {
       fail_usage("--move with --shard: what one job moves is missing from the parts of the others");
@@ -62,7 +64,7 @@ int classify(const ClassifyOptions& options) {
   roles.write("--csv", options.csv);
   roles.check();
   const ModelSource source = chosen_source(options.images);
-  const Classifier classifier(source, images.run_options());
+  const Classifier classifier(source, images.run_options(options.whole));
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
   std::vector<Prediction> rows;
@@ -97,7 +99,14 @@ int classify(const ClassifyOptions& options) {
     }
     return images.advance(batch.size());
   };
-  images.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
+  images.run([&](const SampleSource& all) {
+    if (options.whole.whole) {
+      const WholeOptions whole = images.whole_options(options.whole, all);
+      classifier.classify_whole(all, options.top, whole, take);
+    } else {
+      classifier.classify(all, options.top, take);
+    }
+  });
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));
@@ -117,6 +126,7 @@ void add_classify(CommandLine& line) {
   Command& command =
       line.add_command("classify", "Classify images: print the most probable classes of each");
   add_image_options(command, options->images);
+  add_whole_options(command, options->whole);
   command.option("--top", options->top, "Number of classes to print for each image")
       .range(1, 1 << 20)
       .show_default()

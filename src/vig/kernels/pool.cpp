@@ -16,20 +16,30 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-void mean_of_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
+void mean_of_rows(const MeanPartArgs& args) {
   constexpr int64_t kBlock = 128;
   const RowTag d;
-  for_each_vector(static_cast<size_t>(channels),
+  const bool begins = args.first == 0, ends = args.last == args.count;
+  for_each_vector(static_cast<size_t>(args.channels),
                   [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
-                    RowVec total = hn::Zero(d);
-                    for (int64_t first = 0; first < count; first += kBlock) {
-                      RowVec sum = hn::Zero(d);
-                      for (int64_t r = first; r < std::min(count, first + kBlock); ++r) {
-                        sum = hn::Add(sum, load(rows + r * stride + static_cast<int64_t>(c)));
-                      }
+                    RowVec total = begins ? hn::Zero(d) : load(args.sums + c);
+                    RowVec sum = begins ? hn::Zero(d) : load(args.sums + args.channels + c);
+                    const float* row = args.rows + c;
+                    for (int64_t first = args.first; first < args.last;) {
+                      const int64_t last = std::min(args.last, (first / kBlock + 1) * kBlock);
+                      for (; first < last; ++first, row += args.stride)
+                        sum = hn::Add(sum, load(row));
+                      if (last % kBlock != 0 && last != args.count) break;  // the next part continues it
                       total = hn::Add(total, sum);
+                      sum = hn::Zero(d);
                     }
-                    store(hn::Mul(total, hn::Set(d, 1.0f / static_cast<float>(count))), mean + c);
+                    if (ends) {
+                      const RowVec share = hn::Set(d, 1.0f / static_cast<float>(args.count));
+                      store(hn::Mul(total, share), args.mean + c);
+                    } else {
+                      store(total, args.sums + c);
+                      store(sum, args.sums + args.channels + c);
+                    }
                   });
 }
 
@@ -96,8 +106,10 @@ HWY_EXPORT(max_of_windows);
 HWY_EXPORT(mean_cells);
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
-  HWY_DYNAMIC_DISPATCH(mean_of_rows)(rows, stride, count, channels, mean);
+  mean_rows_part({rows, stride, 0, count, count, channels, nullptr, mean});
 }
+
+void mean_rows_part(const MeanPartArgs& args) { HWY_DYNAMIC_DISPATCH(mean_of_rows)(args); }
 
 void max_pool(const MaxPoolArgs& args) { HWY_DYNAMIC_DISPATCH(max_of_windows)(args); }
 

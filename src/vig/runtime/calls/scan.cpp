@@ -3,6 +3,7 @@
 // In both directions it sweeps (see ImageCall::sweeps). Where there are more workers than halves
 // of images, the passes share out the heads, and if that is not enough, blocks of their value
 // columns. A pass goes tile by tile in either case, so bits are the same.
+#include <algorithm>
 #include <cmath>
 
 #include "vig/kernels/gla.h"
@@ -31,7 +32,9 @@ class ScanCall final : public ImageCall {
     positions_ = load.positions;
     blocks_ = 1;
     if (load.rides) return;
-    const int64_t heads = static_cast<int64_t>(load.batch) * op_.heads * passes();
+    // By segments, a task has both directions.
+    const int64_t heads =
+        static_cast<int64_t>(load.batch) * op_.heads * (load.segments ? 1 : passes());
     while (heads * blocks_ % load.threads != 0 && heads * blocks_ < 8 * load.threads &&
            op_.value_dim % (2 * blocks_) == 0 && op_.value_dim / (2 * blocks_) >= kNarrowest) {
       blocks_ *= 2;
@@ -75,6 +78,39 @@ class ScanCall final : public ImageCall {
     for (int64_t head = 0; head < op_.heads; ++head) scan(bindings, part, {head, 0});
   }
 
+  // From the first row on, a direction continues from segment to segment; its chunks are those of
+  // the whole image if segments are whole tiles of the two passes, or whole chunks in one
+  // direction.
+  bool has_segments() const override { return op_.direction != GlaDirection::kBackward; }
+  bool keeps_states() const override { return sweeps(); }
+  int64_t kept_bytes() const override { return op_.heads * blocks_ * block_bytes(); }
+  int64_t segment_end(int64_t positions, int64_t row) const override {
+    if (!sweeps()) {
+      const int64_t chunk = gla_chunk_tokens();
+      return std::min(positions, (row + chunk - 1) / chunk * chunk);
+    }
+    const SweepTiles front = SweepTiles::of_half(positions, false);
+    const SweepTiles half = row <= front.last ? front : SweepTiles::of_half(positions, true);
+    return half.start(half.tile_from(row));
+  }
+  int64_t segment_tasks(const Operands&) const override { return op_.heads * blocks_; }
+  void run_segment(const Bindings& bindings, const SegmentPart& part, int64_t task) const override {
+    const Columns columns{task / blocks_, task % blocks_};
+    if (!sweeps()) {
+      SweepPart rows;
+      rows.first = part.rows.first;
+      rows.last = part.rows.last;
+      rows.resume = rows.first > 0;
+      return scan(bindings, rows, columns);
+    }
+    if (!part.states) sweep_segment(bindings, part, columns, false);
+    std::byte* const kept = part.kept == nullptr ? nullptr : part.kept + task * block_bytes();
+    std::byte* const state = state_of(bindings, 0, columns, true);
+    if (!part.states && kept != nullptr) std::copy_n(kept, block_bytes(), state);
+    sweep_segment(bindings, part, columns, true);
+    if (part.states && kept != nullptr) std::copy_n(state, block_bytes(), kept);
+  }
+
  private:
   // The columns of one task.
   struct Columns {
@@ -85,6 +121,33 @@ class ScanCall final : public ImageCall {
     const auto floats =
         static_cast<int64_t>(gla_state_floats(op_.key_dim, op_.value_dim / blocks_));
     return (floats * kFloatBytes + 63) / 64 * 64;  // whole cache lines
+  }
+
+  std::byte* state_of(const Bindings& bindings, int64_t image, const Columns& columns,
+                      bool backward) const {
+    const int64_t unit = (image * op_.heads + columns.head) * blocks_ + columns.block;
+    const int64_t state = unit * passes() + (passes() == 2 && backward ? 1 : 0);
+    return bindings.arena() + state_offset() + state * block_bytes();
+  }
+
+  // The tiles of a segment in one direction; the forward one comes first, unless it has been.
+  void sweep_segment(const Bindings& bindings, const SegmentPart& segment, const Columns& columns,
+                     bool backward) const {
+    SweepPart part;
+    part.backward = backward;
+    part.pass = backward && !segment.states ? 1 : 0;
+    for (int i = 0; i < 2; ++i) {
+      const SweepTiles tiles = SweepTiles::of_half(positions_, (i == 1) != backward);
+      const int64_t first = tiles.tile_from(segment.rows.first);
+      const int64_t last = std::min(tiles.tile_from(segment.rows.last), tiles.count());
+      for (int64_t n = first; n < last; ++n) {
+        const int64_t t = backward ? first + last - 1 - n : n;
+        part.first = tiles.start(t);
+        part.last = tiles.start(t + 1);
+        part.resume = backward ? part.last < positions_ : part.first > 0;
+        scan(bindings, part, columns);
+      }
+    }
   }
 
   void scan(const Bindings& bindings, const SweepPart& part, const Columns& columns) const {
@@ -117,10 +180,7 @@ class ScanCall final : public ImageCall {
     }
     args.o = bindings.row(result(), row) + column;
     args.o_stride = bindings.stride(result());
-    const int64_t unit = (part.image * op_.heads + columns.head) * blocks_ + columns.block;
-    const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
-    args.state =
-        reinterpret_cast<float*>(bindings.arena() + state_offset() + state * block_bytes());
+    args.state = reinterpret_cast<float*>(state_of(bindings, part.image, columns, part.backward));
     gla(args);
   }
 
