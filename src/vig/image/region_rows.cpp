@@ -19,8 +19,9 @@ RegionRows::RegionRows(RegionSource& source, int level, const ImageRegion& regio
   };
   if (!inside(region.x, region.width, size.width) ||
       !inside(region.y, region.height, size.height)) {
-    fail_usage("a region of {}x{} pixels at {},{}, expected one inside the {}x{} pixels of level {}",
-               region.width, region.height, region.x, region.y, size.width, size.height, level);
+    fail_usage(
+        "a region of {}x{} pixels at {},{}, expected one inside the {}x{} pixels of level {}",
+        region.width, region.height, region.x, region.y, size.width, size.height, level);
   }
 }
 
@@ -52,13 +53,13 @@ void RegionRows::read(int first, int last) {
   const size_t row = static_cast<size_t>(width()) * 3;
   for (int64_t y = first; y < last; y += rows) {
     for (int64_t x = 0; x < region_.width; x += columns) {
-      const Image part = source_.read(
-          level_, {region_.x + x, region_.y + y, std::min(columns, region_.width - x),
-                   std::min(rows, last - y)});
+      const Image part =
+          source_.read(level_, {region_.x + x, region_.y + y, std::min(columns, region_.width - x),
+                                std::min(rows, last - y)});
       for (int i = 0; i < part.height; ++i) {
-        std::copy_n(part.row(i), part.row_bytes(),
-                    rgb_.data() + static_cast<size_t>(y + i - first_) * row +
-                        static_cast<size_t>(x) * 3);
+        std::copy_n(
+            part.row(i), part.row_bytes(),
+            rgb_.data() + static_cast<size_t>(y + i - first_) * row + static_cast<size_t>(x) * 3);
       }
     }
   }
@@ -73,8 +74,9 @@ Image RegionRows::cut(int x, int y, int width, int height) const {
   Image part(width, height);
   const size_t row = static_cast<size_t>(this->width()) * 3;
   for (int i = 0; i < height; ++i) {
-    std::copy_n(rgb_.data() + static_cast<size_t>(y + i - first_) * row + static_cast<size_t>(x) * 3,
-                part.row_bytes(), part.row(i));
+    std::copy_n(
+        rgb_.data() + static_cast<size_t>(y + i - first_) * row + static_cast<size_t>(x) * 3,
+        part.row_bytes(), part.row(i));
   }
   return part;
 }

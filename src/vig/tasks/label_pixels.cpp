@@ -46,8 +46,8 @@ class FieldRows {
 
   const float* between(const Tap& tap) {
     const float* first = row(tap.first);
+    if (tap.weight == 0.0f || tap.first == tap.second) return first;
     const float* second = row(tap.second);
-    if (tap.weight == 0.0f || first == second) return first;
     mix(first, second, tap.weight, mixed_.size(), mixed_.data());
     return mixed_.data();
   }
@@ -100,12 +100,16 @@ void LogitField::add(WindowLogits one) {
   if (!std::ranges::all_of(one.logits, [](float value) { return std::isfinite(value); })) {
     fail("the network's outputs are not finite");
   }
+  floats_ += floats;
   windows_.push_back(std::move(one));
 }
 
 void LogitField::forget_above(int y) {
-  std::erase_if(windows_,
-                [&](const WindowLogits& one) { return one.window.y + one.window.height <= y; });
+  std::erase_if(windows_, [&](const WindowLogits& one) {
+    const bool above = one.window.y + one.window.height <= y;
+    if (above) floats_ -= one.logits.size();
+    return above;
+  });
 }
 
 void LogitField::row(int y, std::span<float> out, std::vector<float>& scratch) const {
@@ -146,7 +150,8 @@ int labelled_rows(int field_height, int height, int known) {
   int first = 0, last = height;  // rows below `first` follow, row `last` does not
   while (first < last) {
     const int middle = first + (last - first) / 2;
-    if (tap_of(middle, field_height, height).second < known) {
+    const Tap tap = tap_of(middle, field_height, height);
+    if ((tap.weight == 0.0f ? tap.first : tap.second) < known) {
       first = middle + 1;
     } else {
       last = middle;

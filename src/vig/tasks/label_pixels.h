@@ -34,11 +34,13 @@ class LogitField {
   int width() const { return width_; }
   int height() const { return height_; }
   int classes() const { return classes_; }
+  size_t bytes() const { return floats_ * sizeof(float); }  // of the logits
   // [width, classes]; `scratch` is of any size. Pixels that no window covers are NaN.
   void row(int y, std::span<float> out, std::vector<float>& scratch) const;
 
  private:
   int width_, height_, classes_;
+  size_t floats_ = 0;
   std::vector<WindowLogits> windows_;
 };
 
