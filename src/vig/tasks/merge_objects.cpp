@@ -256,8 +256,8 @@ void ObjectMerger::add(const InputWindow& window, const Detections& found) {
   };
   // Objects of one window were told apart by the network.
   const auto strangers = [](const Open& a, const Open& b) {
-    return std::ranges::none_of(a.windows, [&](const InputWindow& window) {
-      return std::ranges::find(b.windows, window) != b.windows.end();
+    return std::ranges::none_of(a.windows, [&](const InputWindow& shared) {
+      return std::ranges::find(b.windows, shared) != b.windows.end();
     });
   };
   std::vector<Open> added;
