@@ -21,6 +21,9 @@ struct RunImage;
 
 using SegmentedImage = ImageResult<Segmentation>;
 
+// Share of their side that neighbouring windows of an image overlap by, unless the recipe says it.
+inline constexpr double kSegmentOverlap = 1.0 / 3;
+
 struct SegmentOptions {
   // Side of the windows that slide over the image, by two thirds of it; 0: the network sees the
   // whole image at once. Not given: as the weights' recipe says.
