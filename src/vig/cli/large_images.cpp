@@ -175,8 +175,7 @@ void complain_stopped(const std::string& image, const std::string& journal) {
                        image, journal));
 }
 
-void for_each_image(const ImageRun& images, const NetworkOptions& options,
-                    const LargeOptions& large_options,
+void for_each_image(const ImageRun& images, const NetworkOptions& options, bool always,
                     const std::function<bool(const std::vector<size_t>& order)>& small,
                     const std::function<bool(size_t image, RegionSource& source)>& large,
                     const std::function<bool(size_t image, const std::string& error)>& failed) {
@@ -201,7 +200,7 @@ void for_each_image(const ImageRun& images, const NetworkOptions& options,
   for (size_t i = 0; i < images.files().size(); ++i) {
     std::unique_ptr<RegionSource> source;
     const bool opened = attempt(i, [&] {
-      source = open_large(images.files()[i], options, large_options.given());
+      source = open_large(images.files()[i], options, always);
       if (source == nullptr) order.push_back(i);
       return true;
     });

@@ -65,9 +65,8 @@ class WindowProgress {
 void complain_stopped(const std::string& image, const std::string& journal);
 
 // Handles images in their order: `small` for those to be decoded whole, several at a time, `large`
-// for each other one. Both give false to end the work.
-void for_each_image(const ImageRun& images, const NetworkOptions& options,
-                    const LargeOptions& large_options,
+// for each one that open_large gives. All give false to end the work.
+void for_each_image(const ImageRun& images, const NetworkOptions& options, bool always,
                     const std::function<bool(const std::vector<size_t>& order)>& small,
                     const std::function<bool(size_t image, RegionSource& source)>& large,
                     const std::function<bool(size_t image, const std::string& error)>& failed);

@@ -162,7 +162,7 @@ int segment(const SegmentCommand& command) {
       return;
     }
     for_each_image(
-        images, command.images, command.large,
+        images, command.images, command.large.given(),
         [&](const std::vector<size_t>& order) { return segmenter.segment(all, take_batch, order); },
         take_large,
         [&](size_t index, const std::string& error) {
