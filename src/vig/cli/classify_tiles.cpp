@@ -15,7 +15,7 @@
 #include "vig/cli/output.h"
 #include "vig/image/draw.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 #include "vig/pipeline/classifier.h"
 #include "vig/tasks/class_colors.h"
 #include "vig/tasks/overlay.h"
@@ -36,7 +36,7 @@ using Tile = std::vector<TileClass>;
 // The tiles of one row that are not skipped, as images.
 class RowTiles final : public SampleSource {
  public:
-  RowTiles(const RegionRows& rows, std::vector<InputWindow> tiles, std::string image)
+  RowTiles(const SlidingRows& rows, std::vector<InputWindow> tiles, std::string image)
       : rows_(rows), tiles_(std::move(tiles)), image_(std::move(image)) {}
 
   size_t size() const override { return tiles_.size(); }
@@ -49,7 +49,7 @@ class RowTiles final : public SampleSource {
   }
 
  private:
-  const RegionRows& rows_;
+  const SlidingRows& rows_;
   std::vector<InputWindow> tiles_;
   std::string image_;
 };
@@ -106,7 +106,7 @@ struct TiledImage {
 
 // Rows that the journal lacks. False where Ctrl-C was pressed.
 bool run_tiles(const Classifier& classifier, const TiledImage& image, int top, Journal& journal) {
-  RegionRows pixels(image.source, image.plan.level, image.plan.region);
+  SlidingRows pixels(image.source, image.plan.level, image.plan.region);
   size_t done = 0;
   for (size_t i = 0; i < std::min(journal.blocks(), image.rows.size()); ++i) {
     done += image.rows[i].size();

@@ -12,7 +12,7 @@
 #include "vig/cli/journal.h"
 #include "vig/image/draw.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 #include "vig/image/shrink_rows.h"
 #include "vig/pipeline/object_json.h"
 #include "vig/pipeline/runner.h"
@@ -110,7 +110,7 @@ class LargeDrawing {
   // False where Ctrl-C was pressed.
   bool write(AtomicFile& drawing, AtomicFile& preview_file) {
     constexpr int kRows = 256;
-    RegionRows image(source_, plan_.level, plan_.region);
+    SlidingRows image(source_, plan_.level, plan_.region);
     DrawingScale scale = drawing_scale(image.width(), image.height());
     scale.image = 1;
     TiffBandWriter tiff(byte_sink(drawing), band_format(source_, plan_, 3));

@@ -10,6 +10,7 @@
 #include "vig/cli/image_stream.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/image/region_formats.h"
 
 namespace vig::cli {
 namespace {
@@ -109,11 +110,12 @@ std::unique_ptr<RegionSource> open_large(const std::string& file, const NetworkO
     }
     return open_regions(file, limits);
   }
-  if (is_stream(file) || !read_by_regions(file)) return nullptr;
+  const bool slide = has_slide_extension(file);
+  if (is_stream(file) || (!slide && !read_by_regions(file))) return nullptr;
   try {
     std::unique_ptr<RegionSource> source = open_regions(file, limits);
     const RegionLevel& size = source->levels().front();
-    if (size.width > options.max_pixels / size.height) return source;
+    if (slide || size.width > options.max_pixels / size.height) return source;
   } catch (const Error&) {  // decoding says what is wrong with it
   }
   return nullptr;

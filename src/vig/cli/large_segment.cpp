@@ -9,7 +9,7 @@
 #include "vig/cli/interrupt.h"
 #include "vig/cli/journal.h"
 #include "vig/image/encode_png.h"
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 #include "vig/image/shrink_rows.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/class_colors.h"
@@ -93,7 +93,7 @@ std::optional<LabelCounts> write_files(RegionSource& source, const WindowPlan& p
                                        const std::vector<std::string>& classes,
                                        const JournalLabels& labels,
                                        const LargeSegmentFiles& files) {
-  RegionRows image(source, plan.level, plan.region);
+  SlidingRows image(source, plan.level, plan.region);
   DrawingScale scale = drawing_scale(image.width(), image.height());
   scale.image = 1;
   const std::vector<Color> palette = class_palette(256, classes);

@@ -9,7 +9,7 @@
 
 #include "vig/base/recipe.h"
 #include "vig/image/preprocess.h"
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/windows.h"
 
@@ -81,7 +81,7 @@ class RegionWindows {
  private:
   WindowPlan plan_;
   Recipe recipe_;
-  RegionRows rows_;
+  SlidingRows rows_;
   std::vector<InputWindow> windows_;
   std::vector<std::span<const InputWindow>> window_rows_;
 };

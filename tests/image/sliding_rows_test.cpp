@@ -1,4 +1,4 @@
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -24,10 +24,10 @@ Image crop(const Image& image, int x, int y, int width, int height) {
   return part;
 }
 
-TEST(RegionRows, GiveEveryPartOfTheRegion) {
+TEST(SlidingRows, GiveEveryPartOfTheRegion) {
   const Image image = pattern(37, 1100);
   const auto source = regions_of(image);
-  RegionRows rows(*source, 0, {5, 100, 30, 900});
+  SlidingRows rows(*source, 0, {5, 100, 30, 900});
   EXPECT_EQ(rows.width(), 30);
   EXPECT_EQ(rows.height(), 900);
   for (const auto& [first, last] :
@@ -38,14 +38,14 @@ TEST(RegionRows, GiveEveryPartOfTheRegion) {
   }
 }
 
-TEST(RegionRows, NonsenseIsRefused) {
+TEST(SlidingRows, NonsenseIsRefused) {
   const auto source = regions_of(pattern(10, 20));
   for (const ImageRegion& region :
        {ImageRegion{0, 0, 11, 20}, {0, 1, 10, 20}, {-1, 0, 5, 5}, {0, 0, 0, 5}, {10, 0, 1, 1}}) {
-    test::expect_error(ErrorCode::kUsage, {"10x20"}, [&] { RegionRows(*source, 0, region); });
+    test::expect_error(ErrorCode::kUsage, {"10x20"}, [&] { SlidingRows(*source, 0, region); });
   }
-  test::expect_error(ErrorCode::kUsage, {"level 1"}, [&] { RegionRows(*source, 1, {0, 0, 5, 5}); });
-  RegionRows rows(*source, 0, {0, 0, 10, 20});
+  test::expect_error(ErrorCode::kUsage, {"level 1"}, [&] { SlidingRows(*source, 1, {0, 0, 5, 5}); });
+  SlidingRows rows(*source, 0, {0, 0, 10, 20});
   rows.keep(5, 10);
   test::expect_error(ErrorCode::kUsage, {}, [&] { rows.keep(4, 10); });
   test::expect_error(ErrorCode::kUsage, {}, [&] { rows.keep(5, 21); });

@@ -1,4 +1,4 @@
-#include "vig/image/region_rows.h"
+#include "vig/image/sliding_rows.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 
 namespace vig {
 
-RegionRows::RegionRows(RegionSource& source, int level, const ImageRegion& region)
+SlidingRows::SlidingRows(RegionSource& source, int level, const ImageRegion& region)
     : source_(source), level_(level), region_(region) {
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   if (level < 0 || level >= static_cast<int>(source.levels().size())) {
@@ -25,7 +25,7 @@ RegionRows::RegionRows(RegionSource& source, int level, const ImageRegion& regio
   }
 }
 
-void RegionRows::keep(int first, int last) {
+void SlidingRows::keep(int first, int last) {
   constexpr int64_t kTile = 256;
   if (first < first_ || last < first || last > height()) {
     fail_usage("rows {} to {} after {}, of {}", first, last, first_, height());
@@ -46,7 +46,7 @@ void RegionRows::keep(int first, int last) {
   last_ = end;
 }
 
-void RegionRows::read(int first, int last) {
+void SlidingRows::read(int first, int last) {
   constexpr int64_t kPixels = int64_t{1} << 24;  // 48 MB at a time
   const int64_t columns = std::min<int64_t>(region_.width, kPixels);
   const int64_t rows = std::max<int64_t>(1, kPixels / columns);
@@ -65,7 +65,7 @@ void RegionRows::read(int first, int last) {
   }
 }
 
-Image RegionRows::cut(int x, int y, int width, int height) const {
+Image SlidingRows::cut(int x, int y, int width, int height) const {
   if (x < 0 || width < 0 || width > this->width() - x || y < first_ || height < 0 ||
       height > last_ - y) {
     fail_usage("{}x{} pixels at {},{}, expected them in rows {} to {}", width, height, x, y, first_,

@@ -11,11 +11,11 @@ namespace vig {
 
 // In memory are the rows asked for and up to 255 more: reading ends at multiples of 256 rows, as
 // tiles do.
-class RegionRows {
+class SlidingRows {
  public:
   // The source outlives it. Throws Error (usage) where the region is not inside of the level or has
   // a side above 2^31 - 1.
-  RegionRows(RegionSource& source, int level, const ImageRegion& region);
+  SlidingRows(RegionSource& source, int level, const ImageRegion& region);
 
   int width() const { return static_cast<int>(region_.width); }
   int height() const { return static_cast<int>(region_.height); }
