@@ -44,7 +44,9 @@ TEST(SlidingRows, NonsenseIsRefused) {
        {ImageRegion{0, 0, 11, 20}, {0, 1, 10, 20}, {-1, 0, 5, 5}, {0, 0, 0, 5}, {10, 0, 1, 1}}) {
     test::expect_error(ErrorCode::kUsage, {"10x20"}, [&] { SlidingRows(*source, 0, region); });
   }
-  test::expect_error(ErrorCode::kUsage, {"level 1"}, [&] { SlidingRows(*source, 1, {0, 0, 5, 5}); });
+  test::expect_error(ErrorCode::kUsage, {"level 1"}, [&] {
+    SlidingRows(*source, 1, {0, 0, 5, 5});
+  });
   SlidingRows rows(*source, 0, {0, 0, 10, 20});
   rows.keep(5, 10);
   test::expect_error(ErrorCode::kUsage, {}, [&] { rows.keep(4, 10); });
