@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <charconv>
-#include <fstream>
 
 #include "vig/base/error.h"
 #include "vig/cli/image_stream.h"
@@ -14,19 +13,6 @@
 
 namespace vig::cli {
 namespace {
-
-// TIFF, BigTIFF, PNG and JPEG; other formats are decoded whole to know their size.
-bool read_by_regions(const std::string& file) {
-  char start[4] = {};
-  std::ifstream(file, std::ios::binary).read(start, sizeof start);
-  const std::string_view bytes(start, sizeof start);
-  for (const std::string_view known :
-       {std::string_view("II*\0", 4), std::string_view("MM\0*", 4), std::string_view("II+\0", 4),
-        std::string_view("MM\0+", 4), std::string_view("\x89PNG", 4)}) {
-    if (bytes == known) return true;
-  }
-  return bytes.starts_with("\xff\xd8\xff");
-}
 
 Json file_stamp(const std::string& file) {
   struct stat status = {};
@@ -110,10 +96,16 @@ std::unique_ptr<RegionSource> open_large(const std::string& file, const NetworkO
     }
     return open_regions(file, limits);
   }
+  if (is_stream(file)) return nullptr;
   const bool slide = has_slide_extension(file);
-  if (is_stream(file) || (!slide && !read_by_regions(file))) return nullptr;
   try {
-    std::unique_ptr<RegionSource> source = open_regions(file, limits);
+    // Without decoding formats that have no regions.
+    std::unique_ptr<RegionSource> source =
+        slide ? open_regions(file, limits)
+              : open_file_regions(regular_file_bytes(std::make_shared<const ImageFile>(
+                                      file, ImageFile::Kind::kRegular)),
+                                  file, limits);
+    if (source == nullptr) return nullptr;
     const RegionLevel& size = source->levels().front();
     if (slide || size.width > options.max_pixels / size.height) return source;
   } catch (const Error&) {  // decoding says what is wrong with it
