@@ -201,7 +201,7 @@ bool ObjectMerger::same(const Open& a, const Open& b) const {
   if (shared == 0) return false;
   const int64_t of_a = pixels_seen(a.object, b.windows);
   const int64_t of_b = pixels_seen(b.object, a.windows);
-  const bool cut = a.cut.any() || b.cut.any();
+  const bool cut = !a.cuts.empty() || !b.cuts.empty();
   const int64_t whole = cut ? std::min(of_a, of_b) : of_a + of_b - shared;
   return static_cast<double>(shared) > kSame * static_cast<double>(whole);
 }
@@ -210,11 +210,16 @@ ObjectMerger::Open ObjectMerger::united(const Open& a, const Open& b) {
   Open both = a.object.score >= b.object.score ? a : b;
   both.windows = a.windows;
   both.windows.insert(both.windows.end(), b.windows.begin(), b.windows.end());
-  // Which of them reaches farther decides whether a side is cut.
-  both.cut.left = (a.object.x1 <= b.object.x1 ? a : b).cut.left;
-  both.cut.top = (a.object.y1 <= b.object.y1 ? a : b).cut.top;
-  both.cut.right = (a.object.x2 >= b.object.x2 ? a : b).cut.right;
-  both.cut.bottom = (a.object.y2 >= b.object.y2 ? a : b).cut.bottom;
+  both.cuts = a.cuts;
+  both.cuts.insert(both.cuts.end(), b.cuts.begin(), b.cuts.end());
+  std::erase_if(both.cuts, [&](const Cut& cut) {
+    return std::ranges::any_of(both.windows, [&](const InputWindow& window) {
+      const Rectangle area = rectangle_of(window);
+      const bool vertical = cut.x1 == cut.x2;
+      return area.x1 <= cut.x1 - vertical && cut.x2 + vertical <= area.x2 &&
+             area.y1 <= cut.y1 - !vertical && cut.y2 + !vertical <= area.y2;
+    });
+  });
   both.object.x1 = std::min(a.object.x1, b.object.x1);
   both.object.y1 = std::min(a.object.y1, b.object.y1);
   both.object.x2 = std::max(a.object.x2, b.object.x2);
@@ -244,8 +249,9 @@ ObjectMerger::Open ObjectMerger::united(const Open& a, const Open& b) {
 }
 
 ObjectMerger::Open ObjectMerger::merged(Open a, Open b) {
-  if (a.cut.any() && b.cut.any()) return united(a, b);
-  if (a.cut.any() != b.cut.any()) return a.cut.any() ? std::move(b) : std::move(a);
+  const bool a_cut = !a.cuts.empty(), b_cut = !b.cuts.empty();
+  if (a_cut && b_cut) return united(a, b);
+  if (a_cut != b_cut) return a_cut ? std::move(b) : std::move(a);
   return a.object.score >= b.object.score ? std::move(a) : std::move(b);
 }
 
@@ -262,14 +268,21 @@ void ObjectMerger::add(const InputWindow& window, const Detections& found) {
   };
   std::vector<Open> added;
   for (const Detection& detection : found) {
-    Open one{object_of(window, detection), {}, {window}};
+    Open one{object_of(window, detection), {window}, {}};
+    const Rectangle area = rectangle_of(window), part = common(extent(one.object), area);
     const Box& box = detection.box;
-    one.cut.left = window.x > 0 && box.x1 < kBorder;
-    one.cut.top = window.y > 0 && box.y1 < kBorder;
-    one.cut.right =
-        window.x + window.width < width_ && box.x2 > static_cast<float>(window.width) - kBorder;
-    one.cut.bottom =
-        window.y + window.height < height_ && box.y2 > static_cast<float>(window.height) - kBorder;
+    if (area.x1 > 0 && box.x1 < kBorder) {
+      one.cuts.push_back({area.x1, part.y1, area.x1, part.y2});
+    }
+    if (area.y1 > 0 && box.y1 < kBorder) {
+      one.cuts.push_back({part.x1, area.y1, part.x2, area.y1});
+    }
+    if (area.x2 < width_ && box.x2 > static_cast<float>(window.width) - kBorder) {
+      one.cuts.push_back({area.x2, part.y1, area.x2, part.y2});
+    }
+    if (area.y2 < height_ && box.y2 > static_cast<float>(window.height) - kBorder) {
+      one.cuts.push_back({part.x1, area.y2, part.x2, area.y2});
+    }
     std::optional<size_t> position;  // of the first of those that are the same
     for (size_t i = 0; i < open_.size();) {
       if (strangers(open_[i], one) && fits(open_[i], one) && same(open_[i], one)) {
@@ -306,8 +319,10 @@ std::string ObjectMerger::state() const {
   std::string lines;
   for (const Open& one : open_) {
     lines += object_line(one.object);
-    fmt::format_to(std::back_inserter(lines), " {} {} {} {}", int{one.cut.left}, int{one.cut.top},
-                   int{one.cut.right}, int{one.cut.bottom});
+    fmt::format_to(std::back_inserter(lines), " {}", one.cuts.size());
+    for (const Cut& cut : one.cuts) {
+      fmt::format_to(std::back_inserter(lines), " {} {} {} {}", cut.x1, cut.y1, cut.x2, cut.y2);
+    }
     for (const InputWindow& window : one.windows) {
       fmt::format_to(std::back_inserter(lines), " {} {} {} {}", window.x, window.y, window.width,
                      window.height);
@@ -324,8 +339,10 @@ void ObjectMerger::restore(std::string_view state) {
     Words words(state.substr(0, end));
     state.remove_prefix(std::min(end + 1, state.size()));
     Open one{parse_object(words), {}, {}};
-    for (bool* side : {&one.cut.left, &one.cut.top, &one.cut.right, &one.cut.bottom}) {
-      *side = words.number<int>() != 0;
+    for (auto cuts = words.number<size_t>(); cuts > 0; --cuts) {
+      Cut& cut = one.cuts.emplace_back();
+      for (int64_t* number : {&cut.x1, &cut.y1, &cut.x2, &cut.y2})
+        *number = words.number<int64_t>();
     }
     while (!words.at_end()) {
       InputWindow window;

@@ -52,14 +52,14 @@ class ObjectMerger {
   void restore(std::string_view state);
 
  private:
-  struct Sides {
-    bool left = false, top = false, right = false, bottom = false;
-    bool any() const { return left || top || right || bottom; }
+  // A part of a window border, from corner to corner, that cuts an object.
+  struct Cut {
+    int64_t x1 = 0, y1 = 0, x2 = 0, y2 = 0;
   };
   struct Open {
     LargeObject object;
-    Sides cut;                         // by borders of windows
     std::vector<InputWindow> windows;  // that it was found in
+    std::vector<Cut> cuts;             // that none of them sees from both sides
   };
 
   bool same(const Open& a, const Open& b) const;
