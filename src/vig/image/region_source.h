@@ -38,17 +38,17 @@ struct RegionLevel {
 struct GeoTransform {
   double x0 = 0, x_column = 1, x_row = 0;
   double y0 = 0, y_column = 0, y_row = 1;
-  std::optional<int> epsg;  // of the coordinate system, where it has one
+  std::optional<int> epsg = {};  // of the coordinate system, where it has one
   // GeoTIFF's description of the coordinate system, for files made from this one.
-  std::vector<uint16_t> keys;
-  std::vector<double> key_numbers;
-  std::string key_text;
+  std::vector<uint16_t> keys = {};
+  std::vector<double> key_numbers = {};
+  std::string key_text = {};
   bool operator==(const GeoTransform&) const = default;
 };
 
 struct RegionLimits {
   // The orientation holds for all formats, max_pixels for those that are decoded whole.
-  DecodeOptions decode;
+  DecodeOptions decode = {};
   int64_t max_region_pixels = int64_t{1} << 26;  // of one read
   uint64_t cache_bytes = uint64_t{64} << 20;     // decoded tiles or rows kept between reads
 };

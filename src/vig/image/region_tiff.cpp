@@ -17,6 +17,19 @@ namespace {
 
 constexpr size_t kMaxPages = 64;  // further ones are ignored
 
+double ratio(int64_t side, int64_t other) {
+  return static_cast<double>(side) / static_cast<double>(other);
+}
+
+// Up to the rounding of either side.
+bool same_shape(int64_t width, int64_t height, int64_t w, int64_t h) {
+  const auto near = [](double expected, int64_t found) {
+    return std::abs(expected - static_cast<double>(found)) <= 1 + 0.01 * expected;
+  };
+  return near(static_cast<double>(height) / ratio(width, w), h) ||
+         near(static_cast<double>(width) / ratio(height, h), w);
+}
+
 class TiffRegions : public RegionSource {
  public:
   TiffRegions(FileBytes file, std::string name, const RegionLimits& limits)
@@ -53,8 +66,13 @@ class TiffRegions : public RegionSource {
   // Sizes as stored.
   void add_level(int64_t width, int64_t height) {
     if (orientation_ > 4) std::swap(width, height);
-    const double downsample =
-        levels_.empty() ? 1 : static_cast<double>(levels_[0].width) / static_cast<double>(width);
+    // By the longer side, which rounding changes less.
+    double downsample = 1;
+    if (!levels_.empty()) {
+      const RegionLevel& image = levels_[0];
+      downsample =
+          image.width >= image.height ? ratio(image.width, width) : ratio(image.height, height);
+    }
     levels_.push_back({width, height, downsample});
   }
 
@@ -72,15 +90,12 @@ class TiffRegions : public RegionSource {
       constexpr uint64_t kReduced = 1, kMask = 4;
       if ((kind & kReduced) == 0 || (kind & kMask) != 0) return;
       const uint64_t w = tags.integer(256, 0), h = tags.integer(257, 0);
-      if (w < 1 || h < 1 || w >= static_cast<uint64_t>(width) ||
-          h > static_cast<uint64_t>(height)) {
+      if (w < 1 || h < 1 || w > static_cast<uint64_t>(width) || h > static_cast<uint64_t>(height)) {
         return;
       }
-      // The same shape, up to rounding.
-      const double ratio = static_cast<double>(width) / static_cast<double>(w);
-      const double expected = static_cast<double>(height) / ratio;
-      if (std::abs(expected - static_cast<double>(h)) > 1 + 0.01 * expected) return;
-      found.push_back({static_cast<int64_t>(w), static_cast<int64_t>(h), tags.offset()});
+      const auto columns = static_cast<int64_t>(w), rows = static_cast<int64_t>(h);
+      if (!same_shape(width, height, columns, rows)) return;
+      found.push_back({columns, rows, tags.offset()});
     };
     constexpr uint16_t kSubPages = 330;
     for (const uint64_t offset : first.integers(kSubPages, kMaxPages)) {
@@ -91,11 +106,12 @@ class TiffRegions : public RegionSource {
       add(tags);
       next = tags.next();
     }
-    std::ranges::stable_sort(found, std::greater(), &Reduced::width);
-    int64_t before = width;
+    const auto area = [](const Reduced& level) { return level.width * level.height; };
+    std::ranges::stable_sort(found, std::greater(), area);
+    int64_t before = width * height;
     for (const Reduced& level : found) {
-      if (level.width >= before) continue;
-      before = level.width;
+      if (area(level) >= before) continue;
+      before = area(level);
       pages_.push_back({level.directory, nullptr});
       add_level(level.width, level.height);
     }

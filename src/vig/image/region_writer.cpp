@@ -20,6 +20,8 @@ namespace vig {
 namespace {
 
 constexpr int64_t kTileSide = 256;
+// Of a photograph: 2.7 times as fast as the default and 12% larger; LZW is as fast and 50% larger.
+constexpr int kDeflateLevel = 3;
 constexpr size_t kTiffHeaderBytes = 16;
 
 // Types of values.
@@ -100,7 +102,8 @@ uint64_t resolution(double microns_per_pixel) {
 }
 
 void add_geo(Directory& directory, const GeoTransform& geo) {
-  if (geo.x_row == 0 && geo.y_column == 0) {
+  // Scales are positive, rows run to the south.
+  if (geo.x_row == 0 && geo.y_column == 0 && geo.x_column > 0 && geo.y_row < 0) {
     directory.add_doubles(33550, {geo.x_column, -geo.y_row, 0});
     directory.add_doubles(33922, {0, 0, 0, geo.x0, geo.y0, 0});
   } else {
@@ -177,7 +180,7 @@ struct TiffBandWriter::State {
       }
     }
     uLongf size = packed.size();
-    if (compress2(packed.data(), &size, tile.data(), tile.size(), Z_DEFAULT_COMPRESSION) != Z_OK) {
+    if (compress2(packed.data(), &size, tile.data(), tile.size(), kDeflateLevel) != Z_OK) {
       throw std::bad_alloc();  // nothing else can fail
     }
     level.offsets.push_back(position);

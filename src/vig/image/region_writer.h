@@ -30,9 +30,9 @@ struct TiffBandFormat {
   int64_t width = 0, height = 0;
   int channels = 3;  // 1: labels or gray, 3: RGB
   // Colours of labels; empty: gray. Labels without a colour are black.
-  std::vector<std::array<uint8_t, 3>> palette;
-  std::optional<double> microns_per_pixel;
-  std::optional<GeoTransform> geo_transform;
+  std::vector<std::array<uint8_t, 3>> palette = {};
+  std::optional<double> microns_per_pixel = {};
+  std::optional<GeoTransform> geo_transform = {};
 };
 
 // A tiled, deflated, pyramidal BigTIFF. Each level of the pyramid has half the sides of the one

@@ -10,9 +10,9 @@ namespace {
 
 // Longer strips are decoded by rows.
 constexpr int64_t kMaxKeptPixels = int64_t{1} << 22;
-// Of libtiff for one strip or tile: four 16-bit channels of a region.
+// Of libtiff for one strip or tile: four 8-bit channels of the largest region.
 int64_t piece_room(const RegionLimits& limits) {
-  return std::clamp<int64_t>(limits.max_region_pixels, 1 << 16, int64_t{1} << 40) * 8;
+  return std::clamp<int64_t>(limits.max_region_pixels, 1 << 16, int64_t{1} << 40) * 4;
 }
 
 int64_t pieces_along(int64_t side, int64_t piece) { return (side + piece - 1) / piece; }
@@ -166,7 +166,8 @@ bool TiffLevel::check_piece(uint32_t index) {
   const uint64_t size = TIFFGetStrileByteCountWithErr(page_.tiff(), index, &failed);
   if (failed != 0) page_.damaged("a table cannot be read");
   if (offset == 0 && size == 0) return false;
-  if (offset > file_.size || size > file_.size - offset) {
+  // Of uncompressed strips only the rows of the region must be there.
+  if (offset > file_.size || (size > file_.size - offset && kind_ != Kind::kRaw)) {
     fail("{}: damaged TIFF: strip or tile {} takes {} bytes at {}, in a file of {}", name_, index,
          size, offset, file_.size);
   }
