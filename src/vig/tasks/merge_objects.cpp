@@ -21,26 +21,26 @@ constexpr float kBorder = 2;
 constexpr int64_t kMostPixels = int64_t{1} << 26;
 
 // Pixels of the image.
-struct Rectangle {
+struct PixelArea {
   int64_t x1 = 0, y1 = 0, x2 = 0, y2 = 0;
   bool empty() const { return x1 >= x2 || y1 >= y2; }
 };
 
-Rectangle common(const Rectangle& a, const Rectangle& b) {
+PixelArea common(const PixelArea& a, const PixelArea& b) {
   return {std::max(a.x1, b.x1), std::max(a.y1, b.y1), std::min(a.x2, b.x2), std::min(a.y2, b.y2)};
 }
-Rectangle around(const Rectangle& a, const Rectangle& b) {
+PixelArea around(const PixelArea& a, const PixelArea& b) {
   return {std::min(a.x1, b.x1), std::min(a.y1, b.y1), std::max(a.x2, b.x2), std::max(a.y2, b.y2)};
 }
 
-Rectangle rectangle_of(const InputWindow& window) {
+PixelArea area_of(const InputWindow& window) {
   return {window.x, window.y, int64_t{window.x} + window.width, int64_t{window.y} + window.height};
 }
 
 bool has_mask(const LargeObject& object) { return object.mask.width > 0; }
 
 // Where its pixels lie: those of its mask, or of its box where it has none.
-Rectangle extent(const LargeObject& object) {
+PixelArea extent(const LargeObject& object) {
   if (has_mask(object)) {
     return {object.mask_x, object.mask_y, object.mask_x + object.mask.width,
             object.mask_y + object.mask.height};
@@ -50,7 +50,7 @@ Rectangle extent(const LargeObject& object) {
 }
 
 // Its pixels in a rectangle inside of its extent, row by row.
-std::vector<uint8_t> pixels_in(const LargeObject& object, const Rectangle& part) {
+std::vector<uint8_t> pixels_in(const LargeObject& object, const PixelArea& part) {
   const auto width = static_cast<int>(part.x2 - part.x1);
   const auto height = static_cast<int>(part.y2 - part.y1);
   if (!has_mask(object)) {
@@ -62,10 +62,10 @@ std::vector<uint8_t> pixels_in(const LargeObject& object, const Rectangle& part)
 
 // Of the object's pixels, how many lie in one of the windows.
 int64_t pixels_seen(const LargeObject& object, const std::vector<InputWindow>& windows) {
-  const Rectangle own = extent(object);
-  std::vector<Rectangle> parts;
+  const PixelArea own = extent(object);
+  std::vector<PixelArea> parts;
   for (const InputWindow& window : windows) {
-    const Rectangle part = common(own, rectangle_of(window));
+    const PixelArea part = common(own, area_of(window));
     if (!part.empty()) parts.push_back(part);
   }
   if (parts.empty()) return 0;
@@ -75,7 +75,7 @@ int64_t pixels_seen(const LargeObject& object, const std::vector<InputWindow>& w
     const uint8_t* row = pixels.data() + (y - own.y1) * (own.x2 - own.x1);
     for (int64_t x = own.x1; x < own.x2; ++x) {
       if (row[x - own.x1] == 0) continue;
-      seen += std::ranges::any_of(parts, [&](const Rectangle& part) {
+      seen += std::ranges::any_of(parts, [&](const PixelArea& part) {
         return x >= part.x1 && x < part.x2 && y >= part.y1 && y < part.y2;
       });
     }
@@ -85,7 +85,7 @@ int64_t pixels_seen(const LargeObject& object, const std::vector<InputWindow>& w
 
 // Pixels of both.
 int64_t pixels_shared(const LargeObject& a, const LargeObject& b) {
-  const Rectangle part = common(extent(a), extent(b));
+  const PixelArea part = common(extent(a), extent(b));
   if (part.empty()) return 0;
   const std::vector<uint8_t> first = pixels_in(a, part), second = pixels_in(b, part);
   int64_t shared = 0;
@@ -94,7 +94,7 @@ int64_t pixels_shared(const LargeObject& a, const LargeObject& b) {
 }
 
 // The mask without empty rows and columns around its ones.
-void set_mask(LargeObject& object, std::span<const uint8_t> pixels, const Rectangle& area) {
+void set_mask(LargeObject& object, std::span<const uint8_t> pixels, const PixelArea& area) {
   const auto width = static_cast<int>(area.x2 - area.x1);
   const auto height = static_cast<int>(area.y2 - area.y1);
   const Mask whole = encode_mask(pixels, width, height);
@@ -122,7 +122,7 @@ LargeObject object_of(const InputWindow& window, const Detection& found) {
   const auto left = static_cast<int>(box.x1), top = static_cast<int>(box.y1);
   const int wide = static_cast<int>(box.x2) - left, high = static_cast<int>(box.y2) - top;
   if (wide <= 0 || high <= 0) return object;
-  const Rectangle area{window.x + left, window.y + top, window.x + left + wide,
+  const PixelArea area{window.x + left, window.y + top, window.x + left + wide,
                        window.y + top + high};
   set_mask(object, decode_mask(found.mask, left, top, wide, high), area);
   return object;
@@ -214,7 +214,7 @@ ObjectMerger::Open ObjectMerger::united(const Open& a, const Open& b) {
   both.cuts.insert(both.cuts.end(), b.cuts.begin(), b.cuts.end());
   std::erase_if(both.cuts, [&](const Cut& cut) {
     return std::ranges::any_of(both.windows, [&](const InputWindow& window) {
-      const Rectangle area = rectangle_of(window);
+      const PixelArea area = area_of(window);
       const bool vertical = cut.x1 == cut.x2;
       return area.x1 <= cut.x1 - vertical && cut.x2 + vertical <= area.x2 &&
              area.y1 <= cut.y1 - !vertical && cut.y2 + !vertical <= area.y2;
@@ -231,11 +231,11 @@ ObjectMerger::Open ObjectMerger::united(const Open& a, const Open& b) {
     both.object.mask = masked.mask;
     return both;
   }
-  const Rectangle area = around(extent(a.object), extent(b.object));
+  const PixelArea area = around(extent(a.object), extent(b.object));
   const int64_t width = area.x2 - area.x1;
   std::vector<uint8_t> pixels(static_cast<size_t>(width * (area.y2 - area.y1)), 0);
   for (const LargeObject* one : {&a.object, &b.object}) {
-    const Rectangle part = extent(*one);
+    const PixelArea part = extent(*one);
     const std::vector<uint8_t> own = pixels_in(*one, part);
     for (int64_t y = part.y1; y < part.y2; ++y) {
       for (int64_t x = part.x1; x < part.x2; ++x) {
@@ -257,7 +257,7 @@ ObjectMerger::Open ObjectMerger::merged(Open a, Open b) {
 
 void ObjectMerger::add(const InputWindow& window, const Detections& found) {
   const auto fits = [](const Open& a, const Open& b) {
-    const Rectangle area = around(extent(a.object), extent(b.object));
+    const PixelArea area = around(extent(a.object), extent(b.object));
     return (area.x2 - area.x1) <= kMostPixels / std::max<int64_t>(1, area.y2 - area.y1);
   };
   // Objects of one window were told apart by the network.
@@ -269,7 +269,7 @@ void ObjectMerger::add(const InputWindow& window, const Detections& found) {
   std::vector<Open> added;
   for (const Detection& detection : found) {
     Open one{object_of(window, detection), {window}, {}};
-    const Rectangle area = rectangle_of(window), part = common(extent(one.object), area);
+    const PixelArea area = area_of(window), part = common(extent(one.object), area);
     const Box& box = detection.box;
     if (area.x1 > 0 && box.x1 < kBorder) {
       one.cuts.push_back({area.x1, part.y1, area.x1, part.y2});
