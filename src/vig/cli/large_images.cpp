@@ -138,27 +138,6 @@ std::string work_line(const std::string& command, const std::string& image,
   return work.dump();
 }
 
-TiffBandFormat band_format(const RegionSource& source, const WindowPlan& plan, int channels) {
-  TiffBandFormat format;
-  format.width = plan.region.width;
-  format.height = plan.region.height;
-  format.channels = channels;
-  if (source.microns_per_pixel()) {
-    format.microns_per_pixel = *source.microns_per_pixel() * plan.downsample;
-  }
-  if (source.geo_transform()) {
-    GeoTransform geo = *source.geo_transform();
-    const double x = plan.full_x(0), y = plan.full_y(0);
-    geo.x0 += x * geo.x_column + y * geo.x_row;
-    geo.y0 += x * geo.y_column + y * geo.y_row;
-    for (double* number : {&geo.x_column, &geo.x_row, &geo.y_column, &geo.y_row}) {
-      *number *= plan.downsample;
-    }
-    format.geo_transform = geo;
-  }
-  return format;
-}
-
 bool WindowProgress::advance(size_t windows) {
   progress_.advance(static_cast<int64_t>(windows));
   return !interrupted();

@@ -13,7 +13,6 @@
 #include "vig/cli/image_command.h"
 #include "vig/cli/progress.h"
 #include "vig/image/region_source.h"
-#include "vig/image/region_writer.h"
 #include "vig/pipeline/region_windows.h"
 
 namespace vig::cli {
@@ -45,9 +44,6 @@ std::unique_ptr<RegionSource> open_large(const std::string& file, const NetworkO
 // the plan, the options of every command, and `more` of this one.
 std::string work_line(const std::string& command, const std::string& image,
                       const NetworkOptions& options, const WindowPlan& plan, const Json& more);
-
-// Of a file with the pixels of the plan's region.
-TiffBandFormat band_format(const RegionSource& source, const WindowPlan& plan, int channels);
 
 // Progress of windows, from `done` on. `advance` is false when Ctrl-C was pressed.
 class WindowProgress {

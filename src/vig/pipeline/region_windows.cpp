@@ -119,6 +119,27 @@ WindowPlan plan_windows(const RegionSource& source, const Recipe& recipe,
   return plan;
 }
 
+TiffBandFormat band_format(const RegionSource& source, const WindowPlan& plan, int channels) {
+  TiffBandFormat format;
+  format.width = plan.region.width;
+  format.height = plan.region.height;
+  format.channels = channels;
+  if (source.microns_per_pixel()) {
+    format.microns_per_pixel = *source.microns_per_pixel() * plan.downsample;
+  }
+  if (source.geo_transform()) {
+    GeoTransform geo = *source.geo_transform();
+    const double x = plan.full_x(0), y = plan.full_y(0);
+    geo.x0 += x * geo.x_column + y * geo.x_row;
+    geo.y0 += x * geo.y_column + y * geo.y_row;
+    for (double* number : {&geo.x_column, &geo.x_row, &geo.y_column, &geo.y_row}) {
+      *number *= plan.downsample;
+    }
+    format.geo_transform = geo;
+  }
+  return format;
+}
+
 bool is_background(const Image& image) {
   constexpr uint8_t kWhite = 220, kBlack = 12;
   constexpr double kShare = 0.99, kLeastDeviation = 4;
@@ -158,12 +179,11 @@ void RegionWindows::load(std::span<const InputWindow> row) {
 
 RunImage RegionWindows::image(const InputWindow& window) const {
   RunImage image;
-  auto pixels =
-      std::make_shared<const Image>(rows_.cut(window.x, window.y, window.width, window.height));
+  const auto shown = std::make_shared<const Image>(pixels(window));
   const Recipe recipe = window_recipe(recipe_, plan_, window.width, window.height);
-  image.sample.image = pixels;
+  image.sample.image = shown;
   image.placement = place(recipe, window.width, window.height);
-  image.write = [pixels, recipe](float* out) { preprocess(*pixels, recipe, out); };
+  image.write = [shown, recipe](float* out) { preprocess(*shown, recipe, out); };
   return image;
 }
 

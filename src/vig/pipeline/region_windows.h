@@ -9,6 +9,7 @@
 
 #include "vig/base/recipe.h"
 #include "vig/image/preprocess.h"
+#include "vig/image/region_writer.h"
 #include "vig/image/sliding_rows.h"
 #include "vig/pipeline/runner.h"
 #include "vig/tasks/windows.h"
@@ -52,6 +53,9 @@ WindowPlan plan_windows(const RegionSource& source, const Recipe& recipe,
 // Error (usage) where it is not inside of the image.
 ImageRegion region_at(const RegionSource& source, int level, const ImageRegion& region);
 
+// Of a file with the pixels of the plan's region.
+TiffBandFormat band_format(const RegionSource& source, const WindowPlan& plan, int channels);
+
 // Whether nothing is to be seen: at least 99 % of the pixels are nearly white (all channels at
 // least 220), or nearly black (at most 12), or the brightness varies little (standard deviation
 // below 4 of 255).
@@ -73,7 +77,11 @@ class RegionWindows {
 
   // Reads what windows of one row show; rows come from the top.
   void load(std::span<const InputWindow> row);
-  // Of the row that was loaded. An image for the network, as the runner makes them.
+  // Of the row that was loaded.
+  Image pixels(const InputWindow& window) const {
+    return rows_.cut(window.x, window.y, window.width, window.height);
+  }
+  // An image for the network, as the runner makes them.
   RunImage image(const InputWindow& window) const;
   // Whether the window is to be skipped: background, where the plan says so.
   bool skips(const RunImage& image) const;
