@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "pipeline/dense_networks.h"
 #include "pipeline/fixtures.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/tree.h"
 #include "vig/image/encode_png.h"
 #include "vig/pipeline/segmenter.h"
 #include "vig/pipeline/window_detector.h"
@@ -320,6 +322,52 @@ TEST_F(WindowedImages, ObjectsAreTheSameForAnyThreads) {
   }
   EXPECT_GT(results[0].size(), 5u);
   EXPECT_EQ(results[0], results[1]);
+}
+
+double box_overlap(const LargeObject& a, const LargeObject& b) {
+  const double width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
+  if (width <= 0 || height <= 0) return 0;
+  const double both = width * height;
+  return both / ((a.x2 - a.x1) * (a.y2 - a.y1) + (b.x2 - b.x1) * (b.y2 - b.y1) - both);
+}
+
+// Nuclei that the detector is sure of and `others` lack.
+int64_t missing(const std::vector<LargeObject>& objects, const std::vector<LargeObject>& others) {
+  return std::ranges::count_if(objects, [&](const LargeObject& one) {
+    return one.score > 0.5f && std::ranges::none_of(others, [&](const LargeObject& other) {
+             return box_overlap(one, other) >= 0.5;
+           });
+  });
+}
+
+// The whole image, and three by three windows of it at the same scale.
+TEST(WindowedNuclei, AreThoseOfTheWholeImageEachOnce) {
+  const std::filesystem::path tree = kSourceDir;
+  ModelRequest request;
+  request.model = (tree / "models/detect.safetensors").string();
+  request.fields = {{"detections", "500"}, {"proposals", "1000"}, {"proposals_per_level", "1000"}};
+  const Detector detector(find_source(request), {.threads = 2}, {.score = 0.3f});
+  const std::string file = (tree / "examples/nuclei.png").string();
+  const auto whole = detector.detect(ImageFiles({file}));
+  std::vector<LargeObject> expected;
+  for (const Detection& one : whole.at(0).prediction) {
+    expected.push_back(
+        {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.label, one.score, 0, 0, {}});
+  }
+  ASSERT_GT(expected.size(), 60u);
+  const auto regions = open_regions(file);
+  WindowOptions options;
+  options.window = 128;
+  options.size = 224;
+  const WindowPlan plan =
+      plan_windows(*regions, detector.runner().recipe(), options, kDetectOverlap);
+  const std::vector<LargeObject> found = found_by_windows(detector, *regions, plan);
+  EXPECT_LE(missing(expected, found), 1);
+  EXPECT_LE(missing(found, expected), 1);
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) EXPECT_LT(box_overlap(found[i], found[k]), 0.5) << i;
+  }
 }
 
 }  // namespace
