@@ -105,7 +105,7 @@ TEST_F(MergeObjects, FourWindowsMakeOneOfAnObjectAtTheirCorner) {
 }
 
 TEST_F(MergeObjects, OthersStay) {
-  // Another class, a neighbour that touches, one whose twin another window missed.
+  // Another class, a neighbour that touches, one that another window missed.
   merger_.add(left_, {seen(left_, {72, 20, 90, 40}, 0.9f, 0), seen(left_, {72, 60, 84, 80}, 0.8f)});
   merger_.add(middle_,
               {seen(middle_, {72, 20, 90, 40}, 0.9f, 1), seen(middle_, {84, 60, 95, 80}, 0.8f)});

@@ -47,7 +47,7 @@ void SlidingRows::keep(int first, int last) {
 }
 
 void SlidingRows::read(int first, int last) {
-  constexpr int64_t kPixels = int64_t{1} << 24;  // 48 MB at a time
+  constexpr int64_t kPixels = int64_t{1} << 25;  // 100 MB at a time
   const int64_t columns = std::min<int64_t>(region_.width, kPixels);
   const int64_t rows = std::max<int64_t>(1, kPixels / columns);
   const size_t row = static_cast<size_t>(width()) * 3;

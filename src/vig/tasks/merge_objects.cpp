@@ -49,7 +49,7 @@ PixelArea extent(const LargeObject& object) {
           static_cast<int64_t>(std::ceil(object.x2)), static_cast<int64_t>(std::ceil(object.y2))};
 }
 
-// Its pixels in a rectangle inside of its extent, row by row.
+// Its pixels in an area inside of its extent, row by row.
 std::vector<uint8_t> pixels_in(const LargeObject& object, const PixelArea& part) {
   const auto width = static_cast<int>(part.x2 - part.x1);
   const auto height = static_cast<int>(part.y2 - part.y1);
@@ -260,8 +260,8 @@ void ObjectMerger::add(const InputWindow& window, const Detections& found) {
     const PixelArea area = around(extent(a.object), extent(b.object));
     return (area.x2 - area.x1) <= kMostPixels / std::max<int64_t>(1, area.y2 - area.y1);
   };
-  // Objects of one window were told apart by the network.
-  const auto strangers = [](const Open& a, const Open& b) {
+  // The network distinguished objects of one window.
+  const auto differ = [](const Open& a, const Open& b) {
     return std::ranges::none_of(a.windows, [&](const InputWindow& shared) {
       return std::ranges::find(b.windows, shared) != b.windows.end();
     });
@@ -285,7 +285,7 @@ void ObjectMerger::add(const InputWindow& window, const Detections& found) {
     }
     std::optional<size_t> position;  // of the first of those that are the same
     for (size_t i = 0; i < open_.size();) {
-      if (strangers(open_[i], one) && fits(open_[i], one) && same(open_[i], one)) {
+      if (differ(open_[i], one) && fits(open_[i], one) && same(open_[i], one)) {
         one = merged(std::move(open_[i]), std::move(one));
         if (!position) {
           position = i++;
