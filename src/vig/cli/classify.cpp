@@ -5,6 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/cli/classify_tiles.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/image_command.h"
 #include "vig/cli/image_stream.h"
@@ -22,6 +23,7 @@ namespace {
 struct ClassifyOptions {
   ImageOptions images;
   WholeCommand whole;
+  TileOptions tiles;
   int top = 5;
   double threshold = 0;  // of the best class's probability
   std::string move;      // folder
@@ -51,6 +53,16 @@ std::string as_text(const ClassifiedImage& image, double threshold) {
 
 int classify(const ClassifyOptions& options) {
   ImageRun::check_whole(options.whole, options.images);
+  if (options.tiles.side > 0) {
+    if (!options.move.empty() || !options.csv.empty() || options.threshold > 0 ||
+        options.whole.whole) {
+      fail_usage("--tiles does not go with --move, --csv, --threshold or --whole");
+    }
+    return classify_tiles(options.images, options.tiles, options.top, options.json);
+  }
+  if (options.tiles.large.given()) {
+    fail_usage("--level, --region, --mpp and --skip-background need --tiles");
+  }
   if (!options.move.empty()) {
     if (!options.images.shard.empty()) {
       fail_usage("--move with --shard: what one job moves is missing from the parts of the others");
@@ -144,9 +156,13 @@ void add_classify(CommandLine& line) {
       .option("--move", options->move,
               "Move each image to the folder DIR/CLASS; nothing is overwritten")
       .value("DIR");
+  add_tile_options(command, options->tiles);
   add_json(command, options->json);
   command.footer =
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "--tiles reads images of any size by regions; Ctrl-C keeps the finished rows of tiles, and "
+      "the same\n"
+      "command continues.\n"
       "Ctrl-C stops after the current batch; --csv then writes FILE.partial.";
   command.run = [options] { return classify(*options); };
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "vig/base/error.h"
@@ -76,7 +77,14 @@ void add_network_options(Command& command, NetworkOptions& options) {
   add_precision(command, options.precision);
   command.flag("--ignore-orientation", options.ignore_orientation,
                "Ignore the EXIF orientation, as torchvision does (default: rotate images by it)");
-  add_max_pixels(command, options.max_pixels);
+  if (classify) return add_max_pixels(command, options.max_pixels);
+  command
+      .option("--max-pixels", options.max_pixels,
+              "Process larger images in windows at their own resolution if their format is read by "
+              "regions, and reject others")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max())
+      .show_default()
+      .value("N");
 }
 
 void add_image_options(Command& command, ImageOptions& options) {
