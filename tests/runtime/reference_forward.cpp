@@ -141,6 +141,18 @@ class ReferenceForward {
     reference::depthwise_conv(param(0), args);
   }
 
+  void compute(const AveragePoolOp& op) {
+    const Grid &from = in_grid(0), &to = node_->grid;
+    MaxPoolArgs args;
+    args.in = in(0).data();
+    args.grid = {from.height, from.width, from.channels};
+    args.windows = {op.side, op.side, 0, 0, to.height, to.width};
+    args.last_row = to.positions();
+    args.out = out_.data();
+    args.out_stride = to.channels;
+    reference::average_pool(args);
+  }
+
   void compute(const AdaptivePoolOp& op) {
     const int64_t channels = node_->grid.channels;
     reference::pool_cells({in(0).data(), channels, conv_grid(), op.cells, out_.data(), channels});
@@ -289,7 +301,9 @@ class ReferenceForward {
         {grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
     for (size_t i = 0; i < to.size(); ++i)
       copy(resized.data(), static_cast<int64_t>(i), table, to[i]);
-    for (const ExtraRow& row : op.extra) copy(param(0), row.table, table, row.sequence);
+    for (const ExtraRow& row : op.extra) {
+      if (row.sequence >= 0) copy(param(0), row.table, table, row.sequence);
+    }
     pointwise(kSum, rows(0), {table.data(), channels});
   }
 
@@ -414,6 +428,7 @@ class ReferenceForward {
           for (int i = 0; i < n; ++i) {
             for (int j = 0; j < n; ++j) {
               const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
+              if (node_->params.empty()) continue;
               bias[static_cast<size_t>(i * n + j)] =
                   param(0)[(y * (2 * ww - 1) + x) * op.heads + head];
             }
@@ -424,8 +439,12 @@ class ReferenceForward {
           args.labels = labels.data();
           args.bias = bias.data();
           args.bias_stride = n;
-          args.pad_k = param(1) + grid.channels + head * args.head_dim;
-          args.pad_v = args.pad_k + grid.channels;
+          const Values zeros(static_cast<size_t>(args.head_dim));
+          args.pad_k = args.pad_v = zeros.data();
+          if (!node_->params.empty()) {
+            args.pad_k = param(1) + grid.channels + head * args.head_dim;
+            args.pad_v = args.pad_k + grid.channels;
+          }
           place_result(args, head);
           reference::attention(args);
         }
@@ -563,10 +582,13 @@ class ReferenceForward {
   }
 
   void compute(const S4ConvOp& op) {
-    const Shape& a = graph_.params[static_cast<size_t>(node_->params[4])].shape;
+    const size_t first = node_->params.size() - kS4KernelParams;
+    const auto shape = [&](size_t i) -> const Shape& {
+      return graph_.params[static_cast<size_t>(node_->params[first + i])].shape;
+    };
     reference_s4(
-        op, a, [this](size_t i) { return param(i); }, {in(0).data(), in_grid(0)}, node_->grid,
-        out_.data());
+        op, {shape(3), shape(1)[1], first > 0}, [this](size_t i) { return param(i); },
+        {in(0).data(), in_grid(0)}, node_->grid, out_.data());
   }
 
   void compute(const MeanPoolOp&) {

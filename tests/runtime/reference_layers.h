@@ -28,8 +28,14 @@ struct LayerInput {
   const Grid& grid;
 };
 
-// `a` is the shape of the parameter a_real; `param(i)` is parameter i of the layer.
-void reference_s4(const S4ConvOp& op, const Shape& a,
+// Of the parameters of a layer: the shape of a_real, the channels of C, and whether there is D.
+struct S4Shapes {
+  const Shape& a;
+  int64_t channels = 0;
+  bool has_d = false;
+};
+// `param(i)` is parameter i of the layer.
+void reference_s4(const S4ConvOp& op, const S4Shapes& shapes,
                   const std::function<const float*(size_t)>& param, const LayerInput& in,
                   const Grid& grid, float* out);
 

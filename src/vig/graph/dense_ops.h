@@ -14,6 +14,13 @@ struct AdaptivePoolOp {
   bool operator==(const AdaptivePoolOp&) const = default;
 };
 
+// The mean of each window of side x side positions. Windows lie beside each other; positions behind
+// the last whole one are left out.
+struct AveragePoolOp {
+  int side = 2;
+  bool operator==(const AveragePoolOp&) const = default;
+};
+
 // x on the grid of the result, every channel by itself. kBilinear: half-pixel centres, the border
 // repeated, no antialiasing. kNearest: row floor(i in / out), columns likewise.
 enum class Resampling { kBilinear, kNearest };

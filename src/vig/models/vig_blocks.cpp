@@ -11,6 +11,7 @@ namespace {
 constexpr float kStemEps = 1e-5f;
 constexpr float kLayerScaleInit = 1.0f;
 constexpr Init kPositionInit = truncated_normal_init(0.02f);
+constexpr std::array<std::string_view, 2> kScanNames = {"merged", "two_pass"};
 constexpr std::array<std::string_view, 4> kMixingNames = {"causal", "shared", "gated", "two_layer"};
 
 // Kernels and strides of the stem, and so the token grid of an image.
@@ -60,6 +61,7 @@ MixerConfig mixer_config(const VigBackboneConfig& config) {
   mixer.locality = config.locality;
   mixer.silu_after_dwconv = config.silu_after_dwconv;
   mixer.silu_before_o_proj = config.silu_before_o_proj;
+  mixer.two_pass = config.scan == VigScan::kTwoPass;
   mixer.second_layer = config.mixing == VigMixing::kTwoLayer;
   switch (config.mixing) {
     case VigMixing::kCausal:
@@ -92,6 +94,7 @@ void VigBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("silu_before_o_proj", silu_before_o_proj);
   visitor.visit("layer_scale", layer_scale);
   visitor.visit("mixing", mixing, kMixingNames);
+  visitor.visit("scan", scan, kScanNames);
 }
 
 void VigBackboneConfig::check() const {

@@ -17,6 +17,12 @@ enum class VigMixing {
   kTwoLayer  // a second, backward layer with its own q, k, v and gate (GLA_Vim)
 };
 
+// How both directions are scanned: the numbers are the same up to rounding.
+enum class VigScan {
+  kMerged,  // in one sweep
+  kTwoPass  // one after the other, the second over reversed copies
+};
+
 struct VigBackboneConfig {
   int patch_size = 16;
   int embed_dim = 192;
@@ -31,6 +37,7 @@ struct VigBackboneConfig {
   bool silu_before_o_proj = false;
   bool layer_scale = false;
   VigMixing mixing = VigMixing::kGated;
+  VigScan scan = VigScan::kMerged;
 
   void visit(FieldVisitor& visitor);
   // Throws a usage error for a patch_size or an embed_dim that the stem cannot have.

@@ -18,11 +18,12 @@ namespace vig {
 struct GoldenVersion {
   ModelSpec spec;
   std::string output;       // name of a tensor; empty: there is none
-  std::string activations;  // what the names of tensors begin with
+  std::string activations;  // what the names of tensors begin with; empty: there are none
+  std::string maps = "";    // the same of the four maps of a backbone
 };
 
 struct GoldenCase {
-  enum class Kind { kNetwork, kScan, kDense };
+  enum class Kind { kNetwork, kScan, kDense, kBackbone };
 
   std::string file;
   Kind kind = Kind::kNetwork;
@@ -35,6 +36,8 @@ struct GoldenCase {
   const TensorView& tensor(const std::string& name) const;
   // The same for integers.
   const TensorView& integers(const std::string& name) const;
+  // The graph of a version for the images of the case.
+  Graph graph(const GoldenVersion& version) const;
   // The parameters of a graph of the network.
   std::shared_ptr<const Weights> weights(const Graph& graph) const;
 };
@@ -46,6 +49,7 @@ std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, 
 struct GoldenConfig {
   ModelSpec spec;
   std::vector<Placement> images;         // of a network of dense prediction
+  bool backbone = false;                 // only the maps of its backbone are described
   std::vector<std::string> activations;  // names of tensors that the case promises to hold
 };
 

@@ -59,8 +59,17 @@ std::vector<ComparedTensor> comparisons(const GoldenCase& golden, const GoldenVe
   for (const Output& module : graph.modules) modules.emplace(module.name, module.node);
   std::vector<ComparedTensor> list;
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
-    if (!tensor.name.starts_with(version.activations)) continue;
-    const std::string module = tensor.name.substr(version.activations.size());
+    const auto begins = [&](const std::string& prefix) {
+      return !prefix.empty() && tensor.name.starts_with(prefix);
+    };
+    std::string module;
+    if (begins(version.activations)) {
+      module = tensor.name.substr(version.activations.size());
+    } else if (begins(version.maps)) {
+      module = "backbone." + tensor.name.substr(version.maps.size());
+    } else {
+      continue;
+    }
     if (is_inner_activation(version.spec, module)) continue;
     const auto found = modules.find(module);
     if (found == modules.end()) {
@@ -68,12 +77,15 @@ std::vector<ComparedTensor> comparisons(const GoldenCase& golden, const GoldenVe
     }
     list.push_back({tensor.name, found->second});
   }
+  if (!version.maps.empty()) {
+    for (const char* map : {"f1", "f2", "f3", "f4"}) golden.tensor(version.maps + map);
+  }
   if (!version.output.empty()) list.push_back({version.output, graph.find_output("logits")});
   for (ComparedTensor& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
     entry.order = arrangement(where, shape, batch, graph.node(entry.node),
-                              find_family(golden.spec.family).channels_last);
+                              is_channels_last(golden.spec, entry.name));
   }
   return list;
 }
@@ -87,9 +99,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
     fail("{}: the input is {}, expected sizes of at most {} (a fixed limit)", golden.file,
          shape.str(), kMaxInputSide);
   }
-  const Graph graph = as_input(golden.file, [&] {
-    return build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
-  });
+  const Graph graph = golden.graph(version);
   check_work(golden.file, golden.tensors->file_bytes(), graph, batch);
   const std::vector<ComparedTensor> list = comparisons(golden, version, graph, batch);
   SessionOptions session_options;
