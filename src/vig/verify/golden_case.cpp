@@ -9,6 +9,7 @@
 #include "vig/base/regular_file.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/verify/golden_dense.h"
+#include "vig/verify/operators.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/strict_json.h"
 
@@ -162,7 +163,7 @@ bool is_known(const GoldenCase& golden, const std::string& name) {
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     return kDenseTensors.contains(name) || std::ranges::any_of(kDensePrefixes, begins);
   }
-  if (golden.kind == GoldenCase::Kind::kBackbone) {
+  if (golden.kind == GoldenCase::Kind::kMaps) {
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     return name == "input" || std::ranges::any_of(kBackbonePrefixes, begins);
   }
@@ -211,6 +212,16 @@ std::vector<GoldenVersion> versions_of(const ModelSpec& spec, const Checkpoint& 
   return versions;
 }
 
+// Whether the case is one of a single operator, of which the text is kept.
+bool is_operator_case(const std::string& beside, GoldenCase& golden) {
+  const std::string text = read_regular_file(beside, kConfigLimits.bytes);
+  Json description = parse_strict_json(beside, text, kConfigLimits);
+  if (!is_operator_description(description)) return false;
+  golden.kind = GoldenCase::Kind::kOperator;
+  golden.description = std::move(description);
+  return true;
+}
+
 }  // namespace
 
 const TensorView& GoldenCase::tensor(const std::string& name) const {
@@ -237,15 +248,21 @@ Graph GoldenCase::graph(const GoldenVersion& version) const {
   const Shape& shape = tensor("input").shape;
   return as_input(file, [&] {
     Graph whole = build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
-    return kind == Kind::kBackbone ? backbone_graph(whole) : whole;
+    return kind == Kind::kMaps ? backbone_graph(whole) : whole;
   });
 }
 
-std::shared_ptr<const Weights> GoldenCase::weights(const Graph& graph) const {
+std::shared_ptr<const Weights> GoldenCase::weights(const Graph& graph,
+                                                   std::string_view prefix) const {
   std::vector<ParamSpec> specs = graph.params;
-  for (ParamSpec& one : specs) one.name = kParameter + one.name;
+  for (ParamSpec& one : specs) {
+    if (one.name.starts_with(prefix)) one.name.erase(0, prefix.size());
+    one.name = kParameter + one.name;
+  }
   LoadOptions options;
   options.ignore_unexpected = [&](std::string_view name) {
+    // An operator may have further ones, for another graph of the same case.
+    if (kind == Kind::kOperator) return true;
     return !name.starts_with(kParameter) || is_buffer(spec, name.substr(kParameter.size()));
   };
   return load_weights(specs, tensors, options);
@@ -309,6 +326,7 @@ GoldenCase open_golden_case(const std::string& file) {
   const bool scan = golden.tensors->find("q") != nullptr;
   golden.kind = scan ? GoldenCase::Kind::kScan : GoldenCase::Kind::kNetwork;
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+  if (!scan && is_operator_case(beside, golden)) return golden;
   std::vector<std::string> promised;
   if (!scan) {
     const Shape& input = golden.tensor("input").shape;
@@ -330,7 +348,7 @@ GoldenCase open_golden_case(const std::string& file) {
     }
     golden.images = std::move(config.images);
     if (config.backbone) {
-      golden.kind = GoldenCase::Kind::kBackbone;
+      golden.kind = GoldenCase::Kind::kMaps;
       golden.versions = backbone_versions(config.spec, *golden.tensors);
     } else if (golden.images.empty()) {
       golden.versions = versions_of(config.spec, *golden.tensors);

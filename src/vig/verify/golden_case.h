@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/json.h"
 #include "vig/image/preprocess.h"
 #include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
@@ -23,7 +24,7 @@ struct GoldenVersion {
 };
 
 struct GoldenCase {
-  enum class Kind { kNetwork, kScan, kDense, kBackbone };
+  enum class Kind { kNetwork, kScan, kDense, kMaps, kOperator };
 
   std::string file;
   Kind kind = Kind::kNetwork;
@@ -31,6 +32,7 @@ struct GoldenCase {
   ModelSpec spec;                       // of a network; a scan has none
   std::vector<GoldenVersion> versions;  // of a network, that of `spec` and "output" first
   std::vector<Placement> images;        // of a network of dense prediction, in its input
+  Json description;                     // the text beside the tensors of an operator
 
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
@@ -38,8 +40,8 @@ struct GoldenCase {
   const TensorView& integers(const std::string& name) const;
   // The graph of a version for the images of the case.
   Graph graph(const GoldenVersion& version) const;
-  // The parameters of a graph of the network.
-  std::shared_ptr<const Weights> weights(const Graph& graph) const;
+  // The parameters of a graph, without the beginning `prefix` of our names.
+  std::shared_ptr<const Weights> weights(const Graph& graph, std::string_view prefix = "") const;
 };
 
 // [batch, channels, positions] to [batch, positions, channels], the engine's order.

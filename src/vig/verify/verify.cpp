@@ -9,8 +9,10 @@
 #include "vig/base/printable.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/session.h"
+#include "vig/verify/comparison.h"
 #include "vig/verify/dense.h"
 #include "vig/verify/golden_case.h"
+#include "vig/verify/operators.h"
 #include "vig/verify/scan.h"
 #include "vig/weights/elements.h"
 
@@ -203,6 +205,19 @@ bool CaseReport::passed() const {
 
 CaseReport verify_case(const std::string& file, const VerifyOptions& options) {
   const GoldenCase golden = open_golden_case(file);
+  if (golden.kind == GoldenCase::Kind::kOperator) {
+    CaseReport report;
+    report.file = golden.file;
+    report.kind = "operator";
+    Comparison comparison(golden, options, report);
+    try {
+      verify_operator(comparison);
+    } catch (const JsonError&) {
+      fail("{}: the text beside it lacks a number or has another type of value", golden.file);
+    }
+    if (report.tensors.empty()) fail("{}: there is nothing to compare", golden.file);
+    return report;
+  }
   return golden.kind == GoldenCase::Kind::kScan ? verify_scan(golden, options)
                                                 : verify_network(golden, options);
 }

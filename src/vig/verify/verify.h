@@ -22,7 +22,7 @@ TensorCheck compare_values(const std::string& name, const std::vector<float>& ex
 
 struct CaseReport {
   std::string file;
-  std::string kind;  // a family or "scan"
+  std::string kind;  // a family, "scan" or "operator"
   std::vector<TensorCheck> tensors;
 
   bool passed() const;
