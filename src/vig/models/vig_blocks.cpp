@@ -11,7 +11,6 @@ namespace {
 constexpr float kStemEps = 1e-5f;
 constexpr float kLayerScaleInit = 1.0f;
 constexpr Init kPositionInit = truncated_normal_init(0.02f);
-constexpr std::array<std::string_view, 2> kScanNames = {"merged", "two_pass"};
 constexpr std::array<std::string_view, 4> kMixingNames = {"causal", "shared", "gated", "two_layer"};
 
 // Kernels and strides of the stem, and so the token grid of an image.
@@ -94,7 +93,7 @@ void VigBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("silu_before_o_proj", silu_before_o_proj);
   visitor.visit("layer_scale", layer_scale);
   visitor.visit("mixing", mixing, kMixingNames);
-  visitor.visit("scan", scan, kScanNames);
+  visitor.visit("scan", scan, kVigScanNames);
 }
 
 void VigBackboneConfig::check() const {

@@ -6,6 +6,7 @@
 
 #include "vig/graph/builder.h"
 #include "vig/models/config.h"
+#include "vig/models/vig_scan.h"
 
 namespace vig {
 
@@ -15,12 +16,6 @@ enum class VigMixing {
   kShared,   // both directions, one gate
   kGated,    // both directions, a gate each (ViG)
   kTwoLayer  // a second, backward layer with its own q, k, v and gate (GLA_Vim)
-};
-
-// How both directions are scanned: the numbers are the same up to rounding.
-enum class VigScan {
-  kMerged,  // in one sweep
-  kTwoPass  // one after the other, the second over reversed copies
 };
 
 struct VigBackboneConfig {
