@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 
-#include "support/errors.h"
 #include "support/golden_files.h"
 #include "vig/verify/golden_case.h"
 #include "vig/verify/operators.h"
@@ -36,7 +35,7 @@ TEST(Operators, HaveTheOriginalsValues) {
     options.tolerance = 1e-5;
     options.threads = 2;
     if (is_training_operator(open_golden_case(file).description)) {
-      expect_error(ErrorCode::kInput, {name, "training"}, [&] { verify_case(file, options); });
+      EXPECT_NE(verify_case(file, options).skipped.find("training"), std::string::npos) << name;
       training.insert(name);
       continue;
     }

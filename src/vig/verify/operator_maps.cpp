@@ -166,14 +166,15 @@ void verify_miou(Comparison& c) {
   SegmentationMetrics metrics(classes);
   for (const std::string& number : c.names_under("pred/")) {
     const Shape& shape = c.shape("pred/" + number, 2);
-    LabelMap predicted{static_cast<int>(shape[1]), static_cast<int>(shape[0]), {}};
+    LabelMap predicted(static_cast<int>(shape[1]), static_cast<int>(shape[0]));
+    predicted.labels.clear();
     LabelMap truth = predicted;
     for (const int64_t label : c.whole("label_raw/" + number, shape)) {
       const bool none = label == ignored || (shifted && label == 0);
-      truth.labels.push_back(none ? kNoLabel : static_cast<int>(label) - (shifted ? 1 : 0));
+      truth.labels.push_back(none ? kNoLabel : static_cast<uint8_t>(label - (shifted ? 1 : 0)));
     }
     for (const int64_t label : c.whole("pred/" + number)) {
-      predicted.labels.push_back(static_cast<int>(label));
+      predicted.labels.push_back(static_cast<uint8_t>(label));
     }
     metrics.add(predicted, truth);
   }

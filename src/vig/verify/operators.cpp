@@ -66,8 +66,7 @@ bool is_training_operator(const Json& description) {
 void verify_operator(Comparison& comparison) {
   const Operator* found = find_operator(comparison.golden().description);
   if (found == nullptr || found->verify == nullptr) {
-    fail("{}: an operator of training, which `vig verify` does not run: the tests of training do",
-         comparison.golden().file);
+    fail("{}: an operator that the engine does not have", comparison.golden().file);
   }
   found->verify(comparison);
 }

@@ -24,6 +24,7 @@ struct CaseReport {
   std::string file;
   std::string kind;  // a family, "scan" or "operator"
   std::vector<TensorCheck> tensors;
+  std::string skipped;  // why there is nothing that the engine could be compared with; else empty
 
   bool passed() const;
 };
