@@ -131,7 +131,7 @@ Value Builder::s4_conv(Value x, const S4Params& params, S4ConvOp op) {
   const bool one = op.channel >= 0;
   if (one ? op.channel >= channels || (out.channels != 1 && out.channels != op.copies) ||
                 !params.d.empty()
-          : channels != out.channels) {
+          : channels != out.channels || (op.axis != S4Axis::kSequence && op.copies > 1)) {
     fail(
         "[s4_conv] channel {} of {} for {} channels, expected one of them for 1 or {}, without D "
         "({})",
