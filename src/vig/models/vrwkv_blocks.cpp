@@ -105,8 +105,8 @@ void VrwkvBackboneConfig::visit(FieldVisitor& visitor) {
 
 void VrwkvBackboneConfig::check(int height, int width) const {
   if (height >= patch_size && width >= patch_size) return;
-  fail_usage("[vrwkv] image_size={} and image_width={}, expected at least patch_size={}", height,
-             width, patch_size);
+  fail_usage("[vrwkv] image_size {} x {} is too small for patch_size {}", height, width,
+             patch_size);
 }
 
 Value vrwkv_tokens(Builder& b, Value image, const VrwkvBackboneConfig& config, GridSize table,
