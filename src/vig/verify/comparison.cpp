@@ -1,5 +1,6 @@
 #include "vig/verify/comparison.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "vig/base/error.h"
@@ -9,6 +10,11 @@
 #include "vig/weights/elements.h"
 
 namespace vig {
+namespace {
+
+constexpr float kFarthest = 1e4f;
+
+}  // namespace
 
 void Comparison::values(const std::string& name, const std::vector<float>& expected,
                         const std::vector<float>& found) {
@@ -118,6 +124,12 @@ std::vector<Box> Comparison::box_list(const std::string& name, size_t width, siz
   std::vector<Box> boxes;
   for (size_t i = first; i < values.size(); i += width) {
     boxes.push_back({values[i], values[i + 1], values[i + 2], values[i + 3]});
+    for (size_t k = i; k < i + 4; ++k) {
+      if (!(std::abs(values[k]) <= kFarthest)) {
+        fail("{}: {} has a corner at {}, expected at most {}", golden_.file, name, values[k],
+             kFarthest);
+      }
+    }
   }
   return boxes;
 }
@@ -158,6 +170,20 @@ std::vector<double> Comparison::numbers(std::string_view key) const {
   if (!list.is_array()) fail("{}: expected {} to be a list", golden_.file, key);
   std::vector<double> values;
   for (const Json& value : list) values.push_back(as_number(key, value));
+  return values;
+}
+
+std::vector<int> Comparison::counts_of(std::string_view key, int most) const {
+  const Json& list = text(key);
+  if (!list.is_array()) fail("{}: expected {} to be a list", golden_.file, key);
+  std::vector<int> values;
+  for (const Json& value : list) {
+    if (!value.is_integer(1, most)) {
+      fail("{}: {} has {}, expected whole numbers from 1 to {}", golden_.file, key,
+           printable(value.dump(), 40), most);
+    }
+    values.push_back(value.get<int>());
+  }
   return values;
 }
 

@@ -47,6 +47,7 @@ class Comparison {
   std::vector<int64_t> whole(const std::string& name, const Shape& shape) const;
   // [n, C, H, W] as [n, H, W, C].
   std::vector<float> rows(const std::string& name) const;
+  // Corners of which none is farther off than any image is large.
   std::vector<Box> box_list(const std::string& name, size_t width = 4, size_t first = 0) const;
   // What follows `prefix` in the names that begin with it.
   std::vector<std::string> names_under(std::string_view prefix) const;
@@ -57,6 +58,8 @@ class Comparison {
   double number(std::string_view key) const { return as_number(key, text(key)); }
   int count(std::string_view key, int most = 1 << 20) const;
   std::vector<double> numbers(std::string_view key) const;
+  // From 1 to `most`.
+  std::vector<int> counts_of(std::string_view key, int most = 4096) const;
   // [height, width], and a list of such.
   GridSize size(std::string_view key) const;
   std::vector<GridSize> sizes(std::string_view key) const;

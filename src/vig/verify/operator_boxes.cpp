@@ -1,4 +1,5 @@
 // Operators on boxes, proposals and masks.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -24,12 +25,6 @@ std::vector<float> flat(std::span<const Box> boxes) {
   return values;
 }
 
-std::vector<int> strides_of(const Comparison& c) {
-  std::vector<int> strides;
-  for (const double stride : c.numbers("strides")) strides.push_back(static_cast<int>(stride));
-  return strides;
-}
-
 // The number at the end of a name, "iou0.5".
 float number_in(const Comparison& c, std::string_view name) {
   const size_t digit = name.find_first_of("0123456789");
@@ -47,7 +42,7 @@ std::vector<int64_t> wide(const std::vector<int>& values) { return {values.begin
 
 void verify_anchors(Comparison& c) {
   DetectorConfig config;
-  config.strides = strides_of(c);
+  config.strides = c.counts_of("strides");
   config.anchor_scale = static_cast<float>(c.numbers("scales").at(0));
   config.anchor_ratios.clear();
   for (const double ratio : c.numbers("ratios")) {
@@ -139,7 +134,7 @@ void verify_final_boxes(Comparison& c) {
 
 void verify_proposals(Comparison& c) {
   DetectorConfig config;
-  config.strides = strides_of(c);
+  config.strides = c.counts_of("strides");
   config.proposals = c.count("max_per_img");
   config.proposal_overlap = static_cast<float>(c.number("iou_threshold"));
   std::vector<std::vector<float>> memory;
@@ -172,6 +167,7 @@ void verify_proposals(Comparison& c) {
 
 void verify_roi_align(Comparison& c) {
   const Shape& in = c.shape("input", 4);
+  c.box_list("rois", 5, 1);  // corners within reach
   const std::vector<float> maps = c.rows("input"), rois = c.floats("rois");
   const auto scale = static_cast<float>(c.number("spatial_scale"));
   const int64_t count = c.shape("rois", 2)[0];
@@ -205,7 +201,7 @@ void verify_roi_align(Comparison& c) {
 
 void verify_roi_levels(Comparison& c) {
   DetectorConfig config;
-  config.strides = strides_of(c);
+  config.strides = c.counts_of("strides");
   config.roi_levels = static_cast<int>(config.strides.size());
   std::vector<std::vector<float>> memory;
   std::vector<PyramidLevel> levels;
@@ -269,7 +265,12 @@ void verify_polygons(Comparison& c) {
   const GridSize image = c.size("image");
   for (const std::string& number : c.names_under("poly/")) {
     c.whole("mask/" + number, {image.height, image.width});
-    const Mask mask = polygon_mask(c.doubles("poly/" + number), image.width, image.height);
+    const std::vector<double> corners = c.doubles("poly/" + number);
+    const bool near = std::ranges::all_of(corners, [](double x) { return std::abs(x) <= 1e5; });
+    if (!near || corners.size() % 2 != 0) {
+      fail("{}: poly/{} is no list of corners near the image", c.golden().file, number);
+    }
+    const Mask mask = polygon_mask(corners, image.width, image.height);
     std::vector<int64_t> pixels;
     for (const uint8_t pixel : decode_mask(mask)) pixels.push_back(pixel);
     c.integers("mask/" + number, pixels);

@@ -104,10 +104,10 @@ void verify_pyramid_pooling(Comparison& c) {
   const int channels = c.count("channels");
   Builder b;
   const Value x = b.input("input", {narrow(shape[2]), narrow(shape[3]), narrow(shape[1])});
-  const std::vector<double> scales = c.numbers("scales");
+  const std::vector<int> scales = c.counts_of("scales");
   for (size_t i = 0; i < scales.size(); ++i) {
     const std::string name = fmt::format("{}.1", i), scale = fmt::format("{}", scales[i]);
-    const Value pooled = b.adaptive_pool(x, static_cast<int>(scales[i]));
+    const Value pooled = b.adaptive_pool(x, scales[i]);
     Value y = b.conv(pooled, name + ".conv", channels, {.bias = false});
     y = b.activation(b.batch_norm(y, name + ".bn"), Elementwise::kRelu);
     b.output("pool/" + scale, pooled);
@@ -123,10 +123,7 @@ void verify_uper_head(Comparison& c) {
   UperHeadConfig config;
   config.head_channels = c.count("channels");
   config.auxiliary_channels = c.count("aux_channels");
-  config.pool_scales.clear();
-  for (const double scale : c.numbers("pool_scales")) {
-    config.pool_scales.push_back(static_cast<int>(scale));
-  }
+  config.pool_scales = c.counts_of("pool_scales");
   const int classes = c.count("num_classes");
   Builder b;
   const PyramidInput in = pyramid_input(c, b);

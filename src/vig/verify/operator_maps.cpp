@@ -249,8 +249,16 @@ std::vector<Scene> scenes_of(const Comparison& c, const std::vector<double>& ima
       const CocoBox where(box[4 * i], box[4 * i + 1], box[4 * i + 2], box[4 * i + 3]);
       const int label = static_cast<int>(index_of(c, categories, category[i]));
       Mask mask{size.width, size.height, {}};
+      int64_t pixels = 0;
       for (int64_t at = offsets[i]; at < offsets[i + 1]; ++at) {
-        mask.runs.push_back(static_cast<uint32_t>(counts.at(static_cast<size_t>(at))));
+        const int64_t run = counts.at(static_cast<size_t>(at));
+        if (run < 0 || run > size.positions()) fail("{}: a run of {}", c.golden().file, run);
+        pixels += run;
+        mask.runs.push_back(static_cast<uint32_t>(run));
+      }
+      if (pixels != size.positions()) {
+        fail("{}: the mask of object {} has {} pixels, expected {}", c.golden().file, i, pixels,
+             size.positions());
       }
       if (truths) {
         scene.truths.push_back({where, label, crowd[i] != 0, number[i], std::move(mask)});

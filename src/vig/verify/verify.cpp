@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -216,6 +217,8 @@ CaseReport verify_case(const std::string& file, const VerifyOptions& options) {
     Comparison comparison(golden, options, report);
     try {
       verify_operator(comparison);
+    } catch (const std::out_of_range&) {  // fewer numbers than levels, and the like
+      fail("{}: the text beside it has fewer numbers than the tensors need", golden.file);
     } catch (const JsonError&) {
       fail("{}: the text beside it lacks a number or has another type of value", golden.file);
     }
