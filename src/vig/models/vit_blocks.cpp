@@ -51,7 +51,7 @@ Value vit_block(Builder& b, Value x, const VitBlock& block, const VitBackboneCon
   if (block.layer_scale) y = b.scale(y, name + ".gamma1", 1.0f);
   x = b.residual(x, y, rate);
   y = b.layer_norm(x, name + ".norm2", kVitNormEps);
-  y = b.named(gelu_mlp(b, y, name + ".mlp", config.mlp_ratio, kVitInit), name + ".mlp");
+  y = gelu_mlp(b, y, name + ".mlp", config.mlp_ratio, kVitInit);
   if (block.layer_scale) y = b.scale(y, name + ".gamma2", 1.0f);
   return b.named(b.residual(x, y, rate), name);
 }
