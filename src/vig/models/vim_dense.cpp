@@ -184,6 +184,8 @@ Family vim_upernet_family() {
                               {"if_abs_pos_embed", "true"},
                               {"bimamba_type", "v2"},
                               {"final_pool_type", ""},
+                              {"pt_hw_seq_len", "14"},
+                              {"if_bidirectional", "false"},
                               {"if_cls_token", ""}}};
 }
 

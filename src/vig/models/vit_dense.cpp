@@ -104,7 +104,8 @@ Family vit_upernet_family() {
                    segmentation_recipe(64, 42), "miniature for tests"},
               },
           .buffers = {".num_batches_tracked"},
-          .argument_fields = segmenter_arguments({{"pretrain_size", "image_size"}})};
+          .argument_fields = segmenter_arguments({{"pretrain_size", "image_size"}}),
+          .fixed_arguments = {{"with_cp", ""}}};
 }
 
 Family vit_maskrcnn_family() {
@@ -127,7 +128,7 @@ Family vit_maskrcnn_family() {
               },
           .buffers = {".num_batches_tracked"},
           .argument_fields = detector_arguments({{"pretrain_size", "image_size"}}),
-          .fixed_arguments = {{"mask_thr", "0.5"}}};
+          .fixed_arguments = {{"with_cp", ""}, {"mask_thr", "0.5"}}};
 }
 
 }  // namespace vig

@@ -68,6 +68,9 @@ std::map<std::string, std::map<std::string, std::string>> versions() {
 std::map<std::string, std::string> arguments() {
   return {{"embed_dims", "embed_dim"}, {"init_values", "gamma"}};
 }
+std::map<std::string, std::string> fixed_arguments() {
+  return {{"channel_gamma", "0.25"}, {"shift_pixel", "1"}, {"with_cp", ""}, {"mask_thr", "0.5"}};
+}
 
 }  // namespace
 
@@ -85,6 +88,7 @@ Family vrwkv_upernet_family() {
               },
           .buffers = {".num_batches_tracked"},
           .argument_fields = segmenter_arguments(arguments()),
+          .fixed_arguments = fixed_arguments(),
           .versions = versions()};
 }
 
@@ -102,7 +106,7 @@ Family vrwkv_maskrcnn_family() {
               },
           .buffers = {".num_batches_tracked"},
           .argument_fields = detector_arguments(arguments()),
-          .fixed_arguments = {{"mask_thr", "0.5"}},
+          .fixed_arguments = fixed_arguments(),
           .versions = versions()};
 }
 
