@@ -142,15 +142,7 @@ class ReferenceForward {
   }
 
   void compute(const AveragePoolOp& op) {
-    const Grid &from = in_grid(0), &to = node_->grid;
-    MaxPoolArgs args;
-    args.in = in(0).data();
-    args.grid = {from.height, from.width, from.channels};
-    args.windows = {op.side, op.side, 0, 0, to.height, to.width};
-    args.last_row = to.positions();
-    args.out = out_.data();
-    args.out_stride = to.channels;
-    reference::average_pool(args);
+    reference_average_pool(op, {in(0).data(), in_grid(0)}, node_->grid, out_.data());
   }
 
   void compute(const AdaptivePoolOp& op) {
@@ -294,6 +286,7 @@ class ReferenceForward {
     Values grid(from.size() * static_cast<size_t>(channels));
     Values resized(to.size() * static_cast<size_t>(channels)), table(out_.size());
     const auto copy = [&](const float* source, int64_t row, Values& target, int64_t at) {
+      if (at == kNoSequenceRow) return;
       std::copy_n(source + row * channels, channels, target.begin() + at * channels);
     };
     for (size_t i = 0; i < from.size(); ++i) copy(param(0), from[i], grid, static_cast<int64_t>(i));
@@ -301,9 +294,7 @@ class ReferenceForward {
         {grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
     for (size_t i = 0; i < to.size(); ++i)
       copy(resized.data(), static_cast<int64_t>(i), table, to[i]);
-    for (const ExtraRow& row : op.extra) {
-      if (row.sequence >= 0) copy(param(0), row.table, table, row.sequence);
-    }
+    for (const ExtraRow& row : op.extra) copy(param(0), row.table, table, row.sequence);
     pointwise(kSum, rows(0), {table.data(), channels});
   }
 
@@ -424,27 +415,17 @@ class ReferenceForward {
                            part(x, padded_width, ww, shift_x));
         }
         for (int64_t head = 0; head < op.heads; ++head) {
-          Values bias(static_cast<size_t>(n) * static_cast<size_t>(n));
-          for (int i = 0; i < n; ++i) {
-            for (int j = 0; j < n; ++j) {
-              const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
-              if (node_->params.empty()) continue;
-              bias[static_cast<size_t>(i * n + j)] =
-                  param(0)[(y * (2 * ww - 1) + x) * op.heads + head];
-            }
-          }
+          const bool plain = node_->params.empty();
+          const Values bias = reference_window_bias(op, plain ? nullptr : param(0), head);
           AttentionArgs args = attention_head(op.heads, head);
           args.tokens = n;
           args.rows = rows.data();
           args.labels = labels.data();
           args.bias = bias.data();
           args.bias_stride = n;
-          const Values zeros(static_cast<size_t>(args.head_dim));
-          args.pad_k = args.pad_v = zeros.data();
-          if (!node_->params.empty()) {
-            args.pad_k = param(1) + grid.channels + head * args.head_dim;
-            args.pad_v = args.pad_k + grid.channels;
-          }
+          const Values zeros(static_cast<size_t>(3 * grid.channels));
+          args.pad_k = (plain ? zeros.data() : param(1)) + grid.channels + head * args.head_dim;
+          args.pad_v = args.pad_k + grid.channels;
           place_result(args, head);
           reference::attention(args);
         }
@@ -582,13 +563,10 @@ class ReferenceForward {
   }
 
   void compute(const S4ConvOp& op) {
-    const size_t first = node_->params.size() - kS4KernelParams;
-    const auto shape = [&](size_t i) -> const Shape& {
-      return graph_.params[static_cast<size_t>(node_->params[first + i])].shape;
-    };
+    const S4Shapes shapes = s4_shapes(graph_, *node_);
     reference_s4(
-        op, {shape(3), shape(1)[1], first > 0}, [this](size_t i) { return param(i); },
-        {in(0).data(), in_grid(0)}, node_->grid, out_.data());
+        op, shapes, [this](size_t i) { return param(i); }, {in(0).data(), in_grid(0)}, node_->grid,
+        out_.data());
   }
 
   void compute(const MeanPoolOp&) {

@@ -6,6 +6,7 @@
 #include "vig/kernels/conv_dense.h"
 #include "vig/kernels/reference/gemm_int8.h"
 #include "vig/kernels/reference/long_conv.h"
+#include "vig/kernels/reference/pool.h"
 #include "vig/kernels/reference/s4_taps.h"
 
 namespace vig::test {
@@ -35,6 +36,39 @@ void reference_int8(const Int8Layer& layer, float* out) {
   args.c = out;
   args.ldc = n;
   reference::gemm_int8(seen.data(), k, ordered.data(), layer.bias, args);
+}
+
+void reference_average_pool(const AveragePoolOp& op, const LayerInput& in, const Grid& grid,
+                            float* out) {
+  MaxPoolArgs args;
+  args.in = in.data;
+  args.grid = {in.grid.height, in.grid.width, in.grid.channels};
+  args.windows = {op.side, op.side, 0, 0, grid.height, grid.width};
+  args.last_row = grid.positions();
+  args.out = out;
+  args.out_stride = grid.channels;
+  reference::average_pool(args);
+}
+
+std::vector<float> reference_window_bias(const WindowAttentionOp& op, const float* table,
+                                         int64_t head) {
+  const int wh = op.window_height, ww = op.window_width, n = wh * ww;
+  std::vector<float> bias(static_cast<size_t>(n) * static_cast<size_t>(n));
+  for (int i = 0; table != nullptr && i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
+      bias[static_cast<size_t>(i * n + j)] = table[(y * (2 * ww - 1) + x) * op.heads + head];
+    }
+  }
+  return bias;
+}
+
+S4Shapes s4_shapes(const Graph& graph, const Node& node) {
+  const size_t first = node.params.size() - kS4KernelParams;
+  const auto shape = [&](size_t i) -> const Shape& {
+    return graph.params[static_cast<size_t>(node.params[first + i])].shape;
+  };
+  return {shape(3), shape(1)[1], first > 0};
 }
 
 void reference_s4(const S4ConvOp& op, const S4Shapes& shapes,

@@ -232,11 +232,10 @@ class ForwardPass {
     if (!op.two_pass || gla_directions(op) == 1) return Ops::gla(in(0), gates, op);
     // Two scans, the second over reversed copies.
     const GlaOp causal{op.heads, op.key_dim, op.value_dim, GlaDirection::kForward};
-    const int64_t keys = int64_t{op.heads} * op.key_dim;
-    const at::Tensor last = gates.narrow(3, gates.size(3) - keys, keys);
-    const at::Tensor ahead = Ops::gla(in(0), gates.narrow(3, 0, keys).contiguous(), causal);
-    const at::Tensor back = Ops::gla(in(0).flip({1, 2}), last.flip({1, 2}), causal).flip({1, 2});
-    return (ahead + back) * 0.5;
+    const int64_t keys = int64_t{op.heads} * op.key_dim, last = gates.size(3) - keys;
+    const at::Tensor back =
+        Ops::gla(in(0).flip({1, 2}), gates.narrow(3, last, keys).flip({1, 2}), causal);
+    return (Ops::gla(in(0), gates.narrow(3, 0, keys).contiguous(), causal) + back.flip({1, 2})) / 2;
   }
   at::Tensor compute(const Conv1dOp& op) {
     return finish(Ops::conv1d(in(0), param(0), param(1), op));
@@ -299,28 +298,13 @@ class ForwardPass {
     const at::Tensor x = op.axis == S4Axis::kDown ? in(0).transpose(1, 2) : in(0);
     at::Tensor lines = op.axis == S4Axis::kSequence ? x.flatten(1, 2) : x.flatten(0, 1);
     lines = lines.unsqueeze(1);
-    const int64_t copies = op.copies, taps = std::min<int64_t>(op.length, lines.size(2));
+    const int64_t taps = std::min<int64_t>(op.length, lines.size(2));
     const size_t first = node_->params.size() - kS4KernelParams;
-    const at::Tensor length = param(first + 6);
-    const S4Parameters space = {param(first),
-                                param(first + 3),
-                                param(first + 4),
-                                param(first + 2),
-                                param(first + 5),
-                                param(first + 1),
-                                s4_kernel_length(length.item<float>())};
-    at::Tensor made = s4_taps(space, taps);
-    if (op.channel >= 0) {  // copies as channels: [2, taps, copies]
-      made = made.select(2, op.channel).view({2, copies, taps}).transpose(1, 2);
-      lines = lines.expand({-1, -1, -1, copies});
-    }
-    // Of the taps in each direction, those that reach a token; D is added to that of the token
-    // itself.
-    const int64_t half = made.size(0) / 2;
-    const at::Tensor past = made.narrow(0, 0, half), ahead = made.narrow(0, half, half);
-    at::Tensor own = past.narrow(1, 0, 1);
-    if (first > 0) own = own + param(0).unsqueeze(1);
-    const at::Tensor rows = at::cat({ahead.flip(1), own, past.narrow(1, 1, taps - 1)}, 1);
+    const auto own = [&](size_t i) { return param(first + i); };
+    const int64_t stored = s4_kernel_length(own(6).template item<float>());
+    const S4Parameters space = {own(0), own(3), own(4), own(2), own(5), own(1), stored};
+    const at::Tensor rows = s4_rows(s4_taps(space, taps), first > 0 ? param(0) : at::Tensor(), op);
+    if (op.channel >= 0) lines = lines.expand({-1, -1, -1, op.copies});
     at::Tensor y = Ops::long_conv(lines.contiguous(), rows, taps);
     const int64_t high = op.axis == S4Axis::kDown ? node_->grid.width : node_->grid.height;
     y = y.reshape({batch_, high, -1, node_->grid.channels});
