@@ -162,9 +162,9 @@ void verify_deformable_module(Comparison& c) {
 // Positions in 0..1 of the map and weights are given; the kernel takes offsets from the queries,
 // which stand in one row here, and logits.
 void verify_deformable_core(Comparison& c) {
-  const Shape& places = c.shape("sampling_locations", 6);
-  const int64_t batch = places[0], queries = places[1], heads = places[2], levels = places[3],
-                points = places[4];
+  const Shape& sampled = c.shape("sampling_locations", 6);
+  const int64_t batch = sampled[0], queries = sampled[1], heads = sampled[2], levels = sampled[3],
+                points = sampled[4];
   const std::vector<float> locations = c.floats("sampling_locations");
   const std::vector<float> weights =
       c.floats("attention_weights", {batch, queries, heads, levels, points});

@@ -55,7 +55,8 @@ void check_same_maps(const Comparison& c, const std::string& input, const std::s
 
 }  // namespace
 
-// Corners that stay in place, and factors that make no whole size, are used by no operation here.
+// Corners that keep their positions, and factors that make no whole size, are used by no operation
+// here.
 void verify_interpolation(Comparison& c) {
   for (const std::string& name : c.names_under("")) {
     const bool position = name.starts_with("pos/") && name != "pos/input";
