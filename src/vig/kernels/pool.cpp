@@ -113,6 +113,23 @@ void mean_rows_part(const MeanPartArgs& args) { HWY_DYNAMIC_DISPATCH(mean_of_row
 
 void max_pool(const MaxPoolArgs& args) { HWY_DYNAMIC_DISPATCH(max_of_windows)(args); }
 
+void average_pool(const MaxPoolArgs& args) {
+  const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  const float share = 1.0f / static_cast<float>(w.kernel * w.kernel);
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const int64_t image = row / (w.height * w.width);
+    const int64_t y = row / w.width % w.height * w.stride, x = row % w.width * w.stride;
+    float* const out = args.out + (row - args.first_row) * args.out_stride;
+    for (int64_t tap = 0; tap < w.kernel * w.kernel; ++tap) {
+      const int64_t at = (image * g.height + y + tap / w.kernel) * g.width + x + tap % w.kernel;
+      const float* const in = args.in + at * g.channels;
+      for (int64_t c = 0; c < g.channels; ++c) out[c] = tap == 0 ? in[c] : out[c] + in[c];
+    }
+    for (int64_t c = 0; c < g.channels; ++c) out[c] *= share;
+  }
+}
+
 void pool_cells(const CellPoolArgs& args) { HWY_DYNAMIC_DISPATCH(mean_cells)(args); }
 
 }  // namespace vig

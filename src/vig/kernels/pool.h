@@ -39,6 +39,10 @@ struct MaxPoolArgs {
 
 void max_pool(const MaxPoolArgs& args);
 
+// The mean of each window of side x side positions, per channel; `windows` has that kernel and
+// stride and no padding.
+void average_pool(const MaxPoolArgs& args);
+
 // The mean of each of cells x cells parts of a map, per channel. Part i of an axis of n positions
 // is [floor(i n / cells), ceil((i + 1) n / cells)): parts overlap where cells do not divide n.
 struct CellPoolArgs {

@@ -69,6 +69,14 @@ std::string explanation_json(const ImageAttention& image, const std::string& dra
   if (attention.head >= 0) entry["head"] = attention.head;
   entry["row"] = attention.row;
   entry["column"] = attention.column;
+  const char* const names[] = {"forward", "backward"};
+  for (size_t i = 0; i < attention.directions.size(); ++i) {
+    Json values = Json::array();
+    for (const float value : attention.directions[i].values) {
+      values.push_back(static_cast<double>(value));
+    }
+    entry[names[i]] = values;
+  }
   return with_map(entry, attention.map);
 }
 

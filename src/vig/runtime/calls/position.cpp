@@ -22,7 +22,9 @@ void fit_positions(const AddPositionOp& op, const float* table, int64_t channels
   }
   resize_positions({grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
   for (size_t i = 0; i < to.size(); ++i) copy(resized.data(), static_cast<int64_t>(i), out, to[i]);
-  for (const ExtraRow& row : op.extra) copy(table, row.table, out, row.sequence);
+  for (const ExtraRow& row : op.extra) {
+    if (row.sequence != kNoSequenceRow) copy(table, row.table, out, row.sequence);
+  }
 }
 
 class PositionCall final : public KernelCall {

@@ -18,8 +18,9 @@ namespace {
 
 class ScanCall final : public ImageCall {
  public:
-  ScanCall(int qkv, int alpha, int out, const GlaOp& op)
-      : ImageCall(out), qkv_(qkv), alpha_(alpha), op_(op) {}
+  // One direction alone may be scaled by a factor.
+  ScanCall(int qkv, int alpha, int out, const GlaOp& op, float factor = 1.0f)
+      : ImageCall(out), qkv_(qkv), alpha_(alpha), op_(op), factor_(factor) {}
 
   std::vector<int> operands() const override { return {qkv_, alpha_}; }
   const char* kind() const override { return "scan"; }
@@ -176,7 +177,7 @@ class ScanCall final : public ImageCall {
     args.add = last_pass;
     if (directions == 1 || last_pass) {
       args.scale =
-          1.0f / std::sqrt(static_cast<float>(op_.key_dim)) / static_cast<float>(directions);
+          factor_ / std::sqrt(static_cast<float>(op_.key_dim)) / static_cast<float>(directions);
     }
     args.o = bindings.row(result(), row) + column;
     args.o_stride = bindings.stride(result());
@@ -186,9 +187,53 @@ class ScanCall final : public ImageCall {
 
   int qkv_, alpha_;
   GlaOp op_;
+  float factor_;
   int64_t positions_ = 0;
   int64_t blocks_ = 1;  // of a head's value columns
 };
+
+// The rows of each image from the last to the first; of the channels those from `first` on.
+class ReversedCall final : public KernelCall {
+ public:
+  ReversedCall(int in, int out, int64_t first = 0) : KernelCall(out), in_(in), first_(first) {}
+
+  std::vector<int> operands() const override { return {in_}; }
+  Reach reach() const override { return Reach::kNeighbours; }
+  const char* kind() const override { return "copy"; }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    float* out = bindings.tile(result(), tile);
+    for (int64_t row = tile.first; row < tile.last; ++row, out += bindings.stride(result())) {
+      const int64_t image = row / tile.positions, at = row % tile.positions;
+      const int64_t from = image * tile.positions + tile.positions - 1 - at;
+      std::copy_n(bindings.row(in_, from) + first_, bindings.channels(result()), out);
+    }
+  }
+
+ private:
+  int in_;
+  int64_t first_;
+};
+
+// Two scans in one direction, the second over reversed copies, and their sum.
+void add_two_passes(const GlaOp& op, int alpha, Lowering& to) {
+  const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
+  const Grid grid = to.grid(to.result());
+  const int qkv = to.operand(0);
+  const int qkv_back = to.fresh(to.grid(qkv));
+  const int alpha_back = to.fresh({grid.height, grid.width, static_cast<int>(keys)});
+  const int ahead = to.fresh(grid), reversed = to.fresh(grid), back = to.fresh(grid);
+  const GlaOp causal{op.heads, op.key_dim, op.value_dim, GlaDirection::kForward};
+  MacCount half = to.macs();
+  half.scan /= 2;
+  to.add(std::make_unique<ScanCall>(qkv, alpha, ahead, causal, 0.5f), half);
+  to.add(std::make_unique<ReversedCall>(qkv, qkv_back));
+  const int64_t second = op.direction == GlaDirection::kBoth ? keys : 0;
+  to.add(std::make_unique<ReversedCall>(alpha, alpha_back, second));
+  to.add(std::make_unique<ScanCall>(qkv_back, alpha_back, reversed, causal, 0.5f), half);
+  to.add(std::make_unique<ReversedCall>(reversed, back));
+  to.add(make_sum(ahead, back, to.result()));
+}
 
 }  // namespace
 
@@ -208,6 +253,7 @@ void lower(const GlaOp& op, Lowering& to) {
   } else {
     to.add(make_pointwise(Elementwise::kDecay, to.operand(1), alpha));
   }
+  if (op.two_pass && gla_directions(op) == 2) return add_two_passes(op, alpha, to);
   to.add(std::make_unique<ScanCall>(to.operand(0), alpha, to.result(), op), to.macs());
 }
 
