@@ -26,14 +26,16 @@ if(VIG_INSTRUMENT)
 endif()
 
 # Where more optimisation would cost the compiler more than it saves when the code runs: programs' options
-# and output, tests. Other builds than Release optimise as their presets say.
+# and output; tests. Other builds than Release optimise as their presets say.
 set(vig_quick_options)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  list(APPEND vig_quick_options -O1)
-endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 gives these warnings falsely for "text" + std::string(...).
   list(APPEND vig_quick_options -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+set(vig_test_options ${vig_quick_options})
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  list(APPEND vig_quick_options -O1)
+  list(APPEND vig_test_options -O0)
 endif()
 
 # What nearly every file includes: half of the time to compile a small one.
@@ -53,14 +55,41 @@ function(vig_library name)
   set_target_properties(vig_${name} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
-# vig_unity(NAME...): compiles these libraries in groups of files, which halves the processor time of a first
-# build. Developers change single files, so they compile file by file; a test checks that files go together.
-# Other compilers and instruments are for whole builds again.
-function(vig_unity)
-  if(NOT VIG_DEVELOPER OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    list(TRANSFORM ARGN PREPEND vig_ OUTPUT_VARIABLE libraries)
-    set_target_properties(${libraries} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+# vig_groups(COUNT TARGET...): compiles these targets in groups of COUNT files, which halves the processor time of
+# a first build. Names in unnamed namespaces of a folder must differ then. Whoever changes one file waits for its
+# group; -DCMAKE_UNITY_BUILD=OFF compiles file by file. CMake's own UNITY_BUILD names files by their absolute
+# paths, so that no two copies of the tree would share what a compiler cache holds.
+function(vig_groups count)
+  if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
+    return()
   endif()
+  foreach(target IN LISTS ARGN)
+    get_target_property(sources ${target} SOURCES)
+    set(compiled)
+    set(together)
+    foreach(source IN LISTS sources)
+      get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+      get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
+      cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+      if(NOT alone AND NOT definitions AND path MATCHES "^${PROJECT_SOURCE_DIR}/(src|tests)/(.+\\.cpp)$")
+        list(APPEND together ${CMAKE_MATCH_2})
+      else()
+        list(APPEND compiled ${source})
+      endif()
+    endforeach()
+    set(number 0)
+    while(together)
+      list(SUBLIST together 0 ${count} group)
+      list(REMOVE_ITEM together ${group})
+      list(TRANSFORM group REPLACE "(.+)" "#include \"\\1\"\n")
+      list(JOIN group "" text)
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/groups/${target}/${number}.cpp)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+      list(APPEND compiled ${file})
+      math(EXPR number "${number} + 1")
+    endwhile()
+    set_property(TARGET ${target} PROPERTY SOURCES ${compiled})
+  endforeach()
 endfunction()
 
 # vig_quick(NAME): a library whose running takes no time worth saving is compiled with little optimisation.

@@ -50,14 +50,15 @@ THROUGH_NINJA = ("c", "python")
 class Commands:
     """What ninja would run to make a test program and the programs that it runs."""
 
-    def __init__(self, text):
-        self.compile = []  # (source, object, command)
+    def __init__(self, text, root):
+        self.root = root
+        self.compile = []  # (sources, object, command)
         self.archive_of = {}  # by object
         self.link = {}  # by program, bin/NAME
         for line in text.splitlines():
             compiled = re.search(r" -o (\S+\.o) -c (\S+)$", line)
             if compiled:
-                self.compile.append((compiled.group(2), compiled.group(1), line))
+                self.compile.append((self.sources(compiled.group(2)), compiled.group(1), line))
                 continue
             for part in line.split(" && "):
                 archived = re.match(r"\S*ar qc (\S+) (.*)", part)
@@ -67,11 +68,18 @@ class Commands:
                 if linked:
                     self.link[linked.group(1)] = part
 
+    def sources(self, compiled):
+        """The file, or those of the group that it includes (vig_groups of cmake/targets.cmake)."""
+        if not re.search(r"/groups/[^/]+/\d+\.cpp$", compiled):
+            return [compiled]
+        included = re.findall(r'^#include "(.+)"$', pathlib.Path(compiled).read_text(), re.MULTILINE)
+        return [f"{self.root}/src/{name}" for name in included]
+
     def compile_mutant(self, source, folder):
         """(object of the build, object of the mutant, command) for each target that compiles the file."""
         made = []
-        for name, built, command in self.compile:
-            if name != source:
+        for sources, built, command in self.compile:
+            if source not in sources:
                 continue
             mutant = f"{folder}/{len(made)}.o"
             command = re.sub(r"^.*\bccache ", "", command)  # no mutant comes twice
@@ -294,7 +302,7 @@ class Tree:
             path.write_text(source[: mutant.start] + mutant.text + source[mutant.end :])
             if tests not in self.commands:
                 listed = self.run(["ninja", "-C", str(self.build), "-t", "commands", tests + "_test"], self.folder, 600)
-                self.commands[tests] = Commands(listed[1])
+                self.commands[tests] = Commands(listed[1], self.folder)
             commands, objects = self.commands[tests], {}
             made = self.folder.parent / (self.folder.name + ".objects")
             made.mkdir(exist_ok=True)

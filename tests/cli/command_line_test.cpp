@@ -195,8 +195,8 @@ TEST(CommandLine, DescribesEveryOptionOnce) {
 // As vig asks its helper programs.
 TEST(CommandLine, DescriptionsGoThroughJson) {
   const Made made;
-  const Json json = to_json(describe(made.line));
-  EXPECT_EQ(to_json(cli::commands_from_json(json)).dump(), json.dump());
+  const Json described = to_json(describe(made.line));
+  EXPECT_EQ(to_json(cli::commands_from_json(described)).dump(), described.dump());
   EXPECT_THROW(cli::commands_from_json(Json::array({{{"name", "x"}}})), Error);
   EXPECT_THROW(cli::commands_from_json("x"), Error);
 }

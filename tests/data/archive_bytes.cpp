@@ -34,7 +34,7 @@ std::string compress_bytes(std::string_view data, int window_bits) {
   return out;
 }
 
-std::string big_endian(uint32_t value) {
+std::string network_order(uint32_t value) {
   const std::string little = little_endian(value, 4);
   return {little.rbegin(), little.rend()};
 }
@@ -117,8 +117,8 @@ void write_files(const std::filesystem::path& folder, const Files& files) {
 
 std::string png_bytes(const Image& image) {
   const auto chunk = [](const std::string& content) {  // its kind and its data
-    return big_endian(static_cast<uint32_t>(content.size() - 4)) + content +
-           big_endian(crc_of(content));
+    return network_order(static_cast<uint32_t>(content.size() - 4)) + content +
+           network_order(crc_of(content));
   };
   std::string rows;
   for (int y = 0; y < image.height; ++y) {
@@ -126,8 +126,8 @@ std::string png_bytes(const Image& image) {
     rows.append(reinterpret_cast<const char*>(image.row(y)), image.row_bytes());
   }
   return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR" + big_endian(static_cast<uint32_t>(image.width)) +
-               big_endian(static_cast<uint32_t>(image.height)) + "\x08\x02\0\0\0"s) +
+         chunk("IHDR" + network_order(static_cast<uint32_t>(image.width)) +
+               network_order(static_cast<uint32_t>(image.height)) + "\x08\x02\0\0\0"s) +
          chunk("IDAT" + compress_bytes(rows, MAX_WBITS)) + chunk("IEND");
 }
 

@@ -13,7 +13,7 @@
 namespace vig::test {
 namespace {
 
-const std::string kImage = png_bytes(Image(40, 36));
+const std::string kCocoImage = png_bytes(Image(40, 36));
 const std::string kSquare = R"(,"segmentation":[[4,5,14,5,14,25,4,25]])";
 
 const Objects& objects_of(const Sample& sample) { return target_of<Objects>(sample); }
@@ -32,7 +32,7 @@ std::string small_json() {
 class CocoFolder {
  public:
   explicit CocoFolder(const std::string& json,
-                      const Files& files = {{"a.png", kImage}, {"b.png", kImage}}) {
+                      const Files& files = {{"a.png", kCocoImage}, {"b.png", kCocoImage}}) {
     write_files(folder_.path(), files);
     write_file(folder_ / "x.json", json);
   }
@@ -165,8 +165,8 @@ TEST(Coco, WrongAnnotationsAreNamedAndLeftOut) {
 TEST(Coco, LinksOutOfTheFolderAreRefused) {
   namespace fs = std::filesystem;
   const TempDir elsewhere, folder;
-  write_files(elsewhere.path(), {{"secret.png", kImage}, {"more/b.png", kImage}});
-  write_files(folder.path(), {{"images/good.png", kImage}});
+  write_files(elsewhere.path(), {{"secret.png", kCocoImage}, {"more/b.png", kCocoImage}});
+  write_files(folder.path(), {{"images/good.png", kCocoImage}});
   fs::create_symlink(elsewhere / "secret.png", folder / "images/out.png");
   fs::create_directory_symlink(elsewhere / "more", folder / "images/more");
   fs::create_symlink("good.png", folder / "images/inside.png");
@@ -268,7 +268,7 @@ TEST(Coco, ImagesThatAreNoGoodAreLeftOut) {
   const CocoFolder folder(coco_json({coco_image(1, "a.png"), coco_image(2, "missing.png"),
                                      coco_image(3, "b.png", 9999, 9999), coco_image(4, "c.png")},
                                     {coco_object(1, 1, 3, "[1,1,5,5]")}),
-                          {{"a.png", kImage}, {"b.png", kImage}, {"c.png", "no image"}});
+                          {{"a.png", kCocoImage}, {"b.png", kCocoImage}, {"c.png", "no image"}});
   CocoDataset data = folder.open();
   EXPECT_EQ(data.size(), 4u);
   EXPECT_NE(error_of([&] { data.load(1); }).find("missing.png"), std::string::npos);
@@ -313,7 +313,7 @@ TEST(Coco, ACheckThatIsStoppedLeavesTheRestIn) {
 
 TEST(Coco, NothingOutsideOfTheFolderIsOpened) {
   const TempDir outer;
-  write_files(outer.path(), {{"secret.png", kImage},
+  write_files(outer.path(), {{"secret.png", kCocoImage},
                              {"in/x.json", coco_json({coco_image(1, "secret.png")}, {})}});
   CocoDataset data = *open_coco((outer / "in/x.json").string()).whole;
   error_of([&] { data.load(0); });
@@ -341,25 +341,25 @@ TEST(Coco, LayoutsInFoldersAndArchives) {
       {{"annotations/instances_train2017.json", small_json()},
        {"annotations/instances_val2017.json", val},
        {"annotations/captions_train2017.json", "{}"},
-       {"train2017/a.png", kImage},
-       {"train2017/b.png", kImage},
-       {"val2017/v.png", kImage}},
+       {"train2017/a.png", kCocoImage},
+       {"train2017/b.png", kCocoImage},
+       {"val2017/v.png", kCocoImage}},
       {{"annotations/instances_train.json", small_json()},
        {"annotations/instances_val.json", val},
-       {"images/train/a.png", kImage},
-       {"images/train/b.png", kImage},
-       {"images/val/v.png", kImage}},
+       {"images/train/a.png", kCocoImage},
+       {"images/train/b.png", kCocoImage},
+       {"images/val/v.png", kCocoImage}},
       {{"train.json", small_json()},
        {"val.json", val},
        {"coco.json", "of no split"},
-       {"images/a.png", kImage},
-       {"images/b.png", kImage},
-       {"images/v.png", kImage}},
+       {"images/a.png", kCocoImage},
+       {"images/b.png", kCocoImage},
+       {"images/v.png", kCocoImage}},
       {{"train/_annotations.coco.json", small_json()},
        {"valid/_annotations.coco.json", val},
-       {"train/a.png", kImage},
-       {"train/b.png", kImage},
-       {"valid/v.png", kImage}},
+       {"train/a.png", kCocoImage},
+       {"train/b.png", kCocoImage},
+       {"valid/v.png", kCocoImage}},
   };
   const TempDir folder;
   for (size_t i = 0; i < layouts.size(); ++i) {

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 using Labels = std::vector<uint8_t>;
 
-const std::string kImage = png_bytes(Image(2, 2));
-std::string labels(const std::vector<int>& values) { return label_png(2, values); }
+const std::string kSmallImage = png_bytes(Image(2, 2));
+std::string two_wide(const std::vector<int>& values) { return label_png(2, values); }
 
 LabelPairSplits open_files(const TempDir& dir, const Files& files,
                            const LabelPairOptions& options = {}) {
@@ -41,8 +41,8 @@ TEST(LabelPairsLayout, OnlyAde20kBeginsWithNoClass) {
                                                                {"masks", "train", false}}) {
     const TempDir dir;
     const LabelPairSplits splits =
-        open_files(dir, {{"images/" + split + "/1.png", kImage},
-                         {folder + "/" + split + "/1.png", labels({0, 1, 2, 3})}});
+        open_files(dir, {{"images/" + split + "/1.png", kSmallImage},
+                         {folder + "/" + split + "/1.png", two_wide({0, 1, 2, 3})}});
     EXPECT_EQ(splits.train->labels(0).labels,
               ade ? (Labels{kNoLabel, 0, 1, 2}) : (Labels{0, 1, 2, 3}))
         << folder << " " << split;
@@ -53,12 +53,12 @@ TEST(LabelPairsLayout, OnlyAde20kBeginsWithNoClass) {
 // Classes are those of the training split, independent of the other splits.
 TEST(LabelPairsLayout, TheTrainingSplitSaysHowManyClassesThereAre) {
   const TempDir dir;
-  const LabelPairSplits splits = open_files(dir, {{"train/1.png", kImage},
-                                                  {"trainannot/1.png", labels({0, 1, 2, 3})},
-                                                  {"test/1.png", kImage},
-                                                  {"testannot/1.png", labels({0, 0, 0, 7})},
-                                                  {"val/1.png", kImage},
-                                                  {"valannot/1.png", labels({0, 0, 0, 9})}});
+  const LabelPairSplits splits = open_files(dir, {{"train/1.png", kSmallImage},
+                                                  {"trainannot/1.png", two_wide({0, 1, 2, 3})},
+                                                  {"test/1.png", kSmallImage},
+                                                  {"testannot/1.png", two_wide({0, 0, 0, 7})},
+                                                  {"val/1.png", kSmallImage},
+                                                  {"valannot/1.png", two_wide({0, 0, 0, 9})}});
   EXPECT_EQ(splits.classes(), (Names{"0", "1", "2", "3"}));
   expect_error(ErrorCode::kInput, {"testannot/1.png", "label 7", "none of the 4 classes"},
                [&] { splits.test->labels(0); });
@@ -67,10 +67,10 @@ TEST(LabelPairsLayout, TheTrainingSplitSaysHowManyClassesThereAre) {
 TEST(LabelPairsLayout, TwoFoldersOfOneSplitAreRefused) {
   const TempDir dir;
   expect_error(ErrorCode::kInput, {dir.path().string(), "two folders for the split val"}, [&] {
-    open_files(dir, {{"images/val/1.png", kImage},
-                     {"labels/val/1.png", labels({0, 0, 0, 1})},
-                     {"images/valid/2.png", kImage},
-                     {"labels/valid/2.png", labels({0, 0, 0, 1})}});
+    open_files(dir, {{"images/val/1.png", kSmallImage},
+                     {"labels/val/1.png", two_wide({0, 0, 0, 1})},
+                     {"images/valid/2.png", kSmallImage},
+                     {"labels/valid/2.png", two_wide({0, 0, 0, 1})}});
   });
 }
 
@@ -78,8 +78,8 @@ TEST(LabelPairsLayout, TwoFoldersOfOneSplitAreRefused) {
 // ones are not.
 TEST(LabelPairsLayout, NamesOfListsThatAreNotThere) {
   const TempDir dir;
-  const LabelPairSplits splits = open_files(dir, {{"images/1.png", kImage},
-                                                  {"maps/1.png", labels({0, 0, 0, 1})},
+  const LabelPairSplits splits = open_files(dir, {{"images/1.png", kSmallImage},
+                                                  {"maps/1.png", two_wide({0, 0, 0, 1})},
                                                   {"train.txt",
                                                    "images/1.png maps/1.png\n"
                                                    "/far/images/1.png /far/off/maps/1.png\n"
@@ -96,15 +96,17 @@ TEST(LabelPairsLayout, NamesOfListsThatAreNotThere) {
 
 TEST(LabelPairsLayout, ListsOfTheWorkingFolder) {
   const TempDir dir;
-  write_files(
-      dir.path(),
-      {{"1.png", kImage}, {"map.png", labels({0, 0, 0, 1})}, {"list.txt", "1.png map.png\n"}});
+  write_files(dir.path(), {{"1.png", kSmallImage},
+                           {"map.png", two_wide({0, 0, 0, 1})},
+                           {"list.txt", "1.png map.png\n"}});
   const WorkingFolder here(dir.path());
   EXPECT_EQ(open_label_pairs("list.txt").whole->path(0), "./1.png");
 }
 
 Files with_classes(const std::string& text) {
-  return {{"images/1.png", kImage}, {"labels/1.png", labels({0, 1, 2, 3})}, {"classes.txt", text}};
+  return {{"images/1.png", kSmallImage},
+          {"labels/1.png", two_wide({0, 1, 2, 3})},
+          {"classes.txt", text}};
 }
 
 TEST(LabelPairsLayout, NamesThatMeanNoClass) {
@@ -153,9 +155,9 @@ TEST(LabelPairsLayout, HostileClassFiles) {
 TEST(LabelPairsLayout, ChecksMayLeaveFilesAlone) {
   const TempDir dir;
   LabelPairs data = *open_files(dir, {{"images/1.png", "no image"},
-                                      {"images/2.png", kImage},
+                                      {"images/2.png", kSmallImage},
                                       {"labels/1.png", "no labels"},
-                                      {"labels/2.png", labels({0, 0, 0, 1})},
+                                      {"labels/2.png", two_wide({0, 0, 0, 1})},
                                       {"classes.txt", "a\nb\n"}})
                          .whole;
   EXPECT_EQ(check(data, {.read_files = false}).left_out, 0u);

@@ -13,16 +13,19 @@
 namespace vig::test {
 namespace {
 
-const std::string kImage = png_bytes(Image(3, 2));
-std::string labels(const std::vector<int>& values) { return label_png(3, values); }
+const std::string kPairImage = png_bytes(Image(3, 2));
+std::string three_wide(const std::vector<int>& values) { return label_png(3, values); }
 
 const LabelMap& map_of(const Sample& sample) { return target_of<LabelMap>(sample); }
 using Labels = std::vector<uint8_t>;
 
 Files camvid(const std::string& root = "") {
-  return {{root + "train/a.png", kImage}, {root + "trainannot/a.png", labels({0, 1, 2, 0, 1, 3})},
-          {root + "train/b.png", kImage}, {root + "trainannot/b.png", labels({0, 0, 0, 0, 0, 255})},
-          {root + "val/c.png", kImage},   {root + "valannot/c.png", labels({1, 1, 1, 0, 0, 0})}};
+  return {{root + "train/a.png", kPairImage},
+          {root + "trainannot/a.png", three_wide({0, 1, 2, 0, 1, 3})},
+          {root + "train/b.png", kPairImage},
+          {root + "trainannot/b.png", three_wide({0, 0, 0, 0, 0, 255})},
+          {root + "val/c.png", kPairImage},
+          {root + "valannot/c.png", three_wide({1, 1, 1, 0, 0, 0})}};
 }
 
 class Folder {
@@ -59,8 +62,8 @@ TEST(LabelPairs, CamVidFolders) {
 // list.
 TEST(LabelPairs, LinksOutOfTheFolderAreRefused) {
   namespace fs = std::filesystem;
-  const Folder folder(camvid()), elsewhere({{"image.png", kImage},
-                                            {"labels.png", labels({0, 1, 2, 0, 1, 3})},
+  const Folder folder(camvid()), elsewhere({{"image.png", kPairImage},
+                                            {"labels.png", three_wide({0, 1, 2, 0, 1, 3})},
                                             {"train.txt", "train/a.png trainannot/a.png\n"}});
   const auto link = [&](const std::string& from, const std::string& to) {
     fs::remove(folder / to);
@@ -75,7 +78,7 @@ TEST(LabelPairs, LinksOutOfTheFolderAreRefused) {
     return splits.train->problems().problems.at(0);
   };
   EXPECT_NE(problem().find("train/a.png: a link out of " + folder.path()), std::string::npos);
-  write_file(folder / "image.png", kImage);
+  write_file(folder / "image.png", kPairImage);
   fs::remove(folder / "train/a.png");
   fs::create_symlink("../image.png", folder / "train/a.png");  // inside
   link("labels.png", "trainannot/a.png");
@@ -114,11 +117,11 @@ TEST(LabelPairs, LargestLabelWithoutTheIgnoredOne) {
 
 TEST(LabelPairs, Ade20k) {
   const Folder folder(
-      {{"ADE/images/training/x/1.jpg", kImage},
-       {"ADE/annotations/training/x/1.png", labels({0, 1, 2, 5, 255, 1})},
-       {"ADE/images/validation/2.jpg", kImage},
-       {"ADE/annotations/validation/2.png", labels({1, 1, 1, 1, 1, 1})},
-       {"ADE/images/testing/3.jpg", kImage},
+      {{"ADE/images/training/x/1.jpg", kPairImage},
+       {"ADE/annotations/training/x/1.png", three_wide({0, 1, 2, 5, 255, 1})},
+       {"ADE/images/validation/2.jpg", kPairImage},
+       {"ADE/annotations/validation/2.png", three_wide({1, 1, 1, 1, 1, 1})},
+       {"ADE/images/testing/3.jpg", kPairImage},
        {"ADE/objectInfo150.txt",
         "Idx\tRatio\tName\n1\t0.5\twall\n2\t0.2\tsky, blue\n3\t0\ttree\n4\t0\tcar\n5\t0\tbed\n"}});
   const LabelPairSplits splits = folder.open();
@@ -132,9 +135,9 @@ TEST(LabelPairs, Ade20k) {
 
 TEST(LabelPairs, ListsAndOtherLayouts) {
   const Files lists = {
-      {"images/train/1.png", kImage},
-      {"labels/train/other.png", labels({0, 1, 0, 1, 0, 1})},
-      {"v 2.png", kImage},
+      {"images/train/1.png", kPairImage},
+      {"labels/train/other.png", three_wide({0, 1, 0, 1, 0, 1})},
+      {"v 2.png", kPairImage},
       {"train.txt",
        "# images\n\nimages/train/1.png labels/train/other.png\r\n/data/x/images/train/1.png   "
        "/data/x/labels/train/other.png\n"},
@@ -149,16 +152,17 @@ TEST(LabelPairs, ListsAndOtherLayouts) {
   const LabelPairSplits one = open_label_pairs(folder / "train.txt");
   EXPECT_EQ(one.whole->size(), 2u);
 
-  const Folder whole({{"images/1.jpg", kImage}, {"masks/1.png", labels({0, 1, 0, 1, 0, 1})}});
+  const Folder whole(
+      {{"images/1.jpg", kPairImage}, {"masks/1.png", three_wide({0, 1, 0, 1, 0, 1})}});
   EXPECT_EQ(whole.open().whole->size(), 1u);
   const Folder inside(
-      {{"train/images/1.jpg", kImage}, {"train/labels/1.png", labels({0, 1, 0, 1, 0, 1})}});
+      {{"train/images/1.jpg", kPairImage}, {"train/labels/1.png", three_wide({0, 1, 0, 1, 0, 1})}});
   EXPECT_EQ(inside.open().train->size(), 1u);
-  const Folder classes({{"cat/1.png", kImage}, {"dog/1.png", kImage}});
+  const Folder classes({{"cat/1.png", kPairImage}, {"dog/1.png", kPairImage}});
   EXPECT_EQ(recognise_data(classes.path()), DataKind::kClasses);
   EXPECT_NE(error_of([&] { classes.open(); }).find("SPLITannot"), std::string::npos);
   // Boxes in text files, as other programs keep them, are something else.
-  const Folder boxes({{"images/train/1.png", kImage},
+  const Folder boxes({{"images/train/1.png", kPairImage},
                       {"labels/train/1.txt", "0 0.5 0.5 1 1"},
                       {"train.txt", "images/train/1.png\n"}});
   EXPECT_EQ(recognise_data(boxes.path()), DataKind::kClasses);
@@ -182,18 +186,19 @@ TEST(LabelPairs, Archives) {
 
 TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   Files files = camvid();
-  files["train/c.png"] = kImage;                           // without labels
-  files["trainannot/d.png"] = labels({0, 0, 0, 0, 0, 0});  // without an image
-  files["train/e.png"] = kImage,
+  files["train/c.png"] = kPairImage;                           // without labels
+  files["trainannot/d.png"] = three_wide({0, 0, 0, 0, 0, 0});  // without an image
+  files["train/e.png"] = kPairImage,
   files["trainannot/e.png"] = label_png(2, {0, 0, 0, 0});  // of another size
-  files["train/f.png"] = kImage,
-  files["trainannot/f.png"] = labels({0, 0, 0, 0, 200, 0});  // no class
-  files["train/g.png"] = kImage, files["trainannot/g.png"] = "no image";
-  files["train/h.png"] = kImage,
+  files["train/f.png"] = kPairImage,
+  files["trainannot/f.png"] = three_wide({0, 0, 0, 0, 200, 0});  // no class
+  files["train/g.png"] = kPairImage, files["trainannot/g.png"] = "no image";
+  files["train/h.png"] = kPairImage,
   files["trainannot/h.png"] =
       raw_png({.width = 3, .height = 2, .color = 2, .rows = std::string(18, 'x')});
-  files["train/i.png"] = "no image", files["trainannot/i.png"] = labels({0, 0, 0, 0, 0, 0});
-  files["train/j.png"] = kImage, files["trainannot/j.png"] = labels({255, 255, 255, 255, 255, 255});
+  files["train/i.png"] = "no image", files["trainannot/i.png"] = three_wide({0, 0, 0, 0, 0, 0});
+  files["train/j.png"] = kPairImage,
+  files["trainannot/j.png"] = three_wide({255, 255, 255, 255, 255, 255});
   files["classes.txt"] = "a\nb\nc\nd\n";
   const Folder folder(files);
   LabelPairs data = *folder.open().train;
@@ -213,8 +218,8 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
   }
   for (size_t i = 0; i < data.size(); ++i) data.load(i);
 
-  const Folder bad({{"images/1.png", kImage},
-                    {"labels/1.png", labels({0, 0, 0, 0, 2, 0})},
+  const Folder bad({{"images/1.png", kPairImage},
+                    {"labels/1.png", three_wide({0, 0, 0, 0, 2, 0})},
                     {"classes.txt", "a\nb\n"}});
   LabelPairs none = *bad.open().whole;
   EXPECT_NE(error_of([&] { check(none); }).find("the label 2 at"), std::string::npos);
@@ -224,8 +229,8 @@ TEST(LabelPairs, WhatIsWrongIsNamedAndLeftOut) {
 TEST(LabelPairs, AtMost255Classes) {
   std::string names;
   for (int i = 0; i < 255; ++i) names += "class " + std::to_string(i) + "\n";
-  std::map<std::string, std::string> files = {{"images/1.png", kImage},
-                                              {"labels/1.png", labels({0, 0, 0, 0, 254, 0})},
+  std::map<std::string, std::string> files = {{"images/1.png", kPairImage},
+                                              {"labels/1.png", three_wide({0, 0, 0, 0, 254, 0})},
                                               {"classes.txt", names}};
   EXPECT_EQ(Folder(files).open().whole->classes().size(), 255u);
   files["classes.txt"] += "one more\n";
@@ -236,10 +241,11 @@ TEST(LabelPairs, AtMost255Classes) {
 }
 
 TEST(LabelPairs, NothingIsLeft) {
-  const Folder apart({{"images/1.png", kImage}, {"labels/2.png", labels({0, 0, 0, 0, 0, 0})}});
+  const Folder apart(
+      {{"images/1.png", kPairImage}, {"labels/2.png", three_wide({0, 0, 0, 0, 0, 0})}});
   EXPECT_NE(error_of([&] { apart.open(); }).find("1.png"), std::string::npos);
   const Folder ignored(
-      {{"images/1.png", kImage}, {"labels/1.png", labels({255, 255, 255, 255, 255, 255})}});
+      {{"images/1.png", kPairImage}, {"labels/1.png", three_wide({255, 255, 255, 255, 255, 255})}});
   EXPECT_NE(error_of([&] { ignored.open(); }).find("shows a class"), std::string::npos);
   EXPECT_EQ(ignored.open({.classes = 2}).whole->labels(0).labels[0], kNoLabel);
 }
@@ -248,8 +254,8 @@ TEST(LabelPairs, NothingIsLeft) {
 TEST(LabelPairs, ListsOfAnotherFormAreRefused) {
   for (const std::string list : {"images/1.png,labels/1.png\n", "", "images/1.png\n",
                                  "\"images/1.png\" \"labels/1.png\"\n", "a b c\n"}) {
-    const Folder folder({{"images/1.png", kImage},
-                         {"labels/1.png", labels({0, 1, 0, 1, 0, 1})},
+    const Folder folder({{"images/1.png", kPairImage},
+                         {"labels/1.png", three_wide({0, 1, 0, 1, 0, 1})},
                          {"test.txt", list}});
     EXPECT_EQ(recognise_data(folder.path()), DataKind::kLabelPairs);
     EXPECT_NE(error_of([&] { folder.open(); }).find("test.txt: expected an image and its labels"),
@@ -273,7 +279,7 @@ TEST(LabelPairs, HostileLists) {
             (std::vector<std::pair<std::string, std::string>>{{"a b", " c"}, {"d", "e"}}));
   // Names that climb out of the folder name nothing.
   const Folder folder({{"in/train.txt", "../secret.png ../secret.png\n../../etc/x.png a.png\n"},
-                       {"secret.png", labels({0, 0, 0, 0, 0, 0})}});
+                       {"secret.png", three_wide({0, 0, 0, 0, 0, 0})}});
   EXPECT_NE(error_of([&] { open_label_pairs(folder / "in/train.txt"); }).find("secret.png"),
             std::string::npos);
   error_of([&] { open_label_pairs(folder / "missing.txt"); });

@@ -10,7 +10,7 @@
 namespace vig::test {
 namespace {
 
-const Files kFiles = {{"cat/1.jpg", std::string(3000, 'a')}, {"dog/2.jpg", "b"}};
+const Files kPackedFiles = {{"cat/1.jpg", std::string(3000, 'a')}, {"dog/2.jpg", "b"}};
 
 std::string noise(size_t size) {
   std::string bytes(size, '\0');
@@ -21,10 +21,10 @@ std::string noise(size_t size) {
 
 TEST(Gzip, SeveralMembersAndPadding) {
   const OpenBytes open;
-  const std::string tar = tar_bytes(kFiles);
+  const std::string tar = tar_bytes(kPackedFiles);
   const std::string parts = gzip_bytes(tar.substr(0, 700)) + gzip_bytes(tar.substr(700));
-  EXPECT_EQ(open(parts), kFiles);
-  EXPECT_EQ(open(parts + std::string(100, '\0')), kFiles);
+  EXPECT_EQ(open(parts), kPackedFiles);
+  EXPECT_EQ(open(parts + std::string(100, '\0')), kPackedFiles);
   expect_error(ErrorCode::kInput, {open.path(), "something else"}, [&] { open(parts + "x"); });
   EXPECT_FALSE(survives([&] { open(parts + "\x1f"); }));
   // Zeros end the file: what follows them was not written with it.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/fixture.h"
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/run_program.h"
@@ -20,8 +21,6 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string data(const std::string& name) { return (fs::path(kFixtures) / name).string(); }
 
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/fixture.h"
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/tree.h"
@@ -25,10 +26,6 @@
 
 namespace vig::test {
 namespace {
-
-std::string data(const std::string& name) {
-  return (std::filesystem::path(kFixtures) / name).string();
-}
 
 // How a process ended whose allocation failed. Anything else is a bug.
 enum Ending : int { kSameResult = 0, kNoMemory = 3, kOtherResult = 4, kOtherError = 5 };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "faults/fixture.h"
 #include "faults/inject.h"
 #include "support/files.h"
 #include "support/run_program.h"
@@ -22,10 +23,6 @@
 
 namespace vig::test {
 namespace {
-
-std::string data(const std::string& name) {
-  return (std::filesystem::path(kFixtures) / name).string();
-}
 
 std::atomic<int64_t> g_first_failure{0};
 

@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/init.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 int64_t last_macs(Builder&& b) {
   const Graph graph = std::move(b).finish();

@@ -1,5 +1,6 @@
 // Shape rules of every operation, and what each says when its operands do not fit.
 #include "vig/graph/builder.h"
+#include "support/init.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,6 @@
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 // Values of any grid to start from: a convolution of kernel 1 sets the channels.
 struct Bench {

@@ -1,5 +1,6 @@
 // Reports of a finished graph: names, labels, counts.
 #include "vig/graph/graph.h"
+#include "support/init.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,6 @@
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 // One of every operation.
 Graph everything() {

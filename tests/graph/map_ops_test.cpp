@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "support/errors.h"
+#include "support/init.h"
 #include "vig/graph/builder.h"
 #include "vig/graph/fuse.h"
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 TEST(MapOps, PoolingMakesAGridOfCells) {
   Builder b;

@@ -17,6 +17,7 @@
 #include "house/example_data.h"
 #include "house/git_files.h"
 #include "house/markdown.h"
+#include "house/root.h"
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/tree.h"
@@ -25,8 +26,6 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot(kSourceDir);
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> found = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md",

@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "house/root.h"
 #include "support/files.h"
 #include "support/tree.h"
 
@@ -22,8 +23,6 @@ std::string lines_of(const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) text += sentence + "\n";
   return text;
 }
-
-const fs::path kRoot(kSourceDir);
 
 SourceTree read_tree() {
   const std::set<std::string> code = {".h", ".cpp", ".hpp", ".cc", ".c", ".inc", ".inl"};

@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -139,7 +140,7 @@ cmake -E env A=1 /usr/bin/ccache /usr/bin/c++ -O3 -include pch.hxx -MD -MT a/x.o
 
 
 class Commands(unittest.TestCase):
-    commands = mutate.Commands(COMMANDS)
+    commands = mutate.Commands(COMMANDS, "/t")
 
     def test_a_mutant_is_compiled_beside_the_build(self):
         self.assertEqual(self.commands.compile_mutant("/t/x.cpp", "new"), [
@@ -150,6 +151,18 @@ class Commands(unittest.TestCase):
             ("p/y.o", "new/1.o", "/usr/bin/c++ -O1 -o new/1.o -c /t/y.cpp"),
         ])
         self.assertEqual(self.commands.compile_mutant("/t/z.cpp", "new"), [])
+
+    def test_its_group_is_compiled_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            group = pathlib.Path(folder) / "groups/a/0.cpp"
+            group.parent.mkdir(parents=True)
+            group.write_text('#include "a/x.cpp"\n#include "a/y.cpp"\n')
+            commands = mutate.Commands(f"/usr/bin/c++ -O3 -include pch.hxx -o a/0.o -c {group}\n", "/t")
+        for source in ("/t/src/a/x.cpp", "/t/src/a/y.cpp"):
+            self.assertEqual(commands.compile_mutant(source, "new"), [
+                ("a/0.o", "new/0.o", f"/usr/bin/c++ -O3 -include pch.hxx -o new/0.o -c {group}"),
+            ])
+        self.assertEqual(commands.compile_mutant("/t/src/a/z.cpp", "new"), [])
 
     def test_it_is_linked_instead_of_the_original(self):
         self.assertEqual(self.commands.link_mutant({"a/x.o": "new/0.o"}, "-L"), {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "house/root.h"
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/tree.h"
@@ -19,8 +20,6 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot(kSourceDir);
 
 std::map<std::string, std::set<std::string>> read_packages() {
   std::map<std::string, std::set<std::string>> sections;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "house/git_files.h"
+#include "house/root.h"
 #include "support/files.h"
 #include "support/run_program.h"
 #include "support/tree.h"
@@ -16,8 +17,6 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot(kSourceDir);
 
 bool is_cpp(const std::string& file) { return file.ends_with(".cpp") || file.ends_with(".h"); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "house/git_files.h"
+#include "house/root.h"
 #include "support/files.h"
 #include "support/tree.h"
 
@@ -15,8 +16,6 @@ namespace vig::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot(kSourceDir);
 
 // Whole words, in upper or lower case; a word with a right use is listed in the wrong phrases.
 struct Word {

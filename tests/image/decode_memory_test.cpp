@@ -45,12 +45,12 @@ const Reader kReaders[] = {
     {"labels", [](const ImageSource& source) { load_label_map(source); }},
 };
 
-Bytes label_png() { return encode_label_map(LabelMap(3, 2, 7), {}); }
+Bytes small_label_png() { return encode_label_map(LabelMap(3, 2, 7), {}); }
 
 TEST(DecodeMemory, BytesOfTheFileCount) {
   image_memory().raise_capacity(decoding_limit({}));
   const uint64_t limit = image_memory().limit();
-  const Bytes png = label_png();
+  const Bytes png = small_label_png();
   for (const Reader& reader : kReaders) {
     SCOPED_TRACE(reader.name);
     const auto read = [&](uint64_t bytes, uint64_t copied) {
@@ -84,7 +84,7 @@ TEST(DecodeMemory, BytesOfTheFileCount) {
 TEST(DecodeMemory, WhatDoesNotFitBesideOthersWaitsForItsTurn) {
   MemoryBudget& budget = image_memory();
   budget.raise_capacity(decoding_limit({}));
-  const Bytes png = label_png();
+  const Bytes png = small_label_png();
   for (const Reader& reader : kReaders) {
     if (std::string(reader.name) == "size") continue;
     SCOPED_TRACE(reader.name);

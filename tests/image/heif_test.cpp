@@ -29,7 +29,7 @@ Image decode_text(const std::string& bytes, const DecodeOptions& options = {}) {
   return decode_image({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "x", options);
 }
 
-std::string error_of(const std::string& bytes, const DecodeOptions& options = {}) {
+std::string decoding_error(const std::string& bytes, const DecodeOptions& options = {}) {
   try {
     decode_text(bytes, options);
   } catch (const Error& error) {
@@ -124,7 +124,7 @@ TEST(Heif, RepeatedTransformsAreRefused) {
   const std::string clap = crop_box(40, 30, 0, 0);
   const auto error = [&](const std::string& transforms) {
     item.transforms = transforms;
-    return error_of(HeifBytes{{item}, {}}.file());
+    return decoding_error(HeifBytes{{item}, {}}.file());
   };
   const std::string start = "x: damaged HEIC or AVIF: two boxes ", end = " for one image";
   EXPECT_EQ(error(clap + irot + imir), "no error");
@@ -144,7 +144,7 @@ TEST(Heif, CropsStayInside) {
   const std::string start = "x: damaged HEIC or AVIF: ";
   const auto error = [&](const std::string& crop) {
     item.transforms = crop;
-    return error_of(HeifBytes{{item}, {}}.file());
+    return decoding_error(HeifBytes{{item}, {}}.file());
   };
   EXPECT_EQ(error(crop_box(40, 30, 0, 0)), "no error");
   EXPECT_EQ(error(crop_box(41, 30, 0, 0)),
@@ -160,7 +160,7 @@ TEST(Heif, OtherKindsOfImagesAreRefused) {
   for (const std::string type : {"iovl", "iden", "jpeg", "ab\1c"}) {
     item.type = type;
     const std::string shown = type.starts_with("ab") ? "ab?c" : type;
-    EXPECT_EQ(error_of(HeifBytes{{item}, {}}.file()),
+    EXPECT_EQ(decoding_error(HeifBytes{{item}, {}}.file()),
               "x: a HEIF image of type " + shown + ", expected hvc1, av01 or a grid of them");
   }
 }
@@ -169,15 +169,15 @@ TEST(Heif, CodedSizesCountNotDeclaredOnes) {
   for (const char* file : {"photo.avif", "photo.heic"}) {
     SCOPED_TRACE(file);
     HeifItemBytes item = seed(file);
-    EXPECT_EQ(error_of(HeifBytes{{item}, {}}.file()), "no error");
+    EXPECT_EQ(decoding_error(HeifBytes{{item}, {}}.file()), "no error");
     const std::string size = fmt::format("{}x{}", item.width, item.height);
     item.width = 16;
     item.height = 16;
     const std::string lie = HeifBytes{{item}, {}}.file();
-    EXPECT_EQ(error_of(lie, {.max_pixels = 1000}),
+    EXPECT_EQ(decoding_error(lie, {.max_pixels = 1000}),
               "x: an image of " + size +
                   " pixels, over the limit of 1000 pixels (raise it with --max-pixels)");
-    EXPECT_EQ(error_of(lie),
+    EXPECT_EQ(decoding_error(lie),
               "x: damaged HEIC or AVIF: a coded image of " + size + " pixels, expected 16x16");
   }
 }
@@ -188,7 +188,7 @@ TEST(Heif, RepeatedFramesAreRefused) {
     HeifItemBytes item = seed(file);
     const std::string once = item.data;
     for (int i = 0; i < 200; ++i) item.data += once;
-    EXPECT_EQ(error_of(HeifBytes{{item}, {}}.file()),
+    EXPECT_EQ(decoding_error(HeifBytes{{item}, {}}.file()),
               "x: damaged HEIC or AVIF: 201 frames and slices in an image, expected at most 200 "
               "(a fixed limit)")
         << file;
@@ -212,21 +212,23 @@ TEST(Heif, GridsAreChecked) {
   HeifBytes heif;
   heif.items = {grid_item(1, 2, 150, 60), tile, tile};
   heif.tiles = {2, 3};
-  EXPECT_EQ(error_of(heif.file()), "no error");
+  EXPECT_EQ(decoding_error(heif.file()), "no error");
   heif.tiles = {2};
-  EXPECT_EQ(error_of(heif.file()), start + "1 tiles for a grid of 2x1");
+  EXPECT_EQ(decoding_error(heif.file()), start + "1 tiles for a grid of 2x1");
   heif.tiles = {2, 1};  // itself
-  EXPECT_EQ(error_of(heif.file()),
+  EXPECT_EQ(decoding_error(heif.file()),
             "x: a HEIF image of type grid, expected hvc1, av01 or a grid of them");
   heif.tiles = {2, 9};
-  EXPECT_EQ(error_of(heif.file()), start + "item 9 is missing");
+  EXPECT_EQ(decoding_error(heif.file()), start + "item 9 is missing");
   heif.tiles = {2, 3};
   heif.items[0] = grid_item(1, 2, 161, 60);
-  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for an image of 161x60");
+  EXPECT_EQ(decoding_error(heif.file()),
+            start + "2x1 tiles of 80x60 pixels for an image of 161x60");
   heif.items[0] = grid_item(1, 2, 80, 60);
-  EXPECT_EQ(error_of(heif.file()), start + "2x1 tiles of 80x60 pixels for an image of 80x60");
+  EXPECT_EQ(decoding_error(heif.file()), start + "2x1 tiles of 80x60 pixels for an image of 80x60");
   heif.items[0] = grid_item(2, 1, 80, 120);
-  EXPECT_EQ(error_of(heif.file()), start + "1x2 tiles of 80x60 pixels for an image of 80x120");
+  EXPECT_EQ(decoding_error(heif.file()),
+            start + "1x2 tiles of 80x60 pixels for an image of 80x120");
 }
 
 TEST(Heif, TilesHaveOneSize) {
@@ -236,10 +238,10 @@ TEST(Heif, TilesHaveOneSize) {
   for (const auto& [width, height] : {std::pair{80, 61}, {81, 60}, {79, 60}, {400, 300}}) {
     heif.items[2].width = static_cast<uint32_t>(width);
     heif.items[2].height = static_cast<uint32_t>(height);
-    EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: tiles of different sizes");
+    EXPECT_EQ(decoding_error(heif.file()), "x: damaged HEIC or AVIF: tiles of different sizes");
   }
   heif.items[2].config.clear();
-  EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: item 3 has no decoder settings");
+  EXPECT_EQ(decoding_error(heif.file()), "x: damaged HEIC or AVIF: item 3 has no decoder settings");
 }
 
 // The brand is what the writer thought of; the image inside decides.
@@ -251,7 +253,7 @@ TEST(Heif, FilesOfEveryBrand) {
     EXPECT_EQ(decode_text(file), plain) << brand;
   }
   file.replace(8, 4, "mp42");
-  EXPECT_NE(error_of(file).find("not an image in a supported format"), std::string::npos);
+  EXPECT_NE(decoding_error(file).find("not an image in a supported format"), std::string::npos);
 }
 
 // One tile named thousands of times would be decoded as often.
@@ -260,10 +262,10 @@ TEST(Heif, SharedTilesAreRefused) {
   heif.items = {grid_item(20, 20, 1600, 1200), seed("photo.avif")};
   heif.items[1].height = 64;
   heif.tiles.assign(400, 2);
-  EXPECT_EQ(error_of(heif.file()), "x: damaged HEIC or AVIF: tiles share their data");
+  EXPECT_EQ(decoding_error(heif.file()), "x: damaged HEIC or AVIF: tiles share their data");
   heif.items[0] = grid_item(100, 100, 8000, 6000);
   heif.tiles.assign(10000, 2);
-  EXPECT_EQ(error_of(heif.file()),
+  EXPECT_EQ(decoding_error(heif.file()),
             "x: a grid of 10000 tiles, expected at most 1024 (a fixed limit)");
 }
 
@@ -276,7 +278,7 @@ TEST(Heif, TheFramesOfAllTilesCount) {
   heif.items.assign(256, tile);
   heif.items[0] = grid_item(1, 255, 20400, 60);
   for (uint32_t i = 0; i < 255; ++i) heif.tiles.push_back(i + 2);
-  EXPECT_EQ(error_of(heif.file()),
+  EXPECT_EQ(decoding_error(heif.file()),
             "x: damaged HEIC or AVIF: frames and slices of 183600000 pixels, expected at most "
             "134217728 (a fixed limit)");
 }
@@ -289,7 +291,7 @@ TEST(Heif, BytesOfHevcFramesAreBounded) {
     heif.items.assign(static_cast<size_t>(rows) * 8 + 1, tile);
     heif.items[0] = grid_item(rows, 8, 8 * 512, static_cast<uint32_t>(rows) * 512);
     for (uint32_t i = 0; i < static_cast<uint32_t>(rows) * 8; ++i) heif.tiles.push_back(i + 2);
-    return error_of(heif.file(), options);
+    return decoding_error(heif.file(), options);
   };
   EXPECT_EQ(error(1, {}), "no error");
   EXPECT_EQ(error(9, {}),
@@ -306,7 +308,7 @@ TEST(Heif, BytesOfHevcFramesAreBounded) {
   heif.items.assign(65, often);
   heif.items[0] = grid_item(1, 64, 64 * often.width, often.height);
   for (uint32_t i = 0; i < 64; ++i) heif.tiles.push_back(i + 2);
-  EXPECT_EQ(error_of(heif.file(), {.max_pixels = 1 << 22}),
+  EXPECT_EQ(decoding_error(heif.file(), {.max_pixels = 1 << 22}),
             "x: HEIC frames of 98304000 bytes, over the limit of 67108864 (raise it with "
             "--max-pixels)");
 }
@@ -316,7 +318,7 @@ TEST(Heif, ManyItemsAreRefused) {
   HeifItemBytes other;
   other.type = "Exif";
   heif.items.assign(10001, other);
-  EXPECT_EQ(error_of(heif.file()),
+  EXPECT_EQ(decoding_error(heif.file()),
             "x: damaged HEIC or AVIF: more than 10000 items (a fixed limit)");
 }
 

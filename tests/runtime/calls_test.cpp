@@ -8,12 +8,11 @@
 
 #include "runtime/networks.h"
 #include "runtime/reference_forward.h"
+#include "support/init.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 // Every output of the engine is that of the reference execution.
 void expect_reference(Builder builder, const std::string& name) {

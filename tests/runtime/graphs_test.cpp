@@ -7,12 +7,11 @@
 #include "runtime/networks.h"
 #include "runtime/reference_forward.h"
 #include "support/errors.h"
+#include "support/init.h"
 #include "vig/graph/builder.h"
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 // A detector in miniature: features of the image, and a head that takes boxes cut out of them.
 struct DetectorConfig : ConfigOf<DetectorConfig> {

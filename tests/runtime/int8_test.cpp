@@ -18,7 +18,7 @@ namespace {
 const Precision kInt8 = {Arithmetic::kInt8, {}};
 
 // Root of the mean square of the differences, as a share of that of the expected numbers.
-double relative_error(const Values& actual, const Values& expected) {
+double root_mean_square_error(const Values& actual, const Values& expected) {
   double differences = 0, squares = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double difference = static_cast<double>(actual[i]) - expected[i];
@@ -52,7 +52,7 @@ TEST_P(Int8, EachLayerEqualsReference) {
       continue;
     }
     const Values expected = reference_value(graph, *network.weights, node, values, kInt8);
-    EXPECT_LE(relative_error(values[node], expected), 1e-6) << graph.label(node);
+    EXPECT_LE(root_mean_square_error(values[node], expected), 1e-6) << graph.label(node);
   }
 }
 
@@ -66,7 +66,8 @@ TEST_P(Int8, NetworksAreNearReference) {
   session.run(1);
   const auto expected = reference_forward(network.graph, *network.weights, pixels, kInt8);
   for (const Output& output : network.graph.outputs) {
-    EXPECT_LE(relative_error(read_value(session, output.node, 0), expected[output.node]), 0.03)
+    EXPECT_LE(root_mean_square_error(read_value(session, output.node, 0), expected[output.node]),
+              0.03)
         << output.name;
   }
 }

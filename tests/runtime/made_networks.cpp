@@ -1,12 +1,11 @@
 #include "runtime/made_networks.h"
 
+#include "support/init.h"
 #include "vig/graph/builder.h"
 #include "vig/models/deformable_attention.h"
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 // A scan over the sequence, so that every token sees every other.
 Value mixed(Builder& b, Value x, const std::string& name) {

@@ -9,6 +9,7 @@
 #include "runtime/reference_forward.h"
 #include "support/errors.h"
 #include "support/files.h"
+#include "support/init.h"
 #include "vig/graph/builder.h"
 #include "vig/graph/graph.h"
 #include "vig/runtime/packed_model.h"
@@ -18,8 +19,6 @@
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 struct Shared {
   const char* parameter;

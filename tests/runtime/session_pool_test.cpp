@@ -162,7 +162,7 @@ TEST_F(Pool, AFailureLeavesItAsItWas) {
 }
 
 TEST_F(Pool, ServesManyThreadsToTheSameBits) {
-  constexpr int kThreads = 4, kRuns = 12;
+  constexpr int kUsers = 4, kRuns = 12;
   const std::vector<std::pair<int, int>> sizes = {{64, 64}, {32, 48}, {75, 43}, {16, 16}};
   std::vector<Values> pixels, expected;
   for (const auto& [height, width] : sizes) {
@@ -172,9 +172,9 @@ TEST_F(Pool, ServesManyThreadsToTheSameBits) {
   }
   for (const size_t limit : {size_t{0}, bytes_of(64, 64) + bytes_of(32, 48), SIZE_MAX}) {
     const auto pool = make(limit);
-    std::vector<std::vector<Values>> results(kThreads);
+    std::vector<std::vector<Values>> results(kUsers);
     std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kUsers; ++t) {
       threads.emplace_back([&, t] {
         for (int run = 0; run < kRuns; ++run) {
           const size_t which = static_cast<size_t>(t + run) % sizes.size();
@@ -184,7 +184,7 @@ TEST_F(Pool, ServesManyThreadsToTheSameBits) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kUsers; ++t) {
       for (int run = 0; run < kRuns; ++run) {
         expect_same_bits(results[static_cast<size_t>(t)][static_cast<size_t>(run)],
                          expected[static_cast<size_t>(t + run) % sizes.size()],

@@ -1,5 +1,6 @@
 // The session's contract besides the numbers.
 #include "vig/runtime/session.h"
+#include "support/init.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +16,6 @@
 
 namespace vig::test {
 namespace {
-
-constexpr Init kInit = normal_init(0.02f);
 
 template <typename Function>
 void expect_usage_error(Function&& function, const std::string& about) {

@@ -39,7 +39,7 @@ NetworkCase network_of(const TileCase& tiles, const std::string& model) {
           4 * tiles.cols};
 }
 
-double relative_error(const Values& actual, const Values& expected) {
+double largest_error(const Values& actual, const Values& expected) {
   double error = 0, largest = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double difference = std::fabs(static_cast<double>(actual[i]) - expected[i]);
@@ -63,7 +63,7 @@ TEST_P(Tiles, EveryNumberOfThemGivesTheReferencesAnswer) {
     session.run(1);
     const auto expected = reference_forward(network.graph, *network.weights, pixels);
     for (const Output& output : network.graph.outputs) {
-      EXPECT_LE(relative_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
+      EXPECT_LE(largest_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
           << output.name;
     }
   }
@@ -134,7 +134,7 @@ TEST_P(TilesOnTarget, FullTilesOfAChainGiveTheReferencesAnswer) {
   for (const int threads : {1, 2, 3}) {
     Session session(graph, weights, {.threads = threads});
     const Values found = run_alone(session, pixels);
-    EXPECT_LE(relative_error(found, expected), 1e-5) << threads << " threads";
+    EXPECT_LE(largest_error(found, expected), 1e-5) << threads << " threads";
     if (threads == 1) first = found;
     expect_same_bits(found, first, std::to_string(threads) + " threads");
   }
@@ -150,7 +150,7 @@ TEST_P(TilesOnTarget, AScanGivesTheReferencesAnswer) {
       Session session = network.session({.threads = threads});
       run_alone(session, pixels);
       for (const Output& output : network.graph.outputs) {
-        EXPECT_LE(relative_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
+        EXPECT_LE(largest_error(read_value(session, output.node, 0), expected[output.node]), 2e-5)
             << output.name << ", " << threads << " threads";
       }
     }

@@ -10,7 +10,7 @@
 namespace vig::study {
 namespace {
 
-double giga(int64_t count) { return std::round(static_cast<double>(count) / 1e7) / 1e2; }
+double rounded_giga(int64_t count) { return std::round(static_cast<double>(count) / 1e7) / 1e2; }
 
 TEST(Counting, BackbonesAsThePaperCountsThem) {
   struct Row {
@@ -25,8 +25,9 @@ TEST(Counting, BackbonesAsThePaperCountsThem) {
     const GridSize size = described_size(spec);
     const Graph graph = build_graph(spec, size.height, size.width);
     const BackboneCounts counts = count_backbone(graph);
-    EXPECT_DOUBLE_EQ(giga(counts.as_the_paper), row.as_the_paper) << row.model;
-    EXPECT_DOUBLE_EQ(giga(counts.with_what_it_misses), row.with_what_it_misses) << row.model;
+    EXPECT_DOUBLE_EQ(rounded_giga(counts.as_the_paper), row.as_the_paper) << row.model;
+    EXPECT_DOUBLE_EQ(rounded_giga(counts.with_what_it_misses), row.with_what_it_misses)
+        << row.model;
     // Norms, biases, ReLUs and pooling are a hundredth at most.
     EXPECT_LT(counts.multiply_adds, counts.with_what_it_misses) << row.model;
     EXPECT_GT(counts.multiply_adds, 0.99 * static_cast<double>(counts.with_what_it_misses));

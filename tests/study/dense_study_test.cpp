@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "study/text.h"
 #include "support/files.h"
 #include "support/xml.h"
 #include "vig/models/family.h"
@@ -16,17 +17,6 @@ namespace vig::study {
 namespace {
 
 using test::TempDir;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string line_with(const std::string& text, const std::string& part) {
-  const size_t at = text.find(part);
-  if (at == std::string::npos) return "no line with " + part;
-  const size_t begin = text.rfind('\n', at) + 1;
-  return text.substr(begin, text.find('\n', at) - begin);
-}
 
 const Study& dense() { return find_study("dense"); }
 

@@ -1,5 +1,6 @@
 // Tables with verdicts, and the document that is made of them.
 #include "vig/study/report.h"
+#include "study/text.h"
 
 #include <gtest/gtest.h>
 
@@ -23,17 +24,6 @@ using test::expect_error;
 using test::read_file;
 using test::TempDir;
 using test::write_file;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string line_with(const std::string& text, const std::string& part) {
-  const size_t at = text.find(part);
-  if (at == std::string::npos) return "no line with " + part;
-  const size_t begin = text.rfind('\n', at) + 1;
-  return text.substr(begin, text.find('\n', at) - begin);
-}
 
 Results made_up() {
   Results results;

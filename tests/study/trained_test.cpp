@@ -33,7 +33,7 @@ Results results_of(std::vector<Row> rows) {
 }
 
 // The line of the Markdown that holds these words.
-std::string line_with(const std::string& markdown, const std::string& words) {
+std::string row_with(const std::string& markdown, const std::string& words) {
   const size_t at = markdown.find(words);
   if (at == std::string::npos) return "";
   const size_t begin = markdown.rfind('\n', at) + 1;
@@ -123,8 +123,8 @@ TEST(Roadmap, JudgesOnlyWhatTheSeedsSupport) {
       accuracy_row("vig_t/seed3", 0.560),
   }));
   const auto verdict = [&](const std::string& claim, const std::string& expected) {
-    EXPECT_NE(line_with(shown.markdown, claim).find(expected), std::string::npos)
-        << claim << ": " << line_with(shown.markdown, claim);
+    EXPECT_NE(row_with(shown.markdown, claim).find(expected), std::string::npos)
+        << claim << ": " << row_with(shown.markdown, claim);
   };
   verdict("improved patch embedding boosts", "+3.0 | **holds here**");
   verdict("Bidirectional modelling improves", "-2.5 | **does not hold here**");
@@ -157,7 +157,7 @@ TEST(Roadmap, JudgesCosts) {
                            cost_row("gla_t_vim", 70, 6697000, 20)};
   const auto expect = [&](const std::string& claim, const std::string& expected) {
     const std::string text = find_study("roadmap").present(results_of(rows)).markdown;
-    EXPECT_NE(line_with(text, claim).find(expected), std::string::npos) << line_with(text, claim);
+    EXPECT_NE(row_with(text, claim).find(expected), std::string::npos) << row_with(text, claim);
   };
   expect("nearly no effect", "+4 % | **holds here** |");
   expect("Both directions cost", "-4 % | **does not hold here**: the same within 5 % |");
@@ -199,8 +199,8 @@ TEST(Resolution, LeadsMustExceedTheErrorOfTheTestImages) {
   }
   const Presentation shown = resolution.present(results_of(rows));
   const auto verdict = [&](const std::string& claim, const std::string& expected) {
-    EXPECT_NE(line_with(shown.markdown, claim).find(expected), std::string::npos)
-        << claim << ": " << line_with(shown.markdown, claim);
+    EXPECT_NE(row_with(shown.markdown, claim).find(expected), std::string::npos)
+        << claim << ": " << row_with(shown.markdown, claim);
   };
   verdict("more accurate than DeiT", "**holds here**");
   verdict("more accurate than VRWKV", "**cannot be decided here**");
@@ -241,8 +241,8 @@ TEST(Erf, ComparesFieldsWithDeits) {
       field_row("vig_t/initial", 0.3, 0.5),
   }));
   const auto verdict = [&](const std::string& claim, const std::string& expected) {
-    EXPECT_NE(line_with(shown.markdown, claim).find(expected), std::string::npos)
-        << claim << ": " << line_with(shown.markdown, claim);
+    EXPECT_NE(row_with(shown.markdown, claim).find(expected), std::string::npos)
+        << claim << ": " << row_with(shown.markdown, claim);
   };
   verdict("ViG exhibits a global", "**holds here**");
   verdict("ResNet50 fails", "**holds here**");
@@ -258,7 +258,7 @@ TEST(Erf, JudgesTheBestWeightsThatAllNetworksHave) {
   std::vector<Row> rows;
   const auto judged = [&] {
     const std::string line =
-        line_with(find_study("erf").present(results_of(rows)).markdown, "ViG exhibits a global");
+        row_with(find_study("erf").present(results_of(rows)).markdown, "ViG exhibits a global");
     return line.substr(line.find("**"));
   };
   const auto add = [&](const std::string& kind, double level) {

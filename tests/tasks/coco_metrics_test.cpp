@@ -13,7 +13,7 @@
 namespace vig::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 struct Scene {
   int64_t image = 0;
@@ -351,8 +351,8 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
   };
   refused("class 2", {truth(box, 2)}, {});
   refused("class -1", {}, {detection(box, 0.5, -1)});
-  refused("score", {}, {detection(box, kNan)});
-  refused("box", {truth({0, kNan, 1, 1})}, {});
+  refused("score", {}, {detection(box, kNothing)});
+  refused("box", {truth({0, kNothing, 1, 1})}, {});
   CocoTruth endless = truth(box);
   endless.area = std::numeric_limits<double>::infinity();
   refused("area", {endless}, {});
@@ -376,7 +376,7 @@ TEST(CocoMetrics, RefusesWhatCannotCount) {
                                         {2, 1, 1, 10, 100, 1, 7, 1, 0, 0, 0, 0, 0, 1e300},
                                         {2, 1, 1, 10, 100, 1, 7, 1, 0, 0.5, 0, 0, 0, 0},
                                         {2, 1, 1, 10, 100, 0.5},
-                                        {kNan},
+                                        {kNothing},
                                         {2, 1, 1, 10, 100, 0, 0}}) {
     expect_error(ErrorCode::kUsage, {"metrics"}, [&] { metrics.merge_packed(values); });
   }

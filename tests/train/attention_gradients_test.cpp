@@ -11,7 +11,7 @@
 namespace vig::train {
 namespace {
 
-double distance(const at::Tensor& value, const at::Tensor& expected) {
+double relative_distance(const at::Tensor& value, const at::Tensor& expected) {
   const double largest = expected.abs().max().item<double>();
   return (value.reshape(expected.sizes()) - expected).abs().max().item<double>() / largest;
 }
@@ -43,7 +43,8 @@ void expect_slopes(const Tensors& values, const Function& plain, const Function&
     EXPECT_NEAR(slope, difference,
                 1e-6 * exact[i].grad().norm().item<double>() * change.norm().item<double>())
         << "operand " << i;
-    EXPECT_LE(distance(inputs[i].grad().to(at::kDouble), exact[i].grad()), 1e-5) << "operand " << i;
+    EXPECT_LE(relative_distance(inputs[i].grad().to(at::kDouble), exact[i].grad()), 1e-5)
+        << "operand " << i;
   }
 }
 

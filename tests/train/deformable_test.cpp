@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "golden/deformable_module.h"
+#include "train/golden_values.h"
 #include "vig/torch/forward.h"
 #include "vig/torch/kernel_ops.h"
 #include "vig/torch/plain_ops.h"
@@ -16,14 +17,7 @@ namespace {
 
 using test::OperatorCase;
 
-at::Tensor read(const OperatorCase& golden, const std::string& name) {
-  const std::vector<float> values = golden.read(name);
-  at::Tensor tensor = at::empty(golden.view(name).shape.sizes(), at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
-}
-
-double distance(const at::Tensor& value, const at::Tensor& expected) {
+double largest_difference(const at::Tensor& value, const at::Tensor& expected) {
   const double d = (value.detach().reshape(expected.sizes()) - expected).abs().max().item<double>();
   return d <= 1e30 ? d : 1e30;
 }
@@ -46,10 +40,10 @@ TEST(DeformableTraining, MatchesTheGoldenCases) {
       options.kernels = kernels;
       const at::Tensor output =
           forward(graph, params, inputs, options)[graph.find_output("output")];
-      EXPECT_LE(distance(output, read(golden, "output")), 2e-5) << module.name << kernels;
+      EXPECT_LE(largest_difference(output, read(golden, "output")), 2e-5) << module.name << kernels;
       (output.squeeze(1) * read(golden, "do")).sum().backward();
       const auto expect = [&](const at::Tensor& tensor, const std::string& name) {
-        EXPECT_LE(distance(tensor.grad(), read(golden, "grad/" + name)), 2e-4)
+        EXPECT_LE(largest_difference(tensor.grad(), read(golden, "grad/" + name)), 2e-4)
             << module.name << " " << name << (kernels ? ", kernels" : ", plain");
       };
       for (size_t i = 0; i < params.size(); ++i) {
@@ -79,7 +73,7 @@ TEST(DeformableTraining, KernelsAndPlainOperationsAgree) {
   };
   const auto exact = run(false, at::kDouble), found = run(true, at::kFloat);
   for (size_t i = 0; i < exact.size(); ++i) {
-    EXPECT_LE(distance(found[i].to(at::kDouble), exact[i]),
+    EXPECT_LE(largest_difference(found[i].to(at::kDouble), exact[i]),
               3e-6 * std::max(1.0, exact[i].abs().max().item<double>()))
         << i;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "golden/dense_cases.h"
+#include "train/golden_values.h"
 #include "vig/torch/forward.h"
 #include "vig/torch/parameters.h"
 #include "vig/weights/load.h"
@@ -16,13 +17,6 @@ namespace {
 
 using test::DenseCase;
 using test::OperatorCase;
-
-at::Tensor read(const OperatorCase& golden, const std::string& name) {
-  const std::vector<float> values = golden.read(name);
-  at::Tensor tensor = at::empty(golden.view(name).shape.sizes(), at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
-}
 
 // [batch, height, width, channels] of either kind of tensor.
 at::Tensor rows(const at::Tensor& tensor) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/golden_tensors.h"
+#include "train/golden_values.h"
 #include "vig/train/tasks/detector_pass.h"
 #include "vig/train/tasks/pixel_loss.h"
 #include "vig/train/tasks/segmentation.h"
@@ -17,10 +18,6 @@ using train::TrainedModel;
 
 constexpr double kLossTolerance = 1e-5;      // relative
 constexpr double kGradientTolerance = 5e-4;  // of the largest value
-
-at::Tensor tensor_of(const GoldenTensor& golden) {
-  return at::tensor(golden.values, at::kDouble).view(golden.shape).to(at::kFloat);
-}
 
 std::vector<int64_t> indices_of(const GoldenTensor& golden) {
   return {golden.values.begin(), golden.values.end()};

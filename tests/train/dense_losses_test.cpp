@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "support/golden_tensors.h"
+#include "train/golden_values.h"
 #include "vig/train/tasks/detection_losses.h"
 #include "vig/train/tasks/pixel_loss.h"
 
@@ -15,11 +16,7 @@ using train::assign_boxes;
 using train::AssignRule;
 using train::Samples;
 
-at::Tensor tensor_of(const GoldenTensor& golden) {
-  return at::tensor(golden.values, at::kDouble).view(golden.shape).to(at::kFloat);
-}
-
-std::vector<Box> boxes_of(const GoldenTensor& golden) {
+std::vector<Box> rows_of_boxes(const GoldenTensor& golden) {
   std::vector<Box> boxes;
   for (size_t i = 0; i + 3 < golden.values.size(); i += 4) {
     const auto at = [&](size_t k) { return static_cast<float>(golden.values[i + k]); };
@@ -34,10 +31,10 @@ std::vector<int> ints_of(const GoldenTensor& golden) {
 
 TEST(Assignment, IsTheGoldenOne) {
   const GoldenTensors golden("assign");
-  const std::vector<Box> objects = boxes_of(golden.read("gt_boxes"));
-  EXPECT_EQ(assign_boxes(boxes_of(golden.read("rpn/boxes")), objects, train::kProposalRule),
+  const std::vector<Box> objects = rows_of_boxes(golden.read("gt_boxes"));
+  EXPECT_EQ(assign_boxes(rows_of_boxes(golden.read("rpn/boxes")), objects, train::kProposalRule),
             ints_of(golden.read("rpn/assigned")));
-  EXPECT_EQ(assign_boxes(boxes_of(golden.read("rcnn/boxes")), objects, train::kBoxRule),
+  EXPECT_EQ(assign_boxes(rows_of_boxes(golden.read("rcnn/boxes")), objects, train::kBoxRule),
             ints_of(golden.read("rcnn/assigned")));
   EXPECT_EQ(assign_boxes(std::vector<Box>(9, Box{0, 0, 4, 4}), {}, train::kProposalRule),
             ints_of(golden.read("empty/assigned")));
@@ -99,7 +96,7 @@ TEST(Sampling, FillsUpWithBackground) {
 
 TEST(MaskTarget, IsTheGoldenOne) {
   const GoldenTensors golden("mask-target");
-  const std::vector<Box> boxes = boxes_of(golden.read("boxes"));
+  const std::vector<Box> boxes = rows_of_boxes(golden.read("boxes"));
   const std::vector<int> objects = ints_of(golden.read("gt_index"));
   const GoldenTensor masks = golden.read("masks"), soft = golden.read("soft");
   const GoldenTensor output = golden.read("output");

@@ -31,7 +31,7 @@ at::Tensor to_tensor(const TensorView& view) {
 }
 
 // The largest difference as a share of the largest value; NaN counts as infinite.
-double distance(const at::Tensor& value, const at::Tensor& expected) {
+double golden_distance(const at::Tensor& value, const at::Tensor& expected) {
   const double largest = expected.abs().max().item<double>();
   const double difference =
       (value.detach().reshape(expected.sizes()) - expected).abs().max().item<double>();
@@ -88,7 +88,7 @@ TEST_P(Golden, BaselinesHaveTheOriginalsLogits) {
     const GoldenCase golden = open_golden_case(file);
     for (const GoldenVersion& version : golden.versions) {
       const CaseRun run(golden, version.spec, GetParam());
-      EXPECT_LE(distance(run.logits, to_tensor(golden.tensor(version.output))), 1e-5)
+      EXPECT_LE(golden_distance(run.logits, to_tensor(golden.tensor(version.output))), 1e-5)
           << file << " " << version.output;
     }
   }
@@ -106,7 +106,7 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
     const CaseRun run(golden, golden.spec, GetParam());
     const at::Tensor& logits = run.logits;
     const Parameters& parameters = run.parameters;
-    EXPECT_LE(distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
+    EXPECT_LE(golden_distance(logits, to_tensor(golden.tensor("output"))), 1e-4) << file;
     if (golden.tensors->find("loss") == nullptr) continue;
 
     const NamedTensor* label = golden.tensors->find("label");
@@ -116,12 +116,12 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
       targets[i][static_cast<const int64_t*>(label->view.data)[i]] = 1;
     }
     const at::Tensor loss = soft_cross_entropy(logits, targets);
-    EXPECT_LE(distance(loss, to_tensor(golden.tensor("loss")).squeeze()), 1e-5) << file;
+    EXPECT_LE(golden_distance(loss, to_tensor(golden.tensor("loss")).squeeze()), 1e-5) << file;
     loss.backward();
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!parameters.spec(i).trained) continue;
       const std::string name = "grad/" + parameters.spec(i).name;
-      EXPECT_LE(distance(parameters[i].grad(), to_tensor(golden.tensor(name))), kTolerance)
+      EXPECT_LE(golden_distance(parameters[i].grad(), to_tensor(golden.tensor(name))), kTolerance)
           << file << " " << name;
       ++gradients;
     }
@@ -146,13 +146,14 @@ TEST_P(Golden, ScansHaveTheEquationsGradients) {
                    static_cast<int>(v.size(3)), GlaDirection::kBoth};
     const at::Tensor o =
         GetParam() ? KernelOps::gla(qkv, gates, op) : PlainOps::gla(qkv, gates, op);
-    EXPECT_LE(distance(o, part("o")), kTolerance) << file;
+    EXPECT_LE(golden_distance(o, part("o")), kTolerance) << file;
     (o * flat(part("do"))).sum().backward();
     const int64_t keys = heads * q.size(3);
     const auto check = [&](const at::Tensor& gradient, int64_t first, const char* name) {
       const at::Tensor expected = part(name);
-      EXPECT_LE(distance(gradient.narrow(3, first, expected.numel() / (batch * tokens)), expected),
-                kTolerance)
+      EXPECT_LE(
+          golden_distance(gradient.narrow(3, first, expected.numel() / (batch * tokens)), expected),
+          kTolerance)
           << file << " " << name;
     };
     check(qkv.grad(), 0, "dq");

@@ -9,24 +9,18 @@
 
 #include "golden/operator_case.h"
 #include "support/errors.h"
+#include "train/golden_values.h"
 
 namespace vig::train {
 namespace {
 
 using test::OperatorCase;
 
-at::Tensor read(const OperatorCase& golden, const std::string& name) {
-  const std::vector<float> values = golden.read(name);
-  at::Tensor tensor = at::empty(golden.view(name).shape.sizes(), at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
-}
-
 at::Tensor channels_last(const at::Tensor& planes) {
   return planes.permute({0, 2, 3, 1}).contiguous();
 }
 
-double distance(const at::Tensor& found, const at::Tensor& want) {
+double apart(const at::Tensor& found, const at::Tensor& want) {
   return (found - want).abs().max().item<double>();
 }
 
@@ -38,9 +32,9 @@ TEST(RoiAlignTraining, MatchesTheGoldenCase) {
       const at::Tensor input = channels_last(read(golden, "input")).set_requires_grad(true);
       const RoiAlign options{{0.25f}, 56.0f, 7, ratio};
       const at::Tensor out = roi_align({input}, read(golden, "rois"), options, kernels);
-      EXPECT_LE(distance(out, channels_last(read(golden, "output/" + name))), 2e-5);
+      EXPECT_LE(apart(out, channels_last(read(golden, "output/" + name))), 2e-5);
       (out * channels_last(read(golden, "do/" + name))).sum().backward();
-      EXPECT_LE(distance(input.grad(), channels_last(read(golden, "grad/" + name))), 2e-5)
+      EXPECT_LE(apart(input.grad(), channels_last(read(golden, "grad/" + name))), 2e-5)
           << name << (kernels ? ", kernels" : ", plain");
     }
   }
@@ -57,7 +51,7 @@ TEST(RoiAlignTraining, TakesTheLevelOfEachBox) {
       options.scales.push_back(0.25f / static_cast<float>(1 << l));
     }
     const at::Tensor out = roi_align(maps, read(golden, "rois"), options, kernels);
-    EXPECT_LE(distance(out, channels_last(read(golden, "output"))), 2e-5);
+    EXPECT_LE(apart(out, channels_last(read(golden, "output"))), 2e-5);
     // The levels of its boxes get a gradient; the case has none for the last one.
     out.sum().backward();
     for (size_t l = 0; l < 3; ++l) EXPECT_GT(maps[l].grad().abs().max().item<double>(), 0.0);

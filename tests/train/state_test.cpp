@@ -14,10 +14,10 @@ namespace {
 using train::MetricsRow;
 using train::RunState;
 
-const train::Columns kColumns = train::classification_columns(train::BestBy::kTop1);
+const train::Columns kStateColumns = train::classification_columns(train::BestBy::kTop1);
 
 TEST(RunState, ARowIsWhatHappenedSinceTheLast) {
-  RunState state = new_state(kColumns);
+  RunState state = new_state(kStateColumns);
   EXPECT_EQ(state.sums, std::vector<double>{0});
   EXPECT_EQ(state.open_row().train_loss, 0) << "of nothing at all";
   EXPECT_EQ(state.open_row().train, std::vector<double>{0});
@@ -47,11 +47,11 @@ class CheckpointText : public ::testing::Test {
  protected:
   std::string error(const std::string& text) {
     write_safetensors(file_, tensors_, {{"vig.train.run", "{}"}, {"vig.train.state", text}});
-    return error_of([&] { read_checkpoint(file_, kColumns, parameters_, optimizer_); });
+    return error_of([&] { read_checkpoint(file_, kStateColumns, parameters_, optimizer_); });
   }
   RunState read(const std::string& text) {
     write_safetensors(file_, tensors_, {{"vig.train.run", "{}"}, {"vig.train.state", text}});
-    return read_checkpoint(file_, kColumns, parameters_, optimizer_);
+    return read_checkpoint(file_, kStateColumns, parameters_, optimizer_);
   }
   // Of a version that knew classification alone; `more` stands in front.
   static std::string old_state(const std::string& more) {

@@ -24,14 +24,14 @@ using train::TrainOptions;
 // An image keeps a branch, which then counts 1 / (1 - rate), or loses it, with the rate of its
 // block: from 0 in the first to the whole in the last.
 TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
-  constexpr int64_t kImages = 200;
-  constexpr double kRate = 0.4;
+  constexpr int64_t kSamples = 200;
+  constexpr double kDropRate = 0.4;
   ModelSpec spec = find_model("test_vig");
   override_field(spec, "depth", "3");
   override_field(spec, "drop_path", "0.4");
   const Graph graph = build_graph(spec, 32, 32);
   const train::Parameters parameters(graph.params, *random_weights(graph.params, 1), at::kCPU);
-  at::Tensor images = at::empty({kImages, 32, 32, 3}, at::kFloat);
+  at::Tensor images = at::empty({kSamples, 32, 32, 3}, at::kFloat);
   RandomStream stream(5);
   for (int64_t i = 0; i < images.numel(); ++i) {
     images.data_ptr<float>()[i] = stream.uniform(-1, 1);
@@ -50,13 +50,13 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
       const Node& node = graph.nodes[id];
       const auto* add = std::get_if<AddOp>(&node.op);
       if (add == nullptr || !add->residual) continue;
-      const double rate = kRate * (branch++ / 2) / 2;
+      const double rate = kDropRate * (branch++ / 2) / 2;
       const at::Tensor left = values[static_cast<size_t>(node.inputs[0])],
                        right = values[static_cast<size_t>(node.inputs[1])];
       const double size = right.abs().max().item<double>();
       int dropped = 0;
       std::vector<bool> pattern;
-      for (int64_t i = 0; i < kImages; ++i) {
+      for (int64_t i = 0; i < kSamples; ++i) {
         const at::Tensor added = values[id][i] - left[i];
         const bool gone = added.abs().max().item<double>() == 0;
         dropped += gone ? 1 : 0;
@@ -66,7 +66,7 @@ TEST(DropPath, LeavesOutBranchesByTheRateOfTheirBlock) {
         EXPECT_LT(apart, 1e-4 * std::max(size, 1.0)) << "branch " << branch - 1 << " of " << i;
       }
       // Three deviations of the count.
-      EXPECT_NEAR(dropped, kImages * rate, 3 * std::sqrt(kImages * rate * (1 - rate)))
+      EXPECT_NEAR(dropped, kSamples * rate, 3 * std::sqrt(kSamples * rate * (1 - rate)))
           << "branch " << branch - 1;
       patterns.insert(pattern);
     }

@@ -20,7 +20,7 @@ struct Parsed {
       Pickle::parse({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()}, "FILE");
 };
 
-std::string refusal(const std::string& bytes) {
+std::string parsing_refusal(const std::string& bytes) {
   const std::string message = error_of([&] { Parsed{bytes}; });
   EXPECT_TRUE(message.starts_with("FILE: ")) << message;
   return message;
@@ -144,13 +144,13 @@ TEST(Pickle, AnyOtherGlobalIsRefusedByName) {
           PickleBytes().raw("(").text("echo").raw("i" + line).stop(),
           PickleBytes().raw("(").global(module, name).text("echo").raw("o").stop(),
           PickleBytes().raw("N").global(module, name).raw(")\x81").stop(), stacked.stop()}) {
-      EXPECT_NE(refusal(bytes).find(full), std::string::npos);
+      EXPECT_NE(parsing_refusal(bytes).find(full), std::string::npos);
     }
   }
 }
 
 TEST(Pickle, ControlCharactersInNamesDoNotReachTheTerminal) {
-  const std::string message = refusal(PickleBytes().global("o\x1b[2Js", "x\ty").stop());
+  const std::string message = parsing_refusal(PickleBytes().global("o\x1b[2Js", "x\ty").stop());
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
   EXPECT_NE(message.find("\\x1b"), std::string::npos);
 }
@@ -158,7 +158,7 @@ TEST(Pickle, ControlCharactersInNamesDoNotReachTheTerminal) {
 TEST(Pickle, OpcodesWithoutUseForDataAreRefused) {
   for (const std::string& op : {"\x82\x01"s, "\x83\x01\x00"s, "\x84\x01\x00\x00\x00"s, "Pid\n"s,
                                 "\x97"s, "\x98"s, "\x00"s, "\xff"s}) {
-    refusal(op + ".");
+    parsing_refusal(op + ".");
   }
 }
 
@@ -201,7 +201,7 @@ TEST(Pickle, MalformedPicklesAreRefused) {
   };
   for (const std::string& bytes : cases) {
     SCOPED_TRACE(testing::PrintToString(bytes));
-    refusal(bytes);
+    parsing_refusal(bytes);
   }
 }
 
@@ -218,13 +218,14 @@ TEST(Pickle, ArgumentsCountEveryTime) {
     return bytes + "N.";
   };
   EXPECT_NO_THROW(Parsed{calls(1990)});
-  EXPECT_NE(refusal(calls(2000)).find("holds more than 4000000 references"), std::string::npos);
+  EXPECT_NE(parsing_refusal(calls(2000)).find("holds more than 4000000 references"),
+            std::string::npos);
 }
 
 TEST(Pickle, NothingIsAddedToATensor) {
   const auto tensor = PickleBytes().tensor("FloatStorage", "0", 6, 0, {6}, {1});
-  refusal(PickleBytes(tensor).text("a").raw("Ns").stop());
-  refusal(PickleBytes(tensor).raw("Na").stop());
+  parsing_refusal(PickleBytes(tensor).text("a").raw("Ns").stop());
+  parsing_refusal(PickleBytes(tensor).raw("Na").stop());
 }
 
 TEST(Pickle, NestingHasNoDepth) {
@@ -234,16 +235,16 @@ TEST(Pickle, NestingHasNoDepth) {
   EXPECT_EQ(tuples.pickle.root().kind, Kind::kTuple);
   const Parsed lists(std::string(kDepth, ']') + std::string(kDepth - 1, 'a') + ".");
   EXPECT_EQ(lists.pickle.root().kind, Kind::kList);
-  refusal(std::string(kDepth, '(') + ".");
+  parsing_refusal(std::string(kDepth, '(') + ".");
 }
 
 TEST(Pickle, LimitsOnValuesStackAndMarks) {
-  refusal(std::string(3'000'000, 'N') + ".");
+  parsing_refusal(std::string(3'000'000, 'N') + ".");
   std::string pops;
   for (int i = 0; i < 1'100'000; ++i) pops += "N0";
-  refusal(pops + "N.");
-  refusal("N"s + std::string(3'000'000, '2') + ".");
-  refusal(std::string(3'000'000, '(') + ".");
+  parsing_refusal(pops + "N.");
+  parsing_refusal("N"s + std::string(3'000'000, '2') + ".");
+  parsing_refusal(std::string(3'000'000, '(') + ".");
 }
 
 TEST(Pickle, CyclesAreData) {
@@ -271,7 +272,7 @@ TEST(Pickle, RepeatedCallsDoNotMultiplyMemory) {
   for (int i = 0; i < 20'000; ++i) pickle.raw("N\x85q\x03"s + "0NN\x86");
   pickle.raw("etq\x02");
   for (int i = 0; i < 100'000; ++i) pickle.raw("h\x01h\x02R");
-  refusal(pickle.stop());
+  parsing_refusal(pickle.stop());
 }
 
 TEST(Pickle, CutOrFlippedAnywhereNothingCrashes) {
@@ -283,7 +284,7 @@ TEST(Pickle, CutOrFlippedAnywhereNothingCrashes) {
                                 .raw("K\x05G\x3f\xf8\x00\x00\x00\x00\x00\x00\x86u"s)
                                 .stop();
   EXPECT_TRUE(survives([&] { Parsed{whole}; }));
-  for (size_t length = 0; length < whole.size(); ++length) refusal(whole.substr(0, length));
+  for (size_t length = 0; length < whole.size(); ++length) parsing_refusal(whole.substr(0, length));
   for (size_t i = 0; i < whole.size(); ++i) {
     for (int byte = 0; byte < 256; ++byte) {
       std::string bytes = whole;

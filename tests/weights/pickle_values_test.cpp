@@ -61,7 +61,7 @@ std::string read(const std::string& bytes) {
   return shown(pickle, pickle.root());
 }
 
-std::string refusal(const std::string& bytes) {
+std::string value_refusal(const std::string& bytes) {
   return error_of([&] { read(bytes); });
 }
 
@@ -111,7 +111,7 @@ TEST(PickleValues, OfEveryOpcode) {
 }
 
 TEST(PickleValues, SetsTakeValuesAndNothingElseDoes) {
-  EXPECT_NE(refusal("](K\x01\x90."s).find("adds to a value that cannot hold it"),
+  EXPECT_NE(value_refusal("](K\x01\x90."s).find("adds to a value that cannot hold it"),
             std::string::npos);
 }
 

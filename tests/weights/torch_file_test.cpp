@@ -40,7 +40,7 @@ std::vector<float> values_of(const std::string& pickle) {
   return values;
 }
 
-std::string refusal(const std::string& pickle, const Storages& storages = {{"0", kSix}}) {
+std::string torch_refusal(const std::string& pickle, const Storages& storages = {{"0", kSix}}) {
   const std::string message = error_of([&] { open_bytes(torch_zip(pickle, storages)); });
   EXPECT_FALSE(survives([&] { open_bytes(torch_legacy(pickle, storages, 4)); }));
   return message;
@@ -107,7 +107,7 @@ TEST(TorchFile, ViewsOutsideTheirStorageAreRefused) {
   };
   EXPECT_EQ(values_of(view(4, 2, {2})), (std::vector<float>{4, 5}));
   EXPECT_EQ(values_of(view(6, 0, {0})), (std::vector<float>{}));
-  EXPECT_TRUE(refusal(view(4, 2, {3})).ends_with("\"a\" reaches beyond its storage"));
+  EXPECT_TRUE(torch_refusal(view(4, 2, {3})).ends_with("\"a\" reaches beyond its storage"));
   for (const auto& [first, count] : {std::pair<int64_t, int64_t>{5, 2},
                                      {0, 7},
                                      {7, 0},
@@ -117,35 +117,35 @@ TEST(TorchFile, ViewsOutsideTheirStorageAreRefused) {
                                      {1, INT64_MAX}}) {
     SCOPED_TRACE(testing::Message() << first << " " << count);
     EXPECT_TRUE(
-        refusal(view(first, count, {1})).ends_with("describes a storage in an unknown form"));
+        torch_refusal(view(first, count, {1})).ends_with("describes a storage in an unknown form"));
   }
 }
 
 TEST(TorchFile, TensorsOutsideTheirStorageAreRefused) {
-  EXPECT_NE(refusal(one_tensor(0, {7}, {1})).find("\"a\""), std::string::npos);
-  refusal(one_tensor(1, {2, 3}, {3, 1}));
-  refusal(one_tensor(6, {1}, {1}));
-  refusal(one_tensor(-1, {2}, {1}));
-  refusal(one_tensor(5, {2}, {-1}));
-  refusal(one_tensor(0, {-2}, {1}));
-  refusal(one_tensor(0, {2, 3}, {1}));
-  refusal(one_tensor(0, {2}, {INT64_MAX}));
-  refusal(one_tensor(INT64_MAX, {2}, {INT64_MAX}));
-  refusal(one_tensor(0, {3, 3}, {INT64_MAX, INT64_MAX}));
-  refusal(one_tensor(0, {INT64_MAX, INT64_MAX}, {0, 0}));
-  refusal(one_tensor(0, {int64_t{1} << 40}, {0}));  // a small storage expanded to 4 TB
-  refusal(one_tensor(0, {7}, {1}, 7));              // storage shorter than it says
-  refusal(one_tensor(0, {1}, {1}, INT64_MAX));
-  refusal(one_tensor(0, {1}, {1}, -1));
-  refusal(one_tensor(0, std::vector<int64_t>(100, 1), std::vector<int64_t>(100, 1)));
-  refusal(one_tensor(0, {6}, {1}), {});  // storage missing
+  EXPECT_NE(torch_refusal(one_tensor(0, {7}, {1})).find("\"a\""), std::string::npos);
+  torch_refusal(one_tensor(1, {2, 3}, {3, 1}));
+  torch_refusal(one_tensor(6, {1}, {1}));
+  torch_refusal(one_tensor(-1, {2}, {1}));
+  torch_refusal(one_tensor(5, {2}, {-1}));
+  torch_refusal(one_tensor(0, {-2}, {1}));
+  torch_refusal(one_tensor(0, {2, 3}, {1}));
+  torch_refusal(one_tensor(0, {2}, {INT64_MAX}));
+  torch_refusal(one_tensor(INT64_MAX, {2}, {INT64_MAX}));
+  torch_refusal(one_tensor(0, {3, 3}, {INT64_MAX, INT64_MAX}));
+  torch_refusal(one_tensor(0, {INT64_MAX, INT64_MAX}, {0, 0}));
+  torch_refusal(one_tensor(0, {int64_t{1} << 40}, {0}));  // a small storage expanded to 4 TB
+  torch_refusal(one_tensor(0, {7}, {1}, 7));              // storage shorter than it says
+  torch_refusal(one_tensor(0, {1}, {1}, INT64_MAX));
+  torch_refusal(one_tensor(0, {1}, {1}, -1));
+  torch_refusal(one_tensor(0, std::vector<int64_t>(100, 1), std::vector<int64_t>(100, 1)));
+  torch_refusal(one_tensor(0, {6}, {1}), {});  // storage missing
 }
 
 TEST(TorchFile, ATensorGivenTwiceIsRefused) {
   PickleBytes pickle;
   pickle.raw("}(");
   for (int i = 0; i < 2; ++i) pickle.text("a").tensor("FloatStorage", "0", 6, 0, {6}, {1});
-  EXPECT_TRUE(refusal(pickle.raw("u").stop()).ends_with(": tensor \"a\" is given twice"));
+  EXPECT_TRUE(torch_refusal(pickle.raw("u").stop()).ends_with(": tensor \"a\" is given twice"));
 }
 
 TEST(TorchFile, OneStorageNamedByThousandsIsRefused) {
@@ -155,7 +155,7 @@ TEST(TorchFile, OneStorageNamedByThousandsIsRefused) {
   for (int i = 0; i < 2000; ++i) {
     pickle.text(std::to_string(i)).tensor("FloatStorage", "0", 10'000, 0, {100, 100}, {1, 100});
   }
-  refusal(pickle.raw("u").stop(), {{"0", storage}});
+  torch_refusal(pickle.raw("u").stop(), {{"0", storage}});
 }
 
 TEST(TorchFile, ForeignGlobalsAreNamedWithTheFile) {
@@ -174,13 +174,13 @@ TEST(TorchFile, DescriptionsOfAnotherShapeAreRefused) {
   for (const char* arguments : {"tRs", "NK\x01K\x01K\x01tRs", "K\x01QNNNtRs", ")QNNNtRs"}) {
     PickleBytes pickle;
     pickle.raw("}").text("a").global("torch._utils", "_rebuild_tensor_v2").raw("(").raw(arguments);
-    refusal(pickle.stop());
+    torch_refusal(pickle.stop());
   }
-  refusal(PickleBytes().raw("N").stop());
-  refusal(PickleBytes().raw("}").stop());
-  refusal(PickleBytes().raw("}").text("model").raw("}s").stop());
+  torch_refusal(PickleBytes().raw("N").stop());
+  torch_refusal(PickleBytes().raw("}").stop());
+  torch_refusal(PickleBytes().raw("}").text("model").raw("}s").stop());
   // A tensor that rebuilds itself from itself.
-  refusal(
+  torch_refusal(
       "}q\x00U\x01"
       "actorch._utils\n_rebuild_tensor_v2\n(h\x00h\x00h\x00h\x00tRs."s);
 }

@@ -223,10 +223,10 @@ DenseTitle title_of(const EvalOptions& options, const ModelSource& source,
           split,       class_names(source), options.network.model.model.empty()};
 }
 
-struct Outputs {
+struct DenseOutputs {
   std::optional<OutputFile> confusion, csv, curves;
 
-  explicit Outputs(const EvalOptions& options) {
+  explicit DenseOutputs(const EvalOptions& options) {
     if (!options.confusion.empty()) confusion.emplace(options.confusion);
     if (!options.csv.empty()) csv.emplace(options.csv);
     if (!options.curves.empty()) curves.emplace(options.curves);
@@ -285,7 +285,7 @@ int eval_segmentation(const EvalOptions& options, const ModelSource& source,
   report_problems(chosen.data.problems());
   const std::vector<int> output_of =
       match_classes(chosen.data.classes(), model_classes(source.spec), source.classes);
-  Outputs outputs(options);
+  DenseOutputs outputs(options);
   SegmentOptions segment;
   if (options.whole) segment.window = 0;
   if (options.window >= 0) segment.window = options.window;
@@ -319,7 +319,7 @@ int eval_detection(const EvalOptions& options, const ModelSource& source,
   report_problems(chosen.data.problems());
   const std::vector<int> output_of =
       match_classes(chosen.data.classes(), model_classes(source.spec), source.classes);
-  Outputs outputs(options);
+  DenseOutputs outputs(options);
   const Detector detector(source, options.network.run(chosen.data.size()));
   Evaluating evaluating(chosen.data);
   const DetectionEvaluation result = evaluate(detector, chosen.data, evaluating.options());

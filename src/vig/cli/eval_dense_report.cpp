@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
+#include "vig/cli/report_text.h"
 #include "vig/tasks/chart.h"
 #include "vig/tasks/confusion_svg.h"
 
@@ -31,17 +31,8 @@ constexpr const char* kFigureNames[] = {"AP, IoU 0.50 to 0.95",
                                         "AR of medium ones",
                                         "AR of large ones"};
 
-std::string percent(double share) {
-  return std::isnan(share) ? "" : fmt::format("{:.2f} %", 100 * share);
-}
-
 std::string cell(double share) {
   return std::isnan(share) ? std::string() : fmt::format("{}", share);
-}
-
-std::string file_name(const std::string& path) {
-  const std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
-  return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
 // File names without folders, since reports are passed on.

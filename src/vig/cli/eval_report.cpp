@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/output.h"
+#include "vig/cli/report_text.h"
 #include "vig/image/encode.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/confusion_svg.h"
@@ -19,15 +19,6 @@ namespace {
 using Align = Table::Align;
 
 constexpr int kThumbnailSide = 240;
-
-std::string percent(double share) {
-  return std::isnan(share) ? "" : fmt::format("{:.2f} %", 100 * share);
-}
-
-std::string file_name(const std::string& path) {
-  const std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
-  return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
-}
 
 }  // namespace
 

@@ -20,11 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // The folder of unnamed files.
-struct Stream {
+struct StandardStream {
   int descriptor;
   const char* name;
 };
-constexpr Stream kStreams[] = {{STDOUT_FILENO, "standard output"},
+constexpr StandardStream kStreams[] = {{STDOUT_FILENO, "standard output"},
                                {STDERR_FILENO, "standard error"}};
 
 // Pipes, terminals and devices do not count as files.
@@ -110,7 +110,7 @@ void FileRoles::check_outputs() const {
       fail_usage("{} {} and {} {} are the same file; choose another name for one of them",
                  other.option, other.path, output.option, output.path);
     }
-    for (const Stream& stream : kStreams) {
+    for (const StandardStream& stream : kStreams) {
       if (!output.identity || identify_stream(stream.descriptor) != output.identity) continue;
       fail_usage("{} {} is the file that {} goes into; choose another name for one of them",
                  output.option, output.path, stream.name);
@@ -124,7 +124,7 @@ void FileRoles::check() const {
   for (const Output& output : outputs_) {
     if (output.identity) written.emplace(*output.identity, output.option + " " + output.path);
   }
-  for (const Stream& stream : kStreams) {
+  for (const StandardStream& stream : kStreams) {
     const auto identity = identify_stream(stream.descriptor);
     if (!identity) continue;
     if (const auto same = many_.find(*identity); same != many_.end()) {

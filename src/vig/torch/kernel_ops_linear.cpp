@@ -65,12 +65,6 @@ at::Tensor weight_gradient(const at::Tensor& dy, const at::Tensor& x) {
   return dw;
 }
 
-std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
-  std::vector<int64_t> sizes = x.sizes().vec();
-  sizes.back() = channels;
-  return sizes;
-}
-
 struct Linear : Function<Linear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const MaybeTensor& bias, const MaybeTensor& residual) {

@@ -20,12 +20,6 @@ using torch::autograd::variable_list;
 
 int64_t token_count(const at::Tensor& x) { return x.size(1) * x.size(2); }
 
-std::vector<int64_t> with_channels(const at::Tensor& x, int64_t channels) {
-  std::vector<int64_t> sizes = x.sizes().vec();
-  sizes.back() = channels;
-  return sizes;
-}
-
 // Floats from channel `first` on of the rows of image i, by `index` if there is one.
 template <class T>
 BasicSequence<T> sequence(const at::Tensor& x, int64_t i, int64_t first,

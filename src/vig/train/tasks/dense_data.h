@@ -35,6 +35,12 @@ DetectionData open_detection_data(const std::string& path, const TrainOptions& o
 // The training split alone, not checked, or the whole where there are no splits.
 template <class Data>
 std::unique_ptr<Data> open_training_source(const std::string& path, const TrainOptions& options);
+template <>
+std::unique_ptr<LabelPairs> open_training_source<LabelPairs>(const std::string& path,
+                                                             const TrainOptions& options);
+template <>
+std::unique_ptr<CocoDataset> open_training_source<CocoDataset>(const std::string& path,
+                                                               const TrainOptions& options);
 
 // What the loop of training has to know of it.
 TaskData task_data(const SegmentationData& data);
