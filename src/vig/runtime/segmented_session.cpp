@@ -28,19 +28,18 @@ using Kind = PhaseValue::Kind;
 constexpr std::array<int64_t, 5> kSegmentRows = {4096, 2048, 1024, 512, 256};
 constexpr int64_t kLoadBytes = 1 << 19;  // of one task
 
-struct alignas(64) SegmentCounter {
-  std::atomic<int64_t> next{0};
-};
-
-// Rows of a value that are to be loaded.
-struct Load {
-  const PhaseValue* value = nullptr;
-  RowRange rows;
-};
-
 }  // namespace
 
 struct SegmentedSession::Impl {
+  struct alignas(64) SegmentCounter {
+    std::atomic<int64_t> next{0};
+  };
+  // Rows of a value that are to be loaded.
+  struct Load {
+    const PhaseValue* value = nullptr;
+    RowRange rows;
+  };
+
   std::shared_ptr<const PackedModel> model;
   Graph graph;
   Program program;
