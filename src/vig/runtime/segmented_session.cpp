@@ -317,7 +317,7 @@ SegmentedSession::SegmentedSession(std::shared_ptr<const PackedModel> model, Gra
     impl.file = std::make_unique<ScratchFile>(folder, impl.plan.file_bytes);
   }
   for (auto& counters : impl.counters) {
-    counters = std::vector<SegmentCounter>(static_cast<size_t>(impl.threads()));
+    counters = std::vector<Impl::SegmentCounter>(static_cast<size_t>(impl.threads()));
   }
 }
 
@@ -331,7 +331,7 @@ void SegmentedSession::run(const ReadLines& input) {
   impl.failed_step = INT64_MAX;
   impl.problem = nullptr;
   for (auto& counters : impl.counters) {
-    for (SegmentCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
+    for (Impl::SegmentCounter& counter : counters) counter.next.store(0, std::memory_order_relaxed);
   }
   std::vector<std::unique_ptr<Impl::Worker>> workers;
   for (int i = 0; i < impl.threads(); ++i) {
