@@ -259,7 +259,7 @@ class Unfinished : public LargeImages {
 };
 
 TEST_F(Unfinished, SegmentationContinues) {
-  const std::string file = tiff("map.tif", landscape(700, 1500));
+  const std::string file = tiff("map.tif", landscape(450, 1000));
   expect_same({"segment", "-m", segment_, "--out", out().string(), file, "--level", "0", "--window",
                "64", "--overlap", "32"},
               "map.segment.partial",
@@ -283,7 +283,7 @@ TEST_F(Unfinished, TilesContinue) {
 }
 
 TEST_F(Unfinished, OtherOptionsStartAgain) {
-  const std::string file = tiff("map.tif", landscape(700, 1500));
+  const std::string file = tiff("map.tif", landscape(450, 1000));
   const std::vector<std::string> first = {"segment",      "-m", segment_,    "--out",
                                           out().string(), file, "--level",   "0",
                                           "--window",     "64", "--overlap", "32"};
@@ -299,7 +299,7 @@ TEST_F(Unfinished, OtherOptionsStartAgain) {
 
 // What was being written when the power failed is dropped.
 TEST_F(Unfinished, ADamagedEndIsDropped) {
-  const std::string file = tiff("map.tif", landscape(500, 900));
+  const std::string file = tiff("map.tif", landscape(450, 800));
   const std::vector<std::string> command = {"segment",      "-m", segment_,    "--out",
                                             out().string(), file, "--level",   "0",
                                             "--window",     "64", "--overlap", "32"};

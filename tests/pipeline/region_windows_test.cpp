@@ -346,10 +346,12 @@ TEST(WindowedNuclei, AreThoseOfTheWholeImageEachOnce) {
   const std::filesystem::path tree = kSourceDir;
   ModelRequest request;
   request.model = (tree / "models/detect.safetensors").string();
-  request.fields = {{"detections", "500"}, {"proposals", "1000"}, {"proposals_per_level", "1000"}};
   const Detector detector(find_source(request), {.threads = 2}, {.score = 0.3f});
+  // The limits of the model hold for a window.
+  request.fields = {{"detections", "500"}, {"proposals", "1000"}, {"proposals_per_level", "1000"}};
+  const Detector larger(find_source(request), {.threads = 2}, {.score = 0.3f});
   const std::string file = (tree / "examples/nuclei.png").string();
-  const auto whole = detector.detect(ImageFiles({file}));
+  const auto whole = larger.detect(ImageFiles({file}));
   std::vector<LargeObject> expected;
   for (const Detection& one : whole.at(0).prediction) {
     expected.push_back(
