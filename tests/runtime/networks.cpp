@@ -211,7 +211,7 @@ std::vector<NetworkCase> make_cases() {
       {"test_vim_upernet", "test_vim_upernet", {}, 64, 48},
       {"test_vim_rotary_upernet",
        "test_vim_rotary_upernet",
-       {{"depth", "5"}, {"feature_layers", "0,2,3,4"}},
+       {{"depth", "5"}, {"feature_layers", "0,1,2,3"}, {"halved", "true"}},
        48,
        64},
       {"test_vig_h_upernet", "test_vig_h_upernet", {}, 41, 50},

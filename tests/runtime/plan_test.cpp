@@ -107,9 +107,9 @@ Uses uses_of(const Plan& plan) {
   for (size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
     const auto use = [&](int s, bool again) {
-      uses.last_region[s] = static_cast<int>(r);
-      EXPECT_EQ(uses.region[s], again ? static_cast<int>(r) - 1 : -1)
+      EXPECT_EQ(uses.last_region[s], again ? static_cast<int>(r) - 1 : -1)
           << "call " << s << " is in two regions that are not its passes";
+      uses.last_region[s] = static_cast<int>(r);
       if (!again) uses.region[s] = static_cast<int>(r);
     };
     for (int s = region.first; s < region.last; ++s) use(s, region.image && region.pass > 0);

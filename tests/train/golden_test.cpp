@@ -118,11 +118,21 @@ TEST_P(Golden, NetworksHaveTheOriginalsLossAndGradients) {
     const at::Tensor loss = soft_cross_entropy(logits, targets);
     EXPECT_LE(golden_distance(loss, to_tensor(golden.tensor("loss")).squeeze()), 1e-5) << file;
     loss.backward();
+    double most = 0;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters.spec(i).trained) continue;
+      most = std::max(most, parameters[i].grad().abs().max().item<double>());
+    }
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (!parameters.spec(i).trained) continue;
       const std::string name = "grad/" + parameters.spec(i).name;
-      EXPECT_LE(golden_distance(parameters[i].grad(), to_tensor(golden.tensor(name))), kTolerance)
-          << file << " " << name;
+      const at::Tensor expected = to_tensor(golden.tensor(name));
+      // A single tap does not depend on the step size: zero by nature, and rounding.
+      if (expected.abs().max().item<double>() <= 1e-9 * most) {
+        EXPECT_LE(parameters[i].grad().abs().max().item<double>(), 1e-6 * most) << name;
+        continue;
+      }
+      EXPECT_LE(golden_distance(parameters[i].grad(), expected), kTolerance) << file << " " << name;
       ++gradients;
     }
   }
